@@ -124,8 +124,8 @@ export async function changeTogether<Answer>(
   work: readonly LinkWork[],
   { now, observe, transact, keys, decide }: Changing<Answer>,
 ): Promise<Answer> {
-  const began = now();
-  for (const { queue, operations } of work) await queue.load(operations, began);
+  const began = performance.now();
+  for (const { queue, operations } of work) await queue.load(operations, now());
   let loans: Loan[] = [];
   let giveBack = (): void => undefined;
   let isOver = false;
@@ -161,7 +161,7 @@ export async function changeTogether<Answer>(
     });
     observe?.committed(
       work.reduce((sum, { operations }) => sum + operations.length, 0),
-      now() - began,
+      performance.now() - began,
     );
     giveBack();
     return answer;

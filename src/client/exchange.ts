@@ -237,24 +237,24 @@ const SHOWN_RECEIVED: Readonly<Record<string, RegExp>> = {
  * headers that hold no secret. Of bodies only the size is shown.
  *
  * @param tell takes one line
- * @param now milliseconds
  */
-export function traced(send: Send, tell: (line: string) => void, now: () => number): Send {
+export function traced(send: Send, tell: (line: string) => void): Send {
   return async (request) => {
-    const began = now();
+    const began = performance.now();
+    const took = (): number => Math.round(performance.now() - began);
     tell(`→ ${request.method} ${withoutTokens(request.url)}`);
     for (const [name, value] of Object.entries(request.headers).toSorted())
       tell(`    ${name}: ${shown(SHOWN_SENT, name, value)}`);
     try {
       const reply = await send(request);
-      tell(`← ${reply.status} after ${now() - began} ms`);
+      tell(`← ${reply.status} after ${took()} ms`);
       for (const [name, value] of [...reply.headers].toSorted()) {
         if (name in SHOWN_RECEIVED) tell(`    ${name}: ${shown(SHOWN_RECEIVED, name, value)}`);
       }
       return reply;
     } catch (error) {
       const why = error instanceof Error ? error.message : 'an unknown error';
-      tell(`← nothing after ${now() - began} ms: ${withoutTokens(why)}`);
+      tell(`← nothing after ${took()} ms: ${withoutTokens(why)}`);
       throw error;
     }
   };

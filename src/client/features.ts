@@ -1,4 +1,5 @@
 import { Failure } from '../contract/failure.ts';
+import { isWithin } from '../contract/instants.ts';
 import { isObject, readJson } from '../contract/json.ts';
 import { IDEMPOTENCY_KEY_HEADER, ROUTES } from '../contract/routes.ts';
 import type { Send } from '../contract/sending.ts';
@@ -72,7 +73,7 @@ export function rememberedFeatures(
 ): () => Promise<ServiceFeatures> {
   let read: { at: number; features: Promise<ServiceFeatures> } | undefined;
   return () => {
-    if (read && Math.abs(now() - read.at) < REMEMBERED) return read.features;
+    if (read && isWithin(read.at, REMEMBERED, now())) return read.features;
     const current = { at: now(), features: readFeatures(send, baseUrl) };
     current.features.catch(() => {
       if (read === current) read = undefined;

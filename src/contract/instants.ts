@@ -125,3 +125,14 @@ export function received(input: unknown): string {
   if (Array.isArray(input)) return 'got an array';
   return `got ${typeof input === 'object' && input !== null ? 'an object' : String(input)}`;
 }
+
+/**
+ * Whether an instant of a clock that can be set is less than a span ago. An instant in the future is not: the clock was
+ * set back since, and how long ago it was is unknown.
+ *
+ * @param at what was noted by that clock, in milliseconds, as `span` and `now` are
+ */
+export function isWithin(at: number, span: number, now: number): boolean {
+  const passed = now - at;
+  return passed >= 0 && passed < span;
+}

@@ -32,7 +32,7 @@ export function connectOffline(profile: Profile, options: OfflineConnectionOptio
   const send = senderOf({ fetch: async (request) => (await opened()).fetch(request) });
   const userToken = { origin: 'offline', where: profile.baseUrl, get: () => opened().then(signIn) } as const;
   return {
-    send: trace ? traced(send, trace, now) : send,
+    send: trace ? traced(send, trace) : send,
     userToken: remembered(userToken, now),
     close: async () => (await server)?.close(),
   };

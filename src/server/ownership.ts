@@ -55,7 +55,8 @@ export function createOwnership(
     const hosts = issuersOf[kind].filter((other) => isHostOf(other, id)).map(issuerName);
     if (hosts.length > 0 && !hosts.includes(issuer)) return undefined;
     const owner = await owners.register(id, issuer);
-    if (known.size >= REMEMBERED) known.clear();
+    const [oldest] = known.keys();
+    if (known.size >= REMEMBERED && oldest !== undefined) known.delete(oldest);
     known.set(id, owner);
     return owner;
   }

@@ -1,6 +1,7 @@
 import { bodyOf, readUpTo, TimeLimitError, withinTime } from '../contract/bounded-reading.ts';
 import type { KeySetDocument } from '../contract/claims.ts';
 import { Failure } from '../contract/failure.ts';
+import { isWithin } from '../contract/instants.ts';
 import { readJson } from '../contract/json.ts';
 import { type Fetch, type ReplyHeaders, type Send, senderOf } from '../contract/sending.ts';
 import { type KeySet, localKeySet, readKeySet } from './key-set.ts';
@@ -120,35 +121,32 @@ export function remoteKeySet(options: RemoteKeySetOptions & { send?: Send }): Re
 
   /** Fetches unless one is under way or was tried within the cooldown; several callers share one fetch. */
   async function refresh(): Promise<void> {
-    const sinceTry = now() - lastTry;
-    // A clock that was set back must not stop the fetches until it has caught up.
-    if (!underWay && sinceTry >= 0 && sinceTry < cooldown) return;
+    if (!underWay && isWithin(lastTry, cooldown, now())) return;
     underWay ??= load().finally(() => {
       underWay = undefined;
     });
     await underWay;
   }
 
-  /** The age of the copy in milliseconds; infinite where there is none. */
-  function ageOfCopy(): number {
+  /** Whether there is a copy that was fetched less than so many milliseconds ago. */
+  function isYoungerThan(span: number): boolean {
     // Most commands need the keys of one issuer only.
     if (!isKeptRead) copy = keptCopy(store, now());
     isKeptRead = true;
-    return copy ? now() - copy.at : Number.POSITIVE_INFINITY;
+    return copy !== undefined && isWithin(copy.at, span, now());
   }
 
   return {
     async clockAhead() {
-      if (ageOfCopy() >= freshFor || copy?.ahead === undefined) await refresh();
+      if (!isYoungerThan(freshFor) || copy?.ahead === undefined) await refresh();
       const cause = failure?.cause;
       if (cause instanceof Failure && cause.code === 'timeout') throw cause;
       return copy?.ahead;
     },
     async find(kid, algorithm) {
-      const age = ageOfCopy();
-      const standsIn = underWay !== undefined && age < staleFor;
-      if (age >= freshFor && !standsIn) await refresh();
-      if (!copy || now() - copy.at >= staleFor) {
+      const standsIn = underWay !== undefined && isYoungerThan(staleFor);
+      if (!isYoungerThan(freshFor) && !standsIn) await refresh();
+      if (!copy || !isYoungerThan(staleFor)) {
         throw failure ?? new TokenError('keys_unreachable', `The key set at ${url} can't be reached.`);
       }
       try {

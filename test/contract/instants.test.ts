@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { formatInstant, parseInstant, received } from '../../src/contract/instants.ts';
+import { formatInstant, isWithin, parseInstant, received } from '../../src/contract/instants.ts';
 
 const LAST = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
@@ -164,4 +164,15 @@ describe('received', () => {
     const deep: unknown = JSON.parse(`${'['.repeat(100_000)}${']'.repeat(100_000)}`);
     expect(received(deep).length).toBeLessThan(80);
   });
+});
+
+test.each<[string, number, boolean]>([
+  ['now', 1000, true],
+  ['almost the span ago', 901, true],
+  ['the span ago', 900, false],
+  ['never', Number.NEGATIVE_INFINITY, false],
+  ['in the future, by a clock that was set back since', 1001, false],
+  ['at no time', Number.NaN, false],
+])('isWithin: %s', (_, at, due) => {
+  expect(isWithin(at, 100, 1000)).toBe(due);
 });

@@ -371,6 +371,19 @@ describe('made-up kids and faults', () => {
     expect(await verify(old)).toBe('accepted');
   });
 
+  test('a copy that was fetched before the clock was set back is not fresh until then (THREATS.md 86)', async () => {
+    const { state, verify } = issuerOf(old);
+    state.now += 24 * HOUR;
+    expect(await verify(old)).toBe('accepted');
+    state.now = NOW;
+    state.publish(fresh);
+    expect(await verify(fresh)).toBe('accepted');
+    expect(await verify(old)).toBe('key_unknown');
+    state.now += FRESH - 1;
+    expect(await verify(fresh)).toBe('accepted');
+    expect(state.requests).toHaveLength(2);
+  });
+
   test.each<[string, () => Response]>([
     ['301', () => Response.redirect('https://evil.example/jwks.json', 301)],
     ['302', () => Response.redirect('https://evil.example/jwks.json', 302)],

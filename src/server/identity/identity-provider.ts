@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { UserClaims } from '../../contract/claims.ts';
+import { isWithin } from '../../contract/instants.ts';
 import type { PrivateJwk } from '../../tokens/signing-key.ts';
 import type { Log } from '../log.ts';
 import type { Site } from '../ui/page.ts';
@@ -69,7 +70,7 @@ export async function createIdentityProvider(options: IdentityProviderOptions): 
   const { issuer, audience, records, now, autoApprove } = options;
   let purgedAt = Number.NEGATIVE_INFINITY;
   const purge = async (): Promise<void> => {
-    if (now() - purgedAt < PURGE_EVERY) return;
+    if (isWithin(purgedAt, PURGE_EVERY, now())) return;
     purgedAt = now();
     await records.purge(purgedAt - PURGE_MARGIN, purgedAt - 2 * ATTEMPT_WINDOW);
   };

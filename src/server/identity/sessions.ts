@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { isWithin } from '../../contract/instants.ts';
 import { hash, type IdentityRecord, type IdentityRecords } from './records.ts';
 import { ACCESS_TOKEN_TTL } from './user-token.ts';
 
@@ -25,7 +26,7 @@ export interface Sessions {
  * @param now milliseconds since the Unix epoch
  */
 export function createSessions(records: IdentityRecords, now: () => number): Sessions {
-  const known = new Map<string, { live: Promise<boolean>; until: number }>();
+  const known = new Map<string, { live: Promise<boolean>; at: number }>();
 
   const lookUp = async (grant: string): Promise<boolean> =>
     (await records.find('Grant', grant)) !== undefined;
@@ -33,9 +34,10 @@ export function createSessions(records: IdentityRecords, now: () => number): Ses
   return {
     async isLive(sid) {
       const found = known.get(sid);
-      if (found && now() < found.until) return found.live;
-      const asked = { live: lookUp(sid), until: now() + SESSION_CHECK_TTL };
-      if (known.size >= REMEMBERED) known.clear();
+      if (found && isWithin(found.at, SESSION_CHECK_TTL, now())) return found.live;
+      const asked = { live: lookUp(sid), at: now() };
+      const [oldest] = known.keys();
+      if (known.size >= REMEMBERED && oldest !== undefined) known.delete(oldest);
       known.set(sid, asked);
       // A failure is not kept: the database may be back for the next request.
       asked.live.catch(() => known.get(sid) === asked && known.delete(sid));

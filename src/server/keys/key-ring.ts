@@ -1,5 +1,6 @@
 import { calculateJwkThumbprint } from 'jose';
 import { notBegun, StoreUnavailableError } from '../../allocator/store.ts';
+import { isWithin } from '../../contract/instants.ts';
 import { generateSigningKey, type PrivateJwk } from '../../tokens/signing-key.ts';
 import type { Log } from '../log.ts';
 import {
@@ -124,16 +125,11 @@ export function createKeyRing({
     }
   }
 
-  /** False for an instant in the future: after the clock was set back, the keys are read again. */
-  function isWithin(instant: number, span: number): boolean {
-    const passed = now() - instant;
-    return passed >= 0 && passed < span;
-  }
-
   return {
     async keys(maxAge = READ_EVERY) {
       const isOfNow = copy?.of === history();
-      const fresh = copy && isOfNow && (isWithin(copy.readAt, maxAge) || isWithin(triedAt, READ_PAUSE));
+      const isFresh = copy && (isWithin(copy.readAt, maxAge, now()) || isWithin(triedAt, READ_PAUSE, now()));
+      const fresh = isOfNow && isFresh;
       if (!fresh || underWay) {
         underWay ??= read().finally(() => {
           underWay = undefined;

@@ -1,6 +1,7 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { Hono } from 'hono';
 import { parse as parseCookie } from 'hono/utils/cookie';
+import { isWithin } from '../../contract/instants.ts';
 import { isProtected } from '../../contract/loopback.ts';
 import { jsonReply } from '../json-reply.ts';
 import type { Site } from './page.ts';
@@ -77,8 +78,7 @@ export function createLogin({ site, client, sessions, accept, now }: LoginOption
   /** The login that this tab has begun, if it has come back in time. */
   function begunIn(begun: string): LoginSecrets | undefined {
     const [, time = ''] = /^([0-9a-z]{1,11})\.[\w-]{43}$/.exec(begun) ?? [];
-    const age = now() - Number.parseInt(time, 36);
-    return age >= 0 && age <= LOGIN_TIME ? secretsOf(begun) : undefined;
+    return isWithin(Number.parseInt(time, 36), LOGIN_TIME, now()) ? secretsOf(begun) : undefined;
   }
 
   app.post('/login', async () => {

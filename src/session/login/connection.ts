@@ -93,7 +93,7 @@ export function connectOverNetwork(profile: Profile, options: NetworkConnectionO
     ...(certificates === undefined ? {} : { certificates }),
   });
   const reached = whenReached(transport.send, profile);
-  const send = trace ? traced(reached, trace, now) : reached;
+  const send = trace ? traced(reached, trace) : reached;
   const credentials = new Credentials(stateFolder, profile, underLock);
   const identityAs = (clientId: string) => {
     let opened: Promise<IdentityClient> | undefined;

@@ -1,6 +1,7 @@
 import { claimedExpiry, claimedIssue } from '../../client/claimed.ts';
 import type { IdentityClient, IssuedTokens } from '../../client/identity.ts';
 import { Failure } from '../../contract/failure.ts';
+import { isWithin } from '../../contract/instants.ts';
 import type { Secret } from '../../contract/secret.ts';
 import type { Profile } from '../profiles/profiles.ts';
 import type { Credentials, StoredCredentials } from './credentials.ts';
@@ -58,7 +59,7 @@ export function remembered(source: TokenSource, now: () => number): TokenSource 
       const before = held;
       if (!before) return ask();
       const token = await before.token;
-      const isKept = source.isFixed || now() - before.askedAt < MINUTE || !isSpent(token, now());
+      const isKept = source.isFixed || isWithin(before.askedAt, MINUTE, now()) || !isSpent(token, now());
       if (isKept) return token;
       // Of several calls at once, the first one asks for all.
       return held === before || !held ? ask() : held.token;

@@ -13,6 +13,7 @@ import {
   updated,
 } from '../../client/reservation-request.ts';
 import { Failure, type FailureFacts } from '../../contract/failure.ts';
+import { isWithin } from '../../contract/instants.ts';
 import type { Reservation } from '../../contract/reservation.ts';
 import type { ExperimentAccess } from '../login/experiment-access.ts';
 import { type JoinedList, type LedgerWork, listCurrent, listJoined } from './joined-list.ts';
@@ -419,7 +420,7 @@ export class Reservations {
     const shown = before.id !== undefined && (await this.show(before.id, options).catch(orGone));
     if (shown) return shown;
     const can = await features().catch(() => undefined);
-    const isKept = now() - before.beganAt < KEY_KEPT;
+    const isKept = isWithin(before.beganAt, KEY_KEPT, now());
     if (before.id !== undefined) {
       // A service that knows the key says that its reservation was deleted. One whose data was restored from before the
       // reservation knows neither: it books again.
