@@ -122,7 +122,8 @@ function clearNotice(): void {
 }
 /** Without a login nothing can be asked: says so, until there is one. */
 function sayEnded(): void {
-  if (!hasEnded) say('Your login has ended. Log in again; what you typed is kept.', { at: 'form' });
+  const kept = isSameDraft(booking.view.draft, EMPTY_DRAFT) ? '' : '; what you typed is kept';
+  if (!hasEnded) say(`Your login has ended. Log in again${kept}.`, { at: 'form' });
   hasEnded = true;
 }
 /** Puts the notice where it belongs; a row that was made anew has lost it. */
@@ -263,6 +264,8 @@ async function loadSession(): Promise<void> {
     if (before !== undefined) sayEnded();
     else if (hasLoggedIn && isFirst) say(NOT_KEPT, { at: 'page' });
     leave();
+    // Where nothing was typed the form has gone, and the notice to the top.
+    if (before !== undefined) notice.element.scrollIntoView({ block: 'nearest' });
     return;
   }
   session = found;

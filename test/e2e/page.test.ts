@@ -300,6 +300,15 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
       .getByText(/^It fits/)
       .waitFor();
     expect(await result(page).isVisible()).toBe(false);
+    // Where nothing was typed the form goes, and the notice is in view all the same.
+    await page.getByRole('button', { name: 'Log out' }).click();
+    await result(other).getByText('Your login has ended. Log in again.').waitFor();
+    const { y = -1, height = 0 } = (await result(other).boundingBox()) ?? {};
+    expect([y >= 0, y + height <= (other.viewportSize()?.height ?? 0)]).toEqual([true, true]);
+    await logIn(page, 'lead');
+    await answer(page)
+      .getByText(/^It fits/)
+      .waitFor();
     expect(await page.evaluate<string>('JSON.stringify({ ...sessionStorage, ...localStorage })')).not.toMatch(
       /eyJ/,
     );
