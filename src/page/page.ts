@@ -257,15 +257,20 @@ function usual({ experiments }: Session): Experiment | undefined {
 async function loadSession(): Promise<void> {
   const hasLoggedIn = await cameBack;
   const before = session.user?.id;
+  const secret = lasting.get('session');
   const found = await service.session();
   const isFirst = !isSessionKnown;
   isSessionKnown = true;
   if (found.user === null) {
-    if (before !== undefined) sayEnded();
-    else if (hasLoggedIn && isFirst) say(NOT_KEPT, { at: 'page' });
+    const wasEnded = hasEnded;
+    if (hasLoggedIn && isFirst) say(NOT_KEPT, { at: 'page' });
+    // It may have ended while the page was closed.
+    else if (before !== undefined || secret !== null) sayEnded();
+    // Another tab may have logged in meanwhile.
+    if (lasting.get('session') === secret) lasting.set('session', null);
     leave();
     // Where nothing was typed the form has gone, and the notice to the top.
-    if (before !== undefined) notice.element.scrollIntoView({ block: 'nearest' });
+    if (!wasEnded && hasEnded) notice.element.scrollIntoView({ block: 'nearest' });
     return;
   }
   session = found;
@@ -331,8 +336,11 @@ async function askForNews(): Promise<void> {
       network = await service.network();
       build(network);
     }
-    if (isSessionStale) await loadSession();
-    isSessionStale = false;
+    if (isSessionStale) {
+      // Set again by what another tab does meanwhile.
+      isSessionStale = false;
+      await loadSession();
+    }
     await loadReservations();
     if (session.user !== null) {
       showReservations();

@@ -279,6 +279,14 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
 
     await page.reload();
     await page.getByText('Logged in as lead').waitFor();
+    // It may end while the page is closed; that is said once.
+    await page.context().clearCookies();
+    await page.reload();
+    await result(page).getByText('Your login has ended. Log in again.').waitFor();
+    await page.reload();
+    await page.getByText('Log in to see what is free').waitFor();
+    expect(await result(page).isVisible()).toBe(false);
+    await logIn(page, 'lead');
     // The session is over; the page learns of it by what it asks for next.
     await page.context().clearCookies();
     await fill(page, '7G', 'kept');

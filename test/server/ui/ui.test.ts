@@ -25,6 +25,12 @@ describe('/', () => {
     expect(text).toContain('gr-uth');
   });
 
+  test('/ui/callback is the same page, whatever a browser comes back with', async () => {
+    const [first, back] = [await ask('/', BROWSER), await ask('/ui/callback?code=x&state=y', BROWSER)];
+    expect([...back.headers]).toEqual([...first.headers]);
+    expect(await back.text()).toBe(await first.text());
+  });
+
   test('is an index for a program', async () => {
     expect(await (await ask('/')).json()).toMatchObject({ base_url: base, api_spec: `${base}/api-spec` });
   });
