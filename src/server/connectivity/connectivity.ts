@@ -342,7 +342,6 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
     await authenticateUser(request, trust);
     const withShare = request.headers.has(EXPERIMENT_TOKEN_HEADER);
     const caller = withShare ? await authenticateCaller(request, trust) : undefined;
-    if (!caller) await authenticateUser(request, trust);
     return answerSlots(request, { site1, site2 }, caller?.experiment?.tenant, options);
   });
 
