@@ -5,9 +5,11 @@ import {
   type RequestListener,
   type Server,
   type ServerResponse,
+  STATUS_CODES,
 } from 'node:http';
 import { createServer as createSecureServer, type Server as SecureServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { Failure } from '../contract/failure.ts';
 import { loopbackAddress } from '../contract/loopback.ts';
@@ -100,6 +102,9 @@ export interface HttpServer {
   close(): Promise<void>;
 }
 
+/** What the platform would refuse without a body: a request without Host. */
+const OWN_REFUSALS = { requireHostHeader: false } as const;
+
 /** The oldest version of TLS that is spoken (RFC 9325 §3.1.1). */
 const TLS = { minVersion: 'TLSv1.2' } as const;
 
@@ -117,11 +122,12 @@ export function createHttpServer(
   const server = certificate
     ? createSecureServer({
         ...limits.http,
+        ...OWN_REFUSALS,
         ...TLS,
         ...certificate,
         handshakeTimeout: limits.http.headersTimeout,
       })
-    : createServer(limits.http);
+    : createServer({ ...limits.http, ...OWN_REFUSALS });
   server.maxRequestsPerSocket = limits.requestsPerConnection;
   server.maxConnections = limits.connections + limits.refusedConnections;
 
@@ -157,6 +163,14 @@ export function createHttpServer(
     const before = forwarded ? 0 : countWhileOpen(ready, socket.remoteAddress, socket);
     if (sockets.size > limits.connections || before >= limits.perAddress) crowded.add(socket);
   });
+  server.on('clientError', (error, socket) => {
+    const isAnswered = [...underWay].some((response) => response.socket === socket && response.headersSent);
+    if (isAnswered || !socket.writable) socket.destroy();
+    else refuseUnread(socket, 'code' in error ? String(error.code) : '');
+  });
+  server.on('checkExpectation', (request, response) => {
+    refuse(request, response, 'request_invalid', 'The server can expect nothing but 100-continue.', 417);
+  });
   server.on('request', (request, response) => {
     if (draining) response.shouldKeepAlive = false;
     if (closing) return refuse(request, response, 'unavailable', 'This server is stopping.');
@@ -169,6 +183,9 @@ export function createHttpServer(
     const before = forwarded ? countWhileOpen(requested, forwarded(request), response) : 0;
     if (before >= limits.perAddress) {
       return refuse(request, response, 'unavailable', 'Too many requests of one address are under way.');
+    }
+    if (request.headers.host === undefined && request.httpVersion === '1.1') {
+      return refuse(request, response, 'request_invalid', 'The request has no Host.');
     }
     if (request.rawHeaders.length > 2 * limits.headers) {
       return refuse(
@@ -335,10 +352,38 @@ function endSoon(request: IncomingMessage, rest: number): void {
   }, CHECK_EVERY);
 }
 
-/** Refuses a request without reading it, and closes the connection. */
-function refuse(request: IncomingMessage, response: ServerResponse, code: ProblemCode, msg: string): void {
+/** The status and the reason of a request that can't be read, by the platform's code of the error; else 400. */
+const UNREAD: Readonly<Record<string, readonly [status: number, msg: string]>> = {
+  HPE_HEADER_OVERFLOW: [431, 'The headers are too large.'],
+  ERR_HTTP_REQUEST_TIMEOUT: [408, 'The request did not come to its end in time.'],
+};
+
+/** Refuses a request that is not HTTP, or whose end does not come, and closes the connection. */
+function refuseUnread(socket: Duplex, error: string): void {
+  const [status, msg] = UNREAD[error] ?? [PROBLEM_STATUS.request_invalid, 'The request is not HTTP/1.1.'];
+  const body = JSON.stringify(problemBody([{ code: 'request_invalid', msg }]));
+  const head = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    ...['Content-Type: application/json', 'Cache-Control: no-store', 'Connection: close'],
+    `Content-Length: ${Buffer.byteLength(body)}`,
+  ];
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
+}
+
+/**
+ * Refuses a request without reading it, and closes the connection.
+ *
+ * @param status where it is not the code's own
+ */
+function refuse(
+  request: IncomingMessage,
+  response: ServerResponse,
+  code: ProblemCode,
+  msg: string,
+  status: number = PROBLEM_STATUS[code],
+): void {
   const away = code === 'unavailable';
-  response.writeHead(PROBLEM_STATUS[code], {
+  response.writeHead(status, {
     'content-type': 'application/json',
     'cache-control': 'no-store',
     connection: 'close',

@@ -147,6 +147,35 @@ describe('row 41: headers', () => {
   });
 });
 
+describe('a request that the platform refuses has a body too', () => {
+  const post = 'POST / HTTP/1.1\r\nHost: x\r\n';
+  test.each([
+    ['no HTTP', 'GARBAGE\r\n\r\n', 400],
+    ['no Host', 'GET / HTTP/1.1\r\n\r\n', 400],
+    ['large headers', get(`X-Long: ${'a'.repeat(20_000)}`), 431],
+    ['an expectation', `${post}Content-Length: 1\r\nExpect: foo\r\n\r\na`, 417],
+    ['two lengths', `${post}Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n`, 400],
+  ])('%s', async (_, text, status) => {
+    const seen = vi.fn(greeting);
+    const { port } = await opened({}, seen);
+    const client = await dial(port);
+    client.socket.write(text);
+    const reply = await client.closed;
+    expect(reply).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+    expect(problemIn(reply)).toMatchObject({ code: 'request_invalid', detail: [{ loc: [] }] });
+    expect(seen).not.toHaveBeenCalled();
+  });
+
+  test('a broken request behind one that is being answered closes the connection, and adds nothing to the reply', async () => {
+    const { port } = await opened({}, (_, response) => void response.write('begun'));
+    const client = await dial(port);
+    client.socket.write(get());
+    await vi.waitFor(() => expect(client.received()).toContain('begun'), PATIENCE);
+    client.socket.write('GARBAGE\r\n\r\n');
+    expect(await client.closed).not.toContain('request_invalid');
+  });
+});
+
 describe('row 41: slow clients', () => {
   test.each([
     ['says nothing', ''],
