@@ -85,6 +85,7 @@ export async function cutClients(
 async function session(person: RecordedPerson, chance: Chance): Promise<void> {
   await person.reserveOffline();
   await person.logIn();
+  await person.setProfile('Europe/Warsaw', COMMANDS);
   const booked: Asked[] = [];
   for (let count = 0; count < COMMANDS; count += 1) {
     const known = chance.of(booked);

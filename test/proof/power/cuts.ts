@@ -39,11 +39,13 @@ export interface Mutation {
 /** How a recording is changed, and the report of what was found then. */
 export interface Changed {
   change: (step: Step) => Step;
+  /** The claims after which it is cut. Without it, any, and between them too. */
+  aim?: RegExp;
   report: Report;
 }
 
 /** What {@link cutPower} needs. */
-export interface Cutting extends Pick<Mutation, 'also'> {
+export interface Cutting extends Pick<Mutation, 'also'>, Pick<Changed, 'aim'> {
   chance: Chance;
   report: Report;
   /** A folder for what is left, which does not exist. */
@@ -63,10 +65,11 @@ const SOON = 3;
  */
 export function cutPower<Left>(
   { root, steps, claims, look }: Recorded<Left>,
-  { chance, into, report, also = [] }: Cutting,
+  { chance, into, report, also = [], aim }: Cutting,
 ): number {
+  const aimed = aim ? claims.filter(({ what }) => aim.test(what)) : claims;
   const drawn = Array.from({ length: CUTS }, () => {
-    const after = chance.is(50) ? chance.of(claims) : undefined;
+    const after = aim || chance.is(50) ? chance.of(aimed) : undefined;
     return after ? after.from + chance.below(SOON) : chance.below(steps.length);
   });
   const disk = new Disk(root);
@@ -106,8 +109,8 @@ export function cutPower<Left>(
       what: `${name} is not as it was recorded: the recording lacks something`,
     });
   }
-  for (const { change, report: other } of also) {
-    cutPower({ root, steps: steps.map(change), claims, look }, { chance, into, report: other });
+  for (const { change, ...own } of also) {
+    cutPower({ root, steps: steps.map(change), claims, look }, { chance, into, ...own });
   }
   return looked;
 }
