@@ -54,10 +54,10 @@ describe.skipIf(!CAN_RECORD && !process.env['CI'])(title, () => {
 
   test('with the journal’s removal not waited for, as synchronous = FULL has it, the ledger loses requests', async () => {
     const launcher = programWith('synchronous = EXTRA', 'synchronous = FULL');
-    expectFound(
-      await cutClients({ until, seed: 1 }, { launcher }),
-      /unknown to the ledger|the ledger does not know/,
-    );
+    const aim = /unknown to the ledger|the ledger does not know/;
+    const report = newReport('power cuts with synchronous = FULL', 'SQLite', 1);
+    await cutClients({ until, seed: 1 }, { launcher, also: [{ aim, change: (step) => step, report }] });
+    expectFound(report, aim);
   });
 
   test('of the server: what was answered with yes is in its file (THREATS.md 69)', async () => {
