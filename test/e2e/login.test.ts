@@ -699,9 +699,10 @@ describe('rows 1, 2: a redirect is an error, and nothing is sent again', () => {
         httpStatus: status,
       });
     }
-    // After the POST the service is asked what it can do: whether the answer can be had again without booking twice.
+    // Before the POST its keys are asked for, and after it what it can do: whether the answer can be had again without
+    // booking twice.
     const methods = redirecting.requests.map(({ method }) => method);
-    expect(methods).toEqual(['GET', 'POST', 'GET', 'GET', 'DELETE']);
+    expect(methods).toEqual(['GET', 'GET', 'POST', 'GET', 'GET', 'DELETE']);
     expect(foreign.requests).toEqual([]);
   });
 

@@ -33,12 +33,12 @@ export interface PlanFlags extends ApplyFlags {
 
 /** Says what `apply` would do. */
 export async function plan(
-  typedIn: Invocation,
+  given: Invocation,
   [path = '']: readonly string[],
   flags: PlanFlags,
 ): Promise<void> {
-  const { output } = typedIn;
-  const { invocation, ...acting } = await open(typedIn, path, flags);
+  const { output } = given;
+  const { invocation, ...acting } = await open(given, path, flags);
   const { changes, needed, applier } = await compare(acting, invocation);
   const outcomes = needed.length === 0 ? [] : await applier.rehearse(needed);
   const fits = outcomes.every(({ failure }) => failure === undefined);
@@ -50,11 +50,11 @@ export async function plan(
 
 /** Makes what exists as the file says, all or none. */
 export async function apply(
-  typedIn: Invocation,
+  given: Invocation,
   [path = '']: readonly string[],
   flags: ApplyFlags,
 ): Promise<void> {
-  const { invocation, ...acting } = await open(typedIn, path, flags);
+  const { invocation, ...acting } = await open(given, path, flags);
   const confirmed = new Set<string>();
   for (let attempt = 1; ; attempt += 1) {
     const compared = await compare(acting, invocation);
@@ -89,17 +89,17 @@ interface Acting {
 
 /** @returns the invocation too, by the service's clock; see {@link onServiceTime} */
 async function open(
-  typedIn: Invocation,
+  given: Invocation,
   path: string,
   flags: ApplyFlags,
 ): Promise<Acting & { invocation: Invocation }> {
-  const bytes = await typedIn.files.read(path);
+  const bytes = await given.files.read(path);
   const read = async ({ times }: Invocation): Promise<Plan> =>
     readPlan(bytes, path === '-' ? '<stdin>' : path, await times());
-  const parsed = await read(typedIn);
-  const session = await typedIn.session();
-  const invocation = await onServiceTime(typedIn, session);
-  const wanted = invocation === typedIn ? parsed : await read(invocation);
+  const parsed = await read(given);
+  const session = await given.session();
+  const invocation = await onServiceTime(given, session);
+  const wanted = invocation === given ? parsed : await read(invocation);
   const experiment = await actIn(session, wanted, invocation.flags.experiment);
   return { invocation, session, experiment, wanted, flags };
 }

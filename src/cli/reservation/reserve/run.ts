@@ -94,18 +94,18 @@ interface Run {
 
 /** Books a link, or says what would be booked. */
 export async function reserve(
-  typedIn: Invocation,
+  given: Invocation,
   args: readonly string[],
   flags: ReserveFlags,
 ): Promise<void> {
   if (flags.wait !== undefined && flags.dryRun) throw conflict('--dry-run', '--wait');
-  const parsed = await parseReserve(args, flags, await typedIn.times());
+  const parsed = await parseReserve(args, flags, await given.times());
   if (flags.save !== undefined && !flags.dryRun) {
-    await confirmWriting(typedIn, flags.save, 'Nothing was booked.');
+    await confirmWriting(given, flags.save, 'Nothing was booked.');
   }
-  const session = await typedIn.session();
-  const invocation = await onServiceTime(typedIn, session);
-  const isMoved = invocation !== typedIn;
+  const session = await given.session();
+  const invocation = await onServiceTime(given, session);
+  const isMoved = invocation !== given;
   const { lasting, ...asked } = isMoved ? await parseReserve(args, flags, await invocation.times()) : parsed;
   const experiment = await session.access();
   const expiry = claimedExperimentExpiry(experiment.token.reveal());

@@ -23,21 +23,21 @@ const GRACE = 10_000;
 
 /** Books a link, runs a command, and deletes the reservation when the command has ended. */
 export async function run(
-  typedIn: Invocation,
+  given: Invocation,
   args: readonly (string | readonly string[])[],
   flags: RunFlags,
 ): Promise<void> {
   const [site1 = '', site2 = '', ...command] = args.flat();
-  checkSeparated(command, typedIn.typed);
+  checkSeparated(command, given.typed);
   const asked = {
     site1: siteName(site1),
     site2: siteName(site2),
     bandwidth: parseBandwidth(flags.bandwidth),
   };
   const duration = parseDuration(flags.for);
-  await typedIn.processes.check(command[0] ?? '');
-  const session = await typedIn.session();
-  const invocation = await onServiceTime(typedIn, session);
+  await given.processes.check(command[0] ?? '');
+  const session = await given.session();
+  const invocation = await onServiceTime(given, session);
   const access = await session.access();
   // Before anything is booked: the profile may name a zone that does not exist.
   await invocation.times();

@@ -29,7 +29,7 @@ export interface UpdateFlags extends PeriodChangeFlags {
 
 /** Changes a reservation, all or nothing. */
 export async function update(
-  typedIn: Invocation,
+  given: Invocation,
   [typed]: readonly string[],
   flags: UpdateFlags,
 ): Promise<void> {
@@ -44,9 +44,9 @@ export async function update(
     });
   }
   const rate = bandwidth === undefined ? {} : { bandwidth: parseBandwidth(bandwidth) };
-  await checkPeriodChange(flags, await typedIn.times());
-  const { session, id } = await reservationArgument(typedIn, typed, 'update');
-  const invocation = await onServiceTime(typedIn, session);
+  await checkPeriodChange(flags, await given.times());
+  const { session, id } = await reservationArgument(given, typed, 'update');
+  const invocation = await onServiceTime(given, session);
   const { reservations } = session;
   const current = await reservations.show(id, { allowUnsigned });
   const asked = await readPeriodChange(flags, periodOf(current.reservation), await invocation.times());
