@@ -19,6 +19,7 @@ export { type Algorithm, type KeySet, localKeySet } from './tokens/key-set.ts';
 export {
   type KeySetCopy,
   type KeySetStore,
+  type RemoteKeySet,
   type RemoteKeySetOptions,
   remoteKeySet,
 } from './tokens/remote-key-set.ts';
