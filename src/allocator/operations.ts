@@ -67,6 +67,8 @@ export interface RefusedOutcome {
   ok: false;
   reason: 'refused';
   link: Link;
+  /** Whether the request, or the reservation, names the link's sites the other way round. */
+  reversed: boolean;
   /** Whose share counted. */
   tenant: string;
   /** What the refusals are about; for a search, the demand within its window that comes closest. */
@@ -231,6 +233,7 @@ function decideCreate(view: LinkView, request: CreateRequest, terms: CreateTerms
     return { answer: { ok: false, reason: 'name_taken', name: named.name, reservation: holder } };
   }
   const { link, newId, dryRun, maxLive = Number.POSITIVE_INFINITY } = terms;
+  const reversed = site1 !== link.site1;
   const { now, calendar } = view;
   const asked = { start, end, bandwidth: request.bandwidth ?? link.bandwidth };
   const entry = { at: now, action: 'book', by: createdBy, experiment } as const;
@@ -258,14 +261,15 @@ function decideCreate(view: LinkView, request: CreateRequest, terms: CreateTerms
     };
     const free = freeParts(calendar, asked);
     const offers = isFull ? [] : (judged?.offers() ?? []);
-    const answer: Outcome = { ok: false, reason: 'refused', link, tenant, demand, refusals, free, offers };
+    const facts = { link, reversed, tenant, demand, refusals, free, offers };
+    const answer: Outcome = { ok: false, reason: 'refused', ...facts };
     return { answer, ...(dryRun ? {} : { audit }) };
   }
   const { tags } = plan;
   const record: ReservationRecord = {
     id: newId(),
     link: linkId(site1, site2),
-    reversed: site1 !== link.site1,
+    reversed,
     ...demand,
     tags,
     experiment,
@@ -369,6 +373,7 @@ function decideUpdate<Fault>(
       ok: false,
       reason: 'refused',
       link,
+      reversed: current.reversed,
       tenant,
       demand,
       refusals,

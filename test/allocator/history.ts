@@ -185,7 +185,7 @@ export class History {
     const asked = { now: this.#now, expiry: this.#expiry, startsNow };
     const free = this.#oracle.parts(demand);
     expect(outcome).toEqual({
-      ...{ ok: false, reason: 'refused', link: this.#link, tenant, demand, free },
+      ...{ ok: false, reason: 'refused', link: this.#link, reversed: step.reversed, tenant, demand, free },
       refusals: due.accepted ? [] : due.refusals,
       offers: this.#oracle.offers(demand, asked),
     });
@@ -229,7 +229,14 @@ export class History {
     const limited = { limit: 'bandwidth', capacity: window.bandwidth, free: window.bandwidth, start, end };
     const asked = { now: this.#now, expiry: this.#expiry, startsNow };
     expect(outcome).toEqual({
-      ...{ ok: false, reason: 'refused', link: this.#link, tenant, demand: outcome.demand },
+      ...{
+        ok: false,
+        reason: 'refused',
+        link: this.#link,
+        reversed: step.reversed,
+        tenant,
+        demand: outcome.demand,
+      },
       // A transfer may be limited to less than it needs.
       refusals: plan.accepted ? [limited] : plan.refusals,
       free: this.#oracle.parts(window),
@@ -317,7 +324,7 @@ export class History {
       const movable = step.moves && current.start > this.#now;
       const asked = { now: this.#now, expiry: this.#expiry, own: id, movable, startsNow };
       expect(outcome).toEqual({
-        ...{ ok: false, reason: 'refused', link: this.#link, tenant, demand },
+        ...{ ok: false, reason: 'refused', link: this.#link, reversed: expect.any(Boolean), tenant, demand },
         refusals: due.accepted ? [] : due.refusals,
         free: this.#oracle.parts(demand, id),
         offers: this.#oracle

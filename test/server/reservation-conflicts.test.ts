@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Topology } from '../../src/contract/links.ts';
 import {
+  addressOf,
   at,
   booked,
   booking,
@@ -9,6 +10,7 @@ import {
   openService,
   outcome,
   problemIn,
+  type Reply,
   reservationIn,
   smallTopology,
   tagsOf,
@@ -33,6 +35,22 @@ describe('a link has no direction', async () => {
     expect(far.s).toContain(site2S);
     expect(far.c).toContain(site2C);
     expect((await lead.read(reservation.id)).body).toEqual(reservation);
+  });
+
+  test('a refusal names the sites in the order of its request, or of its reservation', async () => {
+    const asked = { ...hours(5, 6), site1: 'pl-poznan1', site2: 'be-gent1' };
+    const messages = async (reply: Promise<Reply>) => problemIn(await reply).detail.map(({ msg }) => msg);
+    const said = [expect.stringMatching(/^Not enough free bandwidth between pl-poznan1 and be-gent1:/)];
+    expect(await messages(lead.book(booking({ ...asked, bandwidth: '5000' })))).toEqual(said);
+    const { id } = await booked(lead, asked);
+    expect(await messages(lead.update(id, { bandwidth: '5000' }))).toEqual(said);
+    const items = [
+      { action: 'update', id, bandwidth: '5000' },
+      { action: 'create', ...booking({ ...asked, bandwidth: '5000' }) },
+    ];
+    const batch = lead.send('POST', addressOf('batchReservations'), { body: { items, tokens: [] } });
+    expect(await messages(batch)).toEqual([...said, ...said]);
+    expect(outcome(await lead.delete(id))).toBe('204');
   });
 
   test('both ways round are one link: its tags are used up', async () => {

@@ -23,7 +23,7 @@ import { type ProblemError, refusalOf } from '../problem-error.ts';
  */
 export function refusedOutcome(outcome: RefusedOutcome, asked: Period): ProblemError {
   const { link, offers, free } = outcome;
-  const problems = outcome.refusals.map((refusal) => problem(refusal, link, outcome));
+  const problems = outcome.refusals.map((refusal) => problem(refusal, outcome));
   return refusalOf(withAdvice(problems, offers, asked), {
     limits: outcome.refusals.map((refusal) => limit(refusal, link)),
     free: free.map(({ start, end, bandwidth }) => ({
@@ -54,10 +54,10 @@ function withAdvice(
 
 function problem(
   refusal: Refusal,
-  link: Link,
-  { tenant, demand: { bandwidth: demanded }, offers }: Pick<RefusedOutcome, 'tenant' | 'demand' | 'offers'>,
+  { link, reversed, tenant, demand: { bandwidth: demanded }, offers }: RefusedOutcome,
 ): Problem {
   const { site1, site2 } = link;
+  const between = reversed ? `between ${site2} and ${site1}` : `between ${site1} and ${site2}`;
   const period = `from ${formatInstant(refusal.start)} to ${formatInstant(refusal.end)}`;
   if (refusal.limit === 'bandwidth') {
     const used = refusal.capacity - refusal.free;
@@ -69,11 +69,12 @@ function problem(
     return {
       code: 'bandwidth_unavailable',
       loc: 'Bandwidth',
-      msg: `Not enough free bandwidth between ${site1} and ${site2}: ${used} + ${demanded} = ${used + demanded} Mbps of ${refusal.capacity} ${period}${free}`,
+      msg: `Not enough free bandwidth ${between}: ${used} + ${demanded} = ${used + demanded} Mbps of ${refusal.capacity} ${period}${free}`,
     };
   }
   if (refusal.limit === 'share') {
-    return { code: 'share_exceeded', loc: 'Bandwidth', msg: shareText(refusal, link, { tenant, demanded }) };
+    const msg = shareText(refusal, link, { tenant, demanded, between });
+    return { code: 'share_exceeded', loc: 'Bandwidth', msg };
   }
   const { site, layer } = placeOf(refusal.place, link);
   const kind = `${layer}-tags`;
@@ -87,7 +88,7 @@ function problem(
 function shareText(
   refusal: ShareRefusal,
   link: Link,
-  { tenant, demanded }: { tenant: string; demanded: number },
+  { tenant, demanded, between }: { tenant: string; demanded: number; between: string },
 ): string {
   const { held, allowed } = refusal;
   const whose = idKind(tenant) === 'project' ? 'project' : 'experiment';
@@ -95,7 +96,6 @@ function shareText(
   if (refusal.of === 'live') {
     return `The ${whose} has ${held} of at most ${allowed} reservations that have not ended. Delete one, or wait until one has ended.`;
   }
-  const between = `between ${link.site1} and ${link.site2}`;
   if (refusal.of === 'bandwidth') {
     return `One ${whose} may hold ${allowed} Mbps ${between} at any instant: this one holds ${held}, and ${held} + ${demanded} = ${held + demanded} Mbps ${period}.`;
   }

@@ -124,7 +124,7 @@ export class SmallAllocator implements Subject {
       if (plan.accepted) return put({ ...current, ...demand, tags: plan.tags }, 'amend', dryRun);
       const movable = update.start !== undefined && current.start > now;
       return {
-        answer: refusal({ link, tenant: current.tenant }, plan, oracle, demand, {
+        answer: refusal({ link, reversed: current.reversed, tenant: current.tenant }, plan, oracle, demand, {
           now,
           expiry,
           own: id,
@@ -151,7 +151,13 @@ export class SmallAllocator implements Subject {
     const demand: Demand = { start, end, bandwidth: request.bandwidth ?? link.bandwidth };
     return async (_, oracle, now) => {
       const plan = oracle.plan(demand, now);
-      if (!plan.accepted) return { answer: refusal({ link, tenant }, plan, oracle, demand, { now, expiry }) };
+      if (!plan.accepted)
+        return {
+          answer: refusal({ link, reversed: site1 !== link.site1, tenant }, plan, oracle, demand, {
+            now,
+            expiry,
+          }),
+        };
       const { tags } = plan;
       const terms = { ...demand, tags, experiment, tenant, createdBy, createdAt: now };
       return put(
@@ -240,7 +246,7 @@ function put(record: ReservationRecord, action: 'book' | 'amend', dryRun: boolea
 }
 
 function refusal(
-  { link, tenant }: { link: Link; tenant: string },
+  { link, reversed, tenant }: Pick<Outcome & { ok: false }, 'link' | 'reversed' | 'tenant'>,
   { refusals }: Plan & { accepted: false },
   oracle: Oracle,
   demand: Demand,
@@ -251,6 +257,7 @@ function refusal(
     ok: false,
     reason: 'refused',
     link,
+    reversed,
     tenant,
     demand,
     refusals,
