@@ -62,8 +62,13 @@ export async function openStores(database: string, log?: Log): Promise<Stores> {
       }),
   });
   if (server.isNew) log?.('info', 'database_made', {});
-  const why = log && (await server.failoverLoses());
-  if (why !== undefined) log?.('info', 'failover_loses', { why });
+  try {
+    const why = log && (await server.failoverLoses());
+    if (why !== undefined) log?.('info', 'failover_loses', { why });
+  } catch (error) {
+    await server.close();
+    throw error;
+  }
   return storesOn(server, POSTGRES_LOCKING, { history: () => server.history, close: () => server.close() });
 }
 
