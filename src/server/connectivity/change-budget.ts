@@ -3,7 +3,7 @@ import { ProblemError } from '../problem-error.ts';
 /** An hour in milliseconds: so long a budget takes to be whole again. */
 const HOUR = 3_600_000;
 
-/** How many budgets are remembered before those that are whole again are forgotten. */
+/** How many budgets are remembered at least before those that are whole again are forgotten. */
 const REMEMBERED = 10_000;
 
 /** Who makes a change: each has a budget. */
@@ -27,7 +27,8 @@ export interface ChangeBudget {
  *
  * A budget that is used up is refilled at an even rate, so a program that waits as it is told goes on within seconds. For
  * each budget one number is kept: when it will be whole again (the generic cell rate algorithm, ITU-T I.371). They are in
- * memory: each replica has its own, and a restart forgets them.
+ * memory: each replica has its own, and a restart forgets them. Requests that are under way at once are counted when they
+ * were decided, so they may go beyond the budget, which then takes longer to be whole.
  *
  * @param most changes at once, and in each hour after that; `Infinity` for no limit
  * @param now milliseconds since the Unix epoch
@@ -35,6 +36,7 @@ export interface ChangeBudget {
 export function createChangeBudget(most: number, now: () => number): ChangeBudget {
   const cost = HOUR / most;
   const wholeAt = new Map<string, number>();
+  let sweepAt = REMEMBERED;
 
   /** For how many milliseconds from now on the budget is not whole. */
   function used(name: string): number {
@@ -60,8 +62,9 @@ export function createChangeBudget(most: number, now: () => number): ChangeBudge
     },
     count({ user, experiment }, changes) {
       if (!Number.isFinite(most)) return;
-      if (wholeAt.size >= REMEMBERED) {
+      if (wholeAt.size >= sweepAt) {
         for (const name of wholeAt.keys()) if (used(name) === 0) wholeAt.delete(name);
+        sweepAt = Math.max(REMEMBERED, 2 * wholeAt.size);
       }
       for (const name of [user, experiment.id]) {
         // A batch may go beyond the budget, but is not paid off for more than another hour.
