@@ -12,16 +12,15 @@ import type { main } from './main.ts';
 /** Builds whose compiled code is kept, for people who have several of them or several releases of Node.js. */
 const MAX_BUILDS = 4;
 
+/** Folders of a build's code: commands call different functions, and one that shares a folder is only slower. */
+const MAX_COMMANDS = 32;
+
 /** The length of what is before the code in its file, in bytes: the checksums of its source and of itself. */
 const CHECKSUMS = 8;
 
 /** A program whose files are loaded with the compiled code that an earlier command kept. */
 export interface Program {
-  /**
-   * Loads one of Node's modules, a file of the program (`./NAME`), or a package.
-   *
-   * @throws Error when there is no such module; whatever its code throws
-   */
+  /** Loads one of Node's modules, a file of the program (`./NAME`), or a package. @throws whatever its code throws */
   require(id: string): unknown;
   /** Keeps the compiled code of all files that were loaded, unless all of them were loaded with it. */
   keep(): void;
@@ -36,7 +35,7 @@ export interface Program {
  * source and code are right. Code that can't be read or written is passed over: the program is slower then.
  *
  * @param folder of the files
- * @param kept the private folder of this build's compiled code; undefined where there is none
+ * @param kept the private folder of this build's compiled code, if any
  */
 export function createProgram(folder: string, kept: string | undefined): Program {
   const loaded = new Map<string, { script: Script; source: Buffer; exports: object }>();
@@ -87,10 +86,10 @@ function checksumsOf(source: Uint8Array, code: Uint8Array): Buffer {
 }
 
 /**
- * The folder for a build's compiled code, which only this user can change; undefined where it can't be made. As for every
- * program of Node.js, `NODE_COMPILE_CACHE` names another place, and `NODE_DISABLE_COMPILE_CACHE=1` is for none.
+ * The folder for the code of a build and a command, which only this user can change; undefined where it can't be made. As
+ * for every program of Node.js, `NODE_COMPILE_CACHE` names another place, and `NODE_DISABLE_COMPILE_CACHE=1` is for none.
  */
-export function compiledFolder(build: string, env: Environment): string | undefined {
+export function compiledFolder(build: string, command: string, env: Environment): string | undefined {
   const { NODE_COMPILE_CACHE: given, NODE_DISABLE_COMPILE_CACHE: isOff } = env;
   if (isOff === '1') return undefined;
   try {
@@ -98,7 +97,7 @@ export function compiledFolder(build: string, env: Environment): string | undefi
     const builds = cacheFolder(join(parent, given ? 'slices-conn' : 'compiled'));
     const own = join(builds, `${build}-node-${process.versions.node}-${process.arch}`);
     if (!existsSync(own) && readdirSync(builds).length >= MAX_BUILDS) rmSync(builds, { recursive: true });
-    return cacheFolder(own);
+    return cacheFolder(join(cacheFolder(own), `${crc32(command) % MAX_COMMANDS}`));
   } catch {
     return undefined;
   }
@@ -107,7 +106,8 @@ export function compiledFolder(build: string, env: Environment): string | undefi
 /** Takes the place of `main/main.ts` in the program as it is built. @param folder of its files @param build names their content */
 export function compiledMain(folder: string, build: string): typeof main {
   return async (args, version) => {
-    const program = createProgram(folder, compiledFolder(build, process.env));
+    const command = args.find((word) => /^\w[\w-]*$/.test(word)) ?? '';
+    const program = createProgram(folder, compiledFolder(build, command, process.env));
     const { main } = program.require('./main.cjs') as typeof import('./main.ts');
     // A person who stops the program is not kept waiting.
     process.once('exit', (exitCode) => exitCode < 128 && program.keep());

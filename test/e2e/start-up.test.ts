@@ -111,7 +111,7 @@ function installed(): { help(): string; kept(): string[]; source: string } {
       expect([status, stderr]).toEqual([0, '']);
       return stdout;
     },
-    kept: () => globSync(join(compiled, 'slices-conn', '*', '*.cjs')).toSorted(),
+    kept: () => globSync(join(compiled, 'slices-conn', '*', '*', '*.cjs')).toSorted(),
     source: globSync(join(folder, 'dist/cli/start-*.cjs'))[0] ?? '',
   };
 }

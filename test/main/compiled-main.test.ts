@@ -11,6 +11,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { crc32 } from 'node:zlib';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { compiledFolder, createProgram, type Program } from '../../src/main/compiled-main.ts';
 
@@ -24,8 +25,8 @@ beforeEach(() => {
   home = join(root, String(drawn));
 });
 
-const folderOf = (build = 'build'): string => {
-  const folder = compiledFolder(build, { SLICES_CONN_CACHE_DIR: home });
+const folderOf = (build = 'build', command = 'list'): string => {
+  const folder = compiledFolder(build, command, { SLICES_CONN_CACHE_DIR: home });
   if (folder === undefined) throw new Error('there is no folder');
   return folder;
 };
@@ -98,6 +99,12 @@ describe('a program whose compiled code is kept', () => {
 });
 
 describe('the folder of compiled code', () => {
+  test('is another one for most other commands, of 32 at most', () => {
+    const folders = Array.from({ length: 500 }, (_, at) => folderOf('build', `command-${at}`));
+    expect(new Set(folders).size).toBe(32);
+    expect(folderOf('build', 'list')).toBe(folderOf('build', 'list'));
+  });
+
   test('has four builds at most', () => {
     for (let build = 1; build <= 4; build += 1) folderOf(`build-${build}`);
     folderOf('build-1');
@@ -123,15 +130,15 @@ describe('the folder of compiled code', () => {
   });
 
   test('is where the environment says, if it can be made there', () => {
-    const own = `b-node-${process.versions.node}-${process.arch}`;
+    const own = join(`b-node-${process.versions.node}-${process.arch}`, String(crc32('list') % 32));
     const cache = join(home, 'cache');
-    expect(compiledFolder('b', { SLICES_CONN_CACHE_DIR: cache })).toBe(join(cache, 'compiled', own));
+    expect(compiledFolder('b', 'list', { SLICES_CONN_CACHE_DIR: cache })).toBe(join(cache, 'compiled', own));
     const given = join(home, 'given');
-    expect(compiledFolder('b', { NODE_COMPILE_CACHE: given })).toBe(join(given, 'slices-conn', own));
+    expect(compiledFolder('b', 'list', { NODE_COMPILE_CACHE: given })).toBe(join(given, 'slices-conn', own));
     expect(
-      compiledFolder('b', { SLICES_CONN_CACHE_DIR: cache, NODE_DISABLE_COMPILE_CACHE: '1' }),
+      compiledFolder('b', 'list', { SLICES_CONN_CACHE_DIR: cache, NODE_DISABLE_COMPILE_CACHE: '1' }),
     ).toBeUndefined();
     writeFileSync(join(home, 'file'), '');
-    expect(compiledFolder('b', { SLICES_CONN_CACHE_DIR: join(home, 'file') })).toBeUndefined();
+    expect(compiledFolder('b', 'list', { SLICES_CONN_CACHE_DIR: join(home, 'file') })).toBeUndefined();
   });
 });
