@@ -162,7 +162,7 @@ export async function authenticateCaller(
   }
   const [user, ...others] = new Set([...users, ...actors]);
   if (user === undefined || (users.size === 0 && (readTokens || ofBearer !== 'experiment'))) {
-    throw refusal('token_missing', 'The request carries no user token: send it in Authorization.');
+    throw refusal('token_missing', 'The request carries no user token: send it in Authorization, or in the tokens of a body.');
   }
   if (others.length > 0) {
     throw refusal('token_invalid', 'The tokens in the request belong to different users.');
@@ -216,7 +216,7 @@ export function authorise(caller: Caller, action: Action): CallerExperiment {
   if (!experiment) {
     throw refusal(
       'token_missing',
-      `The request carries no experiment token: send it in ${EXPERIMENT_TOKEN_HEADER}.`,
+      `The request carries no experiment token: send it in ${EXPERIMENT_TOKEN_HEADER}, or in the tokens of a body.`,
     );
   }
   requireRole(experiment.role, action, `experiment ${experiment.name}`);

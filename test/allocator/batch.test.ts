@@ -110,7 +110,7 @@ describe.each([
     await isTrue(allocator);
   });
 
-  test('that moves tries 16 offsets in a turn of the event loop, and others have theirs (THREATS.md 82)', async () => {
+  test('that moves tries 16 offsets in a turn of the event loop, and others have theirs (THREATS.md 81)', async () => {
     const COUNT = 100;
     let [decided, most, isOver] = [0, 0, false];
     const newId = () => {

@@ -172,7 +172,7 @@ test.each([
   { case: 'another history', version: 6, history: 'two', can: false },
   { case: 'deletions of a later version that are gone', version: 9, forgotten: 6, can: false },
   { case: 'deletions of the same version that are gone', version: 9, forgotten: 5, can: true },
-])('a calendar at version 5 can catch up with a link of $case: $can (THREATS.md 73)', ({ can, ...link }) => {
+])('a calendar at version 5 can catch up with a link of $case: $can (THREATS.md 72)', ({ can, ...link }) => {
   const known = { calendar: new LinkCalendar(LINK), version: 5, history: 'one', from: 0 };
   expect(canCatchUp(known, { history: 'one', forgotten: 0, ...link })).toBe(can);
 });

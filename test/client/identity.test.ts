@@ -227,7 +227,7 @@ test.each([
   ['access_token', 'acc\u202ess'],
   ['refresh_token', 'refresh\n\u009b2J'],
   ['refresh_token', 'r\u00e9fresh'],
-])('an %s with %j is refused where it enters (THREATS.md 112)', async (name, token) => {
+])('an %s with %j is refused where it enters (THREATS.md 110)', async (name, token) => {
   const odd = provider({ token: [() => json({ ...TOKENS, [name]: token })] });
   const login = await odd.client.startLogin('openid');
   const found = await failureOf(login.wait(never));

@@ -458,7 +458,7 @@ describe('a retry', () => {
     ['PUT', {}],
     ['DELETE', {}],
   ])(
-    '%s with %j is repeated when the service says that it changed nothing (THREATS.md 105)',
+    '%s with %j is repeated when the service says that it changed nothing (THREATS.md 103)',
     async (method, headers) => {
       const { requests, send } = await answering(problem('unavailable'), problem('unavailable'), status(200));
       expect((await send(method, 5000, headers)).status).toBe(200);

@@ -83,7 +83,7 @@ test('a copy that is made under load holds every reservation that was acknowledg
   await store.close();
 });
 
-test('after a restore a command under its idempotency key books again, once (THREATS.md 106)', async () => {
+test('after a restore a command under its idempotency key books again, once (THREATS.md 104)', async () => {
   const [data, port] = [temporaryFolder(), await freePort()];
   const flags = ['--port', String(port), '--auto-approve', 'lead'];
   const server = await serveHere(...flags, '--data', data);

@@ -57,7 +57,7 @@ describe.each(WAYS)('a clock of the person that is wrong, with %s', (_, book) =>
     [15 * MINUTE, '15 min ahead of'],
     [DAY, '1 d ahead of'],
     [730 * DAY, '730 d ahead of'],
-  ])('by %i ms: 2, and nothing is booked (THREATS.md 107)', async (clock, said) => {
+  ])('by %i ms: 2, and nothing is booked (THREATS.md 105)', async (clock, said) => {
     const before = await count();
     const ended = await book(clock, '--start-now', '--for', '2h');
     expect(reportOf(ended)).toMatchObject({
@@ -71,7 +71,7 @@ describe.each(WAYS)('a clock of the person that is wrong, with %s', (_, book) =>
   });
 
   test.each([-45 * SECOND, 45 * SECOND, 10 * MINUTE])(
-    'by %i ms: the service’s time counts, so that 2 h are 2 h (THREATS.md 108)',
+    'by %i ms: the service’s time counts, so that 2 h are 2 h (THREATS.md 106)',
     async (clock) => {
       const warning =
         /warning: Your clock is .* (?:behind|ahead of) the service's\. The service's time counts\.\n/;

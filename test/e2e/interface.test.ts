@@ -219,7 +219,7 @@ test.each([
   expect(reportOf(ended)).toMatchObject({ exitCode: 2 });
 });
 
-describe('standard output on a full disk (THREATS.md 114)', () => {
+describe('standard output on a full disk (THREATS.md 112)', () => {
   test.each(['--version', '--cli-manifest', 'version', 'help times', '--offline list'])(
     '%s: 2, without a stack trace',
     async (command) => {

@@ -96,7 +96,7 @@ describe('a service that begins anew at its address', () => {
     expect(reportOf(await verify(own))).toMatchObject({ exitCode: 9, code: 'unverified' });
   });
 
-  test('serve --memory, stopped and started again: after a login it books as before (THREATS.md 104)', async () => {
+  test('serve --memory, stopped and started again: after a login it books as before (THREATS.md 102)', async () => {
     const port = String(await freePort());
     const args = ['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start-now', '--for', '1h'];
     const logIn = ['login', '--no-browser'];

@@ -209,7 +209,7 @@ describe.skipIf(withoutChromium)(
       );
     }
 
-    test('reads nothing, books nothing and logs nobody out with the cookie that it was sent, whatever it forges (THREATS.md 97)', async () => {
+    test('reads nothing, books nothing and logs nobody out with the cookie that it was sent, whatever it forges (THREATS.md 95)', async () => {
       const page = await victim('lead');
       const experiment = new URL(page.url()).searchParams.get('experiment') ?? '';
       await page.goto(its);
@@ -250,7 +250,7 @@ describe.skipIf(withoutChromium)(
       await page.context().close();
     });
 
-    test('logs nobody in as somebody else by planting the cookie of its own session (THREATS.md 98)', async () => {
+    test('logs nobody in as somebody else by planting the cookie of its own session (THREATS.md 96)', async () => {
       const own = attacker();
       await logInToPage(own, 'admin');
       plantCookiesOf(own);
@@ -264,7 +264,7 @@ describe.skipIf(withoutChromium)(
       }
     });
 
-    test('logs nobody in as somebody else by the end of its own login, also while theirs is under way (THREATS.md 99)', async () => {
+    test('logs nobody in as somebody else by the end of its own login, also while theirs is under way (THREATS.md 97)', async () => {
       for (const isUnderWay of [false, true]) {
         const own = attacker();
         const end = await approvePageLogin(own, 'admin');

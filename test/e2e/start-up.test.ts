@@ -55,7 +55,7 @@ test('compiled code of one process serves the next', () => {
   expect(inodes()).toEqual(first);
 });
 
-test('damaged compiled code, and code of another source, is made anew (THREATS.md 109)', () => {
+test('damaged compiled code, and code of another source, is made anew (THREATS.md 107)', () => {
   const { help, kept, source } = installed();
   const whole = help();
   const size = kept().map((file) => statSync(file).size);

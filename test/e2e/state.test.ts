@@ -145,7 +145,7 @@ describe('row 17: an unusable state gives a clear message and stays unchanged', 
   });
 
   test.each(['STATE', 'CONFIG'])(
-    'a file in place of the %s folder is named: 2 (THREATS.md 115)',
+    'a file in place of the %s folder is named: 2 (THREATS.md 113)',
     async (name) => {
       const file = join(own.home, 'a-file');
       writeFileSync(file, 'kept');

@@ -48,7 +48,7 @@ test.each<[string[], Record<string, string>?]>([
   [['user', 'token'], { SLICES_CONN_USER_TOKEN_FILE: '/dev/zero' }],
   [['experiment', 'token'], { SLICES_CONN_EXPERIMENT_TOKEN_FILE: '/dev/zero' }],
   [['sites'], { SLICES_CONN_REFRESH_TOKEN_FILE: '/dev/zero' }],
-])('no more than 16 MiB of a file without an end is read: %j (THREATS.md 110)', async (args, env = {}) => {
+])('no more than 16 MiB of a file without an end is read: %j (THREATS.md 108)', async (args, env = {}) => {
   const machine = newMachine();
   writeFileSync(join(machine.home, 'a.b.c'), 'a.b.c');
   const { exitCode, stderr } = await machine.run(args, { env });
@@ -56,7 +56,7 @@ test.each<[string[], Record<string, string>?]>([
   expect(exitCode).toBe(2);
 });
 
-test('no more than 16 MiB of standard input is read (THREATS.md 110)', async () => {
+test('no more than 16 MiB of standard input is read (THREATS.md 108)', async () => {
   const machine = newMachine({ ownProcess: true });
   const { exitCode, stderr } = await machine.run(['verify', '-'], { stdin: 'x'.repeat(MAX_FILE + 1) });
   expect([exitCode, stderr]).toEqual([2, expect.stringContaining('It is larger than 16 MiB.')]);

@@ -115,7 +115,7 @@ describe.each(ENGINES)('row 65: a server on $name that does not start leaves not
     expect(timers()).toBeLessThanOrEqual(before);
   });
 
-  test('serve that fails to remove its ready file as it stops closes everything (THREATS.md 87)', async () => {
+  test('serve that fails to remove its ready file as it stops closes everything (THREATS.md 86)', async () => {
     const { database, where } = await engine.newPlace();
     const folder = mkdtempSync(join(tmpdir(), 'slices-conn-ready-'));
     folders.push(folder);

@@ -370,7 +370,7 @@ describe.runIf(process.platform === 'linux')('row 48: one address', () => {
     return during;
   }
 
-  test('a new connection of another address does not wait for its requests (THREATS.md 81)', async () => {
+  test('a new connection of another address does not wait for its requests (THREATS.md 80)', async () => {
     const all = await answeredBeforeAnother({ perTurn: 1000 });
     const few = await answeredBeforeAnother({});
     expect(few).toBeLessThan(all / 3);

@@ -20,7 +20,7 @@ const item = { action: 'create', site1: 'be-gent1', site2: 'pl-poznan1', bandwid
 const sendBatch = (caller: Caller, body: object) =>
   caller.send('POST', addressOf('batchReservations'), { body });
 
-test('updates that are granted one after the other: 429 with Retry-After, and they go on when it is over (THREATS.md 90)', async () => {
+test('updates that are granted one after the other: 429 with Retry-After, and they go on when it is over (THREATS.md 88)', async () => {
   const service = await openService({ maxChanges: 4 });
   const lead = await service.as('lead');
   const { id } = await booked(lead);

@@ -235,7 +235,7 @@ const BODYLESS: [title: string, placement: Placement, expected: string][] = [
 ];
 
 describe.each(['GET', 'GET list', 'DELETE'])(
-  'a project token never stands in for the user token of a %s (THREATS.md 89)',
+  'a project token never stands in for the user token of a %s (THREATS.md 87)',
   (method) => {
     test.each(BODYLESS)('%s: %3$s', async (_, placement, expected) => {
       const id = reservationIn(await lead.book()).id;
@@ -253,15 +253,15 @@ describe.each(['GET', 'GET list', 'DELETE'])(
   },
 );
 
-/** The free starts on a link need no experiment: one that is named adds its share to the limits. */
+/** As every question about links, the free starts need a user token in Authorization; an experiment's adds its share. */
 test.each<[title: string, placement: Placement, expected: string]>([
   ['user alone', { bearer: user }, '200'],
   ['user, experiment in the header', { bearer: user, header: experiment }, '200'],
   ['project alone', { bearer: project }, '403 token_invalid'],
-  ['project, user in the header', { bearer: project, header: user }, '200'],
-  ['project, experiment in the header', { bearer: project, header: experiment }, '403 token_missing'],
+  ['project, user in the header', { bearer: project, header: user }, '403 token_invalid'],
+  ['project, experiment in the header', { bearer: project, header: experiment }, '403 token_invalid'],
   ['experiment alone', { bearer: experiment }, '403 token_invalid'],
-  ['experiment, experiment in the header', { bearer: experiment, header: experiment }, '200'],
+  ['experiment, experiment in the header', { bearer: experiment, header: experiment }, '403 token_invalid'],
 ])('the free starts on a link, %s: %3$s', async (_, placement, expected) => {
   const asked = `${addressOf('linkSlots')}?bandwidth=1&duration=PT1H`;
   expect(outcome(await service.with(headersOf(placement)).send('GET', asked))).toBe(expected);

@@ -90,7 +90,7 @@ describe('two servers, and a promotion that lost commits', () => {
     await promote();
   }, 120_000);
 
-  test('give no bandwidth twice, and no tag (THREATS.md 73)', async () => {
+  test('give no bandwidth twice, and no tag (THREATS.md 72)', async () => {
     // The link's version begins again where the standby was: the same numbers as in the calendars.
     const first = await book(other, { ...hours(10, 11), bandwidth: '900' });
     const second = await book(one, { ...hours(10, 11), bandwidth: '900' });
@@ -102,7 +102,7 @@ describe('two servers, and a promotion that lost commits', () => {
     expect(events.filter((event) => event === 'database_replaced')).toHaveLength(2);
   });
 
-  test('sign with the keys that the database has, not with those that it lost (THREATS.md 74)', async () => {
+  test('sign with the keys that the database has, not with those that it lost (THREATS.md 73)', async () => {
     const signed = await book(one, hours(20, 21), SIGNED);
     expect(signed.status).toBe(201);
     const header = JSON.parse(Buffer.from(signed.text.split('.')[0] ?? '', 'base64url').toString());
@@ -129,7 +129,7 @@ describe('a primary that lives on after a standby was promoted', () => {
   }, 120_000);
   afterAll(() => database.close());
 
-  test('is not used any more once one connection has led to the new one (THREATS.md 75)', async () => {
+  test('is not used any more once one connection has led to the new one (THREATS.md 74)', async () => {
     expect(await port()).toBe(portOf(primary));
     await database
       .transaction(async (old) => {
@@ -146,7 +146,7 @@ describe('a primary that lives on after a standby was promoted', () => {
     expect(await ask(primary.url, "SELECT 1 FROM link WHERE id = 'lost'")).toEqual([]);
   });
 
-  test('is refused where its address leads to it again (THREATS.md 75)', async () => {
+  test('is refused where its address leads to it again (THREATS.md 74)', async () => {
     address.leadTo(primary.url);
     await ask(
       standby.url,
@@ -158,7 +158,7 @@ describe('a primary that lives on after a standby was promoted', () => {
     expect(changes).toHaveLength(1);
   });
 
-  test('is used for a minute at most, however busy its connections are (THREATS.md 75)', async () => {
+  test('is used for a minute at most, however busy its connections are (THREATS.md 74)', async () => {
     address.leadTo(primary.url);
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     const busy = await PostgresDatabase.open(address.url);
@@ -186,7 +186,7 @@ describe('a standby', () => {
     address.leadTo(primary.url);
   }, 120_000);
 
-  test('is no database for a server, and its audit can be read (THREATS.md 76)', async () => {
+  test('is no database for a server, and its audit can be read (THREATS.md 75)', async () => {
     await expect(PostgresDatabase.open(standby.url)).rejects.toMatchObject(unavailable('standby'));
     const reading = await PostgresDatabase.openToRead(standby.url);
     const links = await reading.snapshot((sql) => sql.all('SELECT id FROM link'));
@@ -197,7 +197,7 @@ describe('a standby', () => {
   });
 });
 
-test('a database whose folder is restored in place has no new timeline; no bandwidth is given twice (THREATS.md 73)', async () => {
+test('a database whose folder is restored in place has no new timeline; no bandwidth is given twice (THREATS.md 72)', async () => {
   const [one, other] = servers;
   if (!one || !other) throw new Error('no servers');
   const day = 24;

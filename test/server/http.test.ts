@@ -301,7 +301,7 @@ describe('key sets', () => {
   });
 });
 
-test('the log’s durations are of a clock that is never set (THREATS.md 86)', async () => {
+test('the log’s durations are of a clock that is never set (THREATS.md 85)', async () => {
   let clock = Date.now();
   const lines: Record<string, unknown>[] = [];
   const server = await createReferenceServer({

@@ -6,7 +6,7 @@ import { booking, NOW, openService } from '../fixtures/service.ts';
 const HOSTILE = 'a\u009b2J\u202eb\u200bc\u{e0041}';
 const ESCAPED = 'a\\u009b2J\\u202eb\\u200bc\\udb40\\udc41';
 
-test('a log record has C1 and bidi characters as escapes, of the same value (THREATS.md 113)', () => {
+test('a log record has C1 and bidi characters as escapes, of the same value (THREATS.md 111)', () => {
   const lines: string[] = [];
   jsonLog(
     (line) => lines.push(line),
@@ -16,7 +16,7 @@ test('a log record has C1 and bidi characters as escapes, of the same value (THR
   expect(JSON.parse(lines[0] ?? '')).toMatchObject({ reason: HOSTILE, count: 1 });
 });
 
-test('a reply has C1 and bidi characters as escapes, of the same value (THREATS.md 113)', async () => {
+test('a reply has C1 and bidi characters as escapes, of the same value (THREATS.md 111)', async () => {
   const lead = await (await openService()).as('lead');
   const { text } = await lead.book(booking({ site1: HOSTILE }));
   expect(text).toContain(ESCAPED);

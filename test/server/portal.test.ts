@@ -298,7 +298,7 @@ describe('creating an experiment', () => {
   });
 });
 
-test('a project has a hundred experiments that live or were made today, also with requests at once (THREATS.md 95)', async () => {
+test('a project has a hundred experiments that live or were made today, also with requests at once (THREATS.md 93)', async () => {
   const full = await openService();
   const make = async (count: number, lifetime: number): Promise<Record<string, number>> => {
     const caller = await signedIn(full, 'lead');

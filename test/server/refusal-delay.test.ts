@@ -27,11 +27,11 @@ async function timeFor(count: number, code: ProblemCode): Promise<number> {
 }
 
 // 20 a second are not delayed, and 4 a second are answered after a delay.
-test('an address is slowed down for tokens that do not verify (THREATS.md 83)', async () => {
+test('an address is slowed down for tokens that do not verify (THREATS.md 82)', async () => {
   expect(await timeFor(50, 'token_invalid')).toBeGreaterThan(1000);
 });
 
-test('an address is not slowed down for what its users may not do (THREATS.md 83)', async () => {
+test('an address is not slowed down for what its users may not do (THREATS.md 82)', async () => {
   for (const code of ['role_not_allowed', 'token_missing', 'wrong_experiment'] as const) {
     expect(await timeFor(100, code)).toBeLessThan(3000);
   }

@@ -57,7 +57,7 @@ const FATES: readonly { fate: string; happen: () => void; left?: () => string }[
 
 describe('the file of a running server', () => {
   test.each(FATES)(
-    'that is $fate: nothing more is confirmed, not ready, and the log says why (THREATS.md 77)',
+    'that is $fate: nothing more is confirmed, not ready, and the log says why (THREATS.md 76)',
     async ({ happen, left }) => {
       const running = await start(file);
       const headers = await signedBy(running);
@@ -88,7 +88,7 @@ describe('the file of a running server', () => {
     },
   );
 
-  test('that is moved and put back: it goes on (THREATS.md 77)', async () => {
+  test('that is moved and put back: it goes on (THREATS.md 76)', async () => {
     const running = await start(file);
     const headers = await signedBy(running);
     const book = (hour: number) =>
@@ -101,7 +101,7 @@ describe('the file of a running server', () => {
   });
 });
 
-test('a start that makes a new database says so, and one that finds it does not (THREATS.md 77)', async () => {
+test('a start that makes a new database says so, and one that finds it does not (THREATS.md 76)', async () => {
   const made = () => log.filter(({ event }) => event === 'database_made');
   await start(file);
   expect(made()).toEqual([{ level: 'info', event: 'database_made', fields: { file } }]);

@@ -71,7 +71,7 @@ test('row 59: a limit on live reservations: 422 without alternatives, and an upd
   expect(outcome(await lead.book())).toBe('201');
 });
 
-test('ten experiments of one project hold what one may hold, also after a restart (THREATS.md 94)', async () => {
+test('ten experiments of one project hold what one may hold, also after a restart (THREATS.md 92)', async () => {
   const service = await openService({ maxShare: 10, topology: smallTopology(40) });
   const outcomes: string[] = [];
   for (let made = 0; made < 10; made += 1) {

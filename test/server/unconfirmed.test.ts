@@ -35,7 +35,7 @@ async function count(state: string): Promise<number> {
   return (await ask(postgres.url, own)).length;
 }
 
-test('what was sent with COMMIT is unknown, and of what waited nothing was sent: each answer says so (THREATS.md 79)', async () => {
+test('what was sent with COMMIT is unknown, and of what waited nothing was sent: each answer says so (THREATS.md 78)', async () => {
   const headers = await signedBy(server);
   const links = builtInTopology().links.slice(0, 4);
   const on = (link: number, changes: Record<string, unknown> = {}) => {
@@ -90,7 +90,7 @@ test('what was sent with COMMIT is unknown, and of what waited nothing was sent:
   ]);
 }, 60_000);
 
-test('what an administrator ended the wait for is unknown too: a failover would lose it (THREATS.md 79)', async () => {
+test('what an administrator ended the wait for is unknown too: a failover would lose it (THREATS.md 78)', async () => {
   const headers = await signedBy(server);
   await confirmBy('absent');
   const body = booking({ ...hours(3, 4), bandwidth: '1' });
@@ -102,7 +102,7 @@ test('what an administrator ended the wait for is unknown too: a failover would 
   await confirmBy('');
 }, 60_000);
 
-test('equal errors are written once a second, with their number (THREATS.md 80)', () => {
+test('equal errors are written once a second, with their number (THREATS.md 79)', () => {
   vi.useFakeTimers();
   try {
     const lines: [event: string, fields: LogFields][] = [];

@@ -41,6 +41,6 @@ async function sentFor(rows: number): Promise<number> {
   }
 }
 
-test('deleting old rows holds the link for one way to the database and back, however many there are (THREATS.md 78)', async () => {
+test('deleting old rows holds the link for one way to the database and back, however many there are (THREATS.md 77)', async () => {
   expect(await sentFor(240)).toBe(await sentFor(1));
 });

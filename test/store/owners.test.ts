@@ -30,7 +30,7 @@ describe.each<[string, () => Promise<string>]>([
   });
 });
 
-test('an owner that was read before the database was replaced is read again (THREATS.md 74)', async () => {
+test('an owner that was read before the database was replaced is read again (THREATS.md 73)', async () => {
   const [before, after] = [await openStores(':memory:'), await openStores(':memory:')];
   let current = before;
   const owners: OwnerStore = { register: (...given) => current.owners.register(...given) };

@@ -285,7 +285,7 @@ describe('an address that a failover should not outdate', () => {
     ['postgres://me:se,cret@one,two/x', {}],
     ['postgres:///x?host=one,two', {}],
     ['postgres:///x', { PGHOST: 'one,two' }],
-  ])('%s %j names several hosts, and is refused in these words (THREATS.md 76)', async (address, env) => {
+  ])('%s %j names several hosts, and is refused in these words (THREATS.md 75)', async (address, env) => {
     const failure = await failureOf(() => readConnection(address, env));
     expect(failure).toMatchObject({
       code: 'usage',

@@ -312,7 +312,7 @@ describe('made-up kids and faults', () => {
     expect(state.requests).toHaveLength(1);
   });
 
-  test('an issuer that begins anew with another key under its kid is believed after one fetch (THREATS.md 101)', async () => {
+  test('an issuer that begins anew with another key under its kid is believed after one fetch (THREATS.md 99)', async () => {
     const { state, verify } = issuerOf(old);
     expect(await verify(old)).toBe('accepted');
     state.now += COOLDOWN;
@@ -325,7 +325,7 @@ describe('made-up kids and faults', () => {
     expect(state.requests).toHaveLength(2);
   });
 
-  test('200 tokens with a wrong signature cause at most one fetch per cooldown (THREATS.md 102)', async () => {
+  test('200 tokens with a wrong signature cause at most one fetch per cooldown (THREATS.md 100)', async () => {
     const { state, verify } = issuerOf(old);
     expect(await verify(old)).toBe('accepted');
     state.requests.length = 0;
@@ -371,7 +371,7 @@ describe('made-up kids and faults', () => {
     expect(await verify(old)).toBe('accepted');
   });
 
-  test('a copy that was fetched before the clock was set back is not fresh until then (THREATS.md 86)', async () => {
+  test('a copy that was fetched before the clock was set back is not fresh until then (THREATS.md 85)', async () => {
     const { state, verify } = issuerOf(old);
     state.now += 24 * HOUR;
     expect(await verify(old)).toBe('accepted');

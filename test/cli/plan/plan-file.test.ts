@@ -273,7 +273,7 @@ describe('what is wrong is told with file, line and column', () => {
     ]);
   });
 
-  it('4,000 aliases, which take no longer than as many words (THREATS.md 111)', async () => {
+  it('4,000 aliases, which take no longer than as many words (THREATS.md 109)', async () => {
     const keys = (key: string): string => file('&a a:', ...Array.from({ length: 4000 }, () => `  ${key}: 1`));
     const timeOf = async (text: string): Promise<number> => {
       const began = performance.now();

@@ -392,7 +392,7 @@ describe.each(ENGINES)('two guards on one %s database', (_, newDatabase) => {
     await close();
   });
 
-  test('codes of one /56 and one /48 never use up the limit of all (THREATS.md 93)', async () => {
+  test('codes of one /56 and one /48 never use up the limit of all (THREATS.md 91)', async () => {
     const { database, guard, close } = await twoGuards({
       '/codes': { address: 2, global: 12, counts: 'every', error: 'temporarily_unavailable' },
     });

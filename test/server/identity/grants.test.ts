@@ -54,7 +54,7 @@ describe.each([
     return startIdentity({ ...options, ...(database === undefined ? {} : { database }) });
   };
 
-  test('approvals whose codes are never redeemed leave nothing behind (THREATS.md 91)', async () => {
+  test('approvals whose codes are never redeemed leave nothing behind (THREATS.md 89)', async () => {
     const server = await start();
     for (let time = 0; time < 5; time += 1) {
       await approve(await startLogin(server), 'lead', new Browser(server));

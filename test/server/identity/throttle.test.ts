@@ -140,7 +140,7 @@ describe('wrong codes', () => {
     return (await send(server, 'GET', path ?? wrong, { headers: { 'x-forwarded-for': address } })).status;
   }
 
-  test('from all of a /56 lock it out, from all of a /48 that, and nobody else (THREATS.md 92)', async () => {
+  test('from all of a /56 lock it out, from all of a /48 that, and nobody else (THREATS.md 90)', async () => {
     const server = await startIdentity({ behindProxy: true });
     const allOf = async (addresses: readonly string[]): Promise<Record<string, number>> => {
       const statuses: string[] = [];

@@ -232,7 +232,7 @@ describe.each(ENGINES)('row 27: two servers on one %s database', (_, newDatabase
     expect(await client.verify(again.text)).toBe('accepted');
   });
 
-  test('one second after a retirement no server signs with the retired keys (THREATS.md 103)', async () => {
+  test('one second after a retirement no server signs with the retired keys (THREATS.md 101)', async () => {
     // Both servers have signed with the first keys a moment ago, and noted until when their tokens last.
     for (const server of [one, other]) expect(keyOf(await book(server))).toBe(1);
     await rotateIn(database, clock, true);

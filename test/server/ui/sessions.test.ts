@@ -63,7 +63,7 @@ describe.each(['SQLite', 'PostgreSQL'])('sessions of the page on %s', (engine) =
     return { state, store, rows, replica, answerWith };
   }
 
-  test('a row that was stolen from the database decrypts to nothing without both halves of the secret (THREATS.md 100)', async () => {
+  test('a row that was stolen from the database decrypts to nothing without both halves of the secret (THREATS.md 98)', async () => {
     const { store, rows, replica } = await world();
     const secret = await replica().start(tokens(0));
     const row = await store.find(rows[0] ?? '');

@@ -261,7 +261,7 @@ describe('the page of a server that trusts an identity provider not built like o
     expect((await send('GET', '/apis/v1alpha1/links', headers)).status).toBe(403);
   });
 
-  test('one request for all visitors asks what the provider says about itself (THREATS.md 96)', async () => {
+  test('one request for all visitors asks what the provider says about itself (THREATS.md 94)', async () => {
     const { send, descriptions, moveTo, logIn } = await world();
     const visits = await Promise.all(Array.from({ length: 20 }, () => send('POST', '/ui/login', ours)));
     expect(new Set(visits.map(({ status }) => status))).toEqual(new Set([302]));
@@ -304,7 +304,7 @@ describe('the page of a server that trusts an identity provider not built like o
     expect((await send('POST', '/ui/login', ours)).status).toBe(503);
   });
 
-  test('does not read without end what a provider answers (THREATS.md 84)', async () => {
+  test('does not read without end what a provider answers (THREATS.md 83)', async () => {
     let read = 0;
     const endless = new ReadableStream<Uint8Array>({
       pull(controller) {
@@ -320,7 +320,7 @@ describe('the page of a server that trusts an identity provider not built like o
     expect(read).toBeLessThan(2_000_000);
   });
 
-  test('does not wait without end for a provider (THREATS.md 84)', async () => {
+  test('does not wait without end for a provider (THREATS.md 83)', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     try {
       const asked = Promise.withResolvers<void>();
@@ -340,7 +340,7 @@ describe('the page of a server that trusts an identity provider not built like o
     }
   });
 
-  test('asks the portal once for the token that many requests wait for, and again after a failure (THREATS.md 85)', async () => {
+  test('asks the portal once for the token that many requests wait for, and again after a failure (THREATS.md 84)', async () => {
     let isAway = false;
     const { send, logIn, portalAsked } = await world({
       instead: (url) =>

@@ -68,7 +68,7 @@ describe.each(['SLICES_CONN_USER_TOKEN', 'SLICES_CONN_EXPERIMENT_TOKEN'] as cons
   });
 
   test.each(['\u001b[2Jcanary', 'can\u202eary', 'can\nary', '\u9053'])(
-    'with %j is a failure that does not repeat it (THREATS.md 112)',
+    'with %j is a failure that does not repeat it (THREATS.md 110)',
     async (text) => {
       for (const env of [{ [variable]: text }, { [twin]: file('odd', text) }]) {
         const { code, message, facts } = await failureOf(async () => given(env)?.get());
@@ -105,7 +105,7 @@ describe('a program that gives a token', () => {
     expect(token.reveal()).toBe('canary');
   });
 
-  test('gives none with control characters in it (THREATS.md 112)', async () => {
+  test('gives none with control characters in it (THREATS.md 110)', async () => {
     const { code, message } = await failureOf(() => nodeToken('console.log("a\\u001b[2J")').get());
     expect([code, message]).toEqual(['not_logged_in', expect.stringContaining('gave no token.')]);
   });
