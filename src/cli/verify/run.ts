@@ -1,6 +1,7 @@
 import { claimedClaims } from '../../client/claimed.ts';
 import { Failure, shellWord } from '../../contract/failure.ts';
 import { readJson } from '../../contract/json.ts';
+import { isProtected, UNPROTECTED } from '../../contract/loopback.ts';
 import { OFFLINE_URL } from '../../session/profiles/profile-keys.ts';
 import type { Session } from '../../session/session.ts';
 import { type KeySet, localKeySet, readKeySet } from '../../tokens/key-set.ts';
@@ -68,9 +69,17 @@ function isAddress(source: string): boolean {
 async function keysFrom(
   source: string,
   files: UserFiles,
-  { send }: Session,
+  { send, profile }: Session,
   now: () => number,
 ): Promise<KeySet> {
+  const isOwn = source.startsWith(`${OFFLINE_URL}/`);
+  if (
+    isAddress(source) &&
+    !isOwn &&
+    !(URL.canParse(source) && isProtected(new URL(source), profile.insecure))
+  ) {
+    throw new Failure('usage', `${source} is not an https address.`, { why: UNPROTECTED });
+  }
   // The session's way has a limit of its own, which --timeout sets.
   if (isAddress(source)) return remoteKeySet({ url: source, send, timeout: Number.POSITIVE_INFINITY, now });
   const reading = readJson(await files.read(source));
