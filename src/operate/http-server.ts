@@ -165,7 +165,9 @@ export function createHttpServer(
   });
   server.on('clientError', (error, socket) => {
     const isAnswered = [...underWay].some((response) => response.socket === socket && response.headersSent);
-    if (isAnswered || !socket.writable) socket.destroy();
+    // Over https, one that has no end of its handshake can't be answered.
+    const isServed = (served as ReadonlySet<Duplex>).has(socket);
+    if (isAnswered || !isServed || !socket.writable) socket.destroy();
     else refuseUnread(socket, 'code' in error ? String(error.code) : '');
   });
   server.on('checkExpectation', (request, response) => {

@@ -162,7 +162,10 @@ export async function authenticateCaller(
   }
   const [user, ...others] = new Set([...users, ...actors]);
   if (user === undefined || (users.size === 0 && (readTokens || ofBearer !== 'experiment'))) {
-    throw refusal('token_missing', 'The request carries no user token: send it in Authorization, or in the tokens of a body.');
+    throw refusal(
+      'token_missing',
+      'The request carries no user token: send it in Authorization, or in the tokens of a body.',
+    );
   }
   if (others.length > 0) {
     throw refusal('token_invalid', 'The tokens in the request belong to different users.');

@@ -86,7 +86,7 @@ describe('global flags', () => {
     expect(noticed.stderr).toMatch(/^These variables override/);
     expect(quiet).toEqual({ ...noticed, stderr: '' });
     const failed = await own.run(['--offline', '--quiet', 'show', 'x']);
-    expect([failed.exitCode, failed.stderr]).toEqual([2, expect.stringMatching(/^error: /)]);
+    expect([failed.exitCode, failed.stderr]).toEqual([3, expect.stringMatching(/^error: /)]);
   });
 
   test.each<[string, Running['env'], boolean]>([
@@ -119,7 +119,8 @@ describe('a failure', () => {
 
   test.each<[number, string]>([
     [2, 'lst'],
-    [2, 'show x'],
+    [2, 'show X!'],
+    [3, 'show x'],
     [2, 'update ID --bandwidth 1.5'],
     [2, 'reserve BE-GENT1 pl-poznan1 --bandwidth 1G --start-now --for 2h'],
     [2, 'reserve be-gent1 pl-poznan1 --bandwidth 1G --start 2026-12-01T25:00 --for 2h'],
@@ -193,7 +194,7 @@ describe('a closed stream', () => {
       closed: 'stderr',
     });
     expect(exitCode).toBe(3);
-    const wrong = await own.run(['--offline', 'show', 'x'], { closed: 'stderr' });
+    const wrong = await own.run(['--offline', 'show', 'X!'], { closed: 'stderr' });
     expect(wrong.exitCode).toBe(2);
   });
 

@@ -113,7 +113,9 @@ describe('an unknown method of an address', () => {
     const reply = await lead.send(method, address);
     expect(outcome(reply)).toBe('405 method_not_allowed');
     const head = allow.includes('GET') ? ['HEAD'] : [];
-    expect(reply.headers.get('allow')?.split(', ').toSorted()).toEqual([...allow.split(', '), ...head].toSorted());
+    expect(reply.headers.get('allow')?.split(', ').toSorted()).toEqual(
+      [...allow.split(', '), ...head].toSorted(),
+    );
   });
 
   test.each(['POST', 'PUT', 'DELETE'])('%s without an endpoint in the table does nothing', async (method) => {

@@ -67,6 +67,8 @@ interface Act {
 
 const Booked = v.object({ id: v.string() });
 const BackedUp = v.object({ reservations: v.number() });
+/** What `rotate-keys --json` prints. */
+const Rotated = v.object({ items: v.array(v.object({ service: v.string(), kid: v.string() })) });
 const Begun = v.object({ device_code: v.string() });
 const Tokens = v.object({ refresh_token: v.string() });
 const Signed = v.object({ exp: v.number(), connectivity: Booked });
@@ -95,7 +97,10 @@ export async function cutServers(
       mkdirSync(root, { mode: 0o700 });
       const machine = new RecordedServer({ root, folder: place.folder, topology, launcher, chance, report });
       await machine.serve(report.rounds % 4 === 0 ? MANY : ENOUGH, 'stop');
-      await machine.operate(['rotate-keys'], 'the new key is not there', ({ keys }) => keys.has('key2'));
+      await machine.operate(['rotate-keys'], 'the new key is not there', ({ keys }, printed) => {
+        const own = v.parse(Rotated, printed).items.filter(({ service }) => service === 'connectivity');
+        return own.length === 2 && own.every(({ kid }) => keys.has(kid));
+      });
       await machine.serve(ENOUGH, 'kill');
       await machine.operate(
         ['backup', join(root, BACKUP)],
