@@ -77,9 +77,13 @@ export function replyFailure(reply: Reply): Failure {
   return new Failure(code, message ?? `The service answered with status ${status}.`, facts);
 }
 
-/** Whether a 5xx has the code `unavailable`, with which a service says that it changed nothing. */
+/** The codes with which a service says that it changed nothing, and that the same is worth asking again. */
+const NOTHING_DONE = ['unavailable', 'too_many_requests'] as const satisfies readonly ProblemCode[];
+
+/** Whether a reply has one of {@link NOTHING_DONE}. */
 export function saysNothingWasDone(reply: Pick<Reply, 'status' | 'text'>): boolean {
-  return reply.status === 503 && readBody(reply)['code'] === ('unavailable' satisfies ProblemCode);
+  const { code } = readBody(reply);
+  return NOTHING_DONE.some((one) => one === code && PROBLEM_STATUS[one] === reply.status);
 }
 
 function codeFor(

@@ -4,6 +4,7 @@ import { connect } from 'node:net';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { createTransport, type TransportOptions } from '../../src/client/transport.ts';
 import { isLoopback, isProtected, loopbackAddress } from '../../src/contract/loopback.ts';
+import { PROBLEM_STATUS, type ProblemCode } from '../../src/contract/problems.ts';
 import {
   DISTANT_CERTIFICATE,
   DISTANT_KEY,
@@ -446,10 +447,12 @@ describe('a retry', () => {
     }
   });
 
-  const problem = (code: string, headers: Record<string, string> = { 'retry-after': '0' }) => {
+  const problem = (code: ProblemCode, headers: Record<string, string> = { 'retry-after': '0' }) => {
     const body = JSON.stringify({ code, detail: [] });
     return (reply: ServerResponse) =>
-      void reply.writeHead(503, { 'content-type': 'application/json', ...headers }).end(body);
+      void reply
+        .writeHead(PROBLEM_STATUS[code], { 'content-type': 'application/json', ...headers })
+        .end(body);
   };
   const key = { 'Idempotency-Key': 'k' };
 
@@ -460,7 +463,11 @@ describe('a retry', () => {
   ])(
     '%s with %j is repeated when the service says that it changed nothing (THREATS.md 103)',
     async (method, headers) => {
-      const { requests, send } = await answering(problem('unavailable'), problem('unavailable'), status(200));
+      const { requests, send } = await answering(
+        problem('unavailable'),
+        problem('too_many_requests'),
+        status(200),
+      );
       expect((await send(method, 5000, headers)).status).toBe(200);
       expect(requests).toHaveLength(3);
     },
