@@ -3,7 +3,7 @@ import manifest from '../package.json' with { type: 'json' };
 /**
  * The program's first step: answers `--version` and `--cli-manifest` without loading anything, and passes everything else
  * to `main.ts`. The official client asks every `slices-*` on the PATH for its version, so that answer must be quick
- * (CLI.md, "Commands").
+ * (cli/README.md, "Commands").
  *
  * @param args without the program's own name
  * @returns the exit code
@@ -16,7 +16,7 @@ export async function enter(args: readonly string[]): Promise<number> {
   return main(args, manifest.version);
 }
 
-/** What the official client reads of its sub-commands (CLI.md, "Commands"). */
+/** What the official client reads of its sub-commands (cli/README.md, "Commands"). */
 const MANIFEST = {
   '@type': 'slices-cli:subcommand-metadata',
   version: '1.0',

@@ -62,7 +62,7 @@ export * from './verifier.ts';
 
 /**
  * The server that the command line talks to, as a function of a Request: portal and connectivity service with an
- * allocator over SQLite or PostgreSQL (SPEC.md, "Endpoints"; DESIGN.md, "The reference server"). Its code is loaded here:
+ * allocator over SQLite or PostgreSQL (contract/README.md, "Endpoints"; contract/README.md, "The reference server"). Its code is loaded here:
  * most programs import this package for a client or a verifier, which take a fraction of the time.
  *
  * @example

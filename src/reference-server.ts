@@ -156,7 +156,7 @@ export interface ReferenceServer {
 
 /**
  * The server that the command line talks to, as a function of a Request: portal and connectivity service with an
- * allocator over SQLite or PostgreSQL (SPEC.md, "Endpoints"; DESIGN.md, "The reference server").
+ * allocator over SQLite or PostgreSQL (contract/README.md, "Endpoints"; contract/README.md, "The reference server").
  *
  * @example
  * const server = await createReferenceServer();

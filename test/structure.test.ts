@@ -4,7 +4,7 @@ import { parseSync } from 'oxc-parser';
 import { describe, expect, it } from 'vitest';
 
 /**
- * Which folders, and which files at the top, a folder of src may import from (DESIGN.md, "Layout"). Every folder stands
+ * Which folders, and which files at the top, a folder of src may import from (src/README.md, "The map"). Every folder stands
  * here. The files at the top wire the folders together, and may import all of them.
  */
 const ARROWS: Readonly<Record<string, readonly string[]>> = {

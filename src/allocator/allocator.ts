@@ -61,7 +61,7 @@ export interface AllocatorOptions {
 }
 
 /**
- * Decides on reservations, one link at a time (DESIGN.md, "Allocator").
+ * Decides on reservations, one link at a time (allocator/README.md).
  *
  * Each decision is made inside the transaction that writes it; see {@link LinkQueue}. So any number of allocators on one
  * database agree, and a crash leaves no half-written reservation.

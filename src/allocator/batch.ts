@@ -99,7 +99,7 @@ const MOST_OFFSETS = 256;
 const OFFSETS_IN_A_TURN = 16;
 
 /**
- * Decides on a batch in one transaction over all its links: all or none (ANSWERS.md, "HTTP").
+ * Decides on a batch in one transaction over all its links: all or none (contract/README.md, "Extensions").
  *
  * The links' queues decide on nothing else meanwhile: two pieces of work of this process would wait for each other's
  * calendar. A batch that is refused takes its changes back in memory, so that the calendars stay.

@@ -39,7 +39,7 @@ const STEPS_AT_ONCE = 20_000;
  * What is held and what is free on one link: bandwidth over time and the four layers of tags. Pure memory; the
  * store's rows are the truth, and the calendar catches up with them before each decision.
  *
- * Rules (SPEC.md, "Limits" 2; DESIGN.md, "Allocator"): at every instant the sum of bandwidths is at most the
+ * Rules (contract/README.md, "Limits" 2; allocator/README.md): at every instant the sum of bandwidths is at most the
  * capacity, and no two reservations hold the same tag in the same place.
  *
  * @example

@@ -161,7 +161,7 @@ class Groups {
 }
 
 /**
- * The operations that wait for one link, and the link's calendar (DESIGN.md, "Allocator").
+ * The operations that wait for one link, and the link's calendar (allocator/README.md).
  *
  * Operations that change something share a transaction when they wait at the same time, each as if those before it had
  * been committed: lock the link, let its calendar catch up, decide, write, commit, and only then answer. Questions share a

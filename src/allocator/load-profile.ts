@@ -92,7 +92,7 @@ interface Inserted {
 /**
  * How much of a link is taken at every instant, and by how many reservations: a step function over time, kept as sorted
  * breakpoints in blocks, so that a check and a change cost about the square root of the number of breakpoints
- * (DESIGN.md, "Allocator"). A block that lies wholly within a period is neither read nor written: its raise and its
+ * (allocator/README.md). A block that lies wholly within a period is neither read nor written: its raise and its
  * extremes are in arrays of their own. A few typed arrays hold everything, because at a million reservations memory
  * access takes the time.
  *

@@ -36,7 +36,7 @@ export function linkId(site1: string, site2: string): string {
 }
 
 /**
- * Reads a topology and checks its rules (DESIGN.md, "A topology file is"): known sites, one link per pair, no link
+ * Reads a topology and checks its rules (contract/README.md, "The reference server"): known sites, one link per pair, no link
  * from a site to itself, tag ranges within 1 to 4094, and C-tag ranges disjoint among the links of a site, so that a
  * C-tag is unique at its site and every rule concerns one link alone. Places are those of sites.
  *
@@ -187,7 +187,7 @@ const PLACES: Readonly<Record<(typeof SITES)[number], readonly [longitude: numbe
 const TAGS = 1000;
 
 /**
- * The topology of a reference server that is given none: the twelve sites of SPEC.md and some links between them;
+ * The topology of a reference server that is given none: the twelve sites of the API and some links between them;
  * the other pairs are not connected. Each link has 1,000 S-tags and 1,000 C-tags at each end. A site has at most
  * four links, whose C-tag ranges lie one after the other. Each site has its place.
  */

@@ -141,7 +141,7 @@ export interface KeyedRequest extends IdempotencyKey {
   fingerprint: string;
 }
 
-/** How long an idempotency key stands for its reservation (DESIGN.md, "List, links, …"): 24 h, in milliseconds. */
+/** How long an idempotency key stands for its reservation (contract/README.md, "Extensions"): 24 h, in milliseconds. */
 export const KEY_LIFETIME = 24 * 3600 * 1000;
 
 /** The answer to a request whose idempotency key stands for a reservation already. */

@@ -152,7 +152,7 @@ export interface ReservationQuery {
   limit: number;
 }
 
-/** Where reservations are kept (DESIGN.md, "Storage"). */
+/** Where reservations are kept (allocator/README.md, "Storage"). */
 export interface ReservationStore {
   /**
    * Runs `work` in one transaction that holds the link's lock from before its first read. Commits when `work`

@@ -16,7 +16,7 @@ const FILLED_AT_ONCE = 50_000;
 
 /**
  * The VLAN tags of one layer (S or C) at one end of a link, each with the reservations that hold it. A tag is held by
- * one reservation at a time (DESIGN.md, "Allocator").
+ * one reservation at a time (allocator/README.md).
  *
  * The slots that hold a tag, with their starts, are beside each other in the order of time. All tags share two arrays. A
  * tag that has no room left moves to their end; when that is reached, all are packed into new ones.

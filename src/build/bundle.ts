@@ -97,7 +97,7 @@ async function bundleVerifier(found: Set<string>): Promise<void> {
   });
 }
 
-/** The browser's application: a file of code, one of style and the map's land, beside each bundle that serves them (ANSWERS.md, "The page"). */
+/** The browser's application: a file of code, one of style and the map's land, beside each bundle that serves them (src/README.md, "The page"). */
 async function bundlePage(): Promise<void> {
   const bundle = await rolldown({
     input: { page: join(ROOT, 'src/page/page.ts') },

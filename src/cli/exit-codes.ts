@@ -1,6 +1,6 @@
 import type { FailureCode } from '../contract/failure.ts';
 
-/** What each exit code means (CLI.md, "Exit codes"); the text of `slices-conn help exit-codes`. */
+/** What each exit code means (cli/README.md, "Exit codes"); the text of `slices-conn help exit-codes`. */
 export const EXIT_CODES = {
   0: 'done (a closed pipe on stdout included)',
   1: 'unexpected: a bug here, or a request that the service does not understand',
@@ -24,7 +24,7 @@ export const EXIT_CODES = {
 /** An exit code of the command line; see {@link EXIT_CODES}. */
 export type ExitCode = keyof typeof EXIT_CODES;
 
-/** The exit code of every failure (CLI.md, "Exit codes"). */
+/** The exit code of every failure (cli/README.md, "Exit codes"). */
 export const EXIT_CODE_OF = {
   site_invalid: 6,
   site_unknown: 6,

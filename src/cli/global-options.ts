@@ -5,7 +5,7 @@ import { isTimeZone } from '../contract/instants.ts';
 import { OFFLINE } from '../session/profiles/profile-keys.ts';
 import { COLOR_CHOICES, type ColorChoice } from './print/output.ts';
 
-/** The flags that every command takes (CLI.md, "Global flags"). */
+/** The flags that every command takes (cli/README.md, "Global flags"). */
 export interface GlobalFlags {
   profile?: string;
   experiment?: string;

@@ -127,7 +127,7 @@ const TOPICS: Readonly<Record<string, (program: Command) => string>> = {
   flags,
 };
 
-/** The names of the help topics (CLI.md, "Commands"). */
+/** The names of the help topics (cli/README.md, "Commands"). */
 export const HELP_TOPICS: readonly string[] = Object.keys(TOPICS);
 
 /** The text of a help topic, one line for each sentence or item. @throws Failure `usage` for an unknown one */

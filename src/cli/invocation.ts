@@ -8,7 +8,7 @@ import type { Output } from './print/output.ts';
 import type { TimeContext } from './times.ts';
 import type { World } from './world.ts';
 
-/** The issuers whose key sets are stored on this machine, for `verify --offline` (CLI.md, "Global flags", verify). */
+/** The issuers whose key sets are stored on this machine, for `verify --offline` (cli/README.md, "Global flags", verify). */
 export interface KeptTrust {
   /** The profile's services. */
   trust: TrustByKind;

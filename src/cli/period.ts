@@ -68,7 +68,7 @@ export async function onServiceTime(invocation: Invocation, session: Session): P
 const ON_THE_WAY = 5000;
 
 /**
- * The end to send for a period that starts with its request and is not to be shorter than asked (CLI.md, "Values"):
+ * The end to send for a period that starts with its request and is not to be shorter than asked (cli/README.md, "Values"):
  * 5 s later, rounded up to a second. All in milliseconds.
  *
  * @param expiry the experiment's: the addition does not go past it
@@ -143,7 +143,7 @@ export interface SearchWindow {
 }
 
 /**
- * Reads the flags of a search (CLI.md, "Values"): --start is not before, by default now; --end is not after.
+ * Reads the flags of a search (cli/README.md, "Values"): --start is not before, by default now; --end is not after.
  *
  * @param lasting how long the reservation is at least, in milliseconds
  * @throws Failure `usage` where it would end before it starts, or does not fit
@@ -170,7 +170,7 @@ export async function readSearch(
 /** The flags of a time that is looked at, as typed. */
 export type WindowFlags = Omit<PeriodFlags, 'startNow'>;
 
-/** How long availability is looked at without an end, in milliseconds (CLI.md, "Values"). */
+/** How long availability is looked at without an end, in milliseconds (cli/README.md, "Values"). */
 const WEEK = 7 * 24 * 3_600_000;
 
 /** Reads the flags of a time that is looked at: by default from now for a week. @throws Failure `usage` */

@@ -57,7 +57,7 @@ export const NO_HELP: HelpOutput = { columns: undefined, paints: () => false, wr
 /** Shorter names that people know from other programs. */
 const ALSO: Readonly<Record<string, string>> = { list: 'ls', delete: 'rm', remove: 'rm' };
 
-/** The whole command tree (CLI.md, "Commands"). */
+/** The whole command tree (cli/README.md, "Commands"). */
 export function createProgram({ version, serverOptions, open, help }: ProgramOptions): Command {
   const invoke: Invoke = <Flags>(load: () => Promise<Action<Flags>>) => {
     return async (...received: unknown[]) => {

@@ -46,7 +46,7 @@ class Running {
  * Runs one command.
  *
  * @param args without the program's own name
- * @returns the exit code (CLI.md, "Exit codes"), after results and errors were printed
+ * @returns the exit code (cli/README.md, "Exit codes"), after results and errors were printed
  */
 export async function run(args: readonly string[], world: World): Promise<number> {
   if (args[0] === COMPLETE) {

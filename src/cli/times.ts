@@ -13,7 +13,7 @@ export interface TimeContext {
   faultyZone?: string;
 }
 
-/** The sources of the time zone; the first that is set decides (CLI.md, "Values"). */
+/** The sources of the time zone; the first that is set decides (cli/README.md, "Values"). */
 export interface ZoneSources {
   /** `--tz`, else the profile's `tz`: a known zone. */
   chosen: string | undefined;
@@ -68,7 +68,7 @@ export interface TimeReading {
 }
 
 /**
- * An instant as people type it, in milliseconds (CLI.md, "Values"): RFC 3339 with an offset, `now`, `+2h30m`; and in the
+ * An instant as people type it, in milliseconds (cli/README.md, "Values"): RFC 3339 with an offset, `now`, `+2h30m`; and in the
  * zone of the context `2026-12-01T10:00`, `2026-12-01 10:00`, `14:00` (the next one), `tomorrow 14:00`, `monday 14:00`.
  *
  * @throws Failure `usage`, for a local time that the zone skips or has twice too

@@ -17,7 +17,7 @@ export async function verifiedToken(token: string, trust: Trust, subject: string
 }
 
 /**
- * Runs a check of a token. A rejected token is a failure with exit code 9 (CLI.md, "Exit codes").
+ * Runs a check of a token. A rejected token is a failure with exit code 9 (cli/README.md, "Exit codes").
  *
  * @throws Failure `unverified` for a TokenError; other errors pass
  */

@@ -56,7 +56,7 @@ export function reservationWord(text: string): string {
 const PREFIXES: readonly string[] = ['', 'K', 'M', 'G', 'T', 'P', 'E'];
 
 /**
- * A volume as people type it, in bytes: `800G`, `1.5TB` (decimal), `2TiB` (binary), `5000000` (CLI.md, "Values").
+ * A volume as people type it, in bytes: `800G`, `1.5TB` (decimal), `2TiB` (binary), `5000000` (cli/README.md, "Values").
  *
  * @example parseVolume('800G') // 800_000_000_000
  * @throws Failure `usage` for another form, a part of a byte, or more than 9 PB

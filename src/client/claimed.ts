@@ -29,7 +29,7 @@ export function claimedName(token: string): string | undefined {
   return text(claimedClaims(token)['name']);
 }
 
-/** The user name that a user token claims (SPEC.md, "User token"); see {@link claimedClaims}. */
+/** The user name that a user token claims (contract/README.md, "User token"); see {@link claimedClaims}. */
 export function claimedUserName(token: string): string | undefined {
   return text(claimedClaims(token)['preferred_username']);
 }

@@ -57,7 +57,7 @@ import {
   updated,
 } from './reservation-request.ts';
 
-/** Where the two tokens go (DESIGN.md, "Experiment token's header", column Client). */
+/** Where the two tokens go (contract/README.md, "Experiment token's header", column Client). */
 export type TokenPlacement = 'user' | 'experiment';
 
 /** What the connectivity service's client needs. */
@@ -70,7 +70,7 @@ export interface ConnectivityClientOptions {
   timeout?: number;
   /** `{base_url}`, without a trailing slash. */
   baseUrl: string;
-  /** The user token (SPEC.md, "User token"). */
+  /** The user token (contract/README.md, "User token"). */
   userToken: TokenInput;
   /** A token of the experiment that reservations belong to, such as the portal's client gives. */
   experimentToken: TokenInput;
@@ -88,7 +88,7 @@ const CLOCKS_APART = 3_600_000;
 /** The connectivity service, seen from a client. Every method throws Failure. */
 export interface ConnectivityClient {
   /**
-   * What the service can do beyond SPEC.md, by its API description, which is remembered for a minute.
+   * What the service can do beyond the API as it is given, by its API description, which is remembered for a minute.
    *
    * @throws Failure when the description can't be fetched
    */

@@ -5,7 +5,7 @@ import { IDEMPOTENCY_KEY_HEADER, ROUTES } from '../contract/routes.ts';
 import type { Send } from '../contract/sending.ts';
 import { exchange } from './exchange.ts';
 
-/** What a connectivity service can do beyond SPEC.md. */
+/** What a connectivity service can do beyond the API as it is given (contract/README.md, "Extensions"). */
 export interface ServiceFeatures {
   /** It lists an experiment's reservations. */
   list: boolean;
@@ -28,8 +28,8 @@ export interface ServiceFeatures {
 }
 
 /**
- * Reads the extensions of a service from its API description (SPEC.md, "GET /api-spec"; DESIGN.md, extensions), in JSON
- * or YAML. An extension that is not described counts as missing.
+ * Reads the extensions of a service from its API description (contract/README.md, "Extensions"), in
+ * JSON or YAML. An extension that is not described counts as missing.
  *
  * @throws Failure when the description can't be fetched
  */
@@ -119,7 +119,7 @@ function lacking(feature: keyof typeof LACKING): Failure {
   });
 }
 
-/** Whether there are batches as ANSWERS.md has them: one without dry runs would make the changes. */
+/** Whether there are batches as this project has them: one without dry runs would make the changes. */
 function hasBatch(description: unknown): boolean {
   const path = pathOf(description, ROUTES.batchReservations.path);
   const post = member(path, 'post');

@@ -49,7 +49,7 @@ export interface PortalClientOptions {
 }
 
 /**
- * The portal, seen from a client (SPEC.md, "Portal endpoints"). Every method throws Failure: the methods for
+ * The portal, seen from a client (contract/README.md, "Portal endpoints"). Every method throws Failure: the methods for
  * experiments throw `not_supported` where the portal has no experiments, which the spec allows.
  */
 export interface PortalClient {

@@ -52,7 +52,7 @@ const SAYS: Partial<Record<FailureCode, string>> = {
 };
 
 /**
- * The failure that an unsuccessful reply means (CLI.md, "Exit codes"; DESIGN.md, "Status codes", column Client): a `detail`
+ * The failure that an unsuccessful reply means (cli/README.md, "Exit codes"; contract/README.md, "Status codes", column Client): a `detail`
  * list with Site, Date or Bandwidth is a refusal whatever its status, else the status decides, refined by the
  * service's own code where it gives one.
  */
@@ -157,8 +157,8 @@ function readItems<Schema extends v.GenericSchema>(schema: Schema, value: unknow
 }
 
 /**
- * Turns a 403 without a code into `token_expired` when one of the tokens that were sent has expired (DESIGN.md,
- * "Status codes", column Client).
+ * Turns a 403 without a code into `token_expired` when one of the tokens that were sent has expired (contract/README.md,
+ * "Decided here").
  *
  * @param sent the values of the headers that carried tokens
  * @param now milliseconds

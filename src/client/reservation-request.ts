@@ -19,7 +19,7 @@ export interface NewReservation {
   site1: string;
   site2: string;
   /**
-   * A name of the user's choice (CLI.md, "Commands"). A service without names ignores it; then only the ledger of the
+   * A name of the user's choice (cli/README.md, "Commands"). A service without names ignores it; then only the ledger of the
    * machine that asked knows it.
    */
   name?: string;
@@ -42,7 +42,7 @@ export interface ReservationChange {
   end?: number;
 }
 
-/** A reservation as it was asked for, with times as text (CLI.md, "Output", list items). */
+/** A reservation as it was asked for, with times as text (cli/README.md, "Output", list items). */
 export const Requested = v.object({
   site1: v.string(),
   site2: v.string(),

@@ -6,7 +6,7 @@ export const MAX_BANDWIDTH = 999_999_999_999_999;
 const FACTOR = { M: 1, G: 1000, T: 1_000_000 } as const;
 
 /**
- * Bandwidth as people type it, in Mbps: `100`, `100M`, `1G`, `2.5G` (CLI.md, "Values").
+ * Bandwidth as people type it, in Mbps: `100`, `100M`, `1G`, `2.5G` (cli/README.md, "Values").
  *
  * @example parseBandwidth('2.5G') // 2500
  * @throws Failure `usage` for another form, or a fraction of 1 Mbps

@@ -2,7 +2,7 @@ import * as v from 'valibot';
 import { ReservationId } from './fields.ts';
 import { Reservation, ReservationReply, ReservationRequest, ReservationUpdate } from './reservation.ts';
 
-/** The most items of a batch; it has one at least (ANSWERS.md, "HTTP"). */
+/** The most items of a batch; it has one at least (contract/README.md, "Extensions"). */
 export const MAX_ITEMS = 64;
 
 /** What an item of a batch does. */

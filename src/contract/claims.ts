@@ -14,7 +14,7 @@ const seconds = v.pipe(
 );
 
 /**
- * What every token must claim: who issued it, when, and until when (SPEC.md, "Authentication" 5 and 6). A service's
+ * What every token must claim: who issued it, when, and until when (contract/README.md, "Authentication" 5 and 6). A service's
  * own token as in the spec's issuer needs no more than this.
  */
 export const ServiceClaims = v.looseObject({
@@ -28,7 +28,7 @@ export type ServiceClaims = v.InferOutput<typeof ServiceClaims>;
 
 const act = v.looseObject({ sub: UserId, role: v.string() });
 
-/** The user token's claims (SPEC.md, "User token"); those that a verifier does not need may be absent. */
+/** The user token's claims (contract/README.md, "User token"); those that a verifier does not need may be absent. */
 export const UserClaims = v.looseObject({
   ...ServiceClaims.entries,
   sub: UserId,
@@ -40,7 +40,7 @@ export const UserClaims = v.looseObject({
 /** See {@link UserClaims}. */
 export type UserClaims = v.InferOutput<typeof UserClaims>;
 
-/** The project token's claims (SPEC.md, "Project token"). */
+/** The project token's claims (contract/README.md, "Project token"). */
 export const ProjectClaims = v.looseObject({
   ...ServiceClaims.entries,
   sub: ProjectId,
@@ -51,7 +51,7 @@ export const ProjectClaims = v.looseObject({
 /** See {@link ProjectClaims}. */
 export type ProjectClaims = v.InferOutput<typeof ProjectClaims>;
 
-/** The experiment token's claims (DESIGN.md, "Getting an experiment token"). */
+/** The experiment token's claims (contract/README.md, "Getting an experiment token"). */
 export const ExperimentClaims = v.looseObject({
   ...ServiceClaims.entries,
   sub: ExperimentId,
@@ -64,7 +64,7 @@ export const ExperimentClaims = v.looseObject({
 /** See {@link ExperimentClaims}. */
 export type ExperimentClaims = v.InferOutput<typeof ExperimentClaims>;
 
-/** The signed connectivity token's claims as the reference server makes them (SPEC.md, "Signed connectivity token"). */
+/** The signed connectivity token's claims as the reference server makes them (contract/README.md, "Signed connectivity token"). */
 export const ConnectivityClaims = v.looseObject({
   ...ServiceClaims.entries,
   sub: ReservationId,
@@ -91,7 +91,7 @@ export const PublicJwk = v.looseObject({
 /** See {@link PublicJwk}. */
 export type PublicJwk = v.InferOutput<typeof PublicJwk>;
 
-/** A JSON Web Key Set (RFC 7517 §5; SPEC.md, "GET /.well-known/jwks.json"). */
+/** A JSON Web Key Set (RFC 7517 §5; contract/README.md, "Endpoints"). */
 export const KeySetDocument = v.looseObject({ keys: v.array(PublicJwk) });
 /** See {@link KeySetDocument}. */
 export type KeySetDocument = v.InferOutput<typeof KeySetDocument>;

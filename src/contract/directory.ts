@@ -6,7 +6,7 @@ export const MAX_NAME = 64;
 
 const role = v.pipe(v.string(), v.description("The caller's role: lead, admin, member or viewer."));
 
-/** A project as the portal lists it (SPEC.md, "Project record"). */
+/** A project as the portal lists it (contract/README.md, "Project record"). */
 export const Project = v.object({
   id: ProjectId,
   name: v.string(),
@@ -18,7 +18,7 @@ export const Project = v.object({
 /** See {@link Project}. */
 export type Project = v.InferOutput<typeof Project>;
 
-/** An experiment as the portal lists it (DESIGN.md, "Experiment record"). Ends no later than its project. */
+/** An experiment as the portal lists it (contract/README.md, "Experiment record"). Ends no later than its project. */
 export const Experiment = v.object({
   id: ExperimentId,
   name: v.string(),
@@ -31,9 +31,9 @@ export const Experiment = v.object({
 /** See {@link Experiment}. */
 export type Experiment = v.InferOutput<typeof Experiment>;
 
-/** The reply of `GET …/projects/` (SPEC.md, "Portal endpoints"). */
+/** The reply of `GET …/projects/` (contract/README.md, "Portal endpoints"). */
 export const ProjectList = v.object({ projects: v.array(Project) });
-/** The reply of `GET …/experiments/` (DESIGN.md, "Getting an experiment token"). */
+/** The reply of `GET …/experiments/` (contract/README.md, "Getting an experiment token"). */
 export const ExperimentList = v.object({ experiments: v.array(Experiment) });
 
 const text = v.fallback(v.string(), '');
@@ -51,13 +51,13 @@ export const ProjectReply = v.object({
   created_at: time,
   expires_at: time,
 });
-/** An experiment as the client reads it from any portal: only its id is sure (SPEC.md, "not shown"). */
+/** An experiment as the client reads it from any portal: only its id is sure (contract/README.md, "Project record"). */
 export const ExperimentReply = v.object({
   ...ProjectReply.entries,
   project_id: text,
 });
 
-/** A user's login, as its identity provider lists it (extension of the reference server; CLI.md, `user sessions`). */
+/** A user's login, as its identity provider lists it (extension of the reference server; cli/README.md, "Commands"). */
 export const Session = v.object({
   id: v.pipe(v.string(), v.description('Names the login: 16 hexadecimal digits.')),
   client_id: v.pipe(

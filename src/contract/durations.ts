@@ -10,7 +10,7 @@ const UNIT = { w: WEEK, d: DAY, h: HOUR, m: MINUTE, s: SECOND } as const;
 
 /**
  * A duration as people type it, in milliseconds: `90m`, `2h`, `2h30m`, `3d`, `1w`, or ISO 8601 as `P3D` and `PT90M`
- * (CLI.md, "Values"). A day is always 24 h and a week 7 days; months and years have no
+ * (cli/README.md, "Values"). A day is always 24 h and a week 7 days; months and years have no
  * fixed length and are refused.
  *
  * @example parseDuration('2h30m') // 9000000

@@ -28,10 +28,10 @@ export const CLIENT_FAILURES = [
   'bug',
 ] as const;
 
-/** Every code that an error object of the command line can carry (CLI.md, "Output"). */
+/** Every code that an error object of the command line can carry (cli/README.md, "Output"). */
 export type FailureCode = ProblemCode | (typeof CLIENT_FAILURES)[number];
 
-/** One object of a service's `detail` list as it came (SPEC.md, "Validation error body"; THREATS.md 67). */
+/** One object of a service's `detail` list as it came (contract/README.md, "Validation error body"; THREATS.md 67). */
 export interface FailureDetail {
   /** Of Site, Date, Bandwidth where the service keeps to the spec; whatever another one says, such as `body`, `site1`. */
   loc: readonly (string | number)[];
@@ -65,9 +65,9 @@ export interface FailureFacts {
   limits?: readonly Limit[];
   /** What is free in the period that was asked for, where the service says so. */
   free?: readonly FreePart[];
-  /** Of changes that were asked for together: each of them (CLI.md, "Output", plan and apply). */
+  /** Of changes that were asked for together: each of them (cli/README.md, "Output", plan and apply). */
   items?: readonly object[];
-  /** The exit code in place of the code's own: `not_supported` is 5 for `login --ci` (CLI.md, "Environment"), 9 for a login. */
+  /** The exit code in place of the code's own: `not_supported` is 5 for `login --ci` (cli/README.md, "Environment"), 9 for a login. */
   exitCode?: 5 | 9;
   cause?: unknown;
 }

@@ -13,24 +13,24 @@ const idOf = (kind: IdKind, example: string) =>
     v.examples([example]),
   );
 
-/** A user's identifier, `user_<host>_<opaque_id>` (SPEC.md, "User token"). */
+/** A user's identifier, `user_<host>_<opaque_id>` (contract/README.md, "User token"). */
 export const UserId = idOf('user', 'user_portal.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q');
 /** See {@link UserId}. */
 export type UserId = v.InferOutput<typeof UserId>;
-/** A project's identifier, `proj_<host>_<opaque_id>` (SPEC.md, "Project record"). */
+/** A project's identifier, `proj_<host>_<opaque_id>` (contract/README.md, "Project record"). */
 export const ProjectId = idOf('project', 'proj_portal.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q');
 /** See {@link ProjectId}. */
 export type ProjectId = v.InferOutput<typeof ProjectId>;
-/** An experiment's identifier, `exp_<host>_<opaque_id>` (SPEC.md, "Connectivity reservation"). */
+/** An experiment's identifier, `exp_<host>_<opaque_id>` (contract/README.md, "Connectivity reservation"). */
 export const ExperimentId = idOf('experiment', 'exp_portal.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q');
 /** See {@link ExperimentId}. */
 export type ExperimentId = v.InferOutput<typeof ExperimentId>;
-/** A reservation's identifier, `con_<service_host>_<opaque_id>` (SPEC.md, "Connectivity reservation"). */
+/** A reservation's identifier, `con_<service_host>_<opaque_id>` (contract/README.md, "Connectivity reservation"). */
 export const ReservationId = idOf('reservation', 'con_conn.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q');
 /** See {@link ReservationId}. */
 export type ReservationId = v.InferOutput<typeof ReservationId>;
 
-/** Marks a member that SPEC.md does not name as `x-extension: true` in the API's description. */
+/** Marks a member that the API as it is given does not name as `x-extension: true` in the API's description. */
 export function extension<Input>(): v.MetadataAction<Input, { readonly 'x-extension': true }> {
   return v.metadata({ 'x-extension': true });
 }
@@ -53,7 +53,7 @@ export const ReservationName = v.pipe(
 export type ReservationName = v.InferOutput<typeof ReservationName>;
 
 /**
- * The name of a site: a lower-case label of 1 to 63 characters, as in SPEC.md, "Available sites".
+ * The name of a site: a lower-case label of 1 to 63 characters, as in contract/README.md, "Available sites".
  *
  * The schema holds the form only. Whether the site exists is the topology's to say, so that the answer to an
  * unknown one can name its nearest neighbour.
@@ -87,7 +87,7 @@ export const Instant = v.pipe(
 /** See {@link Instant}. */
 export type Instant = v.InferOutput<typeof Instant>;
 
-/** A timestamp in any service's reply (DESIGN.md, "Timestamps", column Client). Comes out as an {@link Instant}. */
+/** A timestamp in any service's reply (contract/README.md, "Timestamps", column Client). Comes out as an {@link Instant}. */
 export const ReplyInstant = v.pipe(
   v.string(),
   v.rawTransform<string, string>(({ dataset, addIssue, NEVER }) => {
@@ -99,7 +99,7 @@ export const ReplyInstant = v.pipe(
 );
 
 /**
- * A timestamp in a request: RFC 3339 with a zone (SPEC.md, "POST"). Comes out in milliseconds since the Unix epoch.
+ * A timestamp in a request: RFC 3339 with a zone (contract/README.md, "POST"). Comes out in milliseconds since the Unix epoch.
  *
  * @param name the member, for the message
  * @param example shown in the API's description

@@ -1,4 +1,4 @@
-/** The kinds of identifiers: each has its prefix before the first underscore (SPEC.md, "Resources and their fields"). */
+/** The kinds of identifiers: each has its prefix before the first underscore (contract/README.md, "Connectivity reservation"). */
 export const ID_PREFIXES = { user: 'user', project: 'proj', experiment: 'exp', reservation: 'con' } as const;
 /** One of `user`, `project`, `experiment`, `reservation`. */
 export type IdKind = keyof typeof ID_PREFIXES;
@@ -14,7 +14,7 @@ export function idKind(id: string): IdKind | undefined {
   return (Object.keys(ID_PREFIXES) as IdKind[]).find((kind) => ID_PREFIXES[kind] === prefix);
 }
 
-/** The form of a reservation's name (CLI.md, "Commands"): 1 to 64 of `a` to `z`, `0` to `9` and `-`, a letter first. */
+/** The form of a reservation's name (cli/README.md, "Commands"): 1 to 64 of `a` to `z`, `0` to `9` and `-`, a letter first. */
 export const RESERVATION_NAME = /^[a-z][a-z0-9-]{0,63}$/;
 
 /** Crockford's alphabet in lower case: no i, l, o, u, so that an id can be read aloud. */
@@ -22,8 +22,8 @@ const BASE32 = '0123456789abcdefghjkmnpqrstvwxyz';
 
 /**
  * A new identifier: the prefix, the host, and 26 characters of lower-case base32 that hold the time in
- * milliseconds (48 bits, so ids sort by age) and 80 random bits, as TypeID and ULID do (DESIGN.md, "Identity of
- * tokens").
+ * milliseconds (48 bits, so ids sort by age) and 80 random bits, as TypeID and ULID do (contract/README.md,
+ * "Decided here").
  *
  * @param host host name without a port, as it stands in the service's base address
  * @param now milliseconds since the Unix epoch

@@ -13,7 +13,7 @@ export type ZoneRule = 'required' | 'utc-if-absent';
  *
  * Digits below the millisecond are dropped. A day that does not exist (30 February), an hour 24, a second 60 and a
  * year of other than four digits are refused. A timestamp without a zone is refused, unless `zone` says that it
- * means UTC, which holds for replies only (DESIGN.md, "Timestamps").
+ * means UTC, which holds for replies only (contract/README.md, "Timestamps").
  *
  * @example parseInstant('2026-12-01T10:00:00.5Z') // 1796119200500
  * @example parseInstant('2026-12-01T10:00:00') // undefined: no zone
@@ -45,7 +45,7 @@ export function parseInstant(text: string, zone: ZoneRule = 'required'): number 
 }
 
 /**
- * An instant as the services write it: UTC with three digits of milliseconds (SPEC.md, "Connectivity
+ * An instant as the services write it: UTC with three digits of milliseconds (contract/README.md, "Connectivity
  * reservation").
  *
  * @param instant milliseconds since the Unix epoch

@@ -13,7 +13,7 @@ export type TagRange = v.InferOutput<typeof TagRange>;
 
 /**
  * A link between two sites: its capacity in Mbps and, at each end, the S-tags and C-tags that may be given out
- * (DESIGN.md, "Shape of the extensions"). It has no direction.
+ * (contract/README.md, "Extensions"). It has no direction.
  */
 export const Link = v.object({
   site1: SiteName,
@@ -36,7 +36,7 @@ export const Place = v.tuple([
 export type Place = v.InferOutput<typeof Place>;
 
 /**
- * The sites and the links between them, as a topology file holds them (DESIGN.md, "A topology file is"). `places` says
+ * The sites and the links between them, as a topology file holds them (contract/README.md, "The reference server"). `places` says
  * where sites are, for the map of the page; sites may be missing there.
  */
 export const Topology = v.object({

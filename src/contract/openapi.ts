@@ -80,7 +80,7 @@ export interface OpenApiDocument {
 
 /**
  * The OpenAPI 3.1 description of the connectivity service and the portal, made from the route table and the
- * schemas (SPEC.md, "Endpoints"). Committed as `openapi.json`; a test fails when that file is stale.
+ * schemas (contract/README.md, "Endpoints"). Committed as `openapi.json`; a test fails when that file is stale.
  *
  * @param version the package's version
  */

@@ -2,14 +2,14 @@ import * as v from 'valibot';
 import { extension, Instant, ReplyInstant } from './fields.ts';
 import { withoutTokens } from './secret.ts';
 
-/** The allowed values of `detail[].loc` (SPEC.md, "Errors"). */
+/** The allowed values of `detail[].loc` (contract/README.md, "Errors"). */
 export const DETAIL_LOCATIONS = ['Site', 'Date', 'Bandwidth'] as const;
 /** One of {@link DETAIL_LOCATIONS}. */
 export type DetailLocation = (typeof DETAIL_LOCATIONS)[number];
 
 /**
- * Every code that the reference server's refusals carry, with the HTTP status that goes with it (DESIGN.md,
- * "Status codes").
+ * Every code that the reference server's refusals carry, with the HTTP status that goes with it (contract/README.md,
+ * "Decided here").
  */
 export const PROBLEM_STATUS = {
   site_invalid: 422,
@@ -77,7 +77,7 @@ const item = v.optional(
   ),
 );
 
-/** One error in the `detail` list (SPEC.md, "Validation error body"). */
+/** One error in the `detail` list (contract/README.md, "Validation error body"). */
 export const ProblemDetail = v.object({
   loc: v.pipe(
     v.array(v.picklist(DETAIL_LOCATIONS)),
@@ -183,7 +183,7 @@ export const FreePart = v.pipe(
 /** See {@link FreePart}. */
 export type FreePart = v.InferOutput<typeof FreePart>;
 
-/** The body of every reply of the reference server whose status is not 2xx (DESIGN.md, "Status codes"). */
+/** The body of every reply of the reference server whose status is not 2xx (contract/README.md, "Status codes"). */
 export const ProblemBody = v.object({
   code: v.pipe(
     v.picklist(Object.keys(PROBLEM_STATUS) as [ProblemCode, ...ProblemCode[]]),

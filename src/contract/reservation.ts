@@ -28,7 +28,7 @@ const cTag = v.pipe(
   v.description('Client VLAN tag assigned by the service, for connections between sites or services (QinQ).'),
 );
 
-/** A reservation as the reference server answers it (SPEC.md, "Connectivity reservation"). */
+/** A reservation as the reference server answers it (contract/README.md, "Connectivity reservation"). */
 export const Reservation = v.object({
   id: ReservationId,
   site1: SiteName,
@@ -49,7 +49,7 @@ export const Reservation = v.object({
 export type Reservation = v.InferOutput<typeof Reservation>;
 
 /**
- * A reservation as the client reads it from any service (DESIGN.md, "What the spec leaves open", column Client):
+ * A reservation as the client reads it from any service (contract/README.md, "Decided here", column Client):
  * bandwidth as a number or as digits, timestamps in any RFC 3339 form or without a zone (then UTC), members that
  * the spec does not name ignored. The output is a {@link Reservation}.
  */
@@ -116,7 +116,7 @@ const requestVolume = v.pipe(
   v.maxValue(MAX_VOLUME, `volume must be at most ${MAX_VOLUME} bytes.`),
 );
 
-/** The members that SPEC.md names. */
+/** The members that the API as it is given names. */
 const SPECIFIED = {
   site1: requestSite('site1'),
   site2: requestSite('site2'),
@@ -130,7 +130,7 @@ const SPECIFIED = {
 };
 
 /**
- * The body of a create request (SPEC.md, "POST"). Dates come out as milliseconds, bandwidth as Mbps. With the extension
+ * The body of a create request (contract/README.md, "POST"). Dates come out as milliseconds, bandwidth as Mbps. With the extension
  * `duration` the earliest period of that length within start_date and end_date is meant.
  */
 export const ReservationRequest = v.object({
@@ -179,12 +179,12 @@ export const ReservationRequestBody = v.object({
 /** See {@link ReservationRequestBody}: dates as timestamps, bandwidth and volume as digits. */
 export type ReservationRequestBody = v.InferInput<typeof ReservationRequestBody>;
 
-/** The body of an update: as for creation; absent members keep their values (DESIGN.md, "PUT"). */
+/** The body of an update: as for creation; absent members keep their values (contract/README.md, "PUT"). */
 export const ReservationUpdate = v.partial(v.object(SPECIFIED));
 /** See {@link ReservationUpdate}. */
 export type ReservationUpdate = v.InferOutput<typeof ReservationUpdate>;
 
-/** Where a reservation is in its life. Never stored: read off the clock (DESIGN.md, "States"). */
+/** Where a reservation is in its life. Never stored: read off the clock (contract/README.md, "States"). */
 export type ReservationState = 'scheduled' | 'active' | 'ended';
 
 /**

@@ -1,11 +1,11 @@
-/** The roles within a project or an experiment, strongest first (SPEC.md, "Project token"). */
+/** The roles within a project or an experiment, strongest first (contract/README.md, "Project token"). */
 export const ROLES = ['lead', 'admin', 'member', 'viewer'] as const;
 /** One of {@link ROLES}. */
 export type Role = (typeof ROLES)[number];
 
 /**
  * Who may do what with an experiment's reservations, by the role in the experiment token's `act.role`; creating an
- * experiment goes by the role in the project (SPEC.md, "Authentication" 2 and 3; DESIGN.md, "Who may").
+ * experiment goes by the role in the project (contract/README.md, "Authentication" 2 and 3; contract/README.md, "Who may").
  *
  * | action | lead | admin | member | viewer |
  * |---|---|---|---|---|
@@ -39,7 +39,7 @@ export function may(role: string, action: Action): boolean {
 
 /**
  * The role that a token or a record means; undefined for a role that is not known here. The spec writes roles in
- * capitals in places and calls the lead "Leader" (SPEC.md, "Authentication" 2 and 3).
+ * capitals in places and calls the lead "Leader" (contract/README.md, "Authentication" 2 and 3).
  *
  * | text | role |
  * |---|---|

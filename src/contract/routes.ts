@@ -4,7 +4,7 @@ import type { Action } from './roles.ts';
 
 /**
  * The header with a client's own name for a request: sent again, the request does not make a second reservation. An
- * extension (draft-ietf-httpapi-idempotency-key-header; DESIGN.md, "List, links, …"). A client finds out from the OpenAPI
+ * extension (draft-ietf-httpapi-idempotency-key-header; contract/README.md, "Extensions"). A client finds out from the OpenAPI
  * document whether a service honours it: among the parameters of POST.
  */
 export const IDEMPOTENCY_KEY_HEADER = 'Idempotency-Key';
@@ -21,16 +21,16 @@ export interface Parameter {
   required?: boolean;
   /** A value that works. */
   example?: string;
-  /** Not in SPEC.md: an extension of the reference server. */
+  /** Not in the API as it is given: an extension of the reference server. */
   extension?: boolean;
 }
 
-/** `start_now` (SPEC.md, "POST"). */
+/** `start_now` (contract/README.md, "POST"). */
 export const START_NOW: Parameter = {
   description: 'Start at the time of the request; start_date is then null.',
   type: 'boolean',
 };
-/** `dry_run`: an extension (DESIGN.md, "List, links, …"). */
+/** `dry_run`: an extension (contract/README.md, "Extensions"). */
 export const DRY_RUN: Parameter = {
   description:
     'Decide and answer as if it were done, and leave nothing behind: 200 with the reservation, JSON only.',
@@ -39,14 +39,14 @@ export const DRY_RUN: Parameter = {
 };
 /** The most columns that a question about a link's use can ask for. */
 export const MAX_POINTS = 2000;
-/** `earliest`: an extension (ANSWERS.md, "HTTP"). */
+/** `earliest`: an extension (contract/README.md, "Extensions"). */
 export const EARLIEST: Parameter = {
   description:
     'Book the earliest period of the length `duration` that starts at start_date or later (with start_now=true: now or later) and ends at end_date or earlier.',
   type: 'boolean',
   extension: true,
 };
-/** `earliest` of a batch: an extension (ANSWERS.md, "Settled details"). */
+/** `earliest` of a batch: an extension (contract/README.md, "Extensions"). */
 export const BATCH_EARLIEST: Parameter = {
   description:
     'Move all creates later by the smallest common offset at which everything fits; their lengths stay.',
@@ -68,13 +68,13 @@ export const RELEASE_REASON: Parameter = {
   extension: true,
 };
 
-/** Version in every API path (SPEC.md, "Versioning" 1). */
+/** Version in every API path (contract/README.md, "Versioning" 1). */
 export const API_VERSION = 'v1alpha1';
-/** Where each service publishes its keys, below its base address (SPEC.md, "Endpoints"). */
+/** Where each service publishes its keys, below its base address (contract/README.md, "Endpoints"). */
 export const KEY_SET_PATH = '/.well-known/jwks.json';
-/** Media type of a signed answer (SPEC.md, "Signed connectivity token"). */
+/** Media type of a signed answer (contract/README.md, "Signed connectivity token"). */
 export const JWT_TYPE = 'application/jwt';
-/** The header for the experiment token, which the spec leaves open (DESIGN.md, "Experiment token's header"). */
+/** The header for the experiment token, which the spec leaves open (contract/README.md, "Experiment token's header"). */
 export const EXPERIMENT_TOKEN_HEADER = 'Slices-Experiment-Token';
 /** The default of `{projects_api_group}`. */
 export const PROJECTS_API_GROUP = 'projects';
@@ -107,7 +107,7 @@ export type SchemaName =
   | 'Health'
   | 'ProblemBody';
 
-/** The tokens that a request must carry: any valid user token, or an experiment token too (DESIGN.md, "Who may"). */
+/** The tokens that a request must carry: any valid user token, or an experiment token too (contract/README.md, "Who may"). */
 export type RequiredToken = 'none' | 'user' | 'experiment';
 
 /** One endpoint: the single source for the server's router, the client's addresses and the OpenAPI document. */
@@ -139,7 +139,7 @@ export interface Route {
   };
   /** Which problems it may answer, beside those that every route may. */
   problems: readonly ProblemCode[];
-  /** Not in SPEC.md: an extension of the reference server. */
+  /** Not in the API as it is given: an extension of the reference server. */
   extension?: boolean;
 }
 
@@ -203,7 +203,7 @@ const HEALTH_CHECK = {
   extension: true,
 } as const;
 
-/** Every endpoint of the connectivity service and the portal (SPEC.md, "Endpoints"; DESIGN.md for extensions). */
+/** Every endpoint of the connectivity service and the portal (contract/README.md, "Endpoints", "Extensions"). */
 export const ROUTES = {
   createReservation: {
     service: 'connectivity',

@@ -2,7 +2,7 @@ import { idKind } from './ids.ts';
 
 /**
  * A token or code that can't be shown by accident: printed, logged, put into JSON or into a message, it shows as
- * `[secret]` (CLI.md, "Output"; THREATS.md 11). Code that sends or stores it calls {@link Secret.reveal}.
+ * `[secret]` (cli/README.md, "Output"; THREATS.md 11). Code that sends or stores it calls {@link Secret.reveal}.
  */
 export class Secret {
   readonly #text: string;

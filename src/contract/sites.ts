@@ -1,5 +1,5 @@
 /**
- * The twelve sites between which links can be booked, in the order of SPEC.md, "Available sites".
+ * The twelve sites between which links can be booked, in the order of contract/README.md, "Available sites".
  *
  * A deployment may know fewer or others: its topology decides. This list is what the spec names.
  */

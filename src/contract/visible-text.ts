@@ -1,6 +1,6 @@
 /**
  * Control characters, and characters that change the direction of text or are invisible. With them, text of a service or
- * a token could make a terminal or a page show something else (THREATS.md 7, 60; CLI.md, "Output"). Unicode's "default ignorable"
+ * a token could make a terminal or a page show something else (THREATS.md 7, 60; cli/README.md, "Output"). Unicode's "default ignorable"
  * covers tags, variation selectors, fillers, joiners and other characters without a width.
  */
 const UNSAFE =

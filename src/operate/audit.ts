@@ -9,7 +9,7 @@ import { databaseFailure, dataPlace } from './database.ts';
 import type { AuditOptions } from './options.ts';
 
 /**
- * Reads the audit in a server's database, while servers run on it or not (CLI.md, "Commands", serve). It creates and
+ * Reads the audit in a server's database, while servers run on it or not (cli/README.md, "Commands", serve). It creates and
  * changes nothing.
  *
  * @param defaultFolder holds the data when no flag says where it is

@@ -7,7 +7,7 @@ import { SERVER_FILE } from '../store/stores.ts';
 import type { BackupOptions } from './options.ts';
 
 /**
- * Copies a server's SQLite database to a file, as it is at one instant, while the server runs (CLI.md, "Commands",
+ * Copies a server's SQLite database to a file, as it is at one instant, while the server runs (cli/README.md, "Commands",
  * serve).
  *
  * @param defaultFolder holds the data when no flag says where it is

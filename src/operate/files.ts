@@ -61,7 +61,7 @@ export function removeReadyFile(path: string): void {
 }
 
 /**
- * Writes the addresses of the services to the ready file (CLI.md, `serve`), whole or not at all: a script that waits for
+ * Writes the addresses of the services to the ready file (cli/README.md, "Commands"), whole or not at all: a script that waits for
  * the file never reads half of it. Everyone may read it, since it holds no secret.
  *
  * @param facts the portal's API groups, and the address of the metrics if there are any

@@ -259,7 +259,7 @@ const AUDIT = {
 } as const satisfies Table;
 
 /**
- * The flags of `serve` and of the commands below it (CLI.md, "Commands", serve). The composition root hands them to the
+ * The flags of `serve` and of the commands below it (cli/README.md, "Commands", serve). The composition root hands them to the
  * command line, which reads them and hands the values back unchanged. Nothing of the server is loaded with them.
  */
 export const SERVER_OPTIONS = {

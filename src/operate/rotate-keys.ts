@@ -8,7 +8,7 @@ import { type DataPlace, databaseFailure, dataPlace } from './database.ts';
 import type { RotateKeysOptions } from './options.ts';
 
 /**
- * Rotates the signing keys in a server's database, while servers run on it or not (CLI.md, "Commands", serve).
+ * Rotates the signing keys in a server's database, while servers run on it or not (cli/README.md, "Commands", serve).
  *
  * @param context `defaultFolder` holds the data when no flag says where it is; `now` is in milliseconds since the Unix
  *   epoch; `confirm` is called before keys in use are removed, and throws to prevent that

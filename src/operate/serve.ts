@@ -63,7 +63,7 @@ export interface RunningServer {
 }
 
 /**
- * Runs a reference server on a socket (CLI.md, "Commands", serve).
+ * Runs a reference server on a socket (cli/README.md, "Commands", serve).
  *
  * The socket is opened first, since with `--port 0` the services' addresses depend on it. Requests wait until the
  * services are ready.

@@ -33,7 +33,7 @@ export interface News {
   resume(): void;
 }
 
-/** How often is asked, in milliseconds (ANSWERS.md, "Settled details"). */
+/** How often is asked, in milliseconds. */
 export const EVERY = 15_000;
 /** How often while the server is away, in milliseconds. */
 export const EVERY_AWAY = 5000;

@@ -25,7 +25,7 @@ export interface ServiceTrust {
   ownership?: Ownership;
 }
 
-/** The scope of a user token that opens projects, experiments and reservations (SPEC.md, "User token"). */
+/** The scope of a user token that opens projects, experiments and reservations (contract/README.md, "User token"). */
 const PROJECTS_SCOPE = 'projects';
 
 /** The experiment that a request acts in, as its token says. */
@@ -54,7 +54,7 @@ export interface Caller {
   experiment?: CallerExperiment;
 }
 
-/** The bearer token of a request. @throws ProblemError 403 that says what is wrong (SPEC.md, "Errors" 4) */
+/** The bearer token of a request. @throws ProblemError 403 that says what is wrong (contract/README.md, "Errors" 4) */
 export function bearer(request: Request): string {
   const credential = readBearer(request.headers.get('authorization'));
   if (!credential.ok) throw refusal(credential.code, credential.msg);
@@ -110,10 +110,10 @@ async function verifiedToken(token: string, trust: ServiceTrust): Promise<Caller
 /**
  * Who sends a request to the connectivity service, by every token it carries: in `Authorization`, in
  * `Slices-Experiment-Token`, in the body's `tokens`. Tokens are told apart by issuer and subject, never by place, and
- * each must verify (DESIGN.md, "Experiment token's header"). Those in the headers are verified before the body is read
+ * each must verify (contract/README.md, "Experiment token's header"). Those in the headers are verified before the body is read
  * (THREATS.md 47).
  *
- * A request must carry a user token (SPEC.md, "Authentication" 1). One without a body (GET, DELETE) may carry the
+ * A request must carry a user token (contract/README.md, "Authentication" 1). One without a body (GET, DELETE) may carry the
  * experiment token in `Authorization` in its place, as with the sister services; then the experiment token's `act` names
  * the user. A project token never stands in for a user token.
  *

@@ -25,8 +25,8 @@ export type Ownership = (kind: OwnedKind, id: string, issuer: string) => Promise
 const REMEMBERED = 10_000;
 
 /**
- * The rule by which an id of a project or an experiment belongs to one of several trusted issuers (DESIGN.md, "Trust is
- * scoped"; THREATS.md 50):
+ * The rule by which an id of a project or an experiment belongs to one of several trusted issuers (contract/README.md, "The
+ * reference server"; THREATS.md 50):
  *
  * | the host in the id, `exp_<host>_<opaque_id>`     | it belongs to                                     |
  * |--------------------------------------------------|---------------------------------------------------|

@@ -105,7 +105,7 @@ export function problemHeaders(code: ProblemCode): Record<string, string> {
   };
 }
 
-/** The reply to a refused request: the status of its first problem, and the body of DESIGN.md, "Status codes". */
+/** The reply to a refused request: the status of its first problem, and the body of contract/README.md, "Status codes". */
 export function problemReply(error: ProblemError, headers: Record<string, string> = {}): Response {
   const { code } = error.problems[0];
   return jsonReply(problemBody(error.problems, error.facts), {

@@ -137,7 +137,7 @@ function prefers(request: Request, type: string): boolean {
 
 /**
  * Whether a request wants the signed form: `Accept` names `application/jwt` and does not prefer JSON to it by its
- * quality (RFC 9110 §12.5.1; SPEC.md, "POST": otherwise JSON is returned).
+ * quality (RFC 9110 §12.5.1; contract/README.md, "POST": otherwise JSON is returned).
  */
 export function acceptsJwt(request: Request): boolean {
   return prefers(request, JWT_TYPE);

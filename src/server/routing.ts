@@ -9,7 +9,7 @@ export type Handler = (request: Request, ...values: string[]) => Promise<Respons
 /** Adds an endpoint of the route table to a router. */
 export type RouteMounter = (app: Hono, name: RouteName, handle: Handler) => void;
 
-/** The API groups in the portal's paths (SPEC.md, "Portal endpoints": `{projects_api_group}`). */
+/** The API groups in the portal's paths (contract/README.md, "Portal endpoints": `{projects_api_group}`). */
 export interface ApiGroups {
   projects: string;
   experiments: string;

@@ -38,7 +38,7 @@ export interface ServicesOptions {
 }
 
 /**
- * Portal, connectivity service and documentation as one function of a Request (DESIGN.md, "The reference server").
+ * Portal, connectivity service and documentation as one function of a Request (contract/README.md, "The reference server").
  * An error that a handler throws becomes a reply here; see {@link problemOf}.
  */
 export function createServices(options: ServicesOptions): (request: Request) => Promise<Response> {
@@ -134,7 +134,7 @@ export function createIdentity(issuer: ServiceIssuer): Hono {
 }
 
 /**
- * Answers in the place of a service that this server does not have: 404 with the address of that service (DESIGN.md,
+ * Answers in the place of a service that this server does not have: 404 with the address of that service (contract/README.md,
  * "The reference server").
  *
  * @param service such as `portal`

@@ -37,7 +37,7 @@ export function ownTrust(
   };
 }
 
-/** The issuers that a server without users of its own trusts (DESIGN.md, "The reference server"). */
+/** The issuers that a server without users of its own trusts (contract/README.md, "The reference server"). */
 export interface ForeignIssuers {
   /**
    * Each accepted `iss`: `https:`, or `http:` on loopback; a slash at its end makes no difference. Its keys are fetched

@@ -21,12 +21,12 @@ export type Picker = <Item extends Choosable>(
 export interface ChoiceOptions {
   /** Chooses one of several active items; undefined without a terminal. */
   pick?: Picker | undefined;
-  /** Names by id, of what a profile keeps: it is found by name where its id is not known (CLI.md, "Files"). */
+  /** Names by id, of what a profile keeps: it is found by name where its id is not known (cli/README.md, "Files"). */
   chosenNames?: Readonly<Record<string, string>> | undefined;
 }
 
 /**
- * Chooses an item by id or name; without either, the only active item (CLI.md, "Global flags"): what is printed names it.
+ * Chooses an item by id or name; without either, the only active item (cli/README.md, "Global flags"): what is printed names it.
  *
  * @param now milliseconds; an expired item is not active
  * @throws Failure `usage` when no item or several items match, with the next step

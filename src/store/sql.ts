@@ -51,7 +51,7 @@ export interface SqlTransaction extends SqlStatements, OfHistory {
 }
 
 /**
- * A database of either engine (DESIGN.md, "Storage"). Each statement on it is a transaction by itself; statements that
+ * A database of either engine (allocator/README.md, "Storage"). Each statement on it is a transaction by itself; statements that
  * only read use its `reader`.
  *
  * @throws StoreUnavailableError from everything when the database is away, slow or locked: nothing was changed

@@ -15,7 +15,7 @@ export interface CompactToken {
  * Reads a compact JWS (RFC 7515 §7.1) and accepts one spelling only: three parts of base64url, each the same as the
  * encoding of its own bytes (no padding, no white space, no unused bit set), and JSON objects that name each member
  * once. jose, which checks the signature afterwards, accepts several spellings of one token; services that compare or
- * remember tokens must not (DESIGN.md, "Tokens").
+ * remember tokens must not (contract/README.md, "Tokens").
  *
  * @throws TokenError `malformed`
  */

@@ -4,7 +4,7 @@ import { JWT_TYPE, KEY_SET_PATH } from '../contract/routes.ts';
 import { publicPartOf } from './key-set.ts';
 import type { SigningKey } from './signing-key.ts';
 
-/** Lifetime of a self-issued token when nothing else is asked: 900 s (SPEC.md, "Limits" 3). */
+/** Lifetime of a self-issued token when nothing else is asked: 900 s (contract/README.md, "Limits" 3). */
 export const DEFAULT_TTL = 900;
 
 /** Options of {@link createIssuer}. */
@@ -20,7 +20,7 @@ export interface IssuerOptions {
   otherKeys?: KeySetDocument['keys'];
 }
 
-/** A service's own token issuer (SPEC.md, "Authentication" 6). */
+/** A service's own token issuer (contract/README.md, "Authentication" 6). */
 export interface Issuer {
   readonly issuer: string;
   /** The public keys, as published at `/.well-known/jwks.json`. */
@@ -38,7 +38,7 @@ export interface Issuer {
 }
 
 /**
- * An issuer of ES256 tokens as SPEC.md describes it ("Authentication" 6): signs with a P-256 key, sets `iss`,
+ * An issuer of ES256 tokens as a service has one (contract/README.md, "Authentication" 6): signs with a P-256 key, sets `iss`,
  * `iat`, `exp` and the `kid` header, and publishes its public key.
  *
  * @throws RangeError when another key has the same kid

@@ -3,11 +3,11 @@ import * as v from 'valibot';
 import { type KeySetDocument, PublicJwk } from '../contract/claims.ts';
 import { TokenError } from './token-error.ts';
 
-/** The one algorithm that the portal, the identity provider and an own issuer sign with (SPEC.md, "Authentication" 4, 6). */
+/** The one algorithm that the portal, the identity provider and an own issuer sign with (contract/README.md, "Authentication" 4, 6). */
 export const ISSUER_ALGORITHMS = ['ES256'] as const;
 
 /**
- * The algorithms that may sign a connectivity token; SPEC.md leaves them open ("Authentication" 8): asymmetric
+ * The algorithms that may sign a connectivity token; the API leaves them open (contract/README.md, "Authentication" 8): asymmetric
  * algorithms only, each with the one type of key it belongs to. Never `none`, never HMAC.
  */
 export const SERVICE_ALGORITHMS = ['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519', 'PS256', 'RS256'] as const;
@@ -48,7 +48,7 @@ function modernName(algorithm: string): string {
 /** An issuer's public keys, wherever they come from. */
 export interface KeySet {
   /**
-   * The key with this `kid` that fits the algorithm (SPEC.md, "Authentication" 4).
+   * The key with this `kid` that fits the algorithm (contract/README.md, "Authentication" 4).
    *
    * @param kid undefined for a token that names no key: then the only key of the set, if that has no `kid` either
    *   (THREATS.md 21)
@@ -82,7 +82,7 @@ export function readKeySet(value: unknown): KeySetDocument {
   throw new TokenError('keys_unreachable', 'This is not a JSON Web Key Set: it has no list of keys.');
 }
 
-/** A key set in memory: from a file, or a service's own. Nothing is fetched (SPEC.md, "GET /.well-known/jwks.json"). */
+/** A key set in memory: from a file, or a service's own. Nothing is fetched (contract/README.md, "Endpoints"). */
 export function localKeySet(document: KeySetDocument): KeySet {
   const imported = new Map<string, Promise<CryptoKey>>();
   return {

@@ -10,7 +10,7 @@ import { TokenError } from './token-error.ts';
 
 /** Where a remote key set comes from, and how long a fetched copy is used. Times in milliseconds. */
 export interface RemoteKeySetOptions {
-  /** The address of the key set, `{issuer}/.well-known/jwks.json` (SPEC.md, "Endpoints"). */
+  /** The address of the key set, `{issuer}/.well-known/jwks.json` (contract/README.md, "Endpoints"). */
   url: string;
   /**
    * Default: the platform's, but straight to this machine's own addresses, past every proxy and DNS (THREATS.md 46).

@@ -2,7 +2,7 @@ import { type CryptoKey, exportJWK, generateKeyPair, importJWK, importPKCS8, typ
 import type { PublicJwk } from '../contract/claims.ts';
 import { isObject } from '../contract/json.ts';
 
-/** The key id under which an own issuer publishes its key (SPEC.md, "Authentication" 6). */
+/** The key id under which an own issuer publishes its key (contract/README.md, "Authentication" 6). */
 export const DEFAULT_KID = 'key1';
 
 /** An ES256 key pair that signs tokens. */
@@ -22,7 +22,7 @@ export class KeyFormatError extends Error {
   override readonly name = 'KeyFormatError';
 }
 
-/** Makes a P-256 key pair (SPEC.md, "Authentication" 6) and its private JWK for keeping. */
+/** Makes a P-256 key pair (contract/README.md, "Authentication" 6) and its private JWK for keeping. */
 export async function generateSigningKey(kid: string = DEFAULT_KID): Promise<PrivateJwk> {
   const { privateKey } = await generateKeyPair('ES256', { extractable: true });
   return { ...(await exportJWK(privateKey)), kid, alg: 'ES256', use: 'sig' };

@@ -5,13 +5,13 @@
  * |---|---|
  * | `malformed` | not a compact JWS of canonical base64url and strict JSON (RFC 7515 §5.2, RFC 8725 §2.4) |
  * | `algorithm` | an algorithm outside the allowlist, or not the key's own (RFC 8725 §3.1) |
- * | `key_unknown` | no `kid`, or the issuer has no key with it (SPEC.md, "Authentication" 4) |
+ * | `key_unknown` | no `kid`, or the issuer has no key with it (contract/README.md, "Authentication" 4) |
  * | `signature` | the signature is not the key's over these bytes |
  * | `issuer` | `iss` is not one that this kind of token is accepted from |
  * | `audience` | `aud` does not name who it was checked for |
  * | `kind` | a token of another kind than is due, by its subject |
  * | `claims` | a required claim is missing or wrong |
- * | `expired` | `exp` is not after now (SPEC.md, "Authentication" 5) |
+ * | `expired` | `exp` is not after now (contract/README.md, "Authentication" 5) |
  * | `not_yet` | `iat` is after now |
  * | `keys_unreachable` | the issuer's key set could not be fetched, or is not a key set |
  */

@@ -33,7 +33,7 @@ export interface Verifier {
   /** @throws TokenError with the reason */
   verify(token: string): Promise<VerifiedToken>;
   /**
-   * Checks a request's `Authorization` as SPEC.md's example server does ("Errors" 4): a missing credential, a
+   * Checks a request's `Authorization` as the example server does (contract/README.md, "Errors" 4): a missing credential, a
    * scheme other than Bearer, and an invalid or expired token are each answered with 403 and the validation error
    * body. A key set that can't be reached is 503.
    */

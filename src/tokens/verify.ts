@@ -15,10 +15,10 @@ import { type Algorithm, ISSUER_ALGORITHMS, type KeySet, SERVICE_ALGORITHMS } fr
 import { TokenError } from './token-error.ts';
 import type { RememberedToken, VerifiedTokens } from './verified-tokens.ts';
 
-/** How far `iat` may lie ahead of this machine's clock, in seconds (DESIGN.md, "Tokens"). `exp` has no leeway. */
+/** How far `iat` may lie ahead of this machine's clock, in seconds (contract/README.md, "Tokens"). `exp` has no leeway. */
 export const IAT_LEEWAY = 60;
 
-/** The kinds of tokens: four told apart by their subject, and a service's own (SPEC.md, "Authentication" 6). */
+/** The kinds of tokens: four told apart by their subject, and a service's own (contract/README.md, "Authentication" 6). */
 export type TokenKind = 'user' | 'project' | 'experiment' | 'connectivity' | 'service';
 
 /** A kind of token in a sentence. @example kindText('experiment') // 'an experiment token' */
@@ -75,7 +75,7 @@ export const KIND_RULES = {
 };
 
 /**
- * Verifies a user token (SPEC.md, "User token"): ES256, a trusted issuer, the audience where one is set, the times,
+ * Verifies a user token (contract/README.md, "User token"): ES256, a trusted issuer, the audience where one is set, the times,
  * and a subject that is a user.
  *
  * @throws TokenError with the reason
@@ -84,18 +84,18 @@ export async function verifyUserToken(token: string, trust: Trust): Promise<User
   return verifyAs(KIND_RULES.user, token, trust);
 }
 
-/** Verifies a project token (SPEC.md, "Project token"). @throws TokenError with the reason */
+/** Verifies a project token (contract/README.md, "Project token"). @throws TokenError with the reason */
 export async function verifyProjectToken(token: string, trust: Trust): Promise<ProjectClaims> {
   return verifyAs(KIND_RULES.project, token, trust);
 }
 
-/** Verifies an experiment token (DESIGN.md, "Getting an experiment token"). @throws TokenError with the reason */
+/** Verifies an experiment token (contract/README.md, "Getting an experiment token"). @throws TokenError with the reason */
 export async function verifyExperimentToken(token: string, trust: Trust): Promise<ExperimentClaims> {
   return verifyAs(KIND_RULES.experiment, token, trust);
 }
 
 /**
- * Verifies a signed connectivity token (SPEC.md, "Signed connectivity token"): besides signature, issuer and times,
+ * Verifies a signed connectivity token (contract/README.md, "Signed connectivity token"): besides signature, issuer and times,
  * its subject must be the id of the reservation inside it.
  *
  * @param expected the reservation's id, where the caller asked for a certain one
@@ -109,7 +109,7 @@ export async function verifyConnectivityToken(
   return aboutOneReservation(await verifyAs(KIND_RULES.connectivity, token, trust), expected);
 }
 
-/** Verifies a service's own token (SPEC.md, "Authentication" 6): `iss`, `iat`, `exp`. @throws TokenError with the reason */
+/** Verifies a service's own token (contract/README.md, "Authentication" 6): `iss`, `iat`, `exp`. @throws TokenError with the reason */
 export async function verifyServiceToken(token: string, trust: Trust): Promise<ServiceClaims> {
   return verifyAs(KIND_RULES.service, token, trust);
 }
@@ -172,7 +172,7 @@ export async function verifyAs<Schema extends ClaimsSchema>(
   const sound = known ?? (await checkedToken(rules, token, trust, parts ?? readCompact(token)));
   const { claims } = sound;
   checkTimes(claims, (trust.now ?? Date.now)());
-  // Of the portal's tokens SPEC.md gives only the user's an audience; an audience in another one must fit too.
+  // Of the portal's tokens only the user's has an audience in the API as it is given; an audience in another one must fit too.
   const aud = claims['aud'];
   const isAddressed = kind === 'service' || kind === 'user' || aud !== undefined;
   if (trust.audience !== undefined && isAddressed && !audiences(aud).includes(trust.audience)) {

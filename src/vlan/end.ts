@@ -21,7 +21,7 @@ export interface EndChoices {
   address?: string;
 }
 
-/** One end of a reservation on a server: what PACKETS.md needs to write the text for it. */
+/** One end of a reservation on a server: all that is needed to write the text for it. */
 export interface End {
   readonly reservation: Pick<Reservation, 'id' | 'start_date' | 'end_date'>;
   readonly site: string;

@@ -14,7 +14,7 @@ const CASES = [
 
 const program = new URL('../../bin/slices-conn.js', import.meta.url).pathname;
 
-/** Start-up of the command line as a ratio to a bare Node (DESIGN.md, "Runtime"). */
+/** Start-up of the command line as a ratio to a bare Node (src/README.md, "Start-up"). */
 export const startUp: Benchmark = {
   name: 'start-up',
   method:

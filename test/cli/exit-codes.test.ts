@@ -3,7 +3,7 @@ import { EXIT_CODE_OF, EXIT_CODES, type ExitCode } from '../../src/cli/exit-code
 import { CLIENT_FAILURES } from '../../src/contract/failure.ts';
 import { PROBLEM_STATUS, type ProblemCode } from '../../src/contract/problems.ts';
 
-/** The exit codes that a service's status may end with (CLI.md, "Exit codes"). */
+/** The exit codes that a service's status may end with (cli/README.md, "Exit codes"). */
 const BY_STATUS: Readonly<Record<number, readonly ExitCode[]>> = {
   400: [1],
   403: [4, 5],
@@ -22,7 +22,7 @@ const BY_STATUS: Readonly<Record<number, readonly ExitCode[]>> = {
 const problems = Object.entries(PROBLEM_STATUS) as [ProblemCode, number][];
 
 describe('exit codes', () => {
-  test.each(problems)('%s, status %i, ends as CLI.md says of that status', (code, status) => {
+  test.each(problems)('%s, status %i, ends as the contract says of that status', (code, status) => {
     expect(BY_STATUS[status]).toContain(EXIT_CODE_OF[code]);
   });
 

@@ -24,7 +24,7 @@ async function failure(answer: Response | Answer, request = get()) {
 const detail = (...loc: string[]) => ({ detail: [{ loc, msg: 'No.', type: 'NotValid' }] });
 const coded = (code: string) => ({ code, ...detail() });
 
-describe('what a status means (CLI.md, "Exit codes")', () => {
+describe('what a status means (cli/README.md, "Exit codes")', () => {
   test.each<[string, number, unknown, FailureCode]>([
     ['without a body', 400, undefined, 'request_rejected'],
     ['with a code of the reference server', 400, coded('body_unreadable'), 'body_unreadable'],

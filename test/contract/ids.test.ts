@@ -12,7 +12,7 @@ const opaque = (id: string) => id.slice(id.lastIndexOf('_') + 1);
 const zeros = new Uint8Array(10);
 const ones = new Uint8Array(10).fill(255);
 
-test('the prefixes are those of SPEC.md', () => {
+test('the prefixes are those of the API as it is given', () => {
   expect(ID_PREFIXES).toEqual({ user: 'user', project: 'proj', experiment: 'exp', reservation: 'con' });
 });
 

@@ -15,7 +15,7 @@ it('the committed description equals the route table and the schemas (npm run ge
   expect(committed).toBe(`${descriptionText(describeApi(manifest.version), 2)}\n`);
 });
 
-it('describes every route, and marks extensions of SPEC.md', () => {
+it('describes every route, and marks extensions of the API', () => {
   const operations = Object.values(describeApi('0').paths).flatMap((item) =>
     Object.values(item).filter(
       (value) => typeof value === 'object' && value !== null && 'operationId' in value,
@@ -26,7 +26,7 @@ it('describes every route, and marks extensions of SPEC.md', () => {
   expect(operations.filter((operation) => 'x-extension' in operation)).toHaveLength(extensions.length);
 });
 
-it('describes the parameters that extend SPEC.md', () => {
+it('describes the parameters that extend the API', () => {
   const document: unknown = JSON.parse(committed);
   const extension = { 'x-extension': true };
   expect(document).toHaveProperty(
@@ -45,7 +45,7 @@ it('describes the parameters that extend SPEC.md', () => {
   );
 });
 
-it('marks the members that extend SPEC.md, and no other', () => {
+it('marks the members that extend the API, and no other', () => {
   const { schemas = {} } = describeApi('0').components;
   const Members = v.object({ properties: v.record(v.string(), v.looseObject({})) });
   const extending = (schema: unknown): string[] =>

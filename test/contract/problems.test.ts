@@ -11,7 +11,7 @@ import { ROUTES, type Route } from '../../src/contract/routes.ts';
 
 const CODES = Object.keys(PROBLEM_STATUS) as ProblemCode[];
 
-/** The statuses of DESIGN.md, "Status codes". */
+/** The statuses of contract/README.md, "Status codes". */
 const STATUSES: Record<number, ProblemCode[]> = {
   400: ['body_unreadable', 'experiment_tokens_differ', 'request_invalid'],
   403: [
@@ -63,7 +63,7 @@ test('every code is listed for at least one route', () => {
 });
 
 describe('problemBody', () => {
-  test('the locations are those of SPEC.md', () =>
+  test('the locations are those of the API as it is given', () =>
     expect(DETAIL_LOCATIONS).toEqual(['Site', 'Date', 'Bandwidth']));
 
   test.each(DETAIL_LOCATIONS)('%s', (loc) => {

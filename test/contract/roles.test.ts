@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { type Action, may, ROLES, type Role, readRole, WHO_MAY } from '../../src/contract/roles.ts';
 
-/** SPEC.md, "Authentication" 2 and 3; DESIGN.md, "Who may". */
+/** contract/README.md, "Authentication" 2 and 3; contract/README.md, "Who may". */
 const TABLE: Record<Action, Record<Role, boolean>> = {
   create: { lead: true, admin: false, member: false, viewer: false },
   read: { lead: true, admin: true, member: false, viewer: true },

@@ -6,8 +6,8 @@ const BASE = 'https://conn.example.org';
 const pathOf = (name: RouteName, values: Record<string, string>) =>
   new URL(BASE + routePath(name, values)).pathname;
 
-/** The endpoints of SPEC.md, "Endpoints". */
-test('the route table has all endpoints of SPEC.md, and marks all others as extensions', () => {
+/** The endpoints of contract/README.md, "Endpoints". */
+test('the route table has all endpoints of the API as it is given, and marks all others as extensions', () => {
   const routes: Route[] = Object.values(ROUTES);
   const listed = routes
     .filter(({ extension }) => !extension)

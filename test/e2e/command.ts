@@ -152,7 +152,7 @@ const Report = v.object({
     alternatives: v.array(v.unknown()),
   }),
 });
-/** The error object that `--json` puts on the last line of stderr (CLI.md, "Output"). */
+/** The error object that `--json` puts on the last line of stderr (cli/README.md, "Output"). */
 export type Report = v.InferOutput<typeof Report>['error'];
 
 /** The error object of a command that failed; its exit code is the command's. */

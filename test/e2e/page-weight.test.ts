@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { serveInProcess } from './served.ts';
 
-/** What the page weighs at most, in bytes as they are sent (ANSWERS.md, "Settled details"). */
+/** What the page weighs at most, in bytes as they are sent. */
 const MOST = 61_440;
 
 test('the page with its code, style and map weighs 60 KiB at most, as it is sent', async () => {

@@ -58,7 +58,7 @@ const GUARDED = endpointsOf(service, reservation)
     };
   });
 
-/** SPEC.md, "Errors" 4. What `Authorization` holds, the code, and what the body says. */
+/** contract/README.md, "Errors" 4. What `Authorization` holds, the code, and what the body says. */
 const BAD_CREDENTIALS: [title: string, authorization: string | undefined, code: string, says: RegExp][] = [
   ['no Authorization', undefined, 'token_missing', /no Authorization/],
   ['an empty Authorization', '', 'token_missing', /no Authorization/],
@@ -109,7 +109,7 @@ interface Placement {
   tokens?: readonly string[];
 }
 
-/** DESIGN.md, "Experiment token's header": told apart by issuer and subject, never by place; each must verify. */
+/** contract/README.md, "Experiment token's header": told apart by issuer and subject, never by place; each must verify. */
 const PLACEMENTS: [title: string, placement: Placement, expected: string][] = [
   ['user in Authorization, experiment in its header', { bearer: user, header: experiment }, 'ok'],
   ['the same, user in tokens too', { bearer: user, header: experiment, tokens: [user] }, 'ok'],
@@ -319,7 +319,7 @@ describe("an experiment token that the portal's key signed", () => {
   const act = { sub: userClaims.sub, role: 'lead' };
   const changed: [title: string, changes: Record<string, unknown>, expected: string][] = [
     ['as the portal makes it', {}, '201'],
-    ['role in capitals, as SPEC.md has it', { act: { ...act, role: 'LEAD' } }, '201'],
+    ['role in capitals, as the API has it', { act: { ...act, role: 'LEAD' } }, '201'],
     ['an unknown role', { act: { ...act, role: 'owner' } }, '403 role_not_allowed'],
     ["another's", { act: { ...act, sub: `${act.sub}x` } }, '403 token_invalid'],
     ['no act', { act: undefined }, '403 token_invalid'],

@@ -47,7 +47,7 @@ const { sub: leadId } = decodeJwt(await service.userToken('lead'));
 
 describe('projects', () => {
   test.each(ROLES)(
-    '%s lists demo, with the fields of SPEC.md and its own role, and not other',
+    '%s lists demo, with the fields of the API and its own role, and not other',
     async (role) => {
       const reply = await (await signedIn(service, role)).send('GET', PROJECTS);
       expect(reply.body).toEqual({
@@ -65,7 +65,7 @@ describe('projects', () => {
     },
   );
 
-  test('a token holds the claims of SPEC.md', async () => {
+  test('a token holds the claims of the API', async () => {
     const reply = await lead.send('GET', `${PROJECTS}${service.project}`, { headers: SIGNED });
     expect(reply.headers.get('content-type')).toBe('application/jwt');
     expect(reply.headers.get('cache-control')).toBe('no-store');
@@ -104,7 +104,7 @@ describe('experiments', () => {
     });
   });
 
-  test.each(ROLES)("%s's token holds the claims of DESIGN.md", async (role) => {
+  test.each(ROLES)("%s's token holds the claims of an experiment token", async (role) => {
     const token = await service.experimentToken(role);
     expect(await verifyExperimentToken(token, await portalTrust(service))).toEqual({
       iss: `${service.base}/portal`,

@@ -139,7 +139,7 @@ describe('refusals name what would be accepted', async () => {
     expect(alternatives).toEqual([{ kind: 'most_bandwidth', ...later, ...hours(20, 21), bandwidth: 1000 }]);
   });
 
-  test('tags: the same later, in the words of SPEC.md', async () => {
+  test('tags: the same later, in the words of the API', async () => {
     const { alternatives, limits, msg } = await refusedFor(booking({ ...hours(50, 51), bandwidth: '1' }));
     expect(alternatives).toEqual([{ kind: 'earliest', ...later, ...hours(51, 52), bandwidth: 1 }]);
     expect(msg).toMatch(/no available vlans between the two sites/i);

@@ -47,7 +47,7 @@ const OTHER = '403 wrong_experiment';
 const EXPIRED = '422 experiment_expired Date';
 const ENDED = '422 reservation_ended Date';
 
-/** SPEC.md, "Authentication" 2 and 3; DESIGN.md, "Who may". The columns are lead, admin, member, viewer. */
+/** contract/README.md, "Authentication" 2 and 3; contract/README.md, "Who may". The columns are lead, admin, member, viewer. */
 const TABLE: Record<string, Record<string, readonly [string, string, string, string]>> = {
   'its own experiment': {
     create: ['201', ROLE, ROLE, ROLE],

@@ -35,7 +35,7 @@ function decoded(token: string, part: 0 | 1): Record<string, unknown> {
   return JSON.parse(Buffer.from(partsOf(token)[part], 'base64url').toString());
 }
 
-describe('issue (SPEC.md, "Authentication" 6)', () => {
+describe('issue (contract/README.md, "Authentication" 6)', () => {
   test('sets iss, iat and exp, 900 s later by default', async () => {
     const token = await issuerAt(NOW).issue({ sub: 'ci', scope: 'read' });
     expect(decoded(token, 1)).toEqual({

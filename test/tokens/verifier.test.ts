@@ -42,7 +42,7 @@ async function refusal(authorization: string | undefined, changes: Partial<Verif
   return { status: found.response.status, code, msg: detail[0]?.msg ?? '' };
 }
 
-describe('authenticate, as the example server of SPEC.md does ("Errors" 4)', () => {
+describe('authenticate, as the example server does ("Errors" 4)', () => {
   test.each(KINDS)('row 34: a valid %s token is let in', async (kind) => {
     const credential = `Bearer ${makeToken(key, claimsOf(kind))}`;
     const found = await verifierWith().authenticate(requestWith(credential));

@@ -7,7 +7,7 @@ const HASH = 'MTIzNDU2Nzg5MDEyMzQ1Ng';
 
 describe('row 50: what tells an ID token from an access token', () => {
   test.each<[string, boolean, object, object]>([
-    ['a user token of SPEC.md', false, { typ: 'JWT' }, claimsOf('user')],
+    ['a user token of the API', false, { typ: 'JWT' }, claimsOf('user')],
     ['one without a scope', false, {}, claimsOf('user', { scope: undefined })],
     [
       'one without a scope and an audience',

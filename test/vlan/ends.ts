@@ -1,7 +1,7 @@
 import type { Reservation } from '../../src/contract/reservation.ts';
 import { type End, type EndChoices, endAt } from '../../src/vlan/end.ts';
 
-/** A reservation with the tags of PACKETS.md's own trial. */
+/** A reservation with the tags of the trial (vlan/README.md). */
 export const RESERVATION: Reservation = {
   id: 'con_conn.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q',
   site1: 'be-gent1',

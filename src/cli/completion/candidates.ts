@@ -46,7 +46,7 @@ type Choice = Pick<Wanted, 'known' | 'live' | 'files'>;
 const NOTHING: Choice = { known: [], files: false };
 
 /**
- * Finds what the last word can be (CLI.md, "Commands", completion): a command, a flag, or the value of a flag or an
+ * Finds what the last word can be (cli/README.md, "Commands", completion): a command, a flag, or the value of a flag or an
  * argument, by commander's definitions.
  *
  * @param words without the program's own name; the last is the one to complete, maybe empty

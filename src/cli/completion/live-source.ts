@@ -98,7 +98,7 @@ function asSite(value: string): Candidate {
   return { value, description: countryOf(value) };
 }
 
-/** A name begins with its country's code (SPEC.md, "Available sites"). */
+/** A name begins with its country's code (contract/README.md, "Available sites"). */
 function countryOf(site: string): string {
   const names = new Intl.DisplayNames(['en'], { type: 'region' });
   return names.of(site.slice(0, 2).toUpperCase()) ?? '';

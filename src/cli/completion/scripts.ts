@@ -1,4 +1,4 @@
-/** The shells that complete words of this program (CLI.md, "Commands"). */
+/** The shells that complete words of this program (cli/README.md, "Commands"). */
 export const SHELLS = ['bash', 'zsh', 'fish'] as const;
 
 /** See {@link SHELLS}. */

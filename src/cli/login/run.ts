@@ -47,7 +47,7 @@ export async function login(
   await showStatus(invocation, session, await rolesOrReason(session));
 }
 
-/** Prints a refresh token for a machine, once (CLI.md, "Environment"). The login on this machine stays as it is. */
+/** Prints a refresh token for a machine, once (cli/README.md, "Environment"). The login on this machine stays as it is. */
 async function loginForMachine(invocation: Invocation, session: Session, flags: LoginFlags): Promise<void> {
   const { output, times, waitFor } = invocation;
   const { machineLogin: machine } = session;

@@ -76,7 +76,7 @@ export function requestFor(
   return { name, site1, site2, bandwidth, ...period };
 }
 
-/** What is asked for, as it is sent (CLI.md, "Output"); null for a deletion. */
+/** What is asked for, as it is sent (cli/README.md, "Output"); null for a deletion. */
 export function requestedBy(change: PlannedChange): Requested | null {
   switch (change.action) {
     case 'delete':

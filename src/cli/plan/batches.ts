@@ -15,7 +15,7 @@ import {
 } from './applier.ts';
 import type { PlannedChange } from './difference.ts';
 
-/** Makes changes by one batch (ANSWERS.md, "HTTP"). */
+/** Makes changes by one batch (contract/README.md, "Extensions"). */
 export function batches({ session, now, expiry, earliest }: ApplierOptions): Applier {
   const { connectivity, reservations } = session;
   const itemOf = (change: PlannedChange): BatchItem => {

@@ -41,7 +41,7 @@ export interface ComparingOptions {
 const LOOSE = 10_000;
 
 /**
- * The difference between a file and what exists (ANSWERS.md, "Settled details"). All times are half-open periods.
+ * The difference between a file and what exists (cli/README.md, "Output"). All times are half-open periods.
  *
  * | exists under the name | action |
  * |---|---|
@@ -122,7 +122,7 @@ function wasMet(wanted: WantedReservation, ended: Reservation, earliest: boolean
   return Object.keys(changeTo(wanted, ended, isLater)).length === 0;
 }
 
-/** A link has no direction (DESIGN.md, "The link's direction"). */
+/** A link has no direction (contract/README.md, "The link's direction"). */
 function sameSites(
   { site1, site2 }: Pick<Reservation, 'site1' | 'site2'>,
   other: Pick<Reservation, 'site1' | 'site2'>,

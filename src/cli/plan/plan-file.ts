@@ -35,7 +35,7 @@ export interface WantedReservation {
   place: string;
 }
 
-/** A plan file that was read (ANSWERS.md, "Command line"). */
+/** A plan file that was read (cli/README.md, "Values"). */
 export interface Plan {
   /** Id or name of the experiment; undefined where the file names none. */
   experiment: string | undefined;

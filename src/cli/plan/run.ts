@@ -221,7 +221,7 @@ async function confirmDeletions(
   for (const { current } of asked) confirmed.add(current.id);
 }
 
-/** A failure of `apply`, with what it means for each change (CLI.md, "Output", `error.items`). */
+/** A failure of `apply`, with what it means for each change (cli/README.md, "Output", `error.items`). */
 async function asTold(
   failed: NotApplied,
   { changes, needed, applier }: Compared,
@@ -320,7 +320,7 @@ async function print(
   });
 }
 
-/** The items of the JSON result (CLI.md, "Output"): in the order of the file, then what is deleted. */
+/** The items of the JSON result (cli/README.md, "Output"): in the order of the file, then what is deleted. */
 function itemsOf(
   changes: readonly PlannedChange[],
   outcomes: readonly ChangeOutcome[],

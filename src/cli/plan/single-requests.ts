@@ -18,7 +18,7 @@ export interface SingleRequestsOptions extends ApplierOptions {
 }
 
 /**
- * Makes creations by single requests, for a service without batches (ANSWERS.md, "Settled details"). It can't try several
+ * Makes creations by single requests, for a service without batches (cli/README.md, "Output"). It can't try several
  * together: each is tried alone.
  */
 export function singleRequests({ session, now, expiry, earliest, pending }: SingleRequestsOptions): Applier {

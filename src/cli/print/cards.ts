@@ -7,7 +7,7 @@ import { formatDistance, shortTime, type TimeContext, timeTeller } from '../time
 import { formatBandwidth } from '../values.ts';
 import { type CardLine, escapeText, type Printer } from './output.ts';
 
-/** The shape that `--json` gives a reservation (CLI.md, "Output"). */
+/** The shape that `--json` gives a reservation (cli/README.md, "Output"). */
 export function reservationResult({ reservation, verified, token, claims }: ProvenReservation): object {
   return { reservation, verified, token, claims, source: 'service' };
 }

@@ -26,7 +26,7 @@ export interface ReportOptions {
 }
 
 /**
- * Prints a failure on stderr, for every command in this one place, and returns its exit code (CLI.md, "Output", "Exit
+ * Prints a failure on stderr, for every command in this one place, and returns its exit code (cli/README.md, "Output", "Exit
  * codes"): with `--json` one line with an error object, else what happened, why, and what to type next.
  */
 export function reportFailure(
@@ -95,7 +95,7 @@ function isToRepeat({ code, facts }: Failure): boolean {
   return code === 'unavailable' && retryable === true && !maybeDone && reservation === undefined;
 }
 
-/** Adds to a failure with exit code 7 that nothing was changed, so that it is safe to try again (CLI.md, "Exit codes"). */
+/** Adds to a failure with exit code 7 that nothing was changed, so that it is safe to try again (cli/README.md, "Exit codes"). */
 function withNothingChanged({ code, facts }: Failure): FailureFacts {
   if (EXIT_CODE_OF[code] !== 7 || facts.maybeDone || facts.reservation !== undefined) return facts;
   return { ...facts, why: `${facts.why ?? ''} Nothing was changed.`.trimStart() };

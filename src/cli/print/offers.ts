@@ -1,7 +1,7 @@
 import { Failure } from '../../contract/failure.ts';
 import { continued } from '../help-layout.ts';
 
-/** In which way an alternative is the best (CLI.md, "Output"); null where an older service does not say. */
+/** In which way an alternative is the best (cli/README.md, "Output"); null where an older service does not say. */
 export type OfferKind = 'most_bandwidth' | 'earliest' | 'longest' | null;
 
 /** A request that the service would accept in place of the refused one. */
@@ -32,7 +32,7 @@ export class Refusal extends Failure {
   }
 }
 
-/** An offer for programs: an item of `error.alternatives` (CLI.md, "Output"). */
+/** An offer for programs: an item of `error.alternatives` (cli/README.md, "Output"). */
 export function offerItem({ kind, bandwidth, start, end, command }: Offer): object {
   const isNow = start === 'now';
   return {

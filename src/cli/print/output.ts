@@ -47,7 +47,7 @@ export interface Portions<Item> {
   end(rest: object, none: string): void;
 }
 
-/** Prints results on stdout and notices on stderr (CLI.md, "Output"). */
+/** Prints results on stdout and notices on stderr (cli/README.md, "Output"). */
 export class Output {
   readonly #options: OutputOptions;
 
@@ -323,7 +323,7 @@ const SPELLED: Readonly<Record<string, string>> = {
 };
 
 /**
- * Text in ASCII, for `TERM=dumb` (CLI.md, "Environment"): other characters become their UTF-16 code, as in JSON.
+ * Text in ASCII, for `TERM=dumb` (cli/README.md, "Environment"): other characters become their UTF-16 code, as in JSON.
  *
  * @param spelled writes dashes, dots, quotes and arrows with ASCII characters instead
  */
@@ -343,7 +343,7 @@ export type ColorChoice = (typeof COLOR_CHOICES)[number];
 
 /**
  * Whether to colour a stream: the flag, else `NO_COLOR`, else `FORCE_COLOR` and `CLICOLOR_FORCE`, else a terminal
- * that is not dumb (CLI.md, "Environment"). Asked for each stream by itself.
+ * that is not dumb (cli/README.md, "Environment"). Asked for each stream by itself.
  */
 export function wantsColor(choice: ColorChoice, env: Environment, isTerminal: boolean): boolean {
   if (choice !== 'auto') return choice === 'always';

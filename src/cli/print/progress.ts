@@ -35,7 +35,7 @@ export interface ProgressOptions {
 }
 
 /**
- * Shows on stderr what a command waits for, and how long already: `Waiting for 127.0.0.1:4280 (2 s)` (DESIGN.md, ora).
+ * Shows on stderr what a command waits for, and how long already: `Waiting for 127.0.0.1:4280 (2 s)`.
  * A wait of less than half a second is not shown. Of several waits at once the first is shown, but a lock before all others,
  * since it says why they take long. The timers never keep
  * the process alive, and stop when the terminal is gone.

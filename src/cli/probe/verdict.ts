@@ -4,7 +4,7 @@ import { deleteCall, ipCalls, shellLine } from '../../vlan/iproute2.ts';
 import type { Device } from './devices.ts';
 import { type Heard, heardIn, outerEthertype, Q, type Stack, stackText } from './stacks.ts';
 
-/** What `probe` can find, in the order in which it is decided (PACKETS.md, "The probe's decisions, in this order"). */
+/** What `probe` can find, in the order in which it is decided (vlan/README.md, "What probe decides, in this order"). */
 export const VERDICTS = [
   'ok',
   'own_tags_swapped',
@@ -245,7 +245,7 @@ function isOutside(peer: string, addresses: readonly string[]): boolean {
 }
 
 /**
- * The verdict on one end, from all that was seen (PACKETS.md). The first row that fits decides:
+ * The verdict on one end, from all that was seen (vlan/README.md). The first row that fits decides:
  *
  * | Evidence | Verdict |
  * |---|---|

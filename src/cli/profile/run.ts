@@ -127,7 +127,7 @@ function describe({ value, source, variable }: ProfileEntry): string {
 const HELP = 'slices-conn profile set --help';
 
 /**
- * Reads the arguments of `profile set`: `KEY=VALUE` sets a key, `KEY=` unsets it (CLI.md, "Files").
+ * Reads the arguments of `profile set`: `KEY=VALUE` sets a key, `KEY=` unsets it (cli/README.md, "Files").
  *
  * @throws Failure `usage` for the first faulty argument; the message never repeats a value, because it may be a secret
  */

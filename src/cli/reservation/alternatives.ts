@@ -36,7 +36,7 @@ export const BY_THE_LINK: readonly FailureCode[] = [
 
 /**
  * What to throw in place of an error: a refusal says in the person's words what is missing, and has the alternatives of
- * the service as commands (CLI.md, "Output"). Other errors stay as they are.
+ * the service as commands (cli/README.md, "Output"). Other errors stay as they are.
  */
 export function refusalOf(error: unknown, asked: Refused): unknown {
   if (!(error instanceof Failure)) return error;
@@ -52,7 +52,7 @@ export function refusalOf(error: unknown, asked: Refused): unknown {
   return new Refusal(said.with({ fix: first.command }), offers, take);
 }
 
-/** The place of a kind in CLI.md's order; what an older service does not name comes last. */
+/** The place of a kind in the order of the contract (cli/README.md, "Output"); what an older service does not name comes last. */
 function rankOf(kind: OfferKind): number {
   return kind === null ? ALTERNATIVE_KINDS.length : ALTERNATIVE_KINDS.indexOf(kind);
 }

@@ -38,7 +38,7 @@ export async function reservationArgument(
 }
 
 /**
- * The reservation that a checked ID argument means (CLI.md, "Commands"): the one with this id, else the only one with this
+ * The reservation that a checked ID argument means (cli/README.md, "Commands"): the one with this id, else the only one with this
  * name, else the only one that has the text in the last section of its id. From now on the session acts in its experiment, where the ledger knows it.
  *
  * @throws Failure `not_found` when none fits, `usage` when several do

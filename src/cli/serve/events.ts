@@ -16,7 +16,7 @@ const ADVICE = ' Would be accepted: ';
 const INSTANT = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g;
 
 /**
- * A server's event as a line for the person who runs it: the time of day, what happened, and to what (CLI.md,
+ * A server's event as a line for the person who runs it: the time of day, what happened, and to what (cli/README.md,
  * "Commands", serve). Logins, what was booked, updated, deleted or refused, and everything that went wrong have a line.
  *
  * @param context the zone of the times, which the reader must find nearby

@@ -4,7 +4,7 @@ import type { Invocation } from '../invocation.ts';
 import { escapeText } from '../print/output.ts';
 import { shortTime } from '../times.ts';
 
-/** The fewest characters of an id that are taken for it (CLI.md, "Commands"). */
+/** The fewest characters of an id that are taken for it (cli/README.md, "Commands"). */
 const LEAST_PART = 4;
 
 /** Lists the user's logins that have not ended, on every machine. */

@@ -24,7 +24,7 @@ export interface SavedTokenOptions {
 
 /**
  * Verifies a token that a person has. Its issuer must be one of the profile's services. With `--offline` the stored key
- * sets are used, and the built-in server is trusted too (CLI.md, "Global flags").
+ * sets are used, and the built-in server is trusted too (cli/README.md, "Global flags").
  *
  * @param session of {@link sessionForTokens}
  * @throws Failure `unverified`

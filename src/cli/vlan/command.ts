@@ -16,7 +16,7 @@ const FORMATS = [
 ] as const satisfies readonly NonNullable<VlanFlags['format']>[];
 const PROTOCOLS = ['802.1ad', '802.1q'] as const satisfies readonly NonNullable<VlanFlags['outer']>[];
 
-/** `slices-conn vlan ID|FILE --site SITE --dev DEV …` (PACKETS.md, "Commands"). */
+/** `slices-conn vlan ID|FILE --site SITE --dev DEV …` (vlan/README.md, "Commands"). */
 export function vlanCommand(invoke: Invoke): Command {
   return new Command('vlan')
     .summary('configure the network devices of a server for a reservation')

@@ -81,7 +81,7 @@ interface ReadyItem {
 }
 
 /**
- * Answers a batch (ANSWERS.md, "HTTP"): all items are done, or none, and each that can't be done is named by its index.
+ * Answers a batch (contract/README.md, "Extensions"): all items are done, or none, and each that can't be done is named by its index.
  * Every create and update is answered with a token, whatever `Accept` says.
  *
  * @throws ProblemError

@@ -90,7 +90,7 @@ export interface ConnectivityOptions {
   observe?: ReservationObserver | undefined;
 }
 
-/** The connectivity service (SPEC.md, "Connectivity service"), with DESIGN.md's list and links. */
+/** The connectivity service (contract/README.md, "Connectivity service"), with its extensions. */
 export function createConnectivity(options: ConnectivityOptions): Hono {
   const { network, allocator, reservations, issuer, trust, isAdministrator, log, now } = options;
   const app = new Hono({ strict: false });

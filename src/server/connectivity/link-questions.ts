@@ -42,7 +42,7 @@ const SLOTS_IN_PAGE = 100;
 
 /**
  * Answers what is free of a link over a window, in exact steps or in columns: aggregates only, never single reservations
- * (ANSWERS.md, "HTTP"). The ETag is of the link's version, the window and the columns.
+ * (contract/README.md, "Extensions"). The ETag is of the link's version, the window and the columns.
  *
  * @throws ProblemError 422 for unknown sites or a wrong window, 400 for `points` or a cursor that is not one
  */

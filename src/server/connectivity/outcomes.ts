@@ -17,7 +17,7 @@ import { type ProblemError, refusalOf } from '../problem-error.ts';
 
 /**
  * The reply to a demand that the link can't meet: every limit that it exceeds, with the arithmetic, what is free, and what
- * would be accepted instead (SPEC.md, "Errors" 2 and 3).
+ * would be accepted instead (contract/README.md, "Errors" 2 and 3).
  *
  * @param asked the period, or the window of a search
  */
@@ -158,7 +158,7 @@ const CURABLE: ReadonlySet<ProblemCode> = new Set<ProblemCode>([
 ]);
 
 /**
- * The reply to a request whose dates break a rule, with what would be accepted instead (ANSWERS.md, "HTTP").
+ * The reply to a request whose dates break a rule, with what would be accepted instead (contract/README.md, "Extensions").
  *
  * @param tried decides on the request with the dates that come closest, and writes nothing; undefined where no dates do.
  *   It says what it found as an offer, or why it was refused.

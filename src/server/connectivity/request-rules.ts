@@ -35,7 +35,7 @@ export function lastEnd({ expiry, project }: Omit<PeriodBounds, 'now'>): number 
 }
 
 /**
- * The rules of SPEC.md, "Limits" 1 and "Errors" 2 (Date), for a new reservation: the experiment is active, the
+ * The rules of contract/README.md, "Limits" 1 and "Errors" 2 (Date), for a new reservation: the experiment is active, the
  * period is not empty, does not begin in the past and does not go past the experiment's expiry, nor past that of a
  * project whose token came along ("What the service does" 6).
  *
@@ -137,7 +137,7 @@ function isAbsent(instant: number | null | undefined): instant is null | undefin
 }
 
 /**
- * The rules of SPEC.md, "Errors" 2 (Site): both sites are known, they differ, and a link connects them. Each message
+ * The rules of contract/README.md, "Errors" 2 (Site): both sites are known, they differ, and a link connects them. Each message
  * names the sites that are possible.
  */
 export function siteProblems(site1: unknown, site2: unknown, network: Network): Problem[] {
@@ -166,7 +166,7 @@ export function siteProblems(site1: unknown, site2: unknown, network: Network): 
   ];
 }
 
-/** A bandwidth that the link does not have at any time (SPEC.md, "Errors" 2); an absent bandwidth breaks no rule. */
+/** A bandwidth that the link does not have at any time (contract/README.md, "Errors" 2); an absent bandwidth breaks no rule. */
 export function capacityProblems(link: Link | undefined, bandwidth: number | undefined): Problem[] {
   if (!link || bandwidth === undefined || bandwidth <= link.bandwidth) return [];
   const { site1, site2 } = link;

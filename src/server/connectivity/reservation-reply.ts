@@ -48,7 +48,7 @@ export interface ReplyInit {
 
 /**
  * Answers with a reservation: as a signed connectivity token when the request asks for `application/jwt`, else as
- * JSON (SPEC.md, "POST", "Signed connectivity token"). The token lasts until the reservation's end, and 900 s at
+ * JSON (contract/README.md, "POST", "Signed connectivity token"). The token lasts until the reservation's end, and 900 s at
  * least, so that a saved proof lasts as long as its link.
  *
  * @throws CommitUnknownError when the database fails after the commit, because another key than {@link prepareAnswer}

@@ -30,7 +30,7 @@ const MEMBERS: Readonly<Record<keyof ReservationRequestBody, MemberProblem>> = {
 
 /**
  * A valid body; or a problem for every invalid member, and the valid members, so that the rules can check those
- * too (SPEC.md, "Validation error body": one object per error).
+ * too (contract/README.md, "Validation error body": one object per error).
  */
 export type BodyReading<Body> =
   | { ok: true; body: Body }
@@ -48,7 +48,7 @@ export type AskedReservation = Omit<ReservationRequest, 'bandwidth' | 'duration'
     | { bandwidth?: number | undefined; search: { volume: number } }
   );
 
-/** Reads the body of a create request (SPEC.md, "POST"), with the extensions `duration` and `volume`. */
+/** Reads the body of a create request (contract/README.md, "POST"), with the extensions `duration` and `volume`. */
 export function readReservationRequest(
   value: Record<string, unknown>,
   { startNow, earliest }: { startNow: boolean; earliest: boolean },
@@ -92,7 +92,7 @@ function searchProblems({ duration, volume }: Record<string, unknown>, earliest:
   return [];
 }
 
-/** Reads the body of an update: absent members keep their values (DESIGN.md, "PUT"). */
+/** Reads the body of an update: absent members keep their values (contract/README.md, "PUT"). */
 export function readReservationUpdate(
   value: Record<string, unknown>,
   startNow: boolean,

@@ -47,7 +47,7 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** The OpenAPI description and the interactive page (SPEC.md, "What the service does" 7). All files come from this server. */
+/** The OpenAPI description and the interactive page (contract/README.md, "What the service does" 7). All files come from this server. */
 export function createDocs(options: DocsOptions): Hono {
   const { prefix, site, readFile, now } = options;
   const app = new Hono({ strict: false });

@@ -27,7 +27,7 @@ export interface AdapterOptions {
 
 /**
  * oidc-provider's storage over our records. It keeps hashes only, lets one redemption of a code win, gives a rotated
- * refresh token a short grace, and answers polls that come too fast (DESIGN.md, "oidc-provider needs help").
+ * refresh token a short grace, and answers polls that come too fast (src/README.md, "The identity provider").
  */
 export function createAdapter(model: string, { records, now, interval }: AdapterOptions): Adapter {
   return {

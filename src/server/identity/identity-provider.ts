@@ -63,7 +63,7 @@ export interface IdentityProvider {
 const INTERVAL = { people: 5000, scripts: 1000 } as const;
 
 /**
- * The identity provider (DESIGN.md, "The reference server"): device login by a certified library, which stores its
+ * The identity provider (contract/README.md, "The reference server"): device login by a certified library, which stores its
  * records through our adapter; the page for people is ours. Loaded only by a server with a socket.
  */
 export async function createIdentityProvider(options: IdentityProviderOptions): Promise<IdentityProvider> {

@@ -80,7 +80,7 @@ const NOT_OFFERED = [
 ];
 
 /**
- * The certified provider, set up for device login, and for the page's login by authorization code: ES256 access tokens with the claims of SPEC.md ("User
+ * The certified provider, set up for device login, and for the page's login by authorization code: ES256 access tokens with the claims of a user token (contract/README.md, "User token") ("User
  * token"), rotating refresh tokens, revocation. Its own pages and interactions are not used.
  */
 export function createProvider(options: ProviderOptions): Provider {

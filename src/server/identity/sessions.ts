@@ -65,7 +65,7 @@ export interface UserSession {
   expiresAt: number;
 }
 
-/** The logins of this server's users, as they see and end them (CLI.md, `user sessions`). */
+/** The logins of this server's users, as they see and end them (cli/README.md, "Commands"). */
 export interface UserSessions {
   /** The latest first. */
   list(user: string): Promise<UserSession[]>;

@@ -3,7 +3,7 @@ import type { JWTPayload } from 'jose';
 /** The client for people: public, by device code (RFC 8628 §3.1). */
 export const CLIENT_ID = 'slices-conn';
 
-/** The client for machines, whose refresh tokens are kept as secrets of CI jobs (CLI.md, `login --ci`). */
+/** The client for machines, whose refresh tokens are kept as secrets of CI jobs (cli/README.md, "Commands"). */
 export const CI_CLIENT_ID = 'slices-conn-ci';
 
 /** The client of this server's own page, in a browser: public, by authorization code with PKCE (RFC 7636). */
@@ -12,7 +12,7 @@ export const UI_CLIENT_ID = 'slices-conn-ui';
 /** Lifetime of a machine's refresh token, in days. It is not rotated, since jobs that run side by side share it. */
 export const CI_LIFETIME_DAYS = 90;
 
-/** Scope of a user token when nothing else was asked (SPEC.md, "User token"). */
+/** Scope of a user token when nothing else was asked (contract/README.md, "User token"). */
 export const DEFAULT_SCOPE = 'openid userinfo projects';
 
 /** Default lifetime of a user token, in seconds. */
@@ -26,7 +26,7 @@ export interface Person {
 }
 
 /**
- * The claims of a user token (SPEC.md, "User token"), beside those that the issuer sets.
+ * The claims of a user token (contract/README.md, "User token"), beside those that the issuer sets.
  *
  * @param login when the person logged in, in milliseconds
  * @param ttl lifetime in seconds, from the login

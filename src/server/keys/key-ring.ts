@@ -13,7 +13,7 @@ import {
   publishedUntil,
 } from './rotation-rules.ts';
 
-/** The three services, each an issuer with a key of its own (DESIGN.md, "The reference server"). */
+/** The three services, each an issuer with a key of its own (contract/README.md, "The reference server"). */
 export const SERVICES = ['connectivity', 'portal', 'identity'] as const;
 /** One of {@link SERVICES}. */
 export type Service = (typeof SERVICES)[number];

@@ -42,7 +42,7 @@ export interface InitialDirectory {
   exact: boolean;
 }
 
-/** Users, projects and experiments: what the portal administers (SPEC.md, "What the service does" 6). */
+/** Users, projects and experiments: what the portal administers (contract/README.md, "What the service does" 6). */
 export interface Directory {
   /** Adds missing records and updates existing ones, in one transaction. Other projects lose their members. */
   settle(initial: InitialDirectory): Promise<void>;
@@ -81,7 +81,7 @@ export const PROJECT_LIFETIME = 365 * DAY;
 export const EXPERIMENT_LIFETIME = 90 * DAY;
 
 /**
- * The built-in users, projects and experiments (DESIGN.md, "The reference server"): a user for each role, named after it; a
+ * The built-in users, projects and experiments (contract/README.md, "The reference server"): a user for each role, named after it; a
  * project and an experiment, both named `demo`, that they share; and one of each named `other` that is not theirs.
  */
 export function builtInDirectory(now: number, newId: (kind: IdKind) => string): InitialDirectory {
@@ -132,7 +132,7 @@ const DirectorySchema = v.strictObject({
   experiments: listOf(v.strictObject({ name, project: name, expires_at: instant, members })),
 });
 
-/** Users, projects, experiments and roles in place of the built-in ones, as a file has them (CLI.md, `serve --directory`). */
+/** Users, projects, experiments and roles in place of the built-in ones, as a file has them (cli/README.md, "Commands"). */
 export type DirectoryFile = v.InferOutput<typeof DirectorySchema>;
 
 /** A directory that breaks a rule. */

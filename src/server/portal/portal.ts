@@ -34,7 +34,7 @@ export interface PortalOptions {
   newId: (kind: IdKind) => string;
 }
 
-/** The portal: projects, experiments, and the tokens for them (SPEC.md, "Portal endpoints"). */
+/** The portal: projects, experiments, and the tokens for them (contract/README.md, "Portal endpoints"). */
 export function createPortal(options: PortalOptions): Hono {
   const { directory, sessions, issuer, trust, now, newId } = options;
   const app = new Hono({ strict: false });

@@ -15,7 +15,7 @@ export interface NetworkPageOptions {
 }
 
 /**
- * The first page: the network and what is free in it (ANSWERS.md, "The page"). As it is sent it lists sites, links and
+ * The first page: the network and what is free in it (src/README.md, "The page"). As it is sent it lists sites, links and
  * capacities, which is all that a browser without JavaScript shows; `page.js` replaces the content of `main`. Code and
  * style come from addresses of their own, so that the page's policy can refuse everything inline.
  */

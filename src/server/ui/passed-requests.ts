@@ -77,7 +77,7 @@ const REMEMBERED = 1000;
 
 /**
  * What the page asks for as somebody: the session, and the listed requests to the connectivity service, which answers them in
- * this process as any others, with the tokens of the session put in (ANSWERS.md, "The page").
+ * this process as any others, with the tokens of the session put in (src/README.md, "The page").
  */
 export function createPassedRequests(options: PassedRequestsOptions): Hono {
   const { addresses, groups, within, portal, accept, sessionOf, endSession, now } = options;

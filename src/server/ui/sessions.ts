@@ -101,7 +101,7 @@ const Tokens = v.object({
 });
 
 /**
- * The sessions of the page (ANSWERS.md, "The page"). The browser has a random secret in two halves; row and encryption key
+ * The sessions of the page (src/README.md, "The page"). The browser has a random secret in two halves; row and encryption key
  * in the database are derived from both (HKDF, RFC 5869). So neither a cookie nor a copy of the database opens a session, and
  * a session ends on every replica when its row is removed.
  */

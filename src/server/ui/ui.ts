@@ -59,7 +59,7 @@ const ANSWER_HEADERS = {
 const FOREIGN = `This address is for this server's own page. A change needs the header ${UI_HEADER}: ui, and Sec-Fetch-Site: same-origin, which browsers send.`;
 
 /**
- * The page and what it asks for, below the base address (ANSWERS.md, "The page").
+ * The page and what it asks for, below the base address (src/README.md, "The page").
  *
  * | address                     | who may ask                                                                           |
  * |-----------------------------|---------------------------------------------------------------------------------------|

@@ -48,7 +48,7 @@ export type CredentialsChange = (
 
 /**
  * The login at one issuer, as one client, for one pair of addresses, so that no token is ever sent to another place
- * than it was obtained for (CLI.md, "Files"; THREATS.md 3). A private file of its own.
+ * than it was obtained for (cli/README.md, "Files"; THREATS.md 3). A private file of its own.
  */
 export class Credentials {
   readonly #folder: string;

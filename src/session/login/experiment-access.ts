@@ -42,7 +42,7 @@ export interface ExperimentAccessOptions {
 
 /**
  * The experiment: of the command's flag, else of a token in the environment, else the one that the environment or the
- * profile names, else the only active one (CLI.md, "Global flags", "Environment"). Its token comes from the environment, the
+ * profile names, else the only active one (cli/README.md, "Global flags", "Environment"). Its token comes from the environment, the
  * profile's command, what the portal gave before, or the portal.
  *
  * @throws Failure `usage` when no experiment or several match; or a failure to get the token
@@ -85,7 +85,7 @@ function nameIt(error: unknown): never {
 }
 
 /**
- * A portal whose failures say how to give an experiment token where the portal has no experiments (CLI.md,
+ * A portal whose failures say how to give an experiment token where the portal has no experiments (cli/README.md,
  * "Environment").
  *
  * @param profile the name of the profile that a command can be set in

@@ -12,7 +12,7 @@ export interface MachineToken {
   expiresAt: number | undefined;
 }
 
-/** A login for a machine (CLI.md, `login --ci`). Nothing of it is stored here. */
+/** A login for a machine (cli/README.md, "Commands"). Nothing of it is stored here. */
 export interface MachineLogin {
   /** @throws Failure `not_supported` where the provider does not know the client, or gives it no device code */
   start(): Promise<DeviceLogin>;

@@ -19,7 +19,7 @@ export interface TokenSource {
   get(): Promise<Secret>;
 }
 
-/** The variables that may hold a token; each has a twin `…_FILE` that names a file with it (CLI.md, "Environment"). */
+/** The variables that may hold a token; each has a twin `…_FILE` that names a file with it (cli/README.md, "Environment"). */
 export type TokenVariable =
   | 'SLICES_CONN_USER_TOKEN'
   | 'SLICES_CONN_EXPERIMENT_TOKEN'
@@ -67,7 +67,7 @@ function tokenFile(path: string, variable: string): Secret {
   throw new Failure('file_unusable', `The file ${path} that ${variable} names is empty.`);
 }
 
-/** How long a program may take to give a token, in milliseconds (CLI.md, "Environment"). */
+/** How long a program may take to give a token, in milliseconds (cli/README.md, "Environment"). */
 const COMMAND_TIMEOUT = 30_000;
 /** The most that is read of what it prints, in bytes. */
 const MAX_OUTPUT = 65_536;
@@ -79,7 +79,7 @@ export interface Placeholders {
 }
 
 /**
- * A token that a program of the user's gives: run without a shell, its standard output is the token (CLI.md,
+ * A token that a program of the user's gives: run without a shell, its standard output is the token (cli/README.md,
  * "Environment", userTokenCommand, experimentTokenCommand).
  *
  * @param command the program and its arguments, in which `{experiment}` and `{project}` are replaced

@@ -136,7 +136,7 @@ const KeptKeySet = v.object({
 });
 
 /**
- * Key sets on disk, one private file for each address (CLI.md, "Files"). They are public, but a user who could
+ * Key sets on disk, one private file for each address (cli/README.md, "Files"). They are public, but a user who could
  * change them could make a forged reservation verify: a file or folder that others can write to is not used.
  *
  * A file that can't be read or written causes no failure: the keys are fetched.

@@ -3,7 +3,7 @@ import { isAbsolute, join } from 'node:path';
 /** Environment variables by name. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Where this program keeps things (CLI.md, "Files"). */
+/** Where this program keeps things (cli/README.md, "Files"). */
 export interface Folders {
   /** Profiles and preferences. */
   config: string;

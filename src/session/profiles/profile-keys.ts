@@ -16,7 +16,7 @@ export interface KeyDeclaration {
   offline?: true;
 }
 
-/** Every key of a profile, in the order in which they are shown (CLI.md, "Files"). */
+/** Every key of a profile, in the order in which they are shown (cli/README.md, "Files"). */
 export const PROFILE_KEYS = {
   baseUrl: {
     about: 'address of the connectivity service',

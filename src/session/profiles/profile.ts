@@ -114,7 +114,7 @@ export const Settings = v.looseObject({
   project: name,
   experiment: name,
   tz: v.exactOptional(v.pipe(text(ZONE), v.check(isTimeZone, ZONE))),
-  // The names of the chosen project and experiment, by id (CLI.md, "Files"). Not a key that people set.
+  // The names of the chosen project and experiment, by id (cli/README.md, "Files"). Not a key that people set.
   chosenNames: v.exactOptional(v.record(v.string(), v.string())),
 });
 /** See {@link Settings}. */
@@ -173,7 +173,7 @@ export function valueFault(key: ProfileKey, value: unknown): string | undefined 
   return result.success ? undefined : result.issues[0].message;
 }
 
-/** Where a value comes from; each overrides the ones after it (CLI.md, "Global flags"). */
+/** Where a value comes from; each overrides the ones after it (cli/README.md, "Global flags"). */
 export type Source = 'environment' | 'file' | 'built-in' | 'default';
 
 /** A key's value, undefined where nothing gives one, and where it comes from. */

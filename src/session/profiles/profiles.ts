@@ -59,7 +59,7 @@ const Preferences = v.looseObject({
     {},
   ),
 });
-/** What `config.json` holds (CLI.md, "Files"); what a later version adds is kept. */
+/** What `config.json` holds (cli/README.md, "Files"); what a later version adds is kept. */
 type Preferences = v.InferOutput<typeof Preferences>;
 
 /** The file's new content, and the result for the caller. */
@@ -79,7 +79,7 @@ const NAME = /^[a-z0-9][a-z0-9._-]{0,63}$/;
 /** Names of members that every JavaScript object has, which would not be written to the file. */
 const NO_NAMES = ['constructor', 'prototype'];
 
-/** Profiles and preferences in `config.json` (CLI.md, "Files"): no secret, mode 0600. */
+/** Profiles and preferences in `config.json` (cli/README.md, "Files"): no secret, mode 0600. */
 export class Profiles {
   readonly #folder: string;
   readonly #env: Environment;

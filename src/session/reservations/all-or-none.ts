@@ -23,7 +23,7 @@ export type Created =
 
 /**
  * Creates all or none by single requests, for a service without batches: one after the other, and when one fails, those
- * before it are deleted again (ANSWERS.md, "Settled details").
+ * before it are deleted again (cli/README.md, "Output").
  *
  * A process that is killed in between leaves some of them. The ledger and the service's list show them, so that the same
  * work done again goes on from there.

@@ -89,7 +89,7 @@ async function settle(ledger: Ledger, { entry, reservation }: Settlement): Promi
   else await ledger.refused(entry);
 }
 
-/** A reservation in a list: as the service knows it, as this machine does, or both (CLI.md, "Output", list items). */
+/** A reservation in a list: as the service knows it, as this machine does, or both (cli/README.md, "Output", list items). */
 export interface ListedReservation {
   /** Null where no answer about it is known. */
   id: string | null;

@@ -19,7 +19,7 @@ export interface KnownOptions {
 }
 
 /**
- * The reservations that have a name, else those that have the text in the last section of their id (CLI.md, "Commands"): of
+ * The reservations that have a name, else those that have the text in the last section of their id (cli/README.md, "Commands"): of
  * the service's list, and of all that this machine asked the service for. Past ones count only where no other fits, so that
  * the short ids of a list stay good, and a name can be given again. Where the person has chosen an experiment, names are
  * those of its reservations.
@@ -92,7 +92,7 @@ export function isOwn(
   return reservation && user !== undefined ? reservation.created_by === user : entry?.requested != null;
 }
 
-/** The fewest characters of a short id (CLI.md, "Commands"). */
+/** The fewest characters of a short id (cli/README.md, "Commands"). */
 const SHORTEST = 4;
 
 /**

@@ -54,14 +54,14 @@ interface SentBatch {
   options: BatchOptions;
 }
 
-/** How long a service surely keeps an idempotency key, in milliseconds: a little less than the 24 hours of DESIGN.md. */
+/** How long a service surely keeps an idempotency key, in milliseconds: a little less than 24 hours (contract/README.md, "Extensions"). */
 const KEY_KEPT = 23 * 3_600_000;
 /** Pauses before a request is sent again under its idempotency key, in milliseconds. */
 const PAUSES = [500, 2000];
 
 /**
  * Reservations that are never lost: each request is in the ledger before it leaves this machine, and its outcome after
- * (CLI.md, "Files"; THREATS.md 12). Every method throws Failure.
+ * (cli/README.md, "Files"; THREATS.md 12). Every method throws Failure.
  */
 export class Reservations {
   readonly #options: ReservationsOptions;

@@ -69,7 +69,7 @@ interface OpenOptions {
 const INT8 = types.builtins.INT8;
 
 /**
- * A PostgreSQL database that any number of replicas share (DESIGN.md, "Storage"): READ COMMITTED, never SERIALIZABLE.
+ * A PostgreSQL database that any number of replicas share (allocator/README.md, "Storage"): READ COMMITTED, never SERIALIZABLE.
  * When it is away or slow, a call throws StoreUnavailableError within 10 s; the next call tries again.
  */
 export class PostgresDatabase implements SqlDatabase {

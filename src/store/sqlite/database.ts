@@ -59,7 +59,7 @@ const SETTINGS = `
 const IDLE_READERS = 4;
 
 /**
- * One SQLite file (DESIGN.md, "Storage"): `synchronous=EXTRA`, every transaction `BEGIN IMMEDIATE`, since a
+ * One SQLite file (allocator/README.md, "Storage"): `synchronous=EXTRA`, every transaction `BEGIN IMMEDIATE`, since a
  * deferred one that upgrades fails in spite of the busy timeout.
  *
  * Work of this process that waits for the file at the same time shares one transaction, and so one wait for the disk. Each

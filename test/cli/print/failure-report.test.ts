@@ -128,7 +128,7 @@ describe('what the service offers', () => {
 });
 
 describe('with --json', () => {
-  test('a failure is one line: the error object of CLI.md', () => {
+  test('a failure is one line: the error object of the contract', () => {
     const { exitCode, text } = told(refused, { json: true });
     expect(exitCode).toBe(6);
     expect(text).toMatch(/^[^\n]+\n$/);

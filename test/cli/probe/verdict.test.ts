@@ -31,7 +31,7 @@ const changed = (name: string, change: Partial<Device>): Partial<Evidence> => ({
 });
 const verdict = (changes: Partial<Evidence>): Verdict => verdictOf(BE, PEER, evidence(changes));
 
-/** The rows of the table of PACKETS.md, in their order, and what the docstring of `verdictOf` adds. */
+/** The rows of the table (vlan/README.md, "What probe decides, in this order"), in their order, and what the docstring of `verdictOf` adds. */
 const ROWS: [
   evidence: string,
   changes: Partial<Evidence>,

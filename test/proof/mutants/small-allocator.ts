@@ -24,7 +24,7 @@ import type { Link } from '../../../src/contract/links.ts';
 import { type Asked, Oracle } from '../../allocator/oracle.ts';
 import type { Subject } from '../subject.ts';
 
-/** A protocol that is known to be broken (DESIGN.md, "Allocator", the last list). */
+/** A protocol that is known to be broken (allocator/README.md, "Mistakes of other systems, each a test here"). */
 export type Mistake =
   | 'check and insert in two transactions'
   | 'memory changed before the commit'

@@ -84,7 +84,7 @@ test('the names are those of the built-in profiles and the user’s own', () => 
 });
 
 describe('the values of a profile', () => {
-  test('local is on the loopback address, with CLI.md’s defaults', async () => {
+  test('local is on the loopback address, with the contract’s defaults', async () => {
     expect(await resolve('local')).toEqual({
       name: 'local',
       baseUrl: 'http://127.0.0.1:4280',

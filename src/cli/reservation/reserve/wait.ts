@@ -19,7 +19,7 @@ interface Waiting {
 }
 
 /**
- * Waits until a booked link has started (CLI.md, "Output", `reserve --wait`). Whatever ends the wait, the link stays booked,
+ * Waits until a booked link has started (cli/README.md, "Output", `reserve --wait`). Whatever ends the wait, the link stays booked,
  * and the failure names the reservation.
  *
  * @returns the reservation as it is then: others may have changed it meanwhile

@@ -18,7 +18,7 @@ import { type Left, NOTHING_LEFT } from './guardian.ts';
 import { GUARDIAN, type Pipe } from './processes.ts';
 
 const MINUTE = 60_000;
-/** How often the reservation is looked at, at least (ANSWERS.md, "run"), and how soon after a look that failed. */
+/** How often the reservation is looked at, at least (cli/README.md, "Output"), and how soon after a look that failed. */
 const [LOOK_EVERY, LOOK_AGAIN] = [MINUTE, 5000];
 
 /** A token that is never renewed: when it expires, in milliseconds, and where it is from. */
@@ -122,7 +122,7 @@ export class RunReservation {
     }
   }
 
-  /** The variables that the command finds in its environment (CLI.md, "Values"). */
+  /** The variables that the command finds in its environment (cli/README.md, "Values"). */
   get variables(): Readonly<Record<string, string>> {
     const { reservation } = this.#proven;
     const { id, site1, site2, bandwidth, end_date } = reservation;

@@ -1,7 +1,7 @@
 import { instantOf, periodOf } from '../../../client/reservation-request.ts';
 import type { Reservation } from '../../../contract/reservation.ts';
 
-/** How long before its end a reservation is `ending_soon`, in milliseconds (CLI.md, "Output"). */
+/** How long before its end a reservation is `ending_soon`, in milliseconds (cli/README.md, "Output"). */
 export const SOON = 10 * 60_000;
 
 /** What the service said of the watched reservations at one time. */
@@ -12,7 +12,7 @@ export interface Look {
   reservations: readonly Reservation[];
 }
 
-/** What can happen to a reservation that is watched (CLI.md, "Output"). */
+/** What can happen to a reservation that is watched (cli/README.md, "Output"). */
 export type WatchEvent = 'started' | 'updated' | 'ending_soon' | 'ended' | 'deleted';
 
 /** Something that happened to a reservation between two looks. */

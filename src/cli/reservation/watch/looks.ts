@@ -7,7 +7,7 @@ import { EXIT_CODE_OF } from '../../exit-codes.ts';
 import type { Invocation } from '../../invocation.ts';
 import { type Change, changesBetween, type Look, nextTurn } from './changes.ts';
 
-/** The longest pause between two looks, in milliseconds. A look every 30 s at least is promised (ANSWERS.md, "Settled details"). */
+/** The longest pause between two looks, in milliseconds. A look every 30 s at least is promised (cli/README.md, "Output"). */
 const PAUSE = 15_000;
 
 /** Reads the watched reservations. @param last undefined at the first look */
