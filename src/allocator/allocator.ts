@@ -8,8 +8,8 @@ import {
   type ItemFailure,
   replayOfBatch,
 } from './batch.ts';
-import { roundOfTheLoop } from './cached-calendar.ts';
 import type { LinkCalendar } from './calendar.ts';
+import { yieldToEventLoop } from './event-loop.ts';
 import type { AllocatorObserver } from './link-decisions.ts';
 import { LinkQueue } from './link-queue.ts';
 import { linkId, type Network } from './network.ts';
@@ -252,7 +252,7 @@ export class Allocator {
   #queue(id: string): LinkQueue {
     const known = this.#queues.get(id);
     if (known) return known;
-    const { network, store, now, gather = roundOfTheLoop, observe, maxShare } = this.#options;
+    const { network, store, now, gather = yieldToEventLoop, observe, maxShare } = this.#options;
     const queue = new LinkQueue({
       id,
       link: network.byId(id),

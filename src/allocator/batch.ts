@@ -1,14 +1,14 @@
-import { roundOfTheLoop, STRETCH } from './cached-calendar.ts';
+import { MAX_BLOCKING_MS, yieldToEventLoop } from './event-loop.ts';
 import {
   type AllocatorObserver,
   askTogether,
   changeTogether,
   decideAgain,
-  type LeftLink,
+  type LinkResult,
   type OpenLink,
 } from './link-decisions.ts';
 import type { LinkQueue } from './link-queue.ts';
-import { copyOf, GroupView, type Known } from './link-view.ts';
+import { copyOf, GroupView, type ReadAhead } from './link-view.ts';
 import {
   type CreateOutcome,
   type CreateRequest,
@@ -95,7 +95,7 @@ interface Attempt {
 
 /** How many offsets are tried at most before a search is given up: each costs a decision on every item. */
 const MOST_OFFSETS = 256;
-/** How many are tried in one turn of the event loop at most, and in {@link STRETCH}: others have their turn before the next. */
+/** How many are tried in one turn of the event loop at most, and in {@link MAX_BLOCKING_MS}: others have their turn before the next. */
 const OFFSETS_IN_A_TURN = 16;
 
 /**
@@ -152,9 +152,9 @@ class Batch<Fault> {
     const { store } = this.#options;
     const { keyed } = this.#terms;
     const ids = this.#work.map(({ queue }) => queue.id);
-    const goOn: (() => void)[] = [];
+    const resume: (() => void)[] = [];
     try {
-      for (const { queue } of this.#work) goOn.push(await queue.pause());
+      for (const { queue } of this.#work) resume.push(await queue.pause());
       return await changeTogether<BatchOutcome<Fault>>(this.#work, {
         ...this.#options,
         transact: (work) => store.changeLinks(ids, work),
@@ -169,11 +169,11 @@ class Batch<Fault> {
         },
       });
     } finally {
-      for (const each of goOn) each();
+      for (const each of resume) each();
     }
   }
 
-  #replay({ fingerprint, reservations }: IdempotencyRecord, known: Known): BatchOutcome<Fault> {
+  #replay({ fingerprint, reservations }: IdempotencyRecord, known: ReadAhead): BatchOutcome<Fault> {
     if (fingerprint !== this.#terms.keyed?.fingerprint) return { ok: false, reason: 'key_taken' };
     // The same request has the same links, so all were read.
     return replayOfBatch(reservations.map((id) => known.reservation(id)));
@@ -185,7 +185,7 @@ class Batch<Fault> {
    */
   async #decide(
     links: readonly OpenLink[],
-    known: Known,
+    known: ReadAhead,
     at: number,
   ): Promise<{ attempt: Attempt; offset: number }> {
     const attemptOf = (steps: readonly BatchStep<Fault>[], offset: number): Attempt => {
@@ -211,8 +211,8 @@ class Batch<Fault> {
     const lastEnd = Math.max(...this.#steps.map(({ creates }) => creates?.end ?? Number.NEGATIVE_INFINITY));
     let [began, end] = [performance.now(), OFFSETS_IN_A_TURN];
     for (let [offset, tries] = [0, 0]; earliest && tries < MOST_OFFSETS; tries += 1) {
-      if (tries === end || performance.now() - began >= STRETCH) {
-        await roundOfTheLoop();
+      if (tries === end || performance.now() - began >= MAX_BLOCKING_MS) {
+        await yieldToEventLoop();
         [began, end] = [performance.now(), tries + OFFSETS_IN_A_TURN];
       }
       const attempt = attemptOf(this.#steps, offset);
@@ -282,7 +282,7 @@ class Batch<Fault> {
     { views, decisions }: Attempt,
     isDone: boolean,
     at: number,
-  ): readonly LeftLink[] {
+  ): readonly LinkResult[] {
     const decided = new Map<LinkQueue, { changes: WrittenChange[]; audit: Decided['audit'][number][] }>();
     const ids = this.#steps.map(({ reservation }, index) => {
       return reservation ?? recordOf(decisions[index]?.answer)?.id ?? '';
@@ -320,7 +320,7 @@ export function replayOfBatch(
   return { ok: true, records: found.map((record) => record ?? null), offset: 0, replayed: true };
 }
 
-function unchanged({ version }: OpenLink): LeftLink {
+function unchanged({ version }: OpenLink): LinkResult {
   return { changes: [], audit: [], version };
 }
 

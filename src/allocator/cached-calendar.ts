@@ -1,5 +1,6 @@
 import type { Link } from '../contract/links.ts';
 import { LinkCalendar } from './calendar.ts';
+import { MAX_BLOCKING_MS, yieldToEventLoop } from './event-loop.ts';
 import type { HeldReservation, LinkReading, ReservationChange, ReservationStore } from './store.ts';
 
 /** A link's calendar in memory, the version of the link that it shows, and how far back it reaches. */
@@ -25,14 +26,6 @@ const KEPT_AFTER_END = 3_600_000;
 /** How many ended reservations are evicted at once. */
 const EVICTED_AT_ONCE = 64;
 
-/** For how many milliseconds long work on a calendar goes on before others have their turn. */
-export const STRETCH = 15;
-
-/** Every request that has arrived is read before the event loop comes round, and others have their turn. */
-export function roundOfTheLoop(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
-}
-
 /**
  * Reads a link's calendar, from an instant on, without holding its lock.
  *
@@ -50,8 +43,8 @@ export async function loadCalendar(
   });
   let began = performance.now();
   for (const _ of calendar.arrange()) {
-    if (performance.now() - began < STRETCH) continue;
-    await roundOfTheLoop();
+    if (performance.now() - began < MAX_BLOCKING_MS) continue;
+    await yieldToEventLoop();
     began = performance.now();
   }
   return { calendar, version, history, from };

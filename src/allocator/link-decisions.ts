@@ -1,6 +1,6 @@
 import { type CachedCalendar, canCatchUp, catchUp, evictEnded, readMissing } from './cached-calendar.ts';
 import type { LinkCalendar } from './calendar.ts';
-import { type Known, readAhead } from './link-view.ts';
+import { type ReadAhead, readAhead } from './link-view.ts';
 import type { Operation } from './operations.ts';
 import {
   type Decided,
@@ -83,7 +83,7 @@ export interface OpenLink {
 }
 
 /** What decisions leave of a link: what is written, and its version after that. */
-export interface LeftLink extends Decided {
+export interface LinkResult extends Decided {
   version: number;
 }
 
@@ -103,7 +103,7 @@ interface Changing<Answer> {
    */
   decide: (
     links: readonly OpenLink[],
-    known: Known,
+    known: ReadAhead,
     at: number,
   ) => Decisions<Answer> | Promise<Decisions<Answer>>;
 }
@@ -111,7 +111,7 @@ interface Changing<Answer> {
 /** The answer, and what it leaves of each link. */
 interface Decisions<Answer> {
   answer: Answer;
-  left: readonly LeftLink[];
+  left: readonly LinkResult[];
 }
 
 /**
@@ -177,7 +177,7 @@ interface Asking<Answer> {
   /** Runs work on a snapshot of the store. */
   read: (work: (look: (link: string) => Promise<LinkReading>) => Promise<Answer>) => Promise<Answer>;
   /** Decides, and leaves the calendars as they were, also where it throws. */
-  decide: (links: readonly OpenLink[], known: Known, at: number) => Answer | Promise<Answer>;
+  decide: (links: readonly OpenLink[], known: ReadAhead, at: number) => Answer | Promise<Answer>;
 }
 
 /** Decides on operations that change nothing, on a snapshot of their links. @param work of different links */
@@ -224,7 +224,7 @@ function partsOf(
 async function openAll(
   work: readonly LinkWork[],
   links: readonly LinkReading[],
-  { loans, known, at }: { loans: readonly Loan[]; known: Known; at: number },
+  { loans, known, at }: { loans: readonly Loan[]; known: ReadAhead; at: number },
 ): Promise<{ open: OpenLink[]; cached: Loan['cached'][] }> {
   for (const [index, { link, operations }] of partsOf(work, links).entries()) {
     const loan = loans[index];
@@ -253,7 +253,7 @@ async function catchUpLoan(
   loan: Loan,
   link: LinkReading,
   operations: readonly Operation<unknown>[],
-  { known, at }: { known: Known; at: number },
+  { known, at }: { known: ReadAhead; at: number },
 ): Promise<void> {
   const { cached } = loan;
   const reaches = operations.flatMap((operation) => operation.from(known) ?? []);

@@ -10,7 +10,7 @@ import {
   type OpenLink,
   OutdatedError,
 } from './link-decisions.ts';
-import { GroupView, type Known } from './link-view.ts';
+import { GroupView, type ReadAhead } from './link-view.ts';
 import type { Decision, Operation } from './operations.ts';
 import {
   type LinkTransaction,
@@ -51,9 +51,9 @@ interface Waiting {
   reject: (error: unknown) => void;
 }
 
-/** A caller that waits until the queue is idle, and then calls `goOn` to let it continue. */
+/** A caller that waits until the queue is idle, and then calls `resume` to let it continue. */
 interface Pause {
-  pause: (goOn: () => void) => void;
+  pause: (resume: () => void) => void;
 }
 
 /**
@@ -106,7 +106,7 @@ class Groups {
       const [first] = this.#waiting;
       if (first && 'pause' in first) {
         this.#waiting.shift();
-        await new Promise<void>((goOn) => first.pause(goOn));
+        await new Promise<void>((resume) => first.pause(resume));
         continue;
       }
       await this.#gather();
@@ -289,7 +289,7 @@ export class LinkQueue implements Lender {
 function decideAll(
   operations: readonly Operation<unknown>[],
   link: OpenLink | undefined,
-  known: Known,
+  known: ReadAhead,
   at: number,
 ): { decisions: Decision<unknown>[]; version: number } {
   if (!link) throw new RangeError('the link is not open');

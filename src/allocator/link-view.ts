@@ -12,7 +12,7 @@ import {
 } from './store.ts';
 
 /** The rows that operations need. */
-export interface Known {
+export interface ReadAhead {
   reservation(id: string): ReservationRecord | undefined;
   records: Map<string, ReservationRecord>;
   /** How many live reservations each tenant has that an operation counts. */
@@ -37,7 +37,7 @@ interface LinkPart {
 export async function readAhead(
   parts: readonly LinkPart[],
   { at, taken }: { at: number; taken: readonly IdempotencyRecord[] },
-): Promise<Known> {
+): Promise<ReadAhead> {
   const operations = parts.flatMap((part) => part.operations);
   const counted = [...new Set(operations.flatMap(({ counts }) => counts ?? []))];
   const named = operations.flatMap(({ named: name }) => name ?? []);
@@ -64,7 +64,7 @@ export async function readAhead(
 }
 
 /** The same rows once more, for another way to decide. */
-export function copyOf({ records, live, names, keys }: Known): Known {
+export function copyOf({ records, live, names, keys }: ReadAhead): ReadAhead {
   const copied = new Map(records);
   return {
     records: copied,
@@ -79,12 +79,12 @@ export function copyOf({ records, live, names, keys }: Known): Known {
 export class GroupView implements LinkView {
   readonly now: number;
   readonly #calendar: LinkCalendar | undefined;
-  readonly #known: Known;
+  readonly #known: ReadAhead;
   #version: number;
   /** What takes back each change of the calendar, in their order. */
   readonly #inverses: (() => void)[] = [];
 
-  constructor(now: number, version: number, calendar: LinkCalendar | undefined, known: Known) {
+  constructor(now: number, version: number, calendar: LinkCalendar | undefined, known: ReadAhead) {
     this.now = now;
     this.#version = version;
     this.#calendar = calendar;

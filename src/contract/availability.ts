@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { Instant, ReplyInstant, RequestDuration, requestInstant, SiteName } from './fields.ts';
-import { received } from './instants.ts';
+import { describeInput } from './instants.ts';
 import { RequestBandwidth } from './reservation.ts';
 import { MAX_POINTS } from './routes.ts';
 
@@ -25,7 +25,7 @@ export const AvailabilityQuery = v.object({
       v.string(),
       v.regex(
         /^[0-9]{1,4}$/,
-        (issue) => `points must be a number from 1 to ${MAX_POINTS}; ${received(issue.input)}.`,
+        (issue) => `points must be a number from 1 to ${MAX_POINTS}; ${describeInput(issue.input)}.`,
       ),
       v.transform(Number),
       v.minValue(1, `points must be a number from 1 to ${MAX_POINTS}; got 0.`),

@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { ID_PREFIXES, type IdKind, RESERVATION_NAME } from './ids.ts';
-import { formatInstant, parseInstant, readIsoDuration, received } from './instants.ts';
+import { describeInput, formatInstant, parseInstant, readIsoDuration } from './instants.ts';
 
 const HOST = String.raw`[A-Za-z0-9.:\[\]-]{1,255}`;
 const OPAQUE = '[A-Za-z0-9_-]{1,128}';
@@ -37,11 +37,11 @@ export function extension<Input>(): v.MetadataAction<Input, { readonly 'x-extens
 
 /** The name of a reservation, which its user chose: see {@link RESERVATION_NAME}. Extension. */
 export const ReservationName = v.pipe(
-  v.string((issue) => `name must be a text; ${received(issue.input)}.`),
+  v.string((issue) => `name must be a text; ${describeInput(issue.input)}.`),
   v.regex(
     RESERVATION_NAME,
     (issue) =>
-      `name must be 1 to 64 of the letters a to z, the digits and "-", a letter first; ${received(issue.input)}.`,
+      `name must be 1 to 64 of the letters a to z, the digits and "-", a letter first; ${describeInput(issue.input)}.`,
   ),
   v.description(
     "A name of the user's choice, unique among the experiment's reservations that have not ended.",
@@ -106,13 +106,13 @@ export const ReplyInstant = v.pipe(
  */
 export const requestInstant = (name: string, example = EXAMPLE_START) =>
   v.pipe(
-    v.string((issue) => `${name} must be an ISO 8601 UTC timestamp; ${received(issue.input)}.`),
+    v.string((issue) => `${name} must be an ISO 8601 UTC timestamp; ${describeInput(issue.input)}.`),
     v.examples([example]),
     v.rawTransform<string, number>(({ dataset, addIssue, NEVER }) => {
       const instant = parseInstant(dataset.value);
       if (instant !== undefined) return instant;
       addIssue({
-        message: `${name} must be a day and time that exist, as an ISO 8601 UTC timestamp with a zone, such as 2026-12-01T10:00:00.000Z; ${received(dataset.value)}.`,
+        message: `${name} must be a day and time that exist, as an ISO 8601 UTC timestamp with a zone, such as 2026-12-01T10:00:00.000Z; ${describeInput(dataset.value)}.`,
       });
       return NEVER;
     }),
@@ -124,13 +124,13 @@ export const MIN_DURATION = 1000;
 
 /** A duration in a request: ISO 8601, at least 1 s. Comes out in milliseconds. */
 export const RequestDuration = v.pipe(
-  v.string((issue) => `duration must be an ISO 8601 duration, such as PT2H; ${received(issue.input)}.`),
+  v.string((issue) => `duration must be an ISO 8601 duration, such as PT2H; ${describeInput(issue.input)}.`),
   v.examples(['PT2H']),
   v.rawTransform<string, number>(({ dataset, addIssue, NEVER }) => {
     const duration = readIsoDuration(dataset.value);
     if (duration !== undefined && duration >= MIN_DURATION) return duration;
     addIssue({
-      message: `duration must be an ISO 8601 duration of at least 1 s, such as PT2H or P1DT30M; ${received(dataset.value)}.`,
+      message: `duration must be an ISO 8601 duration of at least 1 s, such as PT2H or P1DT30M; ${describeInput(dataset.value)}.`,
     });
     return NEVER;
   }),

@@ -117,7 +117,7 @@ const SHOWN = 60;
  * What a message says was received in a request's member: a text cut to a readable length, a number or a word as it
  * is, and of anything else only what it is, since it may be large, deep, or secret.
  */
-export function received(input: unknown): string {
+export function describeInput(input: unknown): string {
   if (input === undefined) return 'it is missing';
   if (typeof input === 'string') {
     return `got ${JSON.stringify(input.length > SHOWN ? `${input.slice(0, SHOWN)}…` : input)}`;

@@ -12,7 +12,7 @@ import {
   SiteName,
   UserId,
 } from './fields.ts';
-import { received } from './instants.ts';
+import { describeInput } from './instants.ts';
 
 /** A VLAN tag as IEEE 802.1Q allows it: 1 to 4094. */
 export const VlanTag = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(4094));
@@ -72,7 +72,7 @@ export const MAX_TOKENS = 16;
 
 const requestSite = (name: string) =>
   v.pipe(
-    v.string((issue) => `${name} must be the name of a site; ${received(issue.input)}.`),
+    v.string((issue) => `${name} must be the name of a site; ${describeInput(issue.input)}.`),
     v.description('One of the available sites, in either order.'),
     v.examples([name === 'site1' ? 'be-gent1' : 'pl-poznan1']),
   );
@@ -80,12 +80,13 @@ const requestSite = (name: string) =>
 /** A bandwidth in a request, as digits. Comes out in Mbps. */
 export const RequestBandwidth = v.pipe(
   v.string(
-    (issue) => `bandwidth must be a string of digits, in Mbps, such as "1000"; ${received(issue.input)}.`,
+    (issue) =>
+      `bandwidth must be a string of digits, in Mbps, such as "1000"; ${describeInput(issue.input)}.`,
   ),
   v.regex(
     /^[0-9]+$/,
     (issue) =>
-      `bandwidth must be a string of the digits 0 to 9, in Mbps, such as "1000"; ${received(issue.input)}.`,
+      `bandwidth must be a string of the digits 0 to 9, in Mbps, such as "1000"; ${describeInput(issue.input)}.`,
   ),
   v.examples(['1000']),
   v.maxLength(15, 'bandwidth is more than any link has.'),
@@ -106,10 +107,11 @@ const requestTokens = v.pipe(
 export const MAX_VOLUME = Number.MAX_SAFE_INTEGER;
 
 const requestVolume = v.pipe(
-  v.string((issue) => `volume must be a string of digits, in bytes; ${received(issue.input)}.`),
+  v.string((issue) => `volume must be a string of digits, in bytes; ${describeInput(issue.input)}.`),
   v.regex(
     /^[0-9]{1,16}$/,
-    (issue) => `volume must be a string of 1 to 16 of the digits 0 to 9, in bytes; ${received(issue.input)}.`,
+    (issue) =>
+      `volume must be a string of 1 to 16 of the digits 0 to 9, in bytes; ${describeInput(issue.input)}.`,
   ),
   v.transform(Number),
   v.minValue(1, 'volume must be at least 1 byte.'),

@@ -140,7 +140,7 @@ export function foundAt(path: string): Stats | undefined {
  * @throws Failure `state_unusable` when a symbolic link, another user's file or one that others can write to stands
  *   there (THREATS.md 16, 51)
  */
-export function closeFile(path: string): boolean {
+export function makePrivate(path: string): boolean {
   const found = foundAt(path);
   if (!found) return false;
   if (!found.isFile()) throw unusableFile(path, 'It is not a file, or a symbolic link to one.');

@@ -12,7 +12,7 @@ import {
 import { basename, dirname, join } from 'node:path';
 import { readBounded } from './bounded.ts';
 import { onDisk } from './on-disk.ts';
-import { closeFile, unusableFile } from './private.ts';
+import { makePrivate, unusableFile } from './private.ts';
 
 /**
  * Writes a file whole or not at all: into a new file beside it first, then in its place at once. A reader never sees
@@ -86,7 +86,7 @@ export function removeFile(path: string): void {
  *   nothing in it may be trusted
  */
 export function readPrivateFile(path: string): string | undefined {
-  if (!closeFile(path)) return undefined;
+  if (!makePrivate(path)) return undefined;
   try {
     return readBounded(path).toString();
   } catch (cause) {

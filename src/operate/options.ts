@@ -59,7 +59,7 @@ const SERVE = {
   name: {
     flags: '--name <text>',
     help: 'who serves this, as its pages say above their title (default: the address alone)',
-    parse: siteName,
+    parse: serverName,
   },
   data: { flags: '--data <dir>', help: 'where the data is kept' },
   memory: { flags: '--memory', help: 'keep the data in memory only', conflicts: ['data'] },
@@ -324,7 +324,7 @@ function durationIn(text: string): number | undefined {
 const MAX_SITE_NAME = 80;
 
 /** A line of text that people read: no control characters, none that turn the direction of writing. */
-function siteName(text: string): string {
+function serverName(text: string): string {
   const name = text.trim();
   if (name.length >= 1 && name.length <= MAX_SITE_NAME && !/\p{C}/u.test(name)) return name;
   throw new RangeError(`It must be one line of 1 to ${MAX_SITE_NAME} characters.`);

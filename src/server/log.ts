@@ -38,14 +38,14 @@ export function withoutRepeats(log: Log): Log {
     repeats.set(text, (known ?? -1) + 1);
     if (known !== undefined) return;
     log(level, event, fields);
-    const goOn = (): void => {
+    const resume = (): void => {
       const times = repeats.get(text) ?? 0;
       repeats.set(text, 0);
       if (times === 0) repeats.delete(text);
       else log(level, event, { ...fields, times });
-      if (times > 0) setTimeout(goOn, REPEATS).unref();
+      if (times > 0) setTimeout(resume, REPEATS).unref();
     };
-    setTimeout(goOn, REPEATS).unref();
+    setTimeout(resume, REPEATS).unref();
   };
 }
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { formatInstant, isWithin, parseInstant, received } from '../../src/contract/instants.ts';
+import { describeInput, formatInstant, isWithin, parseInstant } from '../../src/contract/instants.ts';
 
 const LAST = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
@@ -148,21 +148,21 @@ describe('parseInstant', () => {
   });
 });
 
-describe('received', () => {
+describe('describeInput', () => {
   test.each<[unknown, string]>([
     [undefined, 'it is missing'],
     [null, 'got null'],
     ['a"b', 'got "a\\"b"'],
     [1e30, 'got 1e+30'],
-  ])('%j', (input, text) => expect(received(input)).toBe(text));
+  ])('%j', (input, text) => expect(describeInput(input)).toBe(text));
 
   test('row 36: is short for every value', () => {
-    expect(received('x'.repeat(3_000_000)).length).toBeLessThan(80);
+    expect(describeInput('x'.repeat(3_000_000)).length).toBeLessThan(80);
   });
 
   test('row 36: accepts any nesting', () => {
     const deep: unknown = JSON.parse(`${'['.repeat(100_000)}${']'.repeat(100_000)}`);
-    expect(received(deep).length).toBeLessThan(80);
+    expect(describeInput(deep).length).toBeLessThan(80);
   });
 });
 

@@ -12,7 +12,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
-import { cacheFolder, closeFile, dataFolder, privateFolder } from '../../src/files/private.ts';
+import { cacheFolder, dataFolder, makePrivate, privateFolder } from '../../src/files/private.ts';
 import { failureOf } from '../fixtures/failures.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'slices-conn-private-'));
@@ -193,18 +193,18 @@ describe('row 51: a file', () => {
   });
 
   test('that is missing stays missing', () => {
-    expect(closeFile(join(folder, 'none'))).toBe(false);
+    expect(makePrivate(join(folder, 'none'))).toBe(false);
   });
 
   test.each([0o600, 0o644, 0o640, 0o700])('of mode %o is closed to others', (mode) => {
     chmodSync(file(), mode);
-    expect(closeFile(file())).toBe(true);
+    expect(makePrivate(file())).toBe(true);
     expect(modeOf(file())).toBe(0o600);
   });
 
   test.each([0o666, 0o602, 0o620])('of mode %o is refused and left unchanged', async (mode) => {
     chmodSync(file(), mode);
-    const failure = await failureOf(() => closeFile(file()));
+    const failure = await failureOf(() => makePrivate(file()));
     expect(failure.facts.why).toContain('could have changed it');
     expect(`${failure.facts.why} ${failure.facts.fix}`).toContain('chmod 600');
     expect(modeOf(file())).toBe(mode);
@@ -212,14 +212,14 @@ describe('row 51: a file', () => {
 
   test.runIf(isRoot)('of another user is refused', async () => {
     chownSync(file(), OTHER, OTHER);
-    expect((await failureOf(() => closeFile(file()))).facts.why).toContain('another user');
+    expect((await failureOf(() => makePrivate(file()))).facts.why).toContain('another user');
   });
 
   test('that is a symbolic link is refused, with any target', async () => {
     for (const target of [file(), join(folder, 'nowhere')]) {
       const link = join(folder, 'link');
       symlinkSync(target, link);
-      expect((await failureOf(() => closeFile(link))).facts.why).toContain('symbolic link');
+      expect((await failureOf(() => makePrivate(link))).facts.why).toContain('symbolic link');
       rmSync(link);
     }
   });

@@ -22,7 +22,7 @@ interface Wait {
 }
 
 /** How long a wait may take before it is shown, in milliseconds. */
-const PATIENCE = 500;
+const SHOW_AFTER = 500;
 /** How often the line is drawn, in milliseconds. */
 const REFRESH = 100;
 
@@ -124,7 +124,7 @@ export class Progress {
 
   #start(): void {
     if (!this.#options.open || this.#isGone || this.#timer) return;
-    const timer = setTimeout(() => void this.#show(timer), PATIENCE).unref();
+    const timer = setTimeout(() => void this.#show(timer), SHOW_AFTER).unref();
     this.#timer = timer;
   }
 

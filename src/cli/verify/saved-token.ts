@@ -1,6 +1,6 @@
 import { claimedClaims, claimedExpiry } from '../../client/claimed.ts';
 import { Failure, ownCommand } from '../../contract/failure.ts';
-import { either, type TrustByKind, type VerificationSource, verifyAny } from '../../session/login/trust.ts';
+import { type TrustByKind, union, type VerificationSource, verifyAny } from '../../session/login/trust.ts';
 import { OFFLINE, OFFLINE_URL } from '../../session/profiles/profile-keys.ts';
 import type { Session } from '../../session/session.ts';
 import type { KeySet } from '../../tokens/key-set.ts';
@@ -71,7 +71,7 @@ async function offlineTrust(
 ): Promise<[TrustByKind, (issuer: string) => KeySet]> {
   const { trust, keysOf } = await invocation.keptTrust();
   const builtIn = session.trust.service.issuers;
-  return [either(session.trust, trust), (issuer) => builtIn.get(issuer) ?? keysOf(issuer)];
+  return [union(session.trust, trust), (issuer) => builtIn.get(issuer) ?? keysOf(issuer)];
 }
 
 /** The same issuers, with another clock for a token's times. */

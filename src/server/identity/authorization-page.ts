@@ -61,7 +61,7 @@ export function createAuthorizationPage(options: AuthorizationPageOptions): Devi
   const { origin, pathname } = new URL(issuer + AUTHORIZATION_PATH);
 
   /** Sends the browser back to the client with an answer (RFC 6749 §4.1.2, RFC 9207 §2). */
-  function goOn(parameters: URLSearchParams, answer: Readonly<Record<string, string>>): Response {
+  function resume(parameters: URLSearchParams, answer: Readonly<Record<string, string>>): Response {
     const target = new URL(callback);
     const state = parameters.get('state');
     const given = { ...answer, ...(state === null ? {} : { state }), iss: issuer };
@@ -93,7 +93,7 @@ export function createAuthorizationPage(options: AuthorizationPageOptions): Devi
     });
     const value = await code.save();
     log('info', 'login', { by: person.id, name: person.name, client: UI_CLIENT_ID });
-    return goOn(parameters, { code: value });
+    return resume(parameters, { code: value });
   }
 
   const app = new Hono<{ Bindings: { address: string } }>();
@@ -111,7 +111,7 @@ export function createAuthorizationPage(options: AuthorizationPageOptions): Devi
       }),
     );
     const fault = faultIn(parameters);
-    if (fault !== undefined) return goOn(parameters, fault);
+    if (fault !== undefined) return resume(parameters, fault);
     if (!sent) {
       return pageReply(
         pageLoginPage(
@@ -135,7 +135,7 @@ export function createAuthorizationPage(options: AuthorizationPageOptions): Devi
         'A page of another site sent this request, which is not allowed here.',
       );
     }
-    if (asked.get('action') === 'deny') return goOn(parameters, { error: 'access_denied' });
+    if (asked.get('action') === 'deny') return resume(parameters, { error: 'access_denied' });
     const person = (await people()).find(({ id }) => id === asked.get('user'));
     if (asked.get('action') !== 'approve' || !person) {
       throw refusal('request_invalid', 'There is no such choice.');
@@ -144,7 +144,7 @@ export function createAuthorizationPage(options: AuthorizationPageOptions): Devi
       ...addressLimits(AUTHORIZATION_PATH, env.address, LIMITS.address),
       [`${AUTHORIZATION_PATH} all`, LIMITS.global],
     ]);
-    if (!counted.ok) return goOn(parameters, { error: 'temporarily_unavailable' });
+    if (!counted.ok) return resume(parameters, { error: 'temporarily_unavailable' });
     return approve(parameters, person);
   });
   app.notFound(() => {

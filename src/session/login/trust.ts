@@ -57,7 +57,7 @@ export function trustIn(
 }
 
 /** Trusts the issuers of both. */
-export function either(one: TrustByKind, other: TrustByKind): TrustByKind {
+export function union(one: TrustByKind, other: TrustByKind): TrustByKind {
   const both = (kind: TokenKind): Trust => ({
     ...one[kind],
     issuers: new Map([...one[kind].issuers, ...other[kind].issuers]),

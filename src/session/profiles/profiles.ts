@@ -5,7 +5,7 @@ import { Failure, moveAway } from '../../contract/failure.ts';
 import { isObject } from '../../contract/json.ts';
 import { readBounded } from '../../files/bounded.ts';
 import { onDisk } from '../../files/on-disk.ts';
-import { closeFile, privateFolder } from '../../files/private.ts';
+import { makePrivate, privateFolder } from '../../files/private.ts';
 import { removeDrafts, replaceWhole } from '../../files/whole.ts';
 import { type Choosable, nearest } from '../choice.ts';
 import type { Environment } from './folders.ts';
@@ -326,7 +326,7 @@ function readPreferences(folder: string): Preferences {
   privateFolder(folder);
   let value: unknown;
   try {
-    if (!closeFile(fileIn(folder))) return { profiles: {} };
+    if (!makePrivate(fileIn(folder))) return { profiles: {} };
     value = JSON.parse(readBounded(fileIn(folder)).toString());
   } catch (cause) {
     throw unusable(folder, cause);

@@ -27,10 +27,10 @@ import { checkVersion, migrate, POSTGRES_MIGRATIONS } from './migrations.ts';
 import { Lease, portions, statementsOf } from './statements.ts';
 
 /** How long a transaction may take in all, in milliseconds; then its connection is closed. */
-const PATIENCE = 9000;
+const TRANSACTION_TIMEOUT = 9000;
 /** The same for the migrations. */
-const MIGRATION_PATIENCE = 60_000;
-/** The server's and the pool's own limits, in milliseconds, within {@link PATIENCE}. */
+const MIGRATION_TIMEOUT = 60_000;
+/** The server's and the pool's own limits, in milliseconds, within {@link TRANSACTION_TIMEOUT}. */
 const LIMITS = {
   connectionTimeoutMillis: 4000,
   lock_timeout: 5000,
@@ -42,12 +42,12 @@ const LIMITS = {
 } as const;
 
 /** The same for reading the audit: years of decisions take long, and a person who pages through them takes longer. */
-const READING_PATIENCE = 600_000;
+const READING_TIMEOUT = 600_000;
 const READING_LIMITS = {
   ...LIMITS,
   statement_timeout: 590_000,
   query_timeout: 595_000,
-  idle_in_transaction_session_timeout: READING_PATIENCE,
+  idle_in_transaction_session_timeout: READING_TIMEOUT,
 } as const;
 
 /** For how many seconds a connection is used: so a promoted standby is noticed where the former primary lives on. */
@@ -75,9 +75,10 @@ const INT8 = types.builtins.INT8;
 export class PostgresDatabase implements SqlDatabase {
   /** Each statement sees what is committed, and waits for no writer. */
   readonly reader: SqlReader = {
-    all: (sql, ...values) => this.#connected(PATIENCE, (client) => statementsOf(client).all(sql, ...values)),
+    all: (sql, ...values) =>
+      this.#connected(TRANSACTION_TIMEOUT, (client) => statementsOf(client).all(sql, ...values)),
     first: (sql, ...values) =>
-      this.#connected(PATIENCE, (client) => statementsOf(client).first(sql, ...values)),
+      this.#connected(TRANSACTION_TIMEOUT, (client) => statementsOf(client).first(sql, ...values)),
   };
   readonly #pool: Pool;
   readonly #patience: number;
@@ -93,7 +94,7 @@ export class PostgresDatabase implements SqlDatabase {
       mayBeStandby = false,
     }: Pick<OpenOptions, 'onNewHistory'> & { mayBeStandby?: boolean },
     limits: Limits = LIMITS,
-    patience = PATIENCE,
+    patience = TRANSACTION_TIMEOUT,
   ) {
     this.#patience = patience;
     const { needsPrimary, ...connection } = readConnection(url);
@@ -135,8 +136,8 @@ export class PostgresDatabase implements SqlDatabase {
     const database = new PostgresDatabase(url, options);
     try {
       await database.#refusePooler();
-      const version = await database.#transact(MIGRATION_PATIENCE, (sql) =>
-        migrate(sql, migrations, MIGRATION_PATIENCE),
+      const version = await database.#transact(MIGRATION_TIMEOUT, (sql) =>
+        migrate(sql, migrations, MIGRATION_TIMEOUT),
       );
       database.#isNew = version === 0;
       return database;
@@ -153,7 +154,7 @@ export class PostgresDatabase implements SqlDatabase {
    * @throws StoreUnavailableError when it can't be reached, or does not let us in
    */
   static async openToRead(url: string): Promise<ReadDatabase> {
-    const database = new PostgresDatabase(url, { mayBeStandby: true }, READING_LIMITS, READING_PATIENCE);
+    const database = new PostgresDatabase(url, { mayBeStandby: true }, READING_LIMITS, READING_TIMEOUT);
     try {
       await database.#refusePooler();
       await database.snapshot((sql) => checkVersion(sql, POSTGRES_MIGRATIONS));
@@ -258,7 +259,7 @@ export class PostgresDatabase implements SqlDatabase {
    * @throws CommitUnknownError when the connection was lost while the commit was under way
    */
   async transaction<Answer>(work: (sql: SqlTransaction) => Promise<Answer>): Promise<Answer> {
-    return this.#transact(PATIENCE, work);
+    return this.#transact(TRANSACTION_TIMEOUT, work);
   }
 
   /** Waits for what is under way and closes the connections. */
@@ -299,7 +300,7 @@ export class PostgresDatabase implements SqlDatabase {
    * @throws CommitUnknownError when it was lost after it had been sent
    */
   async #alone<Answer>(work: (sql: SqlStatements) => Promise<Answer>): Promise<Answer> {
-    return this.#connected(PATIENCE, async (client, lease) => {
+    return this.#connected(TRANSACTION_TIMEOUT, async (client, lease) => {
       lease.committing();
       try {
         return await work(statementsOf(client));

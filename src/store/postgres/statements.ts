@@ -124,7 +124,7 @@ export async function* portions(
       throw storeError(error);
     });
     // A long read may take long in all; each portion has its own time limit.
-    lease.goOn();
+    lease.resume();
     if (rows.length > 0) yield rows;
     if (rows.length < PORTION) return;
   }
@@ -157,7 +157,7 @@ export class Lease {
   }
 
   /** Starts the time again: the database has answered. */
-  goOn(): void {
+  resume(): void {
     this.#alarm.refresh();
   }
 

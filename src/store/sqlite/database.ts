@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { setImmediate as roundOfTheLoop } from 'node:timers/promises';
+import { yieldToEventLoop } from '../../allocator/event-loop.ts';
 import { notBegun, StoreUnavailableError } from '../../allocator/store.ts';
 import {
   type Locking,
@@ -248,8 +248,8 @@ export class SqliteDatabase {
     while (this.#waiting.length > 0) {
       // Work that arrives in these rounds of the event loop joins the group: in the first, callers of the group before get
       // their answers, and in the second they ask again. With 16 connections groups are half as large again as after one.
-      await roundOfTheLoop();
-      await roundOfTheLoop();
+      await yieldToEventLoop();
+      await yieldToEventLoop();
       const next = this.#waiting.findIndex(({ first }, index) => first && index > 0);
       const group = this.#waiting.splice(0, next < 0 ? GROUP_SIZE : Math.min(next, GROUP_SIZE));
       try {

@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import { closeSync, existsSync, openSync, statSync } from 'node:fs';
 import { DATABASE_UNUSABLE, StoreUnavailableError } from '../../allocator/store.ts';
 import { Failure } from '../../contract/failure.ts';
-import { closeFile } from '../../files/private.ts';
+import { makePrivate } from '../../files/private.ts';
 import { isBusy, storeError } from './errors.ts';
 
 /** How long to wait while another process has the file locked, in milliseconds. */
@@ -60,8 +60,8 @@ export function createPrivate(path: string): void {
  *   the place of one of them (THREATS.md 51)
  */
 export function denyOthers(path: string): boolean {
-  for (const end of BESIDE) closeFile(`${path}${end}`);
-  return closeFile(path);
+  for (const end of BESIDE) makePrivate(`${path}${end}`);
+  return makePrivate(path);
 }
 
 function create(path: string): void {

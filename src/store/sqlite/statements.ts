@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { setImmediate as roundOfTheLoop } from 'node:timers/promises';
+import { MAX_BLOCKING_MS, yieldToEventLoop } from '../../allocator/event-loop.ts';
 import type {
   SqlInsert,
   SqlReader,
@@ -29,8 +29,6 @@ export interface SqliteSnapshot extends SqliteReads {
 
 /** How many rows a portion has: so few that they are gone before memory is given to what lasts. */
 const PORTION = 250;
-/** For how many milliseconds portions are read, and taken, before others have their turn. */
-const STRETCH = 15;
 
 /** Runs `work` on what was committed at one instant, on a connection of its own. */
 export async function snapshotOn<Answer>(
@@ -57,8 +55,8 @@ async function* portions(statement: Prepared, values: readonly SqlValue[]): Asyn
     if (portion.length < PORTION) continue;
     yield portion;
     portion = [];
-    if (performance.now() - began < STRETCH) continue;
-    await roundOfTheLoop();
+    if (performance.now() - began < MAX_BLOCKING_MS) continue;
+    await yieldToEventLoop();
     began = performance.now();
   }
   if (portion.length > 0) yield portion;

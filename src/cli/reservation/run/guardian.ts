@@ -4,7 +4,7 @@ import { Failure } from '../../../contract/failure.ts';
 import type { Session } from '../../../session/session.ts';
 import type { Invocation } from '../../invocation.ts';
 
-const Left = v.object({
+const Unfinished = v.object({
   /** The experiment and the idempotency key that the reservation was asked for with. */
   experiment: v.string(),
   key: v.string(),
@@ -17,7 +17,7 @@ const Left = v.object({
   file: v.string(),
 });
 /** What a `run` leaves behind if it is killed now. Its guardian reads it, a line of JSON each time that it changes. */
-export type Left = v.InferOutput<typeof Left>;
+export type Unfinished = v.InferOutput<typeof Unfinished>;
 
 /** What the guardian is told when nothing is left behind. */
 export const NOTHING_LEFT = 'null';
@@ -37,7 +37,7 @@ export async function guard(invocation: Invocation): Promise<void> {
   const session = await invocation.session();
   const told = new TextDecoder().decode(await invocation.files.read('-'));
   // What follows the last line end was not written to its end.
-  const left = v.parse(v.nullable(Left), JSON.parse(told.split('\n').at(-2) ?? NOTHING_LEFT));
+  const left = v.parse(v.nullable(Unfinished), JSON.parse(told.split('\n').at(-2) ?? NOTHING_LEFT));
   if (!left) return;
   try {
     for (let pause = FIRST_PAUSE; ; pause = Math.min(2 * pause, LAST_PAUSE)) {
@@ -54,7 +54,7 @@ export async function guard(invocation: Invocation): Promise<void> {
 }
 
 /** Deletes what is left. */
-async function clear(session: Session, left: Left): Promise<void> {
+async function clear(session: Session, left: Unfinished): Promise<void> {
   const id = left.id ?? (await idOf(session, left));
   if (id !== undefined) await session.reservations.delete(id);
 }
@@ -63,7 +63,10 @@ async function clear(session: Session, left: Left): Promise<void> {
  * The reservation of a request whose answer `run` did not live to see: asked for again under its idempotency key, which
  * books nothing twice. Undefined where nothing was sent, or nothing was booked.
  */
-async function idOf(session: Session, { experiment, key, requested }: Left): Promise<string | undefined> {
+async function idOf(
+  session: Session,
+  { experiment, key, requested }: Unfinished,
+): Promise<string | undefined> {
   const entry = await (await session.ledger()).find({ experiment, key });
   if (!entry || entry.outcome === 'refused' || entry.outcome === 'deleted') return undefined;
   if (entry.id !== undefined) return entry.id;

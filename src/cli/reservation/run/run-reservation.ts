@@ -14,7 +14,7 @@ import { jsonText } from '../../print/output.ts';
 import { formatDistance, localTimes } from '../../times.ts';
 import { formatBandwidth } from '../../values.ts';
 import { durationWord, refusalOf } from '../alternatives.ts';
-import { type Left, NOTHING_LEFT } from './guardian.ts';
+import { NOTHING_LEFT, type Unfinished } from './guardian.ts';
 import { GUARDIAN, type Pipe } from './processes.ts';
 
 const MINUTE = 60_000;
@@ -72,7 +72,7 @@ interface Run {
 export class RunReservation {
   readonly #run: Run;
   readonly #guardian: Pipe;
-  #left: Left;
+  #left: Unfinished;
   #proven: ProvenReservation;
   /** When it is looked at next, and when it is extended; milliseconds. */
   #lookAt: number;
@@ -80,7 +80,7 @@ export class RunReservation {
   #isSeen = true;
   #isDeleted = false;
 
-  private constructor(run: Run, guardian: Pipe, left: Left, proven: ProvenReservation) {
+  private constructor(run: Run, guardian: Pipe, left: Unfinished, proven: ProvenReservation) {
     this.#run = run;
     this.#guardian = guardian;
     this.#left = left;
@@ -103,7 +103,7 @@ export class RunReservation {
     const guardian = await processes.startGuardian(await guardianWords(run));
     invocation.ifStopped({ why: 'A reservation that was made is deleted in the background.' });
     const requested = requestedOf(request);
-    const left: Left = { experiment, key, requested, id: null, end: request.end, file };
+    const left: Unfinished = { experiment, key, requested, id: null, end: request.end, file };
     await guardian.tell(JSON.stringify(left));
     const proven = await session.reservations
       .create(request, { idempotencyKey: key })
