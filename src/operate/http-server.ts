@@ -44,9 +44,18 @@ export interface Limits {
   refusedConnections: number;
   /**
    * Connections of one address, or one /64 of IPv6, that are served at once; a tenth more are answered with 503, and more
-   * still are closed at once. Behind a proxy: requests under way for one address that the proxy names; more get 503.
+   * still are closed without an answer. Behind a proxy: requests under way for one address that the proxy names; more get 503.
    */
   perAddress: number;
+  /**
+   * Refused connections that are kept for a while, over http: a client that is refused at once comes back at once, and each
+   * connection costs a turn of the event loop.
+   */
+  held: number;
+  /** How long they are kept before they are closed. */
+  holdTime: number;
+  /** After what time a request of a connection that is not served gets its 503. */
+  refusalDelay: number;
   /**
    * Requests that are begun in one turn of the event loop while connections come in. The platform accepts one connection
    * in a turn, so a hundred busy clients, whose requests would all be answered in each turn, keep every new one waiting.
@@ -75,6 +84,9 @@ export const LIMITS: Limits = {
   connections: 1000,
   refusedConnections: 100,
   perAddress: 100,
+  held: 1000,
+  holdTime: 2000,
+  refusalDelay: 300,
   perTurn: 2,
   rest: 1_048_576,
   lateRequests: 1000,
@@ -129,12 +141,14 @@ export function createHttpServer(
       })
     : createServer({ ...limits.http, ...OWN_REFUSALS });
   server.maxRequestsPerSocket = limits.requestsPerConnection;
-  server.maxConnections = limits.connections + limits.refusedConnections;
+  server.maxConnections = limits.connections + limits.refusedConnections + limits.held;
 
   const sockets = new Set<Socket>();
   /** Sockets that can carry requests: over https, after the handshake. */
   const served = new Set<Socket>();
   const crowded = new WeakSet<Socket>();
+  /** Sockets that are refused and kept for a while. */
+  const held = new Set<Socket>();
   /** Sockets per address. Not counted behind a proxy, since all come from the proxy. */
   const [connected, ready] = [new Map<string, number>(), new Map<string, number>()];
   const requested = new Map<string, number>();
@@ -154,14 +168,23 @@ export function createHttpServer(
     accepted += 1;
     turns.connected();
     keep(sockets, socket);
-    const before = forwarded ? 0 : countWhileOpen(connected, socket.remoteAddress, socket);
-    // An answer would need a request, which may never come.
-    if (before >= limits.perAddress + Math.ceil(limits.perAddress / 10)) socket.destroy();
+    const isBeyond = sockets.size - held.size > limits.connections + limits.refusedConnections;
+    if (isBeyond) return void socket.destroy();
+    if (forwarded) return;
+    const most = limits.perAddress + Math.ceil(limits.perAddress / 10);
+    const isFull = (connected.get(addressBlock(socket.remoteAddress ?? '')) ?? 0) >= most;
+    if (!isFull) return void countWhileOpen(connected, socket.remoteAddress, socket);
+    // Over https it would shake hands meanwhile, which costs more than the turn.
+    if (certificate || closing || held.size >= limits.held) return void socket.destroy();
+    keep(held, socket);
+    const closes = setTimeout(() => socket.destroy(), limits.holdTime);
+    socket.once('close', () => clearTimeout(closes));
   });
   server.on(certificate ? 'secureConnection' : 'connection', (socket: Socket) => {
+    if (held.has(socket)) return;
     keep(served, socket);
     const before = forwarded ? 0 : countWhileOpen(ready, socket.remoteAddress, socket);
-    if (sockets.size > limits.connections || before >= limits.perAddress) crowded.add(socket);
+    if (sockets.size - held.size > limits.connections || before >= limits.perAddress) crowded.add(socket);
   });
   server.on('clientError', (error, socket) => {
     const isAnswered = [...underWay].some((response) => response.socket === socket && response.headersSent);
@@ -174,13 +197,13 @@ export function createHttpServer(
     refuse(request, response, 'request_invalid', 'The server can expect nothing but 100-continue.', 417);
   });
   server.on('request', (request, response) => {
+    if (held.has(request.socket)) return;
     if (draining) response.shouldKeepAlive = false;
     if (closing) return refuse(request, response, 'unavailable', 'This server is stopping.');
     if (crowded.has(request.socket)) {
-      // A client that is refused at once comes back at once.
-      return turns.begin(response, () =>
-        refuse(request, response, 'unavailable', 'This server has too many clients.'),
-      );
+      const refused = () => refuse(request, response, 'unavailable', 'This server has too many clients.');
+      const due = setTimeout(() => turns.begin(response, refused), limits.refusalDelay);
+      return void response.once('close', () => clearTimeout(due));
     }
     const before = forwarded ? countWhileOpen(requested, forwarded(request), response) : 0;
     if (before >= limits.perAddress) {
@@ -227,6 +250,7 @@ export function createHttpServer(
       const closed = new Promise((resolve) => server.close(resolve));
       if (draining) await Promise.race([closed, sleep(limits.lateRequests, undefined, { ref: false })]);
       closing = true;
+      for (const socket of held) socket.destroy();
       for (const response of underWay) response.shouldKeepAlive = false;
       server.closeIdleConnections();
       for (const socket of served) if (socket.bytesRead === 0) socket.destroy();

@@ -404,6 +404,21 @@ describe.runIf(process.platform === 'linux')('row 48: one address', () => {
     },
   );
 
+  test('a refused connection of a crowded address is kept for a while, so that it does not come back at once (THREATS.md 80)', async () => {
+    const { port } = await opened({ perAddress: 10, held: 2, holdTime: 300 });
+    const served = await Promise.all(Array.from({ length: 11 }, () => dial(port)));
+    const began = performance.now();
+    const held = await Promise.all([dial(port), dial(port)]);
+    for (const { socket } of held) socket.write(get());
+    // No more are kept than that.
+    expect(await follow(connect(port, '127.0.0.1')).closed).toBe('');
+    expect(held.some(({ isClosed }) => isClosed())).toBe(false);
+    expect(await Promise.all(held.map(({ closed }) => closed))).toEqual(['', '']);
+    expect(performance.now() - began).toBeGreaterThan(290);
+    served[0]?.socket.write(get());
+    await vi.waitUntil(() => served[0]?.replies() === 1, PATIENCE);
+  });
+
   test('behind a proxy the requests of each named address are counted, and the proxy’s own connections are not', async () => {
     const responses: ServerResponse[] = [];
     const hold: RequestListener = (request, response) => {
