@@ -121,7 +121,7 @@ export function foreignFault(found: Stats): string | undefined {
  *
  * @throws Failure `state_unusable` that names what is in the way, such as a file in the place of a folder
  */
-export function foundAt(path: string): Stats | undefined {
+function foundAt(path: string): Stats | undefined {
   try {
     return lstatSync(path, { throwIfNoEntry: false });
   } catch (cause) {

@@ -1,4 +1,5 @@
 import type { Availability } from '../contract/availability.ts';
+import { setBounded } from '../contract/bounded-map.ts';
 import type { Alternative, FreePart, Limit } from '../contract/problems.ts';
 import type { Reservation } from '../contract/reservation.ts';
 
@@ -294,9 +295,7 @@ export function createService({ base, secret, fetch }: ServiceOptions): Service 
       const value = reply.status === 304 && known ? known.value : parse(await textOf(reply, signal));
       const tag = reply.headers.get('etag');
       kept.delete(name);
-      if (tag !== null) kept.set(name, { tag, value });
-      const [oldest] = kept.keys();
-      if (kept.size > MOST_KEPT && oldest !== undefined) kept.delete(oldest);
+      if (tag !== null) setBounded(kept, name, { tag, value }, MOST_KEPT);
       return value;
     };
   }

@@ -1,3 +1,4 @@
+import { setBounded } from '../contract/bounded-map.ts';
 import { issuerName } from '../contract/issuer-address.ts';
 import { refusal } from './problem-error.ts';
 
@@ -55,9 +56,7 @@ export function createOwnership(
     const hosts = issuersOf[kind].filter((other) => isHostOf(other, id)).map(issuerName);
     if (hosts.length > 0 && !hosts.includes(issuer)) return undefined;
     const owner = await owners.register(id, issuer);
-    const [oldest] = known.keys();
-    if (known.size >= REMEMBERED && oldest !== undefined) known.delete(oldest);
-    known.set(id, owner);
+    setBounded(known, id, owner, REMEMBERED);
     return owner;
   }
 

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import type { CryptoKey } from 'jose';
+import { setBounded } from '../contract/bounded-map.ts';
 import type { ServiceClaims } from '../contract/claims.ts';
 import type { Algorithm } from './key-set.ts';
 
@@ -57,10 +58,7 @@ export class VerifiedTokens {
   keep(token: string, verified: RememberedToken): void {
     if (token.length > MAX_REMEMBERED_LENGTH) return;
     deepFreeze(verified.claims);
-    this.#tokens.set(digest(token), verified);
-    if (this.#tokens.size <= this.#capacity) return;
-    const [oldest] = this.#tokens.keys();
-    if (oldest !== undefined) this.#tokens.delete(oldest);
+    setBounded(this.#tokens, digest(token), verified, this.#capacity);
   }
 
   /** Forgets a token: it expired, or its key is another now. */

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { setBounded } from '../../contract/bounded-map.ts';
 import { isWithin } from '../../contract/instants.ts';
 import { hash, type IdentityRecord, type IdentityRecords } from './records.ts';
 import { ACCESS_TOKEN_TTL } from './user-token.ts';
@@ -36,9 +37,7 @@ export function createSessions(records: IdentityRecords, now: () => number): Ses
       const found = known.get(sid);
       if (found && isWithin(found.at, SESSION_CHECK_TTL, now())) return found.live;
       const asked = { live: lookUp(sid), at: now() };
-      const [oldest] = known.keys();
-      if (known.size >= REMEMBERED && oldest !== undefined) known.delete(oldest);
-      known.set(sid, asked);
+      setBounded(known, sid, asked, REMEMBERED);
       // A failure is not kept: the database may be back for the next request.
       asked.live.catch(() => known.get(sid) === asked && known.delete(sid));
       return asked.live;

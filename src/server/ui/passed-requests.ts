@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Hono } from 'hono';
 import * as v from 'valibot';
+import { setBounded } from '../../contract/bounded-map.ts';
 import type { UserClaims } from '../../contract/claims.ts';
 import { ExperimentReply, ProjectReply } from '../../contract/directory.ts';
 import { isObject, readJson } from '../../contract/json.ts';
@@ -174,9 +175,7 @@ export function createPassedRequests(options: PassedRequestsOptions): Hono {
       if (reply.status !== 200 || !/^[\w-]+\.[\w-]+\.[\w-]+$/.test(token)) throw asRefused(reply, token);
       return { token, until: expiryOf(token) - MARGIN };
     });
-    const [oldest] = experimentTokens.keys();
-    if (experimentTokens.size >= REMEMBERED && oldest !== undefined) experimentTokens.delete(oldest);
-    experimentTokens.set(name, asked);
+    setBounded(experimentTokens, name, asked, REMEMBERED);
     // A failure is not kept: the portal may give one the next time.
     asked.catch(() => experimentTokens.get(name) === asked && experimentTokens.delete(name));
     return asked;
