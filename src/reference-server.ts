@@ -49,78 +49,78 @@ import { verifyUserToken } from './tokens/verify.ts';
 /** Options of {@link createReferenceServer}. */
 export interface ReferenceServerOptions {
   /** The operator's name for the server, which its pages show. Default: the pages show the address alone. */
-  name?: string | undefined;
+  name?: string;
   /** `{base_url}`; the portal is at `/portal` below it. Default `http://offline.localhost`. */
-  baseUrl?: string | undefined;
+  baseUrl?: string;
   /**
    * A SQLite file, whose folder must be there; `:memory:` (the default); or `postgres://user@host/database`, which any
    * number of servers with one `baseUrl` share. It needs PostgreSQL 13 or newer, with the extension btree_gist. The
    * connection to another machine uses TLS, unless the address has `?sslmode=disable`.
    */
-  database?: string | undefined;
+  database?: string;
   /** Parsed JSON of a topology file. Default: the built-in one, on the twelve sites. */
-  topology?: Topology | undefined;
+  topology?: Topology;
   /**
    * Users, projects, experiments and roles in place of the built-in ones: parsed JSON of a directory file. Existing
    * records of the same name keep their ids. Users and projects that it does not name can't be used.
    */
-  directory?: DirectoryFile | undefined;
+  directory?: DirectoryFile;
   /** `{projects_api_group}` and `{experiments_api_group}`. Defaults `projects` and `experiments`. */
-  projectsApiGroup?: string | undefined;
-  experimentsApiGroup?: string | undefined;
+  projectsApiGroup?: string;
+  experimentsApiGroup?: string;
   /** Lifetime of a user token in seconds. Default 3600. */
-  accessTokenTtl?: number | undefined;
+  accessTokenTtl?: number;
   /**
    * The age at which a signing key is followed by a new one, in milliseconds. Default: never, so that saved key sets
    * verify later tokens too.
    */
-  rotateKeysEvery?: number | undefined;
+  rotateKeysEvery?: number;
   /**
    * Approves every device code at once as this user, a {@link Role} where the users are the built-in ones: for scripts
    * that test against it. Loopback only.
    */
-  autoApprove?: string | undefined;
+  autoApprove?: string;
   /**
    * Accepts the tokens of these issuers. The server then has no users, no portal and no identity provider of its own.
    * Default: the built-in users, who log in without a password.
    */
-  trust?: ForeignIssuers | undefined;
+  trust?: ForeignIssuers;
   /**
    * The page on the network at the base address: `false` turns it off. `clientId` is the page's own, public client at the
    * identity provider of `trust`; without it nobody can log in to the page there. Default: the page is on.
    */
   ui?: false | { clientId?: string | undefined } | undefined;
   /** A proxy is in front: the last hop of `X-Forwarded-For` is the client's address. Default: the header is ignored. */
-  behindProxy?: boolean | undefined;
+  behindProxy?: boolean;
   /**
    * Users who may read any reservation, and release it with a reason: ids as in the user token's `sub`, each followed
    * by `@` and its issuer's address where that is neither this server's own identity provider nor the only trusted one.
    * Default: no user may.
    */
-  administrators?: readonly string[] | undefined;
+  administrators?: readonly string[];
   /**
    * How much of a link one project, or an experiment without one, may hold at any instant, in percent: 1 to 100, default
    * 100. See `Shares`.
    */
-  maxShare?: number | undefined;
+  maxShare?: number;
   /**
    * How many reservations that have not ended one project, or an experiment without one, may have, on all links: 1 or more.
    * Default: no limit.
    */
-  maxLive?: number | undefined;
+  maxLive?: number;
   /**
    * How many creates and updates of one user, and of one experiment, are decided at once, and in each hour after that:
    * 1 or more. Each replica counts by itself. Default: no limit.
    */
-  maxChanges?: number | undefined;
+  maxChanges?: number;
   /** Milliseconds since the Unix epoch. Default: the machine's clock. */
   now?: () => number;
   /** Returns that many random bytes, for ids. Default: the platform's. */
   random?: (bytes: number) => Uint8Array;
   /** Structured records of what happens; never a secret. Default: none are kept. */
-  log?: Log | undefined;
+  log?: Log;
   /** Counts what happens; see `createServerMetrics`. Default: nothing is counted. */
-  metrics?: ServerMetrics | undefined;
+  metrics?: ServerMetrics;
 }
 
 /** A reference server in this process. */
@@ -149,7 +149,7 @@ export interface ReferenceServer {
    * @returns how many rows of each were deleted
    * @throws StoreUnavailableError when the database is away
    */
-  forget(before: number): Promise<{ audit: number; cancelled: number }>;
+  forget(before: number): Promise<{ audit: number; deleted: number }>;
   /** Finishes what is under way and closes the database. */
   close(): Promise<void>;
 }
@@ -233,7 +233,7 @@ async function assemble(
     now,
     history: stores.history,
     log,
-    ...(options.rotateKeysEvery === undefined ? {} : { rotateEvery: options.rotateKeysEvery }),
+    rotateEvery: options.rotateKeysEvery,
   });
   if (initial) await directory.settle(initial);
 
@@ -355,7 +355,7 @@ async function assemble(
       site,
       now,
       log,
-      ...(accessTokenTtl === undefined ? {} : { accessTokenTtl }),
+      accessTokenTtl,
       ...(options.autoApprove === undefined ? {} : { autoApprove: await userNamed(options.autoApprove) }),
     });
   };
@@ -393,7 +393,7 @@ async function assemble(
       const claims = userClaims(person, {
         audience: addresses.connectivity,
         login: now(),
-        ...(accessTokenTtl === undefined ? {} : { ttl: accessTokenTtl }),
+        ttl: accessTokenTtl,
       });
       return issuers.identity.issue(claims);
     },

@@ -46,18 +46,18 @@ export interface AllocatorOptions {
    * place, 1 to 100 (THREATS.md 59). A tenant is a project with all its experiments, or an experiment without a project.
    * Default: all of it.
    */
-  maxShare?: number | undefined;
+  maxShare?: number;
   /**
    * How many reservations that have not ended one tenant may have, on all links. Default: no limit. Every
    * allocator on a database is given the same.
    */
-  maxLive?: number | undefined;
+  maxLive?: number;
   /**
    * Resolves when every request that has arrived is in its queue, so that they share a transaction. Default: after one
    * round of the event loop.
    */
   gather?: () => Promise<void>;
-  observe?: AllocatorObserver | undefined;
+  observe?: AllocatorObserver;
 }
 
 /**
@@ -108,7 +108,7 @@ export class Allocator {
       throw new RangeError('the window is shorter than the duration');
     }
     const id = linkId(request.site1, request.site2);
-    const terms = { link: this.#link(id), newId, dryRun, ...(maxLive === undefined ? {} : { maxLive }) };
+    const terms = { link: this.#link(id), newId, dryRun, maxLive };
     const keyed = request.key === undefined ? undefined : request;
     return this.#decide(id, createOperation(request, keyed, terms), dryRun);
   }

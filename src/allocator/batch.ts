@@ -59,9 +59,9 @@ export type BatchOutcome<Fault> =
 /** How a batch is decided on. */
 export interface BatchTerms {
   /** Decide and answer, and write nothing. */
-  dryRun?: boolean | undefined;
+  dryRun?: boolean;
   /** The key of the whole batch. */
-  keyed?: KeyedRequest | undefined;
+  keyed?: KeyedRequest;
   /** Move all creates by the smallest common offset at which all fit, so that none ends after this. Milliseconds. */
   earliest?: { until: number } | undefined;
 }
@@ -84,7 +84,7 @@ export interface BatchStep<Fault> {
 export interface BatchOptions {
   store: ReservationStore;
   now: () => number;
-  observe?: AllocatorObserver | undefined;
+  observe?: AllocatorObserver;
 }
 
 /** One way to do the batch: the decision on each step, in their order. */

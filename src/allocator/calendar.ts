@@ -97,7 +97,7 @@ export class LinkCalendar {
    */
   planUpdate(id: string, demand: Demand, now: number, tenant?: string): Plan {
     const keep = this.#holdings.get(id)?.tags;
-    const given = { ...(keep ? { keep } : {}), ...(tenant === undefined ? {} : { tenant }) };
+    const given = { keep, tenant };
     return this.without(id, () => this.plan(demand, now, given));
   }
 

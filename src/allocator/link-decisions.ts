@@ -90,7 +90,7 @@ export interface LinkResult extends Decided {
 /** How links are changed in one transaction. */
 interface Changing<Answer> {
   now: () => number;
-  observe?: AllocatorObserver | undefined;
+  observe?: AllocatorObserver;
   /** Runs work in a transaction of the store on these links. */
   transact: (work: (links: readonly LinkTransaction[]) => Promise<Answer>) => Promise<Answer>;
   /** Idempotency keys, which are locked and looked up: asked for in the transaction. */

@@ -31,12 +31,12 @@ export interface LinkQueueOptions {
   link: Link | undefined;
   store: ReservationStore;
   /** See `AllocatorOptions.maxShare`. */
-  share?: number | undefined;
+  share?: number;
   /** Milliseconds since the Unix epoch. */
   now: () => number;
   /** Resolves when every request that has arrived is in the queue, so that they share a transaction. */
   gather: () => Promise<void>;
-  observe?: AllocatorObserver | undefined;
+  observe?: AllocatorObserver;
 }
 
 /** An operation of the group threw: the group was rolled back. The database is not to blame. */

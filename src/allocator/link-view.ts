@@ -138,16 +138,16 @@ export class GroupView implements LinkView {
       else this.#calendar?.remove(record.id);
     });
     const { experiment, name } = record;
-    if (name !== undefined && action !== 'amend') {
+    if (name !== undefined && action !== 'update') {
       const text = textOfName({ experiment, name });
-      if (action === 'book') names.set(text, record.id);
+      if (action === 'create') names.set(text, record.id);
       else if (names.get(text) === record.id) names.delete(text);
     }
     const counted = live.get(record.tenant);
     if (counted !== undefined && record.end > this.now) {
-      live.set(record.tenant, counted + { book: 1, amend: 0, cancel: -1 }[action]);
+      live.set(record.tenant, counted + { create: 1, update: 0, delete: -1 }[action]);
     }
-    if (action === 'cancel') {
+    if (action === 'delete') {
       records.delete(record.id);
       this.#calendar?.remove(record.id);
     } else {

@@ -112,14 +112,14 @@ export type CreateRequest = Period & {
   site2: string;
   experiment: string;
   /** See `ReservationRecord`. Default: the experiment. */
-  tenant?: string | undefined;
+  tenant?: string;
   createdBy: string;
   /** When the experiment ends: no alternative is offered beyond it. Milliseconds. */
   expiry: number;
   /** Whether the request said `start_now`: then so do its alternatives. Default: no. */
   startsNow?: boolean;
   /** See `ReservationRecord`. */
-  name?: string | undefined;
+  name?: string;
 } & (
     | {
         /** Mbps. */
@@ -129,7 +129,7 @@ export type CreateRequest = Period & {
       }
     | {
         /** The most that the transfer may use, in Mbps. Default: the link's capacity. */
-        bandwidth?: number | undefined;
+        bandwidth?: number;
         /** The transfer of so many bytes at one constant rate that ends first is booked. */
         search: Extract<Search, { volume: number }>;
       }
@@ -236,7 +236,7 @@ function decideCreate(view: LinkView, request: CreateRequest, terms: CreateTerms
   const reversed = site1 !== link.site1;
   const { now, calendar } = view;
   const asked = { start, end, bandwidth: request.bandwidth ?? link.bandwidth };
-  const entry = { at: now, action: 'book', by: createdBy, experiment } as const;
+  const entry = { at: now, action: 'create', by: createdBy, experiment } as const;
   const live = Number.isFinite(maxLive) ? view.live(tenant) : 0;
   const isFull = live >= maxLive;
   const offerTerms = { calendar, tenant, now, expiry, startsNow };
@@ -281,7 +281,7 @@ function decideCreate(view: LinkView, request: CreateRequest, terms: CreateTerms
   const answer: Outcome = { ok: true, record };
   if (dryRun) return { answer };
   const audit: AuditEntry = { ...entry, demand, reservation: record.id, tags, why: null };
-  return { answer, change: { action: 'book', record }, audit };
+  return { answer, change: { action: 'create', record }, audit };
 }
 
 /** What to change about a reservation; an absent member keeps its value. Milliseconds and Mbps. */
@@ -353,7 +353,7 @@ function decideUpdate<Fault>(
   };
   const fault = check(current, demand);
   if (fault !== undefined) return { answer: { ok: false, reason: 'fault', fault } };
-  const entry = { at: now, action: 'amend', by, experiment, reservation: id, demand } as const;
+  const entry = { at: now, action: 'update', by, experiment, reservation: id, demand } as const;
   // A demand for no more than before does not count against the tenant's share, which may have been larger then.
   const grows =
     demand.start < current.start || demand.end > current.end || demand.bandwidth > current.bandwidth;
@@ -386,7 +386,7 @@ function decideUpdate<Fault>(
   const record = { ...current, ...demand, tags };
   if (dryRun) return { answer: { ok: true, record } };
   const audit: AuditEntry = { ...entry, tags, why: null };
-  return { answer: { ok: true, record }, change: { action: 'amend', record }, audit };
+  return { answer: { ok: true, record }, change: { action: 'update', record }, audit };
 }
 
 /** Who deletes a reservation. */
@@ -411,7 +411,7 @@ export function deleteOperation(id: string, { by, reason }: DeleteTerms): Operat
       const { experiment, start, end, bandwidth, tags } = record;
       const demand = { start, end, bandwidth };
       const entry = { at: view.now, by, experiment, reservation: id, demand, tags, why: reason ?? null };
-      return { answer: true, change: { action: 'cancel', record }, audit: { ...entry, action: 'cancel' } };
+      return { answer: true, change: { action: 'delete', record }, audit: { ...entry, action: 'delete' } };
     },
   };
 }

@@ -39,7 +39,7 @@ export function nameOfKey({ createdBy, experiment, key }: IdempotencyKey): strin
   return JSON.stringify([createdBy, experiment, key]);
 }
 
-/** What an idempotency key stands for. Only granted requests have one. */
+/** What an idempotency key stands for. Only accepted requests have one. */
 export interface IdempotencyRecord extends IdempotencyKey {
   /** Equal for equal requests. */
   fingerprint: string;
@@ -65,7 +65,7 @@ export const EXPIRED_KEYS_AT_ONCE = 100;
 
 /** A change of one reservation, as it is written. */
 export interface WrittenChange {
-  action: 'book' | 'amend' | 'cancel';
+  action: 'create' | 'update' | 'delete';
   /** The reservation after the change; for `cancel`, before it. */
   record: ReservationRecord;
   /** The idempotency key that it was created under. */
@@ -76,7 +76,7 @@ export interface WrittenChange {
 export interface AuditEntry {
   /** When, in milliseconds. */
   at: number;
-  action: 'book' | 'amend' | 'cancel';
+  action: 'create' | 'update' | 'delete';
   /** Who asked for it: the `sub` of a user token. */
   by: string;
   experiment: string;
@@ -84,7 +84,7 @@ export interface AuditEntry {
   reservation: string | null;
   /** What was asked for; for `cancel`, what was held. */
   demand: Demand;
-  /** The tags that were granted or released; null when it was refused. */
+  /** The tags that were accepted or released; null when it was refused. */
   tags: Tags | null;
   /** For a refusal, the limits that it broke; for `cancel`, the reason that was given. */
   why: string | null;
@@ -213,7 +213,7 @@ export interface ReservationStore {
    * @param before milliseconds
    * @returns how many rows were deleted
    */
-  forget(before: number): Promise<{ audit: number; cancelled: number }>;
+  forget(before: number): Promise<{ audit: number; deleted: number }>;
 }
 
 /**

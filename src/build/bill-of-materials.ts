@@ -39,7 +39,7 @@ function componentOf({ name, version, license }: PackageFacts) {
   const purl = `pkg:npm/${group === undefined ? '' : `${encodeURIComponent(group)}/`}${short}@${version}`;
   return {
     'bom-ref': purl,
-    ...(group === undefined ? {} : { group }),
+    group,
     name: short,
     version,
     purl,

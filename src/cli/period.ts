@@ -216,7 +216,7 @@ export async function readPeriodChange(
   const end =
     extend === undefined ? await readEnd(flags, from, context) : later(current.end, parseDuration(extend));
   return {
-    ...(start === undefined ? {} : { start }),
+    start,
     ...(end === undefined ? {} : { end: checkedEnd(from, end, context) }),
     ...lastingOf(start, flags),
   };

@@ -258,7 +258,7 @@ function openInvocation(
       const connection = await world.connect(profile, {
         timeout: (flags.timeout ?? DEFAULT_TIMEOUT) * 1000,
         underLock: progress.locks(world.underLock),
-        ...(certificates === undefined ? {} : { certificates }),
+        certificates,
         ...(flags.debug ? { trace: (line) => output.prompt(line) } : {}),
       });
       const keep: Parameters<typeof pickerFor>[2] = async (noun, chosen) =>
@@ -302,8 +302,8 @@ function openInvocation(
           warned.add(text);
         },
         ...(ask ? { pick: pickerFor({ ask, flags, output }, profile.name, keep) } : {}),
-        ...(flags.project === undefined ? {} : { project: flags.project }),
-        ...(flags.experiment === undefined ? {} : { experiment: flags.experiment }),
+        project: flags.project,
+        experiment: flags.experiment,
       });
       running.opened(session);
       running.opened(connection);

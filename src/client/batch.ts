@@ -151,7 +151,8 @@ export function createBatch(
     checkCount(items);
     const bodies = items.map(itemBody);
     await requireFeatures(sender.features, ['batch']);
-    const key = idempotencyKey === undefined || dryRun ? {} : { [IDEMPOTENCY_KEY_HEADER]: idempotencyKey };
+    const key: Record<string, string> =
+      idempotencyKey === undefined || dryRun ? {} : { [IDEMPOTENCY_KEY_HEADER]: idempotencyKey };
     const flags = [...(dryRun ? ['dry_run=true'] : []), ...(earliest ? ['earliest=true'] : [])];
     const held = await sender.credentials();
     const reply = await sender

@@ -235,7 +235,7 @@ export function createConnectivityClient(
     const since = Math.min(firstSentAt ?? now, now);
     return {
       ...expectationOf(reservation, { from: since - CLOCKS_APART, to: now + CLOCKS_APART }),
-      ...(experiment === undefined ? {} : { experiment }),
+      experiment,
     };
   }
 
@@ -295,7 +295,8 @@ export function createConnectivityClient(
 
     async reserve(reservation, { idempotencyKey, firstSentAt, ...proof } = {}) {
       await requireFeatures(features, searchIn(reservation));
-      const key = idempotencyKey === undefined ? {} : { [IDEMPOTENCY_KEY_HEADER]: idempotencyKey };
+      const key: Record<string, string> =
+        idempotencyKey === undefined ? {} : { [IDEMPOTENCY_KEY_HEADER]: idempotencyKey };
       const held = await credentials();
       const reply = await request('createReservation', {
         ...held,
@@ -331,7 +332,7 @@ export function createConnectivityClient(
         values: { id },
       });
       const experiment = claimedSubject((await experimentToken()).reveal());
-      return proofOf(reply, { id, ...(experiment === undefined ? {} : { experiment }) }, proof);
+      return proofOf(reply, { id, experiment }, proof);
     },
 
     async update(current, change, proof = {}) {

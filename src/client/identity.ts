@@ -44,7 +44,7 @@ export interface IssuedTokens {
   /** Milliseconds; undefined where the provider does not tell. */
   expiresAt: number | undefined;
   /** When the refresh token expires, in milliseconds; undefined where the provider does not tell. */
-  refreshExpiresAt?: number | undefined;
+  refreshExpiresAt?: number;
 }
 
 /** A device login that waits for a person (RFC 8628 §3.2). */
@@ -90,7 +90,7 @@ const MAX_PAUSE = 60;
 /** A client of an OAuth 2.0 identity provider over any `fetch`: device login, refresh, revocation. */
 export function createIdentityClient(options: IdentityClientOptions): IdentityClient {
   const { authUrl, audience, clientId, now, sleep } = options;
-  const resource = audience === undefined ? {} : { resource: audience };
+  const resource: Record<string, string> = audience === undefined ? {} : { resource: audience };
   let discovered: Promise<oauth.Configuration> | undefined;
   // A failed discovery is not kept: the next call tries again.
   const configuration = () =>
@@ -223,7 +223,7 @@ async function sendForm(
       method,
       headers,
       redirect: 'manual',
-      ...(signal ? { signal } : {}),
+      signal,
       ...(body === null || body === undefined ? {} : { body: String(body) }),
     }),
   );
@@ -282,7 +282,7 @@ interface Polling {
   /** Of the challenge that the device request held (RFC 7636 §4.5). */
   verifier: Secret | undefined;
   /** Sent with each poll. */
-  resource: { resource?: string };
+  resource: Readonly<Record<string, string>>;
   /** Seconds. */
   interval: number;
   expiresAt: number;

@@ -84,7 +84,7 @@ export function createPortalClient(options: Omit<PortalClientOptions, 'fetch'> &
       values: { ...groups, ...values },
       headers: { authorization: bearerHeader(user) },
       accept,
-      ...(body ? { body } : {}),
+      body,
     });
     return exchange(send, sent, [user], options.timeout ?? REPLY_TIMEOUT);
   }
@@ -114,7 +114,7 @@ export function createPortalClient(options: Omit<PortalClientOptions, 'fetch'> &
       if (!isMissing(error)) throw error;
       throw new Failure('not_supported', `The portal ${portalUrl} has no experiments.`, {
         why: `It answers ${error.facts.httpStatus} to ${routePath('listExperiments', groups)}, so it gives no experiment tokens.`,
-        ...(error.facts.httpStatus === undefined ? {} : { httpStatus: error.facts.httpStatus }),
+        httpStatus: error.facts.httpStatus,
         cause: error,
       });
     }
@@ -128,7 +128,7 @@ export function createPortalClient(options: Omit<PortalClientOptions, 'fetch'> &
       if (!isMissing(error)) throw error;
       throw new Failure('not_supported', `${portalUrl} does not list logins.`, {
         why: `It answers ${error.facts.httpStatus} to ${routePath('listSessions')}. Ask the operators of the identity provider how to end a login.`,
-        ...(error.facts.httpStatus === undefined ? {} : { httpStatus: error.facts.httpStatus }),
+        httpStatus: error.facts.httpStatus,
         cause: error,
       });
     }

@@ -62,10 +62,10 @@ export function expectationOf(
     sites: [site1, site2],
     start: start === 'now' ? now : start,
     end,
-    ...(bandwidth === undefined ? {} : { bandwidth }),
-    ...(duration === undefined ? {} : { duration }),
-    ...(volume === undefined ? {} : { volume }),
-    ...(name === undefined ? {} : { name }),
+    bandwidth,
+    duration,
+    volume,
+    name,
   };
 }
 
@@ -89,7 +89,7 @@ export async function proveReservation(
     const reservation = expected.id ?? claimedReservation(token);
     throw new Failure('unverified', "The service's signed answer does not verify.", {
       why: error.message,
-      ...(reservation === undefined ? {} : { reservation }),
+      reservation,
       cause: error,
     });
   }
@@ -195,7 +195,7 @@ export function readReservation(reply: Reply, id?: string): Reservation {
     return readAs(ReservationReply, reply, 'reservation');
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    throw error.with({ maybeDone: true, ...(id === undefined ? {} : { reservation: id }) });
+    throw error.with({ maybeDone: true, reservation: id });
   }
 }
 

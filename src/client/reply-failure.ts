@@ -125,7 +125,7 @@ function readDetails(detail: unknown): FailureDetail[] {
     const result = v.safeParse(LOOSE_DETAIL, item);
     if (!result.success) return [];
     const { loc, msg, type, item: index } = result.output;
-    return [{ loc, msg, type, ...(index === undefined ? {} : { item: index }) }];
+    return [{ loc, msg, type, item: index }];
   });
 }
 

@@ -81,8 +81,8 @@ export function requestedOf(reservation: NewReservation): Requested {
     start_date: start === 'now' ? null : formatInstant(start),
     end_date: formatInstant(end),
     ...(duration === undefined ? {} : { duration: isoDuration(duration) }),
-    ...(volume === undefined ? {} : { volume }),
-    ...(name === undefined ? {} : { name }),
+    volume,
+    name,
   };
 }
 
@@ -116,11 +116,11 @@ export function asReservation(requested: Requested): NewReservation {
     site2,
     start,
     end: instantOf(end_date),
-    ...(name === undefined ? {} : { name }),
+    name,
   } as const;
   if (volume !== undefined) return { ...asked, volume, ...(bandwidth === null ? {} : { bandwidth }) };
   const lasting = duration === undefined ? undefined : readIsoDuration(duration);
-  return { ...asked, bandwidth: bandwidth ?? 0, ...(lasting === undefined ? {} : { duration: lasting }) };
+  return { ...asked, bandwidth: bandwidth ?? 0, duration: lasting };
 }
 
 /** The whole reservation that an update asks for: members that do not change are taken from `current`. */

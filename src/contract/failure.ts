@@ -38,7 +38,7 @@ export interface FailureDetail {
   msg: string;
   type: string;
   /** Of a batch: the index of the item that it is about, where the service says so. */
-  item?: number | undefined;
+  item?: number;
 }
 
 /** The facts of a failure, for people and for programs. */

@@ -202,7 +202,7 @@ function needed({ action, credentials }: Route): string {
 
 function body(name: SchemaName): Record<string, unknown> {
   const [example, examples] = [BODY_EXAMPLES[name], REQUEST_EXAMPLES[name]];
-  return { schema: ref(name), ...(example ? { example } : {}), ...(examples ? { examples } : {}) };
+  return { schema: ref(name), example, examples };
 }
 
 function parameters(

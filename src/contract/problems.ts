@@ -245,7 +245,7 @@ export function problemBody(
       loc: loc ? [loc] : [],
       msg: withoutTokens(msg),
       type: 'NotValid',
-      ...(index === undefined ? {} : { item: index }),
+      item: index,
     })),
     ...(limits.length > 0 ? { limits: [...limits] } : {}),
     ...(free.length > 0 ? { free: [...free] } : {}),

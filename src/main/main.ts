@@ -156,7 +156,7 @@ async function connect(profile: Profile, network: NetworkSettings): Promise<Conn
     const { connectOffline } = await import('./offline-connection.ts');
     const { trace } = network;
     const stateFolder = folders.state;
-    return connectOffline(profile, { stateFolder, now: Date.now, ...(trace ? { trace } : {}) });
+    return connectOffline(profile, { stateFolder, now: Date.now, trace });
   }
   const { connectOverNetwork } = await import('../session/login/connection.ts');
   return connectOverNetwork(profile, {

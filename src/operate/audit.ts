@@ -36,7 +36,7 @@ export async function readServerAudit(
     try {
       const asked = {
         ...query,
-        ...(user === undefined ? {} : { by: user }),
+        by: user,
         ...(link === undefined ? {} : { link: linkId(...link) }),
       };
       return await readAudit(opened, asked, (portion) => take(portion.map(toItem)));
@@ -52,14 +52,14 @@ export async function readServerAudit(
 type AuditItem = ReturnType<typeof toItem>;
 
 function toItem(record: AuditRecord) {
-  const { at, link, version, action, granted, by, experiment, reservation, demand, tags, why, count } =
+  const { at, link, version, action, accepted, by, experiment, reservation, demand, tags, why, count } =
     record;
   return {
     at: formatInstant(at),
     link,
     version,
     action,
-    granted,
+    accepted,
     by,
     experiment,
     reservation,

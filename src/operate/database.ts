@@ -22,7 +22,7 @@ export interface DataPlace {
  * @throws Failure `usage` for an address that can't be one, or that holds a password
  */
 export function dataPlace(
-  { data, database }: { data?: string | undefined; database?: string | undefined },
+  { data, database }: { data?: string; database?: string | undefined },
   defaultFolder: string,
 ): DataPlace {
   if (database !== undefined) return { database: databaseAddress(database) };

@@ -80,7 +80,7 @@ export function writeReadyFile(
     experiments_api_group: facts.experimentsApiGroup,
     client_id: CLIENT_ID,
     pid: process.pid,
-    ...(facts.url === undefined ? {} : { metrics_url: facts.url }),
+    metrics_url: facts.url,
   };
   try {
     writeWhole(path, `${JSON.stringify(content)}\n`, 0o644);

@@ -187,7 +187,7 @@ const SERVE = {
   /** Milliseconds. */
   keep: {
     flags: '--keep <duration>',
-    help: 'how long the audit and cancelled reservations are kept',
+    help: 'how long the audit and deleted reservations are kept',
     parse: duration(SHORTEST_KEEPING + 1, 'It must be a duration of more than a day, such as 400d.'),
     default: KEPT,
     defaultText: '400d',

@@ -29,7 +29,7 @@ export interface ServeSurroundings {
   /** Takes log lines, in JSON. */
   write: (line: string) => void;
   /** Takes events in place of `write`, to show them to a person. */
-  show?: Log | undefined;
+  show?: Log;
   /** Milliseconds since the Unix epoch. */
   now: () => number;
   /** A random number from 0 to 1. */
@@ -37,7 +37,7 @@ export interface ServeSurroundings {
   /** Whether this process does nothing else; see {@link useLightResponses}. */
   ownsProcess?: boolean;
   /** Certificates to trust besides the usual ones when the issuers' keys are fetched, in PEM. */
-  certificates?: string | undefined;
+  certificates?: string;
 }
 
 /** How often old audit rows and old deleted reservations are removed, in milliseconds. */
@@ -117,7 +117,7 @@ export async function serve(options: ServeOptions, surroundings: ServeSurroundin
     forgetting.unref();
     return {
       addresses: services.addresses,
-      ...(url === undefined ? {} : { metrics: url }),
+      metrics: url,
       users: services.users,
       data: settings.memory ? 'memory' : (settings.database ?? settings.data ?? surroundings.defaultFolder),
       loginPage: settings.trust ? services.addresses.identity : `${services.addresses.identity}/device`,
@@ -169,7 +169,7 @@ function issuerTransport(
     timeout: ISSUER_TIMEOUT,
     now,
     random,
-    ...(certificates === undefined ? {} : { certificates }),
+    certificates,
   });
 }
 
@@ -181,7 +181,7 @@ async function forget(
 ): Promise<void> {
   try {
     const gone = await services.forget(now() - keep);
-    if (gone.audit + gone.cancelled > 0) log('info', 'forgotten', { ...gone });
+    if (gone.audit + gone.deleted > 0) log('info', 'forgotten', { ...gone });
   } catch (error) {
     log('error', 'not_forgotten', { why: String(error) });
   }

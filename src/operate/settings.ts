@@ -43,7 +43,7 @@ export function readSettings(options: ServeOptions): ServeSettings {
   return {
     ...flags,
     ui: ui !== false && (uiClientId === undefined ? {} : { clientId: uiClientId }),
-    ...(trust === undefined ? {} : { trust }),
+    trust,
     ...(metrics === undefined ? {} : { metrics: metricsPlace(metrics) }),
     ...(flags.baseUrl === undefined ? {} : { baseUrl: baseAddress(flags.baseUrl) }),
     ...(flags.portalUrl === undefined ? {} : { portalUrl: baseAddress(flags.portalUrl) }),

@@ -118,7 +118,7 @@ export function createBooking(options: BookingOptions): Booking {
 
   function keep(): void {
     const isEmpty = isSameDraft(draft, EMPTY_DRAFT) && !sent;
-    const kept: Kept = { draft, ...(sent ? { sent } : {}) };
+    const kept: Kept = { draft, sent };
     options.keep(isEmpty ? null : JSON.stringify(kept));
   }
 

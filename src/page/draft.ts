@@ -116,7 +116,7 @@ export function readDraft(
     tokens: [],
   };
   const asked = {
-    ...(id === undefined ? {} : { id }),
+    id,
     startNow: start === 'now',
     body: JSON.stringify(body),
   };

@@ -176,7 +176,7 @@ function reservedOf(reply: Reservation): Reserved {
   return {
     record: reply,
     ...{ id, site1, site2, bandwidth, start: Date.parse(reply.start_date), end: Date.parse(reply.end_date) },
-    ...(name === undefined ? {} : { name }),
+    name,
     createdBy: reply.created_by,
     tags: [
       { site: site1, sTag: reply.site1_s_tag, cTag: reply.site1_c_tag },
@@ -210,7 +210,7 @@ function columnsOf(text: string): readonly Column[] {
 /** What is read, and as whom. */
 interface ReadOptions {
   experiment?: string;
-  signal?: AbortSignal | undefined;
+  signal?: AbortSignal;
 }
 
 /** What a refused reply says, however much of the problem body it has. */
@@ -291,7 +291,7 @@ export function createService({ base, secret, fetch }: ServiceOptions): Service 
         ...(experiment === undefined ? {} : { 'slices-experiment': experiment }),
         ...(known === undefined ? {} : { 'if-none-match': known.tag }),
       };
-      const reply = await ask(path, { headers, ...(signal ? { signal } : {}) });
+      const reply = await ask(path, { headers, signal });
       const value = reply.status === 304 && known ? known.value : parse(await textOf(reply, signal));
       const tag = reply.headers.get('etag');
       kept.delete(name);

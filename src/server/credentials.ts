@@ -177,7 +177,7 @@ export async function authenticateCaller(
     user,
     name: name ?? user,
     ...(userIssuer !== undefined && otherIssuers.length === 0 ? { userIssuer } : {}),
-    ...(experiment ? { experiment: { ...experiment, ...(project ? { project } : {}) } } : {}),
+    ...(experiment ? { experiment: { ...experiment, project } } : {}),
   };
 }
 

@@ -27,7 +27,7 @@ export interface ListenerOptions {
   /** Default: the remote address of the connection. */
   clientAddress?: ClientAddress;
   log: Log;
-  metrics?: Pick<ServerMetrics, 'requestBegan' | 'storeFailed'> | undefined;
+  metrics?: Pick<ServerMetrics, 'requestBegan' | 'storeFailed'>;
 }
 
 /**

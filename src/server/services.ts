@@ -34,7 +34,7 @@ export interface ServicesOptions {
    */
   ui?: ((within: (request: Request) => Promise<Response>) => Hono) | undefined;
   log: Log;
-  metrics?: Pick<ServerMetrics, 'storeFailed'> | undefined;
+  metrics?: Pick<ServerMetrics, 'storeFailed'>;
 }
 
 /**

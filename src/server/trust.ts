@@ -45,11 +45,11 @@ export interface ForeignIssuers {
    */
   issuers: readonly (string | TrustedIssuer)[];
   /** Must be named by the `aud` of a user token, and of any other token that has an `aud`. Default: not checked. */
-  audience?: string | undefined;
+  audience?: string;
   /** `{portal_url}`, to tell clients. Default: the last issuer of project or experiment tokens. */
-  portalUrl?: string | undefined;
+  portalUrl?: string;
   /** `{auth_url}`, to tell clients. Default: the first issuer of user tokens. */
-  authUrl?: string | undefined;
+  authUrl?: string;
   /**
    * Fetches the key sets, and sends the page's requests to identity provider and portal, within 5 s and 1 MiB each; must not
    * follow redirects. Default: as `RemoteKeySetOptions` has it, and for the page the platform's.
@@ -99,7 +99,7 @@ export function foreignTrust(
       timeout: ISSUER_TIMEOUT,
       now,
       onStale,
-      ...(fetch ? { fetch } : {}),
+      fetch,
       ...(keySetFailed ? { onFailure: keySetFailed } : {}),
     });
     // An issuer that is named twice, once for each kind, has one key set.
@@ -116,7 +116,7 @@ export function foreignTrust(
     now,
     verified,
     clients: [CLIENT_ID, ...clients],
-    ...(audience === undefined ? {} : { audience }),
+    audience,
   });
   return {
     user: trustFor('user'),

@@ -20,9 +20,9 @@ export type Picker = <Item extends Choosable>(
 /** What else {@link chooseOne} goes by. */
 export interface ChoiceOptions {
   /** Chooses one of several active items; undefined without a terminal. */
-  pick?: Picker | undefined;
+  pick?: Picker;
   /** Names by id, of what a profile keeps: it is found by name where its id is not known (cli/README.md, "Files"). */
-  chosenNames?: Readonly<Record<string, string>> | undefined;
+  chosenNames?: Readonly<Record<string, string>>;
 }
 
 /**

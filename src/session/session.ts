@@ -333,7 +333,7 @@ export class Session {
       send: this.send,
       now,
       onStale: (address, age) => notice(staleKeys(address, age)),
-      ...(store === undefined ? {} : { store }),
+      store,
     });
   }
 

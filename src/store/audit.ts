@@ -20,7 +20,7 @@ export const AUDIT: SqlInsert = {
     version: 'bigint',
     at_ms: 'bigint',
     action: 'text',
-    granted: 'integer',
+    accepted: 'integer',
     actor: 'text',
     experiment: 'text',
     reservation: 'text',
@@ -52,7 +52,7 @@ interface Tally {
 }
 
 /**
- * The rows that a group of decisions adds to the audit. A granted decision carries the version of the link that it made,
+ * The rows that a group of decisions adds to the audit. A accepted decision carries the version of the link that it made,
  * a refused one the version that it was decided on: in the order of `seq`, the rows are the link's whole history.
  *
  * A client that is refused all day does not fill the disk (THREATS.md 59): beyond {@link REFUSALS_IN_ROWS} refusals of an
@@ -109,7 +109,7 @@ async function talliesOf(
   const read = [...refused].map(async ([experiment, at]): Promise<[string, Tally]> => {
     const row = await sql.first(
       `SELECT COALESCE(sum(times), 0) AS refusals, max(CASE WHEN link = $2 AND minute_ms = $3 THEN seq END) AS seq
-       FROM audit WHERE experiment = $1 AND granted = 0 AND at_ms > $4`,
+       FROM audit WHERE experiment = $1 AND accepted = 0 AND at_ms > $4`,
       experiment,
       link,
       minuteOf(at),
@@ -150,7 +150,7 @@ export interface AuditRecord extends AuditEntry {
   link: string;
   /** The link's version that the decision made or, when it was refused, was decided on. */
   version: number;
-  granted: boolean;
+  accepted: boolean;
   /** How many decisions it stands for: more than one for refusals that were counted. */
   count: number;
 }
@@ -195,7 +195,7 @@ function conditions(query: AuditQuery): { where: string; values: SqlValue[] } {
     ['link =', query.link],
     ['at_ms >=', query.since],
     ['at_ms <', query.until],
-    ['granted =', query.refused ? 0 : undefined],
+    ['accepted =', query.refused ? 0 : undefined],
   ];
   const given = asked.flatMap(([condition, value]) => (value === undefined ? [] : [{ condition, value }]));
   // The first number of a sequence is 1 on either engine.
@@ -209,10 +209,10 @@ const AuditRow = v.object({
   link: v.string(),
   version: v.number(),
   at_ms: v.number(),
-  action: v.picklist(['book', 'amend', 'cancel']),
-  granted: v.pipe(
+  action: v.picklist(['create', 'update', 'delete']),
+  accepted: v.pipe(
     v.picklist([0, 1]),
-    v.transform((granted) => granted === 1),
+    v.transform((accepted) => accepted === 1),
   ),
   actor: v.string(),
   experiment: v.string(),

@@ -14,13 +14,13 @@ export async function deleteOldRows(
   database: SqlDatabase,
   locking: Locking,
   before: number,
-): Promise<{ audit: number; cancelled: number }> {
-  const gone = { audit: 0, cancelled: 0 };
+): Promise<{ audit: number; deleted: number }> {
+  const gone = { audit: 0, deleted: 0 };
   for (let rows = AT_ONCE; rows === AT_ONCE; gone.audit += rows)
     rows = await deleteFromAudit(database, before);
   for (const link of await database.reader.all('SELECT id FROM link ORDER BY id')) {
     const id = String(link['id']);
-    for (let rows = AT_ONCE; rows === AT_ONCE; gone.cancelled += rows) {
+    for (let rows = AT_ONCE; rows === AT_ONCE; gone.deleted += rows) {
       rows = await deleteCancelled(database, locking, id, before);
     }
   }
@@ -44,7 +44,7 @@ async function deleteCancelled(
   before: number,
 ): Promise<number> {
   const old = (column: 'id' | 'version'): string =>
-    `SELECT ${column} FROM reservation WHERE link = $1 AND cancelled_ms < $2 ORDER BY version LIMIT $3`;
+    `SELECT ${column} FROM reservation WHERE link = $1 AND deleted_ms < $2 ORDER BY version LIMIT $3`;
   const given = [link, before, AT_ONCE];
   return database.transaction(async (sql) => {
     // All are sent at once: with the link's lock held, nothing waits for the way to the database and back. Whatever has a

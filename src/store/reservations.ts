@@ -39,7 +39,7 @@ const TENANT = 'COALESCE(tenant, experiment)';
 const HELD = `${OWN_COLUMNS.join(', ')}, ${TENANT} AS tenant`;
 const COLUMNS = `${HELD}, experiment, link, reversed, created_by, created_ms, name`;
 
-/** A row is a reservation as it is now; a deleted one keeps its row, with `cancelled_ms`, until it is forgotten. */
+/** A row is a reservation as it is now; a deleted one keeps its row, with `deleted_ms`, until it is forgotten. */
 const RESERVATION: SqlInsert = {
   into: 'reservation',
   columns: {
@@ -57,14 +57,14 @@ const RESERVATION: SqlInsert = {
     experiment: 'text',
     created_by: 'text',
     created_ms: 'bigint',
-    cancelled_ms: 'bigint',
+    deleted_ms: 'bigint',
     name: 'text',
     tenant: 'text',
   },
   onConflict: `ON CONFLICT (id) DO UPDATE SET version = excluded.version, start_ms = excluded.start_ms,
     end_ms = excluded.end_ms, bandwidth = excluded.bandwidth, site1_s_tag = excluded.site1_s_tag,
     site1_c_tag = excluded.site1_c_tag, site2_s_tag = excluded.site2_s_tag, site2_c_tag = excluded.site2_c_tag,
-    cancelled_ms = excluded.cancelled_ms`,
+    deleted_ms = excluded.deleted_ms`,
 };
 
 /** The four tags of a reservation, each with its period: the rows that SQLite's guard checks. */
@@ -106,7 +106,7 @@ export function reservationStore(database: SqlDatabase, locking: Locking): Reser
         const row = await sql.first('SELECT version FROM link WHERE id = $1', link);
         const held = sql.portions(
           `SELECT ${HELD} FROM reservation
-           WHERE link = $1 AND end_ms > $2 AND cancelled_ms IS NULL ORDER BY end_ms, start_ms`,
+           WHERE link = $1 AND end_ms > $2 AND deleted_ms IS NULL ORDER BY end_ms, start_ms`,
           link,
           from,
         );
@@ -122,7 +122,7 @@ export function reservationStore(database: SqlDatabase, locking: Locking): Reser
         await locking.lockNames(sql, ['reservation_unended_of']);
         await sql.run(
           `CREATE INDEX IF NOT EXISTS reservation_unended_of ON reservation ((${TENANT}), end_ms)
-           WHERE cancelled_ms IS NULL`,
+           WHERE deleted_ms IS NULL`,
         );
       }),
     forget: (before) => deleteOldRows(database, locking, before),
@@ -212,7 +212,7 @@ function linkReading(sql: SqlReader, { link, version, history, forgotten }: Read
     async endingBetween(after, until) {
       const rows = await sql.all(
         `SELECT ${HELD} FROM reservation
-         WHERE link = $1 AND end_ms > $2 AND end_ms <= $3 AND cancelled_ms IS NULL`,
+         WHERE link = $1 AND end_ms > $2 AND end_ms <= $3 AND deleted_ms IS NULL`,
         link,
         after,
         until,
@@ -231,7 +231,7 @@ function linkReading(sql: SqlReader, { link, version, history, forgotten }: Read
       const counted = tenants.map(async (tenant): Promise<[string, number]> => {
         const row = await sql.first(
           `SELECT count(*) AS live FROM reservation
-           WHERE ${TENANT} = $1 AND cancelled_ms IS NULL AND end_ms > $2`,
+           WHERE ${TENANT} = $1 AND deleted_ms IS NULL AND end_ms > $2`,
           tenant,
           now,
         );
@@ -244,7 +244,7 @@ function linkReading(sql: SqlReader, { link, version, history, forgotten }: Read
       const found = names.map(async (each): Promise<[string, string][]> => {
         const row = await sql.first(
           `SELECT id FROM reservation
-           WHERE experiment = $1 AND name = $2 AND cancelled_ms IS NULL AND end_ms > $3 LIMIT 1`,
+           WHERE experiment = $1 AND name = $2 AND deleted_ms IS NULL AND end_ms > $3 LIMIT 1`,
           each.experiment,
           each.name,
           now,
@@ -297,9 +297,9 @@ async function write(
   const last = new Map<string, { values: SqlValue[]; held: SqlValue[][] }>();
   const known = new Set<string>();
   for (const [index, { action, record }] of changes.entries()) {
-    const deletedAt = action === 'cancel' ? now : null;
+    const deletedAt = action === 'delete' ? now : null;
     const { id, start, end, tags } = record;
-    if (action !== 'book') known.add(id);
+    if (action !== 'create') known.add(id);
     last.set(id, {
       values: toColumns(record, version + index + 1, deletedAt),
       held:
@@ -330,21 +330,18 @@ async function write(
 
 async function changesAfter(sql: SqlReader, link: string, since: number): Promise<ReservationChange[]> {
   const rows = await sql.all(
-    `SELECT ${HELD}, cancelled_ms FROM reservation WHERE link = $1 AND version > $2 ORDER BY version`,
+    `SELECT ${HELD}, deleted_ms FROM reservation WHERE link = $1 AND version > $2 ORDER BY version`,
     link,
     since,
   );
   return rows.map((row) => {
     const { id, ...holding } = toHeld(row);
-    return row['cancelled_ms'] === null ? { id, deleted: false, holding } : { id, deleted: true };
+    return row['deleted_ms'] === null ? { id, deleted: false, holding } : { id, deleted: true };
   });
 }
 
 async function read(sql: SqlReader, id: string): Promise<ReservationRecord | undefined> {
-  const row = await sql.first(
-    `SELECT ${COLUMNS} FROM reservation WHERE id = $1 AND cancelled_ms IS NULL`,
-    id,
-  );
+  const row = await sql.first(`SELECT ${COLUMNS} FROM reservation WHERE id = $1 AND deleted_ms IS NULL`, id);
   return row && toRecord(row);
 }
 
@@ -352,7 +349,7 @@ async function list(sql: SqlReader, query: ReservationQuery): Promise<Reservatio
   const { experiment, state = 'any', now, after = '', limit } = query;
   const rows = await sql.all(
     `SELECT ${COLUMNS} FROM reservation
-     WHERE experiment = $1 AND cancelled_ms IS NULL AND id > $2
+     WHERE experiment = $1 AND deleted_ms IS NULL AND id > $2
        AND CASE $3
          WHEN 'scheduled' THEN start_ms > $4
          WHEN 'active' THEN start_ms <= $4 AND end_ms > $4

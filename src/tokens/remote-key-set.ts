@@ -106,7 +106,7 @@ export function remoteKeySet(options: RemoteKeySetOptions & { send?: Send }): Re
       const ahead = date === undefined ? undefined : aheadOf(date, lastTry, at);
       copy = { keys: localKeySet(document), at, ahead };
       failure = undefined;
-      store?.write({ document, at, ...(ahead === undefined ? {} : { ahead }) });
+      store?.write({ document, at, ahead });
     } catch (cause) {
       const reason = cause instanceof TimeLimitError ? `: ${cause.message}` : reasonOf(cause);
       failure =

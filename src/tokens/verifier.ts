@@ -57,14 +57,14 @@ export function createVerifier(options: VerifierOptions): Verifier {
       : remoteKeySet({
           url: source === true ? issuer.replace(/\/$/, '') + KEY_SET_PATH : source,
           ...(send ? { fetch: send } : {}),
-          ...(timeout === undefined ? {} : { timeout }),
-          ...(now ? { now } : {}),
+          timeout,
+          now,
         }),
   ]);
   const trust: Trust = {
     issuers: new Map(keySets),
-    ...(audience === undefined ? {} : { audience }),
-    ...(now ? { now } : {}),
+    audience,
+    now,
   };
 
   const verify = async (token: string): Promise<VerifiedToken> => {

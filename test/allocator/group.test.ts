@@ -71,9 +71,7 @@ async function booked(allocator: Allocator, demand: Partial<Demand> = {}): Promi
 }
 
 const liveIds = async (): Promise<unknown[]> =>
-  (await opened.rows('SELECT id FROM reservation WHERE cancelled_ms IS NULL ORDER BY id')).map(
-    ({ id }) => id,
-  );
+  (await opened.rows('SELECT id FROM reservation WHERE deleted_ms IS NULL ORDER BY id')).map(({ id }) => id);
 
 function wrapped(
   store: ReservationStore,
@@ -179,14 +177,14 @@ describe('requests that wait for one link', () => {
       { ok: false, refusals: [{ free: 200 }] },
     ]);
     // The audit has each decision in the order of the answers, without what decided nothing.
-    const audit = await opened.rows('SELECT version, action, granted FROM audit ORDER BY seq');
-    expect(audit.slice(2).map(({ version, action, granted }) => [version, action, granted])).toEqual([
-      [2, 'book', 0],
-      [3, 'amend', 1],
-      [4, 'cancel', 1],
-      [4, 'book', 0],
-      [5, 'book', 1],
-      [5, 'amend', 0],
+    const audit = await opened.rows('SELECT version, action, accepted FROM audit ORDER BY seq');
+    expect(audit.slice(2).map(({ version, action, accepted }) => [version, action, accepted])).toEqual([
+      [2, 'create', 0],
+      [3, 'update', 1],
+      [4, 'delete', 1],
+      [4, 'create', 0],
+      [5, 'create', 1],
+      [5, 'update', 0],
     ]);
   });
 
@@ -418,7 +416,7 @@ describe('the calendar in memory', () => {
     const id = await booked(one, { bandwidth: 1000 });
     expect(await book(one, {}, true)).toMatchObject({ ok: false });
     await other.delete(id, { by: 'user' });
-    expect(await opened.store.forget(HOUR)).toMatchObject({ cancelled: 1 });
+    expect(await opened.store.forget(HOUR)).toMatchObject({ deleted: 1 });
     expect(await book(one, { bandwidth: 1000 })).toMatchObject({ ok: true });
   });
 });

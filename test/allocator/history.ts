@@ -31,7 +31,7 @@ export interface Shape {
 
 /** One event of a history. */
 export interface Step {
-  kind: 'book' | 'amend' | 'cancel';
+  kind: 'create' | 'update' | 'delete';
   /** How far the clock moves before. */
   pause: number;
   /** Which allocator is asked. */
@@ -88,7 +88,18 @@ const seldom = (weight: number): fc.Arbitrary<boolean> => mostly(weight).map((ye
 
 /** What happens in a history. */
 export const steps: fc.Arbitrary<Step> = fc.record({
-  kind: fc.constantFrom('book', 'book', 'book', 'book', 'book', 'book', 'amend', 'amend', 'amend', 'cancel'),
+  kind: fc.constantFrom(
+    'create',
+    'create',
+    'create',
+    'create',
+    'create',
+    'create',
+    'update',
+    'update',
+    'update',
+    'delete',
+  ),
   pause: fc.constantFrom(0, 0, 0, 1, 1, 2),
   asked: fc.nat(1),
   restart: seldom(12),
@@ -150,17 +161,17 @@ export class History {
     const asked = step.asked % this.#allocators.length;
     if (step.restart) this.#allocators[asked] = this.#allocator();
     const allocator = this.#allocators[asked] ?? this.#allocator();
-    if (step.kind === 'book')
+    if (step.kind === 'create')
       await (step.search ? this.#search(allocator, step) : this.#book(allocator, step));
-    if (step.kind === 'amend') await this.#amend(allocator, step);
-    if (step.kind === 'cancel') await this.#cancel(allocator, step);
+    if (step.kind === 'update') await this.#amend(allocator, step);
+    if (step.kind === 'delete') await this.#cancel(allocator, step);
   }
 
   /** Checks the database without the allocator. */
   async conclude(): Promise<void> {
     expect(await sweep(this.#opened, this.#id, this.#link)).toEqual([]);
     const rows = await this.#opened.rows(
-      'SELECT id FROM reservation WHERE link = $1 AND cancelled_ms IS NULL ORDER BY id',
+      'SELECT id FROM reservation WHERE link = $1 AND deleted_ms IS NULL ORDER BY id',
       this.#id,
     );
     expect(rows.map(({ id }) => id)).toEqual([...this.#oracle.held.keys()].toSorted());
@@ -175,7 +186,7 @@ export class History {
     const outcome = await allocator.create({ ...this.#who(step), ...demand, startsNow }, step.dryRun);
     this.#oracle.tenant = tenant;
     const due = this.#oracle.plan(demand, this.#now, undefined, tenant);
-    note('book', outcome);
+    note('create', outcome);
     if (outcome.ok) {
       expect({ accepted: true, tags: outcome.record.tags }).toEqual(due);
       this.#check(outcome.record, demand, step);
@@ -293,7 +304,7 @@ export class History {
 
     const before = await this.#rows();
     const outcome = await ask(amendment, step.dryRun);
-    note('amend', outcome);
+    note('update', outcome);
     if (step.dryRun || !outcome?.ok) expect(await this.#rows()).toEqual(before);
     if (!current) {
       expect(outcome).toBeUndefined();

@@ -101,7 +101,7 @@ describe('mistake: check and insert in separate transactions', () => {
       ]);
       expect(tally(answers)).toEqual({ won: winners, [why]: 24 - winners });
       expect(await sweep(opened, ID, link)).toEqual([]);
-      const kept = await opened.rows('SELECT id FROM reservation WHERE cancelled_ms IS NULL');
+      const kept = await opened.rows('SELECT id FROM reservation WHERE deleted_ms IS NULL');
       expect(kept.map(({ id }) => id).toSorted()).toEqual(
         answers.flatMap((each) => (each.ok ? [each.id] : [])).toSorted(),
       );

@@ -174,7 +174,7 @@ describe.each([
     expect(await other.delete(id, { by: 'user' })).toBe(true);
     expect(await update(one, id, { bandwidth: 1 })).toBeUndefined();
     expect(await free(one)).toEqual([1000, 3]);
-    expect(await opened.store.forget(HOUR)).toMatchObject({ cancelled: 1 });
+    expect(await opened.store.forget(HOUR)).toMatchObject({ deleted: 1 });
     // Its calendar shows a version from before what was forgotten.
     expect(await free(other)).toEqual([1000, 3]);
   });

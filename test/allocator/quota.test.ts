@@ -258,7 +258,7 @@ describe.each([
       const demand = { start: from, end: from + 1 + draw(6), bandwidth: 1 + draw(160) };
       const experiment = `e${draw(3)}`;
       const held = await opened.rows(
-        'SELECT start_ms, end_ms, bandwidth FROM reservation WHERE experiment = $1 AND cancelled_ms IS NULL',
+        'SELECT start_ms, end_ms, bandwidth FROM reservation WHERE experiment = $1 AND deleted_ms IS NULL',
         experiment,
       );
       const use = Array.from({ length: 20 }, (_, at) =>

@@ -33,9 +33,7 @@ afterEach(async () => {
 });
 
 const liveIds = async (): Promise<unknown[]> =>
-  (await opened.rows('SELECT id FROM reservation WHERE cancelled_ms IS NULL ORDER BY id')).map(
-    ({ id }) => id,
-  );
+  (await opened.rows('SELECT id FROM reservation WHERE deleted_ms IS NULL ORDER BY id')).map(({ id }) => id);
 const idsOf = (answers: readonly RaceAnswer[]): string[] =>
   answers.flatMap((answer) => (answer.ok ? [answer.id] : [])).toSorted();
 

@@ -272,7 +272,7 @@ function idIn(answer: Booked): string {
 }
 
 async function liveIds(): Promise<unknown[]> {
-  const rows = await opened.rows('SELECT id FROM reservation WHERE cancelled_ms IS NULL ORDER BY id');
+  const rows = await opened.rows('SELECT id FROM reservation WHERE deleted_ms IS NULL ORDER BY id');
   return rows.map(({ id }) => id);
 }
 
@@ -328,7 +328,7 @@ function remembersLater(store: ReservationStore): ReservationStore {
       await store.changeLink(link, async (inner) => {
         for (const [change, now] of later) {
           const [taken] = change.key ? await inner.lockKeys([change.key], now) : [];
-          if (!taken) await inner.write({ changes: [{ ...change, action: 'amend' }], audit: [] }, now);
+          if (!taken) await inner.write({ changes: [{ ...change, action: 'update' }], audit: [] }, now);
         }
       });
       return answer;

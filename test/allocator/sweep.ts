@@ -10,7 +10,7 @@ const PLACES = ['site1_s_tag', 'site1_c_tag', 'site2_s_tag', 'site2_c_tag'] as c
 /** A row for each tag that a live reservation of link `$1` names. */
 const NAMED = PLACES.map(
   (place) => `SELECT id, '${place}' AS place, ${place} AS tag, start_ms, end_ms
-    FROM reservation WHERE link = $1 AND cancelled_ms IS NULL`,
+    FROM reservation WHERE link = $1 AND deleted_ms IS NULL`,
 ).join(' UNION ALL ');
 
 const HELD = 'SELECT reservation AS id, place, tag, start_ms, end_ms FROM tag_hold WHERE link = $1';
@@ -28,9 +28,9 @@ const OVERBOOKED = `
   SELECT instant, load FROM (
     SELECT instant, sum(change) OVER (ORDER BY instant) AS load FROM (
       SELECT instant, sum(change) AS change FROM (
-        SELECT start_ms AS instant, bandwidth AS change FROM reservation WHERE link = $1 AND cancelled_ms IS NULL
+        SELECT start_ms AS instant, bandwidth AS change FROM reservation WHERE link = $1 AND deleted_ms IS NULL
         UNION ALL
-        SELECT end_ms, -bandwidth FROM reservation WHERE link = $1 AND cancelled_ms IS NULL
+        SELECT end_ms, -bandwidth FROM reservation WHERE link = $1 AND deleted_ms IS NULL
       ) changes GROUP BY instant
     ) at_each
   ) over_time WHERE load > $2`;

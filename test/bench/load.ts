@@ -28,7 +28,7 @@ function readBare(database: DatabaseSync, link: string): number {
   const rows = database
     .prepare(
       `SELECT id, start_ms, end_ms, bandwidth, site1_s_tag, site1_c_tag, site2_s_tag, site2_c_tag, experiment
-       FROM reservation WHERE link = ? AND end_ms > ? AND cancelled_ms IS NULL ORDER BY end_ms, start_ms`,
+       FROM reservation WHERE link = ? AND end_ms > ? AND deleted_ms IS NULL ORDER BY end_ms, start_ms`,
     )
     .iterate(link, Date.now());
   let read = 0;

@@ -20,8 +20,8 @@ const Audit = v.strictObject({
       at: Instant,
       link: v.string(),
       version: v.number(),
-      action: v.picklist(['book', 'amend', 'cancel']),
-      granted: v.boolean(),
+      action: v.picklist(['create', 'update', 'delete']),
+      accepted: v.boolean(),
       by: v.string(),
       experiment: v.string(),
       reservation: v.nullable(v.string()),
@@ -106,27 +106,27 @@ describe.each([
     // The request named the link's sites the other way round.
     const tags = { site1_s_tag: site2s, site1_c_tag: site2c, site2_s_tag: site1s, site2_c_tag: site1c };
     const common = { link: 'be-gent1~pl-poznan1', by: user, experiment: first.experiment_id };
-    const held = { ...common, granted: true, reservation: first.id, tags, why: null };
+    const held = { ...common, accepted: true, reservation: first.id, tags, why: null };
     const { start_date, end_date } = first;
     expect(items).toMatchObject([
-      { ...held, action: 'book', version: 1, bandwidth: capacity - 1, start_date, end_date },
+      { ...held, action: 'create', version: 1, bandwidth: capacity - 1, start_date, end_date },
       {
         ...common,
-        action: 'book',
+        action: 'create',
         version: 1,
         bandwidth: 2,
-        granted: false,
+        accepted: false,
         reservation: null,
         tags: null,
         why: `bandwidth: 1 of ${capacity} Mbps free`,
       },
-      { ...held, action: 'amend', version: 2, bandwidth: 1000, start_date, end_date },
-      { ...held, action: 'cancel', version: 3, bandwidth: 1000, start_date, end_date },
-      { action: 'book', by: user, granted: true, reservation: other.id, link: 'be-gent1~fr-lille' },
+      { ...held, action: 'update', version: 2, bandwidth: 1000, start_date, end_date },
+      { ...held, action: 'delete', version: 3, bandwidth: 1000, start_date, end_date },
+      { action: 'create', by: user, accepted: true, reservation: other.id, link: 'be-gent1~fr-lille' },
       {
-        action: 'cancel',
+        action: 'delete',
         by: named,
-        granted: true,
+        accepted: true,
         reservation: other.id,
         experiment: other.experiment_id,
         why: 'its job died',
@@ -150,7 +150,7 @@ describe.each([
     expect(last.stderr).toContain('--limit 10');
     const [head, line, end] = last.stdout.split('\n');
     expect(head).toMatch(/^WHEN \(UTC\) +WHAT +OUTCOME /);
-    expect(line).toMatch(/ cancel +granted .* its job died$/);
+    expect(line).toMatch(/ cancel +accepted .* its job died$/);
     expect(line).toContain(` ${named} `);
     expect(end).toBe('');
     await server.stop();

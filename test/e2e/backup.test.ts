@@ -78,7 +78,7 @@ test('a copy that is made under load holds every reservation that was acknowledg
   if (!link) throw new Error('the built-in topology lacks the link');
   const store = await openSqlite(join(restored, FILE));
   expect(await sweep(store, linkId(link.site1, link.site2), link)).toEqual([]);
-  const [row] = await store.rows('SELECT count(*) AS live FROM reservation WHERE cancelled_ms IS NULL');
+  const [row] = await store.rows('SELECT count(*) AS live FROM reservation WHERE deleted_ms IS NULL');
   expect(row).toEqual({ live: told.reservations + 1 });
   await store.close();
 });

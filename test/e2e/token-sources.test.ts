@@ -76,7 +76,7 @@ describe.each(['environment', 'file', 'command'] as const)('without a login, tok
       environment: { SLICES_CONN_USER_TOKEN: user, SLICES_CONN_EXPERIMENT_TOKEN: experiment },
       file: { SLICES_CONN_USER_TOKEN_FILE: userFile, SLICES_CONN_EXPERIMENT_TOKEN_FILE: experimentFile },
       command: { SLICES_CONN_EXPERIMENT: 'demo' },
-    }[source];
+    }[source] as Record<string, string>;
     const client = newClient({ ...(source === 'command' ? {} : served.env), ...given });
     const { base_url, portal_url, auth_url } = served.addresses;
     const commands = [

@@ -61,7 +61,7 @@ function requestOn({ link }: Scene, demand: Demand): CreateRequest & { name?: un
   return { site1, site2, ...demand, experiment: 'exp', createdBy: 'user', expiry: EXPIRY };
 }
 
-const live = (rows: readonly SqlRow[]): SqlRow[] => rows.filter((row) => row['cancelled_ms'] === null);
+const live = (rows: readonly SqlRow[]): SqlRow[] => rows.filter((row) => row['deleted_ms'] === null);
 const isBooked = (rows: readonly SqlRow[], bandwidth: number): boolean =>
   live(rows).filter((row) => row['bandwidth'] === bandwidth).length === 1;
 

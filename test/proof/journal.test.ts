@@ -189,7 +189,7 @@ describe('the sweep tells of', () => {
   });
 
   test('a hold without a reservation', async () => {
-    await database.run(`UPDATE reservation SET cancelled_ms = 1 WHERE id = 'r0'`);
+    await database.run(`UPDATE reservation SET deleted_ms = 1 WHERE id = 'r0'`);
     expect(await swept()).toEqual(Array.from({ length: 4 }, () => expect.stringMatching(/^leak: .* r0 /)));
   });
 
@@ -220,12 +220,12 @@ describe('the replay tells of', () => {
   });
 
   test('a change that the audit does not have', async () => {
-    await database.run(`DELETE FROM audit WHERE action = 'amend'`);
+    await database.run(`DELETE FROM audit WHERE action = 'update'`);
     expect(await replayed()).toContain('book of null at version 3 is at 3 where 2 is due');
   });
 
   test('an order in which an answer was wrong', async () => {
-    await database.run(`UPDATE audit SET bandwidth = 601 WHERE action = 'amend'`);
+    await database.run(`UPDATE audit SET bandwidth = 601 WHERE action = 'update'`);
     expect(await replayed()).toContain('amend of r0 at version 3 was granted: 1001 of 1000 Mbps');
   });
 

@@ -146,7 +146,7 @@ export function unansweredNote({ unanswered: { found, absent }, unansweredBatche
 /** Whether a part is in the row of its booking. */
 function isDone({ action, terms }: Part, row: SqlRow | undefined): boolean {
   if (!row) return false;
-  if (action === 'delete') return row['cancelled_ms'] !== null;
+  if (action === 'delete') return row['deleted_ms'] !== null;
   return terms !== undefined && isSame(terms, standingOf(row));
 }
 
@@ -160,7 +160,7 @@ function settle(booking: Booking, row: SqlRow): Finding[] {
   if (id !== row['id']) {
     found.push({ kind: 'doubled', what: `${row['id']} stands in the place of ${id}, which was answered` });
   }
-  const isGone = row['cancelled_ms'] !== null;
+  const isGone = row['deleted_ms'] !== null;
   if (isGone && deletion === 'none') {
     found.push({ kind: 'lost', what: `${id} is deleted, which nobody asked for` });
   }

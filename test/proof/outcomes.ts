@@ -152,7 +152,7 @@ async function prepare(
 
 /** Deletes what a batch left: each `apply` reads the list, and would have more and more to read. */
 async function clear({ start }: Deed, { person, rows, report }: OutcomeOptions): Promise<void> {
-  const live = 'SELECT id FROM reservation WHERE start_ms = $1 AND cancelled_ms IS NULL';
+  const live = 'SELECT id FROM reservation WHERE start_ms = $1 AND deleted_ms IS NULL';
   const ids = (await rows(live, start)).map(({ id }) => String(id));
   const { exitCode, stderr } = await person.run(['delete', '--yes', ...ids]);
   if (exitCode !== 0) report.findings.push({ kind: 'wrong', what: `delete: ${exitCode} ${stderr}` });
@@ -217,7 +217,7 @@ async function standing(
   rows: Rows,
   wrong: (kind: Finding['kind'], what: string) => void,
 ): Promise<{ done: boolean; id: string | undefined }> {
-  const found = await rows('SELECT id, bandwidth, cancelled_ms FROM reservation WHERE start_ms = $1', start);
+  const found = await rows('SELECT id, bandwidth, deleted_ms FROM reservation WHERE start_ms = $1', start);
   const row = id === undefined ? found[0] : found.find((each) => each['id'] === id);
   const made = found.filter((each) => each !== row);
   if (made.length > (name === 'batch' ? TOGETHER - 1 : 0)) {
@@ -227,7 +227,7 @@ async function standing(
     if (id !== undefined) wrong('lost', `${id} is not there`);
     return { done: false, id: undefined };
   }
-  const isLive = row['cancelled_ms'] === null;
+  const isLive = row['deleted_ms'] === null;
   const bandwidth = Number(row['bandwidth']);
   if (!isLive && name !== 'deletion') wrong('lost', `${row['id']} is deleted, which nobody asked for`);
   const mayBeChanged = name === 'update' || name === 'batch';

@@ -185,7 +185,7 @@ function writePlan({ machine, dawn }: Scene, state: State): void {
 }
 
 async function standingIn({ place }: Scene): Promise<State> {
-  const live = 'SELECT name, bandwidth FROM reservation WHERE cancelled_ms IS NULL';
+  const live = 'SELECT name, bandwidth FROM reservation WHERE deleted_ms IS NULL';
   return new Map((await place.rows(live)).map(({ name, bandwidth }) => [String(name), Number(bandwidth)]));
 }
 

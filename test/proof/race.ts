@@ -111,7 +111,7 @@ async function compare(
     const row = kept.get(id);
     const stands = [row?.['start_ms'], row?.['end_ms'], row?.['bandwidth']];
     stands.push(row?.['site1_s_tag'], row?.['site1_c_tag'], row?.['site2_s_tag'], row?.['site2_c_tag']);
-    const isGone = row?.['cancelled_ms'] !== null;
+    const isGone = row?.['deleted_ms'] !== null;
     if (!row) found.push({ kind: 'lost', what: `${id} is not there` });
     else if (isGone !== deleted) found.push({ kind: 'lost', what: `${id} is ${isGone ? 'gone' : 'back'}` });
     else if (stands.join() !== [start, end, bandwidth, ...tags].join()) {

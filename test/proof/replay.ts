@@ -14,7 +14,7 @@ const PLACES = ['site1_s_tag', 'site1_c_tag', 'site2_s_tag', 'site2_c_tag'] as c
 interface Decision {
   version: number;
   action: string;
-  granted: boolean;
+  accepted: boolean;
   id: string;
   start: number;
   end: number;
@@ -32,7 +32,7 @@ export interface ReplayOptions {
 }
 
 /**
- * Replays every link's decisions from its audit, in order: what was granted fitted, what was refused did not, versions
+ * Replays every link's decisions from its audit, in order: what was accepted fitted, what was refused did not, versions
  * rise by one, and what is left is what the reservations say. So the order that the link's lock made is one in which
  * every answer was right.
  */
@@ -59,17 +59,17 @@ export async function replay(
   const found: string[] = [];
   let version = 0;
   for (const [index, decision] of decisions.entries()) {
-    const { action, granted, tags } = decision;
+    const { action, accepted, tags } = decision;
     const told = `${action} of ${decision.id} at version ${decision.version}`;
     const before = held.get(decision.id);
-    if (granted) version += 1;
+    if (accepted) version += 1;
     if (decision.version !== version) {
       found.push(`${told} is at ${decision.version} where ${version} is due`);
       version = decision.version;
     }
-    if (action === 'book' && granted && before) found.push(`${told}: it was booked before`);
-    if (action !== 'book' && !before) found.push(`${told}: it is not there`);
-    if (action === 'cancel') {
+    if (action === 'create' && accepted && before) found.push(`${told}: it was booked before`);
+    if (action !== 'create' && !before) found.push(`${told}: it is not there`);
+    if (action === 'delete') {
       if (before && !isDeepStrictEqual(before, holdingOf(decision)))
         found.push(`${told} gave back something else`);
       held.delete(decision.id);
@@ -77,22 +77,22 @@ export async function replay(
       continue;
     }
     const others = held.beside(decision);
-    if (granted && tags) {
-      found.push(...conflicts(link, decision, others).map((what) => `${told} was granted: ${what}`));
+    if (accepted && tags) {
+      found.push(...conflicts(link, decision, others).map((what) => `${told} was accepted: ${what}`));
     } else if (couldBeHad(link, decision, others)) found.push(`${told} was refused, and fits`);
     if (index < most) {
-      const due = oracle.plan(decision, decision.at, action === 'amend' ? decision.id : undefined);
-      const same = due.accepted ? isDeepStrictEqual(due.tags, tags) : !granted;
+      const due = oracle.plan(decision, decision.at, action === 'update' ? decision.id : undefined);
+      const same = due.accepted ? isDeepStrictEqual(due.tags, tags) : !accepted;
       if (!same) found.push(`${told}: ${JSON.stringify(tags)}, the oracle says ${JSON.stringify(due)}`);
     }
-    if (!granted) continue;
+    if (!accepted) continue;
     held.set(decision.id, holdingOf(decision));
     if (index < most) oracle.hold(decision.id, holdingOf(decision));
   }
   const [row] = await rows('SELECT version FROM link WHERE id = $1', id);
   if (Number(row?.['version'] ?? 0) !== version)
     found.push(`it ends at ${version}, the link is at ${row?.['version']}`);
-  const live = await rows('SELECT * FROM reservation WHERE link = $1 AND cancelled_ms IS NULL', id);
+  const live = await rows('SELECT * FROM reservation WHERE link = $1 AND deleted_ms IS NULL', id);
   for (const each of live) {
     const replayed = held.get(String(each['id']));
     if (!replayed || !isDeepStrictEqual(replayed, standing(each)))
@@ -156,7 +156,7 @@ function decisionIn(row: SqlRow): Decision {
   return {
     version: Number(row['version']),
     action: String(row['action']),
-    granted: Number(row['granted']) === 1,
+    accepted: Number(row['accepted']) === 1,
     id: String(row['reservation']),
     start: Number(row['start_ms']),
     end: Number(row['end_ms']),

@@ -97,8 +97,8 @@ describe('an administrator', () => {
       experiment: experiment_id,
       created_by,
     };
-    expect(service.log.filter(({ event }) => event === 'released')).toEqual([
-      { level: 'info', event: 'released', fields },
+    expect(service.log.filter(({ event }) => event === 'deleted')).toEqual([
+      { level: 'info', event: 'deleted', fields },
     ]);
     expect(await deletion(caller, id, REASON)).toBe('404 not_found');
     expect(outcome(await caller.read(id))).toBe('404 not_found');

@@ -122,7 +122,7 @@ describe.each([
   /** What stands in this test's hour: bandwidths, from link to link. */
   async function standing(): Promise<unknown[]> {
     const live = `SELECT link, bandwidth FROM reservation
-      WHERE start_ms = $1 AND cancelled_ms IS NULL ORDER BY link, bandwidth`;
+      WHERE start_ms = $1 AND deleted_ms IS NULL ORDER BY link, bandwidth`;
     return (await engine.rows(live, NOW + hour * HOUR)).map(({ bandwidth }) => bandwidth);
   }
 

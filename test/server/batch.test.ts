@@ -131,7 +131,7 @@ describe('a batch', () => {
     expect(outcome(await lead.read(first.id))).toBe('404 not_found');
     expect(
       service.log.filter(({ event }) => /^(?:booked|updated|deleted)$/.test(event)).map(({ event }) => event),
-    ).toEqual(['booked', 'booked', 'deleted', 'booked', 'updated', 'booked']);
+    ).toEqual(['created', 'created', 'deleted', 'created', 'updated', 'created']);
   });
 
   test('one refused: nothing is done; every refused item is named, whatever is wrong with it', async () => {
@@ -378,10 +378,10 @@ test('metrics count each create and update', async () => {
     .split('\n')
     .filter((line) => /asked=/.test(line) && !/ 0$/.test(line));
   expect(told.map((line) => line.replace(/^.*asked="(\w+)",result="(\w+)".* (\d+)$/, '$1 $2 $3'))).toEqual([
-    'book granted 3',
+    'create accepted 3',
     'book repeated 2',
     'book bandwidth 1',
-    'change granted 1',
+    'update accepted 1',
     'change repeated 1',
   ]);
 });

@@ -53,7 +53,9 @@ const GUARDED = endpointsOf(service, reservation)
       name,
       method: route.method,
       address,
-      headers: route.credentials === 'experiment' ? { [EXPERIMENT_TOKEN_HEADER]: experiment } : {},
+      headers: (route.credentials === 'experiment'
+        ? { [EXPERIMENT_TOKEN_HEADER]: experiment }
+        : {}) as Record<string, string>,
       body: Object.entries(bodies).find(([schema]) => schema === route.request)?.[1],
     };
   });

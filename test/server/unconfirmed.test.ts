@@ -80,7 +80,7 @@ test('what was sent with COMMIT is unknown, and of what waited nothing was sent:
   while ((await count('xact_start IS NOT NULL')) > 0);
   const rows = await ask(
     postgres.url,
-    `SELECT name, bandwidth::int, cancelled_ms IS NOT NULL AS gone FROM reservation WHERE name IS NOT NULL ORDER BY name`,
+    `SELECT name, bandwidth::int, deleted_ms IS NOT NULL AS gone FROM reservation WHERE name IS NOT NULL ORDER BY name`,
   );
   expect(rows).toEqual([
     { name: 'batched', bandwidth: 1, gone: false },

@@ -18,10 +18,10 @@ const NOON = 1_800_000_000_000;
 const TAGS = { site1_s_tag: 1, site1_c_tag: 2, site2_s_tag: 3, site2_c_tag: 4 };
 
 /** A decision so many milliseconds after noon. */
-function granted(after: number, changes: Partial<AuditEntry> = {}): AuditEntry {
+function accepted(after: number, changes: Partial<AuditEntry> = {}): AuditEntry {
   return {
     at: NOON + after,
-    action: 'amend',
+    action: 'update',
     by: 'user_1',
     experiment: 'exp_1',
     reservation: `r${after}`,
@@ -65,16 +65,21 @@ describe.each([
   };
 
   test('says who, what, when, and why not, with the version that it made or was decided on', async () => {
-    const refused = granted(1, { action: 'book', reservation: null, tags: null, why: 'bandwidth: 0 of 1' });
-    const released = granted(2, { action: 'cancel', why: 'its job died' });
+    const refused = accepted(1, {
+      action: 'create',
+      reservation: null,
+      tags: null,
+      why: 'bandwidth: 0 of 1',
+    });
+    const released = accepted(2, { action: 'delete', why: 'its job died' });
     const early = { ...refused, at: NOON - 1 };
-    await decide('a~b', early, granted(0), refused, released);
+    await decide('a~b', early, accepted(0), refused, released);
     expect(await found()).toMatchObject({
       records: [
-        { ...early, link: 'a~b', version: 0, granted: false },
-        { ...granted(0), link: 'a~b', version: 1, granted: true },
-        { ...refused, link: 'a~b', version: 1, granted: false },
-        { ...released, link: 'a~b', version: 2, granted: true },
+        { ...early, link: 'a~b', version: 0, accepted: false },
+        { ...accepted(0), link: 'a~b', version: 1, accepted: true },
+        { ...refused, link: 'a~b', version: 1, accepted: false },
+        { ...released, link: 'a~b', version: 2, accepted: true },
       ],
       more: false,
     });
@@ -86,8 +91,8 @@ describe.each([
 
   test('is what matches every condition', async () => {
     const refused = { tags: null, why: 'bandwidth: 0 of 1' };
-    await decide('a~b', granted(0), granted(10, { by: 'user_2' }), granted(20, { experiment: 'exp_2' }));
-    await decide('c~d', granted(30, refused), granted(40, { ...refused, by: 'user_2' }));
+    await decide('a~b', accepted(0), accepted(10, { by: 'user_2' }), accepted(20, { experiment: 'exp_2' }));
+    await decide('c~d', accepted(30, refused), accepted(40, { ...refused, by: 'user_2' }));
     expect(await times({ by: 'user_2' })).toEqual({ at: [10, 40], more: false });
     expect(await times({ experiment: 'exp_2' })).toEqual({ at: [20], more: false });
     expect(await times({ reservation: 'r30' })).toEqual({ at: [30], more: false });
@@ -104,8 +109,8 @@ describe.each([
   });
 
   test('is the newest of what matches, oldest first; it is told that there are more', async () => {
-    await decide('a~b', granted(0), granted(1), granted(2));
-    await decide('c~d', granted(3));
+    await decide('a~b', accepted(0), accepted(1), accepted(2));
+    await decide('c~d', accepted(3));
     expect(await times({ limit: 1 })).toEqual({ at: [3], more: true });
     expect(await times({ limit: 3 })).toEqual({ at: [1, 2, 3], more: true });
     expect(await times({ limit: 4 })).toEqual({ at: [0, 1, 2, 3], more: false });
@@ -115,11 +120,11 @@ describe.each([
 
   test('comes in portions, of one instant, while the server goes on to decide', async () => {
     const many = 12_000;
-    await decide('a~b', ...Array.from({ length: many }, (_each, after) => granted(after)));
+    await decide('a~b', ...Array.from({ length: many }, (_each, after) => accepted(after)));
     const sizes: number[] = [];
     const more = await readAudit(reader, { limit: many }, async (portion) => {
       sizes.push(portion.length);
-      await decide('a~b', granted(many + sizes.length));
+      await decide('a~b', accepted(many + sizes.length));
     });
     expect(more).toBe(false);
     expect(sizes.length).toBeGreaterThan(2);
@@ -131,21 +136,21 @@ describe.each([
   });
 
   test('may be left in the middle, and read again', async () => {
-    await decide('a~b', ...Array.from({ length: 6000 }, (_each, after) => granted(after)));
+    await decide('a~b', ...Array.from({ length: 6000 }, (_each, after) => accepted(after)));
     const closed = new Error('nobody reads on');
     await expect(readAudit(reader, { limit: 6000 }, () => Promise.reject(closed))).rejects.toBe(closed);
     expect((await found({ limit: 6000 })).records).toHaveLength(6000);
   });
 
   test('can not be written by who reads it', async () => {
-    await decide('a~b', granted(0));
+    await decide('a~b', accepted(0));
     const write = reader.snapshot((sql) => sql.all('DELETE FROM audit RETURNING seq'));
     await expect(write).rejects.toThrow();
     expect((await found()).records).toHaveLength(1);
   });
 
   test('with a row that no server wrote is told to be damaged', async () => {
-    await decide('a~b', granted(0));
+    await decide('a~b', accepted(0));
     await server.rows("UPDATE audit SET tags = '{'");
     await expect(found()).rejects.toThrow(DatabaseFormatError);
   });

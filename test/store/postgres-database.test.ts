@@ -100,13 +100,13 @@ describe.each(TAG_PLACES)('the exclusion constraint on %s, past all of our code'
     await reserve('r4', 100, 200, { tag: 3 });
     await reserve('r5', 100, 200, { link: 'c~d' });
     await expect(reserve('r6', 100, 200)).rejects.toThrow(held);
-    await update('cancelled_ms = 1', 'r1');
+    await update('deleted_ms = 1', 'r1');
     await reserve('r6', 100, 200);
-    await expect(update('cancelled_ms = NULL', 'r1')).rejects.toThrow(held);
+    await expect(update('deleted_ms = NULL', 'r1')).rejects.toThrow(held);
   });
 
   test('who holds it when can be looked at', async () => {
-    await update('cancelled_ms = 1', 'r2');
+    await update('deleted_ms = 1', 'r2');
     const holds = `SELECT link, tag, start_ms, end_ms, reservation FROM tag_hold WHERE place = $1 ORDER BY reservation`;
     expect(await database.all(holds, place)).toEqual([
       { link: 'a~b', tag: 1, start_ms: 100, end_ms: 200, reservation: 'r1' },

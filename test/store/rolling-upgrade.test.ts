@@ -169,7 +169,7 @@ async function useLink(reservations: Stores['reservations'], id: string): Promis
       await transaction.lockKeys([key], 0);
       const { tags } = record;
       await transaction.write(
-        { changes: [{ action: 'book', record, key: kept }], audit: [{ ...entry, action: 'book', tags }] },
+        { changes: [{ action: 'create', record, key: kept }], audit: [{ ...entry, action: 'create', tags }] },
         0,
       );
     },
@@ -181,7 +181,7 @@ async function useLink(reservations: Stores['reservations'], id: string): Promis
     await transaction.read([id]);
     await transaction.countLive(['exp'], 0);
     await transaction.write(
-      { changes: [{ action: 'cancel', record }], audit: [{ ...entry, action: 'cancel', tags: record.tags }] },
+      { changes: [{ action: 'delete', record }], audit: [{ ...entry, action: 'delete', tags: record.tags }] },
       0,
     );
   });

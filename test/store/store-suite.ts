@@ -81,13 +81,13 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
           transaction.write(
             {
               changes: [
-                { action: 'book', record: record('r1') },
-                { action: 'book', record: record('r2', { tags: tags(3) }) },
-                { action: 'amend', record: last },
-                { action: 'cancel', record: record('r2', { tags: tags(3) }) },
+                { action: 'create', record: record('r1') },
+                { action: 'create', record: record('r2', { tags: tags(3) }) },
+                { action: 'update', record: last },
+                { action: 'delete', record: record('r2', { tags: tags(3) }) },
                 // What the others gave up is free for whoever comes later.
-                { action: 'book', record: record('r3', { tags: tags(1) }) },
-                { action: 'book', record: record('r4', { tags: tags(3) }) },
+                { action: 'create', record: record('r3', { tags: tags(1) }) },
+                { action: 'create', record: record('r4', { tags: tags(3) }) },
               ],
               audit: [],
             },
@@ -276,7 +276,7 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
     describe('the audit', () => {
       const entry: AuditEntry = {
         at: DAWN,
-        action: 'book',
+        action: 'create',
         by: 'user_1',
         experiment: 'exp_1',
         reservation: 'r1',
@@ -300,9 +300,9 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
           transaction.write({ changes: [], audit: [entry, later, refused] }, DAWN),
         );
         await write(record('r3'));
-        expect(await store.forget(DAWN)).toEqual({ audit: 0, cancelled: 0 });
-        expect(await store.forget(DAWN + 1)).toEqual({ audit: 2, cancelled: 1 });
-        expect(await store.forget(DAWN + 1)).toEqual({ audit: 0, cancelled: 0 });
+        expect(await store.forget(DAWN)).toEqual({ audit: 0, deleted: 0 });
+        expect(await store.forget(DAWN + 1)).toEqual({ audit: 2, deleted: 1 });
+        expect(await store.forget(DAWN + 1)).toEqual({ audit: 0, deleted: 0 });
         expect(await opened.rows('SELECT id FROM reservation ORDER BY id')).toEqual([
           { id: 'r2' },
           { id: 'r3' },
@@ -336,8 +336,8 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
           await transaction.write(
             {
               changes: [
-                { action: 'amend', record: record('r1', { tags: tags(2), bandwidth: 9 }) },
-                { action: 'cancel', record: before },
+                { action: 'update', record: record('r1', { tags: tags(2), bandwidth: 9 }) },
+                { action: 'delete', record: before },
               ],
               audit: [],
             },
@@ -423,7 +423,7 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
     describe('row 59: refusals', () => {
       const MINUTE = 60_000;
       const refusal = (at: number, shape: Partial<AuditEntry> = {}): AuditEntry => ({
-        ...{ at, action: 'book', by: 'user_1', experiment: 'exp_1', reservation: null },
+        ...{ at, action: 'create', by: 'user_1', experiment: 'exp_1', reservation: null },
         ...{ demand: { start: 1, end: 2, bandwidth: 3 }, tags: null, why: 'tags' },
         ...shape,
       });
@@ -464,7 +464,7 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
           [1, 8],
           [1, 15],
         ]);
-        // Others, and what is granted, have rows of their own.
+        // Others, and what is accepted, have rows of their own.
         await refuse(3, DAWN + MINUTE, { experiment: 'exp_2' });
         await refuse(3, DAWN + MINUTE, { tags: tags(1), reservation: 'r1' });
         expect(await counts('exp_2')).toEqual([[3, 1]]);
@@ -487,21 +487,21 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
       test('that are counted keep the version of the link, and its history its order', async () => {
         await refuse(1000, DAWN);
         const booked = record('r1');
-        const granted = refusal(DAWN, { tags: booked.tags, reservation: 'r1', why: null });
+        const accepted = refusal(DAWN, { tags: booked.tags, reservation: 'r1', why: null });
         await change((transaction) =>
           transaction.write(
             {
-              changes: [{ action: 'book', record: booked }],
-              audit: [refusal(DAWN), granted, refusal(DAWN), refusal(DAWN)],
+              changes: [{ action: 'create', record: booked }],
+              audit: [refusal(DAWN), accepted, refusal(DAWN), refusal(DAWN)],
             },
             DAWN,
           ),
         );
         expect(
-          await opened.rows('SELECT version, granted, times FROM audit WHERE seq > 1000 ORDER BY seq'),
+          await opened.rows('SELECT version, accepted, times FROM audit WHERE seq > 1000 ORDER BY seq'),
         ).toEqual([
-          { version: 0, granted: 0, times: 3 },
-          { version: 1, granted: 1, times: 1 },
+          { version: 0, accepted: 0, times: 3 },
+          { version: 1, accepted: 1, times: 1 },
         ]);
       });
     });
@@ -514,9 +514,9 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
         await write(record('r1', { tags: tags(1) }), record('r2', { tags: tags(2) }));
         await cancelAt('r1', DAWN + 600_000);
         await cancelAt('r2', DAWN);
-        expect(await store.forget(DAWN + 1)).toMatchObject({ cancelled: 1 });
+        expect(await store.forget(DAWN + 1)).toMatchObject({ deleted: 1 });
         expect(await forgotten()).toBe(4);
-        expect(await store.forget(DAWN + 600_001)).toMatchObject({ cancelled: 1 });
+        expect(await store.forget(DAWN + 600_001)).toMatchObject({ deleted: 1 });
         expect(await forgotten()).toBe(4);
       });
 
@@ -739,7 +739,7 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
           transaction.write(
             {
               changes: Array.from({ length: many }, (_, at) => ({
-                action: 'amend',
+                action: 'update',
                 record: old,
                 key: keyFor('r0', { key: name(at), expires: 1000 + at }),
               })),

@@ -2,12 +2,15 @@ import type { IdempotencyRecord, LinkTransaction, ReservationRecord } from '../.
 
 /** Puts reservations as they are to stand, whatever was there under their ids. */
 export function put(transaction: LinkTransaction, ...records: readonly ReservationRecord[]): Promise<void> {
-  return transaction.write({ changes: records.map((record) => ({ action: 'amend', record })), audit: [] }, 0);
+  return transaction.write(
+    { changes: records.map((record) => ({ action: 'update', record })), audit: [] },
+    0,
+  );
 }
 
 /** Cancels a reservation. */
 export function cancel(transaction: LinkTransaction, record: ReservationRecord, now: number): Promise<void> {
-  return transaction.write({ changes: [{ action: 'cancel', record }], audit: [] }, now);
+  return transaction.write({ changes: [{ action: 'delete', record }], audit: [] }, now);
 }
 
 /** Books a reservation under a key. */
@@ -17,5 +20,5 @@ export function bookUnder(
   key: IdempotencyRecord,
   now: number,
 ): Promise<void> {
-  return transaction.write({ changes: [{ action: 'book', record, key }], audit: [] }, now);
+  return transaction.write({ changes: [{ action: 'create', record, key }], audit: [] }, now);
 }

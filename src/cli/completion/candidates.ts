@@ -33,7 +33,7 @@ export interface Wanted {
     readonly kind: LiveKind;
     readonly without: readonly string[];
     /** The command's first argument, where the candidates depend on it. */
-    readonly of?: string | undefined;
+    readonly of?: string;
   };
   /** Whether the shell should add names of files. */
   readonly files: boolean;

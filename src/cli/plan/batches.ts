@@ -139,9 +139,9 @@ function refusedItems({ code, message, facts }: Failure): Map<number, Failure> {
     const [location] = said.flatMap(({ loc }) => loc);
     const more = isFirst
       ? {
-          ...(limits ? { limits } : {}),
-          ...(free ? { free } : {}),
-          ...(alternatives ? { alternatives } : {}),
+          limits,
+          free,
+          alternatives,
         }
       : {};
     failures.set(

@@ -295,7 +295,7 @@ interface Result {
   /** Of `plan`: whether all fits. Undefined: it was applied. */
   fits?: boolean;
   /** Of `plan`: see `Applier.earliestStart`. */
-  start?: number | 'never' | undefined;
+  start?: number | 'never';
 }
 
 async function print(

@@ -20,7 +20,7 @@ export interface ReportOptions {
   /** The program's arguments; advice that is a flag only is about them. */
   typed: readonly string[];
   /** For people: timestamps are written as short times in this zone. Default: as they are. */
-  times?: TimeContext | undefined;
+  times?: TimeContext;
   /** Services were used, and certainly nothing was changed there. */
   nothingChanged?: boolean;
 }

@@ -13,7 +13,7 @@ export interface TextStream {
   /** Columns of the terminal; undefined without a terminal. */
   columns: number | undefined;
   /** Lines of the terminal; undefined without a terminal. */
-  rows?: number | undefined;
+  rows?: number;
 }
 
 /** The streams and format of a command's output. */

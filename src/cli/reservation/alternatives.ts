@@ -218,7 +218,7 @@ export function inWords(failure: Failure, asked: Pick<Refused, 'request' | 'now'
   const own = facts.alternatives?.length ? failure.message.replace(SAID_BY_OFFERS, '.') : failure.message;
   const message = first ?? own;
   const why = first === undefined ? said : others.join(' ');
-  return new Failure(failure.code, message, { ...facts, ...(why ? { why } : {}) });
+  return new Failure(failure.code, message, { ...facts, why: why === '' ? undefined : why });
 }
 
 /** Why a request was refused, with the numbers; empty where the service's own message has to do. Times are in UTC. */

@@ -98,7 +98,7 @@ function rowOf(item: AuditItem, tell: Tell): string[] {
 function card(print: Printer, item: AuditItem, tell: Tell, zone: string): string {
   const { action, link, reservation, experiment, by, why } = item;
   const { paint } = print;
-  const colour = item.granted ? paint.green : paint.red;
+  const colour = item.accepted ? paint.green : paint.red;
   const what = `${tell(item.at)} ${zone}  ${colour(escapeText(`${action} ${outcome(item)}`))}`;
   const lines: CardLine[] = [
     ...(why === null ? [] : [['why', why] as const]),
@@ -111,8 +111,8 @@ function card(print: Printer, item: AuditItem, tell: Tell, zone: string): string
   return print.card(what, lines);
 }
 
-function outcome({ granted, count }: AuditItem): string {
-  if (granted) return 'granted';
+function outcome({ accepted, count }: AuditItem): string {
+  if (accepted) return 'accepted';
   return count === 1 ? 'refused' : `refused ${count} times`;
 }
 

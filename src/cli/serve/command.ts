@@ -84,7 +84,7 @@ Examples:
 /** `slices-conn serve audit`: the decisions of a server, read from its database. */
 function auditCommand(invoke: Invoke, options: DeclaredOptions): Command {
   const audit = new Command('audit')
-    .summary('who booked, changed and released what on a server, and why not')
+    .summary('who created, updated and deleted what on a server, and why not')
     .description(
       'Lists what a server has decided, newest last: who asked for what and when, and whether it was granted, or why not. It only reads the database, next to the servers that run on it, and does not slow them down.',
     );

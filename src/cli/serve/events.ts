@@ -44,12 +44,11 @@ function happened(event: string, fields: EventFields, context: TimeContext): Sai
   switch (event) {
     case 'login':
       return [event, `${name}, in ${client}`];
-    case 'booked':
+    case 'created':
     case 'updated':
     case 'deleted':
+      if (reason !== undefined) return [event, `${reservation}, by ${by}: ${reason}`];
       return [event, `${reserved(fields, context)}, by ${name} (…${String(reservation).slice(-SHORT_ID)})`];
-    case 'released':
-      return [event, `${reservation}, by ${by}: ${reason}`];
     case 'request':
       return refused(fields, context);
     case 'database_made':

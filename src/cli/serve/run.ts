@@ -32,7 +32,7 @@ export async function serve(
   const stopped = stopSignal();
   const running = await commands.serve(flags, { certificates, show: format === 'text' ? show : undefined });
   const { addresses, loginPage, metrics, users, data, warnings, stop } = running;
-  const result = { addresses, users, data, ...(metrics === undefined ? {} : { metrics }) };
+  const result = { addresses, users, data, metrics };
   await output.result(result, (print) =>
     print.card(`Serving at ${print.paint.bold(addresses.connectivity)}`, [
       ['log in', loginPage],

@@ -104,8 +104,8 @@ export interface AuditItem {
   link: string;
   /** The link's version that the decision made or, refused, was decided on. */
   version: number;
-  action: 'book' | 'amend' | 'cancel';
-  granted: boolean;
+  action: 'create' | 'update' | 'delete';
+  accepted: boolean;
   /** The id of the user who asked. */
   by: string;
   experiment: string;

@@ -54,7 +54,7 @@ export async function issue(
   const issuer = createIssuer({
     issuer: flags.issuer,
     key,
-    ...(flags.ttl === undefined ? {} : { ttl: flags.ttl }),
+    ttl: flags.ttl,
     now,
   });
   const token = await issuer.issue({

@@ -39,7 +39,7 @@ export async function verify(
     });
   }
   const keys = jwks === undefined ? undefined : await keysFrom(jwks, files, session, now);
-  const source = { ...(keys ? { keys } : {}), ...(issuer === undefined ? {} : { issuer }) };
+  const source = { keys, issuer };
   const verified = await verifySaved(invocation, session, token, { source }).catch((error: unknown) => {
     throw withIssuer(error, token, session.profile.name);
   });

@@ -60,14 +60,14 @@ export async function endArgument(
   check('device', dev, deviceFault(dev), 'ip link');
   if (address !== undefined) check('address', address, addressFault(address, mtu));
   const fix = (site = flags.site, id = ''): string =>
-    verb === 'probe' ? removalOf(typed ?? id, { ...flags, ...(site ? { site } : {}) }) : '--remove';
+    verb === 'probe' ? removalOf(typed ?? id, { ...flags, site }) : '--remove';
   const reservation = await verifiedReservation(invocation, typed, { verb, removing }, fix());
   const site = await siteOf(invocation, reservation, flags.site);
   if (!removing) await checkPeriod(invocation, reservation, fix(site, reservation.id));
   const end = endAt(reservation, site, dev, {
     mtu,
-    ...(outer === undefined ? {} : { outer }),
-    ...(address === undefined ? {} : { address }),
+    outer,
+    address,
   });
   if (!end) throw new RangeError('the site was checked before');
   return end;
@@ -90,7 +90,7 @@ function check(what: string, typed: string, fault: string | undefined, fix?: str
   if (fault === undefined) return;
   throw new Failure('usage', `${JSON.stringify(typed)} is not ${/^[aeM]/.test(what) ? 'an' : 'a'} ${what}.`, {
     why: fault,
-    ...(fix === undefined ? {} : { fix }),
+    fix,
   });
 }
 

@@ -48,10 +48,10 @@ export interface BatchServiceOptions extends ReplyOptions {
   network: Network;
   allocator: Allocator;
   reservations: ReservationStore;
-  observe?: ReservationObserver | undefined;
+  observe?: ReservationObserver;
   budget: ChangeBudget;
   /** Logs that a caller has created, updated or deleted a reservation. */
-  logDone: (event: 'booked' | 'updated' | 'deleted', record: ReservationRecord, by: Caller) => void;
+  logDone: (event: 'created' | 'updated' | 'deleted', record: ReservationRecord, by: Caller) => void;
 }
 
 /** An item whose body was read, sound or not. */
@@ -101,7 +101,7 @@ export async function answerBatch(
   // Before any rule: a replay is answered even if time, topology or experiment have changed since.
   const replay = keyed && (await allocator.replayBatch(keyed));
   if (replay) {
-    for (const item of items) report(observe, item, replay.ok ? 'repeated' : 'rule');
+    for (const item of items) report(observe, item, replay.ok ? 'replayed' : 'rule');
     return answer(replay, [], { ...options, caller });
   }
   const received = now();
@@ -354,7 +354,7 @@ async function answer(
   for (const [index, record] of records.entries()) {
     if (replayed || !ready[index]) continue;
     const { item, record: before } = ready[index];
-    const event = ({ create: 'booked', update: 'updated', delete: 'deleted' } as const)[item.action];
+    const event = ({ create: 'created', update: 'updated', delete: 'deleted' } as const)[item.action];
     const left = record ?? before;
     if (left) logDone(event, left, caller);
   }
@@ -378,7 +378,7 @@ function tell(
   observe: ReservationObserver | undefined,
 ): void {
   if (outcome.ok) {
-    for (const { item } of ready) report(observe, item, outcome.replayed ? 'repeated' : 'granted');
+    for (const { item } of ready) report(observe, item, outcome.replayed ? 'replayed' : 'accepted');
   } else if (outcome.reason === 'refused') {
     for (const { index, outcome: failure } of outcome.items) {
       const at = ready[index];
@@ -394,5 +394,5 @@ function report(
   { action }: { action: BatchAction },
   result: ReservationResult,
 ): void {
-  if (action !== 'delete') observe?.(action === 'create' ? 'book' : 'change', result);
+  if (action !== 'delete') observe?.(action, result);
 }

@@ -17,12 +17,12 @@ export interface ChangeMaker {
 export interface ChangeBudget {
   /** @throws ProblemError 429 with `Retry-After` where the user's budget, or the experiment's, is used up */
   check(maker: ChangeMaker): void;
-  /** Counts changes that a link has granted or refused. */
+  /** Counts changes that a link has accepted or refused. */
   count(maker: ChangeMaker, changes: number): void;
 }
 
 /**
- * A budget of changes for each user and for each experiment. A change is a create or an update that a link has granted or
+ * A budget of changes for each user and for each experiment. A change is a create or an update that a link has accepted or
  * refused: each leaves a row in the audit. Deletions are not limited: there is at most one for each create.
  *
  * A budget that is used up is refilled at an even rate, so a program that waits as it is told goes on within seconds. For

@@ -83,11 +83,11 @@ export interface ConnectivityOptions {
   mount: RouteMounter;
   isAdministrator: IsAdministrator;
   /** How many changes a user, and an experiment, may make in an hour. Default: no limit. */
-  maxChanges?: number | undefined;
+  maxChanges?: number;
   log: Log;
   now: () => number;
   /** Told the result of each request to create or to update. */
-  observe?: ReservationObserver | undefined;
+  observe?: ReservationObserver;
 }
 
 /** The connectivity service (contract/README.md, "Connectivity service"), with its extensions. */
@@ -98,7 +98,7 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
   const budget = createChangeBudget(options.maxChanges ?? Number.POSITIVE_INFINITY, now);
 
   const report =
-    (asked: 'book' | 'change') =>
+    (asked: 'create' | 'update') =>
     (result: ReservationResult): void =>
       options.observe?.(asked, result);
 
@@ -119,7 +119,7 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
   }
 
   /** Logs that a caller has created, updated or deleted a reservation. */
-  function logDone(event: 'booked' | 'updated' | 'deleted', record: ReservationRecord, by: Caller): void {
+  function logDone(event: 'created' | 'updated' | 'deleted', record: ReservationRecord, by: Caller): void {
     const { id, link, bandwidth, start, end } = record;
     log('info', event, {
       ...{ reservation: id, link, bandwidth, experiment: record.experiment },
@@ -194,7 +194,7 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
     const reason = readReason(request);
     const { experiment, createdBy } = await anyReservation(id);
     if (!(await allocator.delete(id, { by, reason }))) throw refusalOf([missing(id)]);
-    log('info', 'released', { reservation: id, by, reason, experiment, created_by: createdBy });
+    log('info', 'deleted', { reservation: id, by, reason, experiment, created_by: createdBy });
     return new Response(null, { status: 204 });
   }
 
@@ -224,7 +224,7 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
     };
     // Before any rule: a replay is answered even if time, topology or experiment have changed since.
     const replay = keyed && (await allocator.replay(keyed));
-    if (replay) return answerCreated(request, await observed(report('book'), async () => replay), booking);
+    if (replay) return answerCreated(request, await observed(report('create'), async () => replay), booking);
     const problems = problemsAt(received);
     if (problems.length > 0) {
       throw await refusedDates(problems, async () => {
@@ -238,12 +238,12 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
       return answerCreated(request, outcome, booking);
     }
     budget.check({ user, experiment });
-    const outcome = await observed(report('book'), async () => {
+    const outcome = await observed(report('create'), async () => {
       await prepareAnswer(request, end, options);
       return keyed ? allocator.create({ ...booking, ...keyed }) : allocator.create(booking);
     });
     if (isDecided(outcome)) budget.count({ user, experiment }, 1);
-    if (outcome.ok && !('replayed' in outcome)) logDone('booked', outcome.record, caller);
+    if (outcome.ok && !('replayed' in outcome)) logDone('created', outcome.record, caller);
     return answerCreated(request, outcome, booking);
   });
 
@@ -276,7 +276,7 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
     if (!dryRun) budget.check({ user, experiment });
     const outcome = await (dryRun
       ? update()
-      : observed(report('change'), async () => {
+      : observed(report('update'), async () => {
           await prepareAnswer(request, change.end ?? record.end, options);
           return update();
         }));

@@ -158,7 +158,7 @@ interface PagedWindow extends Period {
 /** The link and the window that a request is about. @throws ProblemError */
 function linkAndWindow(
   { site1, site2 }: NamedSites,
-  asked: { start?: number | undefined; end?: number | undefined; cursor?: string | undefined },
+  asked: { start?: number; end?: number; cursor?: string | undefined },
   { network, now }: { network: Network; now: number },
 ): { link: Link; window: PagedWindow } {
   const window = asked.cursor === undefined ? firstPage(asked, now) : readCursor(asked.cursor);
@@ -168,10 +168,7 @@ function linkAndWindow(
   return { link, window };
 }
 
-function firstPage(
-  { start, end }: { start?: number | undefined; end?: number | undefined },
-  now: number,
-): PagedWindow {
+function firstPage({ start, end }: { start?: number; end?: number | undefined }, now: number): PagedWindow {
   const from = start ?? now;
   return { start: from, end: end ?? Math.min(from + DEFAULT_WINDOW, LAST_INSTANT), from };
 }

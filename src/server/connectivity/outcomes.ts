@@ -176,13 +176,13 @@ export async function refusedDates(
 }
 
 /**
- * The results of a request to create or update a reservation: `granted`; `repeated`, a replay of its idempotency key;
+ * The results of a request to create or update a reservation: `accepted`; `replayed`, a replay of its idempotency key;
  * `bandwidth`, `tags` or `share`, the first limit that it exceeds, in this order; `rule`, any other refusal; `fault`,
  * when it failed and the result is unknown.
  */
 export const RESERVATION_RESULTS = [
-  'granted',
-  'repeated',
+  'accepted',
+  'replayed',
   'bandwidth',
   'tags',
   'share',
@@ -193,7 +193,7 @@ export const RESERVATION_RESULTS = [
 export type ReservationResult = (typeof RESERVATION_RESULTS)[number];
 
 /** Called with the result of each request to create (`book`) or update (`change`) a reservation, except dry runs. */
-export type ReservationObserver = (asked: 'book' | 'change', result: ReservationResult) => void;
+export type ReservationObserver = (asked: 'create' | 'update', result: ReservationResult) => void;
 
 /** Runs an operation and reports its result. */
 export async function observed<Answer extends UpdateOutcome<unknown> | CreateOutcome | Replay | undefined>(
@@ -210,10 +210,10 @@ export async function observed<Answer extends UpdateOutcome<unknown> | CreateOut
   }
 }
 
-/** Whether an answer was decided by a link, granted or refused: each such answer leaves a row in the audit. */
+/** Whether an answer was decided by a link, accepted or refused: each such answer leaves a row in the audit. */
 export function isDecided(answer: UpdateOutcome<unknown> | CreateOutcome | Replay | undefined): boolean {
   const result = resultOf(answer);
-  return result !== 'repeated' && result !== 'rule';
+  return result !== 'replayed' && result !== 'rule';
 }
 
 /** The result of an answer, for the observer. */
@@ -221,7 +221,7 @@ export function resultOf(
   answer: UpdateOutcome<unknown> | CreateOutcome | Replay | undefined,
 ): ReservationResult {
   if (!answer) return 'rule';
-  if (answer.ok) return 'replayed' in answer ? 'repeated' : 'granted';
+  if (answer.ok) return 'replayed' in answer ? 'replayed' : 'accepted';
   if (answer.reason !== 'refused') return 'rule';
   const broken = new Set(answer.refusals.map(({ limit }) => limit));
   return LIMITS.find((limit) => broken.has(limit)) ?? 'rule';

@@ -10,8 +10,8 @@ import type { AskedReservation, BodyReading } from './reservation-request.ts';
 
 /** A period as far as the body could be read; an absent member breaks no rule. */
 export interface KnownPeriod {
-  start?: number | null | undefined;
-  end?: number | undefined;
+  start?: number | null;
+  end?: number;
 }
 
 /** The limits of a period, in milliseconds. */

@@ -27,7 +27,7 @@ export function reservationReply(record: ReservationRecord, network: Network): R
     site1_c_tag: reversed ? site2_c_tag : site1_c_tag,
     site2_s_tag: reversed ? site1_s_tag : site2_s_tag,
     site2_c_tag: reversed ? site1_c_tag : site2_c_tag,
-    ...(name === undefined ? {} : { name }),
+    name,
   };
 }
 

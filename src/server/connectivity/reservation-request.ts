@@ -45,7 +45,7 @@ export type AskedReservation = Omit<ReservationRequest, 'bandwidth' | 'duration'
 } & (
     | { bandwidth: number; search?: { duration: number } }
     /** `bandwidth` is the most that may be used. */
-    | { bandwidth?: number | undefined; search: { volume: number } }
+    | { bandwidth?: number; search: { volume: number } }
   );
 
 /** Reads the body of a create request (contract/README.md, "POST"), with the extensions `duration` and `volume`. */
@@ -104,9 +104,9 @@ export function readReservationUpdate(
 export function updateOf(body: ReservationUpdate, startNow: number | undefined): UpdateRequest {
   const start = startNow ?? body.start_date ?? undefined;
   return {
-    ...(start === undefined ? {} : { start }),
-    ...(body.end_date === undefined ? {} : { end: body.end_date }),
-    ...(body.bandwidth === undefined ? {} : { bandwidth: body.bandwidth }),
+    start,
+    end: body.end_date,
+    bandwidth: body.bandwidth,
     ...(startNow === undefined ? {} : { startsNow: true }),
   };
 }
@@ -199,7 +199,7 @@ export function readListQuery(request: Request): Pick<ReservationQuery, 'state' 
   const after = searchParams.get('cursor');
   return {
     limit: Number(limit),
-    ...(state === undefined ? {} : { state }),
+    state,
     ...(after === null ? {} : { after }),
   };
 }

@@ -36,7 +36,7 @@ export function createAdapter(model: string, { records, now, interval }: Adapter
       const saved = await records.save({
         model,
         key: keyOf(id),
-        payload: { ...rest, exp, ...(grantId === undefined ? {} : { grantId }) },
+        payload: { ...rest, exp, grantId },
         account: model.endsWith('Code') ? null : (payload.accountId ?? null),
         grant: grantId ?? null,
         userCode: userCode === undefined ? null : hash(userCode),

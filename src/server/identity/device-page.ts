@@ -209,13 +209,7 @@ export function createDevicePage(options: DevicePageOptions): DevicePage {
     const parameters = sent ? await readForm(req.raw) : singleParameters(new URL(req.url).searchParams);
     const entered = parameters.get('user_code') ?? '';
     const again = (status: 200 | 400 | 403 | 429, problem?: Html, headers: Record<string, string> = {}) =>
-      show(
-        context,
-        browser,
-        status,
-        codePage(form, { code: typed(entered), ...(problem === undefined ? {} : { problem }) }),
-        headers,
-      );
+      show(context, browser, status, codePage(form, { code: typed(entered), problem }), headers);
     if (sent) {
       const from = req.header('origin') ?? origin;
       if (from !== origin || !browser.known || !same(parameters.get('csrf') ?? '', form.csrf)) {

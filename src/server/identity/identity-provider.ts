@@ -40,7 +40,7 @@ export interface IdentityProviderOptions {
   /** Verifies one of its own access tokens. @throws TokenError */
   verify: (token: string) => Promise<UserClaims>;
   /** Where a login to this server's own page goes on; undefined where there is no page. */
-  pageCallback?: string | undefined;
+  pageCallback?: string;
   /** Lifetime of a user token in seconds. */
   accessTokenTtl?: number;
   /** Approves every device code at once as this person: for scripts, on loopback only. */

@@ -58,7 +58,7 @@ export interface ProviderOptions extends AdapterOptions {
   /** Called for every new device code, before the client gets it. */
   onDeviceCode?: (code: DeviceCode) => Promise<void>;
   /** Where a login to this server's own page goes on (`redirect_uri`); undefined where there is no page. */
-  pageCallback?: string | undefined;
+  pageCallback?: string;
   /** Verifies one of its own access tokens. @throws TokenError */
   verify: (token: string) => Promise<UserClaims>;
   /** Told of every answer before it is sent. */

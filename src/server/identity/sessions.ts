@@ -112,7 +112,7 @@ export function createUserSessions(
           lastUsedAt: Math.max(createdAt, token ? issued(token) : 0, token?.usedAt ?? 0),
           expiresAt: token?.expiresAt ?? createdAt + accessTokenTtl * 1000,
         };
-        return { session, grant, ...(token ? { token } : {}) };
+        return { session, grant, token };
       })
       .filter(({ session }) => session.expiresAt > now())
       .toSorted((one, other) => other.session.createdAt - one.session.createdAt);

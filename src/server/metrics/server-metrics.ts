@@ -63,7 +63,7 @@ export function createServerMetrics(options: ServerMetricsOptions = {}): ServerM
       name: 'slices_conn_bookings_total',
       help: 'Requests to book or change a reservation, by result.',
     },
-    ['book', 'change'].flatMap((asked) => RESERVATION_RESULTS.map((result) => ({ asked, result }))),
+    ['create', 'update'].flatMap((asked) => RESERVATION_RESULTS.map((result) => ({ asked, result }))),
   );
   const sizes = new Histogram(
     { name: 'slices_conn_commit_size', help: 'Requests that one transaction on a link decided.' },

@@ -10,11 +10,11 @@ export interface PageTokens {
   /** The user token. */
   access: string;
   /** Absent where the provider gives none: then the session ends with the user token. */
-  refresh?: string | undefined;
+  refresh?: string;
   issuedAt: number;
   expiresAt: number;
   /** Absent where the provider does not say. */
-  refreshExpiresAt?: number | undefined;
+  refreshExpiresAt?: number;
 }
 
 /** What binds a login to the browser that started it: the state comes back in its address, the others in its tokens. */
@@ -50,7 +50,7 @@ export interface PageClientOptions {
   /** Asks the provider what it says about itself; see {@link discovered}. The answer is shared by all visitors. */
   metadata: () => Promise<Oauth.ServerMetadata>;
   /** Where the access token will be used (RFC 8707 §2), for providers that need to be told. */
-  resource?: string | undefined;
+  resource?: string;
   /** Sends requests to the provider. */
   fetch: (request: Request) => Promise<Response>;
   /** Milliseconds since the Unix epoch. */
@@ -128,7 +128,7 @@ function sharedMetadata(
 export function createPageClient(options: PageClientOptions): PageClient {
   const { clientId, redirectUri, resource, fetch, now } = options;
   const metadata = sharedMetadata(options.metadata, now);
-  const forResource = resource === undefined ? {} : { resource };
+  const forResource: Record<string, string> = resource === undefined ? {} : { resource };
 
   async function connect(): Promise<{ oauth: typeof Oauth; config: Oauth.Configuration }> {
     const oauth = await import('openid-client');
@@ -141,7 +141,7 @@ export function createPageClient(options: PageClientOptions): PageClient {
           method,
           headers,
           redirect: 'manual',
-          ...(signal ? { signal } : {}),
+          signal,
           ...(body === null || body === undefined ? {} : { body: String(body) }),
         }),
       );

@@ -90,7 +90,7 @@ export function connectOverNetwork(profile: Profile, options: NetworkConnectionO
     unchecked: env['NODE_TLS_REJECT_UNAUTHORIZED'] === '0',
     now,
     random,
-    ...(certificates === undefined ? {} : { certificates }),
+    certificates,
   });
   const reached = whenReached(transport.send, profile);
   const send = trace ? traced(reached, trace) : reached;
@@ -151,7 +151,7 @@ export function connectOverNetwork(profile: Profile, options: NetworkConnectionO
         const problem = await revoked(await identity().catch(asFailure), ended);
         const expiresAt = ended.expiresAt ?? claimedExpiry(ended.accessToken.reveal());
         return {
-          ...(problem === undefined ? {} : { problem }),
+          problem,
           ...(expiresAt === undefined || expiresAt <= now()
             ? {}
             : { aliveUntil: Math.min(expiresAt, LAST_INSTANT) }),

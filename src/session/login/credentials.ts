@@ -62,7 +62,7 @@ export class Credentials {
   constructor(stateFolder: string, profile: Profile, underLock: UnderLock) {
     const { authUrl, clientId, baseUrl, portalUrl, issuer } = profile;
     this.#folder = join(stateFolder, 'credentials');
-    this.#services = { authUrl, clientId, baseUrl, portalUrl, ...(issuer === undefined ? {} : { issuer }) };
+    this.#services = { authUrl, clientId, baseUrl, portalUrl, issuer };
     this.#name = createHash('sha256')
       .update(JSON.stringify(Object.values(this.#services)))
       .digest('hex')

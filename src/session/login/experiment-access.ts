@@ -22,16 +22,16 @@ export interface ExperimentAccess {
 /** What an experiment is chosen by, and the sources of its token. */
 export interface ExperimentAccessOptions {
   /** Id or name given with the command. */
-  wanted?: string | undefined;
+  wanted?: string;
   /** Id or name from the environment or the profile. */
-  preferred?: string | undefined;
-  project?: string | undefined;
+  preferred?: string;
+  project?: string;
   /** A token that the environment gives. */
-  given?: TokenSource | undefined;
+  given?: TokenSource;
   /** Makes a token by the profile's command. */
   tokenFrom?: ((placeholders: Placeholders) => TokenSource) | undefined;
   /** What the portal gave before. */
-  kept?: PortalTokens | undefined;
+  kept?: PortalTokens;
   portal: PortalClient;
   portalUrl: string;
   /** Milliseconds since the Unix epoch. */

@@ -119,7 +119,7 @@ async function refresh(
       throw new Failure(code, "Your login can't be renewed at the moment.", {
         why: message,
         retryable: true,
-        ...(httpStatus === undefined ? {} : { httpStatus }),
+        httpStatus,
       });
     }
     const over = error instanceof Failure && error.code === 'not_logged_in';
@@ -144,8 +144,8 @@ export function storedFrom(tokens: IssuedTokens, now: number): StoredCredentials
     issuedAt: now,
     loggedInAt: now,
     portalTokens: {},
-    ...(refreshToken === undefined ? {} : { refreshToken }),
-    ...(expiresAt === undefined ? {} : { expiresAt }),
+    refreshToken,
+    expiresAt,
   };
 }
 

@@ -40,7 +40,7 @@ export function machineLogin({ profile, identity }: MachineOptions): MachineLogi
     new Failure('not_supported', `${profile.authUrl} can't give a token that a machine keeps.`, {
       why,
       exitCode: 5,
-      ...(fix === undefined ? {} : { fix }),
+      fix,
     });
   /** Ends the login. A token that can't be revoked expires by itself; it was not printed. */
   const end = async ({ refreshToken, accessToken }: IssuedTokens): Promise<void> => {
@@ -132,7 +132,7 @@ type Exchanged = IssuedTokens & { issuedAt: number };
 function notAccepted({ where }: TokenSource, { facts }: Failure): Failure {
   return new Failure('not_logged_in', `The refresh token in ${where} is not accepted.`, {
     why: `${facts.why ?? ''}. It has expired or was revoked, it is for another client or provider, or the provider replaces such tokens at each use.`,
-    ...(facts.httpStatus === undefined ? {} : { httpStatus: facts.httpStatus }),
+    httpStatus: facts.httpStatus,
     fix: 'slices-conn login --ci',
   });
 }

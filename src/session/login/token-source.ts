@@ -74,8 +74,8 @@ const MAX_OUTPUT = 65_536;
 
 /** The values of `{experiment}` and `{project}` in a token command: ids or names. */
 export interface Placeholders {
-  experiment?: string | undefined;
-  project?: string | undefined;
+  experiment?: string;
+  project?: string;
 }
 
 /**

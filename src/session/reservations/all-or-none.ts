@@ -6,7 +6,7 @@ import type { Reservations } from './reservations.ts';
 /** A reservation to create, and the key of an earlier request for it whose answer is not known. */
 export interface Creation {
   request: NewReservation;
-  key?: string | undefined;
+  key?: string;
 }
 
 /** What {@link createAllOrNone} came to. */

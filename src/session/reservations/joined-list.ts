@@ -198,9 +198,7 @@ function fitting(entry: LedgerEntry, candidates: readonly Reservation[]): Reserv
       // A batch may have moved it: then its name says that it is the one.
       const { sites, bandwidth } = exactly;
       const isNamed = asked.name !== undefined && candidate.name === asked.name;
-      const expected = isNamed
-        ? { ...(sites ? { sites } : {}), ...(bandwidth === undefined ? {} : { bandwidth }) }
-        : exactly;
+      const expected = isNamed ? { sites, bandwidth } : exactly;
       return (
         created >= beganAt - CLOCKS_APART &&
         created <= beganAt + MAY_STILL_ARRIVE + CLOCKS_APART &&

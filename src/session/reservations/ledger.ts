@@ -51,7 +51,7 @@ export interface LedgerEntry {
   beganAt: number;
   requested: Requested | null;
   /** The words in which its times were typed, such as `+2h`; they mean the times in `requested`. */
-  typedTimes?: string | undefined;
+  typedTimes?: string;
   /** A change that was sent and not answered yet. */
   pending: Requested | null;
   /** `unknown`: it was sent, and no answer is known. */
@@ -122,7 +122,7 @@ export class Ledger {
       experiment,
       key,
       now,
-      JSON.stringify({ ...requested, ...(typedTimes === undefined ? {} : { typedTimes }) }),
+      JSON.stringify({ ...requested, typedTimes }),
     );
   }
 

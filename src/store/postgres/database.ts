@@ -382,7 +382,7 @@ const POOLERS_REFUSAL = /unsupported startup parameter|statement pooling mode/;
 function behindPooler(cause?: unknown): Failure {
   return new Failure('usage', 'The address of the database is that of a connection pooler.', {
     why: 'A pooler such as PgBouncer with pool_mode = transaction gives each transaction another session, so prepared statements and time limits are lost. This server keeps a pool of its own: give it the address of PostgreSQL itself, or a pool with pool_mode = session.',
-    ...(cause === undefined ? {} : { cause }),
+    cause,
   });
 }
 
@@ -402,7 +402,7 @@ export const POSTGRES_LOCKING: Locking = {
     return locked && row;
   },
   tagsApart: false,
-  releaseTags: 'UPDATE reservation SET cancelled_ms = 0 WHERE id = $1 AND cancelled_ms IS NULL',
+  releaseTags: 'UPDATE reservation SET deleted_ms = 0 WHERE id = $1 AND deleted_ms IS NULL',
   async lockNames(sql, names) {
     await Promise.all(
       names.map((name) => sql.run('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', name)),

@@ -82,11 +82,11 @@ export const POSTGRES_MIGRATIONS: readonly string[] = [
   CREATE TABLE link (
     id TEXT PRIMARY KEY,
     version BIGINT NOT NULL,
-    -- Up to which version its cancelled reservations may be gone.
+    -- Up to which version its deleted reservations may be gone.
     forgotten BIGINT NOT NULL DEFAULT 0
   );
 
-  -- A reservation that was cancelled stays as a tombstone, for the replicas that still hold it in memory. Ids are
+  -- A reservation that was deleted stays as a tombstone, for the replicas that still hold it in memory. Ids are
   -- sorted byte by byte, as SQLite does, whatever the database's language.
   CREATE TABLE reservation (
     id TEXT COLLATE "C" PRIMARY KEY,
@@ -103,7 +103,7 @@ export const POSTGRES_MIGRATIONS: readonly string[] = [
     experiment TEXT NOT NULL,
     created_by TEXT NOT NULL,
     created_ms BIGINT NOT NULL,
-    cancelled_ms BIGINT,
+    deleted_ms BIGINT,
     CHECK (start_ms < end_ms),
     CHECK (site1_s_tag BETWEEN 1 AND 4094 AND site1_c_tag BETWEEN 1 AND 4094
       AND site2_s_tag BETWEEN 1 AND 4094 AND site2_c_tag BETWEEN 1 AND 4094),
@@ -111,21 +111,21 @@ export const POSTGRES_MIGRATIONS: readonly string[] = [
     -- ours being right. What tells most apart comes first: the other way round, a row costs twice as much.
     CONSTRAINT site1_s_tag_held_once EXCLUDE USING gist (
       site1_s_tag WITH =, int8range(start_ms, end_ms) WITH &&, link WITH =
-    ) WHERE (cancelled_ms IS NULL),
+    ) WHERE (deleted_ms IS NULL),
     CONSTRAINT site1_c_tag_held_once EXCLUDE USING gist (
       site1_c_tag WITH =, int8range(start_ms, end_ms) WITH &&, link WITH =
-    ) WHERE (cancelled_ms IS NULL),
+    ) WHERE (deleted_ms IS NULL),
     CONSTRAINT site2_s_tag_held_once EXCLUDE USING gist (
       site2_s_tag WITH =, int8range(start_ms, end_ms) WITH &&, link WITH =
-    ) WHERE (cancelled_ms IS NULL),
+    ) WHERE (deleted_ms IS NULL),
     CONSTRAINT site2_c_tag_held_once EXCLUDE USING gist (
       site2_c_tag WITH =, int8range(start_ms, end_ms) WITH &&, link WITH =
-    ) WHERE (cancelled_ms IS NULL)
+    ) WHERE (deleted_ms IS NULL)
   );
   CREATE INDEX reservation_changes ON reservation (link, version);
-  CREATE INDEX reservation_cancelled ON reservation (link, version) WHERE cancelled_ms IS NOT NULL;
-  CREATE INDEX reservation_live ON reservation (link, end_ms, start_ms) WHERE cancelled_ms IS NULL;
-  CREATE INDEX reservation_experiment ON reservation (experiment, id) WHERE cancelled_ms IS NULL;
+  CREATE INDEX reservation_deleted ON reservation (link, version) WHERE deleted_ms IS NOT NULL;
+  CREATE INDEX reservation_live ON reservation (link, end_ms, start_ms) WHERE deleted_ms IS NULL;
+  CREATE INDEX reservation_experiment ON reservation (experiment, id) WHERE deleted_ms IS NULL;
 
   -- Who holds a tag when, to look at.
   CREATE VIEW tag_hold AS
@@ -134,7 +134,7 @@ export const POSTGRES_MIGRATIONS: readonly string[] = [
       ('site1_s_tag', site1_s_tag), ('site1_c_tag', site1_c_tag),
       ('site2_s_tag', site2_s_tag), ('site2_c_tag', site2_c_tag)
     ) AS held (place, tag)
-    WHERE cancelled_ms IS NULL;
+    WHERE deleted_ms IS NULL;
 
   CREATE TABLE person (
     id TEXT COLLATE "C" PRIMARY KEY,
@@ -228,7 +228,7 @@ export const POSTGRES_MIGRATIONS: readonly string[] = [
     version BIGINT NOT NULL,
     at_ms BIGINT NOT NULL,
     action TEXT NOT NULL,
-    granted INTEGER NOT NULL,
+    accepted INTEGER NOT NULL,
     actor TEXT NOT NULL,
     experiment TEXT NOT NULL,
     reservation TEXT,
@@ -251,7 +251,7 @@ export const POSTGRES_MIGRATIONS: readonly string[] = [
   -- Refusals beyond many of one experiment are counted: how many a row stands for, and in which minute they were.
   ALTER TABLE audit ADD COLUMN times INTEGER NOT NULL DEFAULT 1;
   ALTER TABLE audit ADD COLUMN minute_ms BIGINT;
-  CREATE INDEX audit_refused ON audit (experiment, at_ms) WHERE granted = 0;
+  CREATE INDEX audit_refused ON audit (experiment, at_ms) WHERE accepted = 0;
   `,
   `
   -- Whose a login is, since users list their own ones; and when a token that is not rotated was used last.
@@ -263,7 +263,7 @@ export const POSTGRES_MIGRATIONS: readonly string[] = [
   `
   -- The name that an experiment gave a reservation; and the items of a batch, whose key stands for all of them.
   ALTER TABLE reservation ADD COLUMN name TEXT;
-  CREATE INDEX reservation_name ON reservation (experiment, name) WHERE name IS NOT NULL AND cancelled_ms IS NULL;
+  CREATE INDEX reservation_name ON reservation (experiment, name) WHERE name IS NOT NULL AND deleted_ms IS NULL;
   ALTER TABLE idempotency_key ADD COLUMN items TEXT;
   `,
   `

@@ -67,9 +67,7 @@ function check(draft: string): number {
     const [broken] = database.prepare('PRAGMA foreign_key_check').all();
     if (broken)
       throw new DatabaseFormatError(`The copy is damaged: a row of ${broken['table']} lacks another.`);
-    const row = database
-      .prepare('SELECT count(*) AS count FROM reservation WHERE cancelled_ms IS NULL')
-      .get();
+    const row = database.prepare('SELECT count(*) AS count FROM reservation WHERE deleted_ms IS NULL').get();
     return Number(row?.['count']);
   });
 }

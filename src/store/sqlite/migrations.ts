@@ -73,7 +73,7 @@ export const SQLITE_MIGRATIONS: readonly string[] = [
     version INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID;
 
-  -- A reservation that was cancelled stays as a tombstone, for the replicas that still hold it in memory.
+  -- A reservation that was deleted stays as a tombstone, for the replicas that still hold it in memory.
   CREATE TABLE reservation (
     id TEXT PRIMARY KEY,
     link TEXT NOT NULL REFERENCES link (id),
@@ -89,12 +89,12 @@ export const SQLITE_MIGRATIONS: readonly string[] = [
     experiment TEXT NOT NULL,
     created_by TEXT NOT NULL,
     created_ms INTEGER NOT NULL,
-    cancelled_ms INTEGER,
+    deleted_ms INTEGER,
     CHECK (start_ms < end_ms)
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX reservation_changes ON reservation (link, version);
-  CREATE INDEX reservation_live ON reservation (link, end_ms, start_ms) WHERE cancelled_ms IS NULL;
-  CREATE INDEX reservation_experiment ON reservation (experiment, id) WHERE cancelled_ms IS NULL;
+  CREATE INDEX reservation_live ON reservation (link, end_ms, start_ms) WHERE deleted_ms IS NULL;
+  CREATE INDEX reservation_experiment ON reservation (experiment, id) WHERE deleted_ms IS NULL;
 
   -- Who holds a tag when. The guard below does not depend on any code of ours being right.
   CREATE TABLE tag_hold (
@@ -212,9 +212,9 @@ export const SQLITE_MIGRATIONS: readonly string[] = [
   CREATE INDEX idempotency_key_expiry ON idempotency_key (expires_ms);
   `,
   `
-  -- Up to which version the link's cancelled reservations may be gone.
+  -- Up to which version the link's deleted reservations may be gone.
   ALTER TABLE link ADD COLUMN forgotten INTEGER NOT NULL DEFAULT 0;
-  CREATE INDEX reservation_cancelled ON reservation (link, version) WHERE cancelled_ms IS NOT NULL;
+  CREATE INDEX reservation_deleted ON reservation (link, version) WHERE deleted_ms IS NOT NULL;
   CREATE INDEX idempotency_key_reservation ON idempotency_key (reservation);
 
   -- Every decision: who, what, when, and why it was refused. See store/audit.ts.
@@ -224,7 +224,7 @@ export const SQLITE_MIGRATIONS: readonly string[] = [
     version INTEGER NOT NULL,
     at_ms INTEGER NOT NULL,
     action TEXT NOT NULL,
-    granted INTEGER NOT NULL,
+    accepted INTEGER NOT NULL,
     actor TEXT NOT NULL,
     experiment TEXT NOT NULL,
     reservation TEXT,
@@ -263,7 +263,7 @@ export const SQLITE_MIGRATIONS: readonly string[] = [
   -- Refusals beyond many of one experiment are counted: how many a row stands for, and in which minute they were.
   ALTER TABLE audit ADD COLUMN times INTEGER NOT NULL DEFAULT 1;
   ALTER TABLE audit ADD COLUMN minute_ms INTEGER;
-  CREATE INDEX audit_refused ON audit (experiment, at_ms) WHERE granted = 0;
+  CREATE INDEX audit_refused ON audit (experiment, at_ms) WHERE accepted = 0;
   `,
   `
   -- Whose a login is, since users list their own ones; and when a token that is not rotated was used last.
@@ -275,7 +275,7 @@ export const SQLITE_MIGRATIONS: readonly string[] = [
   `
   -- The name that an experiment gave a reservation; and the items of a batch, whose key stands for all of them.
   ALTER TABLE reservation ADD COLUMN name TEXT;
-  CREATE INDEX reservation_name ON reservation (experiment, name) WHERE name IS NOT NULL AND cancelled_ms IS NULL;
+  CREATE INDEX reservation_name ON reservation (experiment, name) WHERE name IS NOT NULL AND deleted_ms IS NULL;
   ALTER TABLE idempotency_key ADD COLUMN items TEXT;
   `,
   `

@@ -9,8 +9,8 @@ const booked: AuditItem = {
   at: '2026-11-01T11:59:58.123Z',
   link: 'be-gent1~pl-poznan1',
   version: 3,
-  action: 'book',
-  granted: true,
+  action: 'create',
+  accepted: true,
   by: IDS.user,
   experiment: IDS.experiment,
   reservation: IDS.reservation,
@@ -23,7 +23,7 @@ const booked: AuditItem = {
 };
 const refused: AuditItem = {
   ...booked,
-  granted: false,
+  accepted: false,
   reservation: null,
   end_date: '2026-11-03T14:00:00.000Z',
   tags: null,
@@ -31,7 +31,7 @@ const refused: AuditItem = {
 };
 const forged: AuditItem = {
   ...booked,
-  action: 'cancel',
+  action: 'delete',
   by: 'user_\u001b[2J',
   experiment: 'exp_\u009b',
   reservation: 'con_\u202e',
@@ -80,9 +80,9 @@ test('without a terminal the audit is a table with one line for each decision', 
   const asked = ['be-gent1 – pl-poznan1', '2.5 Gbps'];
   const when = '2026-11-01 11:59:58';
   const period = '2026-11-01 12:00:00 – 14:00:00';
-  expect(first).toEqual([when, 'book', 'granted', ...asked, period, IDS.reservation, IDS.user, '–']);
+  expect(first).toEqual([when, 'create', 'accepted', ...asked, period, IDS.reservation, IDS.user, '–']);
   const longer = '2026-11-01 12:00:00 – 2026-11-03 14:00:00';
-  expect(second).toEqual([when, 'book', 'refused', ...asked, longer, '–', IDS.user, refused.why]);
+  expect(second).toEqual([when, 'create', 'refused', ...asked, longer, '–', IDS.user, refused.why]);
   expect(end).toEqual(['']);
 });
 
@@ -114,7 +114,7 @@ test('on a wide terminal the table is the same', async () => {
 test('on a narrow terminal each decision takes several lines, and ids stay whole', async () => {
   const { stdout } = await audit(['--color', 'never'], [[booked, refused]], { columns: 80 });
   expect(stdout.split('\n')).toEqual([
-    '2026-11-01 11:59:58 UTC  book granted',
+    '2026-11-01 11:59:58 UTC  create accepted',
     '  link         be-gent1 – pl-poznan1, 2.5 Gbps',
     '  period       2026-11-01 12:00:00 – 14:00:00',
     `  reservation  ${IDS.reservation}`,

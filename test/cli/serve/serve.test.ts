@@ -35,7 +35,7 @@ async function serve(
     server: serverCommands({
       async serve(_flags, parts) {
         given.push(parts);
-        parts.show?.('info', 'booked', BOOKED);
+        parts.show?.('info', 'created', BOOKED);
         return {
           addresses: { connectivity: BASE, portal: `${BASE}/portal`, identity: `${BASE}/auth` },
           loginPage: `${BASE}/auth/device`,

@@ -15,7 +15,7 @@ export function locksWhereItReads(database: SqlDatabase): ReservationStore {
       database.transaction(async (sql) => {
         const rows = await sql.all(
           `SELECT reservation.*, link.version AS link_version FROM link
-           LEFT JOIN reservation ON reservation.link = link.id AND reservation.cancelled_ms IS NULL
+           LEFT JOIN reservation ON reservation.link = link.id AND reservation.deleted_ms IS NULL
            WHERE link.id = $1 FOR UPDATE OF link`,
           link,
         );

@@ -97,7 +97,7 @@ export class SmallAllocator implements Subject {
       };
       if (this.#mistake !== 'key kept in another transaction')
         return { ...decision, change: { ...change, key } };
-      return { ...decision, later: { ...change, action: 'amend', key } };
+      return { ...decision, later: { ...change, action: 'update', key } };
     });
   }
 
@@ -121,7 +121,7 @@ export class SmallAllocator implements Subject {
         this.#mistake === 'an update that skips the check'
           ? { accepted: true, tags: current.tags }
           : oracle.plan(demand, now, own);
-      if (plan.accepted) return put({ ...current, ...demand, tags: plan.tags }, 'amend', dryRun);
+      if (plan.accepted) return put({ ...current, ...demand, tags: plan.tags }, 'update', dryRun);
       const movable = update.start !== undefined && current.start > now;
       return {
         answer: refusal({ link, reversed: current.reversed, tenant: current.tenant }, plan, oracle, demand, {
@@ -140,7 +140,7 @@ export class SmallAllocator implements Subject {
     return this.#ask<boolean>(this.#link(found.link), async (transaction) => {
       const [record] = await transaction.read([id]);
       if (!record) return { answer: false };
-      return { answer: true, change: { action: 'cancel', record }, take: (oracle) => oracle.drop(id) };
+      return { answer: true, change: { action: 'delete', record }, take: (oracle) => oracle.drop(id) };
     });
   }
 
@@ -162,7 +162,7 @@ export class SmallAllocator implements Subject {
       const terms = { ...demand, tags, experiment, tenant, createdBy, createdAt: now };
       return put(
         { id: this.#options.newId(), link: id, reversed: site1 !== link.site1, ...terms },
-        'book',
+        'create',
         dryRun,
       );
     };
@@ -239,7 +239,7 @@ export class SmallAllocator implements Subject {
   }
 }
 
-function put(record: ReservationRecord, action: 'book' | 'amend', dryRun: boolean): Decision<Outcome> {
+function put(record: ReservationRecord, action: 'create' | 'update', dryRun: boolean): Decision<Outcome> {
   const answer: Outcome = { ok: true, record };
   if (dryRun) return { answer };
   return { answer, change: { action, record }, take: (oracle) => oracle.hold(record.id, record) };

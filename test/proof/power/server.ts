@@ -434,13 +434,13 @@ function isBooked(key: string, { bandwidth, start_date, end_date }: Terms): Hold
   return ({ reservations }) => {
     const row = reservations.get(key);
     const times = [row?.['start_ms'], row?.['end_ms']].join();
-    const isSame = row?.['bandwidth'] === Number(bandwidth) && row['cancelled_ms'] === null;
+    const isSame = row?.['bandwidth'] === Number(bandwidth) && row['deleted_ms'] === null;
     return isSame && times === [Date.parse(start_date), Date.parse(end_date)].join();
   };
 }
 
 function isDeleted(key: string): Holds {
-  return ({ reservations }) => typeof reservations.get(key)?.['cancelled_ms'] === 'number';
+  return ({ reservations }) => typeof reservations.get(key)?.['deleted_ms'] === 'number';
 }
 
 /** A connectivity token has it in its content. */
@@ -478,7 +478,7 @@ function look(machine: string): Left {
       ).map(({ key }) => String(key)),
     ),
     backedUp: existsSync(copy)
-      ? rowsIn(copy, 'SELECT id FROM reservation WHERE cancelled_ms IS NULL').length
+      ? rowsIn(copy, 'SELECT id FROM reservation WHERE deleted_ms IS NULL').length
       : undefined,
   };
 }

@@ -292,7 +292,7 @@ test('parameters outside the list never reach the provider', async () => {
     { dpop_jkt: 'x' },
     { authorization_details: '[' },
     { __proto__x: 'y', constructor: 'x' },
-  ]) {
+  ] as Record<string, string>[]) {
     expect((await post(server, '/device/auth', { scope: 'openid', ...fields })).status).toBe(200);
   }
 });

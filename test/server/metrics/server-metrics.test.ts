@@ -95,7 +95,7 @@ test('commits, faults of the store and of key sets', () => {
 
 test('counters are shown as 0 before anything has happened', () => {
   const found = parseExposition(createServerMetrics().text());
-  expect(sampleOf(found, 'slices_conn_bookings_total', { asked: 'book', result: 'fault' })).toBe(0);
+  expect(sampleOf(found, 'slices_conn_bookings_total', { asked: 'create', result: 'fault' })).toBe(0);
   expect(sampleOf(found, 'slices_conn_commit_size_count')).toBe(0);
   expect(sampleOf(found, 'slices_conn_store_errors_total', { kind: 'unavailable' })).toBe(0);
 });
@@ -147,13 +147,13 @@ describe('a server', () => {
       ?.samples.map(({ labels, value }) => [labels['asked'], labels['result'], value])
       .filter(([, , value]) => value !== 0);
     expect(told).toEqual([
-      ['book', 'granted', 2],
-      ['book', 'repeated', 1],
-      ['book', 'bandwidth', 1],
-      ['book', 'tags', 1],
-      ['change', 'granted', 1],
-      ['change', 'bandwidth', 1],
-      ['change', 'rule', 1],
+      ['create', 'accepted', 2],
+      ['create', 'replayed', 1],
+      ['create', 'bandwidth', 1],
+      ['create', 'tags', 1],
+      ['update', 'accepted', 1],
+      ['update', 'bandwidth', 1],
+      ['update', 'rule', 1],
     ]);
   });
 

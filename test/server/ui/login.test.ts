@@ -154,13 +154,13 @@ describe('its cookie', () => {
 });
 
 describe('a foreign page', () => {
-  const FOREIGN = [
+  const FOREIGN: Record<string, string>[] = [
     { 'sec-fetch-site': 'cross-site' },
     { 'sec-fetch-site': 'same-site' },
     { origin: 'https://evil.example' },
     { origin: 'null' },
   ];
-  const changes = [
+  const changes: Record<string, string>[] = [
     { 'sec-fetch-site': 'none' },
     { 'sec-fetch-site': '' },
     { 'x-slices-conn': '' },

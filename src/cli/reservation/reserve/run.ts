@@ -56,7 +56,7 @@ export async function parseReserve(
   const sites = {
     site1: siteName(site1),
     site2: siteName(site2),
-    ...(name === undefined ? {} : { name }),
+    name,
   };
   const { bandwidth: rate, earliest = false, volume } = flags;
   if (earliest && volume !== undefined) throw conflict('--earliest', '--volume');
@@ -79,7 +79,7 @@ export async function parseReserve(
 
 function missing(message: string, why?: string): Failure {
   return new Failure('usage', message, {
-    ...(why === undefined ? {} : { why }),
+    why,
     fix: 'slices-conn reserve --help',
   });
 }

@@ -86,5 +86,5 @@ export async function update(
 /** What a wanted reservation changes. A start that has passed can't be sent again as a change. */
 function changeTo({ bandwidth, start, end }: NewReservation, current: Reservation): ReservationChange {
   const isMoved = start !== periodOf(current).start;
-  return { ...(bandwidth === undefined ? {} : { bandwidth }), ...(isMoved ? { start } : {}), end };
+  return { bandwidth, ...(isMoved ? { start } : {}), end };
 }

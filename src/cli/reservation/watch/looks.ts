@@ -22,9 +22,9 @@ export interface Seen {
 /** From when until when to look. */
 interface Span {
   /** What is known already. Default: nothing, and the first look tells. */
-  last?: Look | undefined;
+  last?: Look;
   /** When the last look is, in milliseconds since the Unix epoch. Default: there is none. */
-  until?: number | undefined;
+  until?: number;
 }
 
 /**
