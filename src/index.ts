@@ -22,7 +22,6 @@ export {
 export type { TokenInput, TokenText } from './client/exchange.ts';
 export { createPortalClient, type PortalClient, type PortalClientOptions } from './client/portal.ts';
 export type { ProofOptions, ProvenReservation, ReserveOptions } from './client/proof.ts';
-export type { NewReservation, ReservationChange } from './client/reservation-request.ts';
 export type { Availability, AvailablePart, Slot } from './contract/availability.ts';
 export type { Experiment, ExperimentRequestBody, Project } from './contract/directory.ts';
 export { Failure, type FailureCode, type FailureDetail, type FailureFacts } from './contract/failure.ts';
@@ -38,6 +37,7 @@ export type {
   ProblemCode,
   ProblemDetail,
 } from './contract/problems.ts';
+export type { ReservationChange, ReservationRequest } from './contract/reservation-request.ts';
 export type { Role } from './contract/roles.ts';
 export { Secret } from './contract/secret.ts';
 export type { Fetch } from './contract/sending.ts';

@@ -4,6 +4,13 @@ import { Failure } from '../contract/failure.ts';
 import { ReservationId } from '../contract/fields.ts';
 import { isObject, readJson } from '../contract/json.ts';
 import type { Reservation } from '../contract/reservation.ts';
+import {
+  bodyOf,
+  instantOf,
+  type ReservationChange,
+  type ReservationRequest,
+  updated,
+} from '../contract/reservation-request.ts';
 import { IDEMPOTENCY_KEY_HEADER, JWT_TYPE, type RouteName } from '../contract/routes.ts';
 import type { Secret } from '../contract/secret.ts';
 import { type RequestParts, readAs, type TokenHeaders } from './exchange.ts';
@@ -16,17 +23,10 @@ import {
   type ReserveOptions,
 } from './proof.ts';
 import { type Reply, withHolder } from './reply-failure.ts';
-import {
-  bodyOf,
-  instantOf,
-  type NewReservation,
-  type ReservationChange,
-  updated,
-} from './reservation-request.ts';
 
 /** One change of a batch. `current` is how the reservation stands now. A create can't have `duration` or `volume`. */
 export type BatchItem =
-  | { action: 'create'; reservation: NewReservation }
+  | { action: 'create'; reservation: ReservationRequest }
   | { action: 'update'; current: Reservation; change: ReservationChange }
   | { action: 'delete'; id: string };
 
@@ -57,7 +57,7 @@ function itemBody(item: BatchItem): BatchItemBody {
 }
 
 /** The reservation that an item asks for. */
-export function wantedBy(item: Exclude<BatchItem, { action: 'delete' }>): NewReservation {
+export function wantedBy(item: Exclude<BatchItem, { action: 'delete' }>): ReservationRequest {
   return item.action === 'create' ? item.reservation : updated(item.current, item.change);
 }
 
@@ -138,7 +138,7 @@ interface BatchSender {
   request: (name: RouteName, settings: TokenHeaders & Omit<RequestParts, 'headers'>) => Promise<Reply>;
   credentials: () => Promise<TokenHeaders>;
   userToken: () => Promise<Secret>;
-  expectedOf: (reservation: NewReservation, firstSentAt?: number) => Promise<Expectation>;
+  expectedOf: (reservation: ReservationRequest, firstSentAt?: number) => Promise<Expectation>;
   proofOf: (reply: Reply, expected: Expectation, options: ProofOptions) => Promise<ProvenReservation>;
 }
 

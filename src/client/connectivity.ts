@@ -10,6 +10,13 @@ import {
   type ReservationState,
 } from '../contract/reservation.ts';
 import {
+  bodyOf,
+  queryOf,
+  type ReservationChange,
+  type ReservationRequest,
+  updated,
+} from '../contract/reservation-request.ts';
+import {
   EXPERIMENT_TOKEN_HEADER,
   IDEMPOTENCY_KEY_HEADER,
   JWT_TYPE,
@@ -49,13 +56,6 @@ import {
   readReservation,
 } from './proof.ts';
 import { expiredInstead, type Reply, withHolder } from './reply-failure.ts';
-import {
-  bodyOf,
-  type NewReservation,
-  queryOf,
-  type ReservationChange,
-  updated,
-} from './reservation-request.ts';
 
 /** Where the two tokens go (contract/README.md, "Experiment token's header", column Client). */
 export type TokenPlacement = 'user' | 'experiment';
@@ -100,14 +100,14 @@ export interface ConnectivityClient {
    * @throws Failure `unverified` or `unsigned` with the reservation's id
    * @throws Failure `not_supported` for a request that the service's API description does not mention; nothing was sent
    */
-  reserve(request: NewReservation, options?: ReserveOptions): Promise<ProvenReservation>;
+  reserve(request: ReservationRequest, options?: ReserveOptions): Promise<ProvenReservation>;
   /**
    * A dry run: the reservation that {@link reserve} would create now.
    *
    * @throws Failure `not_supported` where the service does not describe dry runs: it would book (THREATS.md 45)
    * @throws Failure `reply_invalid` where the service booked all the same
    */
-  rehearse(request: NewReservation): Promise<Reservation>;
+  rehearse(request: ReservationRequest): Promise<Reservation>;
   show(id: string, options?: ProofOptions): Promise<ProvenReservation>;
   /** Changes a reservation. @param current how it stands now: a request holds all its values, changed or not */
   update(current: Reservation, change: ReservationChange, options?: ProofOptions): Promise<ProvenReservation>;
@@ -224,12 +224,12 @@ export function createConnectivityClient(
     }
   }
 
-  async function bodyFor(reservation: NewReservation): Promise<ReservationRequestBody> {
+  async function bodyFor(reservation: ReservationRequest): Promise<ReservationRequestBody> {
     return bodyOf(reservation, [(await userToken()).reveal()]);
   }
 
   /** What the answer to a request must name, its experiment included. */
-  async function expectedOf(reservation: NewReservation, firstSentAt?: number): Promise<Expectation> {
+  async function expectedOf(reservation: ReservationRequest, firstSentAt?: number): Promise<Expectation> {
     const experiment = claimedSubject((await experimentToken()).reveal());
     const now = (trust.now ?? Date.now)();
     const since = Math.min(firstSentAt ?? now, now);
@@ -399,7 +399,7 @@ const LINK_QUESTIONS = {
 } as const satisfies Partial<Record<keyof ServiceFeatures, RouteName>>;
 
 /** The extensions that a request needs for its search. */
-function searchIn({ duration, volume }: NewReservation): ('earliest' | 'volume')[] {
+function searchIn({ duration, volume }: ReservationRequest): ('earliest' | 'volume')[] {
   if (duration !== undefined) return ['earliest'];
   return volume === undefined ? [] : ['volume'];
 }

@@ -5,12 +5,12 @@ import { ReservationId } from '../contract/fields.ts';
 import { formatInstant, isoDuration } from '../contract/instants.ts';
 import { isObject, readJson } from '../contract/json.ts';
 import { type Reservation, ReservationReply } from '../contract/reservation.ts';
+import type { ReservationRequest } from '../contract/reservation-request.ts';
 import { TokenError } from '../tokens/token-error.ts';
 import { type Trust, verifyConnectivityToken } from '../tokens/verify.ts';
 import { claimedReservation } from './claimed.ts';
 import { readAs } from './exchange.ts';
 import type { Reply } from './reply-failure.ts';
-import type { NewReservation } from './reservation-request.ts';
 
 /** A reservation, and the signed token that proves it. */
 export interface ProvenReservation {
@@ -55,7 +55,7 @@ export interface Range {
  * @param now when a start of now may be
  */
 export function expectationOf(
-  { site1, site2, bandwidth, start, end, duration, volume, name }: NewReservation,
+  { site1, site2, bandwidth, start, end, duration, volume, name }: ReservationRequest,
   now: Range,
 ): Expectation {
   return {

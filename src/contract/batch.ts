@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { ReservationId } from './fields.ts';
-import { Reservation, ReservationReply, ReservationRequest, ReservationUpdate } from './reservation.ts';
+import { PeriodBody, Reservation, ReservationReply, ReservationUpdate } from './reservation.ts';
 
 /** The most items of a batch; it has one at least (contract/README.md, "Extensions"). */
 export const MAX_ITEMS = 64;
@@ -11,7 +11,7 @@ export const BATCH_ACTIONS = ['create', 'update', 'delete'] as const;
 export type BatchAction = (typeof BATCH_ACTIONS)[number];
 
 const STARTS = 'ISO 8601 UTC timestamp, or null: at the time of the request.';
-const { tokens, duration: _duration, ...created } = ReservationRequest.entries;
+const { tokens, duration: _duration, ...created } = PeriodBody.entries;
 const { tokens: _tokens, ...updated } = ReservationUpdate.entries;
 
 /** One change of a batch as it travels: the members of a single request, without `tokens`, `duration` and `volume`. */

@@ -135,25 +135,25 @@ const SPECIFIED = {
  * The body of a create request (contract/README.md, "POST"). Dates come out as milliseconds, bandwidth as Mbps. With the extension
  * `duration` the earliest period of that length within start_date and end_date is meant.
  */
-export const ReservationRequest = v.object({
+export const PeriodBody = v.object({
   ...SPECIFIED,
   name: v.optional(ReservationName),
   duration: v.optional(RequestDuration),
 });
-/** See {@link ReservationRequest}: what came out of it. */
-export type ReservationRequest = v.InferOutput<typeof ReservationRequest>;
+/** See {@link PeriodBody}: what came out of it. */
+export type PeriodBody = v.InferOutput<typeof PeriodBody>;
 
 /** The body of a create request with the extension `volume`: `bandwidth` is the most that may be used, if it is there. */
-export const VolumeRequest = v.object({
+export const VolumeBody = v.object({
   ...SPECIFIED,
   name: v.optional(ReservationName),
   bandwidth: v.optional(RequestBandwidth),
   volume: requestVolume,
 });
-/** See {@link VolumeRequest}: what came out of it. */
-export type VolumeRequest = v.InferOutput<typeof VolumeRequest>;
+/** See {@link VolumeBody}: what came out of it. */
+export type VolumeBody = v.InferOutput<typeof VolumeBody>;
 
-/** Every create request as it travels: a {@link ReservationRequest} or a {@link VolumeRequest}. */
+/** Every create request as it travels: a {@link PeriodBody} or a {@link VolumeBody}. */
 export const ReservationRequestBody = v.object({
   ...SPECIFIED,
   bandwidth: v.pipe(

@@ -1,11 +1,11 @@
 import { type AdministrationClient, createAdministrationClient } from '../client/administration.ts';
 import { type ConnectivityClient, createConnectivityClient } from '../client/connectivity.ts';
 import { createPortalClient, type PortalClient } from '../client/portal.ts';
-import type { NewReservation } from '../client/reservation-request.ts';
 import type { Experiment, Project } from '../contract/directory.ts';
 import { formatDuration } from '../contract/durations.ts';
 import { Failure } from '../contract/failure.ts';
 import type { Reservation } from '../contract/reservation.ts';
+import type { ReservationRequest } from '../contract/reservation-request.ts';
 import { KEY_SET_PATH } from '../contract/routes.ts';
 import { Secret } from '../contract/secret.ts';
 import { type Send, senderOf } from '../contract/sending.ts';
@@ -162,7 +162,7 @@ export class Session {
    * @throws Failure `not_supported` where the service does not describe dry runs, or the search that the request needs: it
    *   would book (THREATS.md 45)
    */
-  async rehearse(request: NewReservation): Promise<Reservation> {
+  async rehearse(request: ReservationRequest): Promise<Reservation> {
     return this.connectivity.rehearse(request).catch(nothingBooked);
   }
 

@@ -6,9 +6,9 @@ import {
   createConnectivityClient,
 } from '../../src/client/connectivity.ts';
 import type { ProofOptions } from '../../src/client/proof.ts';
-import type { NewReservation } from '../../src/client/reservation-request.ts';
 import openapi from '../../src/contract/openapi.json' with { type: 'json' };
 import type { Reservation } from '../../src/contract/reservation.ts';
+import type { ReservationRequest } from '../../src/contract/reservation-request.ts';
 import { Secret } from '../../src/contract/secret.ts';
 import { failureOf } from '../fixtures/failures.ts';
 import { claimsOf, IDS, makeKey, makeToken, NOW, RESERVATION, SECONDS, trustIn } from '../fixtures/tokens.ts';
@@ -24,7 +24,7 @@ const OTHER_ID = 'con_conn.example.org_01jd3x0m2sf0vrv9mhb1wk6x4r';
 const OTHER_EXPERIMENT = 'exp_portal.example.org_01jd3x0m2sf0vrv9mhb1wk6x4r';
 
 /** The request that {@link RESERVATION} answers. */
-const REQUEST: NewReservation = {
+const REQUEST: ReservationRequest = {
   site1: 'be-gent1',
   site2: 'pl-poznan1',
   bandwidth: 1000,

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type ConnectivityClient, createConnectivityClient } from '../../src/client/connectivity.ts';
 import type { TokenInput } from '../../src/client/exchange.ts';
 import { createPortalClient, type PortalClient } from '../../src/client/portal.ts';
-import type { NewReservation } from '../../src/client/reservation-request.ts';
+import type { ReservationRequest } from '../../src/contract/reservation-request.ts';
 import type { Role } from '../../src/contract/roles.ts';
 import { KEY_SET_PATH } from '../../src/contract/routes.ts';
 import { Secret } from '../../src/contract/secret.ts';
@@ -47,7 +47,7 @@ function connectivityOf(user: Role, tokenPlacement: 'user' | 'experiment' = 'use
   });
 }
 
-const request: NewReservation = {
+const request: ReservationRequest = {
   site1: 'be-gent1',
   site2: 'pl-poznan1',
   bandwidth: 1000,
@@ -116,7 +116,7 @@ describe('reserve, show, update and delete at the reference server', () => {
 });
 
 describe('refusals of the reference server', () => {
-  test.each<[string, Partial<NewReservation>, string]>([
+  test.each<[string, Partial<ReservationRequest>, string]>([
     ['an unknown site', { site2: 'uk-london' }, 'site_unknown'],
     ['equal sites', { site2: 'be-gent1' }, 'sites_equal'],
     ['sites without a link', { site2: 'gr-uth' }, 'sites_not_connected'],

@@ -1,9 +1,9 @@
 import { http } from 'msw';
 import { describe, expect, test } from 'vitest';
 import { createConnectivityClient } from '../../src/client/connectivity.ts';
-import type { NewReservation } from '../../src/client/reservation-request.ts';
 import openapi from '../../src/contract/openapi.json' with { type: 'json' };
 import type { Reservation } from '../../src/contract/reservation.ts';
+import type { ReservationRequest } from '../../src/contract/reservation-request.ts';
 import { failureOf } from '../fixtures/failures.ts';
 import { claimsOf, IDS, makeKey, makeToken, NOW, RESERVATION, trustIn } from '../fixtures/tokens.ts';
 import { type Answer, answeredBy } from './answers.ts';
@@ -66,7 +66,7 @@ function signed(changes: Partial<Reservation> = {}): string {
 }
 
 describe('a service without the extensions', () => {
-  const SEARCHES: [string, NewReservation, RegExp][] = [
+  const SEARCHES: [string, ReservationRequest, RegExp][] = [
     ['earliest', EARLIEST, /can't look for the earliest start/],
     ['volume', VOLUME, /can't book for a volume/],
   ];
@@ -129,7 +129,7 @@ describe('a service without the extensions', () => {
 });
 
 describe('what is sent', () => {
-  test.each<[string, NewReservation, string, object]>([
+  test.each<[string, ReservationRequest, string, object]>([
     ['earliest', EARLIEST, '?earliest=true', { bandwidth: '1000', duration: 'PT2H', start_date: at(HOUR) }],
     [
       'earliest from now on',
@@ -154,7 +154,7 @@ describe('what is sent', () => {
     expect(body).toEqual({ ...SITES, end_date: at(10 * HOUR), ...members });
   });
 
-  test.each<[string, NewReservation]>([
+  test.each<[string, ReservationRequest]>([
     ['neither a bandwidth nor a volume', { ...SITES, start: 'now', end: NOW + HOUR }],
     ['a duration and a volume', { ...EARLIEST, volume: 5 }],
   ])('nothing for %s: usage', async (_, request) => {
@@ -165,7 +165,7 @@ describe('what is sent', () => {
 });
 
 describe('the proof is that the reservation lies within what was asked for', () => {
-  const CASES: [string, NewReservation, Partial<Reservation>, string | undefined][] = [
+  const CASES: [string, ReservationRequest, Partial<Reservation>, string | undefined][] = [
     ['any period of the duration', EARLIEST, {}, undefined],
     ['the first one', EARLIEST, { start_date: at(HOUR), end_date: at(3 * HOUR) }, undefined],
     ['the last one', EARLIEST, { start_date: at(8 * HOUR), end_date: at(10 * HOUR) }, undefined],

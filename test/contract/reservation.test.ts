@@ -3,9 +3,9 @@ import { describe, expect, test } from 'vitest';
 import { MAX_BANDWIDTH } from '../../src/contract/bandwidth.ts';
 import {
   MAX_TOKENS,
+  PeriodBody,
   Reservation,
   ReservationReply,
-  ReservationRequest,
   ReservationUpdate,
   stateAt,
 } from '../../src/contract/reservation.ts';
@@ -27,10 +27,7 @@ const READ = {
 };
 
 /** The messages about a request body, each with its member. Empty when the body is accepted. */
-function problems(
-  body: unknown,
-  schema: typeof ReservationRequest | typeof ReservationUpdate = ReservationRequest,
-) {
+function problems(body: unknown, schema: typeof PeriodBody | typeof ReservationUpdate = PeriodBody) {
   const { issues = [] } = v.safeParse(schema, body);
   return issues.map((issue) => ({ member: v.getDotPath(issue), message: issue.message }));
 }
@@ -42,13 +39,13 @@ test('the bounds are fifteen digits of bandwidth and sixteen tokens', () => {
 /** A value nested so deeply that recursion would overflow the stack. */
 const DEEP: unknown = JSON.parse(`${'['.repeat(100_000)}${']'.repeat(100_000)}`);
 
-describe('ReservationRequest', () => {
+describe('PeriodBody', () => {
   test('gives dates in milliseconds and bandwidth in Mbps', () => {
-    expect(v.parse(ReservationRequest, BODY)).toEqual(READ);
+    expect(v.parse(PeriodBody, BODY)).toEqual(READ);
   });
 
   test('members that the specification does not name are ignored', () => {
-    expect(v.parse(ReservationRequest, { ...BODY, id: 'x', site1_s_tag: 5 })).toEqual(READ);
+    expect(v.parse(PeriodBody, { ...BODY, id: 'x', site1_s_tag: 5 })).toEqual(READ);
   });
 
   test.each<[string, number]>([
@@ -58,7 +55,7 @@ describe('ReservationRequest', () => {
     ['100000', 100_000],
     ['999999999999999', MAX_BANDWIDTH],
   ])('row 36: bandwidth %j is accepted', (bandwidth, due) => {
-    expect(v.parse(ReservationRequest, { ...BODY, bandwidth }).bandwidth).toBe(due);
+    expect(v.parse(PeriodBody, { ...BODY, bandwidth }).bandwidth).toBe(due);
   });
 
   test.each<[unknown, string]>([
@@ -106,7 +103,7 @@ describe('ReservationRequest', () => {
   });
 
   test('start_date can be null, and end_date can’t', () => {
-    expect(v.parse(ReservationRequest, { ...BODY, start_date: null })).toEqual({ ...READ, start_date: null });
+    expect(v.parse(PeriodBody, { ...BODY, start_date: null })).toEqual({ ...READ, start_date: null });
     expect(problems({ ...BODY, end_date: null })).toMatchObject([{ member: 'end_date' }]);
   });
 

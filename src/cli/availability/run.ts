@@ -1,8 +1,8 @@
 import type { ConnectivityClient } from '../../client/connectivity.ts';
-import { instantOf } from '../../client/reservation-request.ts';
 import type { Slot } from '../../contract/availability.ts';
 import { formatDuration, parseDuration } from '../../contract/durations.ts';
 import { Failure, ownCommand } from '../../contract/failure.ts';
+import { instantOf } from '../../contract/reservation-request.ts';
 import { SITES } from '../../contract/sites.ts';
 import { withServices } from '../advice.ts';
 import type { ServiceFlags } from '../global-options.ts';

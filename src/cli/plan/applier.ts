@@ -1,11 +1,11 @@
-import {
-  type NewReservation,
-  type Requested,
-  requestedOf,
-  updated,
-} from '../../client/reservation-request.ts';
 import { Failure } from '../../contract/failure.ts';
 import type { Reservation } from '../../contract/reservation.ts';
+import {
+  type Requested,
+  type ReservationRequest,
+  requestedOf,
+  updated,
+} from '../../contract/reservation-request.ts';
 import type { Session } from '../../session/session.ts';
 import { EXIT_CODE_OF } from '../exit-codes.ts';
 import { periodToSend } from '../period.ts';
@@ -70,7 +70,7 @@ export function isRefusal(error: unknown): error is Failure {
 export function requestFor(
   { name, wanted: { site1, site2, bandwidth, start, end, length } }: PlannedChange & { action: 'create' },
   sending: { now: number; expiry: number | undefined },
-): NewReservation {
+): ReservationRequest {
   const lasting = start === 'now' ? { lasting: length } : {};
   const period = periodToSend({ start, end, ...lasting }, sending.now, sending.expiry);
   return { name, site1, site2, bandwidth, ...period };

@@ -2,8 +2,8 @@ import type { BatchItem } from '../../client/batch.ts';
 import { isMissing } from '../../client/exchange.ts';
 import type { ProvenReservation } from '../../client/proof.ts';
 import { CODE_OF_LOCATION } from '../../client/reply-failure.ts';
-import { periodOf } from '../../client/reservation-request.ts';
 import { Failure } from '../../contract/failure.ts';
+import { periodOf } from '../../contract/reservation-request.ts';
 import { BY_THE_LINK } from '../reservation/alternatives.ts';
 import {
   type Applier,

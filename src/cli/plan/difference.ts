@@ -1,7 +1,7 @@
-import { periodOf, type ReservationChange } from '../../client/reservation-request.ts';
 import { MAX_ITEMS } from '../../contract/batch.ts';
 import { Failure } from '../../contract/failure.ts';
 import type { Reservation } from '../../contract/reservation.ts';
+import { periodOf, type ReservationChange } from '../../contract/reservation-request.ts';
 import type { WantedReservation } from './plan-file.ts';
 
 /** A reservation that exists, or has existed, under a name. */

@@ -1,8 +1,8 @@
-import { periodOf } from '../../client/reservation-request.ts';
 import { formatDuration } from '../../contract/durations.ts';
 import type { Failure } from '../../contract/failure.ts';
 import type { Limit } from '../../contract/problems.ts';
 import type { Reservation } from '../../contract/reservation.ts';
+import { periodOf } from '../../contract/reservation-request.ts';
 import { shortIds } from '../../session/reservations/known.ts';
 import { folded } from '../print/folded.ts';
 import { asciiText, escapeText, type Printer } from '../print/output.ts';

@@ -1,4 +1,4 @@
-import type { NewReservation } from '../../client/reservation-request.ts';
+import type { ReservationRequest } from '../../contract/reservation-request.ts';
 import { createAllOrNone } from '../../session/reservations/all-or-none.ts';
 import {
   type Applier,
@@ -22,7 +22,7 @@ export interface SingleRequestsOptions extends ApplierOptions {
  * together: each is tried alone.
  */
 export function singleRequests({ session, now, expiry, earliest, pending }: SingleRequestsOptions): Applier {
-  const requestOf = (change: PlannedChange & { action: 'create' }): NewReservation =>
+  const requestOf = (change: PlannedChange & { action: 'create' }): ReservationRequest =>
     requestFor(change, { now: now(), expiry });
   return {
     async rehearse(changes) {

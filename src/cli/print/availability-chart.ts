@@ -1,5 +1,5 @@
-import { instantOf } from '../../client/reservation-request.ts';
 import type { AvailablePart } from '../../contract/availability.ts';
+import { instantOf } from '../../contract/reservation-request.ts';
 import { formatBandwidth } from '../values.ts';
 import { escapeText, type Printer } from './output.ts';
 import { columnAt, columnTicks, labelLine, type Tick, type Window } from './time-axis.ts';

@@ -1,5 +1,5 @@
-import { instantOf } from '../../client/reservation-request.ts';
 import type { AvailablePart } from '../../contract/availability.ts';
+import { instantOf } from '../../contract/reservation-request.ts';
 import { shortTime } from '../times.ts';
 import { formatBandwidth } from '../values.ts';
 import type { AvailabilityView, LinkAvailability } from './availability-chart.ts';

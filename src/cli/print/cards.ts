@@ -1,8 +1,8 @@
 import type { ProvenReservation } from '../../client/proof.ts';
-import { periodOf } from '../../client/reservation-request.ts';
 import { formatDuration } from '../../contract/durations.ts';
 import { parseInstant } from '../../contract/instants.ts';
 import { type Reservation, type ReservationState, stateAt } from '../../contract/reservation.ts';
+import { periodOf } from '../../contract/reservation-request.ts';
 import { formatDistance, shortTime, type TimeContext, timeTeller } from '../times.ts';
 import { formatBandwidth } from '../values.ts';
 import { type CardLine, escapeText, type Printer } from './output.ts';

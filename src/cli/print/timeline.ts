@@ -1,4 +1,4 @@
-import { instantOf } from '../../client/reservation-request.ts';
+import { instantOf } from '../../contract/reservation-request.ts';
 import type { ListedReservation } from '../../session/reservations/joined-list.ts';
 import { nameOf, shortIds } from '../../session/reservations/known.ts';
 import { shortTime } from '../times.ts';

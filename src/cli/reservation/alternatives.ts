@@ -1,9 +1,9 @@
-import type { NewReservation } from '../../client/reservation-request.ts';
 import { formatDuration, parseDuration } from '../../contract/durations.ts';
 import { Failure, type FailureCode } from '../../contract/failure.ts';
 import { formatInstant, parseInstant } from '../../contract/instants.ts';
 import { exceedsLink, limitText } from '../../contract/limit-text.ts';
 import { ALTERNATIVE_KINDS, type AlternativeReply } from '../../contract/problems.ts';
+import type { ReservationRequest } from '../../contract/reservation-request.ts';
 import { SITES } from '../../contract/sites.ts';
 import { type Retyping, retyped } from '../advice.ts';
 import type { PeriodChangeFlags } from '../period.ts';
@@ -12,7 +12,7 @@ import { bandwidthWord, formatBandwidth, formatVolume, nearestSite } from '../va
 
 /** A request that was refused, and the command that made it. */
 export interface Refused {
-  request: NewReservation;
+  request: ReservationRequest;
   /** The command line as it was typed, without the program's own name. */
   typed: readonly string[];
   /** The flags of the period, as typed. */
@@ -24,7 +24,7 @@ export interface Refused {
   /** When it was refused, in milliseconds. */
   now: number;
   /** Sends a request in place of this one; left out where nothing is to be booked. */
-  send?: (request: NewReservation) => Promise<void>;
+  send?: (request: ReservationRequest) => Promise<void>;
 }
 
 /** Refusals by what the link has, in place of which something else may be accepted. */
@@ -79,7 +79,7 @@ function readAlternative(alternative: AlternativeReply, asked: Refused): Offer[]
 type Wanted = Pick<Offer, 'bandwidth' | 'start' | 'end'>;
 
 /** The kind of an alternative that a service does not name. */
-function kindOf(wanted: Wanted, request: NewReservation, now: number): OfferKind {
+function kindOf(wanted: Wanted, request: ReservationRequest, now: number): OfferKind {
   const { sameStart, sameLength } = difference(wanted, request, now);
   if (wanted.bandwidth !== request.bandwidth) return sameStart && sameLength ? 'most_bandwidth' : null;
   return sameStart ? 'longest' : sameLength ? 'earliest' : null;
@@ -91,7 +91,7 @@ const MINUTE = 60_000;
 
 function difference(
   { start, end }: Wanted,
-  request: NewReservation,
+  request: ReservationRequest,
   now: number,
 ): { sameStart: boolean; sameLength: boolean; length: number } {
   const at = (instant: number | 'now'): number => (instant === 'now' ? now : instant);
@@ -106,7 +106,7 @@ function difference(
 }
 
 /** What an offer is, by what differs from what was asked for. Times are in UTC; see {@link Offer}. */
-function labelOf(offer: Wanted, request: NewReservation, now: number): string {
+function labelOf(offer: Wanted, request: ReservationRequest, now: number): string {
   const { bandwidth, start, end } = offer;
   if (request.volume !== undefined) return `done by ${formatInstant(end)}`;
   const { sameStart, sameLength, length } = difference(offer, request, now);
@@ -118,7 +118,7 @@ function labelOf(offer: Wanted, request: NewReservation, now: number): string {
 }
 
 /** The request that a picked offer makes. */
-function requestOf({ kind, bandwidth, start, end }: Offer, { request }: Refused): NewReservation {
+function requestOf({ kind, bandwidth, start, end }: Offer, { request }: Refused): ReservationRequest {
   if (request.volume !== undefined) return { ...request, end };
   if (request.duration === undefined) return { ...request, bandwidth, start, end };
   return kind === 'most_bandwidth' ? { ...request, bandwidth } : { ...request, end };

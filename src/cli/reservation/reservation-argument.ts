@@ -1,7 +1,7 @@
-import { instantOf, type Requested } from '../../client/reservation-request.ts';
 import { Failure } from '../../contract/failure.ts';
 import { idKind } from '../../contract/ids.ts';
 import type { Reservation } from '../../contract/reservation.ts';
+import { instantOf, type Requested } from '../../contract/reservation-request.ts';
 import { type KnownReservation, nameOf, shortIds } from '../../session/reservations/known.ts';
 import type { Session } from '../../session/session.ts';
 import type { Invocation } from '../invocation.ts';

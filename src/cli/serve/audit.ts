@@ -1,7 +1,7 @@
 import * as v from 'valibot';
-import { instantOf } from '../../client/reservation-request.ts';
 import { Failure } from '../../contract/failure.ts';
 import { ExperimentId } from '../../contract/fields.ts';
+import { instantOf } from '../../contract/reservation-request.ts';
 import type { Invocation } from '../invocation.ts';
 import { type CardLine, escapeText, type Printer } from '../print/output.ts';
 import { parsePastTime, type TimeContext } from '../times.ts';

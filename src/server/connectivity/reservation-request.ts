@@ -5,11 +5,11 @@ import type { ReservationQuery } from '../../allocator/store.ts';
 import type { Problem } from '../../contract/problems.ts';
 import {
   MAX_TOKENS,
-  ReservationRequest,
+  PeriodBody,
   ReservationRequestBody,
   type ReservationState,
   ReservationUpdate,
-  VolumeRequest,
+  VolumeBody,
 } from '../../contract/reservation.ts';
 import { IDEMPOTENCY_KEY_HEADER, MAX_IDEMPOTENCY_KEY, MAX_REASON } from '../../contract/routes.ts';
 import { withoutTokens } from '../../contract/secret.ts';
@@ -40,7 +40,7 @@ const PartialRequest = v.partial(ReservationRequestBody);
 type PartialRequest = v.InferOutput<typeof PartialRequest>;
 
 /** What a create request asks for: a demand, or a window and what to look for in it. */
-export type AskedReservation = Omit<ReservationRequest, 'bandwidth' | 'duration' | 'name'> & {
+export type AskedReservation = Omit<PeriodBody, 'bandwidth' | 'duration' | 'name'> & {
   name?: string;
 } & (
     | { bandwidth: number; search?: { duration: number } }
@@ -59,12 +59,12 @@ export function readReservationRequest(
       ? { ok: false, problems: contrary, rest: reading.body }
       : { ...reading, problems: [...reading.problems, ...contrary] };
   if (value['volume'] !== undefined) {
-    const reading = read(VolumeRequest, value, startNow);
+    const reading = read(VolumeBody, value, startNow);
     if (!reading.ok || contrary.length > 0) return refused(reading);
     const { volume, name, ...body } = reading.body;
     return { ok: true, body: { ...body, ...named(name), search: { volume } } };
   }
-  const reading = read(ReservationRequest, value, startNow);
+  const reading = read(PeriodBody, value, startNow);
   if (!reading.ok || contrary.length > 0) return refused(reading);
   const { duration, name, ...body } = reading.body;
   const search = duration === undefined ? {} : { search: { duration } };

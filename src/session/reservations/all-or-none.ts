@@ -1,11 +1,11 @@
 import type { ProvenReservation } from '../../client/proof.ts';
-import type { NewReservation } from '../../client/reservation-request.ts';
 import { Failure } from '../../contract/failure.ts';
+import type { ReservationRequest } from '../../contract/reservation-request.ts';
 import type { Reservations } from './reservations.ts';
 
 /** A reservation to create, and the key of an earlier request for it whose answer is not known. */
 export interface Creation {
-  request: NewReservation;
+  request: ReservationRequest;
   key?: string;
 }
 

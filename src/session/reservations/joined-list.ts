@@ -1,7 +1,7 @@
 import type { ConnectivityClient } from '../../client/connectivity.ts';
 import { differenceFrom, expectationOf } from '../../client/proof.ts';
-import { asReservation, instantOf, periodOf, type Requested } from '../../client/reservation-request.ts';
 import { type Reservation, type ReservationState, stateAt } from '../../contract/reservation.ts';
+import { asReservation, instantOf, periodOf, type Requested } from '../../contract/reservation-request.ts';
 import type { Ledger, LedgerEntry } from './ledger.ts';
 
 /** Reservations as the service and this machine know them together. */

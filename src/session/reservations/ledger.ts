@@ -1,8 +1,8 @@
 import * as v from 'valibot';
-import { Requested } from '../../client/reservation-request.ts';
 import { Failure } from '../../contract/failure.ts';
 import { readJson } from '../../contract/json.ts';
 import { type Reservation, ReservationReply } from '../../contract/reservation.ts';
+import { Requested } from '../../contract/reservation-request.ts';
 
 /** A value that a ledger's database takes. */
 type SqlValue = string | number | null;

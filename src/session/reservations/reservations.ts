@@ -2,19 +2,19 @@ import { type BatchItem, type BatchOptions, wantedBy } from '../../client/batch.
 import type { ConnectivityClient } from '../../client/connectivity.ts';
 import type { ServiceFeatures } from '../../client/features.ts';
 import type { ProofOptions, ProvenReservation, ReserveOptions } from '../../client/proof.ts';
+import { Failure, type FailureFacts } from '../../contract/failure.ts';
+import { isWithin } from '../../contract/instants.ts';
+import type { Reservation } from '../../contract/reservation.ts';
 import {
   asReservation,
   isSameRequest,
   meets,
-  type NewReservation,
   type Requested,
   type ReservationChange,
+  type ReservationRequest,
   requestedOf,
   updated,
-} from '../../client/reservation-request.ts';
-import { Failure, type FailureFacts } from '../../contract/failure.ts';
-import { isWithin } from '../../contract/instants.ts';
-import type { Reservation } from '../../contract/reservation.ts';
+} from '../../contract/reservation-request.ts';
 import type { ExperimentAccess } from '../login/experiment-access.ts';
 import { type JoinedList, type LedgerWork, listCurrent, listJoined } from './joined-list.ts';
 import type { AttemptName, Ledger, LedgerEntry } from './ledger.ts';
@@ -78,7 +78,7 @@ export class Reservations {
    * @throws Failure with `maybeDone` when it is unknown whether the reservation was created
    */
   async create(
-    reservation: NewReservation,
+    reservation: ReservationRequest,
     { typedTimes, ...options }: CreateOptions = {},
   ): Promise<ProvenReservation> {
     const { now, newKey } = this.#options;
@@ -321,7 +321,7 @@ export class Reservations {
 
   async #send(
     name: AttemptName,
-    reservation: NewReservation,
+    reservation: ReservationRequest,
     options: ReserveOptions,
     wasUnknown = false,
   ): Promise<ProvenReservation> {
@@ -345,7 +345,7 @@ export class Reservations {
   /** Sends a request once, and records an answer that verifies. */
   async #reserve(
     name: AttemptName,
-    reservation: NewReservation,
+    reservation: ReservationRequest,
     options: ReserveOptions,
   ): Promise<ProvenReservation> {
     const { connectivity } = this.#options;
@@ -357,7 +357,7 @@ export class Reservations {
   /** Finds the outcome of a request whose answer got lost. */
   async #recover(
     name: AttemptName,
-    reservation: NewReservation,
+    reservation: ReservationRequest,
     options: ReserveOptions,
     lost: Failure,
   ): Promise<ProvenReservation> {

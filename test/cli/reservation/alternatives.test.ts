@@ -7,9 +7,9 @@ import {
   refusalOf,
   timeWord,
 } from '../../../src/cli/reservation/alternatives.ts';
-import type { NewReservation } from '../../../src/client/reservation-request.ts';
 import { Failure, type FailureCode, type FailureFacts, ownCommand } from '../../../src/contract/failure.ts';
 import type { AlternativeReply, Limit } from '../../../src/contract/problems.ts';
+import type { ReservationRequest } from '../../../src/contract/reservation-request.ts';
 import { NOW } from '../../fixtures/tokens.ts';
 
 const HOUR = 3_600_000;
@@ -17,7 +17,7 @@ const iso = (offset: number) => new Date(NOW + offset).toISOString();
 const at = (offset: number) => timeWord(NOW + offset);
 
 const START = NOW + HOUR;
-const request: NewReservation = {
+const request: ReservationRequest = {
   site1: 'be-gent1',
   site2: 'pl-poznan1',
   bandwidth: 9000,
@@ -138,7 +138,7 @@ describe('the command of an alternative changes only the flags that differ', () 
 
   describe('to start now', () => {
     // 5 s later than the duration says.
-    const now: NewReservation = { ...request, start: 'now', end: NOW + 8 * HOUR + 5000 };
+    const now: ReservationRequest = { ...request, start: 'now', end: NOW + 8 * HOUR + 5000 };
     const atOnce = { start_now: true, start_date: null };
     const asked = { request: now, typed: `${LINK} --start-now --for 8h` };
 
@@ -164,7 +164,7 @@ describe('the command of an alternative changes only the flags that differ', () 
     });
 
     test('in place of a start that has passed', () => {
-      const passed: NewReservation = { ...request, start: NOW - HOUR };
+      const passed: ReservationRequest = { ...request, start: NOW - HOUR };
       const typed = `${LINK} --start ${at(-HOUR)} --for 10h`;
       const instead = { ...longest, ...atOnce, end_date: iso(9 * HOUR) };
       expect(commands([instead], { request: passed, typed, code: 'date_past' })).toEqual([
@@ -174,7 +174,7 @@ describe('the command of an alternative changes only the flags that differ', () 
   });
 
   describe('of a search', () => {
-    const search: NewReservation = { ...request, duration: 2 * HOUR };
+    const search: ReservationRequest = { ...request, duration: 2 * HOUR };
     const typed = `${LINK} --earliest --for 2h --end ${at(9 * HOUR)}`;
 
     test('for a duration', () => {
@@ -411,14 +411,14 @@ describe('a refusal', () => {
 });
 
 describe('a picked alternative', () => {
-  test.each<[string, NewReservation, AlternativeReply, Partial<NewReservation>]>([
+  test.each<[string, ReservationRequest, AlternativeReply, Partial<ReservationRequest>]>([
     ['most_bandwidth', request, most, { bandwidth: 6000 }],
     ['earliest', request, earliest, { start: NOW + 5 * HOUR, end: NOW + 13 * HOUR }],
     ['longest', request, longest, { end: NOW + 3 * HOUR }],
     ['of a search, less', { ...request, duration: HOUR }, most, { bandwidth: 6000 }],
     ['of a search, later', { ...request, duration: HOUR }, earliest, { end: NOW + 13 * HOUR }],
   ])('is asked for as it is: %s', async (_, wanted, alternative, changes) => {
-    const sent: NewReservation[] = [];
+    const sent: ReservationRequest[] = [];
     const { failure, offers } = refused([alternative], {
       request: wanted,
       send: async (each) => void sent.push(each),

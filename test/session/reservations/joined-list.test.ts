@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { Requested } from '../../../src/client/reservation-request.ts';
 import type { Reservation } from '../../../src/contract/reservation.ts';
+import type { Requested } from '../../../src/contract/reservation-request.ts';
 import { joinLedger } from '../../../src/session/reservations/joined-list.ts';
 import type { LedgerEntry } from '../../../src/session/reservations/ledger.ts';
 import { NOW, RESERVATION } from '../../fixtures/tokens.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, describe, expect, test } from 'vitest';
-import type { Requested } from '../../../src/client/reservation-request.ts';
+import type { Requested } from '../../../src/contract/reservation-request.ts';
 import { Ledger, type LedgerDatabase } from '../../../src/session/reservations/ledger.ts';
 import { SqliteDatabase } from '../../../src/store/sqlite/database.ts';
 import { LEDGER_FORMAT } from '../../../src/store/sqlite/migrations.ts';

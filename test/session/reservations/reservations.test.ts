@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { BatchItem } from '../../../src/client/batch.ts';
-import type { NewReservation } from '../../../src/client/reservation-request.ts';
 import { Failure } from '../../../src/contract/failure.ts';
 import type { Reservation } from '../../../src/contract/reservation.ts';
+import type { ReservationRequest } from '../../../src/contract/reservation-request.ts';
 import { EXPERIMENT_TOKEN_HEADER } from '../../../src/contract/routes.ts';
 import type { Fetch } from '../../../src/contract/sending.ts';
 import { createReferenceServer } from '../../../src/reference-server.ts';
@@ -18,7 +18,7 @@ import { NOW } from '../../fixtures/tokens.ts';
 
 const HOUR = 3_600_000;
 const KEY = { idempotencyKey: 'my-key' };
-const LATER: NewReservation = {
+const LATER: ReservationRequest = {
   site1: 'be-gent1',
   site2: 'pl-poznan1',
   bandwidth: 1000,
@@ -334,7 +334,7 @@ describe('a create request whose answer is lost', () => {
 
 describe('a search whose answer is lost', () => {
   const WINDOW = { site1: 'be-gent1', site2: 'pl-poznan1', start: NOW + HOUR, end: NOW + 10 * HOUR };
-  const SEARCHES: [string, NewReservation, object][] = [
+  const SEARCHES: [string, ReservationRequest, object][] = [
     [
       'earliest',
       { ...WINDOW, bandwidth: 60_000, duration: 2 * HOUR },
@@ -345,7 +345,7 @@ describe('a search whose answer is lost', () => {
     ['volume at a rate', { ...WINDOW, bandwidth: 300, volume: 5_000_000_000 }, { bandwidth: 300 }],
   ];
   /** Somebody else has most of the link in the meantime, so that a second booking would be elsewhere. */
-  const taken: NewReservation = { ...LATER, bandwidth: 50_000 };
+  const taken: ReservationRequest = { ...LATER, bandwidth: 50_000 };
 
   test.each(SEARCHES)('%s: sent again under its key, it is booked once', async (_, search, asked) => {
     const here = await scene();
@@ -396,7 +396,7 @@ describe('a search whose answer is lost', () => {
     },
   );
 
-  test.each<[string, NewReservation]>([
+  test.each<[string, ReservationRequest]>([
     ['another duration', { ...WINDOW, bandwidth: 60_000, duration: HOUR }],
     ['the whole window', { ...WINDOW, bandwidth: 60_000 }],
     ['a volume', { ...WINDOW, bandwidth: 60_000, volume: 5 }],
@@ -471,7 +471,7 @@ describe('a person’s own idempotency key', () => {
     expect(await here.onServer()).toHaveLength(2);
   });
 
-  test.each<[string, Partial<NewReservation>]>([
+  test.each<[string, Partial<ReservationRequest>]>([
     ['bandwidth', { bandwidth: 5 }],
     ['site', { site2: 'fr-lille' }],
     ['start', { start: NOW + HOUR + 1000 }],
@@ -551,7 +551,7 @@ describe('a person’s own idempotency key', () => {
       const here = await scene(abilities);
       const first = await here.reservations.create({ ...LATER, start: 'now', end: NOW + 2 * HOUR }, KEY);
       here.wait(60_000);
-      const later: NewReservation = { ...LATER, start: 'now', end: NOW + 60_000 + 2 * HOUR };
+      const later: ReservationRequest = { ...LATER, start: 'now', end: NOW + 60_000 + 2 * HOUR };
       expect((await here.again().create(later, KEY)).reservation).toEqual(first.reservation);
       await onlyId(here);
     },
@@ -562,7 +562,7 @@ describe('a person’s own idempotency key', () => {
     here.fates['POST'] = [replyLost, replyLost, replyLost];
     await failureOf(() => here.reservations.create({ ...LATER, start: 'now', end: NOW + 2 * HOUR }, KEY));
     here.wait(60_000);
-    const later: NewReservation = { ...LATER, start: 'now', end: NOW + 60_000 + 2 * HOUR };
+    const later: ReservationRequest = { ...LATER, start: 'now', end: NOW + 60_000 + 2 * HOUR };
     const { reservation } = await here.again().create(later, KEY);
     expect(reservation).toMatchObject({ id: await onlyId(here), start_date: new Date(NOW).toISOString() });
     expect(await here.outcomes()).toEqual(['my-key reserve booked id']);
@@ -824,7 +824,7 @@ describe('an answer that does not verify', () => {
 });
 
 describe('changes that are made together', () => {
-  const NAMED: NewReservation = { ...LATER, name: 'one' };
+  const NAMED: ReservationRequest = { ...LATER, name: 'one' };
   /** A create with a name, an update, and a deletion. */
   async function changesAt(here: Scene): Promise<{ items: BatchItem[]; changed: string; gone: string }> {
     const [current, other] = [await bookedAt(here), await bookedAt(here)];

@@ -1,8 +1,8 @@
-import { type NewReservation, periodOf } from '../../../client/reservation-request.ts';
 import type { AvailablePart } from '../../../contract/availability.ts';
 import { formatDuration } from '../../../contract/durations.ts';
 import { Failure } from '../../../contract/failure.ts';
 import type { Reservation } from '../../../contract/reservation.ts';
+import { periodOf, type ReservationRequest } from '../../../contract/reservation-request.ts';
 import type { Session } from '../../../session/session.ts';
 import type { Invocation } from '../../invocation.ts';
 import type { CardLine } from '../../print/output.ts';
@@ -17,7 +17,7 @@ import { formatVolume } from '../../values.ts';
  */
 export async function foundLines(
   { invocation, session }: { invocation: Invocation; session: Session },
-  request: NewReservation,
+  request: ReservationRequest,
   reservation: Reservation,
   isBooked: boolean,
 ): Promise<CardLine[]> {

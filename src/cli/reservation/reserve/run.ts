@@ -1,9 +1,9 @@
 import { claimedExperimentExpiry } from '../../../client/claimed.ts';
 import type { ProvenReservation } from '../../../client/proof.ts';
-import { type NewReservation, periodOf } from '../../../client/reservation-request.ts';
 import { parseDuration } from '../../../contract/durations.ts';
 import { Failure, shellWord } from '../../../contract/failure.ts';
 import { LAST_INSTANT } from '../../../contract/instants.ts';
+import { periodOf, type ReservationRequest } from '../../../contract/reservation-request.ts';
 import type { ExperimentAccess } from '../../../session/login/experiment-access.ts';
 import { nameOf } from '../../../session/reservations/known.ts';
 import type { Session } from '../../../session/session.ts';
@@ -51,7 +51,7 @@ export async function parseReserve(
   [site1 = '', site2 = '']: readonly string[],
   flags: ReserveFlags,
   times: TimeContext,
-): Promise<NewReservation & Pick<NewPeriod, 'lasting'>> {
+): Promise<ReservationRequest & Pick<NewPeriod, 'lasting'>> {
   const { name } = flags;
   const sites = {
     site1: siteName(site1),
@@ -126,7 +126,7 @@ function experimentEnd(expiry: number | undefined): number {
   throw missing('The end is missing.', "The experiment's token does not say when it ends. Give --end TIME.");
 }
 
-async function rehearse(run: Run, request: NewReservation): Promise<void> {
+async function rehearse(run: Run, request: ReservationRequest): Promise<void> {
   const { invocation, session, experiment } = run;
   const reservation = await session.rehearse(request).catch(refusedTo(run, request));
   const rehearsed = { reservation, verified: false, token: null, claims: null };
@@ -138,7 +138,7 @@ async function rehearse(run: Run, request: NewReservation): Promise<void> {
 }
 
 /** @param lasting see {@link NewPeriod} */
-async function book(run: Run, request: NewReservation, lasting?: number): Promise<void> {
+async function book(run: Run, request: ReservationRequest, lasting?: number): Promise<void> {
   const { invocation, flags, session, experiment } = run;
   const { output } = invocation;
   const { allowUnsigned = false, save, idempotencyKey, wait } = flags;
@@ -163,7 +163,7 @@ async function book(run: Run, request: NewReservation, lasting?: number): Promis
 async function printBooked(
   run: Run,
   proven: ProvenReservation,
-  request: NewReservation,
+  request: ReservationRequest,
   lasting: number | undefined,
 ): Promise<void> {
   const { invocation, experiment, flags } = run;
@@ -185,7 +185,7 @@ async function printBooked(
 /** Handles a rejected request: a refusal gets what would be accepted, which a person can pick. */
 function refusedTo(
   { invocation, flags, ...run }: Run,
-  request: NewReservation,
+  request: ReservationRequest,
 ): (error: unknown) => Promise<never> {
   return async (error) => {
     const { typed, now } = invocation;
@@ -194,7 +194,7 @@ function refusedTo(
     }
     // What is picked is another request than the one with the person's key.
     const { idempotencyKey: _other, ...kept } = flags;
-    const send = (picked: NewReservation) => book({ ...run, invocation, flags: kept }, picked);
+    const send = (picked: ReservationRequest) => book({ ...run, invocation, flags: kept }, picked);
     throw refusalOf(error, { request, typed, flags, now: now(), ...(flags.dryRun ? {} : { send }) });
   };
 }

@@ -1,7 +1,7 @@
 import type { ProvenReservation } from '../../../client/proof.ts';
-import { periodOf } from '../../../client/reservation-request.ts';
 import { Failure, ownCommand } from '../../../contract/failure.ts';
 import { formatInstant } from '../../../contract/instants.ts';
+import { periodOf } from '../../../contract/reservation-request.ts';
 import type { Session } from '../../../session/session.ts';
 import type { Invocation } from '../../invocation.ts';
 import { reservationState } from '../../print/cards.ts';

@@ -1,6 +1,6 @@
 import * as v from 'valibot';
-import { asReservation, Requested } from '../../../client/reservation-request.ts';
 import { Failure } from '../../../contract/failure.ts';
+import { asReservation, Requested } from '../../../contract/reservation-request.ts';
 import type { Session } from '../../../session/session.ts';
 import type { Invocation } from '../../invocation.ts';
 

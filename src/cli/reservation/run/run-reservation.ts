@@ -1,10 +1,15 @@
 import { claimedExperimentExpiry, claimedExpiry } from '../../../client/claimed.ts';
 import type { ProvenReservation } from '../../../client/proof.ts';
-import { type NewReservation, periodOf, requestedOf, updated } from '../../../client/reservation-request.ts';
 import { formatDuration } from '../../../contract/durations.ts';
 import { Failure, ownCommand } from '../../../contract/failure.ts';
 import { formatInstant, LAST_INSTANT } from '../../../contract/instants.ts';
 import type { Reservation } from '../../../contract/reservation.ts';
+import {
+  periodOf,
+  type ReservationRequest,
+  requestedOf,
+  updated,
+} from '../../../contract/reservation-request.ts';
 import type { Session } from '../../../session/session.ts';
 import { withServices } from '../../advice.ts';
 import type { Invocation } from '../../invocation.ts';
@@ -94,7 +99,7 @@ export class RunReservation {
    * @throws Failure as `Reservations.create`. An invalid answer's reservation is deleted; one whose outcome is
    *   unknown is left to the guardian.
    */
-  static async create(run: Run, request: NewReservation): Promise<RunReservation> {
+  static async create(run: Run, request: ReservationRequest): Promise<RunReservation> {
     const { invocation, session } = run;
     const { processes, output } = invocation;
     const key = invocation.newKey();

@@ -1,7 +1,7 @@
 import { claimedExperimentExpiry } from '../../../client/claimed.ts';
-import type { NewReservation } from '../../../client/reservation-request.ts';
 import { parseDuration } from '../../../contract/durations.ts';
 import { Failure } from '../../../contract/failure.ts';
+import type { ReservationRequest } from '../../../contract/reservation-request.ts';
 import type { Invocation } from '../../invocation.ts';
 import { onServiceTime, periodToSend } from '../../period.ts';
 import { parseBandwidth, siteName } from '../../values.ts';
@@ -47,7 +47,7 @@ export async function run(
   await checkGivenTokens(session, end, now);
   return bookAndRun({ ...asked, start: 'now', end });
 
-  async function bookAndRun(request: NewReservation): Promise<void> {
+  async function bookAndRun(request: ReservationRequest): Promise<void> {
     const reservation = await RunReservation.create({ invocation, session, duration }, request).catch(
       (error: unknown) => {
         const { typed } = invocation;

@@ -1,12 +1,12 @@
 import { claimedExperimentExpiry } from '../../../client/claimed.ts';
-import {
-  type NewReservation,
-  periodOf,
-  type ReservationChange,
-  updated,
-} from '../../../client/reservation-request.ts';
 import { Failure, shellWord } from '../../../contract/failure.ts';
 import type { Reservation } from '../../../contract/reservation.ts';
+import {
+  periodOf,
+  type ReservationChange,
+  type ReservationRequest,
+  updated,
+} from '../../../contract/reservation-request.ts';
 import type { Invocation } from '../../invocation.ts';
 import {
   checkPeriodChange,
@@ -84,7 +84,7 @@ export async function update(
 }
 
 /** What a wanted reservation changes. A start that has passed can't be sent again as a change. */
-function changeTo({ bandwidth, start, end }: NewReservation, current: Reservation): ReservationChange {
+function changeTo({ bandwidth, start, end }: ReservationRequest, current: Reservation): ReservationChange {
   const isMoved = start !== periodOf(current).start;
   return { bandwidth, ...(isMoved ? { start } : {}), end };
 }

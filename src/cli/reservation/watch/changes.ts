@@ -1,5 +1,5 @@
-import { instantOf, periodOf } from '../../../client/reservation-request.ts';
 import type { Reservation } from '../../../contract/reservation.ts';
+import { instantOf, periodOf } from '../../../contract/reservation-request.ts';
 
 /** How long before its end a reservation is `ending_soon`, in milliseconds (cli/README.md, "Output"). */
 export const SOON = 10 * 60_000;

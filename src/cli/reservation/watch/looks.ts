@@ -1,6 +1,6 @@
-import { periodOf } from '../../../client/reservation-request.ts';
 import { Failure } from '../../../contract/failure.ts';
 import { type Reservation, stateAt } from '../../../contract/reservation.ts';
+import { periodOf } from '../../../contract/reservation-request.ts';
 import { isCurrent } from '../../../session/reservations/known.ts';
 import type { Session } from '../../../session/session.ts';
 import { EXIT_CODE_OF } from '../../exit-codes.ts';

@@ -1,6 +1,6 @@
-import { periodOf } from '../../../client/reservation-request.ts';
 import { formatInstant } from '../../../contract/instants.ts';
 import type { Reservation } from '../../../contract/reservation.ts';
+import { periodOf } from '../../../contract/reservation-request.ts';
 import { shortIds } from '../../../session/reservations/known.ts';
 import type { Session } from '../../../session/session.ts';
 import type { Invocation } from '../../invocation.ts';

@@ -1,7 +1,7 @@
 import * as v from 'valibot';
-import { Failure } from '../contract/failure.ts';
-import { formatInstant, isoDuration, parseInstant, readIsoDuration } from '../contract/instants.ts';
-import type { Reservation, ReservationRequestBody } from '../contract/reservation.ts';
+import { Failure } from './failure.ts';
+import { formatInstant, isoDuration, parseInstant, readIsoDuration } from './instants.ts';
+import type { Reservation, ReservationRequestBody } from './reservation.ts';
 
 /**
  * A new reservation. Times in milliseconds, bandwidth in Mbps.
@@ -15,7 +15,7 @@ import type { Reservation, ReservationRequestBody } from '../contract/reservatio
  * // 50 TB by Friday, as fast as the link allows:
  * { site1: 'be-gent1', site2: 'se-kth', volume: 50e12, start: 'now', end: friday }
  */
-export interface NewReservation {
+export interface ReservationRequest {
   site1: string;
   site2: string;
   /**
@@ -66,7 +66,7 @@ export type Requested = v.InferOutput<typeof Requested>;
 const SAME_DURATION = 5000;
 
 /** A request as the ledger keeps it. @throws Failure `usage` for a request without a bandwidth, or for both searches */
-export function requestedOf(reservation: NewReservation): Requested {
+export function requestedOf(reservation: ReservationRequest): Requested {
   const { site1, site2, bandwidth, start, end, duration, volume, name } = reservation;
   if (duration !== undefined && volume !== undefined) {
     throw new Failure('usage', 'A reservation is for a duration or for a volume, not for both.');
@@ -87,7 +87,7 @@ export function requestedOf(reservation: NewReservation): Requested {
 }
 
 /** The body of a request to create or update, as it travels. */
-export function bodyOf(reservation: NewReservation, tokens: string[]): ReservationRequestBody {
+export function bodyOf(reservation: ReservationRequest, tokens: string[]): ReservationRequestBody {
   const { bandwidth, volume, ...rest } = requestedOf(reservation);
   return {
     ...rest,
@@ -98,7 +98,7 @@ export function bodyOf(reservation: NewReservation, tokens: string[]): Reservati
 }
 
 /** The query of a request to create or update: begins with `?`, or is empty. */
-export function queryOf({ start, duration }: NewReservation, { dryRun = false } = {}): string {
+export function queryOf({ start, duration }: ReservationRequest, { dryRun = false } = {}): string {
   const said = [
     ...(start === 'now' ? ['start_now=true'] : []),
     ...(duration === undefined ? [] : ['earliest=true']),
@@ -108,7 +108,7 @@ export function queryOf({ start, duration }: NewReservation, { dryRun = false } 
 }
 
 /** The reverse of {@link requestedOf}. */
-export function asReservation(requested: Requested): NewReservation {
+export function asReservation(requested: Requested): ReservationRequest {
   const { site1, site2, bandwidth, start_date, end_date, duration, volume, name } = requested;
   const start = start_date === null ? 'now' : instantOf(start_date);
   const asked = {
@@ -127,7 +127,7 @@ export function asReservation(requested: Requested): NewReservation {
 export function updated(
   current: Reservation,
   change: ReservationChange,
-): NewReservation & { bandwidth: number } {
+): ReservationRequest & { bandwidth: number } {
   return {
     site1: current.site1,
     site2: current.site2,
@@ -143,7 +143,7 @@ export function periodOf({ start_date, end_date }: Reservation): { start: number
 }
 
 /** Whether a reservation has the bandwidth and period that an update asked for. A start of `now` fits any start. */
-export function meets(found: Reservation, wanted: NewReservation): boolean {
+export function meets(found: Reservation, wanted: ReservationRequest): boolean {
   const sameStart = wanted.start === 'now' || instantOf(found.start_date) === wanted.start;
   return found.bandwidth === wanted.bandwidth && sameStart && instantOf(found.end_date) === wanted.end;
 }

@@ -7,7 +7,7 @@ import {
   type Requested,
   requestedOf,
   updated,
-} from '../../src/client/reservation-request.ts';
+} from '../../src/contract/reservation-request.ts';
 import { NOW, RESERVATION } from '../fixtures/tokens.ts';
 
 const HOUR = 3_600_000;
