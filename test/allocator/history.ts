@@ -59,7 +59,7 @@ export interface Step {
   /** The most that the transfer of a volume may use, in Mbps, and how much less than whole the volume is, in bytes. */
   most: number | undefined;
   crumb: number;
-  /** What an amendment changes. */
+  /** What an update changes. */
   moves: boolean;
   resizes: boolean;
   rescales: boolean;
@@ -131,7 +131,7 @@ export class History {
   readonly #make: MakeSubject;
   readonly #share: number;
   readonly #unit: number;
-  readonly #booked: string[] = [];
+  readonly #created: string[] = [];
   #now = DAWN;
   #ids = 0;
 
@@ -162,9 +162,9 @@ export class History {
     if (step.restart) this.#allocators[asked] = this.#allocator();
     const allocator = this.#allocators[asked] ?? this.#allocator();
     if (step.kind === 'create')
-      await (step.search ? this.#search(allocator, step) : this.#book(allocator, step));
-    if (step.kind === 'update') await this.#amend(allocator, step);
-    if (step.kind === 'delete') await this.#cancel(allocator, step);
+      await (step.search ? this.#search(allocator, step) : this.#create(allocator, step));
+    if (step.kind === 'update') await this.#update(allocator, step);
+    if (step.kind === 'delete') await this.#delete(allocator, step);
   }
 
   /** Checks the database without the allocator. */
@@ -177,7 +177,7 @@ export class History {
     expect(rows.map(({ id }) => id)).toEqual([...this.#oracle.held.keys()].toSorted());
   }
 
-  async #book(allocator: Subject, step: Step): Promise<void> {
+  async #create(allocator: Subject, step: Step): Promise<void> {
     const start = this.#startOf(step);
     const { bandwidth, startsNow } = step;
     const tenant = tenantOf(step);
@@ -268,7 +268,7 @@ export class History {
       tenant: tenantOf({ experiment }),
     });
     if (dryRun) return;
-    this.#booked.push(id);
+    this.#created.push(id);
     this.#oracle.hold(id, { ...demand, tags, tenant: record.tenant });
   }
 
@@ -284,18 +284,18 @@ export class History {
     }
   }
 
-  async #amend(allocator: Subject, step: Step): Promise<void> {
+  async #update(allocator: Subject, step: Step): Promise<void> {
     const id = this.#pick(step);
     const current = this.#oracle.held.get(id);
     const start = step.moves ? this.#startOf(step) : undefined;
     const end = step.resizes ? (start ?? current?.start ?? 0) + step.length * this.#unit : undefined;
-    const amendment = {
+    const change = {
       ...(start !== undefined && { start, startsNow: step.startsNow }),
       ...(end !== undefined && { end }),
       ...(step.rescales && { bandwidth: step.bandwidth }),
     };
-    const ask = (change: UpdateRequest, dryRun: boolean): Promise<UpdateOutcome<string> | undefined> =>
-      allocator.update(id, change, {
+    const ask = (request: UpdateRequest, dryRun: boolean): Promise<UpdateOutcome<string> | undefined> =>
+      allocator.update(id, request, {
         by: 'user',
         expiry: this.#expiry,
         check: (...both) => this.#fault(...both),
@@ -303,7 +303,7 @@ export class History {
       });
 
     const before = await this.#rows();
-    const outcome = await ask(amendment, step.dryRun);
+    const outcome = await ask(change, step.dryRun);
     note('update', outcome);
     if (step.dryRun || !outcome?.ok) expect(await this.#rows()).toEqual(before);
     if (!current) {
@@ -343,21 +343,21 @@ export class History {
           .filter((offer) => this.#fault(current, offer) === undefined),
       });
       for (const offer of outcome.offers) {
-        count(`amendment offer: ${offer.kind}${offer.startsNow ? ' now' : ''}`);
+        count(`update offer: ${offer.kind}${offer.startsNow ? ' now' : ''}`);
         await this.#after(startsNow ? [0, 1000] : [0], async () => {
           const next = this.#demandOf(offer);
           expect(await ask(next, true)).toMatchObject({ ok: true, record: next });
         });
       }
-    } else expect.unreachable('an amendment that is right was called a fault');
+    } else expect.unreachable('an update that is right was called a fault');
   }
 
-  async #cancel(allocator: Subject, step: Step): Promise<void> {
+  async #delete(allocator: Subject, step: Step): Promise<void> {
     const id = this.#pick(step);
     const done = await allocator.delete(id, { by: 'user' });
     expect(done).toBe(this.#oracle.held.has(id));
     this.#oracle.drop(id);
-    count(`cancel: ${done ? 'done' : 'gone'}`);
+    count(`delete: ${done ? 'done' : 'gone'}`);
   }
 
   /** A server's rules about dates: an ended reservation is not updated, and a new one does not start in the past. */
@@ -392,7 +392,7 @@ export class History {
   }
 
   #pick({ pick, gone }: Step): string {
-    const known = gone ? this.#booked : [...this.#oracle.held.keys()];
+    const known = gone ? this.#created : [...this.#oracle.held.keys()];
     return known[pick % (known.length + (gone ? 1 : 0))] ?? 'unknown';
   }
 

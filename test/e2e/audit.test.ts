@@ -150,7 +150,7 @@ describe.each([
     expect(last.stderr).toContain('--limit 10');
     const [head, line, end] = last.stdout.split('\n');
     expect(head).toMatch(/^WHEN \(UTC\) +WHAT +OUTCOME /);
-    expect(line).toMatch(/ cancel +accepted .* its job died$/);
+    expect(line).toMatch(/ delete +accepted .* its job died$/);
     expect(line).toContain(` ${named} `);
     expect(end).toBe('');
     await server.stop();

@@ -127,7 +127,7 @@ test('serve --administrator: who is named releases what another left behind', as
     items: [{ id, deleted: true, reason: 'its job died', reservation: { created_by } }],
   });
   expect((await lead.command('show', id)).exitCode).toBe(3);
-  const [line] = /^.*"released".*$/m.exec(server.output.stderr) ?? [];
+  const [line] = /^.*"deleted".*$/m.exec(server.output.stderr) ?? [];
   expect(JSON.parse(line ?? '')).toMatchObject({
     reservation: id,
     by: named,

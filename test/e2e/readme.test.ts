@@ -115,7 +115,7 @@ describe("the operators' README", () => {
     const due = [...text.matchAll(/ {2}# (\d{3})$/gm)].map(([, code]) => code);
     expect(stdout.split('\n').filter((line) => /^[2345]\d\d$/.test(line))).toEqual(due);
     expect(due).toHaveLength(2);
-    expect(stdout).toContain('slices_conn_bookings_total{asked="book",result="granted"} 0');
+    expect(stdout).toContain('slices_conn_bookings_total{asked="create",result="accepted"} 0');
     expect(stdout).toMatch(/Backed up to \S+\/backup\.sqlite/);
     expect(stdout.match(/Serving at /g)).toHaveLength(2);
   });

@@ -221,22 +221,24 @@ describe('the replay tells of', () => {
 
   test('a change that the audit does not have', async () => {
     await database.run(`DELETE FROM audit WHERE action = 'update'`);
-    expect(await replayed()).toContain('book of null at version 3 is at 3 where 2 is due');
+    expect(await replayed()).toContain('create of null at version 3 is at 3 where 2 is due');
   });
 
   test('an order in which an answer was wrong', async () => {
     await database.run(`UPDATE audit SET bandwidth = 601 WHERE action = 'update'`);
-    expect(await replayed()).toContain('amend of r0 at version 3 was granted: 1001 of 1000 Mbps');
+    expect(await replayed()).toContain('update of r0 at version 3 was accepted: 1001 of 1000 Mbps');
   });
 
   test('a tag that another held', async () => {
     await database.run(`UPDATE audit SET tags = replace(tags, '101', '100') WHERE reservation = 'r1'`);
-    expect(await replayed()).toContain('book of r1 at version 2 was granted: another holds its site2_c_tag');
+    expect(await replayed()).toContain(
+      'create of r1 at version 2 was accepted: another holds its site2_c_tag',
+    );
   });
 
   test('a refusal of what fits', async () => {
-    await database.run('UPDATE audit SET bandwidth = 200 WHERE granted = 0');
-    expect(await replayed()).toContain('book of null at version 3 was refused, and fits');
+    await database.run('UPDATE audit SET bandwidth = 200 WHERE accepted = 0');
+    expect(await replayed()).toContain('create of null at version 3 was refused, and fits');
   });
 
   test('a row that no decision made', async () => {

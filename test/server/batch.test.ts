@@ -130,7 +130,9 @@ describe('a batch', () => {
     }
     expect(outcome(await lead.read(first.id))).toBe('404 not_found');
     expect(
-      service.log.filter(({ event }) => /^(?:booked|updated|deleted)$/.test(event)).map(({ event }) => event),
+      service.log
+        .filter(({ event }) => /^(?:created|updated|deleted)$/.test(event))
+        .map(({ event }) => event),
     ).toEqual(['created', 'created', 'deleted', 'created', 'updated', 'created']);
   });
 
@@ -379,9 +381,9 @@ test('metrics count each create and update', async () => {
     .filter((line) => /asked=/.test(line) && !/ 0$/.test(line));
   expect(told.map((line) => line.replace(/^.*asked="(\w+)",result="(\w+)".* (\d+)$/, '$1 $2 $3'))).toEqual([
     'create accepted 3',
-    'book repeated 2',
-    'book bandwidth 1',
+    'create replayed 2',
+    'create bandwidth 1',
     'update accepted 1',
-    'change repeated 1',
+    'update replayed 1',
   ]);
 });

@@ -115,5 +115,5 @@ function servicesOf(values: ReadonlyMap<string, string>, given: readonly Option[
     return value === undefined ? [] : [[name, value] as const];
   });
   const offline = given.some(({ long }) => long === '--offline');
-  return { ...Object.fromEntries(named), offline };
+  return { ...Object.fromEntries(named), ...(offline && { offline }) };
 }

@@ -98,7 +98,7 @@ test('row 59: counted refusals show their number', async () => {
   expect(stdout).toContain('refused 37 times');
   expect(
     (await audit(['--color', 'never'], [[{ ...refused, count: 37 }]], { columns: 60 })).stdout,
-  ).toContain('book refused 37 times');
+  ).toContain('create refused 37 times');
 });
 
 test('on a wide terminal the table is the same', async () => {
@@ -120,7 +120,7 @@ test('on a narrow terminal each decision takes several lines, and ids stay whole
     `  reservation  ${IDS.reservation}`,
     `  by           ${IDS.user}`,
     `  experiment   ${IDS.experiment}`,
-    '2026-11-01 11:59:58 UTC  book refused',
+    '2026-11-01 11:59:58 UTC  create refused',
     '  why          bandwidth: 400 of 1000 Mbps free',
     '  link         be-gent1 – pl-poznan1, 2.5 Gbps',
     '  period       2026-11-01 12:00:00 – 2026-11-03 14:00:00',
