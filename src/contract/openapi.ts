@@ -20,6 +20,8 @@ import { WHO_MAY } from './roles.ts';
 import {
   EXPERIMENT_TOKEN_HEADER,
   EXPERIMENTS_API_GROUP,
+  EXTENSIONS,
+  EXTENSIONS_MEMBER,
   JWT_TYPE,
   type Parameter,
   PROJECTS_API_GROUP,
@@ -101,6 +103,7 @@ export function describeApi(version: string): OpenApiDocument {
       summary: 'Books network links between research sites.',
       description: DESCRIPTION,
       license: { name: 'MIT', identifier: 'MIT' },
+      [EXTENSIONS_MEMBER]: EXTENSIONS,
     },
     servers: [{ url: '/', description: 'This server' }],
     security: [{ userToken: [] }],

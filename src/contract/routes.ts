@@ -4,10 +4,21 @@ import type { Action } from './roles.ts';
 
 /**
  * The header with a client's own name for a request: sent again, the request does not make a second reservation. An
- * extension (draft-ietf-httpapi-idempotency-key-header; contract/README.md, "Extensions"). A client finds out from the OpenAPI
- * document whether a service honours it: among the parameters of POST.
+ * extension (draft-ietf-httpapi-idempotency-key-header; contract/README.md, "Extensions").
  */
 export const IDEMPOTENCY_KEY_HEADER = 'Idempotency-Key';
+/**
+ * The extensions that a client must know of before it relies on them; the server announces them in its OpenAPI document
+ * (contract/README.md, "Extensions").
+ */
+export const EXTENSIONS = [
+  ...(['list', 'idempotencyKey', 'dryRun', 'earliest', 'volume'] as const),
+  ...(['names', 'batch', 'availability', 'slots'] as const),
+] as const;
+/** The name of an extension; see {@link EXTENSIONS}. */
+export type Extension = (typeof EXTENSIONS)[number];
+/** The member of the OpenAPI document's `info` that announces {@link EXTENSIONS}. */
+export const EXTENSIONS_MEMBER = 'x-slices-extensions';
 /** Says `true` in the answer to a request that was answered before under its {@link IDEMPOTENCY_KEY_HEADER}. */
 export const IDEMPOTENCY_REPLAYED_HEADER = 'Idempotency-Replayed';
 /** The longest {@link IDEMPOTENCY_KEY_HEADER}, in characters, of ASCII that prints. */
@@ -25,13 +36,11 @@ export interface Parameter {
   extension?: boolean;
 }
 
-/** `start_now` (contract/README.md, "POST"). */
-export const START_NOW: Parameter = {
+const START_NOW: Parameter = {
   description: 'Start at the time of the request; start_date is then null.',
   type: 'boolean',
 };
-/** `dry_run`: an extension (contract/README.md, "Extensions"). */
-export const DRY_RUN: Parameter = {
+const DRY_RUN: Parameter = {
   description:
     'Decide and answer as if it were done, and leave nothing behind: 200 with the reservation, JSON only.',
   type: 'boolean',
@@ -39,30 +48,26 @@ export const DRY_RUN: Parameter = {
 };
 /** The most columns that a question about a link's use can ask for. */
 export const MAX_POINTS = 2000;
-/** `earliest`: an extension (contract/README.md, "Extensions"). */
-export const EARLIEST: Parameter = {
+const EARLIEST: Parameter = {
   description:
     'Book the earliest period of the length `duration` that starts at start_date or later (with start_now=true: now or later) and ends at end_date or earlier.',
   type: 'boolean',
   extension: true,
 };
-/** `earliest` of a batch: an extension (contract/README.md, "Extensions"). */
-export const BATCH_EARLIEST: Parameter = {
+const BATCH_EARLIEST: Parameter = {
   description:
     'Move all creates later by the smallest common offset at which everything fits; their lengths stay.',
   type: 'boolean',
   extension: true,
 };
-/** See {@link IDEMPOTENCY_KEY_HEADER}. */
-export const IDEMPOTENCY_KEY: Parameter = {
+const IDEMPOTENCY_KEY: Parameter = {
   description: `Text of the client's own, 1 to ${MAX_IDEMPOTENCY_KEY} printable ASCII characters, such as a UUID. For 24 hours the same request by the same user in the same experiment is answered with the same reservation, so that it can be sent again when the answer was lost; another request under the same key is 409. A refused request leaves its key free. A dry run does not look at it.`,
   type: 'string',
   extension: true,
 };
-/** The longest `reason` of an administrator's release, in characters. */
+/** The longest `reason` of an administrator's deletion, in characters. */
 export const MAX_REASON = 200;
-/** `reason` of DELETE: an extension. Administrators must give it; for others it is ignored. */
-export const RELEASE_REASON: Parameter = {
+const RELEASE_REASON: Parameter = {
   description: `Why an administrator of this server releases the reservation, 1 to ${MAX_REASON} characters; it is kept in the server's log. An administrator, whom the server's operator names, may read and delete any reservation with the user token alone; for everyone else it says nothing.`,
   type: 'string',
   extension: true,
@@ -147,7 +152,6 @@ const LINK = `/apis/${API_VERSION}/links/{site1}/{site2}`;
 const CONNECTIVITY = `/apis/${API_VERSION}/connectivity`;
 const PROJECTS = `/apis/{projects_api_group}/${API_VERSION}/projects/`;
 const EXPERIMENTS = `/apis/{experiments_api_group}/${API_VERSION}/experiments/`;
-
 const SESSIONS = `/apis/${API_VERSION}/sessions`;
 
 const UNAUTHENTICATED = ['token_missing', 'token_invalid', 'token_expired'] as const;
@@ -168,6 +172,18 @@ const RESERVATION_REFUSALS = [
   'vlans_unavailable',
   'share_exceeded',
   'too_many_requests',
+] as const;
+
+const CREATE_REFUSALS = [
+  ...RESERVATION_REFUSALS,
+  'site_unknown',
+  'sites_equal',
+  'sites_not_connected',
+  'experiment_expired',
+  'idempotency_key_reused',
+  'volume_invalid',
+  'name_invalid',
+  'name_taken',
 ] as const;
 
 /** The window that a question about a link is asked about. */
@@ -203,6 +219,14 @@ const HEALTH_CHECK = {
   extension: true,
 } as const;
 
+const KEY_SET = {
+  method: 'GET',
+  path: KEY_SET_PATH,
+  credentials: 'none',
+  success: { status: 200, schema: 'KeySetDocument' },
+  problems: [],
+} as const;
+
 /** Every endpoint of the connectivity service and the portal (contract/README.md, "Endpoints", "Extensions"). */
 export const ROUTES = {
   createReservation: {
@@ -223,17 +247,7 @@ export const ROUTES = {
         [IDEMPOTENCY_REPLAYED_HEADER]: `\`true\` when an earlier request with this ${IDEMPOTENCY_KEY_HEADER} made the reservation, which is answered as it stands now.`,
       },
     },
-    problems: [
-      ...RESERVATION_REFUSALS,
-      'site_unknown',
-      'sites_equal',
-      'sites_not_connected',
-      'experiment_expired',
-      'idempotency_key_reused',
-      'volume_invalid',
-      'name_invalid',
-      'name_taken',
-    ],
+    problems: CREATE_REFUSALS,
   },
   batchReservations: {
     service: 'connectivity',
@@ -252,21 +266,7 @@ export const ROUTES = {
         [IDEMPOTENCY_REPLAYED_HEADER]: `\`true\` when an earlier request with this ${IDEMPOTENCY_KEY_HEADER} made the changes. Its reservations are answered as they stand now; null for one that was deleted since.`,
       },
     },
-    problems: [
-      ...RESERVATION_REFUSALS,
-      'items_invalid',
-      'site_unknown',
-      'sites_equal',
-      'sites_fixed',
-      'sites_not_connected',
-      'experiment_expired',
-      'reservation_ended',
-      'idempotency_key_reused',
-      'volume_invalid',
-      'name_invalid',
-      'name_taken',
-      'not_found',
-    ],
+    problems: [...CREATE_REFUSALS, 'items_invalid', 'sites_fixed', 'reservation_ended', 'not_found'],
     extension: true,
   },
   listReservations: {
@@ -382,13 +382,9 @@ export const ROUTES = {
     extension: true,
   },
   connectivityKeySet: {
+    ...KEY_SET,
     service: 'connectivity',
-    method: 'GET',
-    path: KEY_SET_PATH,
     summary: 'Public key set for verifying connectivity tokens',
-    credentials: 'none',
-    success: { status: 200, schema: 'KeySetDocument' },
-    problems: [],
   },
   health: { ...HEALTH_CHECK, path: '/healthz', summary: 'Whether the process answers' },
   readiness: {
@@ -480,15 +476,7 @@ export const ROUTES = {
     problems: [...UNAUTHENTICATED, 'not_found'],
     extension: true,
   },
-  portalKeySet: {
-    service: 'portal',
-    method: 'GET',
-    path: KEY_SET_PATH,
-    summary: 'Public keys of the portal',
-    credentials: 'none',
-    success: { status: 200, schema: 'KeySetDocument' },
-    problems: [],
-  },
+  portalKeySet: { ...KEY_SET, service: 'portal', summary: 'Public keys of the portal' },
 } as const satisfies Record<string, Route>;
 /** The name of an endpoint; see {@link ROUTES}. */
 export type RouteName = keyof typeof ROUTES;

@@ -65,11 +65,7 @@ function worldOf(changes: Partial<World> = {}): CommandWorld {
 /** A service whose description mentions no batch has none. */
 async function withoutBatches({ url }: Request, response: Response): Promise<Response> {
   if (!url.endsWith('/api-spec')) return response;
-  const description: { paths: Record<string, unknown> } = JSON.parse(await response.text());
-  for (const path of Object.keys(description.paths)) {
-    if (path.endsWith(':batch')) delete description.paths[path];
-  }
-  return Response.json(description);
+  return new Response((await response.text()).replace('"batch",', ''), response);
 }
 
 beforeEach(async () => {

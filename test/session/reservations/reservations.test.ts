@@ -106,8 +106,7 @@ async function scene({ list, key }: Abilities = ALL): Promise<Scene> {
       const reply = await server.fetch(request);
       if (!list && !key) return new Response(null, { status: 404 });
       const spec = await reply.text();
-      // The description of a service without the header or the list.
-      return new Response(key ? spec : spec.replaceAll('Idempotency-Key', 'X-Else'), reply);
+      return new Response(key ? spec : spec.replace(/"(?:idempotencyKey|batch)",/g, ''), reply);
     }
     if (!request.url.startsWith(own)) return server.fetch(request);
     methods.push(request.method);
