@@ -1,4 +1,4 @@
-import { senderOf } from '../contract/sending.ts';
+import { sendFrom } from '../contract/sending.ts';
 import type { TokenSource } from '../session/login/token-source.ts';
 import { OFFLINE } from '../session/profiles/profile-keys.ts';
 import type { Profile, Profiles } from '../session/profiles/profiles.ts';
@@ -277,7 +277,7 @@ function openInvocation(
           ...connection,
           fetch: undefined,
           send: progress.watched(
-            running.sent.watched(senderOf(connection)),
+            running.sent.watched(sendFrom(connection)),
             isOffline ? BUILT_IN : undefined,
           ),
           userToken: awaited(userToken, 'user'),

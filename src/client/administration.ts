@@ -1,13 +1,13 @@
 import { Failure } from '../contract/failure.ts';
 import { JWT_TYPE, type RouteName } from '../contract/routes.ts';
-import { senderOf, type Way } from '../contract/sending.ts';
+import { sendFrom, type Transport } from '../contract/sending.ts';
 import type { Trust } from '../tokens/verify.ts';
 import { bearerHeader, exchange, readTokenInput, requestTo, type TokenInput, tokenIn } from './exchange.ts';
 import { checkDeletion, type ProvenReservation, proveReservation } from './proof.ts';
 import { expiredInstead, type Reply } from './reply-failure.ts';
 
 /** Options of {@link createAdministrationClient}. */
-export type AdministrationClientOptions = Way & {
+export type AdministrationClientOptions = Transport & {
   /** `{base_url}`, without a trailing slash. */
   baseUrl: string;
   userToken: TokenInput;
@@ -29,7 +29,7 @@ export interface AdministrationClient {
 /** A client for administrators. */
 export function createAdministrationClient(options: AdministrationClientOptions): AdministrationClient {
   const { baseUrl, userToken, trust } = options;
-  const send = senderOf(options);
+  const send = sendFrom(options);
 
   async function request(name: RouteName, accept: string, id: string, query = ''): Promise<Reply> {
     const user = await readTokenInput(userToken);

@@ -5,10 +5,10 @@ import { ReservationId } from '../contract/fields.ts';
 import { isObject, readJson } from '../contract/json.ts';
 import type { Reservation } from '../contract/reservation.ts';
 import {
-  bodyOf,
   instantOf,
   type ReservationChange,
   type ReservationRequest,
+  toBody,
   updated,
 } from '../contract/reservation-request.ts';
 import { IDEMPOTENCY_KEY_HEADER, JWT_TYPE, type RouteName } from '../contract/routes.ts';
@@ -44,7 +44,7 @@ interface ClaimedResult {
 function itemBody(item: BatchItem): BatchItemBody {
   if (item.action === 'delete') return { action: 'delete', id: item.id };
   const wanted = wantedBy(item);
-  const { tokens: _tokens, bandwidth = '', duration, volume, ...body } = bodyOf(wanted, []);
+  const { tokens: _tokens, bandwidth = '', duration, volume, ...body } = toBody(wanted, []);
   if (duration !== undefined || volume !== undefined) {
     throw new Failure(
       'usage',

@@ -10,10 +10,10 @@ import {
   type ReservationState,
 } from '../contract/reservation.ts';
 import {
-  bodyOf,
   queryOf,
   type ReservationChange,
   type ReservationRequest,
+  toBody,
   updated,
 } from '../contract/reservation-request.ts';
 import {
@@ -22,7 +22,7 @@ import {
   JWT_TYPE,
   type RouteName,
 } from '../contract/routes.ts';
-import { type Fetch, senderOf, type Way } from '../contract/sending.ts';
+import { type Fetch, sendFrom, type Transport } from '../contract/sending.ts';
 import type { Trust } from '../tokens/verify.ts';
 import { type BatchItem, type BatchOptions, createBatch } from './batch.ts';
 import { claimedSubject } from './claimed.ts';
@@ -169,13 +169,13 @@ export interface SlotsQuestion extends LinkWindow {
 
 /** A client of the connectivity service over any `fetch`. */
 export function createConnectivityClient(
-  options: Omit<ConnectivityClientOptions, 'fetch'> & Way,
+  options: Omit<ConnectivityClientOptions, 'fetch'> & Transport,
 ): ConnectivityClient {
   const { baseUrl, trust, tokenPlacement = 'user' } = options;
   const { experimentTokenHeader = EXPERIMENT_TOKEN_HEADER } = options;
   const userToken = () => readTokenInput(options.userToken);
   const experimentToken = () => readTokenInput(options.experimentToken);
-  const send = senderOf(options);
+  const send = sendFrom(options);
   const features = rememberedFeatures(send, baseUrl, trust.now ?? Date.now);
 
   async function credentials(): Promise<TokenHeaders> {
@@ -225,7 +225,7 @@ export function createConnectivityClient(
   }
 
   async function bodyFor(reservation: ReservationRequest): Promise<ReservationRequestBody> {
-    return bodyOf(reservation, [(await userToken()).reveal()]);
+    return toBody(reservation, [(await userToken()).reveal()]);
   }
 
   /** What the answer to a request must name, its experiment included. */

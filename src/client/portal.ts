@@ -15,7 +15,7 @@ import {
   type RouteName,
   routePath,
 } from '../contract/routes.ts';
-import { type Fetch, senderOf, type Way } from '../contract/sending.ts';
+import { type Fetch, sendFrom, type Transport } from '../contract/sending.ts';
 import {
   bearerHeader,
   COMPACT,
@@ -67,9 +67,9 @@ export interface PortalClient {
 }
 
 /** A client of the portal over any `fetch`. */
-export function createPortalClient(options: Omit<PortalClientOptions, 'fetch'> & Way): PortalClient {
+export function createPortalClient(options: Omit<PortalClientOptions, 'fetch'> & Transport): PortalClient {
   const { portalUrl, userToken } = options;
-  const send = senderOf(options);
+  const send = sendFrom(options);
   const { projectsApiGroup = PROJECTS_API_GROUP, experimentsApiGroup = EXPERIMENTS_API_GROUP } = options;
   const groups = { projects_api_group: projectsApiGroup, experiments_api_group: experimentsApiGroup };
 

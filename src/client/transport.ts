@@ -35,7 +35,7 @@ export interface TransportOptions {
 }
 
 /** A way over the network, in both forms, and how to close its connections. */
-export interface Transport {
+export interface NetworkTransport {
   send: Send;
   fetch: Fetch;
   close(): Promise<void>;
@@ -70,7 +70,7 @@ const TIMEOUTS = new Set(['UND_ERR_CONNECT_TIMEOUT', 'ETIMEDOUT']);
  * 46). With `NODE_TLS_REJECT_UNAUTHORIZED=0` no token is sent over https unless the profile says `insecure`, and
  * certificates are still checked for requests without a token (THREATS.md 61).
  */
-export function createTransport(options: TransportOptions): Transport {
+export function createTransport(options: TransportOptions): NetworkTransport {
   const { timeout, certificates, insecure = false, now, random } = options;
   const connect = {
     timeout: timeout * 0.9,

@@ -58,7 +58,7 @@ export const ExperimentReply = v.object({
 });
 
 /** A user's login, as its identity provider lists it (extension of the reference server; cli/README.md, "Commands"). */
-export const Session = v.object({
+export const LoginSession = v.object({
   id: v.pipe(v.string(), v.description('Names the login: 16 hexadecimal digits.')),
   client_id: v.pipe(
     v.string(),
@@ -72,10 +72,10 @@ export const Session = v.object({
   ),
   current: v.pipe(v.boolean(), v.description('Whether the request was made with this login.')),
 });
-/** See {@link Session}. */
-export type Session = v.InferOutput<typeof Session>;
+/** See {@link LoginSession}. */
+export type LoginSession = v.InferOutput<typeof LoginSession>;
 /** The reply of `GET …/sessions`. */
-export const SessionList = v.object({ items: v.array(Session) });
+export const SessionList = v.object({ items: v.array(LoginSession) });
 
 /** A login as the client reads it: only its id is needed. */
 export const SessionReply = v.object({

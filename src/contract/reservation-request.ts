@@ -87,7 +87,7 @@ export function requestedOf(reservation: ReservationRequest): Requested {
 }
 
 /** The body of a request to create or update, as it travels. */
-export function bodyOf(reservation: ReservationRequest, tokens: string[]): ReservationRequestBody {
+export function toBody(reservation: ReservationRequest, tokens: string[]): ReservationRequestBody {
   const { bandwidth, volume, ...rest } = requestedOf(reservation);
   return {
     ...rest,

@@ -32,12 +32,12 @@ export interface Incoming {
  */
 export type Send = (request: Outgoing) => Promise<Incoming>;
 
-/** How requests are sent: by one of the two. */
-export type Way = { fetch: Fetch; send?: undefined } | { send: Send; fetch?: undefined };
+/** Sends requests: a `fetch`, or a {@link Send}, which is quicker to load. */
+export type Transport = { fetch: Fetch; send?: undefined } | { send: Send; fetch?: undefined };
 
-/** The {@link Send} of a way. */
-export function senderOf(way: Way): Send {
-  return way.send ?? ((request) => way.fetch(new Request(request.url, { ...request, redirect: 'manual' })));
+/** The {@link Send} of a transport. A request by its `fetch` follows no redirect. */
+export function sendFrom({ send, fetch }: Transport): Send {
+  return send ?? ((request) => fetch(new Request(request.url, { ...request, redirect: 'manual' })));
 }
 
 /** The {@link Fetch} over a {@link Send}, for what needs the platform's types. */

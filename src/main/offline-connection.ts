@@ -3,7 +3,7 @@ import { StoreUnavailableError } from '../allocator/store.ts';
 import { traced } from '../client/exchange.ts';
 import { Failure, moveAway } from '../contract/failure.ts';
 import { Secret } from '../contract/secret.ts';
-import { senderOf } from '../contract/sending.ts';
+import { sendFrom } from '../contract/sending.ts';
 import { privateFolder } from '../files/private.ts';
 import { createReferenceServer, type ReferenceServer } from '../reference-server.ts';
 import type { Connection } from '../session/login/connection.ts';
@@ -29,7 +29,7 @@ export function connectOffline(profile: Profile, options: OfflineConnectionOptio
   const { stateFolder, trace, now } = options;
   let server: Promise<ReferenceServer> | undefined;
   const opened = () => (server ??= open(profile, stateFolder));
-  const send = senderOf({ fetch: async (request) => (await opened()).fetch(request) });
+  const send = sendFrom({ fetch: async (request) => (await opened()).fetch(request) });
   const userToken = { origin: 'offline', where: profile.baseUrl, get: () => opened().then(signIn) } as const;
   return {
     send: trace ? traced(send, trace) : send,

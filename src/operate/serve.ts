@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TopologyError } from '../allocator/network.ts';
-import { createTransport, type Transport } from '../client/transport.ts';
+import { createTransport, type NetworkTransport } from '../client/transport.ts';
 import { Failure } from '../contract/failure.ts';
 import type { TrustedIssuer } from '../contract/issuer-address.ts';
 import type { Topology } from '../contract/links.ts';
@@ -160,7 +160,7 @@ function issuerTransport(
   { portalUrl, authUrl }: ServeSettings,
   trust: readonly TrustedIssuer[],
   { certificates, now, random }: ServeSurroundings,
-): Transport {
+): NetworkTransport {
   const addresses = [portalUrl, authUrl, ...trust.map(({ issuer }) => issuer)];
   return createTransport({
     origins: new Set(
@@ -207,7 +207,7 @@ interface Opening extends ServeSurroundings {
   topology: Topology | undefined;
   directory: DirectoryFile | undefined;
   log: Log;
-  issuers: Transport | undefined;
+  issuers: NetworkTransport | undefined;
   metrics: ServerMetrics | undefined;
 }
 

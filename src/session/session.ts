@@ -8,7 +8,7 @@ import type { Reservation } from '../contract/reservation.ts';
 import type { ReservationRequest } from '../contract/reservation-request.ts';
 import { KEY_SET_PATH } from '../contract/routes.ts';
 import { Secret } from '../contract/secret.ts';
-import { type Send, senderOf } from '../contract/sending.ts';
+import { type Send, sendFrom } from '../contract/sending.ts';
 import { type RemoteKeySet, remoteKeySet } from '../tokens/remote-key-set.ts';
 import { IAT_LEEWAY, type TokenKind, type Trust, type VerifiedToken } from '../tokens/verify.ts';
 import { type ChoiceOptions, chooseOne, type Picker } from './choice.ts';
@@ -87,7 +87,7 @@ export class Session {
 
   constructor(options: SessionOptions) {
     const { profile, connection, now, newKey, sleep, notice } = options;
-    const send = senderOf(connection);
+    const send = sendFrom(connection);
     const userToken = () => connection.userToken.get();
     this.#options = options;
     this.#actsIn = options.experiment;

@@ -3,7 +3,7 @@ import type { KeySetDocument } from '../contract/claims.ts';
 import { Failure } from '../contract/failure.ts';
 import { isWithin } from '../contract/instants.ts';
 import { readJson } from '../contract/json.ts';
-import { type Fetch, type ReplyHeaders, type Send, senderOf } from '../contract/sending.ts';
+import { type Fetch, type ReplyHeaders, type Send, sendFrom } from '../contract/sending.ts';
 import { type KeySet, localKeySet, readKeySet } from './key-set.ts';
 import { fetchDirectly } from './loopback.ts';
 import { TokenError } from './token-error.ts';
@@ -82,7 +82,7 @@ const MINUTE = 60_000;
 export function remoteKeySet(options: RemoteKeySetOptions & { send?: Send }): RemoteKeySet {
   const {
     url,
-    send = senderOf({ fetch: options.fetch ?? fetchDirectly }),
+    send = sendFrom({ fetch: options.fetch ?? fetchDirectly }),
     timeout = MINUTE / 6,
     now = Date.now,
     freshFor = 10 * MINUTE,

@@ -1,5 +1,5 @@
 import { getResponse, http, type RequestHandler } from 'msw';
-import { type Fetch, type Send, senderOf } from '../../src/contract/sending.ts';
+import { type Fetch, type Send, sendFrom } from '../../src/contract/sending.ts';
 
 /** A sent request with its body. */
 export interface SentRequest {
@@ -30,7 +30,7 @@ export function answeredBy(...handlers: RequestHandler[]): AnsweredFetch {
     if (reply) return reply;
     throw new RangeError(`no handler answers ${method} ${url}`);
   };
-  return { sent, fetch, send: senderOf({ fetch }) };
+  return { sent, fetch, send: sendFrom({ fetch }) };
 }
 
 /** Handlers that answer any requests, one after the other. */

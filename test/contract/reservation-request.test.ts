@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import {
   asReservation,
-  bodyOf,
   isSameRequest,
   meets,
   type Requested,
   requestedOf,
+  toBody,
   updated,
 } from '../../src/contract/reservation-request.ts';
 import { NOW, RESERVATION } from '../fixtures/tokens.ts';
@@ -34,7 +34,7 @@ describe('the stored form of a request', () => {
   test.each<{ name?: string }>([{}, { name: 'gent-poznan' }])(
     'is sent with the name that it has, if any: %j',
     (named) => {
-      const body = bodyOf(asReservation({ ...LATER, ...named }), []);
+      const body = toBody(asReservation({ ...LATER, ...named }), []);
       expect(body).toMatchObject(named);
       expect(body.name).toBe(named.name);
     },

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { senderOf } from '../../src/contract/sending.ts';
+import { sendFrom } from '../../src/contract/sending.ts';
 import { connectOffline } from '../../src/main/offline-connection.ts';
 import { Profiles } from '../../src/session/profiles/profiles.ts';
 import { failureOf } from '../fixtures/failures.ts';
@@ -41,7 +41,7 @@ test.skipIf(!CAN_LIMIT_FILES)(
     });
     const database = join(folder, 'offline', 'reservations.sqlite');
     // Opens the database, without a request that has to write.
-    await senderOf(connection)({
+    await sendFrom(connection)({
       method: 'GET',
       url: `${profile.baseUrl}/.well-known/jwks.json`,
       headers: {},

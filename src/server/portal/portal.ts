@@ -1,7 +1,12 @@
 import { Hono } from 'hono';
 import * as v from 'valibot';
 import type { UserClaims } from '../../contract/claims.ts';
-import { type Experiment, ExperimentRequest, type Project, type Session } from '../../contract/directory.ts';
+import {
+  type Experiment,
+  ExperimentRequest,
+  type LoginSession,
+  type Project,
+} from '../../contract/directory.ts';
 import type { IdKind } from '../../contract/ids.ts';
 import { formatInstant } from '../../contract/instants.ts';
 import type { Problem } from '../../contract/problems.ts';
@@ -199,7 +204,7 @@ function experimentReply(experiment: WithRole<ExperimentRecord>): Experiment {
   return { ...projectReply(experiment), project_id: experiment.project };
 }
 
-function sessionReply(session: UserSession, current: string | undefined): Session {
+function sessionReply(session: UserSession, current: string | undefined): LoginSession {
   const { id, clientId, createdAt, lastUsedAt, expiresAt } = session;
   return {
     id,

@@ -5,7 +5,7 @@ import { createTransport } from '../../client/transport.ts';
 import { Failure, type FailureFacts, shellWord } from '../../contract/failure.ts';
 import { LAST_INSTANT } from '../../contract/instants.ts';
 import { isLoopback } from '../../contract/loopback.ts';
-import { fetchOver, type Send, type Way } from '../../contract/sending.ts';
+import { fetchOver, type Send, type Transport } from '../../contract/sending.ts';
 import type { KeySetStore } from '../../tokens/remote-key-set.ts';
 import type { Environment } from '../profiles/folders.ts';
 import type { Profile, UnderLock } from '../profiles/profiles.ts';
@@ -37,7 +37,7 @@ export interface Login {
 }
 
 /** A way to the services of a profile, with a user who is logged in. */
-export type Connection = Way & {
+export type Connection = Transport & {
   /** The user token; the same for as long as it lasts. */
   userToken: TokenSource;
   /** The source of an experiment token in the environment. */

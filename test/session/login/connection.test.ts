@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { senderOf } from '../../../src/contract/sending.ts';
+import { sendFrom } from '../../../src/contract/sending.ts';
 import { connectOverNetwork } from '../../../src/session/login/connection.ts';
 import type { Environment } from '../../../src/session/profiles/folders.ts';
 import { Profiles } from '../../../src/session/profiles/profiles.ts';
@@ -36,7 +36,7 @@ async function sent(more: Environment) {
   });
   const request = { method: 'DELETE', url: `${BASE}/a`, headers: { authorization: 'Bearer a' } };
   try {
-    return await failureOf(() => senderOf(connection)(request));
+    return await failureOf(() => sendFrom(connection)(request));
   } finally {
     await connection.close();
   }
