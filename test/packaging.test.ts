@@ -1,16 +1,15 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as v from 'valibot';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { SERVER_OPTIONS } from '../src/operate/options.ts';
+import { temporaryFolder } from './fixtures/temporary-folder.ts';
 
 /** What runs the server elsewhere: the unit, the container's recipe, and the release. */
 const root = new URL('..', import.meta.url).pathname;
-const folder = mkdtempSync(join(tmpdir(), 'slices-conn-packaging-'));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder();
 
 const textOf = (path: string): string => readFileSync(join(root, path), 'utf8');
 const has = (program: string): boolean => spawnSync('which', [program]).status === 0;

@@ -1,5 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Allocator } from '../../src/allocator/allocator.ts';
@@ -8,6 +6,7 @@ import { createNetwork, linkId } from '../../src/allocator/network.ts';
 import type { Outcome, UpdateOutcome } from '../../src/allocator/operations.ts';
 import type { Decided, ReservationRecord, ReservationStore } from '../../src/allocator/store.ts';
 import type { Link, TagRange } from '../../src/contract/links.ts';
+import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 import { type OpenedStore, openSqlite } from '../store/opened-store.ts';
 import { race, tally } from './race.ts';
 import type { RaceAnswer } from './race-process.ts';
@@ -25,7 +24,7 @@ let clock: number;
 let ids: number;
 
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'slices-conn-mistakes-'));
+  folder = temporaryFolder();
   path = join(folder, 'links.db');
   opened = await openSqlite(path);
   clock = 0;
@@ -33,7 +32,6 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   await opened.close();
-  await rm(folder, { recursive: true, force: true });
 });
 
 describe('mistake: equal deltas at one instant counted once', () => {

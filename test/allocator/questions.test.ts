@@ -1,5 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -10,6 +9,7 @@ import type { Outcome, UpdateOutcome } from '../../src/allocator/operations.ts';
 import { type ReservationStore, StoreUnavailableError } from '../../src/allocator/store.ts';
 import { PostgresDatabase } from '../../src/store/postgres/database.ts';
 import { usePostgres } from '../fixtures/postgres.ts';
+import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 import { type OpenedStore, openPostgres, openSqlite } from '../store/opened-store.ts';
 import { smallLink } from './small-link.ts';
 
@@ -73,7 +73,7 @@ function sqlite(): Engine {
   const path = (): string => join(folder, 'links.db');
   return {
     async open() {
-      folder = await mkdtemp(join(tmpdir(), 'slices-conn-questions-'));
+      folder = temporaryFolder();
       return openSqlite(path());
     },
     async hold() {

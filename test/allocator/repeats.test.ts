@@ -1,5 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Allocator } from '../../src/allocator/allocator.ts';
@@ -12,6 +10,7 @@ import {
   type Replay,
 } from '../../src/allocator/operations.ts';
 import type { LinkTransaction, ReservationStore, WrittenChange } from '../../src/allocator/store.ts';
+import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 import { type OpenedStore, openSqlite } from '../store/opened-store.ts';
 import { race } from './race.ts';
 import { smallLink } from './small-link.ts';
@@ -33,7 +32,7 @@ let clock: number;
 let ids: number;
 
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'slices-conn-repeats-'));
+  folder = temporaryFolder();
   path = join(folder, 'links.db');
   opened = await openSqlite(path);
   clock = 0;
@@ -41,7 +40,6 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   await opened.close();
-  await rm(folder, { recursive: true, force: true });
 });
 
 describe('a request under a key', () => {

@@ -1,19 +1,17 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { afterAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { LinkCalendar } from '../../src/allocator/calendar.ts';
 import { linkId } from '../../src/allocator/network.ts';
 import type { HeldReservation } from '../../src/allocator/store.ts';
 import { openStores } from '../../src/store/stores.ts';
+import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 import { BareRows, RowReader } from './bare-rows.ts';
 import { horizonOf, makeDatabase, WIDE_LINKS } from './live-rows.ts';
 import { allocatorOn, booked, requestFor } from './requests.ts';
 import { seeded } from './seeded.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'slices-conn-rows-'));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder();
 const FROM = Date.UTC(2100, 0);
 const LIVE = 4500;
 

@@ -1,6 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { readdirSync, readFileSync } from 'node:fs';
 import { parseSync } from 'oxc-parser';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { commandReference } from '../../src/build/command-reference.ts';
@@ -11,6 +9,7 @@ import { readSettings } from '../../src/operate/settings.ts';
 import { createReferenceServer, type ReferenceServer } from '../../src/reference-server.ts';
 import type { Connection } from '../../src/session/login/connection.ts';
 import { type CommandWorld, commandWorld, serverCommands, tokenOf } from '../fixtures/command-world.ts';
+import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 import { NOW } from '../fixtures/tokens.ts';
 
 /** Thrown where a command reached what it is for, and a test has nothing more to see. */
@@ -18,7 +17,7 @@ const reached = async (): Promise<never> => {
   throw new Failure('network', 'Reached.');
 };
 
-const folder = mkdtempSync(join(tmpdir(), 'slices-conn-'));
+const folder = temporaryFolder();
 let server: ReferenceServer;
 let world: CommandWorld;
 /** A reservation that exists; examples have another id. */
@@ -78,7 +77,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await server.close();
-  rmSync(folder, { recursive: true });
 });
 
 const PLAN = `version: 1

@@ -1,11 +1,9 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Failure } from '../../src/contract/failure.ts';
 import type { ReferenceServer } from '../../src/reference-server.ts';
 import { reportOf } from '../e2e/command.ts';
 import { type CommandWorld, commandWorld, offlineWorld, tokenOf } from '../fixtures/command-world.ts';
+import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 import { NOW } from '../fixtures/tokens.ts';
 
 const HOUR = 3_600_000;
@@ -19,14 +17,13 @@ const json = async (...args: string[]) => JSON.parse((await run('--json', 'avail
 
 /** A link of 100 Gbps, of which 99 and then all are taken from now + 2 h to + 4 h and to + 6 h. */
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'slices-conn-availability-'));
+  folder = temporaryFolder();
   world = await offlineWorld({ folders: { config: folder, state: folder, cache: folder } });
   await run('reserve', ...GENT_POZNAN, '--bandwidth', '99G', '--start', '+2h', '--for', '4h');
   await run('reserve', ...GENT_POZNAN, '--bandwidth', '1G', '--start', '+4h', '--for', '2h');
 });
 afterAll(async () => {
   await world.server.close();
-  rmSync(folder, { recursive: true });
 });
 
 describe('--json', () => {

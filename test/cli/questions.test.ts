@@ -1,10 +1,10 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ReferenceServer } from '../../src/reference-server.ts';
 import { reportOf } from '../e2e/command.ts';
 import { type CommandWorld, offlineWorld } from '../fixtures/command-world.ts';
+import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 
 const LINK = ['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start', '+1h', '--for', '2h'];
 
@@ -15,12 +15,11 @@ let questions: string[];
 let answers: (string | undefined)[];
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'slices-conn-questions-'));
+  folder = temporaryFolder();
   questions = [];
 });
 afterEach(async () => {
   await world.server.close();
-  rmSync(folder, { recursive: true });
 });
 
 /** A machine that keeps profiles, and a person at its terminal who gives these answers. */

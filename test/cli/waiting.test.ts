@@ -1,18 +1,15 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { World } from '../../src/cli/world.ts';
 import { Secret } from '../../src/contract/secret.ts';
 import type { Connection } from '../../src/session/login/connection.ts';
 import { commandWorld, serverCommands, tokenOf } from '../fixtures/command-world.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
+import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-const folder = mkdtempSync(join(tmpdir(), 'slices-conn-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = temporaryFolder();
 const temporary = { config: folder, state: folder, cache: folder };
 const never = (): Promise<never> => new Promise(() => undefined);
 const token = tokenOf(async () => 'token');

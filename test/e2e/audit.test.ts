@@ -5,8 +5,8 @@ import * as v from 'valibot';
 import { describe, expect, test } from 'vitest';
 import { builtInTopology, createNetwork } from '../../src/allocator/network.ts';
 import { SQLITE_MIGRATIONS } from '../../src/store/sqlite/migrations.ts';
-import { temporaryFolder } from '../fixtures/identity.ts';
 import { freePort, usePostgres } from '../fixtures/postgres.ts';
+import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 import { newMachine, reportOf, reservationIn, tagsOf } from './command.ts';
 import { newClient, type Served, serveHere, serveWith } from './served.ts';
 

@@ -1,7 +1,6 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as v from 'valibot';
@@ -11,6 +10,7 @@ import { createReferenceServer } from '../../src/reference-server.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
 import { freePort, usePostgres } from '../fixtures/postgres.ts';
 import { CONNECTIVITY, EXPERIMENTS } from '../fixtures/service.ts';
+import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 import { serveWith } from './served.ts';
 
 /**
@@ -25,11 +25,10 @@ const SEEN = 3000;
 const SYSTEM_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 const postgres = usePostgres();
-const folder = mkdtempSync(join(tmpdir(), 'slices-conn-balancers-'));
+const folder = temporaryFolder();
 const balancers: ChildProcess[] = [];
 afterAll(() => {
   for (const balancer of balancers) balancer.kill('SIGKILL');
-  rmSync(folder, { recursive: true, force: true });
 });
 
 /** A balancer: how its example in the README starts, and how it is run with that text on a port. */

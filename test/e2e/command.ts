@@ -1,12 +1,10 @@
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as v from 'valibot';
 import { Reservation } from '../../src/contract/reservation.ts';
 import { COMPILED } from '../fixtures/compiled.ts';
-import { atEndOfFile } from '../fixtures/end-of-file.ts';
 import { withoutPassword } from '../fixtures/postgres-server.ts';
+import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
 const launcher = join(root, 'bin', 'slices-conn.js');
@@ -100,8 +98,7 @@ const asNeeded: Runner = async (home, args, running) => {
  * @param ownProcess whether each of its commands is a process of its own; default: only where it needs one
  */
 export function newMachine({ ownProcess = false }: Pick<Running, 'ownProcess'> = {}): Machine {
-  const home = mkdtempSync(join(tmpdir(), 'slices-conn-home-'));
-  atEndOfFile(() => rmSync(home, { recursive: true, force: true }));
+  const home = temporaryFolder();
   const [config, state] = [join(home, 'config', 'slices-conn'), join(home, 'state', 'slices-conn')];
   const folders = {
     HOME: home,

@@ -1,14 +1,14 @@
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { chmodSync, chownSync, copyFileSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { beforeAll, expect, test, vi } from 'vitest';
 import { PATIENCE } from '../fixtures/patience.ts';
+import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 
 /** The single executable for this machine, where no Node.js is on the PATH. */
 const root = new URL('../..', import.meta.url).pathname;
 const packages = join(root, 'dist/packages');
-const home = mkdtempSync(join(tmpdir(), 'slices-conn-executable-'));
+const home = temporaryFolder();
 const { version }: { version: string } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 const name = `slices-conn-${version}-${process.platform}-${process.arch}`;
 const program = join(packages, name);
@@ -17,7 +17,6 @@ const LINK = ['be-gent1', 'pl-poznan1', '--bandwidth', '1G'];
 beforeAll(() => {
   execFileSync(process.execPath, [join(root, 'src/build/executables.ts')], { cwd: root, stdio: 'pipe' });
 });
-afterAll(() => rmSync(home, { recursive: true, force: true }));
 
 function run(...args: string[]) {
   const env = { HOME: home, PATH: '/usr/bin:/bin', TZ: 'UTC' };

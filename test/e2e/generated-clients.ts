@@ -7,14 +7,14 @@
  */
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
 import { createReferenceServer } from '../../src/reference-server.ts';
+import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 
 interface Generator {
   /** What is installed; the first one is the generator. Most need a TypeScript with a compiler's interface. */
@@ -149,7 +149,7 @@ const server = await createReferenceServer({ baseUrl });
 socket.on('request', server.listener);
 const description = await (await fetch(`${baseUrl}/api-spec`)).text();
 const env = { ...process.env, BASE: baseUrl, TOKEN: await server.signIn('lead') };
-const root = mkdtempSync(path.join(tmpdir(), 'slices-conn-generated-'));
+const root = temporaryFolder();
 
 /** The whole job of one generator. @throws when a step fails, with what it printed */
 async function tryOut({ packages, command, files = {}, client }: Generator, folder: string): Promise<string> {
@@ -182,7 +182,6 @@ try {
     process.stdout.write(`${name}: ${said}`);
   }
 } finally {
-  rmSync(root, { recursive: true, force: true });
   socket.close();
   socket.closeAllConnections();
   await server.close();

@@ -2,9 +2,9 @@ import { request as httpRequest } from 'node:http';
 import * as v from 'valibot';
 import { describe, expect, test, vi } from 'vitest';
 import { parseExposition, sampleOf } from '../fixtures/exposition.ts';
-import { temporaryFolder } from '../fixtures/identity.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
 import { freePort } from '../fixtures/postgres.ts';
+import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 import { newMachine, reportOf, reservationIn } from './command.ts';
 import { newClient, type ServedHere, serveHere, serveInProcess } from './served.ts';
 

@@ -1,12 +1,12 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { globSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { globSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 
 /** The packed package, installed by someone who has only the tarball and runs no install scripts. */
 const root = new URL('../..', import.meta.url).pathname;
-const folder = mkdtempSync(join(tmpdir(), 'slices-conn-package-'));
+const folder = temporaryFolder();
 const installed = join(folder, 'node_modules', 'slices-conn');
 
 function npm(...args: string[]): void {
@@ -45,8 +45,6 @@ beforeAll(() => {
   const oldest = `node-${process.platform === 'win32' ? 'win' : process.platform}-${process.arch}@22.19.0`;
   npm('install', join(folder, tarball), oldest);
 });
-
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 describe('the packed tarball, installed with --ignore-scripts', () => {
   const oldest = join(

@@ -1,6 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createVerifier } from '../../src/verifier.ts';
@@ -10,8 +8,8 @@ import {
   titleInChromium,
   withoutChromium,
 } from '../fixtures/chromium.ts';
-import { atEndOfFile } from '../fixtures/end-of-file.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
+import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 import { type Served, serveInProcess, serveWith } from './served.ts';
 
 /** How long until the page has asked for news again, in milliseconds. */
@@ -247,8 +245,7 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
   });
 
   test('a browser that keeps no cookies or no data of the page is told so, before the login and after it', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'slices-conn-chromium-'));
-    atEndOfFile(() => rmSync(folder, { recursive: true, force: true }));
+    const folder = temporaryFolder();
     const forgetful = await launchChromiumThatKeepsNothing(folder);
     contexts.push(forgetful);
     const told = /^You are not logged in: your browser keeps no cookies or no data of this page\./;
@@ -270,8 +267,7 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
   });
 
   test('a login that has ended keeps what was typed, and so does a server that is away for a while', async () => {
-    const data = mkdtempSync(join(tmpdir(), 'slices-conn-page-'));
-    atEndOfFile(() => rmSync(data, { recursive: true, force: true }));
+    const data = temporaryFolder();
     const first = await serveWith('--port', '0', '--data', data);
     const { base_url } = first.addresses;
     const page = await openTab(undefined, first.addresses);

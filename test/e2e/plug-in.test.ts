@@ -1,9 +1,9 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
+import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 import { type Ended, reportOf, reservationIn } from './command.ts';
 import { LAUNCHER } from './served.ts';
 
@@ -11,8 +11,7 @@ import { LAUNCHER } from './served.ts';
 const OFFICIAL = new URL('../fixtures/official-client.js', import.meta.url).pathname;
 const BOOK = ['reserve', 'be-gent1', 'pl-poznan1', '--start-now', '--for', '2h', '--json'];
 
-const folder = mkdtempSync(join(tmpdir(), 'slices-conn-plug-in-'));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder();
 
 const bin = join(folder, 'a folder of programs');
 const path = [bin, '/usr/bin', '/bin', join(folder, 'missing')].join(':');

@@ -1,22 +1,21 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 import { newMachine } from './command.ts';
 
 /** What the README shows besides its tours: the first command, and programs that use the package. */
 const root = new URL('../..', import.meta.url).pathname;
 const readme = readFileSync(join(root, 'README.md'), 'utf8');
 const programs = [...readme.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, program = '']) => program);
-const folder = mkdtempSync(join(tmpdir(), 'slices-conn-readme-'));
+const folder = temporaryFolder();
 
 beforeAll(() => {
   writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
   mkdirSync(join(folder, 'node_modules'));
   symlinkSync(root, join(folder, 'node_modules', 'slices-conn'));
 });
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 test('the first command of the README books a link on a machine that has never seen it', async () => {
   const [, command = ''] = /^ {4}npm ci && npx slices-conn (.*)$/m.exec(readme) ?? [];

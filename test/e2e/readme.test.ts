@@ -1,10 +1,10 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { COMPILED } from '../fixtures/compiled.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
+import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 
 /** The tours of the README and of the operators' README, run from their own text by a plain shell in an empty home. */
 const root = new URL('../..', import.meta.url).pathname;
@@ -13,7 +13,7 @@ const operators = readFileSync(join(root, 'src/operate/README.md'), 'utf8');
 let folder: string;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'slices-conn-readme-'));
+  folder = temporaryFolder();
   // What `npx slices-conn` finds in a checkout, without asking npm each time.
   mkdirSync(join(folder, 'bin'));
   mkdirSync(join(folder, 'tmp'));
@@ -21,8 +21,6 @@ beforeEach(() => {
   writeFileSync(launcher, `#!/bin/sh\nshift\nexec "${process.execPath}" "${root}bin/slices-conn.js" "$@"\n`);
   chmodSync(launcher, 0o755);
 });
-
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 /** The shell blocks below a heading of a page, as one script. */
 function script(page: string, heading: string): string {

@@ -1,11 +1,10 @@
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { request as httpRequest, type OutgoingHttpHeaders } from 'node:http';
 import { createServer as createSecureServer, request as httpsRequest } from 'node:https';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect as connectSecurely } from 'node:tls';
-import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { EXPERIMENT_TOKEN_HEADER } from '../../src/contract/routes.ts';
 import {
   RENEWED_CERTIFICATE,
@@ -16,13 +15,13 @@ import {
 import { PATIENCE } from '../fixtures/patience.ts';
 import { freePort } from '../fixtures/postgres.ts';
 import { booking, CONNECTIVITY, LINKS } from '../fixtures/service.ts';
+import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 import { claimsOf, IDS, keySetOf, makeKey, makeToken } from '../fixtures/tokens.ts';
 import { newMachine, reportOf } from './command.ts';
 import { newClient, record, type Started, serveHere, start } from './served.ts';
 
 const loginKey = makeKey('ES256', { kid: 'login' }, 'login');
-const folder = mkdtempSync(join(tmpdir(), 'slices-conn-doors-'));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder();
 const [cert, key, ca] = [join(folder, 'cert.pem'), join(folder, 'key.pem'), join(folder, 'ca.pem')];
 const TLS = ['--tls-cert', cert, '--tls-key', key];
 

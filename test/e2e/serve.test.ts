@@ -1,8 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as v from 'valibot';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
@@ -22,6 +21,7 @@ import {
 } from '../fixtures/identity.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
 import { booking, CONNECTIVITY, LINKS, PROJECTS, smallTopology } from '../fixtures/service.ts';
+import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 import { newMachine, reportOf } from './command.ts';
 import { type ServedHere, serveHere } from './served.ts';
 
@@ -64,7 +64,7 @@ const running: ChildProcess[] = [];
 const sockets: Socket[] = [];
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'slices-conn-serve-'));
+  folder = temporaryFolder();
 });
 afterEach(async () => {
   for (const socket of sockets.splice(0)) socket.destroy();
@@ -74,7 +74,6 @@ afterEach(async () => {
     child.kill('SIGKILL');
     await closed;
   }
-  rmSync(folder, { recursive: true, force: true });
 });
 
 /** Starts `slices-conn serve` in a home folder of its own. */

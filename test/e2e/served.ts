@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as v from 'valibot';
 import { vi } from 'vitest';
@@ -9,6 +8,7 @@ import { COMPILED } from '../fixtures/compiled.ts';
 import { atEndOfFile } from '../fixtures/end-of-file.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
 import { withoutPassword } from '../fixtures/postgres-server.ts';
+import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 import { type Ended, type Machine, newMachine } from './command.ts';
 import type { StartedHere } from './here.ts';
 
@@ -133,8 +133,7 @@ export async function serveHere(...args: readonly string[]): Promise<ServedHere>
 
 /** Where a server says that it is ready, and how that is waited for. */
 function readyFile() {
-  const folder = mkdtempSync(join(tmpdir(), 'slices-conn-serve-'));
-  atEndOfFile(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = temporaryFolder();
   const file = join(folder, 'ready.json');
   const ready = (output: Ended) =>
     vi.waitFor(

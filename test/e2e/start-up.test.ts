@@ -1,21 +1,10 @@
 import { spawnSync } from 'node:child_process';
-import {
-  copyFileSync,
-  cpSync,
-  globSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  truncateSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { copyFileSync, cpSync, globSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { COMPILED } from '../fixtures/compiled.ts';
-import { atEndOfFile } from '../fixtures/end-of-file.ts';
+import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 
 const program = join(import.meta.dirname, '../../bin/slices-conn.js');
 
@@ -97,8 +86,7 @@ test('damaged compiled code, and code of another source, is made anew (THREATS.m
 
 /** The program in a folder of its own, with an own folder of compiled code. */
 function installed(): { help(): string; kept(): string[]; source: string } {
-  const folder = mkdtempSync(join(tmpdir(), 'slices-conn-start-up-'));
-  atEndOfFile(() => rmSync(folder, { recursive: true }));
+  const folder = temporaryFolder();
   for (const name of ['bin', 'dist/cli']) {
     cpSync(join(import.meta.dirname, '../..', name), join(folder, name), { recursive: true });
   }

@@ -1,10 +1,10 @@
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as v from 'valibot';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { claimedClaims } from '../../src/client/claimed.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
+import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 import { reportOf, reservationIn } from './command.ts';
 import { newClient, record, type Served, serveHere } from './served.ts';
 
@@ -15,11 +15,10 @@ let tokens: { user: string; experiment: string };
 let folder: string;
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'slices-conn-given-'));
+  folder = temporaryFolder();
   served = await serveHere('--auto-approve', 'lead');
   tokens = await tokensFor(served);
 });
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 /** Tokens as another program gets them: over the services' own endpoints. */
 async function tokensFor({ addresses }: Served): Promise<{ user: string; experiment: string }> {

@@ -3,20 +3,18 @@ import {
   chownSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { cacheFolder, dataFolder, makePrivate, privateFolder } from '../../src/files/private.ts';
 import { failureOf } from '../fixtures/failures.ts';
+import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 
-const root = mkdtempSync(join(tmpdir(), 'slices-conn-private-'));
-afterAll(() => rmSync(root, { recursive: true, force: true }));
+const root = temporaryFolder();
 
 let folder = '';
 let drawn = 0;

@@ -1,26 +1,23 @@
 import {
   chmodSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
-  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { writeWhole } from '../../src/files/whole.ts';
+import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 
 let folder = '';
 let file = '';
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'slices-conn-whole-'));
+  folder = temporaryFolder();
   file = join(folder, 'file');
 });
-afterEach(() => rmSync(folder, { recursive: true }));
 
 describe('a file that is written whole', () => {
   test('has its content and leaves no draft', () => {

@@ -2,21 +2,19 @@ import {
   chmodSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
-import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { compiledFolder, createProgram, type Program } from '../../src/main/compiled-main.ts';
+import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 
-const root = mkdtempSync(join(tmpdir(), 'slices-conn-compiled-'));
-afterAll(() => rmSync(root, { recursive: true, force: true }));
+const root = temporaryFolder();
 
 let home = '';
 let drawn = 0;

@@ -1,16 +1,15 @@
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { files } from '../../src/main/files.ts';
+import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 
 /** `vlan --out` (THREATS.md 51): files below a folder, never through a link. */
 describe('files below a folder', () => {
   let home: string;
   beforeEach(() => {
-    home = mkdtempSync(join(tmpdir(), 'slices-conn-'));
+    home = temporaryFolder();
   });
-  afterEach(() => rmSync(home, { recursive: true }));
 
   it('are made with the folders that they need, and their modes', async () => {
     const out = join(home, 'new', 'out');

@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { sendFrom } from '../../src/contract/sending.ts';
@@ -7,10 +6,11 @@ import { connectOffline } from '../../src/main/offline-connection.ts';
 import { Profiles } from '../../src/session/profiles/profiles.ts';
 import { failureOf } from '../fixtures/failures.ts';
 import { CAN_LIMIT_FILES, underFileLimit } from '../fixtures/file-limit.ts';
+import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 import { NOW } from '../fixtures/tokens.ts';
 
 test('a command that runs for hours gets a new user token before the old one expires', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'slices-conn-offline-'));
+  const folder = temporaryFolder();
   const profile = await new Profiles('/dev/null/config', {}).resolve('offline');
   let later = 0;
   const { userToken, close } = connectOffline(profile, {
@@ -19,7 +19,6 @@ test('a command that runs for hours gets a new user token before the old one exp
   });
   onTestFinished(async () => {
     await close();
-    rmSync(folder, { recursive: true });
   });
   const [first, together] = await Promise.all([userToken.get(), userToken.get()]);
   expect(together).toBe(first);
@@ -32,12 +31,11 @@ test('a command that runs for hours gets a new user token before the old one exp
 test.skipIf(!CAN_LIMIT_FILES)(
   'row 43: a disk that fails before a request is a failure with nothing done, not a defect',
   async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'slices-conn-offline-'));
+    const folder = temporaryFolder();
     const profile = await new Profiles('/dev/null/config', {}).resolve('offline');
     const connection = connectOffline(profile, { stateFolder: folder, now: () => NOW });
     onTestFinished(async () => {
       await connection.close();
-      rmSync(folder, { recursive: true });
     });
     const database = join(folder, 'offline', 'reservations.sqlite');
     // Opens the database, without a request that has to write.

@@ -1,8 +1,7 @@
 import { createPrivateKey } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { Failure } from '../../src/contract/failure.ts';
 import { readCertificate } from '../../src/operate/certificate.ts';
 import {
@@ -12,10 +11,10 @@ import {
   SERVER_CERTIFICATE,
   SERVER_KEY,
 } from '../fixtures/certificates.ts';
+import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 import { NOW } from '../fixtures/tokens.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'slices-conn-certificate-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = temporaryFolder();
 
 function files(cert: string | undefined, key: string | undefined) {
   const paths = { cert: join(folder, 'cert.pem'), key: join(folder, 'key.pem') };

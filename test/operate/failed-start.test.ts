@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,6 +11,7 @@ import { createReferenceServer, type ReferenceServerOptions } from '../../src/re
 import { createServerMetrics } from '../../src/server/metrics/server-metrics.ts';
 import { openStores, SERVER_FILE } from '../../src/store/stores.ts';
 import { freePort, usePostgres } from '../fixtures/postgres.ts';
+import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 
 const postgres = usePostgres();
 const folders: string[] = [];
@@ -23,7 +24,7 @@ const ENGINES = [
   {
     name: 'SQLite',
     async newPlace() {
-      const data = mkdtempSync(join(tmpdir(), 'slices-conn-failed-'));
+      const data = temporaryFolder();
       folders.push(data);
       return { database: join(data, SERVER_FILE), where: { data } };
     },
@@ -117,7 +118,7 @@ describe.each(ENGINES)('row 65: a server on $name that does not start leaves not
 
   test('serve that fails to remove its ready file as it stops closes everything (THREATS.md 86)', async () => {
     const { database, where } = await engine.newPlace();
-    const folder = mkdtempSync(join(tmpdir(), 'slices-conn-ready-'));
+    const folder = temporaryFolder();
     folders.push(folder);
     const readyFile = join(folder, 'ready.json');
     const [port, metrics] = [await freePort(), await freePort()];

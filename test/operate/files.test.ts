@@ -2,23 +2,21 @@ import {
   chmodSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
-  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { Failure } from '../../src/contract/failure.ts';
 import type { ServeOptions } from '../../src/operate/options.ts';
 import { serve } from '../../src/operate/serve.ts';
 import type { Connection } from '../../src/session/login/connection.ts';
 import { commandWorld, serverCommands } from '../fixtures/command-world.ts';
 import { failureOf } from '../fixtures/failures.ts';
+import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 
 /** No command here sends a request. */
 const NOBODY: Connection = {
@@ -33,9 +31,8 @@ const NOBODY: Connection = {
 
 let folder = '';
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'slices-conn-serve-'));
+  folder = temporaryFolder();
 });
-afterEach(() => rmSync(folder, { recursive: true }));
 
 function started(changes: Partial<ServeOptions>) {
   return serve(

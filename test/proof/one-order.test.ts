@@ -1,11 +1,10 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { Allocator } from '../../src/allocator/allocator.ts';
 import { createNetwork, linkId } from '../../src/allocator/network.ts';
 import { sweep } from '../allocator/sweep.ts';
 import { usePostgres } from '../fixtures/postgres.ts';
+import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 import { openEither } from '../store/opened-store.ts';
 import { chanceFrom } from './chance.ts';
 import { LINKS, TOPOLOGY } from './links.ts';
@@ -16,8 +15,7 @@ const ALLOCATORS = 4;
 const CHANGES = 120;
 
 const postgres = usePostgres();
-const folder = mkdtempSync(join(tmpdir(), 'slices-conn-order-'));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder();
 
 const ENGINES = [
   { engine: 'SQLite', database: async () => join(folder, 'one-order.db') },

@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client, types } from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
@@ -11,6 +10,7 @@ import type { Rows } from '../allocator/sweep.ts';
 import { commandWorld, tokenOf } from '../fixtures/command-world.ts';
 import { CAN_LIMIT_FILES } from '../fixtures/file-limit.ts';
 import { usePostgres } from '../fixtures/postgres.ts';
+import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 import { NOW } from '../fixtures/tokens.ts';
 import { type DiskRoom, faultOf, fileLimit, smallDisk } from './disk-room.ts';
 import { TOPOLOGY } from './links.ts';
@@ -114,7 +114,7 @@ test.skipIf(!disk)(
 test.skipIf(!CAN_LIMIT_FILES)(
   'row 43: SQLite, whose file may grow by a few pages more each time: what is said is true',
   async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'slices-conn-outcomes-'));
+    const folder = temporaryFolder();
     const file = join(folder, 'slices-conn.sqlite');
     onTestFinished(() => rmSync(folder, { recursive: true }));
     const room = fileLimit(folder, file, () => process.pid);

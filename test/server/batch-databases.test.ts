@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Reservation } from '../../src/contract/reservation.ts';
@@ -11,6 +10,7 @@ import { checkDescribed } from '../fixtures/described-replies.ts';
 import { CAN_LIMIT_FILES, underFileLimit } from '../fixtures/file-limit.ts';
 import { usePostgres } from '../fixtures/postgres.ts';
 import { addressOf, HOUR, hours, NOW } from '../fixtures/service.ts';
+import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 import { sweepAll, TWENTY } from '../proof/links.ts';
 import { openMessageLine } from '../proof/message-line.ts';
 import { rowsOf } from '../proof/place.ts';
@@ -39,7 +39,7 @@ const postgres = usePostgres();
 const TOUCHED = TWENTY.links.filter((_, index) => index < 3 || index === 19);
 
 async function sqlite(): Promise<Engine> {
-  const folder = mkdtempSync(join(tmpdir(), 'slices-conn-batch-'));
+  const folder = temporaryFolder();
   const database = join(folder, 'service.sqlite');
   return {
     database,

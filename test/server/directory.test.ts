@@ -1,16 +1,13 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createReferenceServer } from '../../src/reference-server.ts';
 import { checkDirectory, DirectoryError, type DirectoryFile } from '../../src/server/portal/directory.ts';
 import { openStores } from '../../src/store/stores.ts';
 import { usePostgres } from '../fixtures/postgres.ts';
 import { EXPERIMENTS, PROJECTS } from '../fixtures/service.ts';
+import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 
 const postgres = usePostgres();
-const folder = mkdtempSync(join(tmpdir(), 'slices-conn-directory-'));
-afterAll(() => rmSync(folder, { recursive: true }));
 
 const END = '2030-01-01T00:00:00Z';
 const FILE: DirectoryFile = {
@@ -20,7 +17,7 @@ const FILE: DirectoryFile = {
 };
 
 describe.each([
-  ['SQLite', async () => join(mkdtempSync(join(folder, 'data-')), 'server.sqlite')],
+  ['SQLite', async () => join(temporaryFolder(), 'server.sqlite')],
   ['PostgreSQL', () => postgres.withTables()],
 ])('on %s', (_, newDatabase) => {
   test('of many experiments that two servers add at once, a project gets so many as it may have', async () => {

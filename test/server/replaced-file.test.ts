@@ -1,11 +1,11 @@
-import { copyFileSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { copyFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createReferenceServer, type ReferenceServer } from '../../src/reference-server.ts';
 import type { LogFields } from '../../src/server/log.ts';
 import { idIn, send, signedBy } from '../fixtures/asked-server.ts';
 import { addressOf, booking, CONNECTIVITY, hours, NOW } from '../fixtures/service.ts';
+import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 
 let folder: string;
 let file: string;
@@ -13,13 +13,12 @@ let log: { level: string; event: string; fields: LogFields }[];
 let server: ReferenceServer | undefined;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'slices-conn-replaced-'));
+  folder = temporaryFolder();
   file = join(folder, 'data.sqlite');
   log = [];
 });
 afterEach(async () => {
   await server?.close();
-  rmSync(folder, { recursive: true });
 });
 
 async function start(database: string): Promise<ReferenceServer> {

@@ -6,9 +6,9 @@ import { KEY_SET_PATH } from '../../src/contract/routes.ts';
 import { createReferenceServer } from '../../src/reference-server.ts';
 import { sweep } from '../allocator/sweep.ts';
 import { idIn, send, signedBy } from '../fixtures/asked-server.ts';
-import { temporaryFolder } from '../fixtures/identity.ts';
 import { usePostgres } from '../fixtures/postgres.ts';
 import { addressOf, booking, CONNECTIVITY, NOW } from '../fixtures/service.ts';
+import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 import { openPostgres } from '../store/opened-store.ts';
 
 const postgres = usePostgres();

@@ -7,8 +7,8 @@ import { type AuditQuery, type AuditRecord, readAudit } from '../../src/store/au
 import { DatabaseFormatError, type ReadDatabase } from '../../src/store/sql.ts';
 import { SQLITE_MIGRATIONS } from '../../src/store/sqlite/migrations.ts';
 import { openToRead } from '../../src/store/stores.ts';
-import { temporaryFolder } from '../fixtures/identity.ts';
 import { usePostgres } from '../fixtures/postgres.ts';
+import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 import { type OpenedStore, openEither } from './opened-store.ts';
 
 const postgres = usePostgres();

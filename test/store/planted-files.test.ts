@@ -1,21 +1,20 @@
-import { chmodSync, chownSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, chownSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { backUp } from '../../src/store/sqlite/backup.ts';
 import { SqliteDatabase } from '../../src/store/sqlite/database.ts';
 import { underFileLock } from '../../src/store/sqlite/file.ts';
 import { SERVER_FORMAT } from '../../src/store/sqlite/migrations.ts';
 import { failureOf } from '../fixtures/failures.ts';
+import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 
 let folder = '';
 let file = '';
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'slices-conn-planted-'));
+  folder = temporaryFolder();
   file = join(folder, 'reservations.sqlite');
   await (await SqliteDatabase.open(file, SERVER_FORMAT)).close();
 });
-afterEach(() => rmSync(folder, { recursive: true }));
 
 const OPENINGS: readonly [string, () => unknown][] = [
   ['written to', async () => (await SqliteDatabase.open(file, SERVER_FORMAT)).close()],

@@ -1,13 +1,13 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test, vi } from 'vitest';
 import { PostgresDatabase } from '../../src/store/postgres/database.ts';
 import { failureOf } from '../fixtures/failures.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
 import { freePort, usePostgres } from '../fixtures/postgres.ts';
+import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 
 /** PgBouncer comes from the system (`apt-get install pgbouncer`): without it, the title of the test says so. */
 const SYSTEM_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
@@ -21,11 +21,10 @@ const isInstalled = (() => {
 })();
 
 const postgres = usePostgres();
-const folder = mkdtempSync(join(tmpdir(), 'slices-conn-pooler-'));
+const folder = temporaryFolder();
 const started: ChildProcess[] = [];
 afterAll(() => {
   for (const pooler of started) pooler.kill('SIGKILL');
-  rmSync(folder, { recursive: true });
 });
 
 const LIMITS = 'statement_timeout,lock_timeout,idle_in_transaction_session_timeout';

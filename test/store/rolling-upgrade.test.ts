@@ -1,18 +1,16 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { Client, type PoolClient } from 'pg';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { ReservationRecord } from '../../src/allocator/store.ts';
 import { statementsOf } from '../../src/store/postgres/statements.ts';
 import type { Stores } from '../../src/store/stores.ts';
 import { openStores } from '../../src/store/stores.ts';
 import { usePostgres } from '../fixtures/postgres.ts';
+import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 
 const postgres = usePostgres();
-const folder = mkdtempSync(join(tmpdir(), 'slices-conn-upgrade-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = temporaryFolder();
 
 /** Adds a column to every table, as the migration of a newer server may, past the servers that run. */
 const ENGINES = [

@@ -1,12 +1,12 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { StoreUnavailableError } from '../../src/allocator/store.ts';
 import { underFileLock } from '../../src/store/sqlite/file.ts';
+import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 
 const PATIENCE = 10_000;
 
@@ -14,12 +14,11 @@ let folder: string;
 let file: string;
 const holders: ChildProcessByStdio<Writable, Readable, null>[] = [];
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'slices-conn-lock-'));
+  folder = temporaryFolder();
   file = join(folder, 'login.lock');
 });
 afterEach(() => {
   for (const holder of holders.splice(0)) holder.kill('SIGKILL');
-  rmSync(folder, { recursive: true, force: true });
 });
 
 /** Another process that has the lock. */

@@ -1,5 +1,4 @@
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
@@ -11,6 +10,7 @@ import { SQLITE_LOCKING, SqliteDatabase, statementsOn } from '../../src/store/sq
 import { SERVER_FORMAT, SQLITE_MIGRATIONS } from '../../src/store/sqlite/migrations.ts';
 import type { SqliteTransaction } from '../../src/store/sqlite/statements.ts';
 import { CAN_LIMIT_FILES, underFileLimit } from '../fixtures/file-limit.ts';
+import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 import { openSqlite } from './opened-store.ts';
 import { raceProcesses } from './starting-gate.ts';
 import { describeStore } from './store-suite.ts';
@@ -21,12 +21,9 @@ let file: string;
 let files = 0;
 
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'slices-conn-sqlite-'));
+  folder = temporaryFolder();
   files += 1;
   file = join(folder, `${files}.db`);
-});
-afterEach(async () => {
-  await rm(folder, { recursive: true, force: true });
 });
 
 describeStore('SQLite in memory', () => openSqlite());

@@ -1,13 +1,12 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { CONFIGURATION_OF, describeEnd, type Format } from '../../src/vlan/formats.ts';
 import { anyText } from '../fixtures/any-text.ts';
+import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 import { end } from './ends.ts';
 
 const FORMATS = Object.keys(CONFIGURATION_OF).filter((name): name is Format => name !== 'json');
@@ -143,9 +142,8 @@ const [HAS_NMCLI, HAS_NETPLAN, HAS_ANSIBLE, HAS_IFUP] = await Promise.all(
 describe('the real tools take it', () => {
   let root: string;
   beforeAll(() => {
-    root = mkdtempSync(join(tmpdir(), 'slices-vlan-'));
+    root = temporaryFolder();
   });
-  afterAll(() => rmSync(root, { recursive: true, force: true }));
 
   const put = async (folder: string, files: readonly { path: string; content: string }[]): Promise<void> => {
     for (const { path, content } of files) {

@@ -3,29 +3,26 @@ import {
   existsSync,
   lstatSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   readlinkSync,
-  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { installCompletion, usualShell, withBlock } from '../../../src/cli/completion/run.ts';
 import { SHELLS, type Shell, scriptOf } from '../../../src/cli/completion/scripts.ts';
 import { Failure } from '../../../src/contract/failure.ts';
 import { shellHome } from '../../../src/main/files.ts';
 import { commandWorld, tokenOf } from '../../fixtures/command-world.ts';
+import { temporaryFolder } from '../../fixtures/temporary-folder.ts';
 
 let home: string;
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'slices-conn-shell-'));
+  home = temporaryFolder();
 });
-afterEach(() => rmSync(home, { recursive: true, force: true }));
 
 const inHome = (path: string): string => join(home, path);
 const text = (path: string): string => readFileSync(inHome(path), 'utf8');

@@ -1,7 +1,6 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import type { NetworkSettings } from '../../../src/cli/world.ts';
 import { Failure } from '../../../src/contract/failure.ts';
 import type { Environment } from '../../../src/session/profiles/folders.ts';
@@ -10,9 +9,9 @@ import type { Profile } from '../../../src/session/profiles/profiles.ts';
 import { reportOf } from '../../e2e/command.ts';
 import { OTHER_CERTIFICATE, SERVER_CERTIFICATE, SERVER_KEY } from '../../fixtures/certificates.ts';
 import { commandWorld, tokenOf } from '../../fixtures/command-world.ts';
+import { temporaryFolder } from '../../fixtures/temporary-folder.ts';
 
-const root = mkdtempSync(join(tmpdir(), 'slices-conn-profile-'));
-afterAll(() => rmSync(root, { recursive: true, force: true }));
+const root = temporaryFolder();
 
 const never = async (): Promise<never> => {
   throw new Failure('network', 'There is nothing.');

@@ -1,11 +1,9 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import fc from 'fast-check';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import type { ReferenceServer } from '../../../src/reference-server.ts';
 import { reportOf } from '../../e2e/command.ts';
 import { type CommandWorld, offlineWorld } from '../../fixtures/command-world.ts';
+import { temporaryFolder } from '../../fixtures/temporary-folder.ts';
 
 /** How many links are made; on each, four commands are typed. `PROVE_PASTED` asks for more, with another seed each time. */
 const { PROVE_PASTED } = process.env;
@@ -17,9 +15,8 @@ let world: CommandWorld & { server: ReferenceServer };
 const run: CommandWorld['run'] = (...args) => world.run('--offline', ...args);
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'slices-conn-pasted-'));
+  folder = temporaryFolder();
 });
-afterEach(() => rmSync(folder, { recursive: true }));
 
 const hours = (most: number) => fc.integer({ min: 1, max: most });
 const period = fc.record({ start: hours(12), lasting: hours(8), rate: hours(10) });

@@ -1,11 +1,9 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { World } from '../../../src/cli/world.ts';
 import type { ReferenceServer } from '../../../src/reference-server.ts';
 import { reportOf } from '../../e2e/command.ts';
 import { type CommandWorld, offlineWorld } from '../../fixtures/command-world.ts';
+import { temporaryFolder } from '../../fixtures/temporary-folder.ts';
 
 let folder: string;
 let world: CommandWorld & { server: ReferenceServer };
@@ -23,14 +21,13 @@ const items = async () => JSON.parse((await run('--json', 'list')).stdout).items
 
 /** A machine with a person at its terminal, and a link of which 50 of 100 Gbps are taken from now + 4 h for 2 h. */
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'slices-conn-picks-'));
+  folder = temporaryFolder();
   [questions, answers] = [[], []];
   world = await offlineWorld({ folders: { config: folder, state: folder, cache: folder }, ask });
   await run('reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '50G', '--start', '+4h', '--for', '2h');
 });
 afterEach(async () => {
   await world.server.close();
-  rmSync(folder, { recursive: true });
 });
 
 describe('a person picks an alternative of a refused reserve by its number', () => {

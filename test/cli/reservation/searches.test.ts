@@ -1,11 +1,9 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { fluidEnd } from '../../../src/cli/reservation/reserve/found.ts';
 import type { ReferenceServer } from '../../../src/reference-server.ts';
 import { reportOf } from '../../e2e/command.ts';
 import { type CommandWorld, offlineWorld } from '../../fixtures/command-world.ts';
+import { temporaryFolder } from '../../fixtures/temporary-folder.ts';
 import { NOW } from '../../fixtures/tokens.ts';
 
 const HOUR = 3_600_000;
@@ -22,13 +20,12 @@ const count = async () => JSON.parse((await run('--json', 'list', '--all')).stdo
 
 /** A link of 100 Gbps, of which 90 are taken from now + 1 h to + 4 h. */
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'slices-conn-searches-'));
+  folder = temporaryFolder();
   world = await offlineWorld({ folders: { config: folder, state: folder, cache: folder } });
   await run(...LINK, '--bandwidth', '90G', '--start', '+1h', '--for', '3h');
 });
 afterEach(async () => {
   await world.server.close();
-  rmSync(folder, { recursive: true });
 });
 
 describe('reserve --earliest', () => {

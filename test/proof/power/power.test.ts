@@ -1,7 +1,7 @@
-import { cpSync, globSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, globSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { temporaryFolder } from '../../fixtures/temporary-folder.ts';
 import { expectNothingFound } from '../nothing-found.ts';
 import { newReport, printed, type Report } from '../report.ts';
 import { LAUNCHER } from '../served-process.ts';
@@ -15,7 +15,7 @@ const until = { kills: 100 };
 /** The program as it was built, with one of its settings changed. @returns its launcher */
 function programWith(setting: string, other: string): string {
   const own = dirname(dirname(LAUNCHER));
-  const folder = mkdtempSync(join(tmpdir(), 'slices-conn-mutant-'));
+  const folder = temporaryFolder();
   onTestFinished(() => rmSync(folder, { recursive: true }));
   for (const name of ['bin', 'package.json', 'dist/cli'])
     cpSync(join(own, name), join(folder, name), { recursive: true });

@@ -29,11 +29,11 @@ import {
   startIdentity,
   startLogin,
   tally,
-  temporaryFolder,
   type WireReply,
 } from '../../fixtures/identity.ts';
 import { usePostgres } from '../../fixtures/postgres.ts';
 import { NOW } from '../../fixtures/service.ts';
+import { temporaryFolder } from '../../fixtures/temporary-folder.ts';
 
 const postgres = usePostgres();
 const ENGINES = [

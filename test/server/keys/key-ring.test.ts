@@ -15,9 +15,9 @@ import { PUBLISHED_AFTER, PUBLISHED_AHEAD } from '../../../src/server/keys/rotat
 import { noLog } from '../../../src/server/log.ts';
 import { openStores, type Stores } from '../../../src/store/stores.ts';
 import { generateSigningKey } from '../../../src/tokens/signing-key.ts';
-import { temporaryFolder } from '../../fixtures/identity.ts';
 import { usePostgres } from '../../fixtures/postgres.ts';
 import { DAY, HOUR, NOW } from '../../fixtures/service.ts';
+import { temporaryFolder } from '../../fixtures/temporary-folder.ts';
 
 const postgres = usePostgres();
 

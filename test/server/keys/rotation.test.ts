@@ -23,11 +23,11 @@ import {
   refreshTokenIn,
   send as sendTo,
   startIdentity,
-  temporaryFolder,
   tokensIn,
 } from '../../fixtures/identity.ts';
 import { usePostgres } from '../../fixtures/postgres.ts';
 import { addressOf, booking, CONNECTIVITY, DAY, EXPERIMENTS, NOW, SIGNED } from '../../fixtures/service.ts';
+import { temporaryFolder } from '../../fixtures/temporary-folder.ts';
 import { faultOf } from '../../fixtures/tokens.ts';
 
 const postgres = usePostgres();

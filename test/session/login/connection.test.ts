@@ -1,15 +1,13 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { sendFrom } from '../../../src/contract/sending.ts';
 import { connectOverNetwork } from '../../../src/session/login/connection.ts';
 import type { Environment } from '../../../src/session/profiles/folders.ts';
 import { Profiles } from '../../../src/session/profiles/profiles.ts';
 import { failureOf } from '../../fixtures/failures.ts';
+import { temporaryFolder } from '../../fixtures/temporary-folder.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'slices-conn-network-'));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder();
 
 /** A port without a server: a request that is not refused fails there. */
 const BASE = 'https://127.0.0.1:9';

@@ -1,21 +1,20 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { claimedExpiry, claimedIssue } from '../../../src/client/claimed.ts';
 import { Secret } from '../../../src/contract/secret.ts';
 import { Credentials } from '../../../src/session/login/credentials.ts';
 import { Profiles } from '../../../src/session/profiles/profiles.ts';
+import { temporaryFolder } from '../../fixtures/temporary-folder.ts';
 import { claimsOf, makeKey, makeToken, NOW } from '../../fixtures/tokens.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'slices-conn-credentials-'));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder();
 
 describe('row 55: a login whose expiry is not a date', () => {
   test.each(['null', '1e306', '1e17', '-5', '"soon"'])('the expiry %s is read as unknown', async (expiry) => {
     const profile = await new Profiles(join(folder, 'config'), {}).resolve('local');
     const alone = <Answer>(_file: string, work: () => Promise<Answer>) => work();
-    const credentials = new Credentials(mkdtempSync(join(folder, 'state-')), profile, alone);
+    const credentials = new Credentials(temporaryFolder(), profile, alone);
     const login = { accessToken: new Secret('access'), issuedAt: NOW, loggedInAt: NOW, portalTokens: {} };
     await credentials.change(() => ({ ...login, expiresAt: 1 }));
     const text = readFileSync(credentials.path, 'utf8');

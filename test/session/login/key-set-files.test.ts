@@ -1,18 +1,16 @@
 import {
   chmodSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   renameSync,
-  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { keySetFiles } from '../../../src/session/login/trust.ts';
+import { temporaryFolder } from '../../fixtures/temporary-folder.ts';
 import { keySetOf, makeKey, NOW } from '../../fixtures/tokens.ts';
 
 const URL_OF_SET = 'https://conn.example.org/.well-known/jwks.json';
@@ -21,10 +19,9 @@ const document = keySetOf(makeKey());
 let home: string;
 let cache: string;
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'slices-conn-cache-'));
+  home = temporaryFolder();
   cache = join(home, 'cache');
 });
-afterEach(() => rmSync(home, { recursive: true, force: true }));
 
 const store = (url = URL_OF_SET) => keySetFiles(cache)(url);
 const folder = () => join(cache, 'key-sets');

@@ -1,7 +1,6 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { Secret } from '../../../src/contract/secret.ts';
 import { Credentials } from '../../../src/session/login/credentials.ts';
 import {
@@ -13,10 +12,10 @@ import {
   storedFrom,
 } from '../../../src/session/login/login-tokens.ts';
 import { Profiles } from '../../../src/session/profiles/profiles.ts';
+import { temporaryFolder } from '../../fixtures/temporary-folder.ts';
 import { claimsOf, IDS, makeKey, makeToken, NOW, SECONDS } from '../../fixtures/tokens.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'slices-conn-kept-'));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder();
 
 const key = makeKey('ES256');
 const experimentToken = (changes = {}) => new Secret(makeToken(key, claimsOf('experiment', changes)));
@@ -36,7 +35,7 @@ beforeEach(async () => {
   now = NOW;
   const profile = await new Profiles(join(folder, 'config'), {}).resolve('local');
   const alone = <Answer>(_file: string, work: () => Promise<Answer>) => work();
-  credentials = new Credentials(mkdtempSync(join(folder, 'state-')), profile, alone);
+  credentials = new Credentials(temporaryFolder(), profile, alone);
   await logIn(NOW - 1000);
   kept = portalTokens(credentials, () => now);
 });

@@ -1,17 +1,14 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { IdentityClient, IssuedTokens } from '../../../src/client/identity.ts';
 import { Failure } from '../../../src/contract/failure.ts';
 import { Secret } from '../../../src/contract/secret.ts';
 import { exchangedToken, machineLogin } from '../../../src/session/login/machine-login.ts';
 import { Profiles } from '../../../src/session/profiles/profiles.ts';
 import { failureOf } from '../../fixtures/failures.ts';
+import { temporaryFolder } from '../../fixtures/temporary-folder.ts';
 import { NOW } from '../../fixtures/tokens.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'slices-conn-machine-'));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder();
 const profile = await new Profiles(folder, {}).resolve('local');
 
 const HOUR = 3_600_000;

@@ -1,7 +1,6 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { Failure } from '../../../src/contract/failure.ts';
 import {
   commandToken,
@@ -10,9 +9,9 @@ import {
   type Placeholders,
 } from '../../../src/session/login/token-source.ts';
 import { failureOf } from '../../fixtures/failures.ts';
+import { temporaryFolder } from '../../fixtures/temporary-folder.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'slices-conn-tokens-'));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder();
 
 function file(name: string, text: string): string {
   const path = join(folder, name);
@@ -239,7 +238,7 @@ describe('a program without a token', () => {
 
 /** A file with code, without the right to execute it. */
 function script(code: string): string {
-  const path = join(mkdtempSync(join(folder, 'script-')), 'token.mjs');
+  const path = join(temporaryFolder(), 'token.mjs');
   writeFileSync(path, code, { mode: 0o600 });
   return path;
 }

@@ -4,7 +4,6 @@ import {
   existsSync,
   linkSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   readlinkSync,
@@ -14,17 +13,16 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Environment } from '../../../src/session/profiles/folders.ts';
 import type { Settings } from '../../../src/session/profiles/profile.ts';
 import { KEY_NAMES, type ProfileKey } from '../../../src/session/profiles/profile-keys.ts';
 import { type Profile, Profiles } from '../../../src/session/profiles/profiles.ts';
 import { failureOf } from '../../fixtures/failures.ts';
+import { temporaryFolder } from '../../fixtures/temporary-folder.ts';
 
-const root = mkdtempSync(join(tmpdir(), 'slices-conn-profiles-'));
-afterAll(() => rmSync(root, { recursive: true, force: true }));
+const root = temporaryFolder();
 
 let folder = '';
 let file = '';

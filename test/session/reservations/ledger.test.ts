@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, describe, expect, test } from 'vitest';
@@ -8,6 +7,7 @@ import { Ledger, type LedgerDatabase } from '../../../src/session/reservations/l
 import { SqliteDatabase } from '../../../src/store/sqlite/database.ts';
 import { LEDGER_FORMAT } from '../../../src/store/sqlite/migrations.ts';
 import { failureOf } from '../../fixtures/failures.ts';
+import { temporaryFolder } from '../../fixtures/temporary-folder.ts';
 import { IDS, NOW, RESERVATION } from '../../fixtures/tokens.ts';
 
 const SERVICE = 'https://conn.example.org';
@@ -31,7 +31,7 @@ afterEach(async () => {
 
 /** A new file without a ledger. */
 function newFile(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'slices-conn-ledger-'));
+  const folder = temporaryFolder();
   left.push(() => rmSync(folder, { recursive: true }));
   return join(folder, 'ledger.sqlite');
 }
