@@ -1,3 +1,4 @@
+import { HOUR } from '../contract/durations.ts';
 import type { Link } from '../contract/links.ts';
 import { LinkCalendar } from './calendar.ts';
 import { MAX_BLOCKING_MS, yieldToEventLoop } from './event-loop.ts';
@@ -22,7 +23,7 @@ export interface Missing {
 }
 
 /** How long an ended reservation stays in memory, for updates of those that overlapped it: 1 h, in milliseconds. */
-const KEPT_AFTER_END = 3_600_000;
+const KEPT_AFTER_END = HOUR;
 /** How many ended reservations are evicted at once. */
 const EVICTED_AT_ONCE = 64;
 

@@ -1,4 +1,6 @@
+import { DAY } from '../contract/durations.ts';
 import type { Link } from '../contract/links.ts';
+import { MAX_FREE_PARTS } from '../contract/problems.ts';
 import type { LinkCalendar, Refusal } from './calendar.ts';
 import type { Demand, Period } from './demand.ts';
 import { linkId } from './network.ts';
@@ -74,16 +76,15 @@ export interface RefusedOutcome {
   /** What the refusals are about; for a search, the demand within its window that comes closest. */
   demand: Demand;
   refusals: readonly [Refusal, ...Refusal[]];
-  /** The period that was asked for in at most {@link FREE_PARTS} parts, with the Mbps that are free throughout each. */
+  /** The period that was asked for in at most {@link MAX_FREE_PARTS} parts, with the Mbps that are free throughout each. */
   free: Demand[];
   offers: Offer[];
 }
 
-/** Into how many parts a refusal divides the period that was asked for, at most. */
-export const FREE_PARTS = 20;
-
 function freeParts(calendar: LinkCalendar, period: Period): Demand[] {
-  return calendar.columns(period, FREE_PARTS).map(({ start, end, bandwidth }) => ({ start, end, bandwidth }));
+  return calendar
+    .columns(period, MAX_FREE_PARTS)
+    .map(({ start, end, bandwidth }) => ({ start, end, bandwidth }));
 }
 
 /**
@@ -142,7 +143,7 @@ export interface KeyedRequest extends IdempotencyKey {
 }
 
 /** How long an idempotency key stands for its reservation (contract/README.md, "Extensions"): 24 h, in milliseconds. */
-export const KEY_LIFETIME = 24 * 3600 * 1000;
+export const KEY_LIFETIME = DAY;
 
 /** The answer to a request whose idempotency key stands for a reservation already. */
 export type Replay =

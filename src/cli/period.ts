@@ -1,7 +1,8 @@
 import type { Command } from 'commander';
-import { formatDuration, parseDuration } from '../contract/durations.ts';
+import { formatDuration, WEEK } from '../contract/durations.ts';
 import { Failure } from '../contract/failure.ts';
 import { LAST_INSTANT } from '../contract/instants.ts';
+import { parseDuration } from '../contract/typed-duration.ts';
 import type { Session } from '../session/session.ts';
 import type { Invocation } from './invocation.ts';
 import { later, parseTime, shortEnd, shortTime, type TimeContext } from './times.ts';
@@ -171,7 +172,6 @@ export async function readSearch(
 export type WindowFlags = Omit<PeriodFlags, 'startNow'>;
 
 /** How long availability is looked at without an end, in milliseconds (cli/README.md, "Values"). */
-const WEEK = 7 * 24 * 3_600_000;
 
 /** Reads the flags of a time that is looked at: by default from now for a week. @throws Failure `usage` */
 export async function readWindow(

@@ -1,7 +1,8 @@
 import type { Temporal as TemporalModule } from 'temporal-polyfill';
-import { formatDuration, parseDuration } from '../contract/durations.ts';
+import { formatDuration } from '../contract/durations.ts';
 import { Failure } from '../contract/failure.ts';
 import { isTimeZone, LAST_INSTANT, parseInstant } from '../contract/instants.ts';
+import { parseDuration } from '../contract/typed-duration.ts';
 
 /** What is needed to read and to print times. */
 export interface TimeContext {

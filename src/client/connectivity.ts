@@ -1,7 +1,8 @@
 import * as v from 'valibot';
 import { type Availability, AvailabilityReply, type Slot, SlotListReply } from '../contract/availability.ts';
+import { HOUR, isoDuration } from '../contract/durations.ts';
 import { Failure, shellWord } from '../contract/failure.ts';
-import { formatInstant, isoDuration } from '../contract/instants.ts';
+import { formatInstant } from '../contract/instants.ts';
 import { type Link, LinkList } from '../contract/links.ts';
 import {
   type Reservation,
@@ -83,7 +84,7 @@ export interface ConnectivityClientOptions {
 }
 
 /** How far this machine's clock may be from the service's, for a start of now: an hour, in milliseconds. */
-const CLOCKS_APART = 3_600_000;
+const CLOCKS_APART = HOUR;
 
 /** The connectivity service, seen from a client. Every method throws Failure. */
 export interface ConnectivityClient {

@@ -1,9 +1,11 @@
 import { Failure } from '../contract/failure.ts';
 import { isWithin } from '../contract/instants.ts';
 import { isObject, readJson } from '../contract/json.ts';
-import { EXTENSIONS, EXTENSIONS_MEMBER, type Extension, ROUTES } from '../contract/routes.ts';
+import { EXTENSIONS, EXTENSIONS_MEMBER, ROUTES } from '../contract/routes.ts';
 import type { Send } from '../contract/sending.ts';
 import { exchange } from './exchange.ts';
+
+type Extension = (typeof EXTENSIONS)[number];
 
 /** Whether a connectivity service has each of the {@link EXTENSIONS}. */
 export type ServiceFeatures = Record<Extension, boolean>;

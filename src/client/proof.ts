@@ -1,8 +1,9 @@
 import * as v from 'valibot';
 import type { ConnectivityClaims } from '../contract/claims.ts';
+import { isoDuration } from '../contract/durations.ts';
 import { Failure } from '../contract/failure.ts';
 import { ReservationId } from '../contract/fields.ts';
-import { formatInstant, isoDuration } from '../contract/instants.ts';
+import { formatInstant } from '../contract/instants.ts';
 import { isObject, readJson } from '../contract/json.ts';
 import { type Reservation, ReservationReply } from '../contract/reservation.ts';
 import type { ReservationRequest } from '../contract/reservation-request.ts';

@@ -1,3 +1,4 @@
+import { MAX_ITEMS } from './batch.ts';
 import { EXAMPLE_CREATED, EXAMPLE_END, EXAMPLE_LATER, EXAMPLE_START } from './fields.ts';
 import type { Problem, ProblemCode, RefusalFacts } from './problems.ts';
 import type { SchemaName } from './routes.ts';
@@ -173,7 +174,7 @@ export const PROBLEM_EXAMPLES: Readonly<Record<ProblemCode, Omit<Problem, 'code'
   name_invalid: {
     msg: 'name must be 1 to 64 of the letters a to z, the digits and "-", a letter first; got "Gent 1".',
   },
-  items_invalid: { msg: 'A batch has 1 to 64 items; got 65.' },
+  items_invalid: { msg: `A batch has 1 to ${MAX_ITEMS} items; got ${MAX_ITEMS + 1}.` },
   tokens_invalid: { msg: 'tokens must be an array of JWTs, which may be empty.' },
   experiment_invalid: { msg: 'name must be a string.' },
   experiment_limit_reached: {

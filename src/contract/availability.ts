@@ -1,15 +1,16 @@
 import * as v from 'valibot';
+import { DAY, WEEK } from './durations.ts';
 import { Instant, ReplyInstant, RequestDuration, requestInstant, SiteName } from './fields.ts';
 import { describeInput } from './instants.ts';
 import { RequestBandwidth } from './reservation.ts';
 import { MAX_POINTS } from './routes.ts';
 
 /** How long the part of an answer is that a request without an `end` gets, from its start: 7 days, in milliseconds. */
-export const DEFAULT_WINDOW = 7 * 86_400_000;
+export const DEFAULT_WINDOW = WEEK;
 /** The longest window that can be asked about: 5 years of 366 days, in milliseconds. */
-export const MAX_WINDOW = 5 * 366 * 86_400_000;
+export const MAX_WINDOW = 5 * 366 * DAY;
 /** How far back a window may start before now: 24 h, in milliseconds. */
-export const MAX_PAST = 86_400_000;
+export const MAX_PAST = DAY;
 
 const WINDOW = {
   start: v.optional(requestInstant('start')),

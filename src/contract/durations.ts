@@ -1,56 +1,74 @@
-import { Failure } from './failure.ts';
+/** Milliseconds of a second. */
+export const SECOND = 1000;
+/** Milliseconds of a minute. */
+export const MINUTE = 60 * SECOND;
+/** Milliseconds of an hour. */
+export const HOUR = 60 * MINUTE;
+/** Milliseconds of a day of 24 hours; where clocks change, a day of the calendar has 23 or 25. */
+export const DAY = 24 * HOUR;
+/** Milliseconds of seven days of 24 hours. */
+export const WEEK = 7 * DAY;
 
-const SECOND = 1000;
-const MINUTE = 60 * SECOND;
-const HOUR = 60 * MINUTE;
-const DAY = 24 * HOUR;
-const WEEK = 7 * DAY;
-
-const UNIT = { w: WEEK, d: DAY, h: HOUR, m: MINUTE, s: SECOND } as const;
+const ISO = /^P(?!$)(?:(\d+)W)?(?:(\d+)D)?(?:T(?!$)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)(?:\.(\d{1,3}))?S)?)?$/;
 
 /**
- * A duration as people type it, in milliseconds: `90m`, `2h`, `2h30m`, `3d`, `1w`, or ISO 8601 as `P3D` and `PT90M`
- * (cli/README.md, "Values"). A day is always 24 h and a week 7 days; months and years have no
- * fixed length and are refused.
+ * The milliseconds of an ISO 8601 duration in weeks, days (of 24 h), hours, minutes and seconds, such as `PT2H` or
+ * `P1DT30M`, with at most three digits of a second's fraction; undefined for other text, and for one that is too long to
+ * be counted exactly.
  *
- * @example parseDuration('2h30m') // 9000000
- * @throws Failure `usage`
+ * @example readIsoDuration('PT2H') // 7200000
  */
-export function parseDuration(text: string): number {
-  const parts =
-    /^(?:(\d+)w)?(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?$/i.exec(text.trim()) ??
-    /^P(?:(\d+)W)?(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?)?$/i.exec(text.trim());
-  const [weeks, days, hours, minutes, seconds] = (parts ?? []).slice(1).map((part) => Number(part ?? 0));
-  const total =
-    (weeks ?? 0) * UNIT.w +
-    (days ?? 0) * UNIT.d +
-    (hours ?? 0) * UNIT.h +
-    (minutes ?? 0) * UNIT.m +
-    (seconds ?? 0) * UNIT.s;
-  if (total > 0 && Number.isSafeInteger(total)) return total;
-  throw new Failure('usage', `${JSON.stringify(text)} is not a duration.`, {
-    why: !parts
-      ? 'Write it as 90m, 2h, 2h30m, 3d, 1w or P3D.'
-      : total === 0
-        ? 'It must be at least 1 s.'
-        : 'It is too long.',
-    fix: 'slices-conn help times',
-  });
+export function readIsoDuration(text: string): number | undefined {
+  const match = ISO.exec(text);
+  if (!match) return undefined;
+  const [weeks = 0, days = 0, hours = 0, minutes = 0, seconds = 0] = match
+    .slice(1, 6)
+    .map((part) => Number(part ?? 0));
+  const fraction = Number((match[6] ?? '').padEnd(3, '0'));
+  const length = weeks * WEEK + days * DAY + hours * HOUR + minutes * MINUTE + seconds * SECOND + fraction;
+  return Number.isSafeInteger(length) ? length : undefined;
 }
 
 /**
- * Seconds as flags take them: a number, or a duration with its units.
+ * A duration as the services read it (ISO 8601), in hours at most.
+ *
+ * @param milliseconds a whole number, 0 or more
+ * @example isoDuration(9_000_000) // 'PT2H30M'
+ */
+export function isoDuration(milliseconds: number): string {
+  const hours = Math.floor(milliseconds / HOUR);
+  const minutes = Math.floor((milliseconds % HOUR) / MINUTE);
+  const seconds = (milliseconds % MINUTE) / SECOND;
+  const parts = [
+    hours > 0 ? `${hours}H` : '',
+    minutes > 0 ? `${minutes}M` : '',
+    seconds > 0 ? `${seconds}S` : '',
+  ];
+  return `PT${parts.join('') || '0S'}`;
+}
+
+const TYPED = /^((?:\d+w)?(?:\d+d)?)((?:\d+h)?(?:\d+m)?(?:\d+s)?)$/i;
+
+/**
+ * The milliseconds of a duration as people type it: `90m`, `2h`, `2h30m`, `3d`, `1w`, or ISO 8601, in any case
+ * (cli/README.md, "Values"); undefined for other text. Months and years have no fixed length and are other text.
+ */
+export function readTypedDuration(text: string): number | undefined {
+  const [typed, days, times] = TYPED.exec(text.trim()) ?? [];
+  const iso = typed ? `P${days}${times ? `T${times}` : ''}` : text.trim();
+  return readIsoDuration(iso.toUpperCase());
+}
+
+/**
+ * Seconds as flags take them: a number, or a duration of a second or more with its units.
  *
  * @example secondsIn('5m') // 300
  * @returns NaN for any other text
  */
 export function secondsIn(text: string): number {
   if (/^[0-9]*\.?[0-9]+$/.test(text)) return Number(text);
-  try {
-    return parseDuration(text) / SECOND;
-  } catch {
-    return Number.NaN;
-  }
+  const length = readTypedDuration(text) ?? 0;
+  return length >= SECOND ? length / SECOND : Number.NaN;
 }
 
 /**

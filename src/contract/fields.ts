@@ -1,6 +1,7 @@
 import * as v from 'valibot';
+import { readIsoDuration } from './durations.ts';
 import { ID_PREFIXES, type IdKind, RESERVATION_NAME } from './ids.ts';
-import { describeInput, formatInstant, parseInstant, readIsoDuration } from './instants.ts';
+import { describeInput, formatInstant, parseInstant } from './instants.ts';
 
 const HOST = String.raw`[A-Za-z0-9.:\[\]-]{1,255}`;
 const OPAQUE = '[A-Za-z0-9_-]{1,128}';

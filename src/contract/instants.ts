@@ -54,52 +54,6 @@ export function formatInstant(instant: number): string {
   return new Date(instant).toISOString();
 }
 
-const SECOND = 1000;
-const MINUTE = 60 * SECOND;
-const HOUR = 60 * MINUTE;
-
-const ISO_DURATION =
-  /^P(?!$)(?:(\d+)W)?(?:(\d+)D)?(?:T(?!$)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)(?:\.(\d{1,3}))?S)?)?$/;
-
-/**
- * The milliseconds of an ISO 8601 duration in weeks, days (of 24 h), hours, minutes and seconds, such as `PT2H` or
- * `P1DT30M`, with at most three digits of a second's fraction; undefined for other text, and for one that is too long to
- * be counted exactly.
- *
- * @example readIsoDuration('PT2H') // 7200000
- */
-export function readIsoDuration(text: string): number | undefined {
-  const match = ISO_DURATION.exec(text);
-  if (!match) return undefined;
-  const [weeks = 0, days = 0, hours = 0, minutes = 0, seconds = 0] = match
-    .slice(1, 6)
-    .map((part) => Number(part ?? 0));
-  const total =
-    ((weeks * 7 + days) * 24 + hours) * HOUR +
-    minutes * MINUTE +
-    seconds * SECOND +
-    Number((match[6] ?? '').padEnd(3, '0'));
-  return Number.isSafeInteger(total) ? total : undefined;
-}
-
-/**
- * A duration as the services read it (ISO 8601), in hours at most.
- *
- * @param milliseconds a whole number, 0 or more
- * @example isoDuration(9_000_000) // 'PT2H30M'
- */
-export function isoDuration(milliseconds: number): string {
-  const hours = Math.floor(milliseconds / HOUR);
-  const minutes = Math.floor((milliseconds % HOUR) / MINUTE);
-  const seconds = (milliseconds % MINUTE) / SECOND;
-  const parts = [
-    hours > 0 ? `${hours}H` : '',
-    minutes > 0 ? `${minutes}M` : '',
-    seconds > 0 ? `${seconds}S` : '',
-  ];
-  return `PT${parts.join('') || '0S'}`;
-}
-
 /** Whether a text names a time zone: an IANA name, or an offset such as `+02:00`. */
 export function isTimeZone(text: string): boolean {
   try {

@@ -1,3 +1,8 @@
+/** The port where `serve` listens unless a flag says otherwise. */
+export const DEFAULT_PORT = 4280;
+/** The address of a server on this machine at that port: the profile `local` has it. */
+export const LOCAL_URL = `http://127.0.0.1:${DEFAULT_PORT}`;
+
 /**
  * The loopback address that a host name or address of this machine stands for (THREATS.md 46): an address of 127/8 or
  * `::1` itself, also as IPv6 carries it (`::ffff:127.0.0.1`); `127.0.0.1` for `localhost` and every name below it, which

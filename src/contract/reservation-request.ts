@@ -1,6 +1,7 @@
 import * as v from 'valibot';
+import { isoDuration, readIsoDuration } from './durations.ts';
 import { Failure } from './failure.ts';
-import { formatInstant, isoDuration, parseInstant, readIsoDuration } from './instants.ts';
+import { formatInstant, parseInstant } from './instants.ts';
 import type { Reservation, ReservationRequestBody } from './reservation.ts';
 
 /**

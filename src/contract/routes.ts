@@ -12,11 +12,9 @@ export const IDEMPOTENCY_KEY_HEADER = 'Idempotency-Key';
  * (contract/README.md, "Extensions").
  */
 export const EXTENSIONS = [
-  ...(['list', 'idempotencyKey', 'dryRun', 'earliest', 'volume'] as const),
-  ...(['names', 'batch', 'availability', 'slots'] as const),
+  ...(['list', 'idempotencyKey', 'dryRun', 'earliest', 'volume', 'names'] as const),
+  ...(['batch', 'availability', 'slots'] as const),
 ] as const;
-/** The name of an extension; see {@link EXTENSIONS}. */
-export type Extension = (typeof EXTENSIONS)[number];
 /** The member of the OpenAPI document's `info` that announces {@link EXTENSIONS}. */
 export const EXTENSIONS_MEMBER = 'x-slices-extensions';
 /** Says `true` in the answer to a request that was answered before under its {@link IDEMPOTENCY_KEY_HEADER}. */
@@ -46,6 +44,10 @@ const DRY_RUN: Parameter = {
   type: 'boolean',
   extension: true,
 };
+/** The most reservations in a page of a list. */
+export const MAX_PAGE_ITEMS = 1000;
+/** The reservations in a page of a list without `limit`. */
+export const DEFAULT_PAGE_ITEMS = 100;
 /** The most columns that a question about a link's use can ask for. */
 export const MAX_POINTS = 2000;
 const EARLIEST: Parameter = {
@@ -186,7 +188,6 @@ const CREATE_REFUSALS = [
   'name_taken',
 ] as const;
 
-/** The window that a question about a link is asked about. */
 const WINDOW = {
   start: {
     description: 'ISO 8601 timestamp: where the window starts. Default: now. At most 24 hours ago.',
@@ -279,7 +280,10 @@ export const ROUTES = {
     query: {
       state: { description: 'Only those that are scheduled, active or ended.', type: 'string' },
       cursor: { description: 'The previous page’s nextCursor.', type: 'string' },
-      limit: { description: 'Items in a page, 1 to 1000 (default 100).', type: 'integer' },
+      limit: {
+        description: `Items in a page, 1 to ${MAX_PAGE_ITEMS} (default ${DEFAULT_PAGE_ITEMS}).`,
+        type: 'integer',
+      },
     },
     success: { status: 200, schema: 'ReservationList' },
     problems: [...CREDENTIALS, 'request_invalid'],

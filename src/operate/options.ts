@@ -1,6 +1,8 @@
-import { parseDuration, secondsIn } from '../contract/durations.ts';
+import { DAY, HOUR, secondsIn } from '../contract/durations.ts';
+import { DEFAULT_PORT } from '../contract/loopback.ts';
 import { ROLES } from '../contract/roles.ts';
 import { EXPERIMENTS_API_GROUP, PROJECTS_API_GROUP } from '../contract/routes.ts';
+import { parseDuration } from '../contract/typed-duration.ts';
 
 /**
  * A flag, declared once: its text in help, and how its value is read. The key in its table is the member that holds
@@ -38,12 +40,12 @@ type OptionsOf<One extends Table> = {
   [Name in WithDefault<One>]: ValueOf<One[Name]>;
 } & { [Name in Exclude<keyof One, WithDefault<One>>]?: ValueOf<One[Name]> };
 
-/** An hour in milliseconds: tokens that a younger key has signed may still be valid. */
-const SHORTEST_KEY_AGE = 3_600_000;
-/** A day in milliseconds: an idempotency key and its reservation are kept that long. */
-const SHORTEST_KEEPING = 86_400_000;
-/** 400 days in milliseconds: a yearly review finds the whole year. */
-const KEPT = 400 * 86_400_000;
+/** Milliseconds: tokens that a younger key has signed may still be valid. */
+const SHORTEST_KEY_AGE = HOUR;
+/** Milliseconds: an idempotency key and its reservation are kept for a day. */
+const SHORTEST_KEEPING = DAY;
+/** Milliseconds: a yearly review finds the whole year. */
+const KEPT = 400 * DAY;
 
 const count = wholeNumber(1, 999_999_999_999, 'It must be a whole number, 1 or more.');
 
@@ -53,7 +55,7 @@ const SERVE = {
     flags: '--port <number>',
     help: '0 picks a free one',
     parse: wholeNumber(0, 65_535, 'It must be a number from 0 to 65535.'),
-    default: 4280,
+    default: DEFAULT_PORT,
   },
   baseUrl: { flags: '--base-url <url>', help: 'the address in tokens, links and the ready file' },
   name: {

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TopologyError } from '../allocator/network.ts';
 import { createTransport, type NetworkTransport } from '../client/transport.ts';
+import { HOUR } from '../contract/durations.ts';
 import { Failure } from '../contract/failure.ts';
 import type { TrustedIssuer } from '../contract/issuer-address.ts';
 import type { Topology } from '../contract/links.ts';
@@ -41,7 +42,7 @@ export interface ServeSurroundings {
 }
 
 /** How often old audit rows and old deleted reservations are removed, in milliseconds. */
-const FORGET_EVERY = 3_600_000;
+const FORGET_EVERY = HOUR;
 
 /** A reference server that takes requests. */
 export interface RunningServer {

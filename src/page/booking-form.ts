@@ -1,3 +1,4 @@
+import { HOUR } from '../contract/durations.ts';
 import type { Alternative } from '../contract/problems.ts';
 import type { Booking, BookingView } from './booking.ts';
 import { type Draft, type Field, neighbours, withAlternative } from './draft.ts';
@@ -24,7 +25,6 @@ export interface BookingFormOptions {
 }
 
 /** Milliseconds. */
-const HOUR = 3_600_000;
 
 /** What to say of a field that is empty when the form is sent. */
 const MISSING: Readonly<Record<Field, string>> = {

@@ -1,9 +1,9 @@
 import { bandwidthWord, parseBandwidth } from '../contract/bandwidth.ts';
-import { parseDuration } from '../contract/durations.ts';
 import { Failure } from '../contract/failure.ts';
 import { RESERVATION_NAME } from '../contract/ids.ts';
 import { formatInstant, LAST_INSTANT } from '../contract/instants.ts';
 import type { Alternative } from '../contract/problems.ts';
+import { parseDuration } from '../contract/typed-duration.ts';
 import type { Link, Own, ReservationAsked, Window } from './service.ts';
 
 /** What stands in the form. Instants are exact, also where a field shows minutes only; null where the field is empty. */

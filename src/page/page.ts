@@ -1,3 +1,4 @@
+import { HOUR } from '../contract/durations.ts';
 import { may } from '../contract/roles.ts';
 import { createBooking } from './booking.ts';
 import { createBookingForm } from './booking-form.ts';
@@ -37,7 +38,6 @@ import {
 /** Below which address the files of the page lie: `…/ui/`. */
 const BASE = new URL('.', import.meta.url);
 /** Milliseconds. */
-const HOUR = 3_600_000;
 /** How long the map's use looks ahead, in milliseconds: a request for it stays the same so long, and costs nothing. */
 const NOW_LASTS = 300_000;
 

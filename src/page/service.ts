@@ -2,6 +2,7 @@ import type { Availability } from '../contract/availability.ts';
 import { setBounded } from '../contract/bounded-map.ts';
 import type { Alternative, FreePart, Limit } from '../contract/problems.ts';
 import type { Reservation } from '../contract/reservation.ts';
+import { MAX_PAGE_ITEMS } from '../contract/routes.ts';
 
 /** A link between two sites. It has no direction. */
 export interface Link {
@@ -168,8 +169,6 @@ export interface ServiceOptions {
 const TIMEOUT = 20_000;
 /** The most replies of a kind that are kept to be asked about by their ETag. */
 const MOST_KEPT = 500;
-/** The most reservations in one page of a list. */
-const PAGE = 1000;
 
 function reservedOf(reply: Reservation): Reserved {
   const { id, name, site1, site2, bandwidth } = reply;
@@ -309,7 +308,7 @@ export function createService({ base, secret, fetch }: ServiceOptions): Service 
     const found: Reserved[] = [];
     let cursor: string | null = null;
     do {
-      const query: URLSearchParams = new URLSearchParams({ state, limit: `${PAGE}` });
+      const query: URLSearchParams = new URLSearchParams({ state, limit: `${MAX_PAGE_ITEMS}` });
       if (cursor !== null) query.set('cursor', cursor);
       const page: ListPage = await readPage(`api/connectivity?${query}`, { experiment, signal });
       found.push(...page.items);

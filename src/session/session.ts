@@ -2,7 +2,7 @@ import { type AdministrationClient, createAdministrationClient } from '../client
 import { type ConnectivityClient, createConnectivityClient } from '../client/connectivity.ts';
 import { createPortalClient, type PortalClient } from '../client/portal.ts';
 import type { Experiment, Project } from '../contract/directory.ts';
-import { formatDuration } from '../contract/durations.ts';
+import { formatDuration, MINUTE } from '../contract/durations.ts';
 import { Failure } from '../contract/failure.ts';
 import type { Reservation } from '../contract/reservation.ts';
 import type { ReservationRequest } from '../contract/reservation-request.ts';
@@ -43,8 +43,6 @@ export interface SessionOptions {
   /** Takes notices for people, such as progress. */
   notice: (text: string) => void;
 }
-
-const MINUTE = 60_000;
 
 /** How far two clocks may be apart without a word, in milliseconds. */
 const CLOCKS_EQUAL = MINUTE / 2;
@@ -350,7 +348,7 @@ export class Session {
 
 /** The warning that keys are not fresh (THREATS.md 26). @param age milliseconds */
 export function staleKeys(url: string, age: number): string {
-  return `warning: The key set at ${url} can't be reached; a copy from ${Math.round(age / 60_000)} min ago is used.`;
+  return `warning: The key set at ${url} can't be reached; a copy from ${Math.round(age / MINUTE)} min ago is used.`;
 }
 
 /** Says of a failed dry run that nothing was booked, unless the failure names a reservation (THREATS.md 43). */

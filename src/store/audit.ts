@@ -1,5 +1,6 @@
 import * as v from 'valibot';
 import type { AuditEntry } from '../allocator/store.ts';
+import { HOUR, MINUTE } from '../contract/durations.ts';
 import {
   DatabaseFormatError,
   type SqlDatabase,
@@ -36,8 +37,6 @@ export const AUDIT: SqlInsert = {
 
 /** How many refusals of one experiment in an hour have a row each; those beyond are counted by the minute. */
 export const REFUSALS_IN_ROWS = 1000;
-const HOUR = 3_600_000;
-const MINUTE = 60_000;
 
 /** The recent refusals of an experiment. */
 interface Tally {

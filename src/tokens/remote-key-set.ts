@@ -1,5 +1,6 @@
 import { bodyOf, readUpTo, TimeLimitError, withinTime } from '../contract/bounded-reading.ts';
 import type { KeySetDocument } from '../contract/claims.ts';
+import { MINUTE } from '../contract/durations.ts';
 import { Failure } from '../contract/failure.ts';
 import { isWithin } from '../contract/instants.ts';
 import { readJson } from '../contract/json.ts';
@@ -67,8 +68,6 @@ export interface RemoteKeySet extends KeySet {
    */
   clockAhead(): Promise<number | undefined>;
 }
-
-const MINUTE = 60_000;
 
 /**
  * An issuer's published keys, fetched when needed and kept in memory.

@@ -2,7 +2,7 @@ import { http } from 'msw';
 import { expect, test } from 'vitest';
 import { readFeatures, rememberedFeatures } from '../../src/client/features.ts';
 import openapi from '../../src/contract/openapi.json' with { type: 'json' };
-import { EXTENSIONS, type Extension } from '../../src/contract/routes.ts';
+import { EXTENSIONS } from '../../src/contract/routes.ts';
 import { answeredBy } from './answers.ts';
 import { html, json, text } from './replies.ts';
 
@@ -10,6 +10,7 @@ const BASE = 'https://conn.example.org';
 const PATH = '/apis/v1alpha1/connectivity';
 const LINK = '/apis/v1alpha1/links/{site1}/{site2}';
 
+type Extension = (typeof EXTENSIONS)[number];
 const only = (...names: readonly Extension[]) =>
   Object.fromEntries(EXTENSIONS.map((name) => [name, names.includes(name)]));
 const described = (announced: unknown, paths: object = {}) =>

@@ -1,12 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { formatDuration, parseDuration, secondsIn } from '../../src/contract/durations.ts';
+import { DAY, formatDuration, HOUR, MINUTE, SECOND, secondsIn } from '../../src/contract/durations.ts';
+import { parseDuration } from '../../src/contract/typed-duration.ts';
 import { failureOf } from '../fixtures/failures.ts';
-
-const SECOND = 1000;
-const MINUTE = 60 * SECOND;
-const HOUR = 60 * MINUTE;
-const DAY = 24 * HOUR;
 
 describe('parseDuration', () => {
   test.each<[string, number]>([
@@ -25,6 +21,7 @@ describe('parseDuration', () => {
     ['P1W', 7 * DAY],
     ['PT90M', 90 * MINUTE],
     ['PT30S', 30 * SECOND],
+    ['PT1.5S', 1500],
     ['P1DT2H', DAY + 2 * HOUR],
   ])('%s', (text, milliseconds) => {
     expect(parseDuration(text)).toBe(milliseconds);
@@ -61,7 +58,7 @@ describe('parseDuration', () => {
     expect(failure.facts.fix).toBe('slices-conn help times');
   });
 
-  test.each(['0m', 'PT', 'PT0S'])('%s is refused for being zero', async (text) => {
+  test.each(['0m', 'PT0S', 'PT0.9S'])('%s is refused for being zero', async (text) => {
     expect((await failureOf(() => parseDuration(text))).facts.why).toBe('It must be at least 1 s.');
   });
 

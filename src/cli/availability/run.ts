@@ -1,9 +1,10 @@
 import type { ConnectivityClient } from '../../client/connectivity.ts';
 import type { Slot } from '../../contract/availability.ts';
-import { formatDuration, parseDuration } from '../../contract/durations.ts';
+import { formatDuration } from '../../contract/durations.ts';
 import { Failure, ownCommand } from '../../contract/failure.ts';
 import { instantOf } from '../../contract/reservation-request.ts';
 import { SITES } from '../../contract/sites.ts';
+import { parseDuration } from '../../contract/typed-duration.ts';
 import { withServices } from '../advice.ts';
 import type { ServiceFlags } from '../global-options.ts';
 import { continued } from '../help-layout.ts';

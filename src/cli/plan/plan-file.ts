@@ -13,9 +13,9 @@ import {
   type YAMLMap,
 } from 'yaml';
 import { MAX_ITEMS } from '../../contract/batch.ts';
-import { parseDuration } from '../../contract/durations.ts';
 import { Failure } from '../../contract/failure.ts';
 import { RESERVATION_NAME } from '../../contract/ids.ts';
+import { parseDuration } from '../../contract/typed-duration.ts';
 import { nearest } from '../../session/choice.ts';
 import { later, parseTime, type TimeContext } from '../times.ts';
 import { parseBandwidth, siteName } from '../values.ts';

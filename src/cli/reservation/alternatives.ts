@@ -1,10 +1,11 @@
-import { formatDuration, parseDuration } from '../../contract/durations.ts';
+import { formatDuration, MINUTE } from '../../contract/durations.ts';
 import { Failure, type FailureCode } from '../../contract/failure.ts';
 import { formatInstant, parseInstant } from '../../contract/instants.ts';
 import { exceedsLink, limitText } from '../../contract/limit-text.ts';
 import { ALTERNATIVE_KINDS, type AlternativeReply } from '../../contract/problems.ts';
 import type { ReservationRequest } from '../../contract/reservation-request.ts';
 import { SITES } from '../../contract/sites.ts';
+import { parseDuration } from '../../contract/typed-duration.ts';
 import { type Retyping, retyped } from '../advice.ts';
 import type { PeriodChangeFlags } from '../period.ts';
 import { type Offer, type OfferKind, Refusal } from '../print/offers.ts';
@@ -87,7 +88,6 @@ function kindOf(wanted: Wanted, request: ReservationRequest, now: number): Offer
 
 /** Two durations that differ by less count as the same where the time of the request decides, in milliseconds. */
 const SAME = 10_000;
-const MINUTE = 60_000;
 
 function difference(
   { start, end }: Wanted,

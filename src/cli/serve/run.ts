@@ -1,4 +1,5 @@
 import { shellWord } from '../../contract/failure.ts';
+import { LOCAL_URL } from '../../contract/loopback.ts';
 import { readCertificates } from '../ca-file.ts';
 import type { Invocation } from '../invocation.ts';
 import { type CardLine, escapeText } from '../print/output.ts';
@@ -73,12 +74,9 @@ function usersLines(users: readonly UserRow[]): CardLine[] {
   ]);
 }
 
-/** The address that the built-in profile `local` has. */
-const LOCAL = 'http://127.0.0.1:4280';
-
 /** What to type in another terminal. */
 function clientCommand({ connectivity, portal, identity }: ServingServer['addresses']): string {
-  if (connectivity === LOCAL && portal === `${LOCAL}/portal` && identity === `${LOCAL}/auth`) {
+  if (connectivity === LOCAL_URL && portal === `${LOCAL_URL}/portal` && identity === `${LOCAL_URL}/auth`) {
     return 'slices-conn login';
   }
   const addresses = [`baseUrl=${connectivity}`, `portalUrl=${portal}`, `authUrl=${identity}`].map(shellWord);

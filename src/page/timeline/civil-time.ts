@@ -1,7 +1,4 @@
-/** Milliseconds. */
-export const MINUTE = 60_000;
-/** Milliseconds of a day without a change of the clocks. */
-export const DAY = 86_400_000;
+import { DAY, MINUTE } from '../../contract/durations.ts';
 
 /**
  * The clock of a time zone. A civil time is written as the milliseconds that `Date.UTC` gives for its year, month, day,

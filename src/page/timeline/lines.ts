@@ -1,3 +1,4 @@
+import { HOUR } from '../../contract/durations.ts';
 import type { Column, Own, Window } from '../service.ts';
 import { type Clock, floorToStep, lengthOfStep, nextStep, type Step } from './civil-time.ts';
 import { knownFrom } from './tiles.ts';
@@ -10,7 +11,6 @@ const STEPS: readonly Step[] = [
 ];
 /** The most lines of a link. */
 const MOST_LINES = 60;
-const HOUR = 3_600_000;
 
 /** How long a line of a window's table is at least: the times of its lines are rounded to this. */
 export function tableStep({ start, end }: Window): Step {

@@ -1,5 +1,5 @@
+import { DAY, MINUTE } from '../../contract/durations.ts';
 import type { Column, Link, Window } from '../service.ts';
-import { DAY, MINUTE } from './civil-time.ts';
 
 /** The lengths of a column at each level, in milliseconds: whole minutes, hours and days, as most reservations have. */
 export const LEVELS: readonly number[] = [

@@ -1,3 +1,4 @@
+import { DAY, MINUTE } from '../../contract/durations.ts';
 import { element, setText } from '../elements.ts';
 import type { Column, Link, Own, Window } from '../service.ts';
 import { axisOf } from './axis.ts';
@@ -74,7 +75,7 @@ const MARGIN = 0.3;
 /** How many rows above and below the screen are drawn too: all of a usual network, so that scrolling finds them there. */
 const MARGIN_ROWS = 20;
 /** The level at which a wide surrounding is loaded once somebody moves, so that zooming out finds something to draw. */
-const OVERVIEW_LEVEL = levelFor({ start: 0, end: 366 * 86_400_000 }, 800);
+const OVERVIEW_LEVEL = levelFor({ start: 0, end: 366 * DAY }, 800);
 
 /** Makes a timeline; it loads and draws once its element is in a document. */
 export function createTimeline(options: TimelineOptions): Timeline {
@@ -408,7 +409,7 @@ export function createTimeline(options: TimelineOptions): Timeline {
       }
       const instant = instantOf(point);
       const columns = tiles.columns(row, { start: instant, end: instant + 1 }, level());
-      const { start, end } = columns[0] ?? { start: instant, end: instant + 60_000 };
+      const { start, end } = columns[0] ?? { start: instant, end: instant + MINUTE };
       readout.textContent = sentence({ row, start, end });
     },
     onSelect: (from, to) => {
@@ -430,7 +431,7 @@ export function createTimeline(options: TimelineOptions): Timeline {
       const length = lengthOfStep(snap(CLICK_PIXELS));
       const period = clickedPeriod(instant, length, columnsAround(row, instant, length), picking());
       if (period) choose({ row, ...period });
-      else tell({ row, start: instant, end: instant + 60_000 });
+      else tell({ row, start: instant, end: instant + MINUTE });
     },
   });
 

@@ -1,7 +1,6 @@
+import { DAY, HOUR } from '../../contract/durations.ts';
 import type { Window } from '../service.ts';
-import { type Clock, DAY, lengthOfStep, MINUTE, movedByStep, type Step, startOfStep } from './civil-time.ts';
-
-const HOUR = 60 * MINUTE;
+import { type Clock, lengthOfStep, movedByStep, type Step, startOfStep } from './civil-time.ts';
 
 /** The shortest and the longest window that is shown, in milliseconds. */
 export const SHORTEST = HOUR;

@@ -1,6 +1,7 @@
 import { formatBandwidth } from '../../contract/bandwidth.ts';
+import { DAY, HOUR } from '../../contract/durations.ts';
 import type { Link, Own, Window } from '../service.ts';
-import { type Clock, DAY, type Step } from './civil-time.ts';
+import type { Clock, Step } from './civil-time.ts';
 
 const WEEKDAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'] as const;
 const MONTH_NAMES = [
@@ -48,7 +49,7 @@ export function instantText(instant: number, { clock, now }: Calendar): string {
 
 /** The time of day of an instant; seconds are left out. */
 function clockText(instant: number, clock: Clock): string {
-  const hours = clock.offset(instant) / 3_600_000;
+  const hours = clock.offset(instant) / HOUR;
   const offset = clock.isTwice(instant) ? ` (UTC${hours < 0 ? '' : '+'}${hours})` : '';
   return timeText(clock.civil(instant)) + offset;
 }

@@ -1,7 +1,7 @@
+import { HOUR } from '../../contract/durations.ts';
 import { ProblemError } from '../problem-error.ts';
 
 /** An hour in milliseconds: so long a budget takes to be whole again. */
-const HOUR = 3_600_000;
 
 /** How many budgets are remembered at least before those that are whole again are forgotten. */
 const REMEMBERED = 10_000;

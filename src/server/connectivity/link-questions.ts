@@ -12,7 +12,7 @@ import {
   type Slot,
   SlotsQuery,
 } from '../../contract/availability.ts';
-import { formatDuration } from '../../contract/durations.ts';
+import { formatDuration, HOUR } from '../../contract/durations.ts';
 import { formatInstant, LAST_INSTANT } from '../../contract/instants.ts';
 import type { Link } from '../../contract/links.ts';
 import type { Problem } from '../../contract/problems.ts';
@@ -174,7 +174,7 @@ function firstPage({ start, end }: { start?: number; end?: number | undefined },
 }
 
 /** How much longer a window stays readable by its cursor, in milliseconds: its start gets older from page to page. */
-const PAGING_TIME = 3_600_000;
+const PAGING_TIME = HOUR;
 
 function windowProblems({ start, end }: Period, now: number, cursor: string | undefined): Problem[] {
   const problems = emptyProblems({ start, end }, ['start', 'end']);

@@ -11,7 +11,13 @@ import {
   ReservationUpdate,
   VolumeBody,
 } from '../../contract/reservation.ts';
-import { IDEMPOTENCY_KEY_HEADER, MAX_IDEMPOTENCY_KEY, MAX_REASON } from '../../contract/routes.ts';
+import {
+  DEFAULT_PAGE_ITEMS,
+  IDEMPOTENCY_KEY_HEADER,
+  MAX_IDEMPOTENCY_KEY,
+  MAX_PAGE_ITEMS,
+  MAX_REASON,
+} from '../../contract/routes.ts';
 import { withoutTokens } from '../../contract/secret.ts';
 import { ProblemError, refusal } from '../problem-error.ts';
 import { addressOf, type MemberProblem, schemaProblems } from '../request-reading.ts';
@@ -148,10 +154,6 @@ export function presentedTokens({ tokens }: Record<string, unknown>): string[] {
   throw refusal('tokens_invalid', `tokens holds more than ${MAX_TOKENS}.`);
 }
 
-/** The most reservations in one page of a list. */
-export const MAX_PAGE = 1000;
-const DEFAULT_PAGE = 100;
-
 /** The query parameters of a create or update request. */
 export interface ExecutionOptions {
   startNow: boolean;
@@ -192,9 +194,9 @@ export function readListQuery(request: Request): Pick<ReservationQuery, 'state' 
   if (wanted !== null && state === undefined) {
     throw refusal('request_invalid', `state must be one of ${STATES.join(', ')}.`);
   }
-  const limit = searchParams.get('limit') ?? String(DEFAULT_PAGE);
-  if (!/^[0-9]{1,4}$/.test(limit) || Number(limit) < 1 || Number(limit) > MAX_PAGE) {
-    throw refusal('request_invalid', `limit must be a number from 1 to ${MAX_PAGE}.`);
+  const limit = searchParams.get('limit') ?? String(DEFAULT_PAGE_ITEMS);
+  if (!/^[0-9]{1,4}$/.test(limit) || Number(limit) < 1 || Number(limit) > MAX_PAGE_ITEMS) {
+    throw refusal('request_invalid', `limit must be a number from 1 to ${MAX_PAGE_ITEMS}.`);
   }
   const after = searchParams.get('cursor');
   return {

@@ -1,3 +1,4 @@
+import { DAY } from '../../contract/durations.ts';
 import { EXAMPLE_CREATED, EXAMPLE_END, EXAMPLE_LATER, EXAMPLE_START } from '../../contract/fields.ts';
 import openapi from '../../contract/openapi.json' with { type: 'json' };
 import { EXPERIMENTS_API_GROUP, PROJECTS_API_GROUP } from '../../contract/routes.ts';
@@ -30,7 +31,7 @@ export function describeServer({
     paths: withGroups(here.paths, groups),
   });
   return (now) => {
-    const [today = '', tomorrow = ''] = [0, 86_400_000].map((ahead) => new Date(now + ahead).toISOString());
+    const [today = '', tomorrow = ''] = [0, DAY].map((ahead) => new Date(now + ahead).toISOString());
     const placed = (example: string, day: string): [string, string] => [
       example,
       day.slice(0, 10) + example.slice(10),

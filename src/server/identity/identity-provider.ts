@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { UserClaims } from '../../contract/claims.ts';
+import { HOUR } from '../../contract/durations.ts';
 import { isWithin } from '../../contract/instants.ts';
 import type { PrivateJwk } from '../../tokens/signing-key.ts';
 import type { Log } from '../log.ts';
@@ -122,4 +123,4 @@ const PURGE_EVERY = 600_000;
  * An expired code is kept for an hour, so that its page can say that it expired. Milliseconds. With 6,000 codes in 10
  * minutes at most, and 10 minutes between two purges, there are never more than 54,000, of 4 KiB each.
  */
-const PURGE_MARGIN = 3_600_000;
+const PURGE_MARGIN = HOUR;

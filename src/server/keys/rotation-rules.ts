@@ -1,3 +1,4 @@
+import { HOUR, MINUTE } from '../../contract/durations.ts';
 /** A signing key's number and times, in milliseconds since the Unix epoch. */
 export interface KeyRecord {
   /** 1, 2, …: the higher one is the later one. */
@@ -7,9 +8,6 @@ export interface KeyRecord {
   /** The latest expiry of the tokens that it signed; 0 before the first one. */
   lastExpiry: number;
 }
-
-const MINUTE = 60_000;
-const HOUR = 60 * MINUTE;
 
 /**
  * How long a new key is published before it signs, in milliseconds: 10 minutes in which our clients use a key set

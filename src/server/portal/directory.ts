@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { DAY } from '../../contract/durations.ts';
 import type { IdKind } from '../../contract/ids.ts';
 import { parseInstant } from '../../contract/instants.ts';
 import { ROLES, type Role } from '../../contract/roles.ts';
@@ -64,8 +65,6 @@ export interface Directory {
     limit: { most: number; since: number },
   ): Promise<'added' | 'name_taken' | 'too_many'>;
 }
-
-const DAY = 24 * 60 * 60 * 1000;
 
 /**
  * How many experiments of one project have not ended, or were made within {@link EXPERIMENTS_COUNT_FOR}: whoever may make

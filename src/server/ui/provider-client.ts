@@ -1,5 +1,6 @@
 import type * as Oauth from 'openid-client';
 import { withinTime } from '../../contract/bounded-reading.ts';
+import { DAY } from '../../contract/durations.ts';
 import { sameIssuer } from '../../contract/issuer-address.ts';
 import { isObject, readJson } from '../../contract/json.ts';
 import { isTokenText } from '../../contract/secret.ts';
@@ -73,7 +74,7 @@ const SHORT_LIFETIME = 300;
 /** For how long a provider's description is used without a look at it, in milliseconds: 10 minutes. */
 const FRESH_FOR = 600_000;
 /** For how long it stands in for one that can't be had, in milliseconds: a day. */
-const STALE_FOR = 86_400_000;
+const STALE_FOR = DAY;
 /** Least time between two requests for it, in milliseconds. */
 const COOLDOWN = 30_000;
 /** How long a request for it may take, in milliseconds. */

@@ -1,6 +1,7 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as v from 'valibot';
+import { DAY, HOUR } from '../../contract/durations.ts';
 import { readJson } from '../../contract/json.ts';
 import type { Log } from '../log.ts';
 import type { PageTokens } from './provider-client.ts';
@@ -88,9 +89,9 @@ const TURN = 15_000;
 /** How often it looks meanwhile, in milliseconds. */
 const LOOK = 100;
 /** How long a session lasts without use where the provider does not say, in milliseconds: 30 days. */
-const UNUSED = 30 * 86_400_000;
+const UNUSED = 30 * DAY;
 /** How long sessions that have expired are kept, in milliseconds: clocks of replicas differ. */
-const SWEEP_MARGIN = 3_600_000;
+const SWEEP_MARGIN = HOUR;
 
 const Tokens = v.object({
   access: v.string(),

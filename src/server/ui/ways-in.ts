@@ -1,4 +1,5 @@
 import { html } from 'hono/html';
+import { LOCAL_URL } from '../../contract/loopback.ts';
 import { KEY_SET_PATH } from '../../contract/routes.ts';
 import type { Html } from './page.ts';
 
@@ -24,7 +25,7 @@ ${!elsewhere && html`<p>The login shows a code. <a href="${at}/auth/device">Ente
 
 /** What to type for a login here: the built-in profile is for the default address. */
 function commands({ connectivity, portal, identity }: ServiceAddresses): string[] {
-  if (connectivity === 'http://127.0.0.1:4280') return ['slices-conn login'];
+  if (connectivity === LOCAL_URL) return ['slices-conn login'];
   return [
     `slices-conn profile set here baseUrl=${connectivity} portalUrl=${portal} authUrl=${identity}`,
     'slices-conn profile use here',

@@ -4,7 +4,7 @@ import type { DeviceLogin, IdentityClient, IssuedTokens } from '../../client/ide
 import { createTransport } from '../../client/transport.ts';
 import { Failure, type FailureFacts, shellWord } from '../../contract/failure.ts';
 import { LAST_INSTANT } from '../../contract/instants.ts';
-import { isLoopback } from '../../contract/loopback.ts';
+import { DEFAULT_PORT, isLoopback } from '../../contract/loopback.ts';
 import { fetchOver, type Send, type Transport } from '../../contract/sending.ts';
 import type { KeySetStore } from '../../tokens/remote-key-set.ts';
 import type { Environment } from '../profiles/folders.ts';
@@ -183,7 +183,7 @@ function whenReached(send: Send, { name }: Profile): Send {
 function nextStepTo(url: URL, profile: string, { why = '', cause }: FailureFacts): FailureFacts {
   const refused = cause instanceof Error && 'code' in cause && cause.code === 'ECONNREFUSED';
   if (!isLoopback(url) || !refused) return { fix: `slices-conn profile show ${shellWord(profile)}` };
-  const port = url.port === '4280' ? '' : ` --port ${url.port || '80'}`;
+  const port = url.port === `${DEFAULT_PORT}` ? '' : ` --port ${url.port || '80'}`;
   return {
     why: `Nothing listens there: ${why} Start the server in another terminal, or use --offline, which needs none.`,
     fix: `slices-conn serve${port}`,

@@ -1,13 +1,12 @@
 import { claimedExpiry, claimedIssue } from '../../client/claimed.ts';
 import type { IdentityClient, IssuedTokens } from '../../client/identity.ts';
+import { MINUTE } from '../../contract/durations.ts';
 import { Failure } from '../../contract/failure.ts';
 import { isWithin } from '../../contract/instants.ts';
 import type { Secret } from '../../contract/secret.ts';
 import type { Profile } from '../profiles/profiles.ts';
 import type { Credentials, StoredCredentials } from './credentials.ts';
 import type { TokenSource } from './token-source.ts';
-
-const MINUTE = 60_000;
 
 /**
  * Whether a token must be replaced before it is used: less than a minute is left, or less than a tenth of its lifetime

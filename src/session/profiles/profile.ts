@@ -4,7 +4,7 @@ import { Failure, shellWord } from '../../contract/failure.ts';
 import { isTimeZone } from '../../contract/instants.ts';
 import { isServiceAddress } from '../../contract/issuer-address.ts';
 import { readJson } from '../../contract/json.ts';
-import { isProtected, UNPROTECTED } from '../../contract/loopback.ts';
+import { isProtected, LOCAL_URL, UNPROTECTED } from '../../contract/loopback.ts';
 import { API_GROUP } from '../../contract/routes.ts';
 import type { Environment } from './folders.ts';
 import {
@@ -189,8 +189,6 @@ export interface ProfileView {
   name: string;
   entries: Readonly<Record<ProfileKey, ProfileEntry>>;
 }
-
-const LOCAL_URL = 'http://127.0.0.1:4280';
 
 /** The built-in profiles. `slices` has no addresses, since a guessed host would receive tokens. */
 export const BUILT_IN: Readonly<Record<string, Settings>> = {

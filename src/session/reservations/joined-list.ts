@@ -1,5 +1,6 @@
 import type { ConnectivityClient } from '../../client/connectivity.ts';
 import { differenceFrom, expectationOf } from '../../client/proof.ts';
+import { MINUTE } from '../../contract/durations.ts';
 import { type Reservation, type ReservationState, stateAt } from '../../contract/reservation.ts';
 import { asReservation, instantOf, periodOf, type Requested } from '../../contract/reservation-request.ts';
 import type { Ledger, LedgerEntry } from './ledger.ts';
@@ -109,9 +110,9 @@ export interface Settlement {
 }
 
 /** How long an attempt may still arrive at the service after it was sent, in milliseconds. */
-const MAY_STILL_ARRIVE = 10 * 60_000;
+const MAY_STILL_ARRIVE = 10 * MINUTE;
 /** How far the service's clock may be from this machine's, in milliseconds. */
-const CLOCKS_APART = 5 * 60_000;
+const CLOCKS_APART = 5 * MINUTE;
 
 /**
  * Joins the service's list with what this machine asked for.

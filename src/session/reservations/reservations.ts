@@ -2,6 +2,7 @@ import { type BatchItem, type BatchOptions, wantedBy } from '../../client/batch.
 import type { ConnectivityClient } from '../../client/connectivity.ts';
 import type { ServiceFeatures } from '../../client/features.ts';
 import type { ProofOptions, ProvenReservation, ReserveOptions } from '../../client/proof.ts';
+import { HOUR } from '../../contract/durations.ts';
 import { Failure, type FailureFacts } from '../../contract/failure.ts';
 import { isWithin } from '../../contract/instants.ts';
 import type { Reservation } from '../../contract/reservation.ts';
@@ -55,7 +56,7 @@ interface SentBatch {
 }
 
 /** How long a service surely keeps an idempotency key, in milliseconds: a little less than 24 hours (contract/README.md, "Extensions"). */
-const KEY_KEPT = 23 * 3_600_000;
+const KEY_KEPT = 23 * HOUR;
 /** Pauses before a request is sent again under its idempotency key, in milliseconds. */
 const PAUSES = [500, 2000];
 

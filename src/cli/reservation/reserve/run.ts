@@ -1,9 +1,9 @@
 import { claimedExperimentExpiry } from '../../../client/claimed.ts';
 import type { ProvenReservation } from '../../../client/proof.ts';
-import { parseDuration } from '../../../contract/durations.ts';
 import { Failure, shellWord } from '../../../contract/failure.ts';
 import { LAST_INSTANT } from '../../../contract/instants.ts';
 import { periodOf, type ReservationRequest } from '../../../contract/reservation-request.ts';
+import { parseDuration } from '../../../contract/typed-duration.ts';
 import type { ExperimentAccess } from '../../../session/login/experiment-access.ts';
 import { nameOf } from '../../../session/reservations/known.ts';
 import type { Session } from '../../../session/session.ts';

@@ -1,6 +1,6 @@
 import { claimedExperimentExpiry, claimedExpiry } from '../../../client/claimed.ts';
 import type { ProvenReservation } from '../../../client/proof.ts';
-import { formatDuration } from '../../../contract/durations.ts';
+import { formatDuration, MINUTE } from '../../../contract/durations.ts';
 import { Failure, ownCommand } from '../../../contract/failure.ts';
 import { formatInstant, LAST_INSTANT } from '../../../contract/instants.ts';
 import type { Reservation } from '../../../contract/reservation.ts';
@@ -22,7 +22,6 @@ import { durationWord, refusalOf } from '../alternatives.ts';
 import { NOTHING_LEFT, type Unfinished } from './guardian.ts';
 import { GUARDIAN, type Pipe } from './processes.ts';
 
-const MINUTE = 60_000;
 /** How often the reservation is looked at, at least (cli/README.md, "Output"), and how soon after a look that failed. */
 const [LOOK_EVERY, LOOK_AGAIN] = [MINUTE, 5000];
 

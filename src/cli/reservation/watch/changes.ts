@@ -1,8 +1,9 @@
+import { MINUTE } from '../../../contract/durations.ts';
 import type { Reservation } from '../../../contract/reservation.ts';
 import { instantOf, periodOf } from '../../../contract/reservation-request.ts';
 
 /** How long before its end a reservation is `ending_soon`, in milliseconds (cli/README.md, "Output"). */
-export const SOON = 10 * 60_000;
+export const SOON = 10 * MINUTE;
 
 /** What the service said of the watched reservations at one time. */
 export interface Look {

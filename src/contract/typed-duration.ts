@@ -1,0 +1,17 @@
+import { readTypedDuration, SECOND } from './durations.ts';
+import { Failure } from './failure.ts';
+
+/**
+ * A duration as people type it, in milliseconds, 1 s or more; see {@link readTypedDuration}.
+ *
+ * @example parseDuration('2h30m') // 9000000
+ * @throws Failure `usage`
+ */
+export function parseDuration(text: string): number {
+  const length = readTypedDuration(text);
+  if (length !== undefined && length >= SECOND) return length;
+  throw new Failure('usage', `${JSON.stringify(text)} is not a duration.`, {
+    why: length === undefined ? 'Write it as 90m, 2h, 2h30m, 3d, 1w or P3D.' : 'It must be at least 1 s.',
+    fix: 'slices-conn help times',
+  });
+}
