@@ -27,6 +27,7 @@ export type { Experiment, ExperimentRequestBody, Project } from './contract/dire
 export { Failure, type FailureCode, type FailureDetail, type FailureFacts } from './contract/failure.ts';
 export type { TrustedIssuer, TrustedKind } from './contract/issuer-address.ts';
 export type { Link, Topology } from './contract/links.ts';
+export type { ProblemCode } from './contract/problem-codes.ts';
 export type {
   Alternative,
   AlternativeKind,
@@ -34,7 +35,6 @@ export type {
   FreePart,
   Limit,
   ProblemBody,
-  ProblemCode,
   ProblemDetail,
 } from './contract/problems.ts';
 export type { ReservationChange, ReservationRequest } from './contract/reservation-request.ts';

@@ -1,19 +1,12 @@
 import { type FailureCode, ownCommand, shellWord } from '../contract/failure.ts';
+import { isProblemCode, PROBLEMS } from '../contract/problem-codes.ts';
 import type { ServiceFlags } from './global-options.ts';
 
-/** The next step after a failure that has no advice of its own. */
-export const NEXT_STEP: Partial<Record<FailureCode, string>> = {
-  date_invalid: 'slices-conn help times',
-  date_past: 'slices-conn help times',
-  period_empty: 'slices-conn help times',
-  reservation_ended: 'slices-conn list',
-  bandwidth_unavailable: 'slices-conn sites',
-  vlans_unavailable: 'slices-conn list',
-  experiment_ends_first: 'slices-conn experiment show',
-  experiment_expired: 'slices-conn experiment list',
-  project_ends_first: 'slices-conn project show',
-  name_taken: 'slices-conn experiment list',
-};
+/** The command that helps after a failure that has no advice of its own. */
+export function nextStep(code: FailureCode): string | undefined {
+  const command = isProblemCode(code) ? PROBLEMS[code].command : undefined;
+  return command === undefined ? undefined : `slices-conn ${command}`;
+}
 
 /** Commands that use services. */
 const USES_SERVICES = /^slices-conn (?!-|(?:help|profile|serve|token|completion)\b|.* --help$)/;

@@ -1,4 +1,5 @@
-import type { FailureCode } from '../contract/failure.ts';
+import type { CLIENT_FAILURES, FailureCode } from '../contract/failure.ts';
+import { PROBLEM_CODES, PROBLEMS, type ProblemCode } from '../contract/problem-codes.ts';
 
 /** What each exit code means (cli/README.md, "Exit codes"); the text of `slices-conn help exit-codes`. */
 export const EXIT_CODES = {
@@ -24,52 +25,8 @@ export const EXIT_CODES = {
 /** An exit code of the command line; see {@link EXIT_CODES}. */
 export type ExitCode = keyof typeof EXIT_CODES;
 
-/** The exit code of every failure (cli/README.md, "Exit codes"). */
-export const EXIT_CODE_OF = {
-  site_invalid: 6,
-  site_unknown: 6,
-  sites_equal: 6,
-  sites_fixed: 6,
-  sites_not_connected: 6,
-  date_invalid: 6,
-  date_past: 6,
-  period_empty: 6,
-  reservation_ended: 6,
-  experiment_ends_first: 6,
-  experiment_expired: 6,
-  project_ends_first: 6,
-  project_expired: 6,
-  bandwidth_invalid: 6,
-  bandwidth_unavailable: 6,
-  vlans_unavailable: 6,
-  share_exceeded: 6,
-  volume_invalid: 6,
-  tokens_invalid: 1,
-  name_invalid: 2,
-  items_invalid: 2,
-  experiment_invalid: 2,
-  experiment_limit_reached: 2,
-  body_unreadable: 1,
-  request_invalid: 1,
-  experiment_tokens_differ: 1,
-  token_missing: 4,
-  token_invalid: 4,
-  token_expired: 4,
-  scope_missing: 5,
-  role_not_allowed: 5,
-  wrong_experiment: 5,
-  wrong_project: 5,
-  not_found: 3,
-  method_not_allowed: 1,
-  name_taken: 2,
-  idempotency_key_reused: 1,
-  body_too_large: 1,
-  media_type_unsupported: 1,
-  host_unknown: 1,
-  too_many_requests: 7,
-  internal: 7,
-  unavailable: 7,
-  outcome_unknown: 7,
+/** The exit codes of failures that no service names. */
+const OF_CLIENT = {
   usage: 2,
   file_unusable: 2,
   state_unusable: 2,
@@ -94,4 +51,13 @@ export const EXIT_CODE_OF = {
   interrupted: 130,
   terminated: 143,
   bug: 1,
-} as const satisfies Record<FailureCode, ExitCode>;
+} as const satisfies Record<(typeof CLIENT_FAILURES)[number], ExitCode>;
+
+/** The exit code of every failure (cli/README.md, "Exit codes"): of a service's problems their own, see {@link PROBLEMS}. */
+export const EXIT_CODE_OF: Readonly<Record<FailureCode, ExitCode>> = {
+  ...(Object.fromEntries(PROBLEM_CODES.map((code) => [code, PROBLEMS[code].exit])) as Record<
+    ProblemCode,
+    ExitCode
+  >),
+  ...OF_CLIENT,
+};

@@ -8,14 +8,13 @@ import {
 } from '../contract/failure.ts';
 import { isObject, readJson } from '../contract/json.ts';
 import {
-  AlternativeReply,
   DETAIL_LOCATIONS,
   type DetailLocation,
-  FreePart,
-  Limit,
-  PROBLEM_STATUS,
+  isProblemCode,
+  PROBLEMS,
   type ProblemCode,
-} from '../contract/problems.ts';
+} from '../contract/problem-codes.ts';
+import { AlternativeReply, FreePart, Limit } from '../contract/problems.ts';
 import type { ReplyHeaders } from '../contract/sending.ts';
 import { claimedExpiry } from './claimed.ts';
 
@@ -83,7 +82,7 @@ const NOTHING_DONE = ['unavailable', 'too_many_requests'] as const satisfies rea
 /** Whether a reply has one of {@link NOTHING_DONE}. */
 export function saysNothingWasDone(reply: Pick<Reply, 'status' | 'text'>): boolean {
   const { code } = readBody(reply);
-  return NOTHING_DONE.some((one) => one === code && PROBLEM_STATUS[one] === reply.status);
+  return NOTHING_DONE.some((one) => one === code && PROBLEMS[one].status === reply.status);
 }
 
 function codeFor(
@@ -109,8 +108,7 @@ function codeFor(
 
 /** The service's own code, where it belongs to the status. A 401 counts as a 403. */
 function namedCode(value: unknown, status: number): ProblemCode | undefined {
-  const found = (Object.keys(PROBLEM_STATUS) as ProblemCode[]).find((code) => code === value);
-  return found !== undefined && PROBLEM_STATUS[found] === status ? found : undefined;
+  return isProblemCode(value) && PROBLEMS[value].status === status ? value : undefined;
 }
 
 function readBody(reply: Pick<Reply, 'text'>): Record<string, unknown> {

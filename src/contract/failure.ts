@@ -1,4 +1,5 @@
-import type { AlternativeReply, FreePart, Limit, ProblemCode } from './problems.ts';
+import type { ProblemCode } from './problem-codes.ts';
+import type { AlternativeReply, FreePart, Limit } from './problems.ts';
 
 /** The codes of failures that a service does not name itself: found by the client, the session or the command line. */
 export const CLIENT_FAILURES = [

@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import { readIsoDuration } from './durations.ts';
 import { ID_PREFIXES, type IdKind, RESERVATION_NAME } from './ids.ts';
-import { describeInput, formatInstant, parseInstant } from './instants.ts';
+import { describeInput, EXAMPLE_START, formatInstant, parseInstant } from './instants.ts';
 
 const HOST = String.raw`[A-Za-z0-9.:\[\]-]{1,255}`;
 const OPAQUE = '[A-Za-z0-9_-]{1,128}';
@@ -67,15 +67,6 @@ export const SiteName = v.pipe(
 );
 /** See {@link SiteName}. */
 export type SiteName = v.InferOutput<typeof SiteName>;
-
-/** The times in the examples of the API's description. A server puts tomorrow's in their place when it is asked. */
-export const EXAMPLE_START = '2030-01-01T10:00:00.000Z';
-/** See {@link EXAMPLE_START}: two hours later. */
-export const EXAMPLE_END = '2030-01-01T12:00:00.000Z';
-/** See {@link EXAMPLE_START}: two hours after {@link EXAMPLE_END}. */
-export const EXAMPLE_LATER = '2030-01-01T14:00:00.000Z';
-/** See {@link EXAMPLE_START}: the day before; a server puts today in its place. */
-export const EXAMPLE_CREATED = '2029-12-31T00:00:00.000Z';
 
 /** A timestamp in a reply of the reference server: RFC 3339, UTC, milliseconds. */
 export const Instant = v.pipe(

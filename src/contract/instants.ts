@@ -4,6 +4,15 @@ const RFC3339 =
 /** The last instant whose year has four digits, in milliseconds; the first is the Unix epoch. */
 export const LAST_INSTANT = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
+/** The times in the examples of the API's description. A server puts tomorrow's in their place when it is asked. */
+export const EXAMPLE_START = '2030-01-01T10:00:00.000Z';
+/** See {@link EXAMPLE_START}: two hours later. */
+export const EXAMPLE_END = '2030-01-01T12:00:00.000Z';
+/** See {@link EXAMPLE_START}: two hours after {@link EXAMPLE_END}. */
+export const EXAMPLE_LATER = '2030-01-01T14:00:00.000Z';
+/** See {@link EXAMPLE_START}: the day before; a server puts today in its place. */
+export const EXAMPLE_CREATED = '2029-12-31T00:00:00.000Z';
+
 /** What to do with a timestamp that names no zone. */
 export type ZoneRule = 'required' | 'utc-if-absent';
 

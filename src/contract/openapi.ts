@@ -1,6 +1,6 @@
 import { type JsonSchema, toJsonSchema } from '@valibot/to-json-schema';
 import * as v from 'valibot';
-import { BODY_EXAMPLES, PROBLEM_EXAMPLES, PROBLEM_FACTS, REQUEST_EXAMPLES } from './api-examples.ts';
+import { BODY_EXAMPLES, PROBLEM_FACTS, REQUEST_EXAMPLES } from './api-examples.ts';
 import { Availability, SlotList } from './availability.ts';
 import { BatchRequest, BatchResults } from './batch.ts';
 import { KeySetDocument } from './claims.ts';
@@ -14,7 +14,8 @@ import {
 } from './directory.ts';
 import { ReservationId, SiteName } from './fields.ts';
 import { LinkList } from './links.ts';
-import { PROBLEM_STATUS, ProblemBody, type ProblemCode, problemBody } from './problems.ts';
+import { PROBLEMS, type ProblemCode } from './problem-codes.ts';
+import { ProblemBody, problemBody } from './problems.ts';
 import { Reservation, ReservationRequestBody, ReservationUpdate } from './reservation.ts';
 import { WHO_MAY } from './roles.ts';
 import {
@@ -119,7 +120,7 @@ export function describeApi(version: string): OpenApiDocument {
       examples: Object.fromEntries(
         answered.map((code) => [
           code,
-          { summary: code, value: problemBody([{ code, ...PROBLEM_EXAMPLES[code] }], PROBLEM_FACTS[code]) },
+          { summary: code, value: problemBody([{ code, msg: PROBLEMS[code].example }], PROBLEM_FACTS[code]) },
         ]),
       ),
       securitySchemes: {
@@ -276,11 +277,11 @@ function responses(route: Route): Record<string, unknown> {
       ? { 200: status === 201 ? rehearsal(schema) : { description: 'OK', content } }
       : {}),
   };
-  const byStatus = Map.groupBy(problemsOf(route), (code) => PROBLEM_STATUS[code]);
+  const byStatus = Map.groupBy(problemsOf(route), (code) => PROBLEMS[code].status);
   for (const [problemStatus, codes] of [...byStatus].sort(([a], [b]) => a - b)) {
     found[problemStatus] = {
       description: codes.join(', '),
-      ...(problemStatus === PROBLEM_STATUS.too_many_requests ? { headers: RETRY_AFTER } : {}),
+      ...(problemStatus === PROBLEMS.too_many_requests.status ? { headers: RETRY_AFTER } : {}),
       content: {
         'application/json': {
           schema: ref('ProblemBody'),

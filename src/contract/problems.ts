@@ -1,70 +1,7 @@
 import * as v from 'valibot';
 import { extension, Instant, ReplyInstant } from './fields.ts';
+import { DETAIL_LOCATIONS, PROBLEM_CODES, PROBLEMS, type ProblemCode } from './problem-codes.ts';
 import { withoutTokens } from './secret.ts';
-
-/** The allowed values of `detail[].loc` (contract/README.md, "Errors"). */
-export const DETAIL_LOCATIONS = ['Site', 'Date', 'Bandwidth'] as const;
-/** One of {@link DETAIL_LOCATIONS}. */
-export type DetailLocation = (typeof DETAIL_LOCATIONS)[number];
-
-/**
- * Every code that the reference server's refusals carry, with the HTTP status that goes with it (contract/README.md,
- * "Decided here").
- */
-export const PROBLEM_STATUS = {
-  site_invalid: 422,
-  site_unknown: 422,
-  sites_equal: 422,
-  sites_fixed: 422,
-  sites_not_connected: 422,
-  date_invalid: 422,
-  date_past: 422,
-  period_empty: 422,
-  reservation_ended: 422,
-  experiment_ends_first: 422,
-  experiment_expired: 422,
-  project_ends_first: 422,
-  project_expired: 422,
-  bandwidth_invalid: 422,
-  bandwidth_unavailable: 422,
-  vlans_unavailable: 422,
-  share_exceeded: 422,
-  volume_invalid: 422,
-  tokens_invalid: 422,
-  /** The name of a reservation does not have the form of one. */
-  name_invalid: 422,
-  /** A batch has no items, too many, or one that is no item. */
-  items_invalid: 422,
-  experiment_invalid: 422,
-  /** The project has as many experiments as it may have. */
-  experiment_limit_reached: 422,
-  body_unreadable: 400,
-  request_invalid: 400,
-  experiment_tokens_differ: 400,
-  token_missing: 403,
-  token_invalid: 403,
-  token_expired: 403,
-  scope_missing: 403,
-  role_not_allowed: 403,
-  wrong_experiment: 403,
-  wrong_project: 403,
-  not_found: 404,
-  method_not_allowed: 405,
-  name_taken: 409,
-  idempotency_key_reused: 409,
-  body_too_large: 413,
-  media_type_unsupported: 415,
-  host_unknown: 421,
-  /** The user, or the experiment, has asked for many changes: the answer has `Retry-After`, and nothing was changed. */
-  too_many_requests: 429,
-  internal: 500,
-  /** Nothing was done, and it is worth trying again. */
-  unavailable: 503,
-  /** The change may have been made or not: only a look at the reservation can tell (THREATS.md 43). */
-  outcome_unknown: 503,
-} as const satisfies Record<string, number>;
-/** One of the reference server's problem codes; see {@link PROBLEM_STATUS}. */
-export type ProblemCode = keyof typeof PROBLEM_STATUS;
 
 /** In the answer to a batch: the item that it is about. */
 const item = v.optional(
@@ -186,7 +123,7 @@ export type FreePart = v.InferOutput<typeof FreePart>;
 /** The body of every reply of the reference server whose status is not 2xx (contract/README.md, "Status codes"). */
 export const ProblemBody = v.object({
   code: v.pipe(
-    v.picklist(Object.keys(PROBLEM_STATUS) as [ProblemCode, ...ProblemCode[]]),
+    v.picklist(PROBLEM_CODES),
     v.description('The kind of refusal, for programs. The first one where `detail` holds several.'),
     extension(),
   ),
@@ -214,11 +151,9 @@ export const ProblemBody = v.object({
 /** See {@link ProblemBody}. */
 export type ProblemBody = v.InferOutput<typeof ProblemBody>;
 
-/** One refusal before it becomes a body: its code, where it belongs, and what to tell the person. */
+/** One refusal before it becomes a body: its code, and what to tell the person. */
 export interface Problem {
   code: ProblemCode;
-  /** Omitted when the error concerns neither sites, dates nor bandwidth. */
-  loc?: DetailLocation;
   msg: string;
   /** For a batch: the index of the item that it is about. */
   item?: number;
@@ -241,8 +176,8 @@ export function problemBody(
 ): ProblemBody {
   return {
     code: problems[0].code,
-    detail: problems.map(({ loc, msg, item: index }) => ({
-      loc: loc ? [loc] : [],
+    detail: problems.map(({ code, msg, item: index }) => ({
+      loc: [PROBLEMS[code].loc ?? []].flat(),
       msg: withoutTokens(msg),
       type: 'NotValid',
       item: index,

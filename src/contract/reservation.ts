@@ -1,6 +1,5 @@
 import * as v from 'valibot';
 import {
-  EXAMPLE_END,
   ExperimentId,
   extension,
   Instant,
@@ -12,7 +11,7 @@ import {
   SiteName,
   UserId,
 } from './fields.ts';
-import { describeInput } from './instants.ts';
+import { describeInput, EXAMPLE_END } from './instants.ts';
 
 /** A VLAN tag as IEEE 802.1Q allows it: 1 to 4094. */
 export const VlanTag = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(4094));

@@ -22,13 +22,6 @@ export const WHO_MAY = {
   delete: ['lead', 'admin'],
   'create-experiment': ['lead', 'admin'],
 } as const satisfies Record<string, readonly Role[]>;
-/** What each role does with an experiment's reservations, in words for people; see {@link WHO_MAY}. */
-export const ROLE_MEANING: Readonly<Record<Role, string>> = {
-  lead: 'books, changes, releases links',
-  admin: 'changes, releases links',
-  member: 'may not see its links',
-  viewer: 'looks at links only',
-};
 /** Something that a role allows; see {@link WHO_MAY}. */
 export type Action = keyof typeof WHO_MAY;
 

@@ -1,5 +1,5 @@
 import { Failure } from './failure.ts';
-import type { ProblemCode } from './problems.ts';
+import { PROBLEM_CODES, PROBLEMS, type ProblemCode } from './problem-codes.ts';
 import type { Action } from './roles.ts';
 
 /**
@@ -161,32 +161,17 @@ const IN_PORTAL = [...UNAUTHENTICATED, 'scope_missing'] as const;
 const FORBIDDEN = ['role_not_allowed', 'wrong_experiment', 'wrong_project'] as const;
 const CREDENTIALS = [...IN_PORTAL, ...FORBIDDEN, 'experiment_tokens_differ'] as const;
 const BODY = ['body_unreadable', 'body_too_large', 'media_type_unsupported', 'tokens_invalid'] as const;
-const EXPIRIES = ['experiment_ends_first', 'project_ends_first', 'project_expired'] as const;
-const DATES = ['date_invalid', 'date_past', 'period_empty', ...EXPIRIES] as const;
-const RESERVATION_REFUSALS = [
-  ...CREDENTIALS,
-  ...BODY,
-  'request_invalid',
-  'site_invalid',
-  ...DATES,
-  'bandwidth_invalid',
-  'bandwidth_unavailable',
-  'vlans_unavailable',
-  'share_exceeded',
-  'too_many_requests',
-] as const;
-
-const CREATE_REFUSALS = [
-  ...RESERVATION_REFUSALS,
-  'site_unknown',
-  'sites_equal',
-  'sites_not_connected',
-  'experiment_expired',
-  'idempotency_key_reused',
-  'volume_invalid',
-  'name_invalid',
-  'name_taken',
-] as const;
+/** Refusals of updates only, and of creates only. */
+const OF_UPDATES: readonly ProblemCode[] = ['sites_fixed', 'reservation_ended'];
+const OF_CREATES: readonly ProblemCode[] = ['site_unknown', 'sites_equal', 'volume_invalid'];
+/** The refusals that concern a site, a date or a bandwidth. */
+const LOCATED = PROBLEM_CODES.filter((code) => PROBLEMS[code].loc !== undefined);
+const CHANGE_REFUSALS = [...CREDENTIALS, ...BODY, 'request_invalid', 'too_many_requests'] as const;
+const CREATE_REFUSALS: readonly ProblemCode[] = [
+  ...CHANGE_REFUSALS,
+  ...LOCATED.filter((code) => !OF_UPDATES.includes(code)),
+  ...(['idempotency_key_reused', 'name_invalid', 'name_taken'] as const),
+];
 
 const WINDOW = {
   start: {
@@ -267,7 +252,7 @@ export const ROUTES = {
         [IDEMPOTENCY_REPLAYED_HEADER]: `\`true\` when an earlier request with this ${IDEMPOTENCY_KEY_HEADER} made the changes. Its reservations are answered as they stand now; null for one that was deleted since.`,
       },
     },
-    problems: [...CREATE_REFUSALS, 'items_invalid', 'sites_fixed', 'reservation_ended', 'not_found'],
+    problems: [...CREATE_REFUSALS, ...OF_UPDATES, 'items_invalid', 'not_found'],
     extension: true,
   },
   listReservations: {
@@ -309,14 +294,7 @@ export const ROUTES = {
     query: { start_now: START_NOW, dry_run: DRY_RUN },
     request: 'ReservationUpdate',
     success: { status: 200, schema: 'Reservation', signed: true },
-    problems: [
-      ...RESERVATION_REFUSALS,
-      'sites_fixed',
-      'sites_not_connected',
-      'reservation_ended',
-      'wrong_experiment',
-      'not_found',
-    ],
+    problems: [...CHANGE_REFUSALS, ...LOCATED.filter((code) => !OF_CREATES.includes(code)), 'not_found'],
   },
   deleteReservation: {
     service: 'connectivity',

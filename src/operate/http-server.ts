@@ -13,7 +13,8 @@ import type { Duplex } from 'node:stream';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { Failure } from '../contract/failure.ts';
 import { loopbackAddress } from '../contract/loopback.ts';
-import { PROBLEM_STATUS, type ProblemCode, problemBody } from '../contract/problems.ts';
+import { PROBLEMS, type ProblemCode } from '../contract/problem-codes.ts';
+import { problemBody } from '../contract/problems.ts';
 import { addressBlock, type ClientAddress } from '../server/client-address.ts';
 import type { Certificate } from './certificate.ts';
 
@@ -386,7 +387,7 @@ const UNREAD: Readonly<Record<string, readonly [status: number, msg: string]>> =
 
 /** Refuses a request that is not HTTP, or whose end does not come, and closes the connection. */
 function refuseUnread(socket: Duplex, error: string): void {
-  const [status, msg] = UNREAD[error] ?? [PROBLEM_STATUS.request_invalid, 'The request is not HTTP/1.1.'];
+  const [status, msg] = UNREAD[error] ?? [PROBLEMS.request_invalid.status, 'The request is not HTTP/1.1.'];
   const body = JSON.stringify(problemBody([{ code: 'request_invalid', msg }]));
   const head = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
@@ -406,7 +407,7 @@ function refuse(
   response: ServerResponse,
   code: ProblemCode,
   msg: string,
-  status: number = PROBLEM_STATUS[code],
+  status: number = PROBLEMS[code].status,
 ): void {
   const away = code === 'unavailable';
   response.writeHead(status, {

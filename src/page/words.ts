@@ -1,26 +1,19 @@
 import { formatBandwidth } from '../contract/bandwidth.ts';
 import { formatDuration } from '../contract/durations.ts';
 import { parseInstant } from '../contract/instants.ts';
-import { limitText } from '../contract/limit-text.ts';
+import { BY_THE_LINK, isProblemCode, PROBLEMS } from '../contract/problem-codes.ts';
 import type { Alternative } from '../contract/problems.ts';
-import { may, type Role, readRole } from '../contract/roles.ts';
+import { may, readRole } from '../contract/roles.ts';
+import { limitText } from '../words/limits.ts';
+import { roleAllows } from '../words/roles.ts';
 import type { Wish } from './draft.ts';
 import type { Column, EndTags, Own, Refused, Window } from './service.ts';
 import type { Clock } from './timeline/civil-time.ts';
 import { type Calendar, instantText, periodText, shareText, vlansText } from './timeline/words.ts';
 
-/** What each role may do here, for people. */
-const ROLE_TEXT: Readonly<Record<Role, string>> = {
-  lead: 'lead: you can book, change and delete',
-  admin: 'admin: you can change and delete, not book',
-  member: 'member: you can’t see the links of this experiment',
-  viewer: 'viewer: you can look, not book',
-};
-
 /** A role in words. @param role as the portal says it */
 export function roleText(role: string): string {
-  const known = readRole(role);
-  return known === undefined ? `${role}: this page does not know what this role may do` : ROLE_TEXT[known];
+  return `${readRole(role) ?? role}: ${roleAllows(role) ?? 'this page does not know what this role may do'}`;
 }
 
 /** Whether a role lets someone see the reservations at all. */
@@ -80,23 +73,11 @@ export function withLocalTimes(text: string, calendar: Calendar): string {
     });
 }
 
-/** Refusals by what the link has; the limits say it better than the service's sentence. */
-const BY_THE_LINK = ['bandwidth_unavailable', 'vlans_unavailable', 'share_exceeded'];
-
 /** What the service's sentence says of alternatives, which are buttons here. */
 const SAID_BY_BUTTONS = /(?:\.|; the reservation can last until then\.) Would be accepted: .*$/s;
 
 /** The service names the reservation that has a name by its id; on the page it is called by its name. */
 const NAME_TAKEN = /^(The name )(\S+)( is taken by reservation )con_\S+/;
-
-/** What to do next, where the service's sentence does not say it. */
-const NEXT: Readonly<Record<string, string>> = {
-  role_not_allowed: 'Ask a lead of the experiment, or choose another experiment.',
-  not_found: 'It may have been deleted meanwhile; the list is up to date.',
-  wrong_experiment: 'Choose the experiment that it belongs to.',
-  token_expired: 'Try again; where that does not help, log in again.',
-  token_invalid: 'Log in again.',
-};
 
 /** Why something was refused, and what to do next. @param bandwidth that was asked for, in Mbps */
 export function refusalText(
@@ -112,7 +93,7 @@ export function refusalText(
       : messages.map((message) =>
           alternatives.length > 0 ? message.replace(SAID_BY_BUTTONS, '.') : message,
         );
-  const next = NEXT[code];
+  const next = isProblemCode(code) ? PROBLEMS[code].advice : undefined;
   const text = [...new Set(said), ...(next === undefined ? [] : [next])].join(' ');
   return withLocalTimes(code === 'name_taken' ? text.replace(NAME_TAKEN, '$1$2$3$2') : text, calendar);
 }

@@ -1,7 +1,7 @@
 import { IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { getRequestListener } from '@hono/node-server';
-import { PROBLEM_STATUS } from '../contract/problems.ts';
+import { PROBLEMS } from '../contract/problem-codes.ts';
 import { addressBlock, type ClientAddress, peerAddress } from './client-address.ts';
 import { isHealthPath } from './health.ts';
 import type { DevicePage } from './identity/device-page.ts';
@@ -146,7 +146,7 @@ async function refuse(
   }
   const [{ code, msg }] = error.problems;
   const body = { ...oauthError(error), code, detail: [{ loc: [], msg, type: 'NotValid' }] };
-  const problem = jsonReply(body, { status: PROBLEM_STATUS[code], headers: problemHeaders(code) });
+  const problem = jsonReply(body, { status: PROBLEMS[code].status, headers: problemHeaders(code) });
   const reply = await refusalFor(acceptedBy(request, site), problem, site);
   if (!request.complete) response.setHeader('connection', 'close');
   response.writeHead(reply.status, Object.fromEntries(reply.headers));

@@ -1,11 +1,6 @@
 import { CommitUnknownError, DATABASE_UNUSABLE, StoreUnavailableError } from '../allocator/store.ts';
-import {
-  PROBLEM_STATUS,
-  type Problem,
-  type ProblemCode,
-  problemBody,
-  type RefusalFacts,
-} from '../contract/problems.ts';
+import { PROBLEMS, type ProblemCode } from '../contract/problem-codes.ts';
+import { type Problem, problemBody, type RefusalFacts } from '../contract/problems.ts';
 import { jsonReply } from './json-reply.ts';
 import type { Log } from './log.ts';
 
@@ -109,7 +104,7 @@ export function problemHeaders(code: ProblemCode): Record<string, string> {
 export function problemReply(error: ProblemError, headers: Record<string, string> = {}): Response {
   const { code } = error.problems[0];
   return jsonReply(problemBody(error.problems, error.facts), {
-    status: PROBLEM_STATUS[code],
+    status: PROBLEMS[code].status,
     headers: {
       ...headers,
       ...problemHeaders(code),

@@ -1,7 +1,8 @@
 import type * as v from 'valibot';
 import { bodyOf, type CappedBytes, readUpTo } from '../contract/bounded-reading.ts';
 import { isObject, type JsonFault, readJson } from '../contract/json.ts';
-import type { DetailLocation, Problem, ProblemCode } from '../contract/problems.ts';
+import type { ProblemCode } from '../contract/problem-codes.ts';
+import type { Problem } from '../contract/problems.ts';
 import { JWT_TYPE } from '../contract/routes.ts';
 import { refusal } from './problem-error.ts';
 
@@ -95,23 +96,16 @@ async function readAtOnce(request: Request, limit: number): Promise<CappedBytes>
   return { bytes, whole: bytes.byteLength <= limit };
 }
 
-/** The problem code of an invalid member, and the location that its message concerns. */
-export interface MemberProblem {
-  code: ProblemCode;
-  loc?: DetailLocation;
-}
-
-/** A schema's issues with a body, as problems: one for each wrong member. */
+/** A schema's issues with a body, as problems: one for each wrong member. @param members the code of each; else `request_invalid` */
 export function schemaProblems(
   issues: readonly v.BaseIssue<unknown>[],
-  members: Readonly<Record<string, MemberProblem>>,
+  members: Readonly<Record<string, ProblemCode>>,
 ): Problem[] {
   const found = new Map<string, Problem>();
   for (const { path, message } of issues) {
     const member = String(path?.[0]?.key ?? '');
-    const problem = members[member] ?? { code: 'request_invalid' as const };
     const msg = /^Invalid key/.test(message) ? `${member} is missing.` : message;
-    if (!found.has(member)) found.set(member, { ...problem, msg });
+    if (!found.has(member)) found.set(member, { code: members[member] ?? 'request_invalid', msg });
   }
   return [...found.values()];
 }

@@ -1,5 +1,6 @@
 import type { KeySetDocument } from '../contract/claims.ts';
-import { PROBLEM_STATUS, problemBody } from '../contract/problems.ts';
+import { PROBLEMS } from '../contract/problem-codes.ts';
+import { problemBody } from '../contract/problems.ts';
 import { KEY_SET_PATH } from '../contract/routes.ts';
 import { type KeySet, localKeySet } from './key-set.ts';
 import { type RemoteKeySetOptions, remoteKeySet } from './remote-key-set.ts';
@@ -113,5 +114,5 @@ export function tokenProblem(error: TokenError): 'token_expired' | 'token_invali
 }
 
 function refuse(code: 'token_missing' | ReturnType<typeof tokenProblem>, msg: string): Response {
-  return Response.json(problemBody([{ code, msg }]), { status: PROBLEM_STATUS[code] });
+  return Response.json(problemBody([{ code, msg }]), { status: PROBLEMS[code].status });
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { EXIT_CODE_OF, EXIT_CODES, type ExitCode } from '../../src/cli/exit-codes.ts';
 import { CLIENT_FAILURES } from '../../src/contract/failure.ts';
-import { PROBLEM_STATUS, type ProblemCode } from '../../src/contract/problems.ts';
+import { PROBLEMS, type ProblemCode } from '../../src/contract/problem-codes.ts';
 
 /** The exit codes that a service's status may end with (cli/README.md, "Exit codes"). */
 const BY_STATUS: Readonly<Record<number, readonly ExitCode[]>> = {
@@ -19,7 +19,7 @@ const BY_STATUS: Readonly<Record<number, readonly ExitCode[]>> = {
   503: [7],
 };
 
-const problems = Object.entries(PROBLEM_STATUS) as [ProblemCode, number][];
+const problems = Object.entries(PROBLEMS).map(([code, { status }]) => [code as ProblemCode, status] as const);
 
 describe('exit codes', () => {
   test.each(problems)('%s, status %i, ends as the contract says of that status', (code, status) => {

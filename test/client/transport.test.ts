@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { createTransport, type TransportOptions } from '../../src/client/transport.ts';
 import { isLoopback, isProtected, loopbackAddress } from '../../src/contract/loopback.ts';
-import { PROBLEM_STATUS, type ProblemCode } from '../../src/contract/problems.ts';
+import { PROBLEMS, type ProblemCode } from '../../src/contract/problem-codes.ts';
 import {
   DISTANT_CERTIFICATE,
   DISTANT_KEY,
@@ -451,7 +451,7 @@ describe('a retry', () => {
     const body = JSON.stringify({ code, detail: [] });
     return (reply: ServerResponse) =>
       void reply
-        .writeHead(PROBLEM_STATUS[code], { 'content-type': 'application/json', ...headers })
+        .writeHead(PROBLEMS[code].status, { 'content-type': 'application/json', ...headers })
         .end(body);
   };
   const key = { 'Idempotency-Key': 'k' };

@@ -2,14 +2,14 @@ import * as v from 'valibot';
 import { describe, expect, test } from 'vitest';
 import {
   DETAIL_LOCATIONS,
-  PROBLEM_STATUS,
-  ProblemBody,
+  PROBLEM_CODES,
+  PROBLEMS,
   type ProblemCode,
-  problemBody,
-} from '../../src/contract/problems.ts';
+} from '../../src/contract/problem-codes.ts';
+import { ProblemBody, problemBody } from '../../src/contract/problems.ts';
 import { ROUTES, type Route } from '../../src/contract/routes.ts';
 
-const CODES = Object.keys(PROBLEM_STATUS) as ProblemCode[];
+const CODES = PROBLEM_CODES;
 
 /** The statuses of contract/README.md, "Status codes". */
 const STATUSES: Record<number, ProblemCode[]> = {
@@ -36,14 +36,14 @@ const STATUSES: Record<number, ProblemCode[]> = {
 
 test('every code has its status', () => {
   for (const [status, codes] of Object.entries(STATUSES)) {
-    for (const code of codes) expect([code, PROBLEM_STATUS[code]]).toEqual([code, Number(status)]);
+    for (const code of codes) expect([code, PROBLEMS[code].status]).toEqual([code, Number(status)]);
   }
 });
 
 test('every other code is a refusal with 422', () => {
   const named = new Set(Object.values(STATUSES).flat());
   for (const code of CODES.filter((one) => !named.has(one))) {
-    expect([code, PROBLEM_STATUS[code]]).toEqual([code, 422]);
+    expect([code, PROBLEMS[code].status]).toEqual([code, 422]);
     expect(code).toMatch(
       /^(?:volume|site|date|period|reservation|experiment|project|bandwidth|vlans|share|tokens|name|items)s?_/,
     );
@@ -66,9 +66,13 @@ describe('problemBody', () => {
   test('the locations are those of the API as it is given', () =>
     expect(DETAIL_LOCATIONS).toEqual(['Site', 'Date', 'Bandwidth']));
 
-  test.each(DETAIL_LOCATIONS)('%s', (loc) => {
-    expect(problemBody([{ code: 'site_unknown', loc, msg: 'text' }])).toEqual({
-      code: 'site_unknown',
+  test.each([
+    ['site_unknown', 'Site'],
+    ['date_past', 'Date'],
+    ['vlans_unavailable', 'Bandwidth'],
+  ] as const)('%s is at %s', (code, loc) => {
+    expect(problemBody([{ code, msg: 'text' }])).toEqual({
+      code,
       detail: [{ loc: [loc], msg: 'text', type: 'NotValid' }],
     });
   });
@@ -82,8 +86,8 @@ describe('problemBody', () => {
 
   test('the first of several problems gives the code, and the order stays', () => {
     const body = problemBody([
-      { code: 'date_past', loc: 'Date', msg: 'one' },
-      { code: 'bandwidth_invalid', loc: 'Bandwidth', msg: 'two' },
+      { code: 'date_past', msg: 'one' },
+      { code: 'bandwidth_invalid', msg: 'two' },
     ]);
     expect(body.code).toBe('date_past');
     expect(body.detail.map(({ msg }) => msg)).toEqual(['one', 'two']);
@@ -97,7 +101,7 @@ describe('problemBody', () => {
     end_date: '2026-12-02T10:00:00.000Z',
   };
   test('it holds the alternatives, if there are any', () => {
-    const problem = { code: 'bandwidth_unavailable', loc: 'Bandwidth', msg: 'text' } as const;
+    const problem = { code: 'bandwidth_unavailable', msg: 'text' } as const;
     expect(problemBody([problem], { alternatives: [alternative] }).alternatives).toEqual([alternative]);
     expect(problemBody([problem], { alternatives: [] })).not.toHaveProperty('alternatives');
   });

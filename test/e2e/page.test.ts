@@ -203,7 +203,7 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
   test('a viewer sees what a lead books, as a reservation and as use, and finds nothing to book or change with', async () => {
     const [lead, viewer] = [await leadsTab(), await openTab()];
     await logIn(viewer, 'viewer');
-    await viewer.getByText('viewer: you can look, not book').waitFor();
+    await viewer.getByText('viewer: may look, not book').waitFor();
     await viewer.getByText('None now or later.').waitFor();
     await book(lead, '60G', 'shared');
     // Past the five minutes for which the map asks at once.

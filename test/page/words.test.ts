@@ -51,8 +51,8 @@ test('of an extension that is refused it is said until when there can be one', (
 });
 
 test('a role is said in words, in whatever letters it comes', () => {
-  expect(roleText('viewer')).toBe('viewer: you can look, not book');
-  expect(roleText('Leader')).toMatch(/^lead: you can book/);
+  expect(roleText('viewer')).toBe('viewer: may look, not book');
+  expect(roleText('Leader')).toMatch(/^lead: may book/);
   expect(roleText('owner')).toBe('owner: this page does not know what this role may do');
 });
 

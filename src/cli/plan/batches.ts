@@ -3,8 +3,8 @@ import { isMissing } from '../../client/exchange.ts';
 import type { ProvenReservation } from '../../client/proof.ts';
 import { CODE_OF_LOCATION } from '../../client/reply-failure.ts';
 import { Failure } from '../../contract/failure.ts';
+import { BY_THE_LINK } from '../../contract/problem-codes.ts';
 import { periodOf } from '../../contract/reservation-request.ts';
-import { BY_THE_LINK } from '../reservation/alternatives.ts';
 import {
   type Applier,
   type ApplierOptions,

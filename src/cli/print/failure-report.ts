@@ -1,6 +1,6 @@
-import { Failure, type FailureCode, type FailureFacts, ownCommand } from '../../contract/failure.ts';
+import { Failure, type FailureFacts, ownCommand } from '../../contract/failure.ts';
 import { withoutTokens } from '../../contract/secret.ts';
-import { completed, NEXT_STEP } from '../advice.ts';
+import { completed, nextStep } from '../advice.ts';
 import { EXIT_CODE_OF, type ExitCode } from '../exit-codes.ts';
 import type { ServiceFlags } from '../global-options.ts';
 import { continued } from '../help-layout.ts';
@@ -36,10 +36,10 @@ export function reportFailure(
   const failure = asFailure(error);
   const { code, message } = failure;
   const facts = nothingChanged ? withNothingChanged(failure) : failure.facts;
-  const advised = facts.fix ?? NEXT_STEP[code] ?? (isToRepeat(failure) ? ownCommand(...typed) : undefined);
+  const advised = facts.fix ?? nextStep(code) ?? (isToRepeat(failure) ? ownCommand(...typed) : undefined);
   const fix = advised === undefined ? undefined : completed(typed, services, advised);
   const offers = error instanceof Refusal ? error.offers : [];
-  const exitCode: ExitCode = facts.exitCode ?? EXIT_CODE_OF[code satisfies FailureCode];
+  const exitCode: ExitCode = facts.exitCode ?? EXIT_CODE_OF[code];
   if (debug && error instanceof Error) stderr.write(`${escapeLines(withoutTokens(error.stack ?? ''))}\n`);
   if (!json) {
     // A usage failure repeats what was typed, and shows how a time is written.

@@ -1,11 +1,12 @@
 import { formatDuration, MINUTE } from '../../contract/durations.ts';
-import { Failure, type FailureCode } from '../../contract/failure.ts';
+import { Failure } from '../../contract/failure.ts';
 import { formatInstant, parseInstant } from '../../contract/instants.ts';
-import { exceedsLink, limitText } from '../../contract/limit-text.ts';
+import { BY_THE_LINK } from '../../contract/problem-codes.ts';
 import { ALTERNATIVE_KINDS, type AlternativeReply } from '../../contract/problems.ts';
 import type { ReservationRequest } from '../../contract/reservation-request.ts';
 import { SITES } from '../../contract/sites.ts';
 import { parseDuration } from '../../contract/typed-duration.ts';
+import { exceedsLink, limitText } from '../../words/limits.ts';
 import { type Retyping, retyped } from '../advice.ts';
 import type { PeriodChangeFlags } from '../period.ts';
 import { type Offer, type OfferKind, Refusal } from '../print/offers.ts';
@@ -27,13 +28,6 @@ export interface Refused {
   /** Sends a request in place of this one; left out where nothing is to be booked. */
   send?: (request: ReservationRequest) => Promise<void>;
 }
-
-/** Refusals by what the link has, in place of which something else may be accepted. */
-export const BY_THE_LINK: readonly FailureCode[] = [
-  'bandwidth_unavailable',
-  'vlans_unavailable',
-  'share_exceeded',
-];
 
 /**
  * What to throw in place of an error: a refusal says in the person's words what is missing, and has the alternatives of

@@ -152,7 +152,7 @@ function rawItems(body: Record<string, unknown>): { action: BatchAction; body: R
     });
   }
   const given = v.safeParse(v.object({ tokens: BatchRequest.entries.tokens }), { tokens });
-  if (!given.success) wrong.push(...schemaProblems(given.issues, { tokens: { code: 'tokens_invalid' } }));
+  if (!given.success) wrong.push(...schemaProblems(given.issues, { tokens: 'tokens_invalid' }));
   refuseIfAny(wrong);
   const raw = (Array.isArray(items) ? items : []).map((item: unknown, index) => {
     const read = isObject(item) ? item : {};
@@ -202,7 +202,6 @@ function readItem({ action, body }: { action: BatchAction; body: Record<string, 
   if (body['volume'] === undefined) return { action, body, startNow, reading };
   const problem: Problem = {
     code: 'volume_invalid',
-    loc: 'Bandwidth',
     msg: "volume can't be asked for in a batch. Give bandwidth, start_date and end_date.",
   };
   const [others, rest] = reading.ok ? [[], {}] : [reading.problems, reading.rest];

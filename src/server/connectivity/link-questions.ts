@@ -15,10 +15,11 @@ import {
 import { formatDuration, HOUR } from '../../contract/durations.ts';
 import { formatInstant, LAST_INSTANT } from '../../contract/instants.ts';
 import type { Link } from '../../contract/links.ts';
+import type { ProblemCode } from '../../contract/problem-codes.ts';
 import type { Problem } from '../../contract/problems.ts';
 import { jsonReply } from '../json-reply.ts';
 import { refusal, refuseIfAny } from '../problem-error.ts';
-import { addressOf, type MemberProblem, namesTag, schemaProblems } from '../request-reading.ts';
+import { addressOf, namesTag, schemaProblems } from '../request-reading.ts';
 import { emptyProblems, past, siteProblems } from './request-rules.ts';
 
 /** What questions about a link are answered from. */
@@ -130,11 +131,11 @@ function firstOf<Item>(items: Iterable<Item>, count: number): Item[] {
   return found;
 }
 
-const MEMBERS: Readonly<Record<string, MemberProblem>> = {
-  start: { code: 'date_invalid', loc: 'Date' },
-  end: { code: 'date_invalid', loc: 'Date' },
-  duration: { code: 'date_invalid', loc: 'Date' },
-  bandwidth: { code: 'bandwidth_invalid', loc: 'Bandwidth' },
+const MEMBERS: Readonly<Record<string, ProblemCode>> = {
+  start: 'date_invalid',
+  end: 'date_invalid',
+  duration: 'date_invalid',
+  bandwidth: 'bandwidth_invalid',
 };
 
 /** Reads a query by its schema. @throws ProblemError naming every wrong parameter */
@@ -183,7 +184,7 @@ function windowProblems({ start, end }: Period, now: number, cursor: string | un
   }
   if (end - start > MAX_WINDOW) {
     const msg = `start and end are ${formatDuration(end - start)} apart; ${formatDuration(MAX_WINDOW)} are the most.`;
-    problems.push({ code: 'date_invalid', loc: 'Date', msg });
+    problems.push({ code: 'date_invalid', msg });
   }
   return problems;
 }

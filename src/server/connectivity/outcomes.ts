@@ -6,13 +6,8 @@ import type { ShareRefusal } from '../../allocator/shares.ts';
 import { idKind } from '../../contract/ids.ts';
 import { formatInstant } from '../../contract/instants.ts';
 import type { Link } from '../../contract/links.ts';
-import {
-  type Alternative,
-  LIMITS,
-  type Limit,
-  type Problem,
-  type ProblemCode,
-} from '../../contract/problems.ts';
+import type { ProblemCode } from '../../contract/problem-codes.ts';
+import { type Alternative, LIMITS, type Limit, type Problem } from '../../contract/problems.ts';
 import { type ProblemError, refusalOf } from '../problem-error.ts';
 
 /**
@@ -68,19 +63,17 @@ function problem(
     const free = isOffered ? '.' : `; ${refusal.free} Mbps are free.`;
     return {
       code: 'bandwidth_unavailable',
-      loc: 'Bandwidth',
       msg: `Not enough free bandwidth ${between}: ${used} + ${demanded} = ${used + demanded} Mbps of ${refusal.capacity} ${period}${free}`,
     };
   }
   if (refusal.limit === 'share') {
     const msg = shareText(refusal, link, { tenant, demanded, between });
-    return { code: 'share_exceeded', loc: 'Bandwidth', msg };
+    return { code: 'share_exceeded', msg };
   }
   const { site, layer } = placeOf(refusal.place, link);
   const kind = `${layer}-tags`;
   return {
     code: 'vlans_unavailable',
-    loc: 'Bandwidth',
     msg: `No available VLANs between the two sites ${period}: each of the ${refusal.total} ${kind} at ${site} is taken for some of it.`,
   };
 }

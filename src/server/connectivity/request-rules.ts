@@ -65,7 +65,7 @@ export function updatedPeriodProblems(
   const { start, end } = updated;
   if (current.end <= now) {
     const msg = `The reservation ended at ${formatInstant(current.end)}; book a new one.`;
-    return [{ code: 'reservation_ended', loc: 'Date', msg }];
+    return [{ code: 'reservation_ended', msg }];
   }
   const problems = [...emptyProblems(updated), ...expiryProblems(updated, bounds)];
   if (!isAbsent(start) && start !== current.start && start < now) {
@@ -84,7 +84,7 @@ export function emptyProblems(
 ): Problem[] {
   if (isAbsent(start) || end === undefined || start < end) return [];
   const msg = `${last} ${formatInstant(end)} is not after ${first} ${formatInstant(start)}.`;
-  return [{ code: 'period_empty', loc: 'Date', msg }];
+  return [{ code: 'period_empty', msg }];
 }
 
 /**
@@ -106,30 +106,30 @@ export function durationProblems(duration: number | undefined, { start, end }: K
   const room = end - start;
   if (room <= 0 || duration <= room) return [];
   const msg = `A duration of ${formatDuration(duration)} does not fit between start_date and end_date, which are ${formatDuration(room)} apart.`;
-  return [{ code: 'date_invalid', loc: 'Date', msg }];
+  return [{ code: 'date_invalid', msg }];
 }
 
 function expiryProblems({ end }: KnownPeriod, { now, expiry, project }: PeriodBounds): Problem[] {
   if (expiry <= now) {
     const msg = `The experiment expired at ${formatInstant(expiry)}; use another one.`;
-    return [{ code: 'experiment_expired', loc: 'Date', msg }];
+    return [{ code: 'experiment_expired', msg }];
   }
   if (project && project.expiry <= now) {
     const msg = `The project ${project.name} expired at ${formatInstant(project.expiry)}.`;
-    return [{ code: 'project_expired', loc: 'Date', msg }];
+    return [{ code: 'project_expired', msg }];
   }
   if (end === undefined || end <= lastEnd({ expiry, project })) return [];
   if (project && project.expiry < expiry) {
     const msg = `end_date ${formatInstant(end)} is after the expiry of project ${project.name}, ${formatInstant(project.expiry)}; the reservation can last until then.`;
-    return [{ code: 'project_ends_first', loc: 'Date', msg }];
+    return [{ code: 'project_ends_first', msg }];
   }
   const msg = `end_date ${formatInstant(end)} is after the experiment's expiry, ${formatInstant(expiry)}; the reservation can last until then.`;
-  return [{ code: 'experiment_ends_first', loc: 'Date', msg }];
+  return [{ code: 'experiment_ends_first', msg }];
 }
 
 /** The problem of an instant that has passed. @param member its name, for the message */
 export function past(member: string, instant: number, advice: string): Problem {
-  return { code: 'date_past', loc: 'Date', msg: `${member} ${formatInstant(instant)} has passed. ${advice}` };
+  return { code: 'date_past', msg: `${member} ${formatInstant(instant)} has passed. ${advice}` };
 }
 
 function isAbsent(instant: number | null | undefined): instant is null | undefined {
@@ -147,20 +147,16 @@ export function siteProblems(site1: unknown, site2: unknown, network: Network): 
   if (unknown.length > 0) {
     return unknown.map((site) => ({
       code: 'site_unknown',
-      loc: 'Site',
       msg: `There is no site ${JSON.stringify(site.slice(0, 64))}. The sites are: ${network.sites.join(', ')}.`,
     }));
   }
   if (site1 === site2) {
-    return [
-      { code: 'sites_equal', loc: 'Site', msg: `site1 and site2 are both ${site1}; a link needs two.` },
-    ];
+    return [{ code: 'sites_equal', msg: `site1 and site2 are both ${site1}; a link needs two.` }];
   }
   if (network.between(site1, site2)) return [];
   return [
     {
       code: 'sites_not_connected',
-      loc: 'Site',
       msg: `${site1} and ${site2} are not interconnected. ${connections(site1, network)} ${connections(site2, network)}`,
     },
   ];
@@ -171,7 +167,7 @@ export function capacityProblems(link: Link | undefined, bandwidth: number | und
   if (!link || bandwidth === undefined || bandwidth <= link.bandwidth) return [];
   const { site1, site2 } = link;
   const msg = `bandwidth is ${bandwidth} Mbps; ${site1} and ${site2} have ${link.bandwidth} Mbps between them.`;
-  return [{ code: 'bandwidth_unavailable', loc: 'Bandwidth', msg }];
+  return [{ code: 'bandwidth_unavailable', msg }];
 }
 
 function connections(site: string, network: Network): string {
@@ -252,7 +248,6 @@ function changedSites({ site1, site2 }: ReservationUpdate, record: ReservationRe
   return [
     {
       code: 'sites_fixed',
-      loc: 'Site',
       msg: `A reservation's sites can't be changed; this one's are ${current.join(' and ')}. Book a new one.`,
     },
   ];
@@ -262,7 +257,7 @@ function changedSites({ site1, site2 }: ReservationUpdate, record: ReservationRe
 function removedLink({ link }: ReservationRecord, network: Network): Problem[] {
   if (network.byId(link)) return [];
   const msg = `${link.replace('~', ' and ')} are not interconnected any more. Delete the reservation.`;
-  return [{ code: 'sites_not_connected', loc: 'Site', msg }];
+  return [{ code: 'sites_not_connected', msg }];
 }
 
 /** A reservation that does not exist. */

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import * as v from 'valibot';
 import type { Replay, UpdateRequest } from '../../allocator/operations.ts';
 import type { ReservationQuery } from '../../allocator/store.ts';
+import type { ProblemCode } from '../../contract/problem-codes.ts';
 import type { Problem } from '../../contract/problems.ts';
 import {
   MAX_TOKENS,
@@ -20,18 +21,18 @@ import {
 } from '../../contract/routes.ts';
 import { withoutTokens } from '../../contract/secret.ts';
 import { ProblemError, refusal } from '../problem-error.ts';
-import { addressOf, type MemberProblem, schemaProblems } from '../request-reading.ts';
+import { addressOf, schemaProblems } from '../request-reading.ts';
 
-const MEMBERS: Readonly<Record<keyof ReservationRequestBody, MemberProblem>> = {
-  site1: { code: 'site_invalid', loc: 'Site' },
-  site2: { code: 'site_invalid', loc: 'Site' },
-  bandwidth: { code: 'bandwidth_invalid', loc: 'Bandwidth' },
-  start_date: { code: 'date_invalid', loc: 'Date' },
-  end_date: { code: 'date_invalid', loc: 'Date' },
-  tokens: { code: 'tokens_invalid' },
-  duration: { code: 'date_invalid', loc: 'Date' },
-  volume: { code: 'volume_invalid', loc: 'Bandwidth' },
-  name: { code: 'name_invalid' },
+const MEMBERS: Readonly<Record<keyof ReservationRequestBody, ProblemCode>> = {
+  site1: 'site_invalid',
+  site2: 'site_invalid',
+  bandwidth: 'bandwidth_invalid',
+  start_date: 'date_invalid',
+  end_date: 'date_invalid',
+  tokens: 'tokens_invalid',
+  duration: 'date_invalid',
+  volume: 'volume_invalid',
+  name: 'name_invalid',
 };
 
 /**
@@ -85,15 +86,15 @@ function named(name: string | undefined): { name?: string } {
 function searchProblems({ duration, volume }: Record<string, unknown>, earliest: boolean): Problem[] {
   if (earliest && volume !== undefined) {
     const msg = "volume can't be asked for with earliest=true: what it books finishes first anyway.";
-    return [{ ...MEMBERS.volume, msg }];
+    return [{ code: MEMBERS.volume, msg }];
   }
   if (earliest && duration === undefined) {
     const msg = 'duration is missing: earliest=true looks for a period of that length.';
-    return [{ ...MEMBERS.duration, msg }];
+    return [{ code: MEMBERS.duration, msg }];
   }
   if (!earliest && duration !== undefined) {
     const msg = 'duration is for earliest=true only: without it, end_date says how long.';
-    return [{ ...MEMBERS.duration, msg }];
+    return [{ code: MEMBERS.duration, msg }];
   }
   return [];
 }
@@ -140,7 +141,7 @@ function read<Body extends { start_date?: number | null | undefined }>(
 }
 
 function startProblem(msg: string): Problem {
-  return { code: 'date_invalid', loc: 'Date', msg };
+  return { code: 'date_invalid', msg };
 }
 
 /**
@@ -165,7 +166,7 @@ export function readExecutionOptions(request: Request): ExecutionOptions {
   const { searchParams } = addressOf(request);
   const startNow = readBoolean(searchParams.get('start_now'));
   if (startNow === undefined) {
-    throw new ProblemError([{ code: 'date_invalid', loc: 'Date', msg: 'start_now must be true or false.' }]);
+    throw new ProblemError([{ code: 'date_invalid', msg: 'start_now must be true or false.' }]);
   }
   return { startNow, dryRun: readFlag(request, 'dry_run') };
 }

@@ -1,5 +1,5 @@
 import { DAY } from '../../contract/durations.ts';
-import { EXAMPLE_CREATED, EXAMPLE_END, EXAMPLE_LATER, EXAMPLE_START } from '../../contract/fields.ts';
+import { EXAMPLE_CREATED, EXAMPLE_END, EXAMPLE_LATER, EXAMPLE_START } from '../../contract/instants.ts';
 import openapi from '../../contract/openapi.json' with { type: 'json' };
 import { EXPERIMENTS_API_GROUP, PROJECTS_API_GROUP } from '../../contract/routes.ts';
 import type { ApiGroups } from '../routing.ts';

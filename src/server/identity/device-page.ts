@@ -3,7 +3,7 @@ import { type Context, Hono } from 'hono';
 import { getCookie, setCookie } from 'hono/cookie';
 import { html } from 'hono/html';
 import type { DeviceCode, Provider } from 'oidc-provider';
-import { ROLE_MEANING, readRole } from '../../contract/roles.ts';
+import { roleAllows } from '../../words/roles.ts';
 import { problemReply, refusal } from '../problem-error.ts';
 import { isCrossSite } from '../request-form.ts';
 import { readForm, singleParameters } from '../request-reading.ts';
@@ -280,14 +280,14 @@ export async function choicesOf({
   );
 }
 
-/** What a person may do, by their roles in experiments, such as `lead in demo: books, changes and releases links`. */
+/** What a person may do, by their roles in experiments, such as `viewer in demo: may look, not book`. */
 function whatMay({ name }: Person, experiments: readonly { name: string; role: string }[]): string {
   if (experiments.length === 0) return 'in no experiment';
   return [...Map.groupBy(experiments, ({ role }) => role)]
     .map(([text, those]) => {
-      const role = readRole(text);
+      const allowed = roleAllows(text);
       const place = `${text === name ? '' : `${text} `}in ${those.map((each) => each.name).join(', ')}`;
-      return role ? `${place}: ${ROLE_MEANING[role]}` : place;
+      return allowed === undefined ? place : `${place}: ${allowed}`;
     })
     .join('; ');
 }

@@ -1,7 +1,7 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import type { Provider } from 'oidc-provider';
-import { PROBLEM_STATUS } from '../../contract/problems.ts';
+import { PROBLEMS } from '../../contract/problem-codes.ts';
 import { type ProblemError, refusal } from '../problem-error.ts';
 import { isCrossSite } from '../request-form.ts';
 import { readForm } from '../request-reading.ts';
@@ -219,7 +219,7 @@ async function formOf(request: IncomingMessage, most: number | undefined, client
 export function oauthError(error: ProblemError): { error: string; error_description: string } {
   const [{ code, msg }] = error.problems;
   return {
-    error: PROBLEM_STATUS[code] === 503 ? 'temporarily_unavailable' : 'invalid_request',
+    error: PROBLEMS[code].status === 503 ? 'temporarily_unavailable' : 'invalid_request',
     error_description: msg,
   };
 }

@@ -168,22 +168,21 @@ function readExperimentRequest(body: Record<string, unknown>): ExperimentRequest
   const result = v.safeParse(ExperimentRequest, body);
   if (result.success) return result.output;
   const [first, ...rest] = schemaProblems(result.issues, {
-    name: { code: 'experiment_invalid' },
-    description: { code: 'experiment_invalid' },
-    project_id: { code: 'experiment_invalid' },
-    expires_at: { code: 'date_invalid', loc: 'Date' },
+    name: 'experiment_invalid',
+    description: 'experiment_invalid',
+    project_id: 'experiment_invalid',
+    expires_at: 'date_invalid',
   });
   throw first ? new ProblemError([first, ...rest]) : refusal('request_invalid', 'The body is not valid.');
 }
 
 function expiryProblem(expiry: number, now: number, project: ProjectRecord): Problem | undefined {
   if (expiry <= now) {
-    return { code: 'date_past', loc: 'Date', msg: `expires_at ${formatInstant(expiry)} has passed.` };
+    return { code: 'date_past', msg: `expires_at ${formatInstant(expiry)} has passed.` };
   }
   if (expiry <= project.expiresAt) return undefined;
   return {
     code: 'project_ends_first',
-    loc: 'Date',
     msg: `expires_at ${formatInstant(expiry)} is after the end of project ${project.name}, ${formatInstant(project.expiresAt)}.`,
   };
 }

@@ -5,7 +5,7 @@ import { setBounded } from '../../contract/bounded-map.ts';
 import type { UserClaims } from '../../contract/claims.ts';
 import { ExperimentReply, ProjectReply } from '../../contract/directory.ts';
 import { isObject, readJson } from '../../contract/json.ts';
-import type { ProblemCode } from '../../contract/problems.ts';
+import type { ProblemCode } from '../../contract/problem-codes.ts';
 import {
   API_VERSION,
   EXPERIMENT_TOKEN_HEADER,

@@ -148,10 +148,10 @@ describe('the confirmation in words', () => {
     const { browser } = await atConfirmation();
     const words = [...browser.reply.text.matchAll(/required> (\w+)<small>([^<]*)<\/small>/g)];
     expect(words.map(([, name, may]) => `${name} ${may}`)).toEqual([
-      'lead in demo: books, changes, releases links',
-      'admin in demo: changes, releases links',
+      'lead in demo: may book, change and release links',
+      'admin in demo: may change and release links, not book',
       'member in demo: may not see its links',
-      'viewer in demo: looks at links only',
+      'viewer in demo: may look, not book',
     ]);
   });
 

@@ -1,5 +1,5 @@
-import { formatBandwidth } from './bandwidth.ts';
-import type { Limit } from './problems.ts';
+import { formatBandwidth } from '../contract/bandwidth.ts';
+import type { Limit } from '../contract/problems.ts';
 
 /** Whether more was asked for than the link has at any time. */
 export function exceedsLink({ limit, capacity }: Limit, asked: number | undefined): boolean {

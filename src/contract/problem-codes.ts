@@ -1,0 +1,216 @@
+import { EXAMPLE_END, EXAMPLE_LATER, EXAMPLE_START } from './instants.ts';
+
+/** The allowed values of `detail[].loc` (contract/README.md, "Errors"). */
+export const DETAIL_LOCATIONS = ['Site', 'Date', 'Bandwidth'] as const;
+/** One of {@link DETAIL_LOCATIONS}. */
+export type DetailLocation = (typeof DETAIL_LOCATIONS)[number];
+
+/** All that is the same for every problem of one code. */
+export interface ProblemKind {
+  /** The HTTP status of the reply. */
+  status: 400 | 403 | 404 | 405 | 409 | 413 | 415 | 421 | 422 | 429 | 500 | 503;
+  /** The exit code of the command line (cli/README.md, "Exit codes"). */
+  exit: 1 | 2 | 3 | 4 | 5 | 6 | 7;
+  /** Where the error belongs; left out where it concerns neither sites, dates nor bandwidth. */
+  loc?: DetailLocation;
+  /** The command of this program that helps, without `slices-conn`, where the failure has no better one. */
+  command?: string;
+  /** The next step on the page, where the message does not say it. */
+  advice?: string;
+  /** A message, for the API's description. */
+  example: string;
+}
+
+const RESERVATION = 'con_conn.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q';
+const EXPERIMENT = 'exp_portal.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q';
+const PROJECT = 'proj_portal.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q';
+const EXPIRED = '2025-01-01T12:00:00.000Z';
+
+/** Sites, dates and bandwidth are refused alike. */
+const SITE = { status: 422, exit: 6, loc: 'Site' } as const;
+const DATE = { status: 422, exit: 6, loc: 'Date' } as const;
+const BANDWIDTH = { status: 422, exit: 6, loc: 'Bandwidth' } as const;
+/** A value that only a person can mend. */
+const VALUE = { status: 422, exit: 2 } as const;
+/** A login is needed, or another one. */
+const LOGIN = { status: 403, exit: 4 } as const;
+const FORBIDDEN = { status: 403, exit: 5 } as const;
+
+const ROWS = {
+  site_invalid: { ...SITE, example: 'site1 must be the name of a site; got 17.' },
+  site_unknown: {
+    ...SITE,
+    example: 'There is no site "be-ghent1". The sites are: be-gent1, pl-poznan1, ….',
+  },
+  sites_equal: { ...SITE, example: 'site1 and site2 are both be-gent1; a link needs two.' },
+  sites_fixed: {
+    ...SITE,
+    example:
+      "A reservation's sites can't be changed; this one's are be-gent1 and pl-poznan1. Book a new one.",
+  },
+  sites_not_connected: { ...SITE, example: 'be-gent1 and es-uc3m are not interconnected.' },
+  date_invalid: {
+    ...DATE,
+    command: 'help times',
+    example: `start_date must be a day and time that exist, as an ISO 8601 UTC timestamp with a zone, such as ${EXAMPLE_START}; got "tomorrow".`,
+  },
+  date_past: {
+    ...DATE,
+    command: 'help times',
+    example: `start_date ${EXPIRED} has passed. Give start_now=true to start at once.`,
+  },
+  period_empty: {
+    ...DATE,
+    command: 'help times',
+    example: `end_date ${EXAMPLE_START} is not after start_date ${EXAMPLE_END}.`,
+  },
+  reservation_ended: { ...DATE, command: 'list', example: `The reservation ended at ${EXPIRED}.` },
+  experiment_ends_first: {
+    ...DATE,
+    command: 'experiment show',
+    example: `end_date ${EXAMPLE_END} is after the experiment's expiry, ${EXAMPLE_START}; the reservation can last until then.`,
+  },
+  experiment_expired: {
+    ...DATE,
+    command: 'experiment list',
+    example: `The experiment demo expired at ${EXPIRED}.`,
+  },
+  project_ends_first: {
+    ...DATE,
+    command: 'project show',
+    example: `end_date ${EXAMPLE_END} is after the expiry of project demo, ${EXAMPLE_START}; the reservation can last until then.`,
+  },
+  project_expired: { ...DATE, example: `The project demo expired at ${EXPIRED}.` },
+  bandwidth_invalid: {
+    ...BANDWIDTH,
+    example: 'bandwidth must be a string of the digits 0 to 9, in Mbps, such as "1000"; got "1G".',
+  },
+  bandwidth_unavailable: {
+    ...BANDWIDTH,
+    command: 'sites',
+    example: `Not enough free bandwidth between be-gent1 and pl-poznan1: 99500 + 1000 = 100500 Mbps of 100000 from ${EXAMPLE_START} to ${EXAMPLE_END}. Would be accepted: 500 Mbps for the same period; 1000 Mbps from ${EXAMPLE_END} to ${EXAMPLE_LATER}.`,
+  },
+  vlans_unavailable: {
+    ...BANDWIDTH,
+    command: 'list',
+    example: `No available VLANs between the two sites from ${EXAMPLE_START} to ${EXAMPLE_END}: each of the 1000 S-tags at be-gent1 is taken for some of it.`,
+  },
+  share_exceeded: {
+    ...BANDWIDTH,
+    example: 'A project may have 50000 Mbps of a link; 49500 Mbps are reserved already.',
+  },
+  volume_invalid: {
+    ...BANDWIDTH,
+    example: 'volume must be a string of 1 to 16 of the digits 0 to 9, in bytes; got "50T".',
+  },
+  tokens_invalid: {
+    ...{ status: 422, exit: 1 },
+    example: 'tokens must be an array of JWTs, which may be empty.',
+  },
+  /** The name of a reservation does not have the form of one. */
+  name_invalid: {
+    ...VALUE,
+    example: 'name must be 1 to 64 of the letters a to z, the digits and "-", a letter first; got "Gent 1".',
+  },
+  /** A batch has no items, too many, or one that is no item. */
+  items_invalid: { ...VALUE, example: 'A batch has 1 to 64 items; got 65.' },
+  experiment_invalid: { ...VALUE, example: 'name must be a string.' },
+  /** The project has as many experiments as it may have. */
+  experiment_limit_reached: {
+    ...VALUE,
+    example:
+      'Project demo has 100 experiments that have not ended or were made within a day. Wait until some have ended.',
+  },
+  body_unreadable: { status: 400, exit: 1, example: 'The body is not JSON.' },
+  request_invalid: { status: 400, exit: 1, example: 'dry_run must be true or false.' },
+  experiment_tokens_differ: {
+    ...{ status: 400, exit: 1 },
+    example: 'The request carries two different experiment tokens.',
+  },
+  token_missing: { ...LOGIN, example: 'The request has no Authorization: Bearer <token>.' },
+  token_invalid: {
+    ...LOGIN,
+    advice: 'Log in again.',
+    example: 'This is not a token: it does not have three parts between dots.',
+  },
+  token_expired: {
+    ...LOGIN,
+    advice: 'Try again; where that does not help, log in again.',
+    example: `The user token expired at ${EXPIRED}.`,
+  },
+  scope_missing: {
+    ...FORBIDDEN,
+    example: 'Your login does not have the scope projects. Log in again with it.',
+  },
+  role_not_allowed: {
+    ...FORBIDDEN,
+    advice: 'Ask a lead of the experiment, or choose another experiment.',
+    example: 'Your role in experiment demo is viewer; this needs lead or admin.',
+  },
+  wrong_experiment: {
+    ...FORBIDDEN,
+    advice: 'Choose the experiment that it belongs to.',
+    example: `Reservation ${RESERVATION} belongs to another experiment than ${EXPERIMENT}.`,
+  },
+  wrong_project: { ...FORBIDDEN, example: `You have no role in ${PROJECT}.` },
+  not_found: {
+    ...{ status: 404, exit: 3 },
+    advice: 'It may have been deleted meanwhile; the list is up to date.',
+    example: `There is no reservation ${RESERVATION}.`,
+  },
+  method_not_allowed: { status: 405, exit: 1, example: 'This address allows GET only.' },
+  name_taken: {
+    ...{ status: 409, exit: 2 },
+    command: 'experiment list',
+    example: 'Project demo has an experiment named throughput-1 already.',
+  },
+  idempotency_key_reused: {
+    ...{ status: 409, exit: 1 },
+    example: 'The Idempotency-Key was used for another request.',
+  },
+  body_too_large: { status: 413, exit: 1, example: 'The body is larger than 262144 bytes.' },
+  media_type_unsupported: {
+    ...{ status: 415, exit: 1 },
+    example: 'The body must be JSON: Content-Type: application/json.',
+  },
+  host_unknown: { status: 421, exit: 1, example: 'This server answers for conn.example.org only.' },
+  /** The user, or the experiment, has asked for many changes: the answer has `Retry-After`, and nothing was changed. */
+  too_many_requests: {
+    ...{ status: 429, exit: 7 },
+    advice: 'Wait a minute, then try again.',
+    example: 'You have asked for 10000 changes within an hour. Nothing was changed; try again in 1 s.',
+  },
+  internal: { status: 500, exit: 7, example: 'Something went wrong in the service; its log says what.' },
+  /** Nothing was done, and it is worth trying again. */
+  unavailable: {
+    ...{ status: 503, exit: 7 },
+    example: 'The database does not answer. Nothing was changed; try again.',
+  },
+  /** The change may have been made or not: only a look at the reservation can tell (THREATS.md 43). */
+  outcome_unknown: {
+    ...{ status: 503, exit: 7 },
+    example:
+      'The database did not say whether it kept the change. The change may have been made or not; check before you try again.',
+  },
+} as const satisfies Record<string, ProblemKind>;
+
+/** A code of the reference server's refusals; see {@link PROBLEMS}. */
+export type ProblemCode = keyof typeof ROWS;
+
+/** Every code that the reference server's refusals carry (contract/README.md, "Decided here"): a new code is a new row. */
+export const PROBLEMS: Readonly<Record<ProblemCode, ProblemKind>> = ROWS;
+
+/** All {@link PROBLEMS}, in their order. */
+export const PROBLEM_CODES = Object.keys(ROWS) as [ProblemCode, ...ProblemCode[]];
+
+/** Whether a text is one of {@link PROBLEM_CODES}. */
+export function isProblemCode(text: unknown): text is ProblemCode {
+  return PROBLEM_CODES.some((code) => code === text);
+}
+
+/** Refusals by what a link has at the time: something else may be accepted instead. */
+export const BY_THE_LINK: readonly string[] = [
+  'bandwidth_unavailable',
+  'vlans_unavailable',
+  'share_exceeded',
+] satisfies ProblemCode[];
