@@ -1,6 +1,7 @@
 import { IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { getRequestListener } from '@hono/node-server';
+import { SECOND } from '../contract/durations.ts';
 import { PROBLEMS } from '../contract/problem-codes.ts';
 import { addressBlock, type ClientAddress, peerAddress } from './client-address.ts';
 import { isHealthPath } from './health.ts';
@@ -11,6 +12,7 @@ import { jsonReply } from './json-reply.ts';
 import type { Log } from './log.ts';
 import type { ServerMetrics } from './metrics/server-metrics.ts';
 import { type ProblemError, problemHeaders, problemOf, problemReply, refusal } from './problem-error.ts';
+import { RateLimit } from './rate-limit.ts';
 import { requestFault } from './request-form.ts';
 import { problemIn } from './services.ts';
 import { PAGE_HEADERS, type Site } from './ui/page.ts';
@@ -48,7 +50,18 @@ export function createListener(options: ListenerOptions): RequestListener {
   const base = new URL(site.baseUrl);
   const prefix = base.pathname.replace(/\/$/, '');
   const auth = `${prefix}/auth`;
-  const delayRefusal = createRefusalDelay(() => performance.now());
+  const refusals = new RateLimit(PROMPT_REFUSALS, SECOND, () => performance.now());
+  /**
+   * Slows down an address that sends many wrong tokens, so that refusing them takes little of the server's time (THREATS.md
+   * 47): its connections are limited, and each then carries four requests a second. Requests with right tokens are not
+   * delayed, even from the same address, and count for nothing where they are refused.
+   */
+  const delayRefusal = async (address: string): Promise<void> => {
+    const block = addressBlock(address);
+    const isPrompt = refusals.wait(block) === 0;
+    refusals.count(block);
+    if (!isPrompt) await sleep(REFUSAL_DELAY);
+  };
   const answer = getRequestListener(
     async (request, { incoming }) => {
       const response = await fetch(request);
@@ -153,31 +166,8 @@ async function refuse(
   response.end(await reply.text());
 }
 
-/** How many refusals a second are answered without delay, for each address. */
-export const PROMPT_REFUSALS = 20;
+/** Refusals that an address gets without delay, each second. */
+const PROMPT_REFUSALS = 20;
 
 /** The delay of each further refusal, in milliseconds. */
-export const REFUSAL_DELAY = 250;
-
-/**
- * Slows down an address that sends many wrong tokens, so that refusing them takes little of the server's time (THREATS.md
- * 47): its connections are limited, and each then carries four requests a second. Requests with right tokens are not
- * delayed, even from the same address, and count for nothing where they are refused.
- *
- * @param elapsed milliseconds, of a clock that is never set
- * @returns counts a refusal of an address, and resolves when it may be answered
- */
-export function createRefusalDelay(elapsed: () => number): (address: string) => Promise<void> {
-  let began = elapsed();
-  const refused = new Map<string, number>();
-  return async (address) => {
-    if (elapsed() - began >= 1000) {
-      refused.clear();
-      began = elapsed();
-    }
-    const block = addressBlock(address);
-    const count = (refused.get(block) ?? 0) + 1;
-    refused.set(block, count);
-    if (count > PROMPT_REFUSALS) await sleep(REFUSAL_DELAY);
-  };
-}
+const REFUSAL_DELAY = 250;
