@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import { StoreUnavailableError } from '../allocator/store.ts';
-import { Failure, shellWord } from '../contract/failure.ts';
+import { Failure, moveAway, shellWord } from '../contract/failure.ts';
 import { refuseSeveralHosts } from '../store/postgres/connection.ts';
+import { UnreleasedFormatError } from '../store/schema.ts';
 import { DatabaseFormatError } from '../store/sql.ts';
 import { isPostgres, SERVER_FILE } from '../store/stores.ts';
 
@@ -73,11 +74,22 @@ export function databaseFailure(
   const what = file === undefined ? 'The database' : `The database ${file}`;
   return new Failure(unavailable && !file ? 'network' : 'file_unusable', `${what} can't be used.`, {
     why: [reason || cause.message, ...(isForbidden(cause) ? [RIGHTS] : [])].join('. '),
-    ...(file || !isPostgres(database)
-      ? {}
-      : { fix: `psql ${shellWord(database)} -c ${shellWord('SELECT version()')}` }),
+    fix: nextStep(cause, { file, database }),
     cause,
   });
+}
+
+function nextStep(
+  cause: Error,
+  { file, database }: Pick<DataPlace, 'file' | 'database'>,
+): string | undefined {
+  const isUnreleased = cause instanceof UnreleasedFormatError;
+  if (file) return isUnreleased ? moveAway(file) : undefined;
+  if (!isPostgres(database)) return undefined;
+  const ask = isUnreleased
+    ? 'ALTER SCHEMA public RENAME TO unreleased; CREATE SCHEMA public'
+    : 'SELECT version()';
+  return `psql ${shellWord(database)} -c ${shellWord(ask)}`;
 }
 
 /** What a role of PostgreSQL needs. */

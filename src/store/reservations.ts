@@ -32,11 +32,8 @@ import {
 } from './sql.ts';
 
 /** What a reservation holds of its link, in the order in which {@link heldOf} reads it. */
-const OWN_COLUMNS = ['id', 'start_ms', 'end_ms', 'bandwidth', ...TAG_PLACES] as const;
-const HELD_COLUMNS = [...OWN_COLUMNS, 'tenant'] as const;
-/** Rows from before there were tenants have none: they count for their experiments. */
-const TENANT = 'COALESCE(tenant, experiment)';
-const HELD = `${OWN_COLUMNS.join(', ')}, ${TENANT} AS tenant`;
+const HELD_COLUMNS = ['id', 'start_ms', 'end_ms', 'bandwidth', ...TAG_PLACES, 'tenant'] as const;
+const HELD = HELD_COLUMNS.join(', ');
 const COLUMNS = `${HELD}, experiment, link, reversed, created_by, created_ms, name`;
 
 /** A row is a reservation as it is now; a deleted one keeps its row, with `deleted_ms`, until it is forgotten. */
@@ -119,9 +116,9 @@ export function reservationStore(database: SqlDatabase, locking: Locking): Reser
     // The index makes each insert slower: only servers that limit the number have it.
     prepareCounts: () =>
       database.transaction(async (sql) => {
-        await locking.lockNames(sql, ['reservation_unended_of']);
+        await locking.lockNames(sql, ['reservation_unended']);
         await sql.run(
-          `CREATE INDEX IF NOT EXISTS reservation_unended_of ON reservation ((${TENANT}), end_ms)
+          `CREATE INDEX IF NOT EXISTS reservation_unended ON reservation (tenant, end_ms)
            WHERE deleted_ms IS NULL`,
         );
       }),
@@ -230,8 +227,7 @@ function linkReading(sql: SqlReader, { link, version, history, forgotten }: Read
     async countLive(tenants, now) {
       const counted = tenants.map(async (tenant): Promise<[string, number]> => {
         const row = await sql.first(
-          `SELECT count(*) AS live FROM reservation
-           WHERE ${TENANT} = $1 AND deleted_ms IS NULL AND end_ms > $2`,
+          'SELECT count(*) AS live FROM reservation WHERE tenant = $1 AND deleted_ms IS NULL AND end_ms > $2',
           tenant,
           now,
         );

@@ -90,13 +90,6 @@ export class DatabaseFormatError extends Error {
   override readonly name = 'DatabaseFormatError';
 }
 
-/** The error for a database of another schema version. @param known this program's version @param use what to use instead */
-export function otherVersion(version: unknown, known: number, use: string): DatabaseFormatError {
-  return new DatabaseFormatError(
-    `The database has schema version ${version}; this program knows ${known}. Use ${use}.`,
-  );
-}
-
 /** Whether a database answers, and has the schema. @throws as {@link SqlDatabase} does */
 export async function ping(sql: SqlStatements): Promise<void> {
   await sql.first('SELECT issuer FROM signing_key LIMIT 1');

@@ -79,13 +79,14 @@ function fill(database: DatabaseSync, { link, live, from, turn = TURN, most = 9 
         placed (i, lane, begins, noise) AS (
           SELECT i, i % $tags, $from + i * ${8 * part} / $tags, i * 2654435761 % 1000003 FROM number)
        INSERT INTO reservation (id, link, version, reversed, start_ms, end_ms, bandwidth,
-         site1_s_tag, site1_c_tag, site2_s_tag, site2_c_tag, experiment, created_by, created_ms)
+         site1_s_tag, site1_c_tag, site2_s_tag, site2_c_tag, experiment, tenant, created_by, created_ms)
        SELECT printf('con_%s_%026d', $id, i), $id, i + 1, 0,
          begins + noise * ${noisier} % ${2 * part},
          begins + noise * ${noisier} % ${2 * part} + ${part} + noise * ${7 * noisier} % ${5 * part},
          1 + noise % ${most},
          $site1_s + lane, $site1_c + lane, $site2_s + lane, $site2_c + lane,
-         'exp_bench.example.org_' || noise % 100, 'user_bench.example.org_' || noise % 50, $from
+         'exp_bench.example.org_' || noise % 100, 'exp_bench.example.org_' || noise % 100,
+         'user_bench.example.org_' || noise % 50, $from
        FROM placed`,
     )
     .run({

@@ -4,7 +4,6 @@ import { DatabaseSync } from 'node:sqlite';
 import * as v from 'valibot';
 import { describe, expect, test } from 'vitest';
 import { builtInTopology, createNetwork } from '../../src/allocator/network.ts';
-import { SQLITE_MIGRATIONS } from '../../src/store/sqlite/migrations.ts';
 import { freePort, usePostgres } from '../fixtures/postgres.ts';
 import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 import { newMachine, reportOf, reservationIn, tagsOf } from './command.ts';
@@ -166,17 +165,17 @@ describe('serve audit where there is nothing to read', () => {
     expect((await run(['serve', 'audit'])).stderr).toContain('There is no database at ');
   });
 
-  test('a database of an older version is not brought up to date', async () => {
+  test('a database from before the first release is not brought up to date', async () => {
     const folder = temporaryFolder();
     const file = join(folder, 'slices-conn.sqlite');
     const old = new DatabaseSync(file);
-    for (const migration of SQLITE_MIGRATIONS.slice(0, 3)) old.exec(migration);
-    old.exec('PRAGMA application_id = 0x736c6963; PRAGMA user_version = 3');
+    old.exec('CREATE TABLE link (id TEXT); PRAGMA application_id = 0x736c6963; PRAGMA user_version = 3');
     old.close();
     const ended = await newMachine().run(['serve', 'audit', '--data', folder, '--json']);
-    const { exitCode, why } = reportOf(ended);
+    const { exitCode, why, fix } = reportOf(ended);
     expect(exitCode).toBe(2);
-    expect(why).toContain('schema version 3');
+    expect(why).toContain('before the first release');
+    expect(fix).toBe(`mv ${file} ${file}.bad`);
     const after = new DatabaseSync(file, { readOnly: true });
     expect(after.prepare('PRAGMA user_version').get()).toEqual({ user_version: 3 });
     after.close();

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { AuditEntry } from '../../src/allocator/store.ts';
 import { type AuditQuery, type AuditRecord, readAudit } from '../../src/store/audit.ts';
 import { DatabaseFormatError, type ReadDatabase } from '../../src/store/sql.ts';
-import { SQLITE_MIGRATIONS } from '../../src/store/sqlite/migrations.ts';
+import { SERVER_FORMAT } from '../../src/store/sqlite/migrations.ts';
 import { openToRead } from '../../src/store/stores.ts';
 import { usePostgres } from '../fixtures/postgres.ts';
 import { temporaryFolder } from '../fixtures/temporary-folder.ts';
@@ -157,17 +157,17 @@ describe.each([
 });
 
 describe('who reads a database changes nothing', () => {
-  test.each([SQLITE_MIGRATIONS.length - 1, SQLITE_MIGRATIONS.length + 1])(
+  test.each([SERVER_FORMAT.migrations.length - 1, SERVER_FORMAT.migrations.length + 1])(
     'one of version %i is left',
     async (version) => {
       const file = await newFile();
       const old = new DatabaseSync(file);
-      for (const migration of SQLITE_MIGRATIONS.slice(0, version)) old.exec(migration);
-      old.exec(`PRAGMA application_id = 0x736c6963; PRAGMA user_version = ${version}`);
+      for (const migration of SERVER_FORMAT.migrations.slice(0, version)) old.exec(migration);
+      old.exec(`PRAGMA application_id = 0x736c6373; PRAGMA user_version = ${version}`);
       old.close();
       const before = readFileSync(file);
       await expect(openToRead(file)).rejects.toThrow(
-        `The database has schema version ${version}; this program knows ${SQLITE_MIGRATIONS.length}.`,
+        `The database has schema version ${version}; this program knows ${SERVER_FORMAT.migrations.length}.`,
       );
       expect(readFileSync(file).equals(before)).toBe(true);
     },
@@ -180,9 +180,9 @@ describe('who reads a database changes nothing', () => {
       [],
     );
     await (await openEither(place)).close();
-    await postgres.ask(place, 'UPDATE slices_conn_schema SET version = 0');
+    await postgres.ask(place, 'UPDATE slices_conn_version SET version = 0');
     await expect(openToRead(place)).rejects.toThrow('The database has schema version 0;');
-    expect(await postgres.ask(place, 'SELECT version FROM slices_conn_schema')).toEqual([{ version: 0 }]);
+    expect(await postgres.ask(place, 'SELECT version FROM slices_conn_version')).toEqual([{ version: 0 }]);
   });
 
   test('nothing is made where nothing is, or followed where a link leads', async () => {

@@ -10,8 +10,8 @@ function deleted(count: number): string {
   return `
     INSERT INTO link (id, version) VALUES ('a~b', ${count});
     INSERT INTO reservation (id, link, version, reversed, start_ms, end_ms, bandwidth, site1_s_tag, site1_c_tag,
-      site2_s_tag, site2_c_tag, experiment, created_by, created_ms, deleted_ms)
-    SELECT 'r' || n, 'a~b', n, 0, 1, 2, 1, 1, 1, 1, 1, 'exp', 'user', 0, 5 FROM generate_series(1, ${count}) AS n;
+      site2_s_tag, site2_c_tag, experiment, tenant, created_by, created_ms, deleted_ms)
+    SELECT 'r' || n, 'a~b', n, 0, 1, 2, 1, 1, 1, 1, 1, 'exp', 'proj', 'user', 0, 5 FROM generate_series(1, ${count}) AS n;
     INSERT INTO idempotency_key (created_by, experiment, key, fingerprint, reservation, expires_ms)
     SELECT 'user', 'exp', 'k' || n, '', 'r' || n, 1 FROM generate_series(1, ${count}) AS n`;
 }

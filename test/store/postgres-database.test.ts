@@ -3,6 +3,8 @@ import { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { TAG_PLACES } from '../../src/allocator/demand.ts';
 import { CommitUnknownError, StoreUnavailableError } from '../../src/allocator/store.ts';
+import { Failure } from '../../src/contract/failure.ts';
+import { databaseFailure } from '../../src/operate/database.ts';
 import { createKeyRing } from '../../src/server/keys/key-ring.ts';
 import { noLog } from '../../src/server/log.ts';
 import { PostgresDatabase } from '../../src/store/postgres/database.ts';
@@ -56,8 +58,8 @@ describe.each(TAG_PLACES)('the exclusion constraint on %s, past all of our code'
     const tags = TAG_PLACES.map((each) => (each === place ? tag : others));
     return database.run(
       `INSERT INTO reservation (id, link, version, reversed, start_ms, end_ms, bandwidth,
-         ${TAG_PLACES.join(', ')}, experiment, created_by, created_ms)
-       VALUES ($1, $2, 1, 0, $3, $4, 1, $5, $6, $7, $8, 'exp', 'user', 0)`,
+         ${TAG_PLACES.join(', ')}, experiment, tenant, created_by, created_ms)
+       VALUES ($1, $2, 1, 0, $3, $4, 1, $5, $6, $7, $8, 'exp', 'proj', 'user', 0)`,
       id,
       link,
       start,
@@ -145,7 +147,7 @@ describe('PostgresDatabase.open', () => {
   test('what was committed is there after it was closed and opened again', async () => {
     await (await open()).run("INSERT INTO link (id, version) VALUES ('a~b', 5)");
     expect(await (await open()).all('SELECT * FROM link')).toEqual([{ id: 'a~b', version: 5, forgotten: 0 }]);
-    expect(await postgres.ask(url, 'SELECT version FROM slices_conn_schema')).toEqual([
+    expect(await postgres.ask(url, 'SELECT version FROM slices_conn_version')).toEqual([
       { version: POSTGRES_MIGRATIONS.length },
     ]);
   });
@@ -171,8 +173,25 @@ describe('PostgresDatabase.open', () => {
   test('a newer schema version is refused', async () => {
     await open();
     const newer = POSTGRES_MIGRATIONS.length + 1;
-    await postgres.ask(url, `UPDATE slices_conn_schema SET version = ${newer}`);
+    await postgres.ask(url, `UPDATE slices_conn_version SET version = ${newer}`);
     await expect(open()).rejects.toThrow(`schema version ${newer}`);
+  });
+
+  test('a database from before the first release is refused, until its tables are moved away', async () => {
+    await postgres.ask(url, 'CREATE TABLE slices_conn_schema (version INTEGER); CREATE TABLE link (id TEXT)');
+    const cause = await open().catch((error: unknown) => error);
+    expect(cause).toBeInstanceOf(DatabaseFormatError);
+    const failure = databaseFailure(cause, { database: url });
+    expect(failure).toMatchObject({
+      facts: { why: 'The database was made by a slices-conn from before the first release.' },
+    });
+    const [, sql = ''] =
+      / -c '(.*)'$/.exec(failure instanceof Failure ? (failure.facts.fix ?? '') : '') ?? [];
+    await postgres.ask(url, sql);
+    await open();
+    expect(await postgres.ask(url, 'SELECT count(*)::int AS links FROM unreleased.link')).toEqual([
+      { links: 0 },
+    ]);
   });
 
   test('a database of another program is refused, and left as it was', async () => {
@@ -195,7 +214,7 @@ describe('PostgresDatabase.open', () => {
     const args = ['--input-type=module', '--eval', program];
     const done = { output: 'done', errors: '' };
     expect(await raceProcesses(args, args, args)).toEqual([done, done, done]);
-    expect(await postgres.ask(url, 'SELECT * FROM slices_conn_schema')).toHaveLength(1);
+    expect(await postgres.ask(url, 'SELECT * FROM slices_conn_version')).toHaveLength(1);
   });
 
   test.each([

@@ -3,18 +3,18 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { StoreUnavailableError } from '../../src/allocator/store.ts';
+import { databaseFailure } from '../../src/operate/database.ts';
 import { reservationStore } from '../../src/store/reservations.ts';
-import { signingKeyStore } from '../../src/store/signing-keys.ts';
 import { DatabaseFormatError } from '../../src/store/sql.ts';
 import { SQLITE_LOCKING, SqliteDatabase, statementsOn } from '../../src/store/sqlite/database.ts';
-import { SERVER_FORMAT, SQLITE_MIGRATIONS } from '../../src/store/sqlite/migrations.ts';
+import { SERVER_FORMAT } from '../../src/store/sqlite/migrations.ts';
 import type { SqliteTransaction } from '../../src/store/sqlite/statements.ts';
 import { CAN_LIMIT_FILES, underFileLimit } from '../fixtures/file-limit.ts';
 import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 import { openSqlite } from './opened-store.ts';
 import { raceProcesses } from './starting-gate.ts';
 import { describeStore } from './store-suite.ts';
-import { bookUnder, put } from './written.ts';
+import { put } from './written.ts';
 
 let folder: string;
 let file: string;
@@ -50,8 +50,8 @@ describe('the triggers on tag_hold, past all of our code', () => {
       for (const id of ['r1', 'r2', 'r3']) {
         sql.run(
           `INSERT INTO reservation (id, link, version, reversed, start_ms, end_ms, bandwidth,
-             site1_s_tag, site1_c_tag, site2_s_tag, site2_c_tag, experiment, created_by, created_ms)
-           VALUES ($1, 'a~b', 1, 0, 0, 1, 1, 1, 1, 1, 1, 'exp', 'user', 0)`,
+             site1_s_tag, site1_c_tag, site2_s_tag, site2_c_tag, experiment, tenant, created_by, created_ms)
+           VALUES ($1, 'a~b', 1, 0, 0, 1, 1, 1, 1, 1, 1, 'exp', 'proj', 'user', 0)`,
           id,
         );
       }
@@ -151,7 +151,7 @@ describe('SqliteDatabase.open', () => {
       expect(await pragma(database, 'wal_autocheckpoint')).toBe(4096);
       expect(await pragma(database, 'journal_mode')).toBe('wal');
       expect(await pragma(database, 'foreign_keys')).toBe(1);
-      expect(await pragma(database, 'user_version')).toBe(SQLITE_MIGRATIONS.length);
+      expect(await pragma(database, 'user_version')).toBe(SERVER_FORMAT.migrations.length);
       await database.close();
     }
   });
@@ -191,75 +191,44 @@ describe('SqliteDatabase.open', () => {
     }
   });
 
-  test('a database of version 2, from before keys were remembered, keeps what it holds', async () => {
-    const old = new DatabaseSync(file);
-    for (const migration of SQLITE_MIGRATIONS.slice(0, 2)) old.exec(migration);
-    // "slic", as every version has marked its files.
-    old.exec('PRAGMA application_id = 0x736c6963; PRAGMA user_version = 2');
-    old.exec(`
-      INSERT INTO link (id, version) VALUES ('a~b', 7);
-      INSERT INTO reservation (id, link, version, reversed, start_ms, end_ms, bandwidth, site1_s_tag, site1_c_tag,
-          site2_s_tag, site2_c_tag, experiment, created_by, created_ms)
-        VALUES ('r1', 'a~b', 7, 1, 10, 20, 3, 1, 2, 3, 4, 'exp_1', 'user_1', 5);
-      INSERT INTO shared_secret (name, value) VALUES ('cookie', 'kept')`);
-    old.close();
-
-    const database = await SqliteDatabase.open(file, SERVER_FORMAT);
-    const store = reservationStore(statementsOn(database), SQLITE_LOCKING);
-    const kept = {
-      id: 'r1',
-      link: 'a~b',
-      reversed: true,
-      start: 10,
-      end: 20,
-      bandwidth: 3,
-      tags: { site1_s_tag: 1, site1_c_tag: 2, site2_s_tag: 3, site2_c_tag: 4 },
-      experiment: 'exp_1',
-      tenant: 'exp_1',
-      createdBy: 'user_1',
-      createdAt: 5,
-    };
-    expect(await store.find('r1')).toEqual(kept);
-    const secrets = await database.transaction(async (sql) => sql.all('SELECT * FROM shared_secret'));
-    expect(secrets).toMatchObject([{ name: 'cookie', value: 'kept' }]);
-    expect(await pragma(database, 'user_version')).toBe(SQLITE_MIGRATIONS.length);
-
-    const key = { createdBy: 'user_1', experiment: 'exp_1', key: 'k' };
-    const booking = { ...key, fingerprint: 'f', reservations: ['r2'], expires: 100 };
-    await store.changeLink('a~b', async (transaction) => {
-      expect(transaction.version).toBe(7);
-      await bookUnder(transaction, { ...kept, id: 'r2', start: 20, end: 30 }, booking, 0);
-    });
-    expect(await store.findKey(key, 0)).toEqual(booking);
-    await database.close();
+  test('a later migration is applied once, and keeps what is there', async () => {
+    const first = await SqliteDatabase.open(file, SERVER_FORMAT);
+    await first.transaction(async (sql) => sql.run("INSERT INTO link (id, version) VALUES ('a~b', 5)"));
+    await first.close();
+    const migrations = [...SERVER_FORMAT.migrations, 'ALTER TABLE link ADD COLUMN note TEXT'];
+    for (const _ of ['first', 'second']) {
+      const later = await SqliteDatabase.open(file, { ...SERVER_FORMAT, migrations });
+      expect(await later.read('SELECT * FROM link')).toEqual([
+        { id: 'a~b', version: 5, forgotten: 0, note: null },
+      ]);
+      await later.close();
+    }
+    await expect(SqliteDatabase.open(file, SERVER_FORMAT)).rejects.toThrow('schema version 2');
   });
 
-  test('a database from before keys were rotated keeps its key1, for as long as any project lasts', async () => {
+  test('a file from before the first release is refused, and left as it was', async () => {
     const old = new DatabaseSync(file);
-    for (const migration of SQLITE_MIGRATIONS.slice(0, 3)) old.exec(migration);
-    old.exec(`
-      PRAGMA application_id = 0x736c6963; PRAGMA user_version = 3;
-      INSERT INTO signing_key (issuer, jwk) VALUES ('portal', '{"kid":"key1"}'), ('identity', '{"kid":"key1","x":"1"}');
-      INSERT INTO project (id, name, description, created_ms, expires_ms)
-        VALUES ('p1', 'one', '', 0, 5000), ('p2', 'two', '', 0, 9000)`);
+    old.exec('CREATE TABLE link (id TEXT); PRAGMA application_id = 0x736c6963; PRAGMA user_version = 1');
     old.close();
-
-    const database = await SqliteDatabase.open(file, SERVER_FORMAT);
-    const keys = signingKeyStore(statementsOn(database));
-    const kept = { number: 1, signsFrom: 0, lastExpiry: 9000 };
-    expect(await keys.keys('portal')).toEqual([{ ...kept, jwk: { kid: 'key1' } }]);
-    expect(await keys.keys('identity')).toEqual([{ ...kept, jwk: { kid: 'key1', x: '1' } }]);
-    expect(await keys.keys('connectivity')).toEqual([]);
-    await database.close();
+    const before = await readFile(file);
+    const cause = await SqliteDatabase.open(file, SERVER_FORMAT).catch((error: unknown) => error);
+    expect(databaseFailure(cause, { file, database: file })).toMatchObject({
+      code: 'file_unusable',
+      facts: {
+        why: 'The database was made by a slices-conn from before the first release.',
+        fix: `mv ${file} ${file}.bad`,
+      },
+    });
+    expect(await readFile(file)).toEqual(before);
   });
 
   test('a newer schema version is refused, and the file left as it was', async () => {
     const newer = new DatabaseSync(file);
-    newer.exec(`PRAGMA user_version = ${SQLITE_MIGRATIONS.length + 1}`);
+    newer.exec(`PRAGMA user_version = ${SERVER_FORMAT.migrations.length + 1}`);
     newer.close();
     await expect(SqliteDatabase.open(file, SERVER_FORMAT)).rejects.toThrow(DatabaseFormatError);
     await expect(SqliteDatabase.open(file, SERVER_FORMAT)).rejects.toThrow(
-      `schema version ${SQLITE_MIGRATIONS.length + 1}`,
+      `schema version ${SERVER_FORMAT.migrations.length + 1}`,
     );
     const after = new DatabaseSync(file);
     expect(after.prepare('SELECT count(*) AS tables FROM sqlite_schema').get()).toEqual({ tables: 0 });
@@ -318,7 +287,7 @@ describe('SqliteDatabase.open', () => {
     for (const path of paths) {
       const database = new DatabaseSync(path);
       expect(database.prepare('PRAGMA user_version').get()).toEqual({
-        user_version: SQLITE_MIGRATIONS.length,
+        user_version: SERVER_FORMAT.migrations.length,
       });
       expect(database.prepare('PRAGMA integrity_check').get()).toEqual({ integrity_check: 'ok' });
       database.close();

@@ -5,7 +5,7 @@ import { onDisk } from '../../files/on-disk.ts';
 import { DatabaseFormatError } from '../sql.ts';
 import { storeError } from './errors.ts';
 import { BUSY_TIMEOUT, denyOthers, loadSqlite } from './file.ts';
-import { checkVersion, SERVER_FORMAT } from './migrations.ts';
+import { SERVER_FORMAT, versionOf } from './migrations.ts';
 
 /** A backup that was made. */
 export interface Backup {
@@ -52,7 +52,7 @@ export function backUp(source: string, target: string): Backup {
 
 function copy(source: string, draft: string): void {
   withDatabase(source, (database) => {
-    checkVersion(database, SERVER_FORMAT);
+    versionOf(database, SERVER_FORMAT, true);
     // SQLite refuses to overwrite a file that is not empty.
     database.prepare('VACUUM INTO $file').run({ $file: draft });
   });
@@ -61,7 +61,7 @@ function copy(source: string, draft: string): void {
 /** Reads the whole copy once, so that a damaged one is found now. @returns how many reservations it holds */
 function check(draft: string): number {
   return withDatabase(draft, (database) => {
-    checkVersion(database, SERVER_FORMAT);
+    versionOf(database, SERVER_FORMAT, true);
     const { integrity_check: result } = database.prepare('PRAGMA integrity_check(1)').get() ?? {};
     if (result !== 'ok') throw new DatabaseFormatError(`The copy is damaged: ${result}`);
     const [broken] = database.prepare('PRAGMA foreign_key_check').all();

@@ -20,7 +20,7 @@ import {
   loadSqlite,
   retryWhileBusy,
 } from './file.ts';
-import { checkOwner, checkVersion, type DatabaseFormat, migrate, versionOf } from './migrations.ts';
+import { type DatabaseFormat, migrate, versionOf } from './migrations.ts';
 import {
   awaitedSnapshot,
   awaitedTransaction,
@@ -103,7 +103,7 @@ export class SqliteDatabase {
    * Opens a database, creating it where there is none, and applies the migrations that it lacks.
    *
    * @param path a file, or `:memory:`
-   * @throws DatabaseFormatError when it was made by a newer version of this program, is damaged or is another's
+   * @throws DatabaseFormatError when an unreleased or a newer version of this program made it, it is damaged or another's
    * @throws StoreUnavailableError when it can't be opened or stays locked
    */
   static async open(path: string, format: DatabaseFormat): Promise<SqliteDatabase> {
@@ -118,12 +118,14 @@ export class SqliteDatabase {
       const database = connect(false);
       try {
         await retryWhileBusy(() => database.exec(SETTINGS));
-        await retryWhileBusy(() => checkOwner(database, format));
-        await retryWhileBusy(() => database.exec(`PRAGMA journal_mode = ${format.journal}`));
         let version = 0;
-        await retryWhileBusy(() => {
-          version = versionOf(database);
-        });
+        const readVersion = (): void => {
+          version = versionOf(database, format);
+        };
+        await retryWhileBusy(readVersion);
+        await retryWhileBusy(() => database.exec(`PRAGMA journal_mode = ${format.journal}`));
+        // Only the first read after that makes the files beside it.
+        await retryWhileBusy(readVersion);
         // A file that is up to date is not locked: other processes may be using it.
         if (version !== format.migrations.length) {
           await retryWhileBusy(() => database.exec('BEGIN IMMEDIATE'));
@@ -170,7 +172,7 @@ export class SqliteDatabase {
       denyOthers(path);
       const connection = new Sqlite(path, { readOnly: true, timeout: BUSY_TIMEOUT });
       database = connection;
-      checkVersion(connection, format);
+      versionOf(connection, format, true);
       return {
         snapshot: (work) =>
           snapshotOn(connection, (snapshot) => work({ ...awaitedSnapshot(snapshot), history: '' })).catch(

@@ -226,24 +226,6 @@ describe('past reservations', () => {
   });
 });
 
-describe('a file of version 0.1.0', () => {
-  test('row 66: keeps its entries, with ended ones as past', async () => {
-    const file = newFile();
-    const before = { ...LEDGER_FORMAT, migrations: LEDGER_FORMAT.migrations.slice(0, 1) };
-    const old = await SqliteDatabase.open(file, before);
-    const ledger = new Ledger(old, SERVICE);
-    for (const step of [begin, booked]) await step(ledger);
-    await ledger.begin(OTHER, REQUESTED, NOW);
-    await old.close();
-    const now = Date.parse(RESERVATION.end_date) + 1000;
-    const migrated = await open(file);
-    expect(await migrated.all()).toEqual([BOOKED, { ...SENT, ...OTHER }]);
-    expect(await migrated.all(now)).toEqual([{ ...SENT, ...OTHER }]);
-    // The earlier version does not change the new file.
-    await expect(SqliteDatabase.open(file, before)).rejects.toThrow('Use a newer slices-conn');
-  });
-});
-
 describe('two ledgers on one file', () => {
   test('each reads what the other wrote, and a third one reads it after both are closed', async () => {
     const file = newFile();

@@ -1,0 +1,213 @@
+import { DatabaseFormatError } from './sql.ts';
+
+/** The words in which an engine declares what both have. */
+interface Dialect {
+  /** A whole number of up to 53 bits, such as milliseconds or a count. */
+  bigint: string;
+  /** A text that is sorted byte by byte, whatever the database's language. */
+  id: string;
+  /** A number that the engine gives to each new row, higher than those before. */
+  sequence: string;
+  /** Follows the columns of a table with a key of its own. */
+  table: string;
+  /** Follows the columns of a table whose key is a `sequence`. */
+  sequenceTable: string;
+  /** Guards the four tags, within the table of reservations. It starts with a comma. */
+  tagGuard: string;
+}
+
+/**
+ * The server's tables, the same on either engine, so that one SQL text serves both. The guard of the tags is each
+ * engine's own.
+ */
+export function serverTables({ bigint, id, sequence, table, sequenceTable, tagGuard }: Dialect): string {
+  return `
+  CREATE TABLE link (
+    id TEXT PRIMARY KEY,
+    version ${bigint} NOT NULL,
+    -- Up to which version the link's deleted reservations may be gone.
+    forgotten ${bigint} NOT NULL DEFAULT 0
+  )${table};
+
+  -- A reservation that was deleted stays as a tombstone, for the replicas that still hold it in memory.
+  CREATE TABLE reservation (
+    id ${id} PRIMARY KEY,
+    link TEXT NOT NULL REFERENCES link (id),
+    version ${bigint} NOT NULL,
+    reversed INTEGER NOT NULL,
+    start_ms ${bigint} NOT NULL,
+    end_ms ${bigint} NOT NULL,
+    bandwidth ${bigint} NOT NULL CHECK (bandwidth > 0),
+    site1_s_tag INTEGER NOT NULL,
+    site1_c_tag INTEGER NOT NULL,
+    site2_s_tag INTEGER NOT NULL,
+    site2_c_tag INTEGER NOT NULL,
+    experiment TEXT NOT NULL,
+    -- Whose share and number of reservations it counts in: the experiment's project, or the experiment.
+    tenant TEXT NOT NULL,
+    -- The name that the experiment gave it.
+    name TEXT,
+    created_by TEXT NOT NULL,
+    created_ms ${bigint} NOT NULL,
+    deleted_ms ${bigint},
+    CHECK (start_ms < end_ms)${tagGuard}
+  )${table};
+  CREATE INDEX reservation_changes ON reservation (link, version);
+  CREATE INDEX reservation_deleted ON reservation (link, version) WHERE deleted_ms IS NOT NULL;
+  CREATE INDEX reservation_live ON reservation (link, end_ms, start_ms) WHERE deleted_ms IS NULL;
+  CREATE INDEX reservation_experiment ON reservation (experiment, id) WHERE deleted_ms IS NULL;
+  CREATE INDEX reservation_name ON reservation (experiment, name) WHERE name IS NOT NULL AND deleted_ms IS NULL;
+
+  -- Which reservation a request got, under the key that its client gave it; the key of a batch stands for its items. The
+  -- row comes before the reservation's, in one transaction: the key may turn out to be taken.
+  CREATE TABLE idempotency_key (
+    created_by TEXT NOT NULL,
+    experiment TEXT NOT NULL,
+    key TEXT NOT NULL,
+    fingerprint TEXT NOT NULL,
+    reservation ${id} NOT NULL REFERENCES reservation (id) DEFERRABLE INITIALLY DEFERRED,
+    items TEXT,
+    expires_ms ${bigint} NOT NULL,
+    PRIMARY KEY (created_by, experiment, key)
+  )${table};
+  CREATE INDEX idempotency_key_expiry ON idempotency_key (expires_ms);
+  CREATE INDEX idempotency_key_reservation ON idempotency_key (reservation);
+
+  -- Every decision: who, what, when, and why it was refused. Refusals beyond many of one experiment are counted: how many
+  -- a row stands for, and in which minute they were. See store/audit.ts.
+  CREATE TABLE audit (
+    seq ${sequence} PRIMARY KEY,
+    link TEXT NOT NULL,
+    version ${bigint} NOT NULL,
+    at_ms ${bigint} NOT NULL,
+    action TEXT NOT NULL,
+    accepted INTEGER NOT NULL,
+    actor TEXT NOT NULL,
+    experiment TEXT NOT NULL,
+    reservation TEXT,
+    start_ms ${bigint} NOT NULL,
+    end_ms ${bigint} NOT NULL,
+    bandwidth ${bigint} NOT NULL,
+    tags TEXT,
+    why TEXT,
+    times INTEGER NOT NULL,
+    minute_ms ${bigint}
+  )${sequenceTable};
+  CREATE INDEX audit_age ON audit (at_ms);
+  CREATE INDEX audit_refused ON audit (experiment, at_ms) WHERE accepted = 0;
+
+  CREATE TABLE person (
+    id ${id} PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE
+  )${table};
+
+  CREATE TABLE project (
+    id ${id} PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    description TEXT NOT NULL,
+    created_ms ${bigint} NOT NULL,
+    expires_ms ${bigint} NOT NULL
+  )${table};
+
+  CREATE TABLE experiment (
+    id ${id} PRIMARY KEY,
+    project ${id} NOT NULL REFERENCES project (id),
+    name TEXT NOT NULL,
+    description TEXT NOT NULL,
+    created_ms ${bigint} NOT NULL,
+    expires_ms ${bigint} NOT NULL,
+    UNIQUE (project, name)
+  )${table};
+
+  -- A person's role in a project or an experiment.
+  CREATE TABLE membership (
+    person ${id} NOT NULL REFERENCES person (id),
+    scope ${id} NOT NULL,
+    role TEXT NOT NULL,
+    PRIMARY KEY (person, scope)
+  )${table};
+
+  -- Which trusted issuer an id of a project or an experiment belongs to.
+  CREATE TABLE owner (
+    id ${id} PRIMARY KEY,
+    issuer TEXT NOT NULL
+  )${table};
+
+  -- The private JWKs that each issuer signs with, one after the other: from when on, and until when at the latest a token
+  -- is valid that the key has signed.
+  CREATE TABLE signing_key (
+    issuer TEXT NOT NULL,
+    key_number ${bigint} NOT NULL CHECK (key_number > 0),
+    jwk TEXT NOT NULL,
+    signs_ms ${bigint} NOT NULL,
+    expiry_ms ${bigint} NOT NULL,
+    PRIMARY KEY (issuer, key_number)
+  )${table};
+
+  -- The identity provider's records, under hashes of codes and tokens; whose a login is, since users list their own; and
+  -- when a token that is not rotated was used last.
+  CREATE TABLE identity_record (
+    model TEXT NOT NULL,
+    key TEXT NOT NULL,
+    payload TEXT NOT NULL,
+    account TEXT,
+    grant_key TEXT,
+    user_code TEXT,
+    decided INTEGER NOT NULL,
+    consumed_ms ${bigint},
+    grace_ms ${bigint},
+    polled_ms ${bigint},
+    used_ms ${bigint},
+    expires_ms ${bigint} NOT NULL,
+    PRIMARY KEY (model, key)
+  )${table};
+  CREATE INDEX identity_record_grant ON identity_record (grant_key) WHERE grant_key IS NOT NULL;
+  CREATE UNIQUE INDEX identity_record_user_code ON identity_record (user_code) WHERE user_code IS NOT NULL;
+  CREATE INDEX identity_record_account ON identity_record (account) WHERE account IS NOT NULL;
+  CREATE INDEX identity_record_expiry ON identity_record (expires_ms);
+
+  CREATE TABLE attempt (
+    key TEXT PRIMARY KEY,
+    began_ms ${bigint} NOT NULL,
+    attempts ${bigint} NOT NULL
+  )${table};
+
+  CREATE TABLE shared_secret (
+    name TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+  )${table};
+
+  -- Who is logged in to the page, by the hash of the browser's session id. Its tokens are encrypted with a key that is
+  -- derived from the id itself. Each renewal of them makes a new version; turn counts who has set about it.
+  CREATE TABLE page_session (
+    key TEXT PRIMARY KEY,
+    sealed TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    turn INTEGER NOT NULL,
+    expires_ms ${bigint} NOT NULL
+  )${table};
+  CREATE INDEX page_session_expiry ON page_session (expires_ms);
+  `;
+}
+
+/**
+ * Checks the schema version that a database says it has.
+ *
+ * @param known how many migrations this program has
+ * @param isRead whether the database is only read, and so not brought up to date
+ * @throws DatabaseFormatError for a newer version, and for an older one of a database that is only read
+ */
+export function checkSchemaVersion(version: number, known: number, isRead = false): void {
+  if (version === known || (version < known && !isRead)) return;
+  const use = version > known ? 'a newer slices-conn' : 'the slices-conn that serves it';
+  throw new DatabaseFormatError(
+    `The database has schema version ${version}; this program knows ${known}. Use ${use}.`,
+  );
+}
+
+/** The database was made before the first release. Its schema had other versions, and it is not brought up to date. */
+export class UnreleasedFormatError extends DatabaseFormatError {
+  constructor() {
+    super('The database was made by a slices-conn from before the first release.');
+  }
+}
