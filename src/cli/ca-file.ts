@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { Failure } from '../contract/failure.ts';
-import type { UserFiles } from './world.ts';
+import type { Files } from './world.ts';
 
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g;
 
@@ -10,7 +10,7 @@ const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g
  *
  * @throws Failure `file_unusable` for a file that can't be read, that contains no certificate, or a damaged one
  */
-export async function readCertificates(files: UserFiles, path: string): Promise<string> {
+export async function readCertificates(files: Files, path: string): Promise<string> {
   const found = new TextDecoder().decode(await files.read(path)).match(CERTIFICATE);
   if (!found) throw unusable(path, 'It does not contain a certificate in PEM (BEGIN CERTIFICATE).');
   for (const [index, certificate] of found.entries()) {

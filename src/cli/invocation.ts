@@ -5,8 +5,9 @@ import type { Session } from '../session/session.ts';
 import type { KeySet } from '../tokens/key-set.ts';
 import type { GlobalFlags } from './global-options.ts';
 import type { Output } from './print/output.ts';
+import type { ServerCommands } from './serve/server.ts';
 import type { TimeContext } from './times.ts';
-import type { World } from './world.ts';
+import type { Clock, Network, Terminal, World } from './world.ts';
 
 /** The issuers whose key sets are stored on this machine, for `verify --offline` (cli/README.md, "Global flags", verify). */
 export interface KeptTrust {
@@ -18,20 +19,12 @@ export interface KeptTrust {
 
 /** One run of a command, with all that its action may use. Sessions are opened on demand. */
 export interface Invocation
-  extends Pick<
-    World,
-    | 'files'
-    | 'shellHome'
-    | 'server'
-    | 'processes'
-    | 'machine'
-    | 'stopSignal'
-    | 'openBrowser'
-    | 'stdinIsTerminal'
-    | 'now'
-    | 'newKey'
-    | 'sleep'
-  > {
+  extends Pick<World, 'environment' | 'files' | 'processes'>,
+    Pick<Clock, 'now' | 'sleep'>,
+    Pick<Terminal, 'openBrowser' | 'stdinIsTerminal'>,
+    Pick<Network, 'newKey'> {
+  /** The commands of an operator, with their flags. */
+  readonly server: ServerCommands;
   readonly flags: GlobalFlags;
   /** The whole command line as it was typed, without the program's own name. */
   readonly typed: readonly string[];
@@ -59,8 +52,8 @@ export interface Invocation
    * @param facts 'as expected': nothing is said on a terminal, since a stop is how the command ends
    */
   ifStopped(facts: FailureFacts | 'as expected'): void;
-  /** Asks a person a question; see `World.ask`. Undefined without a terminal, and with `--no-input`. */
-  readonly ask: World['ask'] | undefined;
+  /** Asks a person a question; see `Terminal.ask`. Undefined without a terminal, and with `--no-input`. */
+  readonly ask: Terminal['ask'];
 }
 
 /** An action of a command: its invocation, its arguments, its own flags. */

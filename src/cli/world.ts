@@ -1,31 +1,81 @@
 import type { Connection } from '../session/login/connection.ts';
-import type { Environment, Folders } from '../session/profiles/folders.ts';
+import type { Folders, Variables } from '../session/profiles/folders.ts';
 import type { Profile, UnderLock } from '../session/profiles/profiles.ts';
 import type { LedgerDatabase } from '../session/reservations/ledger.ts';
 import type { ExitCode } from './exit-codes.ts';
-import type { Machine } from './machine.ts';
 import type { TextStream } from './print/output.ts';
 import type { ProgressLine } from './print/progress.ts';
-import type { Processes } from './reservation/run/processes.ts';
 import type { Stopped } from './sent-changes.ts';
-import type { ServerCommands } from './serve/server.ts';
 
-/** Reads and writes the files that a person names on the command line. */
-export interface UserFiles {
+/**
+ * The surroundings of a command: six capabilities. `src/main/` makes the real ones, and
+ * `test/fixtures/command-world.ts` one for tests of each.
+ */
+export interface World {
+  clock: Clock;
+  environment: Environment;
+  terminal: Terminal;
+  files: Files;
+  network: Network;
+  processes: Processes;
+}
+
+/** The time, and waiting. */
+export interface Clock {
+  /** Milliseconds since the Unix epoch. */
+  now: () => number;
+  /** Waits so many milliseconds, or rejects when the signal is aborted. */
+  sleep: (milliseconds: number, signal?: AbortSignal) => Promise<void>;
+  /** The machine's time zone, an IANA name, whatever `TZ` says. */
+  localZone: () => string;
+}
+
+/** The program, its user's folders and the variables that it was started with. */
+export interface Environment {
+  /** The version of the package. */
+  version: string;
+  variables: Variables;
+  folders: Folders;
+  /** The user's home folder. */
+  home: string;
+}
+
+/** The standard streams, and the person who may sit in front of them. */
+export interface Terminal {
+  stdout: TextStream;
+  stderr: TextStream;
+  /** Whether a person types the text that standard input gives. */
+  stdinIsTerminal?: boolean;
+  /** Opens a line on stderr that shows the work under way; undefined where stderr is not a terminal. */
+  progressLine?: () => Promise<ProgressLine>;
+  /**
+   * Shows a person a question and reads the line that answers it; undefined without a terminal.
+   *
+   * @returns undefined when the input ends without an answer (Ctrl-D)
+   */
+  ask?: (question: string) => Promise<string | undefined>;
+  /** Opens an address in the person's browser. @returns false where no browser was opened */
+  openBrowser: (address: string) => Promise<boolean>;
+}
+
+/** The files that a person names on the command line, and those that this program keeps. */
+export interface Files {
   /** A file's bytes, or standard input's for `-`. @throws Failure `file_unusable` */
   read(path: string): Promise<Uint8Array>;
   /** Makes a folder where there is none. @throws Failure `file_unusable` */
   makeFolder(path: string): Promise<void>;
   /** Removes a file, where there is one. @throws Failure `file_unusable` */
   remove(path: string): Promise<void>;
-  /** Checks that no file exists there, which would be lost. @throws Failure `file_unusable` */
+  /** Checks that there is no file at the path, which would be lost. @throws Failure `file_unusable` */
   checkAbsent(path: string): Promise<void>;
-  /** Whether something exists there, which writing would replace. */
+  /** Whether there is something at the path that writing would replace. */
   exists(path: string): Promise<boolean>;
-  /** Checks that a file can be written where a person wants it, before anything depends on it. @throws Failure `file_unusable` */
+  /** Checks that a file can be written at the path, before anything depends on it. @throws Failure `file_unusable` */
   checkWritable(path: string): Promise<void>;
   /** Writes a file that only its owner can read, whole or not at all. @throws Failure `file_unusable` */
   writePrivate(path: string, text: string): Promise<void>;
+  /** Writes a file that everyone may read. @throws Failure `file_unusable` */
+  writePublic(path: string, text: string): Promise<void>;
   /**
    * The text of a file below a folder; undefined where there is none. Neither the file nor a folder on the way may be a
    * symbolic link.
@@ -35,34 +85,30 @@ export interface UserFiles {
    */
   contentBelow(folder: string, path: string): Promise<string | undefined>;
   /**
-   * Writes a file below a folder, see {@link UserFiles.contentBelow}, whole or not at all, with the folders that it
-   * needs.
+   * Writes a file below a folder, see {@link Files.contentBelow}, whole or not at all, with the folders that it needs.
    *
    * @param isPrivate whether only its owner can read it
    * @throws Failure `file_unusable`
    */
   writeBelow(folder: string, path: string, text: string, isPrivate: boolean): Promise<void>;
-  /** Writes a file that everyone may read. @throws Failure `file_unusable` */
-  writePublic(path: string, text: string): Promise<void>;
-}
-
-/** A person's home folder, and the start-up files of shells in it. */
-export interface ShellHome {
-  /** The home folder. */
-  readonly path: string;
-  readonly env: Environment;
-  /** A file's bytes; undefined where there is none. @throws Failure `file_unusable` */
-  read(path: string): Promise<Uint8Array | undefined>;
+  /** The bytes of a shell's start-up file; undefined where there is none. @throws Failure `file_unusable` */
+  readStartup(path: string): Promise<Uint8Array | undefined>;
   /**
-   * Writes a file whole or not at all, with the folders that it needs. Of a symbolic link, the target is written, and
-   * keeps its mode.
+   * Writes a shell's start-up file whole or not at all, with the folders that it needs. Of a symbolic link, the target is
+   * written, and keeps its mode.
    *
    * @throws Failure `file_unusable`
    */
-  write(path: string, content: Uint8Array): Promise<void>;
+  writeStartup(path: string, content: Uint8Array): Promise<void>;
+  /** A path for a file of this name that only this user can read, in a folder that no other user can enter. */
+  privatePath(name: string): Promise<string>;
+  /** Opens the database of the ledger; called when a command first needs it. */
+  openLedger: () => Promise<LedgerDatabase>;
+  /** Runs work while no other process runs work under the same file. */
+  underLock: UnderLock;
 }
 
-/** How requests leave this machine. */
+/** Settings of the requests that leave this machine. */
 export interface NetworkSettings {
   /** Runs work while no other process runs work under the same file. */
   underLock: UnderLock;
@@ -74,53 +120,90 @@ export interface NetworkSettings {
   trace?: (line: string) => void;
 }
 
-/** The surroundings of a command: clock, files, streams, network. `main.ts` gives the real ones, tests their own. */
-export interface World {
-  version: string;
-  env: Environment;
-  folders: Folders;
-  stdout: TextStream;
-  stderr: TextStream;
-  /** Opens a line on stderr that shows what is waited for; undefined where stderr is not a terminal. */
-  progressLine?: () => Promise<ProgressLine>;
-  files: UserFiles;
-  /** The start-up files of the person's shells. */
-  shellHome: ShellHome;
-  /** Milliseconds since the Unix epoch. */
-  now: () => number;
-  /** The machine's time zone, an IANA name, whatever `TZ` says. */
-  localZone: () => string;
+/** The services of a profile. */
+export interface Network {
   /** Opens the way to a profile's services; called when a command first needs it. */
-  connect: (profile: Profile, network: NetworkSettings) => Promise<Connection>;
-  /** Opens the database of the ledger; called when a command first needs it. */
-  openLedger: () => Promise<LedgerDatabase>;
-  /** Runs work while no other process runs work under the same file. */
-  underLock: UnderLock;
+  connect: (profile: Profile, settings: NetworkSettings) => Promise<Connection>;
   /** Makes a new idempotency key, different each time. */
   newKey: () => string;
-  /** Waits so many milliseconds, or rejects when the signal is aborted. */
-  sleep: (milliseconds: number, signal?: AbortSignal) => Promise<void>;
-  /** Opens an address in the person's browser. @returns false where no browser was opened */
-  openBrowser: (address: string) => Promise<boolean>;
-  /** The commands of an operator, with their flags. */
-  server: ServerCommands;
-  /** The processes that `run` starts. */
-  processes: Processes;
-  /** The programs of this machine that look at network devices and change them. */
-  machine: Machine;
+}
+
+/** This process, its signals, and the processes that it starts. */
+export interface Processes {
+  /**
+   * Checks that a command can be started, before anything is booked for it.
+   *
+   * @param program its name, looked for on the PATH, or its path
+   * @throws Failure `command_not_found`, `command_not_runnable`
+   */
+  check(program: string): Promise<void>;
+  /**
+   * Starts a command, which has this process's own streams. Until it ends, signals that would end this process are passed
+   * on to it, unless it has got them itself, as after Ctrl-C.
+   *
+   * @param variables set in its environment, beside those of this process
+   * @throws Failure `command_not_found`, `command_not_runnable`
+   */
+  start(command: readonly string[], variables: Readonly<Record<string, string>>): Promise<StartedCommand>;
+  /**
+   * Starts this program again as the guardian of a `run`: a process that outlives this one and its terminal, and has no
+   * output.
+   *
+   * @param flags the guardian's flags
+   */
+  startGuardian(flags: readonly string[]): Promise<Pipe>;
+  /** Whether this process may change network devices: it has the rights of root. */
+  isRoot(): boolean;
+  /**
+   * Runs a program to its end, without a shell, in the C locale. It is looked for on the PATH, and in /usr/sbin and
+   * /sbin, where the programs for root are.
+   *
+   * @throws Failure `command_not_found`, `command_not_runnable`
+   */
+  runProgram(call: readonly string[], options?: ProgramOptions): Promise<ProgramResult>;
   /** Resolves when the process is told to stop, by SIGINT or SIGTERM, which do not end it from then on. */
   stopSignal: () => Promise<Stopped>;
   /**
-   * Takes a function that is called when SIGINT or SIGTERM stops the process, unless `stopSignal` waits for that, or an error
-   * of standard output does. It reports the stop, and returns the exit code with which the process then ends.
+   * Takes a function that is called when SIGINT or SIGTERM stops the process, unless `stopSignal` waits for that, or an
+   * error of standard output does. It reports the stop, and returns the exit code with which the process then ends.
    */
   onStop: (tell: (stopped: Stopped | Error) => ExitCode) => void;
-  /**
-   * Shows a person a question and reads the line that answers it; undefined without a terminal.
-   *
-   * @returns undefined when the input ends without an answer (Ctrl-D)
-   */
-  /** Whether a person types what standard input gives. */
-  stdinIsTerminal?: boolean;
-  ask?: (question: string) => Promise<string | undefined>;
+}
+
+/** The programs that `vlan` and `probe` run on this machine: `ip`, `ping`, `tcpdump`. */
+export type Machine = Pick<Processes, 'isRoot' | 'runProgram'>;
+
+/** A command that runs. */
+export interface StartedCommand {
+  /** Its exit code; 128 plus the number of the signal that ended it. */
+  readonly ended: Promise<number>;
+  signal(name: 'SIGTERM' | 'SIGKILL'): void;
+}
+
+/** The standard input of another process. It ends by itself when this process ends, however that happens. */
+export interface Pipe {
+  /** Writes a line. A reader that is gone is no failure. */
+  tell(line: string): Promise<void>;
+  /** Ends it. */
+  close(): void;
+}
+
+/** The end of a program, and the text that it wrote. */
+export interface ProgramResult {
+  /** Its exit code; 128 plus the number of the signal that ended it. */
+  readonly exitCode: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Options of a program that is run. */
+export interface ProgramOptions {
+  /** Its standard input. Default: empty. */
+  input?: string;
+  /** Ends the program with SIGTERM. The result is then the text that it wrote until it ended. */
+  signal?: AbortSignal;
+  /** Takes each line of standard output at once. */
+  onLine?: (line: string) => void;
+  /** Takes each line of standard error at once. */
+  onNotice?: (line: string) => void;
 }

@@ -6,7 +6,7 @@ import { crc32 } from 'node:zlib';
 import { homeFolder } from '../files/home.ts';
 import { cacheFolder, privateFolder } from '../files/private.ts';
 import { writeWhole } from '../files/whole.ts';
-import { type Environment, foldersFor } from '../session/profiles/folders.ts';
+import { foldersFor, type Variables } from '../session/profiles/folders.ts';
 import type { main } from './main.ts';
 
 /** Builds whose compiled code is kept, for people who have several of them or several releases of Node.js. */
@@ -89,7 +89,7 @@ function checksumsOf(source: Uint8Array, code: Uint8Array): Buffer {
  * The folder for the code of a build and a command, which only this user can change; undefined where it can't be made. As
  * for every program of Node.js, `NODE_COMPILE_CACHE` names another place, and `NODE_DISABLE_COMPILE_CACHE=1` is for none.
  */
-export function compiledFolder(build: string, command: string, env: Environment): string | undefined {
+export function compiledFolder(build: string, command: string, env: Variables): string | undefined {
   const { NODE_COMPILE_CACHE: given, NODE_DISABLE_COMPILE_CACHE: isOff } = env;
   if (isOff === '1') return undefined;
   try {

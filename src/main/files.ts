@@ -1,67 +1,49 @@
 import { accessSync, constants, existsSync, lstatSync, readlinkSync, realpathSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import type { ShellHome, UserFiles } from '../cli/world.ts';
-import { Failure } from '../contract/failure.ts';
+import type { Files } from '../cli/world.ts';
+import { Failure, moveAway } from '../contract/failure.ts';
 import { readBounded, readBoundedStream } from '../files/bounded.ts';
-import { makeFolders } from '../files/private.ts';
+import { makeFolders, privateFolder } from '../files/private.ts';
 import { removeFile, writeWhole } from '../files/whole.ts';
-import type { Environment } from '../session/profiles/folders.ts';
+import type { LedgerDatabase } from '../session/reservations/ledger.ts';
 
-/** The files that a person names on the command line, on disk. */
-export const files: UserFiles = {
-  async read(path) {
-    try {
-      return path === '-' ? await readBoundedStream(process.stdin) : readBounded(path);
-    } catch (cause) {
-      throw fileFailure('read', path, cause);
-    }
-  },
-  async makeFolder(path) {
-    try {
-      makeFolders(path);
-    } catch (cause) {
-      throw fileFailure('made', path, cause);
-    }
-  },
-  async remove(path) {
-    try {
-      removeFile(path);
-    } catch (cause) {
-      throw fileFailure('removed', path, cause);
-    }
-  },
-  async checkAbsent(path) {
-    if (existsSync(path))
-      throw fileFailure('written', path, new Error('It exists already. Move it away first.'));
-  },
-  exists: async (path) => existsSync(path),
-  async checkWritable(path) {
-    try {
-      accessSync(dirname(path), constants.W_OK);
-      if (existsSync(path) && !statSync(path).isFile()) throw new Error('It is not a file.');
-    } catch (cause) {
-      throw fileFailure('written', path, cause);
-    }
-  },
-  writePrivate: async (path, text) => write(path, text, 0o600),
-  writePublic: async (path, text) => write(path, text, 0o644),
-  async contentBelow(folder, path) {
-    try {
-      const place = placeBelow(folder, path, { make: false });
-      return place !== undefined && existsSync(place) ? readBounded(place).toString() : undefined;
-    } catch (cause) {
-      throw fileFailure('read', join(folder, path), cause);
-    }
-  },
-  async writeBelow(folder, path, text, isPrivate) {
-    try {
-      const place = placeBelow(folder, path, { make: true });
-      if (place !== undefined) writeWhole(place, text, isPrivate ? 0o600 : 0o644);
-    } catch (cause) {
-      throw fileFailure('written', join(folder, path), cause);
-    }
-  },
-};
+/** The files of this machine. @param stateFolder where this program keeps what it must not lose; made when needed */
+export function filesOn(stateFolder: string): Files {
+  return {
+    read: (path) =>
+      guarded('read', path, () => (path === '-' ? readBoundedStream(process.stdin) : readBounded(path))),
+    makeFolder: (path) => guarded('made', path, () => makeFolders(path)),
+    remove: (path) => guarded('removed', path, () => removeFile(path)),
+    checkAbsent: (path) =>
+      guarded('written', path, () => {
+        if (existsSync(path)) throw new Error('It exists already. Move it away first.');
+      }),
+    exists: async (path) => existsSync(path),
+    checkWritable: (path) =>
+      guarded('written', path, () => {
+        accessSync(dirname(path), constants.W_OK);
+        if (existsSync(path) && !statSync(path).isFile()) throw new Error('It is not a file.');
+      }),
+    writePrivate: (path, text) => guarded('written', path, () => writeWhole(path, text, 0o600)),
+    writePublic: (path, text) => guarded('written', path, () => writeWhole(path, text, 0o644)),
+    contentBelow: (folder, path) =>
+      guarded('read', join(folder, path), () => {
+        const place = placeBelow(folder, path, { make: false });
+        return place !== undefined && existsSync(place) ? readBounded(place).toString() : undefined;
+      }),
+    writeBelow: (folder, path, text, isPrivate) =>
+      guarded('written', join(folder, path), () => {
+        const place = placeBelow(folder, path, { make: true });
+        if (place !== undefined) writeWhole(place, text, isPrivate ? 0o600 : 0o644);
+      }),
+    readStartup: (path) => guarded('read', path, () => contentOf(path)).catch(withCompletionHelp),
+    writeStartup: (path, content) =>
+      guarded('written', path, () => replace(targetOf(path), content)).catch(withCompletionHelp),
+    privatePath: async (name) => join(privateFolder(join(privateFolder(stateFolder), 'run')), name),
+    openLedger: () => openLedger(stateFolder),
+    underLock,
+  };
+}
 
 /**
  * Where an absolute path is below a folder, which the person has named and which may be a link itself.
@@ -92,30 +74,24 @@ function placeBelow(folder: string, path: string, { make }: { make: boolean }): 
   return place;
 }
 
-function write(path: string, text: string, mode: number): void {
+/** Does something with a file. @param done completes "The file can't be …". @throws Failure `file_unusable` */
+async function guarded<Result>(
+  done: string,
+  path: string,
+  act: () => Result | Promise<Result>,
+): Promise<Result> {
   try {
-    writeWhole(path, text, mode);
+    return await act();
   } catch (cause) {
-    throw fileFailure('written', path, cause);
+    throw new Failure('file_unusable', `The file ${path} can't be ${done}.`, {
+      why: cause instanceof Error ? cause.message : String(cause),
+      cause,
+    });
   }
 }
 
-/** @param done what was tried, such as `read` */
-function fileFailure(done: string, path: string, cause: unknown): Failure {
-  return new Failure('file_unusable', `The file ${path} can't be ${done}.`, {
-    why: cause instanceof Error ? cause.message : String(cause),
-    cause,
-  });
-}
-
-/** The start-up files of a person's shells, on disk. @param path the home folder */
-export function shellHome(path: string, env: Environment): ShellHome {
-  return {
-    path,
-    env,
-    read: async (file) => guarded('read', file, () => contentOf(file)),
-    write: async (file, content) => guarded('written', file, () => replace(targetOf(file), content)),
-  };
+function withCompletionHelp(error: unknown): never {
+  throw error instanceof Failure ? error.with({ fix: 'slices-conn completion --help' }) : error;
 }
 
 function contentOf(file: string): Uint8Array | undefined {
@@ -136,10 +112,53 @@ function replace(file: string, content: Uint8Array): void {
   writeWhole(file, content, mode & 0o7777);
 }
 
-function guarded<Result>(done: string, file: string, act: () => Result): Result {
+/** Opens the ledger's database. @throws Failure `state_unusable` */
+async function openLedger(stateFolder: string): Promise<LedgerDatabase> {
+  const [{ SqliteDatabase }, { LEDGER_FORMAT }] = await Promise.all([
+    import('../store/sqlite/database.ts'),
+    import('../store/sqlite/migrations.ts'),
+  ]);
+  const path = join(privateFolder(stateFolder), 'ledger.sqlite');
+  const unusable = (cause: unknown): never => {
+    if (cause instanceof Failure) throw cause;
+    throw new Failure('state_unusable', `The ledger ${path} can't be used.`, {
+      why: `${cause instanceof Error ? cause.message : String(cause)} Repair it, or move it away.`,
+      fix: moveAway(path),
+      cause,
+    });
+  };
+  const database = await SqliteDatabase.open(path, LEDGER_FORMAT).catch(unusable);
+  return {
+    transaction: (work) => database.transaction(work).catch(unusable),
+    close: () => database.close(),
+  };
+}
+
+/** How long a command waits for another command that refreshes the login, in milliseconds. A refresh takes less. */
+const LOCK_TIMEOUT = 90_000;
+
+/**
+ * Runs work while no other process runs work under the same lock file.
+ *
+ * @throws Failure `timeout` when another process keeps the lock for 90 s, `state_unusable` when the file can't be used
+ */
+async function underLock<Answer>(file: string, work: () => Promise<Answer>): Promise<Answer> {
+  const [{ underFileLock }, { StoreUnavailableError }] = await Promise.all([
+    import('../store/sqlite/file.ts'),
+    import('../allocator/store.ts'),
+  ]);
   try {
-    return act();
+    return await underFileLock(file, LOCK_TIMEOUT, work);
   } catch (cause) {
-    throw fileFailure(done, file, cause).with({ fix: 'slices-conn completion --help' });
+    if (!(cause instanceof StoreUnavailableError)) throw cause;
+    // Only an error of SQLite itself is about a lock.
+    if (!(cause.cause instanceof Error && 'errcode' in cause.cause)) {
+      throw new Failure('state_unusable', cause.message, { cause });
+    }
+    throw new Failure('timeout', 'Another slices-conn command holds this lock.', {
+      why: `${file}: ${cause.message}`,
+      retryable: true,
+      cause,
+    });
   }
 }

@@ -1,11 +1,9 @@
-import { fstatSync } from 'node:fs';
 import { uptime } from 'node:os';
 import { join } from 'node:path';
 import { COMPLETE } from '../cli/completion/scripts.ts';
-import type { TextStream } from '../cli/print/output.ts';
 import { run } from '../cli/run.ts';
 import type { ServerCommands } from '../cli/serve/server.ts';
-import type { NetworkSettings } from '../cli/world.ts';
+import type { NetworkSettings, Processes, World } from '../cli/world.ts';
 import { homeFolder } from '../files/home.ts';
 import { privateFolder } from '../files/private.ts';
 import {
@@ -19,18 +17,9 @@ import type { Connection } from '../session/login/connection.ts';
 import { foldersFor } from '../session/profiles/folders.ts';
 import { OFFLINE } from '../session/profiles/profile-keys.ts';
 import type { Profile } from '../session/profiles/profiles.ts';
-import { files, shellHome } from './files.ts';
-import { localZone } from './local-zone.ts';
-import { openLedger, underLock } from './state.ts';
-import {
-  ask,
-  onStop,
-  openBrowser,
-  openProgressLine,
-  stopAtFailedOutput,
-  stopAtSignals,
-  stopSignal,
-} from './terminal.ts';
+import { clock } from './clock.ts';
+import { filesOn } from './files.ts';
+import { onStop, stopAtFailedOutput, stopAtSignals, stopSignal, terminal } from './terminal.ts';
 
 const { env } = process;
 
@@ -47,64 +36,34 @@ const folders = foldersFor(env, homeFolder());
 export async function main(args: readonly string[], version: string): Promise<number> {
   stopAtSignals();
   stopAtFailedOutput();
-  const stdinIsTerminal = isStdinTerminal();
-  const exitCode = await run(args, {
-    version,
-    env,
-    folders,
-    stdout: textStream(process.stdout),
-    stderr: textStream(process.stderr),
-    ...(process.stderr.isTTY ? { progressLine: () => openProgressLine(process.stderr) } : {}),
-    files,
-    shellHome: shellHome(homeFolder(), env),
-    now: Date.now,
-    newKey: () => crypto.randomUUID(),
-    sleep,
-    localZone: () => localZone(env),
-    openLedger: () => openLedger(folders.state),
-    underLock,
-    connect,
-    server,
-    processes: {
-      check: async (program) => (await import('./processes.ts')).checkProgram(program, env),
-      start: async (command, variables) =>
-        (await import('./processes.ts')).startCommand(command, variables, env),
-      startGuardian: async (args) => (await import('./processes.ts')).startGuardian(args),
-      privateFile: async (name) => join(privateFolder(join(privateFolder(folders.state), 'run')), name),
-    },
-    machine: {
-      isRoot: () => process.geteuid?.() === 0,
-      runProgram: async (call, options = {}) => (await import('./machine.ts')).runProgram(call, options, env),
-    },
-    stopSignal,
-    onStop,
-    openBrowser: (address) => openBrowser(address, env),
-    stdinIsTerminal,
-    ...(stdinIsTerminal && process.stderr.isTTY ? { ask } : {}),
-  });
+  const world: World = {
+    clock: realClock,
+    environment: { version, variables: env, folders, home: homeFolder() },
+    terminal: terminal(env),
+    files: filesOn(folders.state),
+    network: { connect, newKey: () => crypto.randomUUID() },
+    processes,
+  };
+  const exitCode = await run(args, world, server);
   // The shell waits: a request that is still under way is abandoned.
   if (args[0] === COMPLETE) process.exit(exitCode);
   return exitCode;
 }
 
-/** Whether standard input is a terminal. It is told without `process.stdin`, which is slow to make. */
-function isStdinTerminal(): boolean {
-  try {
-    if (process.platform !== 'win32' && !fstatSync(0).isCharacterDevice()) return false;
-  } catch {
-    return false;
-  }
-  return process.getBuiltinModule('node:tty').isatty(0);
-}
+const realClock = clock(env);
 
-function textStream(stream: NodeJS.WriteStream): TextStream {
-  return {
-    write: (text) => void stream.write(text),
-    isTerminal: stream.isTTY === true,
-    columns: stream.columns,
-    rows: stream.rows,
-  };
-}
+/** Loaded when one of them is needed; a command that starts nothing does without. */
+const loaded = () => import('./processes.ts');
+
+const processes: Processes = {
+  check: async (program) => (await loaded()).checkProgram(program, env),
+  start: async (command, variables) => (await loaded()).startCommand(command, variables, env),
+  startGuardian: async (flags) => (await loaded()).startGuardian(flags),
+  isRoot: () => process.geteuid?.() === 0,
+  runProgram: async (call, options = {}) => (await loaded()).runProgram(call, options, env),
+  stopSignal,
+  onStop,
+};
 
 /** The commands of an operator. Their code is loaded when one of them runs; their flags are in every help. */
 const server: ServerCommands = {
@@ -138,11 +97,6 @@ const server: ServerCommands = {
   },
 };
 
-async function sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
-  const { setTimeout } = await import('node:timers/promises');
-  await setTimeout(milliseconds, undefined, signal ? { signal } : {});
-}
-
 /** A number from 0 to 1. */
 function random(): number {
   return (crypto.getRandomValues(new Uint32Array(1))[0] ?? 0) / 2 ** 32;
@@ -167,6 +121,6 @@ async function connect(profile: Profile, network: NetworkSettings): Promise<Conn
     now: Date.now,
     uptime,
     random,
-    sleep,
+    sleep: realClock.sleep,
   });
 }

@@ -2,15 +2,17 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { accessSync, existsSync, constants as modes, statSync } from 'node:fs';
 import { constants } from 'node:os';
 import { delimiter, join } from 'node:path';
-import type { Pipe, StartedCommand } from '../cli/reservation/run/processes.ts';
+import { createInterface } from 'node:readline';
+import { GUARDIAN } from '../cli/reservation/run/command.ts';
+import type { Pipe, ProgramOptions, ProgramResult, StartedCommand } from '../cli/world.ts';
 import { Failure } from '../contract/failure.ts';
-import type { Environment } from '../session/profiles/folders.ts';
+import type { Variables } from '../session/profiles/folders.ts';
 import { stopAtSignals } from './terminal.ts';
 
 const IS_WINDOWS = process.platform === 'win32';
 
 /** See `Processes.check`. Windows finds programs in other ways, so nothing is checked there. */
-export function checkProgram(program: string, env: Environment): void {
+export function checkProgram(program: string, env: Variables): void {
   if (IS_WINDOWS) return;
   const folders = (env['PATH'] ?? '/usr/bin:/bin').split(delimiter);
   const places = program.includes('/') ? [program] : folders.map((folder) => join(folder || '.', program));
@@ -29,7 +31,7 @@ function isExecutable(path: string): boolean {
 }
 
 /** The failure of a program that can't be started. @param code the error of the system, such as `ENOENT` */
-export function notStarted(program: string, code: string, cause?: unknown): Failure {
+function notStarted(program: string, code: string, cause?: unknown): Failure {
   const name = JSON.stringify(program);
   if (code === 'ENOENT') {
     const where = program.includes('/') ? 'There is no such file.' : 'It is in no folder of PATH.';
@@ -45,6 +47,11 @@ export function notStarted(program: string, code: string, cause?: unknown): Fail
   return new Failure('command_not_runnable', `The command ${name} can't be started.`, { why, cause });
 }
 
+/** The code of a system's error, such as `ENOENT`. */
+function codeOf(cause: unknown): string {
+  return cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause);
+}
+
 /** The signals that are passed on to a command. */
 const PASSED_ON = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const;
 
@@ -52,7 +59,7 @@ const PASSED_ON = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const;
 export async function startCommand(
   [program = '', ...args]: readonly string[],
   variables: Readonly<Record<string, string>>,
-  env: Environment,
+  env: Variables,
 ): Promise<StartedCommand> {
   const hasTerminal = process.stdin.isTTY || process.stdout.isTTY || process.stderr.isTTY;
   const witness = hasTerminal && !IS_WINDOWS ? new GroupWitness() : undefined;
@@ -84,13 +91,12 @@ export async function startCommand(
     return { ended, signal: (name) => void started.kill(name) };
   } catch (cause) {
     over();
-    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause);
-    throw notStarted(program, code, cause);
+    throw notStarted(program, codeOf(cause), cause);
   }
 }
 
 /** Waits until a process runs. @throws the system's error where it can't be started */
-export function begun(child: ChildProcess): Promise<void> {
+function begun(child: ChildProcess): Promise<void> {
   return new Promise((resolve, reject) => {
     child.once('spawn', resolve).once('error', reject);
   });
@@ -150,12 +156,12 @@ class GroupWitness {
 }
 
 /** See `Processes.startGuardian`. It has a session of its own, so that no signal of a terminal reaches it. */
-export async function startGuardian(args: readonly string[]): Promise<Pipe> {
+export async function startGuardian(flags: readonly string[]): Promise<Pipe> {
   const [, launcher = ''] = process.argv;
   // A single executable has no launcher. Runtimes other than Node.js lack this module.
   const isExecutable = process.getBuiltinModule('node:sea')?.isSea() === true;
   const program = isExecutable ? [] : [...process.execArgv, launcher];
-  const child = spawn(process.execPath, [...program, ...args], {
+  const child = spawn(process.execPath, [...program, GUARDIAN, ...flags], {
     detached: true,
     windowsHide: true,
     stdio: ['pipe', 'ignore', 'ignore'],
@@ -178,4 +184,44 @@ export async function startGuardian(args: readonly string[]): Promise<Pipe> {
     tell: (line) => new Promise((resolve) => child.stdin.write(`${line}\n`, () => resolve())),
     close: () => void child.stdin.end(),
   };
+}
+
+/** The most that is kept of each of a program's streams, in characters. */
+const MOST_KEPT = 4_194_304;
+
+/** See `Processes.runProgram`. */
+export async function runProgram(
+  [program = '', ...args]: readonly string[],
+  { input, signal, onLine, onNotice }: ProgramOptions,
+  env: Variables,
+): Promise<ProgramResult> {
+  const path = `${env['PATH'] ?? '/usr/bin:/bin'}:/usr/sbin:/sbin`;
+  const child = spawn(program, args, {
+    env: { ...env, PATH: path, LC_ALL: 'C' },
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
+  // A program that does not read it, or is not there, breaks the pipe.
+  child.stdin.on('error', () => undefined).end(input);
+  const kept = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name].setEncoding('utf8').on('data', (text: string) => {
+      kept[name] += text.slice(0, MOST_KEPT - kept[name].length);
+    });
+  }
+  if (onLine) createInterface({ input: child.stdout }).on('line', onLine);
+  if (onNotice) createInterface({ input: child.stderr }).on('line', onNotice);
+  const ended = new Promise<number>((resolve) => {
+    child.once('close', (code, name) => resolve(code ?? 128 + constants.signals[name ?? 'SIGKILL']));
+  });
+  try {
+    await begun(child);
+  } catch (cause) {
+    throw notStarted(program, codeOf(cause), cause);
+  }
+  const stop = (): void => void child.kill('SIGTERM');
+  if (signal?.aborted) stop();
+  signal?.addEventListener('abort', stop, { once: true });
+  const exitCode = await ended;
+  signal?.removeEventListener('abort', stop);
+  return { exitCode, ...kept };
 }

@@ -1,11 +1,46 @@
+import { fstatSync } from 'node:fs';
+import type { TextStream } from '../cli/print/output.ts';
 import type { ProgressLine } from '../cli/print/progress.ts';
 import type { Stopped } from '../cli/sent-changes.ts';
-import type { World } from '../cli/world.ts';
-import type { Environment } from '../session/profiles/folders.ts';
+import type { Processes, Terminal } from '../cli/world.ts';
+import type { Variables } from '../session/profiles/folders.ts';
+
+/** The standard streams of this process. */
+export function terminal(env: Variables): Terminal {
+  const { stdout, stderr } = process;
+  const stdinIsTerminal = isStdinTerminal();
+  return {
+    stdout: textStream(stdout),
+    stderr: textStream(stderr),
+    stdinIsTerminal,
+    progressLine: stderr.isTTY ? () => openProgressLine(stderr) : undefined,
+    ask: stdinIsTerminal && stderr.isTTY ? ask : undefined,
+    openBrowser: (address) => openBrowser(address, env),
+  };
+}
+
+/** Whether standard input is a terminal. It is told without `process.stdin`, which is slow to make. */
+function isStdinTerminal(): boolean {
+  try {
+    if (process.platform !== 'win32' && !fstatSync(0).isCharacterDevice()) return false;
+  } catch {
+    return false;
+  }
+  return process.getBuiltinModule('node:tty').isatty(0);
+}
+
+function textStream(stream: NodeJS.WriteStream): TextStream {
+  return {
+    write: (text) => void stream.write(text),
+    isTerminal: stream.isTTY === true,
+    columns: stream.columns,
+    rows: stream.rows,
+  };
+}
 
 /** The reason to stop that each signal gives a command. */
 const STOPPED = { SIGINT: 'interrupted', SIGTERM: 'terminated' } as const;
-let tellStop: Parameters<World['onStop']>[0] = (stopped) =>
+let tellStop: Parameters<Processes['onStop']>[0] = (stopped) =>
   stopped === 'interrupted' ? 130 : stopped === 'terminated' ? 143 : 2;
 
 /** Lets SIGINT and SIGTERM end the process at once, with the exit code that {@link onStop}'s function returns. */
@@ -25,13 +60,13 @@ export function stopAtFailedOutput(): void {
   });
 }
 
-/** See `World.onStop`. Without a function the exit code is the shells' own: 130 or 143. */
-export function onStop(tell: Parameters<World['onStop']>[0]): void {
+/** See `Processes.onStop`. Without a function the exit code is the shells' own: 130 or 143. */
+export function onStop(tell: Parameters<Processes['onStop']>[0]): void {
   tellStop = tell;
 }
 
-/** See `World.ask`. Ctrl-C ends the process as everywhere else. */
-export async function ask(question: string): Promise<string | undefined> {
+/** See `Terminal.ask`. Ctrl-C ends the process as everywhere else. */
+async function ask(question: string): Promise<string | undefined> {
   const { createInterface } = await import('node:readline');
   const prompt = createInterface({ input: process.stdin, output: process.stderr });
   return new Promise((resolve) => {
@@ -71,7 +106,7 @@ const OPENERS: Partial<Record<NodeJS.Platform, readonly string[]>> = {
  *
  * @returns whether a browser was started
  */
-export async function openBrowser(address: string, env: Environment): Promise<boolean> {
+async function openBrowser(address: string, env: Variables): Promise<boolean> {
   const remote = env['SSH_CONNECTION'] || env['SSH_TTY'] || env['CI'];
   if (!process.stderr.isTTY || remote) return false;
   const [opener = 'xdg-open', ...leading] = env['BROWSER']

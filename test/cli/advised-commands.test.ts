@@ -34,14 +34,10 @@ beforeAll(async () => {
     close: async () => undefined,
   };
   world = commandWorld(connection, {
-    env: { SLICES_CONN_PROFILE: 'offline' },
+    variables: { SLICES_CONN_PROFILE: 'offline', SHELL: '/bin/bash' },
     folders: { config: folder, state: folder, cache: folder },
-    shellHome: {
-      path: '/home/x',
-      env: { SHELL: '/bin/bash' },
-      read: async () => undefined,
-      write: async () => undefined,
-    },
+    home: '/home/x',
+    writeStartup: async () => undefined,
     server: serverCommands({
       serve: async (options: ServeOptions) => {
         readSettings(options);
@@ -55,20 +51,16 @@ beforeAll(async () => {
     // What waits for a next look would look for ever.
     sleep: reached,
     // It has what the examples name, and does what it is told.
-    machine: {
-      isRoot: () => true,
-      runProgram: async () => ({
-        exitCode: 0,
-        stdout: JSON.stringify([{ ifname: 'eth1', mtu: 1500, flags: ['UP', 'LOWER_UP'] }]),
-        stderr: '',
-      }),
-    },
-    processes: {
-      check: async () => undefined,
-      start: async () => ({ ended: Promise.resolve(0), signal: () => undefined }),
-      startGuardian: async () => ({ tell: async () => undefined, close: () => undefined }),
-      privateFile: async (name) => name,
-    },
+    isRoot: () => true,
+    runProgram: async () => ({
+      exitCode: 0,
+      stdout: JSON.stringify([{ ifname: 'eth1', mtu: 1500, flags: ['UP', 'LOWER_UP'] }]),
+      stderr: '',
+    }),
+    check: async () => undefined,
+    start: async () => ({ ended: Promise.resolve(0), signal: () => undefined }),
+    startGuardian: async () => ({ tell: async () => undefined, close: () => undefined }),
+    privatePath: async (name) => name,
   });
   // What the examples use, in the order of a first day.
   await world.run('token', 'keygen', '--out', 'keys');

@@ -2,7 +2,6 @@ import type { Command } from 'commander';
 import { describe, expect, it, test } from 'vitest';
 import { HELP_TOPICS } from '../../src/cli/help-topics.ts';
 import { createProgram, NO_HELP } from '../../src/cli/program.ts';
-import type { World } from '../../src/cli/world.ts';
 import { SERVER_OPTIONS } from '../../src/operate/options.ts';
 import { commandWorld, offlineWorld, tokenOf } from '../fixtures/command-world.ts';
 import { recordedStream } from '../fixtures/recorded-stream.ts';
@@ -12,10 +11,14 @@ const never = async (): Promise<never> => {
 };
 
 /** What a command prints on a terminal of so many columns; undefined is no terminal. */
-async function helpAt(columns: number | undefined, args: string[], env: World['env'] = {}): Promise<string> {
+async function helpAt(
+  columns: number | undefined,
+  args: string[],
+  variables: Record<string, string> = {},
+): Promise<string> {
   const stdout = recordedStream(columns);
   const connection = { fetch: never, userToken: tokenOf(never), close: async () => undefined };
-  const { exitCode, stderr } = await commandWorld(connection, { stdout, env }).run(...args);
+  const { exitCode, stderr } = await commandWorld(connection, { stdout, variables }).run(...args);
   expect([exitCode, stderr]).toEqual([0, '']);
   return stdout.text;
 }

@@ -54,7 +54,7 @@ describe.each(Object.entries(SECRETS))('row 54: %s in the wrong place is never p
   let world: Awaited<ReturnType<typeof offlineWorld>>;
   const env: Record<string, string> = {};
   beforeAll(async () => {
-    world = await offlineWorld({ env, stopSignal: async () => 'terminated' });
+    world = await offlineWorld({ variables: env, stopSignal: async () => 'terminated' });
   });
   afterAll(() => world.server.close());
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { World } from '../../src/cli/world.ts';
+import type { Processes } from '../../src/cli/world.ts';
 import { createReferenceServer } from '../../src/reference-server.ts';
 import { reportOf } from '../e2e/command.ts';
 import { commandWorld, tokenOf } from '../fixtures/command-world.ts';
@@ -8,7 +8,7 @@ import { NOW } from '../fixtures/tokens.ts';
 
 const LINK = ['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start', '+1h', '--for', '2h'];
 
-type TellStop = Parameters<World['onStop']>[0];
+type TellStop = Parameters<Processes['onStop']>[0];
 type Held = 'POST' | 'PUT' | 'DELETE' | 'GET';
 
 /** A machine with a reservation, at a service that does its work and then holds an answer back. */

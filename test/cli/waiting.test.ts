@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import type { World } from '../../src/cli/world.ts';
 import { Secret } from '../../src/contract/secret.ts';
 import type { Connection } from '../../src/session/login/connection.ts';
-import { commandWorld, serverCommands, tokenOf } from '../fixtures/command-world.ts';
+import { type Changes, commandWorld, serverCommands, tokenOf } from '../fixtures/command-world.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
 import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 
@@ -18,7 +17,7 @@ const stuckCommand = { origin: 'command', where: 'slices experiment jwt demo', g
 type Parts = Omit<Connection, 'fetch' | 'send'>;
 const usable = { fetch: never, userToken: token, close: async () => undefined };
 
-test.each<[string, Partial<Parts>, Partial<World>, string[]]>([
+test.each<[string, Partial<Parts>, Changes, string[]]>([
   ['127.0.0.1:4280', {}, {}, ['sites']],
   ["the built-in server's data", {}, {}, ['--offline', 'sites']],
   ['the user token', { userToken: { ...token, get: never } }, {}, ['sites']],

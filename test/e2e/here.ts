@@ -3,12 +3,11 @@ import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import manifest from '../../package.json' with { type: 'json' };
 import { run } from '../../src/cli/run.ts';
-import type { World } from '../../src/cli/world.ts';
-import { files, shellHome } from '../../src/main/files.ts';
-import { runProgram } from '../../src/main/machine.ts';
+import type { ServerCommands } from '../../src/cli/serve/server.ts';
+import type { Clock, Processes, Terminal, World } from '../../src/cli/world.ts';
+import { filesOn } from '../../src/main/files.ts';
 import { connectOffline } from '../../src/main/offline-connection.ts';
-import { checkProgram } from '../../src/main/processes.ts';
-import { openLedger, underLock } from '../../src/main/state.ts';
+import { checkProgram, runProgram } from '../../src/main/processes.ts';
 import {
   type AuditOptions,
   type BackupOptions,
@@ -57,8 +56,8 @@ export function startHere(
     },
   };
   const stopped = Promise.withResolvers<'terminated'>();
-  const world = worldAt(home, running, { stopped: stopped.promise, log: stderr.write });
-  const ended = run(args, { ...world, stdout, stderr }).then((exitCode) => ({ exitCode, ...output }));
+  const around = surroundings(home, running, { stopped: stopped.promise, stdout, stderr });
+  const ended = run(args, ...around).then((exitCode) => ({ exitCode, ...output }));
   return {
     output,
     ended,
@@ -70,24 +69,30 @@ export function startHere(
 }
 
 /** Real files, sockets and locks, in a home folder and with this environment. */
-function worldAt(
+function surroundings(
   home: string,
   { stdin = '', env = {}, pauses, clock = 0 }: Parameters<Runner>[2],
-  { stopped, log }: { stopped: ReturnType<World['stopSignal']>; log: (line: string) => void },
-): Omit<World, 'stdout' | 'stderr'> {
+  {
+    stopped,
+    stdout,
+    stderr,
+  }: Pick<Terminal, 'stdout' | 'stderr'> & { stopped: ReturnType<Processes['stopSignal']> },
+): [World, ServerCommands] {
   const folders = foldersFor(env, home);
-  const pause: World['sleep'] = async (milliseconds, signal) => {
+  const pause: Clock['sleep'] = async (milliseconds, signal) => {
     pauses?.push(milliseconds);
-    await sleep(Math.min(milliseconds, LONGEST_PAUSE), undefined, signal ? { signal } : {});
+    await sleep(Math.min(milliseconds, LONGEST_PAUSE), undefined, { signal });
   };
   const now = (): number => Date.now() + clock;
   const serveFolder = resolve(folders.state, 'serve');
+  const files = filesOn(folders.state);
   const at = (path: string): string => (path === '-' ? path : resolve(home, path));
-  return {
-    version: manifest.version,
-    env,
-    folders,
+  const world: World = {
+    clock: { now, sleep: pause, localZone: () => env['TZ'] ?? 'UTC' },
+    environment: { version: manifest.version, variables: env, folders, home },
+    terminal: { stdout, stderr, openBrowser: async () => false },
     files: {
+      ...files,
       read: async (path) => (path === '-' ? Buffer.from(stdin) : files.read(at(path))),
       makeFolder: (path) => files.makeFolder(at(path)),
       remove: (path) => files.remove(at(path)),
@@ -98,72 +103,64 @@ function worldAt(
       writePublic: (path, text) => files.writePublic(at(path), text),
       contentBelow: (folder, path) => files.contentBelow(at(folder), path),
       writeBelow: (folder, path, text, isPrivate) => files.writeBelow(at(folder), path, text, isPrivate),
+      privatePath: async (name) => resolve(home, name),
     },
-    shellHome: shellHome(home, env),
-    now,
-    newKey: () => crypto.randomUUID(),
-    localZone: () => env['TZ'] ?? 'UTC',
-    sleep: pause,
-    openLedger: () => openLedger(folders.state),
-    underLock,
-    async connect(profile, network) {
-      if (profile.name === OFFLINE) {
-        const { trace } = network;
-        return connectOffline(profile, {
+    network: {
+      newKey: () => crypto.randomUUID(),
+      async connect(profile, network) {
+        if (profile.name === OFFLINE) {
+          const { trace } = network;
+          return connectOffline(profile, {
+            stateFolder: folders.state,
+            now: Date.now,
+            trace,
+          });
+        }
+        return connectOverNetwork(profile, {
+          ...network,
+          env,
           stateFolder: folders.state,
-          now: Date.now,
-          ...(trace ? { trace } : {}),
-        });
-      }
-      return connectOverNetwork(profile, {
-        ...network,
-        env,
-        stateFolder: folders.state,
-        cacheFolder: folders.cache,
-        now,
-        uptime,
-        random: Math.random,
-        sleep: pause,
-      });
-    },
-    server: {
-      options: SERVER_OPTIONS,
-      async serve(options: ServeOptions, given) {
-        const { serve } = await import('../../src/operate/serve.ts');
-        return serve(options, {
-          defaultFolder: serveFolder,
-          write: log,
-          now: Date.now,
+          cacheFolder: folders.cache,
+          now,
+          uptime,
           random: Math.random,
-          ...given,
+          sleep: pause,
         });
       },
-      async rotateKeys(options: RotateKeysOptions, confirm) {
-        const { rotateKeys } = await import('../../src/operate/rotate-keys.ts');
-        return rotateKeys(options, { defaultFolder: serveFolder, now: Date.now, confirm });
-      },
-      async backUp(options: BackupOptions, file) {
-        const { backUp } = await import('../../src/operate/backup.ts');
-        return backUp(options, serveFolder, at(file));
-      },
-      async readAudit(options: AuditOptions, take) {
-        const { readServerAudit } = await import('../../src/operate/audit.ts');
-        return readServerAudit(options, serveFolder, take);
-      },
     },
-    openBrowser: async () => false,
     // The guardian has nothing to do as long as nothing is booked.
     processes: {
       ...NO_PROCESSES,
       check: async (program) => checkProgram(program, env),
       startGuardian: async () => ({ tell: async () => undefined, close: () => undefined }),
-      privateFile: async (name) => resolve(home, name),
-    },
-    machine: {
-      isRoot: () => false,
       runProgram: async (call, options = {}) => runProgram(call, options, env),
+      stopSignal: () => stopped,
     },
-    stopSignal: () => stopped,
-    onStop: () => undefined,
   };
+  const server: ServerCommands = {
+    options: SERVER_OPTIONS,
+    async serve(options: ServeOptions, given) {
+      const { serve } = await import('../../src/operate/serve.ts');
+      return serve(options, {
+        defaultFolder: serveFolder,
+        write: stderr.write,
+        now: Date.now,
+        random: Math.random,
+        ...given,
+      });
+    },
+    async rotateKeys(options: RotateKeysOptions, confirm) {
+      const { rotateKeys } = await import('../../src/operate/rotate-keys.ts');
+      return rotateKeys(options, { defaultFolder: serveFolder, now: Date.now, confirm });
+    },
+    async backUp(options: BackupOptions, file) {
+      const { backUp } = await import('../../src/operate/backup.ts');
+      return backUp(options, serveFolder, at(file));
+    },
+    async readAudit(options: AuditOptions, take) {
+      const { readServerAudit } = await import('../../src/operate/audit.ts');
+      return readServerAudit(options, serveFolder, take);
+    },
+  };
+  return [world, server];
 }

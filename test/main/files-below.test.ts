@@ -1,8 +1,10 @@
 import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { files } from '../../src/main/files.ts';
+import { filesOn } from '../../src/main/files.ts';
 import { temporaryFolder } from '../fixtures/temporary-folder.ts';
+
+const files = filesOn('/nonexistent');
 
 /** `vlan --out` (THREATS.md 51): files below a folder, never through a link. */
 describe('files below a folder', () => {

@@ -251,7 +251,7 @@ describe.skipIf(missing.length > 0 && !process.env['CI'])(TITLE, () => {
     const applied = async (...flags: readonly string[]): Promise<void> => {
       const call = ['vlan', fileOf(OTHER.sites), '--site', OTHER.sites[0], '--dev', 'eth1', ...flags];
       const machine = machineOf(guests[0]);
-      const { exitCode, stderr } = await world.runIn({ machine }, '--offline', ...call, '--apply', '--yes');
+      const { exitCode, stderr } = await world.runIn(machine, '--offline', ...call, '--apply', '--yes');
       if (exitCode !== 0) throw new Error(stderr);
     };
     const pinged = () => inGuest(0, `ping -n -q -M do -s 1472 -c 1 -W 5 ${OTHER.addresses[1]}`);
@@ -302,7 +302,7 @@ describe.skipIf(missing.length > 0 && !process.env['CI'])(TITLE, () => {
       const probed = async (which: Which) => {
         const flags = ['--site', sites[which], '--dev', 'eth1', '--peer', addresses[which === 0 ? 1 : 0]];
         const { exitCode, stdout, stderr } = await world.runIn(
-          { machine: machineOf(guests[which], without) },
+          machineOf(guests[which], without),
           ...['--offline', '--json', 'probe', fileOf(sites), ...flags],
         );
         if (stdout === '') throw new Error(stderr);

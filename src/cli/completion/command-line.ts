@@ -110,10 +110,11 @@ export function childOf(command: Command, name: string): Command | undefined {
 }
 
 function servicesOf(values: ReadonlyMap<string, string>, given: readonly Option[]): ServiceFlags {
-  const named = (['profile', 'experiment', 'project', 'caFile'] as const).flatMap((name) => {
-    const value = values.get(name);
-    return value === undefined ? [] : [[name, value] as const];
-  });
-  const offline = given.some(({ long }) => long === '--offline');
-  return { ...Object.fromEntries(named), ...(offline && { offline }) };
+  return {
+    profile: values.get('profile'),
+    experiment: values.get('experiment'),
+    project: values.get('project'),
+    caFile: values.get('caFile'),
+    offline: given.some(({ long }) => long === '--offline') || undefined,
+  };
 }

@@ -1,9 +1,9 @@
 import { basename, dirname, isAbsolute, join, relative } from 'node:path';
 import { Failure, shellWord } from '../../contract/failure.ts';
-import type { Environment } from '../../session/profiles/folders.ts';
+import type { Variables } from '../../session/profiles/folders.ts';
 import type { Invocation } from '../invocation.ts';
 import { escapeText } from '../print/output.ts';
-import type { ShellHome } from '../world.ts';
+import type { Environment, Files } from '../world.ts';
 import { SHELLS, type Shell, scriptOf } from './scripts.ts';
 
 /** The flag as typed. */
@@ -22,15 +22,15 @@ export async function printScript({ output }: Invocation, [name]: readonly strin
 
 /** Installs completion in the person's home folder, and prints the files and the next step. */
 export async function install(
-  { output, shellHome }: Invocation,
+  { output, environment, files }: Invocation,
   _args: readonly string[],
   { installCompletion: named }: InstallFlags,
 ): Promise<void> {
-  const shell = named === true ? usualShell(shellHome.env) : named;
-  const files = await installCompletion(shell, shellHome);
-  const lines = files.map(({ path, change }) => `${DONE[change]} ${escapeText(path)}`);
+  const shell = named === true ? usualShell(environment.variables) : named;
+  const installed = await installCompletion(shell, environment, files);
+  const lines = installed.map(({ path, change }) => `${DONE[change]} ${escapeText(path)}`);
   const next = 'Open a new shell, then type: slices-conn <Tab>';
-  output.text({ shell, files: files.map(({ path }) => path) }, [...lines, next].join('\n'));
+  output.text({ shell, files: installed.map(({ path }) => path) }, [...lines, next].join('\n'));
 }
 
 const DONE = { written: 'Wrote', extended: 'Wrote a block in', none: 'Unchanged:' } as const;
@@ -47,15 +47,19 @@ export interface InstalledFile {
  *
  * @throws Failure `file_unusable`
  */
-export async function installCompletion(shell: Shell, home: ShellHome): Promise<InstalledFile[]> {
-  const { script, startup } = placesOf(shell, home);
-  const files = [await put(home, script, 'written', () => Buffer.from(`${scriptOf(shell)}\n`))];
+export async function installCompletion(
+  shell: Shell,
+  person: Pick<Environment, 'home' | 'variables'>,
+  files: Pick<Files, 'readStartup' | 'writeStartup'>,
+): Promise<InstalledFile[]> {
+  const { script, startup } = placesOf(shell, person);
+  const installed = [await put(files, script, 'written', () => Buffer.from(`${scriptOf(shell)}\n`))];
   if (startup) {
-    const inHome = (path: string) => shellPath(path, home.path);
+    const inHome = (path: string) => shellPath(path, person.home);
     const block = blockOf(startup.lines(inHome(script), inHome(dirname(script))));
-    files.push(await put(home, startup.path, 'extended', (content) => withBlock(content, block)));
+    installed.push(await put(files, startup.path, 'extended', (content) => withBlock(content, block)));
   }
-  return files;
+  return installed;
 }
 
 /**
@@ -63,7 +67,7 @@ export async function installCompletion(shell: Shell, home: ShellHome): Promise<
  *
  * @throws Failure `usage` for a shell that is not in {@link SHELLS}
  */
-export function usualShell({ SHELL = '' }: Environment): Shell {
+export function usualShell({ SHELL = '' }: Variables): Shell {
   const found = SHELLS.find((shell) => shell === basename(SHELL));
   if (found) return found;
   throw new Failure('usage', 'The shell is not known.', {
@@ -78,10 +82,10 @@ interface Places {
   startup?: { path: string; lines: (script: string, folder: string) => string };
 }
 
-function placesOf(shell: Shell, { path: home, env }: ShellHome): Places {
+function placesOf(shell: Shell, { home, variables }: Pick<Environment, 'home' | 'variables'>): Places {
   // A relative path in one of these counts as unset, as the XDG specification asks.
   const folder = (name: string, otherwise: string) =>
-    (isAbsolute(env[name] ?? '') ? env[name] : otherwise) ?? '';
+    (isAbsolute(variables[name] ?? '') ? variables[name] : otherwise) ?? '';
   const data = folder('XDG_DATA_HOME', join(home, '.local', 'share'));
   switch (shell) {
     case 'bash':
@@ -119,15 +123,15 @@ function placesOf(shell: Shell, { path: home, env }: ShellHome): Places {
 }
 
 async function put(
-  home: ShellHome,
+  files: Pick<Files, 'readStartup' | 'writeStartup'>,
   path: string,
   change: InstalledFile['change'],
   changed: (content: Uint8Array) => Uint8Array,
 ): Promise<InstalledFile> {
-  const before = await home.read(path);
+  const before = await files.readStartup(path);
   const after = changed(before ?? Buffer.of());
   if (before !== undefined && Buffer.compare(before, after) === 0) return { path, change: 'none' };
-  await home.write(path, after);
+  await files.writeStartup(path, after);
   return { path, change };
 }
 

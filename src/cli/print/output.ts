@@ -1,7 +1,7 @@
 import type { ChalkInstance } from 'chalk';
 import { withoutTokens } from '../../contract/secret.ts';
 import { characterCode, escapeText, jsonText } from '../../contract/visible-text.ts';
-import type { Environment } from '../../session/profiles/folders.ts';
+import type { Variables } from '../../session/profiles/folders.ts';
 import { folded } from './folded.ts';
 
 export { escapeText, jsonText } from '../../contract/visible-text.ts';
@@ -345,7 +345,7 @@ export type ColorChoice = (typeof COLOR_CHOICES)[number];
  * Whether to colour a stream: the flag, else `NO_COLOR`, else `FORCE_COLOR` and `CLICOLOR_FORCE`, else a terminal
  * that is not dumb (cli/README.md, "Environment"). Asked for each stream by itself.
  */
-export function wantsColor(choice: ColorChoice, env: Environment, isTerminal: boolean): boolean {
+export function wantsColor(choice: ColorChoice, env: Variables, isTerminal: boolean): boolean {
   if (choice !== 'auto') return choice === 'always';
   if (env['NO_COLOR']) return false;
   const { FORCE_COLOR: force, CLICOLOR_FORCE: cliForce, TERM: term } = env;

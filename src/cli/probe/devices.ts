@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { Failure } from '../../contract/failure.ts';
-import type { Machine } from '../machine.ts';
+import type { Machine } from '../world.ts';
 
 const Link = v.object({
   ifname: v.string(),

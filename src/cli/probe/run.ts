@@ -25,7 +25,7 @@ export async function probe(
   [typed]: readonly string[],
   flags: ProbeFlags,
 ): Promise<void> {
-  const { output, files, machine, now } = invocation;
+  const { output, files, processes: machine, now } = invocation;
   const { peer } = flags;
   if (isIP(peer) === 0) {
     throw new Failure('usage', `${peer} is not an IP address.`, {
@@ -52,7 +52,7 @@ export async function probe(
     note: (check) => void checks.push(check),
     stopped() {
       const stop = new AbortController();
-      void invocation.stopSignal().then((stopped) => {
+      void machine.stopSignal().then((stopped) => {
         stop.abort(new Failure(stopped, 'Stopped.', { why: 'What was made for listening is removed.' }));
       });
       return stop.signal;

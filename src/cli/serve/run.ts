@@ -18,7 +18,7 @@ export async function serve(
     output,
     files,
     server: commands,
-    stopSignal,
+    processes,
   } = invocation;
   // First of all: a script that waits for this file must not find that of an earlier server.
   if (flags.readyFile !== undefined) await files.remove(flags.readyFile);
@@ -30,7 +30,7 @@ export async function serve(
     const line = eventLine({ level, event, fields }, { now: invocation.now(), zone });
     if (line !== undefined) output.notice(line);
   };
-  const stopped = stopSignal();
+  const stopped = processes.stopSignal();
   const running = await commands.serve(flags, { certificates, show: format === 'text' ? show : undefined });
   const { addresses, loginPage, metrics, users, data, warnings, stop } = running;
   const result = { addresses, users, data, metrics };

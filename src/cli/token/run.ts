@@ -14,7 +14,7 @@ import type { Invocation } from '../invocation.ts';
 import type { CardLine } from '../print/output.ts';
 import { timeTeller } from '../times.ts';
 import { checkedToken, readTokenFile } from '../tokens.ts';
-import type { UserFiles } from '../world.ts';
+import type { Files } from '../world.ts';
 
 /** The flags of the command, as typed. */
 export interface IssueFlags {
@@ -88,7 +88,7 @@ export async function keygen(
   );
 }
 
-async function readKey(files: UserFiles, path: string): Promise<SigningKey> {
+async function readKey(files: Files, path: string): Promise<SigningKey> {
   const text = new TextDecoder().decode(await files.read(path));
   try {
     return await importSigningKey(text);

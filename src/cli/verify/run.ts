@@ -13,7 +13,7 @@ import { reservationCard } from '../print/cards.ts';
 import type { CardLine, Printer } from '../print/output.ts';
 import type { TimeContext } from '../times.ts';
 import { readTokenFile } from '../tokens.ts';
-import type { UserFiles } from '../world.ts';
+import type { Files } from '../world.ts';
 import { sessionForTokens, verifySaved } from './saved-token.ts';
 
 /** The flags of the command, as typed. */
@@ -68,7 +68,7 @@ function isAddress(source: string): boolean {
 /** The keys that --jwks names: an address, or a file. */
 async function keysFrom(
   source: string,
-  files: UserFiles,
+  files: Files,
   { send, profile }: Session,
   now: () => number,
 ): Promise<KeySet> {

@@ -4,9 +4,9 @@ import type { End } from '../../vlan/end.ts';
 import { describeEnd } from '../../vlan/formats.ts';
 import { deleteCall, ipCalls, iproute2, type ProgramCall, shellLine } from '../../vlan/iproute2.ts';
 import type { Invocation } from '../invocation.ts';
-import type { Machine } from '../machine.ts';
 import { addressesOf, type Device, devicesOf } from '../probe/devices.ts';
 import { checkConfirmable, confirm } from '../questions.ts';
+import type { Machine } from '../world.ts';
 
 /** A call, and the one that takes its effect back; null where nothing has to be taken back. */
 interface Step {
@@ -22,7 +22,7 @@ interface Step {
  *   what was done before it is taken back. Declined when the answer is no
  */
 export async function applyEnd(invocation: Invocation, end: End, removing: boolean): Promise<void> {
-  const { machine, output } = invocation;
+  const { processes: machine, output } = invocation;
   const unasked = 'The changes to network devices were not confirmed.';
   checkConfirmable(invocation, unasked);
   const steps = await stepsFor(end, machine, removing);

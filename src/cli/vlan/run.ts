@@ -60,7 +60,7 @@ function summary(end: End, names: DeviceNames, removing: boolean): readonly stri
 
 /** @throws Failure `usage` for flags that exclude each other, and for --apply without the rights of root */
 function checkTogether(
-  { machine, typed }: Invocation,
+  { processes, typed }: Invocation,
   { format = 'iproute2', apply, remove, out }: VlanFlags,
 ): void {
   const without = (message: string, why: string, ...flags: readonly string[]): Failure =>
@@ -86,7 +86,7 @@ function checkTogether(
       fix: `${retyped(typed, [{ flags: ['--out'], words: [] }])} > FILE`,
     });
   }
-  if (apply && !machine.isRoot()) {
+  if (apply && !processes.isRoot()) {
     throw new Failure('usage', 'Only root may change network devices.', {
       why: `As root this program has a login and profiles of root's. With yours, let root run what is printed: ${retyped(typed, [{ flags: ['--apply'], words: [] }])} | sudo sh -ex`,
       fix: `sudo ${ownCommand(...typed)}`,

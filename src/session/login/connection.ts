@@ -7,7 +7,7 @@ import { LAST_INSTANT } from '../../contract/instants.ts';
 import { DEFAULT_PORT, isLoopback } from '../../contract/loopback.ts';
 import { fetchOver, type Send, type Transport } from '../../contract/sending.ts';
 import type { KeySetStore } from '../../tokens/remote-key-set.ts';
-import type { Environment } from '../profiles/folders.ts';
+import type { Variables } from '../profiles/folders.ts';
 import type { Profile, UnderLock } from '../profiles/profiles.ts';
 import { Credentials, type StoredCredentials } from './credentials.ts';
 import { loginToken, type PortalTokens, portalTokens, remembered, storedFrom } from './login-tokens.ts';
@@ -62,7 +62,7 @@ export interface NetworkConnectionOptions {
   stateFolder: string;
   cacheFolder: string;
   underLock: UnderLock;
-  env: Environment;
+  env: Variables;
   /** How long to wait for a reply, in milliseconds. */
   timeout: number;
   /** Certificates to trust besides the usual ones, in PEM. */

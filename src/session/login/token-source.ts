@@ -1,7 +1,7 @@
 import { Failure, shellWord } from '../../contract/failure.ts';
 import { isTokenText, Secret, withoutSecrets, withoutTokens } from '../../contract/secret.ts';
 import { readBounded } from '../../files/bounded.ts';
-import type { Environment } from '../profiles/folders.ts';
+import type { Variables } from '../profiles/folders.ts';
 
 /** Where tokens come from, in the words of `status`. */
 export const TOKEN_ORIGINS = ['environment', 'file', 'command', 'login', 'portal', 'offline'] as const;
@@ -29,7 +29,7 @@ export type TokenVariable =
  * A token that the environment gives, for CI; undefined where it gives none. An empty variable counts as unset. White
  * space around the token is dropped, since files and secrets end in newlines.
  */
-export function givenToken(env: Environment, variable: TokenVariable): TokenSource | undefined {
+export function givenToken(env: Variables, variable: TokenVariable): TokenSource | undefined {
   const text = env[variable]?.trim();
   if (text) {
     return {

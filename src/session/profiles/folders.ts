@@ -1,7 +1,7 @@
 import { isAbsolute, join } from 'node:path';
 
 /** Environment variables by name. */
-export type Environment = Readonly<Record<string, string | undefined>>;
+export type Variables = Readonly<Record<string, string | undefined>>;
 
 /** Where this program keeps things (cli/README.md, "Files"). */
 export interface Folders {
@@ -21,7 +21,7 @@ const NAME = 'slices-conn';
  *
  * @param home the user's home folder
  */
-export function foldersFor(env: Environment, home: string): Folders {
+export function foldersFor(env: Variables, home: string): Folders {
   const folder = (own: string, xdg: string, fallback: string[]): string => {
     const base = env[xdg];
     return env[own] || join(base && isAbsolute(base) ? base : join(home, ...fallback), NAME);

@@ -6,7 +6,7 @@ import { isServiceAddress } from '../../contract/issuer-address.ts';
 import { readJson } from '../../contract/json.ts';
 import { isProtected, LOCAL_URL, UNPROTECTED } from '../../contract/loopback.ts';
 import { API_GROUP } from '../../contract/routes.ts';
-import type { Environment } from './folders.ts';
+import type { Variables } from './folders.ts';
 import {
   KEY_NAMES,
   type KeyDeclaration,
@@ -213,7 +213,7 @@ export function takesKey(name: string, key: ProfileKey): boolean {
  * @param own what the user has set of it
  * @throws Failure `usage` for a variable with an invalid value, which the failure does not repeat
  */
-export function viewOf(name: string, own: Settings, env: Environment): ProfileView {
+export function viewOf(name: string, own: Settings, env: Variables): ProfileView {
   const preset = builtInSettings(name);
   const entries = KEY_NAMES.map((key): [ProfileKey, ProfileEntry] => {
     const { variables = [], default: fallback }: KeyDeclaration = PROFILE_KEYS[key];

@@ -8,7 +8,7 @@ import { onDisk } from '../../files/on-disk.ts';
 import { makePrivate, privateFolder } from '../../files/private.ts';
 import { removeDrafts, replaceWhole } from '../../files/whole.ts';
 import { type Choosable, nearest } from '../choice.ts';
-import type { Environment } from './folders.ts';
+import type { Variables } from './folders.ts';
 import {
   ADDRESSES,
   BUILT_IN,
@@ -82,11 +82,11 @@ const NO_NAMES = ['constructor', 'prototype'];
 /** Profiles and preferences in `config.json` (cli/README.md, "Files"): no secret, mode 0600. */
 export class Profiles {
   readonly #folder: string;
-  readonly #env: Environment;
+  readonly #env: Variables;
   readonly #underLock: UnderLock;
 
   /** @param underLock keeps other processes from changing the file meanwhile. Default: no lock, for a single process */
-  constructor(folder: string, env: Environment, underLock: UnderLock = (_file, work) => work()) {
+  constructor(folder: string, env: Variables, underLock: UnderLock = (_file, work) => work()) {
     this.#folder = folder;
     this.#env = env;
     this.#underLock = underLock;

@@ -15,7 +15,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { installCompletion, usualShell, withBlock } from '../../../src/cli/completion/run.ts';
 import { SHELLS, type Shell, scriptOf } from '../../../src/cli/completion/scripts.ts';
 import { Failure } from '../../../src/contract/failure.ts';
-import { shellHome } from '../../../src/main/files.ts';
+import { filesOn } from '../../../src/main/files.ts';
 import { commandWorld, tokenOf } from '../../fixtures/command-world.ts';
 import { temporaryFolder } from '../../fixtures/temporary-folder.ts';
 
@@ -27,7 +27,7 @@ beforeEach(() => {
 const inHome = (path: string): string => join(home, path);
 const text = (path: string): string => readFileSync(inHome(path), 'utf8');
 const install = (shell: Shell, env: Record<string, string> = {}) =>
-  installCompletion(shell, shellHome(home, env));
+  installCompletion(shell, { home, variables: env }, filesOn(home));
 
 /** Writes a file in the home folder, and makes its folders. */
 function put(path: string, content: string | Buffer): void {
@@ -207,7 +207,7 @@ describe('--install-completion', () => {
   const run = (env: Record<string, string>, ...args: string[]) =>
     commandWorld(
       { fetch: never, userToken: tokenOf(never), close: async () => undefined },
-      { shellHome: shellHome(home, env) },
+      { ...filesOn(home), home, variables: env },
     ).run(...args);
 
   test('names the written files and the next step, and at the second run that all was done already', async () => {

@@ -1,10 +1,15 @@
 import { afterEach, beforeEach, describe, expect, it, test } from 'vitest';
-import type { World } from '../../../src/cli/world.ts';
 import type { Topology } from '../../../src/contract/links.ts';
 import { SITES } from '../../../src/contract/sites.ts';
 import { createReferenceServer, type ReferenceServer } from '../../../src/reference-server.ts';
 import type { Connection } from '../../../src/session/login/connection.ts';
-import { type CommandRun, type CommandWorld, commandWorld, tokenOf } from '../../fixtures/command-world.ts';
+import {
+  type Changes,
+  type CommandRun,
+  type CommandWorld,
+  commandWorld,
+  tokenOf,
+} from '../../fixtures/command-world.ts';
 import { recordedStream } from '../../fixtures/recorded-stream.ts';
 import { NOW } from '../../fixtures/tokens.ts';
 
@@ -43,7 +48,7 @@ function killed(): Promise<never> {
   return new Promise(() => undefined);
 }
 
-function worldOf(changes: Partial<World> = {}): CommandWorld {
+function worldOf(changes: Changes = {}): CommandWorld {
   const connection: Connection = {
     async fetch(request) {
       requests += 1;
@@ -59,7 +64,11 @@ function worldOf(changes: Partial<World> = {}): CommandWorld {
     userToken: tokenOf(() => server.signIn('lead')),
     close: async () => undefined,
   };
-  return commandWorld(connection, { env: { SLICES_CONN_PROFILE: 'offline' }, now: () => now, ...changes });
+  return commandWorld(connection, {
+    variables: { SLICES_CONN_PROFILE: 'offline' },
+    now: () => now,
+    ...changes,
+  });
 }
 
 /** A service whose description mentions no batch has none. */
@@ -439,7 +448,7 @@ describe('the table fits its terminal', () => {
 
   it('in ASCII under TERM=dumb', async () => {
     const stdout = recordedStream(80);
-    const terminal = worldOf({ stdout, env: { SLICES_CONN_PROFILE: 'offline', TERM: 'dumb' } });
+    const terminal = worldOf({ stdout, variables: { SLICES_CONN_PROFILE: 'offline', TERM: 'dumb' } });
     terminal.files.set('demo.yaml', links(2, { 2: '2G' }));
     await terminal.run('plan', 'demo.yaml');
     expect(stdout.text).toContain(

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { type ColorChoice, wantsColor } from '../../../src/cli/print/output.ts';
-import type { Environment } from '../../../src/session/profiles/folders.ts';
+import type { Variables } from '../../../src/session/profiles/folders.ts';
 
-/** Environment, and whether a stream has colours under `--color auto`: on a terminal, and elsewhere. */
-const ENVIRONMENTS: [Environment, onTerminal: boolean, elsewhere: boolean][] = [
+/** Variables, and whether a stream has colours under `--color auto`: on a terminal, and elsewhere. */
+const ENVIRONMENTS: [Variables, onTerminal: boolean, elsewhere: boolean][] = [
   [{}, true, false],
   [{ TERM: 'xterm-256color' }, true, false],
   [{ TERM: 'dumb' }, false, false],

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Machine, ProgramResult } from '../../../src/cli/machine.ts';
 import { LISTENING } from '../../../src/cli/probe/evidence.ts';
+import type { Machine, ProgramResult } from '../../../src/cli/world.ts';
 import { Failure } from '../../../src/contract/failure.ts';
 import type { ReferenceServer } from '../../../src/reference-server.ts';
 import { reportOf, reservationIn } from '../../e2e/command.ts';
@@ -79,7 +79,7 @@ const json = async (...args: string[]) => {
 
 beforeAll(async () => {
   world = await offlineWorld({
-    machine,
+    ...machine,
     now: () => now,
     sleep: async (milliseconds, signal) => {
       now += milliseconds;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { NetworkSettings } from '../../../src/cli/world.ts';
 import { Failure } from '../../../src/contract/failure.ts';
-import type { Environment } from '../../../src/session/profiles/folders.ts';
+import type { Variables } from '../../../src/session/profiles/folders.ts';
 import { KEY_NAMES } from '../../../src/session/profiles/profile-keys.ts';
 import type { Profile } from '../../../src/session/profiles/profiles.ts';
 import { reportOf } from '../../e2e/command.ts';
@@ -33,10 +33,10 @@ beforeEach(() => {
 });
 
 /** A command line with its configuration on disk. It records the connections, which answer nothing. */
-function world(env: Environment = {}) {
+function world(env: Variables = {}) {
   const connection = { fetch: never, userToken: tokenOf(never), close: async () => undefined };
   return commandWorld(connection, {
-    env,
+    variables: env,
     folders: { config: folder, state: join(root, 'state'), cache: join(root, 'cache') },
     connect: async (profile, network) => {
       opened.push({ profile, network });
@@ -46,15 +46,15 @@ function world(env: Environment = {}) {
 }
 
 /** Runs a command that must succeed. */
-async function done(args: readonly string[], env: Environment = {}) {
+async function done(args: readonly string[], env: Variables = {}) {
   const { exitCode, stdout, stderr } = await world(env).run(...args);
   if (exitCode !== 0) throw new Error(`${args.join(' ')} ended with ${exitCode}: ${stderr}`);
   return { stdout, stderr };
 }
 
-const printed = async (args: readonly string[], env: Environment = {}) =>
+const printed = async (args: readonly string[], env: Variables = {}) =>
   JSON.parse((await done(['--json', ...args], env)).stdout);
-const refused = async (args: readonly string[], env: Environment = {}) =>
+const refused = async (args: readonly string[], env: Variables = {}) =>
   reportOf(await world(env).run('--json', ...args));
 const content = () => JSON.parse(readFileSync(join(folder, 'config.json'), 'utf8'));
 
@@ -109,7 +109,7 @@ describe('profile list', () => {
     ]);
   });
 
-  test.each<[string[], Environment, string[]]>([
+  test.each<[string[], Variables, string[]]>([
     [[], {}, ['local']],
     [['--offline'], {}, ['offline']],
     [['--profile', 'slices'], { SLICES_CONN_PROFILE: 'offline' }, ['slices']],
@@ -198,7 +198,7 @@ describe('profile show', () => {
     }
   });
 
-  test.each<[string[], Environment, string]>([
+  test.each<[string[], Variables, string]>([
     [[], {}, 'local'],
     [['--offline'], {}, 'offline'],
     [['--profile', 'slices'], {}, 'slices'],

@@ -1,8 +1,13 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import type { World } from '../../../src/cli/world.ts';
 import type { ReferenceServer } from '../../../src/reference-server.ts';
 import { shortIds } from '../../../src/session/reservations/known.ts';
-import { type CommandWorld, commandWorld, offlineWorld, tokenOf } from '../../fixtures/command-world.ts';
+import {
+  type Changes,
+  type CommandWorld,
+  commandWorld,
+  offlineWorld,
+  tokenOf,
+} from '../../fixtures/command-world.ts';
 import { recordedStream } from '../../fixtures/recorded-stream.ts';
 
 const env = { SLICES_CONN_PROFILE: 'offline' };
@@ -12,7 +17,7 @@ const OTHER = ['--experiment', 'second', 'reserve', 'fr-lille', 'be-gent1', '--b
 
 /** A world with two experiments and three reservations; the clock stands at Sunday 2026-11-01 12:00 UTC. */
 async function busyWorld() {
-  const world = await offlineWorld({ env });
+  const world = await offlineWorld({ variables: env });
   const ids: string[] = [];
   const reserve = async (...args: string[]): Promise<void> => {
     const { stdout } = await world.run('--json', ...args);
@@ -30,10 +35,13 @@ async function busyWorld() {
 function machineOf(
   server: ReferenceServer,
   user: 'lead' | 'admin' | 'member',
-  changes: Partial<World> = {},
+  changes: Changes = {},
 ): CommandWorld {
   const userToken = tokenOf(() => server.signIn(user));
-  return commandWorld({ fetch: server.fetch, userToken, close: async () => undefined }, { env, ...changes });
+  return commandWorld(
+    { fetch: server.fetch, userToken, close: async () => undefined },
+    { variables: env, ...changes },
+  );
 }
 
 let busy: Awaited<ReturnType<typeof busyWorld>>;
@@ -160,7 +168,7 @@ describe('filters', () => {
   });
 
   test('--mine leaves out what another user created', async () => {
-    const world = await offlineWorld({ env });
+    const world = await offlineWorld({ variables: env });
     await world.run(...LINK, '--start-now', '--for', '2h');
     const admin = machineOf(world.server, 'admin');
     expect(await listed(admin, 'list')).toHaveLength(1);
@@ -168,7 +176,7 @@ describe('filters', () => {
   });
 
   test('an experiment whose reservations the user may not list is left out of all, and named', async () => {
-    const { server } = await offlineWorld({ env });
+    const { server } = await offlineWorld({ variables: env });
     const member = machineOf(server, 'member');
     const { exitCode, stdout, stderr } = await member.run('list', '--all-experiments');
     expect(exitCode).toBe(0);
@@ -186,7 +194,7 @@ describe('filters', () => {
     [[...demo, '--site', 'be-gnt1'], 'No reservation in experiment demo matches. Did you mean be-gent1?\n'],
     [[...demo, '--mine'], 'No reservation in experiment demo matches.\n'],
   ])('an empty list says so: %j', async (args, text) => {
-    const world = await offlineWorld({ env });
+    const world = await offlineWorld({ variables: env });
     expect(await world.run(...args)).toEqual({ exitCode: 0, stdout: text, stderr: '' });
   });
 
@@ -218,7 +226,7 @@ describe('--timeline', () => {
   });
 
   test('--all has what has ended, and --mine only what the user created', async () => {
-    const { server, run } = await offlineWorld({ env });
+    const { server, run } = await offlineWorld({ variables: env });
     await run(...LINK, '--start-now', '--for', '2h');
     await run('delete', '--all', '--yes');
     expect((await run('list', '--timeline', '--all')).stdout).toMatch(/×+.*con_.*\n × deleted\n$/s);
@@ -227,7 +235,7 @@ describe('--timeline', () => {
   });
 
   test('nothing to show: the words of the list', async () => {
-    const world = await offlineWorld({ env });
+    const world = await offlineWorld({ variables: env });
     for (const args of [demo, [...demo, '--all'], [...demo, '--site', 'be-gnt1']]) {
       expect(await world.run(...args, '--timeline')).toEqual(await world.run(...args));
     }
@@ -241,7 +249,7 @@ describe('--timeline', () => {
 
   test('under TERM=dumb all of stdout is ASCII, of the table and of JSON too', async () => {
     const stdout = recordedStream(100);
-    const dumb = machineOf(busy.world.server, 'lead', { env: { ...env, TERM: 'dumb' }, stdout });
+    const dumb = machineOf(busy.world.server, 'lead', { variables: { ...env, TERM: 'dumb' }, stdout });
     for (const args of [[...demo, '--timeline'], demo, ['--json', ...demo], ['token', 'issue', '--help']]) {
       expect((await dumb.run(...args)).exitCode).toBe(0);
     }

@@ -1,10 +1,9 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { World } from '../../../src/cli/world.ts';
 import type { Fetch } from '../../../src/contract/sending.ts';
 import { createReferenceServer } from '../../../src/reference-server.ts';
 import { json } from '../../client/replies.ts';
 import { reportOf } from '../../e2e/command.ts';
-import { type CommandWorld, commandWorld, tokenOf } from '../../fixtures/command-world.ts';
+import { type Changes, type CommandWorld, commandWorld, tokenOf } from '../../fixtures/command-world.ts';
 import { recordedStream } from '../../fixtures/recorded-stream.ts';
 import { NOW } from '../../fixtures/tokens.ts';
 
@@ -20,7 +19,7 @@ async function scene() {
   let instead: Instead | undefined;
   const server = await createReferenceServer({ now: () => now });
   onTestFinished(() => server.close());
-  const machine = (changes: Partial<World> = {}) => {
+  const machine = (changes: Changes = {}) => {
     const connection = {
       fetch: async (request: Request) =>
         (await instead?.(request.clone(), server.fetch)) || server.fetch(request),

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { World } from '../../../src/cli/world.ts';
+import type { Terminal } from '../../../src/cli/world.ts';
 import type { ReferenceServer } from '../../../src/reference-server.ts';
 import { reportOf } from '../../e2e/command.ts';
 import { type CommandWorld, offlineWorld } from '../../fixtures/command-world.ts';
@@ -11,7 +11,7 @@ let questions: string[];
 /** What a person answers to each question; undefined is Ctrl-D. */
 let answers: (string | undefined)[];
 
-const ask: World['ask'] = async (question) => {
+const ask: Terminal['ask'] = async (question) => {
   questions.push(question);
   return answers.shift();
 };

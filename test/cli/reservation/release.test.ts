@@ -1,9 +1,8 @@
 import * as v from 'valibot';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
-import type { World } from '../../../src/cli/world.ts';
 import { claimedSubject } from '../../../src/client/claimed.ts';
 import { createReferenceServer, type ReferenceServer } from '../../../src/reference-server.ts';
-import { type CommandWorld, commandWorld, tokenOf } from '../../fixtures/command-world.ts';
+import { type Changes, type CommandWorld, commandWorld, tokenOf } from '../../fixtures/command-world.ts';
 import { NOW } from '../../fixtures/tokens.ts';
 
 const OFFLINE = '--offline';
@@ -28,7 +27,7 @@ async function open(...administrators: string[]): Promise<ReferenceServer> {
 function worldOf(
   server: ReferenceServer,
   user: 'lead' | 'viewer' | 'member',
-  changes: Partial<World> = {},
+  changes: Changes = {},
 ): CommandWorld {
   const userToken = tokenOf(() => server.signIn(user));
   return commandWorld({ fetch: server.fetch, userToken, close: async () => undefined }, changes);

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import type { World } from '../../../src/cli/world.ts';
+import type { Terminal } from '../../../src/cli/world.ts';
 import { createReferenceServer, type ReferenceServer } from '../../../src/reference-server.ts';
 import { reportOf } from '../../e2e/command.ts';
-import { type CommandWorld, commandWorld, tokenOf } from '../../fixtures/command-world.ts';
+import { type Changes, type CommandWorld, commandWorld, tokenOf } from '../../fixtures/command-world.ts';
 import { NOW } from '../../fixtures/tokens.ts';
 
 const LINK = ['be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start', '+1h'];
@@ -13,7 +13,7 @@ afterEach(() => server.close());
 /** A person at a terminal, who gives these answers, one after the other. */
 function person(...answers: (string | undefined)[]) {
   const questions: string[] = [];
-  const ask: World['ask'] = async (question) => {
+  const ask: Terminal['ask'] = async (question) => {
     questions.push(question);
     return answers.shift();
   };
@@ -21,7 +21,7 @@ function person(...answers: (string | undefined)[]) {
 }
 
 /** A machine of this user, whose `json` is the object that a command prints. */
-function machine(user: 'lead' | 'admin', changes: Partial<World> = {}) {
+function machine(user: 'lead' | 'admin', changes: Changes = {}) {
   const userToken = tokenOf(() => server.signIn(user));
   const world = commandWorld({ fetch: server.fetch, userToken, close: async () => undefined }, changes);
   const run: CommandWorld['run'] = (...args) => world.run('--offline', ...args);

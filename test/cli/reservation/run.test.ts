@@ -1,15 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import type { TextStream } from '../../../src/cli/print/output.ts';
-import type { Pipe, Processes } from '../../../src/cli/reservation/run/processes.ts';
-import { GUARDIAN } from '../../../src/cli/reservation/run/processes.ts';
-import type { World } from '../../../src/cli/world.ts';
+import { GUARDIAN } from '../../../src/cli/reservation/run/command.ts';
+import type { Clock, Files, Pipe, Processes } from '../../../src/cli/world.ts';
 import { Failure } from '../../../src/contract/failure.ts';
 import { Secret } from '../../../src/contract/secret.ts';
 import type { Fetch } from '../../../src/contract/sending.ts';
 import { createReferenceServer } from '../../../src/reference-server.ts';
 import type { Connection } from '../../../src/session/login/connection.ts';
 import { reportOf } from '../../e2e/command.ts';
-import { commandWorld, tokenOf } from '../../fixtures/command-world.ts';
+import { type Changes, commandWorld, tokenOf } from '../../fixtures/command-world.ts';
 import { NOW } from '../../fixtures/tokens.ts';
 
 const [MINUTE, HOUR] = [60_000, 3_600_000];
@@ -33,7 +32,7 @@ type Parts = Omit<Connection, 'fetch' | 'send'> & { fetch: Fetch };
  * A machine whose clock moves on only while `run` waits. At each moment of `plan`, milliseconds after the start of the
  * command, something happens; the last of them ends the command.
  */
-async function scene(changes: { connection?: Partial<Parts>; world?: Partial<World> } = {}) {
+async function scene(changes: { connection?: Partial<Parts>; world?: Changes } = {}) {
   let now = NOW;
   let command: Command | undefined;
   let plan: [number, () => unknown][] = [];
@@ -48,7 +47,7 @@ async function scene(changes: { connection?: Partial<Parts>; world?: Partial<Wor
     return (changes.connection?.fetch ?? server.fetch)(request);
   };
   let isKilled = false;
-  const pause: World['sleep'] = async (milliseconds, signal) => {
+  const pause: Clock['sleep'] = async (milliseconds, signal) => {
     // Only `run` gives a signal: its guardian goes on.
     if (isKilled && signal) return new Promise(() => undefined);
     const until = now + milliseconds;
@@ -63,7 +62,7 @@ async function scene(changes: { connection?: Partial<Parts>; world?: Partial<Wor
     }
     now = until;
   };
-  const processes: Processes = {
+  const processes: Pick<Processes, 'check' | 'start' | 'startGuardian'> = {
     check: async () => undefined,
     async start(words, variables) {
       begun = now;
@@ -83,8 +82,8 @@ async function scene(changes: { connection?: Partial<Parts>; world?: Partial<Wor
       guardians.push({ args, lines });
       return { tell: async (line) => void lines.push(line), close: () => void lines.push('END') };
     },
-    privateFile: async (name) => FILE + name,
   };
+  const privatePath: Files['privatePath'] = async (name) => FILE + name;
   const stderr: TextStream & { onWrite?: (text: string) => void } = {
     isTerminal: false,
     columns: undefined,
@@ -104,7 +103,8 @@ async function scene(changes: { connection?: Partial<Parts>; world?: Partial<Wor
     {
       now: () => now,
       sleep: pause,
-      processes,
+      ...processes,
+      privatePath,
       stopSignal: () => new Promise(() => undefined),
       stderr,
       ...changes.world,
@@ -231,7 +231,7 @@ describe('a command that ends', () => {
       ...line('--', 'a'),
     );
     const [{ args, lines } = { args: [], lines: [] }] = here.guardians;
-    expect(args).toEqual([GUARDIAN, '--profile=offline', '--experiment=demo', '--timeout=20']);
+    expect(args).toEqual(['--profile=offline', '--experiment=demo', '--timeout=20']);
     expect(sent).toEqual([1]);
     expect(lines).toEqual([
       expect.stringContaining('"id":null'),
@@ -260,14 +260,13 @@ describe('the command is not started', () => {
   test('where it is not found: nothing is booked', async () => {
     const missing = new Failure('command_not_found', 'There is no command "a".');
     const here = await scene();
-    const processes = { check: async () => Promise.reject(missing) };
     const world = commandWorld(
       {
         fetch: here.server.fetch,
         userToken: tokenOf(() => here.server.signIn('lead')),
         close: async () => undefined,
       },
-      { processes: { ...processes, start: never, startGuardian: never, privateFile: never } },
+      { check: async () => Promise.reject(missing) },
     );
     const { exitCode, stderr } = await world.run('--offline', ...line('--', 'a'));
     expect([exitCode, stderr]).toEqual([127, 'error: There is no command "a".\n']);
@@ -285,12 +284,10 @@ describe('the command is not started', () => {
         close: async () => undefined,
       },
       {
-        processes: {
-          check: async () => undefined,
-          start: async () => Promise.reject(refused),
-          startGuardian: async () => guardian,
-          privateFile: async (name) => name,
-        },
+        check: async () => undefined,
+        start: async () => Promise.reject(refused),
+        startGuardian: async () => guardian,
+        privatePath: async (name) => name,
       },
     );
     const { exitCode, stderr } = await world.run('--offline', ...line('--', 'a'));
@@ -314,10 +311,6 @@ describe('the command is not started', () => {
     await here.server.close();
   });
 });
-
-const never = async (): Promise<never> => {
-  throw new RangeError('nobody expected a process');
-};
 
 describe('--extend', () => {
   test('at two thirds of the time by the same again, as long as the command runs', async () => {
@@ -725,7 +718,7 @@ describe('the guardian', () => {
     /** Runs the guardian, which reads this. */
     const guard = async (told = lines.map((text) => `${text}\n`).join('')) => {
       here.files.set('-', told);
-      return here.run(...args);
+      return here.run(GUARDIAN, ...args);
     };
     return { here, lines, guard };
   }

@@ -15,7 +15,7 @@ describe('a time of day, at Sunday 12:00 UTC', () => {
   const flags = ['--start', 'tomorrow 14:00', '--end', '16:00'];
 
   test('the card shows it as it was typed, and names the zone once', async () => {
-    const { exitCode, stdout, stderr } = await book(flags, { env: { TZ: 'Europe/Brussels' } });
+    const { exitCode, stdout, stderr } = await book(flags, { variables: { TZ: 'Europe/Brussels' } });
     expect([exitCode, stderr]).toEqual([0, '']);
     expect(stdout).toContain('  from        Mon 2 Nov 14:00 Europe/Brussels (in 1 d 1 h)\n');
     expect(stdout).toContain('  until       Mon 2 Nov 16:00 (for 2 h)\n');
@@ -23,8 +23,8 @@ describe('a time of day, at Sunday 12:00 UTC', () => {
   });
 
   test.each<[string, string[], Parameters<typeof offlineWorld>[0], string]>([
-    ['--tz', ['--tz', 'Asia/Tokyo'], { env: { TZ: 'Europe/Brussels' } }, '2026-11-02T05:00:00.000Z'],
-    ['TZ', [], { env: { TZ: ':Europe/Brussels' } }, '2026-11-02T13:00:00.000Z'],
+    ['--tz', ['--tz', 'Asia/Tokyo'], { variables: { TZ: 'Europe/Brussels' } }, '2026-11-02T05:00:00.000Z'],
+    ['TZ', [], { variables: { TZ: ':Europe/Brussels' } }, '2026-11-02T13:00:00.000Z'],
     ['the system’s', [], { localZone: () => 'Europe/Athens' }, '2026-11-02T12:00:00.000Z'],
   ])('is in the zone of %s; JSON has UTC', async (_, zone, changes, start) => {
     const { stdout } = await book([...flags, ...zone, '--json'], changes);
@@ -33,11 +33,11 @@ describe('a time of day, at Sunday 12:00 UTC', () => {
 
   test('a TZ that is no zone is exit 2 where a time needs one, and said where a time is shown', async () => {
     const env = { TZ: 'Mars/Base' };
-    expect(reportOf(await book([...flags, '--json'], { env }))).toMatchObject({
+    expect(reportOf(await book([...flags, '--json'], { variables: env }))).toMatchObject({
       exitCode: 2,
       message: 'TZ is "Mars/Base", which is not a time zone.',
     });
-    const { exitCode, stdout, stderr } = await book(['--start-now', '--for', '2h'], { env });
+    const { exitCode, stdout, stderr } = await book(['--start-now', '--for', '2h'], { variables: env });
     expect(exitCode).toBe(0);
     expect(stderr).toBe('TZ is "Mars/Base", which is not a time zone: times are in UTC.\n');
     expect(stdout).toContain('Sun 1 Nov 12:00 UTC (now)');

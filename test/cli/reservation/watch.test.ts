@@ -1,10 +1,10 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import type { World } from '../../../src/cli/world.ts';
+import type { Clock, Processes } from '../../../src/cli/world.ts';
 import { Failure } from '../../../src/contract/failure.ts';
 import { createReferenceServer } from '../../../src/reference-server.ts';
 import { SqliteDatabase } from '../../../src/store/sqlite/database.ts';
 import { LEDGER_FORMAT } from '../../../src/store/sqlite/migrations.ts';
-import { commandWorld, tokenOf } from '../../fixtures/command-world.ts';
+import { type Changes, commandWorld, tokenOf } from '../../fixtures/command-world.ts';
 import { recordedStream } from '../../fixtures/recorded-stream.ts';
 import { NOW } from '../../fixtures/tokens.ts';
 
@@ -36,7 +36,7 @@ async function scene({ columns, withoutList = false, withoutLedger = false }: Se
   const looks: number[] = [];
   const happening: { at: number; step: Step }[] = [];
   const stop = Promise.withResolvers<void>();
-  const sleep: World['sleep'] = async (milliseconds) => {
+  const sleep: Clock['sleep'] = async (milliseconds) => {
     const until = now + milliseconds;
     for (;;) {
       const [next] = happening.toSorted((one, other) => one.at - other.at);
@@ -67,7 +67,7 @@ async function scene({ columns, withoutList = false, withoutLedger = false }: Se
   };
   const [stdout, stderr] = [recordedStream(columns), recordedStream(columns)];
   const ledger = await SqliteDatabase.open(':memory:', LEDGER_FORMAT);
-  const machine: Partial<World> = {
+  const machine: Changes = {
     now: () => now,
     openLedger: async () => ({
       transaction: (work) => ledger.transaction(work),
@@ -75,7 +75,7 @@ async function scene({ columns, withoutList = false, withoutLedger = false }: Se
     }),
   };
   const person = commandWorld(connection, machine);
-  let tellStop: Parameters<World['onStop']>[0] | undefined;
+  let tellStop: Parameters<Processes['onStop']>[0] | undefined;
   const drawn: string[] = [];
   const openLedger = async (): Promise<never> => {
     throw new Failure('state_unusable', "The ledger can't be used.");

@@ -30,7 +30,7 @@ async function serve(
   const { run } = commandWorld(connection, {
     stdout,
     stderr,
-    env: { TZ: 'Europe/Brussels' },
+    variables: { TZ: 'Europe/Brussels' },
     stopSignal: async () => 'terminated',
     server: serverCommands({
       async serve(_flags, parts) {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Machine, ProgramResult } from '../../../src/cli/machine.ts';
+import type { Machine, ProgramResult } from '../../../src/cli/world.ts';
 import { Failure } from '../../../src/contract/failure.ts';
 import { offlineWorld } from '../../fixtures/command-world.ts';
 import { NOW } from '../../fixtures/tokens.ts';
@@ -48,7 +48,7 @@ let inner: string;
 let made: readonly object[];
 
 beforeAll(async () => {
-  world = await offlineWorld({ env: { SLICES_CONN_PROFILE: 'offline' } });
+  world = await offlineWorld({ variables: { SLICES_CONN_PROFILE: 'offline' } });
   const { stdout, stderr } = await world.run(
     ...LINK,
     '--start-now',
@@ -83,7 +83,7 @@ async function withMachine(
   answer?: Parameters<typeof machineWith>[1],
 ) {
   const { machine, ran } = machineWith(links, answer);
-  const run = await world.runIn({ machine }, 'vlan', 'link.jwt', ...AT, '--apply', ...args);
+  const run = await world.runIn(machine, 'vlan', 'link.jwt', ...AT, '--apply', ...args);
   return { ...run, ran };
 }
 
@@ -206,10 +206,10 @@ describe('vlan', () => {
 
   it('a token of the built-in server: says that --offline is needed, and that each user has their own', async () => {
     const own = ['vlan', 'link.jwt', ...AT];
-    const elsewhere = await world.runIn({ env: {} }, ...own);
+    const elsewhere = await world.runIn({ variables: {} }, ...own);
     expect(elsewhere.exitCode).toBe(9);
     expect(elsewhere.stderr).toContain(`try: slices-conn --offline ${own.join(' ')}\n`);
-    const another = await offlineWorld({ env: { SLICES_CONN_PROFILE: 'offline' } });
+    const another = await offlineWorld({ variables: { SLICES_CONN_PROFILE: 'offline' } });
     another.files.set('link.jwt', String(world.files.get('link.jwt')));
     const sudo = await another.run(...own);
     await another.server.close();
@@ -320,7 +320,7 @@ describe('vlan --apply', () => {
     const asked: string[] = [];
     const { machine, ran } = machineWith([LO, ETH1]);
     const answering = (answer: string) => ({
-      machine,
+      ...machine,
       ask: async (question: string) => {
         asked.push(question);
         return answer;
@@ -419,14 +419,7 @@ describe('vlan --apply', () => {
       isRoot: () => true,
       runProgram: () => Promise.reject(new Failure('command_not_found', 'There is no command "ip".')),
     };
-    const { exitCode, stderr } = await world.runIn(
-      { machine },
-      'vlan',
-      'link.jwt',
-      ...AT,
-      '--apply',
-      '--yes',
-    );
+    const { exitCode, stderr } = await world.runIn(machine, 'vlan', 'link.jwt', ...AT, '--apply', '--yes');
     expect(exitCode).toBe(2);
     expect(stderr).toContain('It is in the package iproute2.');
   });

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { sendFrom } from '../../../src/contract/sending.ts';
 import { connectOverNetwork } from '../../../src/session/login/connection.ts';
-import type { Environment } from '../../../src/session/profiles/folders.ts';
+import type { Variables } from '../../../src/session/profiles/folders.ts';
 import { Profiles } from '../../../src/session/profiles/profiles.ts';
 import { failureOf } from '../../fixtures/failures.ts';
 import { temporaryFolder } from '../../fixtures/temporary-folder.ts';
@@ -13,8 +13,8 @@ const folder = temporaryFolder();
 const BASE = 'https://127.0.0.1:9';
 
 /** The failure of a request with a token, in this environment. */
-async function sent(more: Environment) {
-  const env: Environment = {
+async function sent(more: Variables) {
+  const env: Variables = {
     SLICES_CONN_BASE_URL: BASE,
     SLICES_CONN_PORTAL_URL: `${BASE}/portal`,
     SLICES_CONN_AUTH_URL: `${BASE}/auth`,

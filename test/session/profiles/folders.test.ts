@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { type Environment, foldersFor } from '../../../src/session/profiles/folders.ts';
+import { foldersFor, type Variables } from '../../../src/session/profiles/folders.ts';
 
 describe('where things are kept', () => {
-  test.each<[string, Environment, [config: string, state: string, cache: string]]>([
+  test.each<[string, Variables, [config: string, state: string, cache: string]]>([
     [
       'below the home folder',
       {},

@@ -15,7 +15,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
-import type { Environment } from '../../../src/session/profiles/folders.ts';
+import type { Variables } from '../../../src/session/profiles/folders.ts';
 import type { Settings } from '../../../src/session/profiles/profile.ts';
 import { KEY_NAMES, type ProfileKey } from '../../../src/session/profiles/profile-keys.ts';
 import { type Profile, Profiles } from '../../../src/session/profiles/profiles.ts';
@@ -45,13 +45,13 @@ function configure(content: unknown): void {
   writeFileSync(file, typeof content === 'string' ? content : JSON.stringify(content), { mode: 0o600 });
 }
 
-const resolve = (wanted?: string, env: Environment = {}): Promise<Profile> =>
+const resolve = (wanted?: string, env: Variables = {}): Promise<Profile> =>
   new Profiles(folder, env).resolve(wanted);
 
 describe('the chosen profile', () => {
   const config = { profile: 'lab', profiles: { lab: LAB } };
 
-  test.each<[string, unknown, string | undefined, Environment, string]>([
+  test.each<[string, unknown, string | undefined, Variables, string]>([
     ['the flag before everything', config, 'offline', { SLICES_CONN_PROFILE: 'local' }, 'offline'],
     ['else the environment', config, undefined, { SLICES_CONN_PROFILE: 'local' }, 'local'],
     ['else the preferred one', config, undefined, {}, 'lab'],
@@ -140,7 +140,7 @@ describe('the values of a profile', () => {
     const commands = { userTokenCommand: ['token'], experimentTokenCommand: ['jwt', '{experiment}'] };
     const elsewhere = 'https://elsewhere.example';
 
-    test.each<[string, Environment, readonly string[]]>([
+    test.each<[string, Variables, readonly string[]]>([
       ['another connectivity service', { SLICES_CONN_BASE_URL: elsewhere }, ['SLICES_CONN_BASE_URL']],
       ['another portal', { SLICES_CONN_PORTAL_URL: elsewhere }, ['SLICES_CONN_PORTAL_URL']],
       ['another path', { SLICES_CONN_BASE_URL: `${LAB.baseUrl}/x` }, ['SLICES_CONN_BASE_URL']],
@@ -156,7 +156,7 @@ describe('the values of a profile', () => {
       expect(profile.redirectedBy).toEqual(redirectedBy);
     });
 
-    test.each<[string, Environment]>([
+    test.each<[string, Variables]>([
       ['nothing', {}],
       ['the same', { SLICES_CONN_BASE_URL: `${LAB.baseUrl}/`, SLICES_CONN_PORTAL_URL: LAB.portalUrl }],
       ['another identity provider, which gets none', { SLICES_CONN_AUTH_URL: elsewhere }],

@@ -23,7 +23,7 @@ import { escapeText } from '../../print/output.ts';
 import { confirmWriting } from '../../questions.ts';
 import type { TimeContext } from '../../times.ts';
 import { parseBandwidth, parseVolume, siteName } from '../../values.ts';
-import type { UserFiles } from '../../world.ts';
+import type { Files } from '../../world.ts';
 import { refusalOf } from '../alternatives.ts';
 import { foundLines } from './found.ts';
 import { waitForStart } from './wait.ts';
@@ -214,7 +214,7 @@ async function withHolder(taken: Failure, session: Session, name: string): Promi
 
 /** Writes the signed reservation to a file. When that fails, the error says that the link is booked. */
 async function saveProof(
-  files: UserFiles,
+  files: Files,
   path: string,
   { token, reservation }: ProvenReservation,
 ): Promise<void> {

@@ -1,7 +1,9 @@
 import { Command, Option } from 'commander';
 import type { Invoke } from '../../invocation.ts';
-import { GUARDIAN } from './processes.ts';
 import type { RunFlags } from './run.ts';
+
+/** The hidden command that is the guardian of a `run`. */
+export const GUARDIAN = '__guardian';
 
 /** `slices-conn run SITE1 SITE2 --bandwidth B --for D [--extend] [--on-lost warn|term] -- COMMAND [ARG...]`. */
 export function runCommand(invoke: Invoke): Command {

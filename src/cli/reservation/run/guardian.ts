@@ -32,7 +32,7 @@ const [FIRST_PAUSE, LAST_PAUSE] = [1000, 60_000];
  */
 export async function guard(invocation: Invocation): Promise<void> {
   // A signal to all processes of a session is for the command and for `run`.
-  void invocation.stopSignal();
+  void invocation.processes.stopSignal();
   // Opened before it is needed, so that the code is loaded: the package may be replaced meanwhile.
   const session = await invocation.session();
   const told = new TextDecoder().decode(await invocation.files.read('-'));

@@ -18,9 +18,9 @@ import { Refusal } from '../../print/offers.ts';
 import { jsonText } from '../../print/output.ts';
 import { formatDistance, localTimes } from '../../times.ts';
 import { formatBandwidth } from '../../values.ts';
+import type { Pipe } from '../../world.ts';
 import { durationWord, refusalOf } from '../alternatives.ts';
 import { NOTHING_LEFT, type Unfinished } from './guardian.ts';
-import { GUARDIAN, type Pipe } from './processes.ts';
 
 /** How often the reservation is looked at, at least (cli/README.md, "Output"), and how soon after a look that failed. */
 const [LOOK_EVERY, LOOK_AGAIN] = [MINUTE, 5000];
@@ -100,11 +100,11 @@ export class RunReservation {
    */
   static async create(run: Run, request: ReservationRequest): Promise<RunReservation> {
     const { invocation, session } = run;
-    const { processes, output } = invocation;
+    const { processes, files, output } = invocation;
     const key = invocation.newKey();
     const { id: experiment = '' } = await session.access();
-    const file = await processes.privateFile(`${key}.jwt`);
-    const guardian = await processes.startGuardian(await guardianWords(run));
+    const file = await files.privatePath(`${key}.jwt`);
+    const guardian = await processes.startGuardian(await guardianFlags(run));
     invocation.ifStopped({ why: 'A reservation that was made is deleted in the background.' });
     const requested = requestedOf(request);
     const left: Unfinished = { experiment, key, requested, id: null, end: request.end, file };
@@ -296,10 +296,10 @@ export class RunReservation {
 }
 
 /**
- * The words that start the guardian, which acts as this command does, whatever profile and experiment are chosen by then.
+ * The flags of the guardian, which acts as this command does, whatever profile and experiment are chosen by then.
  * None is a secret.
  */
-async function guardianWords({ invocation: { flags }, session }: Run): Promise<string[]> {
+async function guardianFlags({ invocation: { flags }, session }: Run): Promise<string[]> {
   const { profile } = session;
   const { origin, id } = await session.access();
   // A token command may not know ids; a given token names its experiment itself.
@@ -309,7 +309,7 @@ async function guardianWords({ invocation: { flags }, session }: Run): Promise<s
   const experiment = flags.experiment ?? byCommand ?? known;
   const values = { profile: profile.name, experiment, project, 'ca-file': caFile, timeout };
   const given = Object.entries(values).filter(([, value]) => value !== undefined);
-  return [GUARDIAN, ...given.map(([name, value]) => `--${name}=${value}`)];
+  return given.map(([name, value]) => `--${name}=${value}`);
 }
 
 /**

@@ -5,8 +5,8 @@ import { parseDuration } from '../../../contract/typed-duration.ts';
 import type { Invocation } from '../../invocation.ts';
 import { onServiceTime, periodToSend } from '../../period.ts';
 import { parseBandwidth, siteName } from '../../values.ts';
+import type { StartedCommand } from '../../world.ts';
 import { refusalOf } from '../alternatives.ts';
-import type { StartedCommand } from './processes.ts';
 import { checkGivenTokens, RunReservation } from './run-reservation.ts';
 
 /** The flags of `run`, as typed. */

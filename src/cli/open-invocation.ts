@@ -1,0 +1,246 @@
+import { sendFrom } from '../contract/sending.ts';
+import type { Connection } from '../session/login/connection.ts';
+import type { TokenSource } from '../session/login/token-source.ts';
+import { OFFLINE } from '../session/profiles/profile-keys.ts';
+import type { Profile, Profiles } from '../session/profiles/profiles.ts';
+import type { Session } from '../session/session.ts';
+import { type GlobalFlags, wantedProfile } from './global-options.ts';
+import type { Invocation, KeptTrust } from './invocation.ts';
+import { escapeText, Output, wantsColor } from './print/output.ts';
+import { Progress } from './print/progress.ts';
+import { pickerFor } from './questions.ts';
+import { SentChanges } from './sent-changes.ts';
+import type { ServerCommands } from './serve/server.ts';
+import { chooseZone, type TimeContext } from './times.ts';
+import type { Files, World } from './world.ts';
+
+/** How long to wait for a reply unless `--timeout` says otherwise, in seconds. */
+const DEFAULT_TIMEOUT = 30;
+
+/** The words for what another command is using. */
+const [BUILT_IN, LEDGER] = ["the built-in server's data", 'the list of what this machine asked for'];
+
+/** The connections that a command has opened, the requests that it has sent, and its exit code. */
+export class Running {
+  /** Its requests that change something. */
+  readonly sent = new SentChanges();
+  /** Its exit code, unless it fails. */
+  exitCode = 0;
+  readonly #opened: { close(): Promise<void> }[] = [];
+
+  /** Takes a session or connection, to be closed when the command ends. */
+  opened(one: { close(): Promise<void> }): void {
+    this.#opened.push(one);
+  }
+
+  /** Closes all. A connection that does not close changes nothing: its work is done. */
+  async close(): Promise<void> {
+    await Promise.allSettled(this.#opened.splice(0).map(async (one) => one.close()));
+  }
+}
+
+/** The parts that an invocation is made of. */
+interface Opening {
+  flags: GlobalFlags;
+  world: World;
+  running: Running;
+  progress: Progress;
+  output: Output;
+  ask: Invocation['ask'];
+  /** Opens the profiles for a change, under the lock. */
+  profiles: () => Promise<Profiles>;
+}
+
+/**
+ * Makes the invocation of an action.
+ *
+ * @param typed the whole command line, without the program's own name
+ * @param running gets what the command opens and sends
+ * @param server the commands of an operator
+ */
+export function openInvocation(
+  flags: GlobalFlags,
+  typed: readonly string[],
+  world: World,
+  running: Running,
+  server: ServerCommands,
+): Invocation {
+  const { clock, environment, terminal, files, network, processes } = world;
+  const isSilent = flags.json === true || flags.quiet === true;
+  const progress = new Progress({ open: isSilent ? undefined : terminal.progressLine, now: clock.now });
+  const output = outputFor(flags, world, progress);
+  const { ask: askPerson } = terminal;
+  const ask: Invocation['ask'] =
+    askPerson && flags.input !== false
+      ? (question) => progress.aside(() => askPerson(escapeText(question)))
+      : undefined;
+  const profiles = async (): Promise<Profiles> => {
+    const { Profiles } = await import('../session/profiles/profiles.ts');
+    return new Profiles(environment.folders.config, environment.variables, progress.locks(files.underLock));
+  };
+  const opening: Opening = { flags, world, running, progress, output, ask, profiles };
+  /** The warnings that were printed: a command that goes on for hours would repeat them at every look. */
+  const warned = new Set<string>();
+  const notice = (text: string): void => {
+    if (!text.startsWith('warning:') || !warned.has(text)) output.notice(text);
+    warned.add(text);
+  };
+  let zone: ReturnType<typeof zoneFor> | undefined;
+  return {
+    ...{ environment, files, server, flags, typed, output, ask, profiles },
+    now: clock.now,
+    sleep: clock.sleep,
+    openBrowser: terminal.openBrowser,
+    stdinIsTerminal: terminal.stdinIsTerminal,
+    newKey: network.newKey,
+    processes: {
+      ...processes,
+      async start(command, variables) {
+        const started = await processes.start(command, variables);
+        // The terminal is the command's.
+        void progress.aside(() => started.ended);
+        return started;
+      },
+    },
+    waitFor: (what, work) => progress.during(what, work),
+    async times() {
+      zone ??= zoneFor(flags, world, output);
+      return { ...(await zone), now: clock.now() };
+    },
+    exitWith(exitCode) {
+      running.exitCode = exitCode;
+    },
+    ifStopped: (facts) => running.sent.settle(facts),
+    session: (named) => openSession(opening, named ?? wantedProfile(flags), notice),
+    keptTrust: () => keptTrust(opening),
+  };
+}
+
+/** Whether all of stdout is ASCII. */
+export function isDumb({ environment }: Pick<World, 'environment'>): boolean {
+  return environment.variables['TERM'] === 'dumb';
+}
+
+function outputFor(flags: GlobalFlags, world: World, progress: Progress): Output {
+  const { stdout, stderr } = world.terminal;
+  const { variables } = world.environment;
+  const choice = flags.color ?? 'auto';
+  return new Output({
+    stdout: progress.before(stdout),
+    stderr: progress.before(stderr),
+    json: flags.json === true,
+    quiet: flags.quiet === true,
+    color: {
+      stdout: wantsColor(choice, variables, stdout.isTerminal),
+      stderr: wantsColor(choice, variables, stderr.isTerminal),
+    },
+    ascii: isDumb(world),
+  });
+}
+
+/** @param notice takes a warning or notice of the session, for people */
+async function openSession(
+  opening: Opening,
+  wanted: string | undefined,
+  notice: (text: string) => void,
+): Promise<Session> {
+  const { flags, world, running, progress, output, ask } = opening;
+  const { clock, environment, files, network } = world;
+  const [{ Session }, { Profiles }] = await Promise.all([
+    import('../session/session.ts'),
+    import('../session/profiles/profiles.ts'),
+  ]);
+  const profile = await new Profiles(environment.folders.config, environment.variables).resolve(wanted);
+  const certificates = await certificatesFor(flags, profile, files);
+  const connection = await network.connect(profile, {
+    timeout: (flags.timeout ?? DEFAULT_TIMEOUT) * 1000,
+    underLock: progress.locks(files.underLock),
+    certificates,
+    trace: flags.debug ? (line) => output.prompt(line) : undefined,
+  });
+  const keep: Parameters<typeof pickerFor>[2] = async (noun, chosen) =>
+    (await opening.profiles()).choose(profile.name, noun, chosen);
+  const session = new Session({
+    profile,
+    connection: watched(connection, opening, profile.name === OFFLINE),
+    openLedger: async () => {
+      const ledger = await progress.during(LEDGER, files.openLedger);
+      return { ...ledger, transaction: (work) => progress.during(LEDGER, () => ledger.transaction(work)) };
+    },
+    newKey: network.newKey,
+    sleep: (milliseconds) => progress.during('the next attempt', () => clock.sleep(milliseconds)),
+    now: clock.now,
+    notice,
+    pick: ask && pickerFor({ ask, flags, output }, profile.name, keep),
+    project: flags.project,
+    experiment: flags.experiment,
+  });
+  running.opened(session);
+  running.opened(connection);
+  return session;
+}
+
+/** The same connection; its waits are shown, and its requests that change something are remembered. */
+function watched(connection: Connection, { progress, running }: Opening, isOffline: boolean): Connection {
+  /** While a token is waited for, that is shown, with the program that gives it. */
+  const awaited = (source: TokenSource, what: string): TokenSource => {
+    const from = source.origin === 'command' ? ` of ${escapeText(source.where)}` : '';
+    const name = isOffline ? BUILT_IN : `the ${what} token${from}`;
+    return { ...source, get: () => progress.during(name, () => source.get()) };
+  };
+  const { userToken, experimentToken, experimentTokenFrom } = connection;
+  const send = running.sent.watched(sendFrom(connection));
+  return {
+    ...connection,
+    fetch: undefined,
+    send: progress.watched(send, isOffline ? BUILT_IN : undefined),
+    userToken: awaited(userToken, 'user'),
+    experimentToken: experimentToken && awaited(experimentToken, 'experiment'),
+    experimentTokenFrom:
+      experimentTokenFrom && ((filled) => awaited(experimentTokenFrom(filled), 'experiment')),
+  };
+}
+
+async function keptTrust({ flags, world, output }: Opening): Promise<KeptTrust> {
+  const [{ Profiles }, { keptKeys, keySetFiles, trustIn }, { staleKeys }] = await Promise.all([
+    import('../session/profiles/profiles.ts'),
+    import('../session/login/trust.ts'),
+    import('../session/session.ts'),
+  ]);
+  const { folders, variables } = world.environment;
+  const { now } = world.clock;
+  const profile = await new Profiles(folders.config, variables).resolve(flags.profile);
+  const stored = keySetFiles(folders.cache);
+  const onStale = (url: string, age: number): void => output.notice(staleKeys(url, age));
+  const keysOf = (issuer: string) => keptKeys(issuer, { stored, now, onStale });
+  return { trust: trustIn(profile, keysOf, now), keysOf };
+}
+
+/** The time zone of --tz, else of the profile, else of TZ, else of the machine. A notice says when TZ is no zone. */
+async function zoneFor(
+  flags: GlobalFlags,
+  { environment, clock }: World,
+  output: Output,
+): Promise<Omit<TimeContext, 'now'>> {
+  const { folders, variables } = environment;
+  const { Profiles } = await import('../session/profiles/profiles.ts');
+  const chosen =
+    flags.tz ?? new Profiles(folders.config, variables).zone(flags.profile ?? wantedProfile(flags));
+  const zone = chooseZone({ chosen, variable: variables['TZ'], system: clock.localZone });
+  if (zone.faultyZone !== undefined && !output.json) {
+    output.notice(`TZ is ${JSON.stringify(zone.faultyZone)}, which is not a time zone: times are in UTC.`);
+  }
+  return zone;
+}
+
+/** The certificates of --ca-file, else of the profile. The file is checked even where no request will use it. */
+async function certificatesFor(
+  flags: GlobalFlags,
+  profile: Profile,
+  files: Files,
+): Promise<string | undefined> {
+  const path = flags.caFile ?? profile.caFile;
+  if (path === undefined) return undefined;
+  const { readCertificates } = await import('./ca-file.ts');
+  return readCertificates(files, path);
+}
