@@ -5,34 +5,29 @@ import * as v from 'valibot';
 import { describe, expect, test, vi } from 'vitest';
 import { builtInTopology, linkId } from '../../src/allocator/network.ts';
 import { sweep } from '../allocator/sweep.ts';
-import { type Door, send } from '../fixtures/identity.ts';
+import { send } from '../fixtures/identity.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
 import { freePort } from '../fixtures/postgres.ts';
 import { addressOf } from '../fixtures/service.ts';
 import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 import { openSqlite } from '../store/opened-store.ts';
 import { newMachine, reportOf, reservationIn } from './command.ts';
-import { newClient, type Served, serveHere, serveWith } from './served.ts';
+import { newClient, serveHere, serveWith } from './served.ts';
 import { book, idIn, logIn } from './wire-caller.ts';
 
 const FILE = 'slices-conn.sqlite';
 const Printed = v.strictObject({ file: v.string(), bytes: v.number(), reservations: v.number() });
 
-function doorOf({ addresses }: Served, port = Number(new URL(addresses.base_url).port)): Door {
-  return { port, base: addresses.base_url, issuer: addresses.auth_url };
-}
-
 test('a copy that is made under load holds every reservation that was acknowledged before, and serves', async () => {
   const data = temporaryFolder();
   // As it is made: by another process than the server's.
   const server = await serveWith('--port', '0', '--data', data, '--auto-approve', 'lead');
-  const door = doorOf(server);
-  const headers = await logIn(door);
+  const headers = await logIn(server);
   const acknowledged: string[] = [];
   let loaded = true;
   const load = Array.from({ length: 4 }, async () => {
     while (loaded) {
-      const reply = await book(door, headers, { bandwidth: '1' });
+      const reply = await book(server, headers, { bandwidth: '1' });
       expect(reply.status).toBe(201);
       acknowledged.push(idIn(reply));
     }
@@ -65,14 +60,13 @@ test('a copy that is made under load holds every reservation that was acknowledg
   mkdirSync(restored, { mode: 0o700 });
   copyFileSync(copy, join(restored, FILE));
   const port = await freePort();
-  const again = await serveHere('--port', String(port), '--base-url', door.base, '--data', restored);
-  const there = doorOf(again, port);
+  const again = await serveHere('--port', String(port), '--base-url', server.base, '--data', restored);
   // The tokens of before are good: the signing keys came along.
   for (const id of before) {
-    expect((await send(there, 'GET', addressOf('readReservation', id), { headers })).status).toBe(200);
+    expect((await send(again, 'GET', addressOf('readReservation', id), { headers })).status).toBe(200);
   }
-  expect((await send(there, 'GET', addressOf('readReservation', last), { headers })).status).toBe(404);
-  expect((await book(there, headers)).status).toBe(201);
+  expect((await send(again, 'GET', addressOf('readReservation', last), { headers })).status).toBe(404);
+  expect((await book(again, headers)).status).toBe(201);
   expect((await again.stop()).exitCode).toBe(0);
 
   const link = builtInTopology().links.find(({ site1 }) => site1 === 'be-gent1');

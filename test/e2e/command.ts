@@ -1,20 +1,12 @@
-import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import * as v from 'valibot';
 import { Reservation } from '../../src/contract/reservation.ts';
-import { COMPILED } from '../fixtures/compiled.ts';
 import { withoutPassword } from '../fixtures/postgres-server.ts';
+import { type Ended, environmentIn, startCommand } from '../fixtures/program.ts';
+
+export type { Ended } from '../fixtures/program.ts';
+
 import { temporaryFolder } from '../fixtures/temporary-folder.ts';
-
-const root = new URL('../..', import.meta.url).pathname;
-const launcher = join(root, 'bin', 'slices-conn.js');
-
-/** A command that has ended. */
-export interface Ended {
-  exitCode: number | null;
-  stdout: string;
-  stderr: string;
-}
 
 /** How a command is run. */
 export interface Running {
@@ -52,32 +44,15 @@ export interface Machine {
 export type Runner = (home: string, args: readonly string[], running: Running) => Promise<Ended>;
 
 /** Runs a command as a process of its own, with the program that was built before the run. */
-const asProcess: Runner = (
-  home,
-  args,
-  { stdin = '', env = {}, closed, onFullDisk, withoutUmask = false },
-) => {
-  const given = withoutPassword(args);
-  const command = [process.execPath, launcher, ...given.args];
+const asProcess: Runner = (home, args, { stdin = '', env, closed, onFullDisk, withoutUmask = false }) => {
   const shell = withoutUmask ? 'umask 0; exec "$@"' : onFullDisk ? 'exec "$@" >/dev/full' : undefined;
-  const [program = '', ...rest] = shell === undefined ? command : ['/bin/sh', '-c', shell, 'sh', ...command];
-  // Who looks at the files of a new home folder looks at its own compiled code too.
-  const compiled = withoutUmask ? {} : COMPILED;
-  const child = spawn(program, rest, { cwd: home, env: { ...compiled, ...given.env, ...env } });
-  const ended: Ended = { exitCode: null, stdout: '', stderr: '' };
-  for (const name of ['stdout', 'stderr'] as const) {
-    if (closed === name) child[name].destroy();
-    else {
-      child[name].setEncoding('utf8').on('data', (text: string) => {
-        ended[name] += text;
-      });
-    }
-  }
-  // A command that reads nothing may be gone before this arrives.
-  child.stdin.on('error', () => undefined).end(stdin);
-  return new Promise((resolve, reject) => {
-    child.on('error', reject).on('close', (exitCode) => resolve({ ...ended, exitCode }));
+  const started = startCommand(args, {
+    ...{ home, input: stdin, closed },
+    // Who looks at the files of a new home folder looks at its own compiled code too.
+    env: withoutUmask ? { ...env, NODE_COMPILE_CACHE: undefined } : env,
+    ...(shell && { under: (command) => ['/bin/sh', '-c', shell, 'sh', ...command] }),
   });
+  return started.ended;
 };
 
 /** Runs a command in the process of the test, unless an option needs a process of its own. */
@@ -100,13 +75,7 @@ const asNeeded: Runner = async (home, args, running) => {
 export function newMachine({ ownProcess = false }: Pick<Running, 'ownProcess'> = {}): Machine {
   const home = temporaryFolder();
   const [config, state] = [join(home, 'config', 'slices-conn'), join(home, 'state', 'slices-conn')];
-  const folders = {
-    HOME: home,
-    XDG_CONFIG_HOME: join(home, 'config'),
-    XDG_STATE_HOME: join(home, 'state'),
-    XDG_CACHE_HOME: join(home, 'cache'),
-    PATH: '/usr/bin:/bin',
-  };
+  const folders = environmentIn(home);
   const run: Machine['run'] = (args, running = {}) =>
     asNeeded(home, args, { ownProcess, ...running, env: { ...folders, ...running.env } });
 

@@ -1,7 +1,7 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { type Machine, newMachine, type Running, reportOf, reservationIn } from './command.ts';
+import { type Machine, newMachine, reportOf, reservationIn } from './command.ts';
 
 const LATER = ['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start', '+1h', '--for', '2h'];
 
@@ -69,16 +69,6 @@ describe('global flags', () => {
     await own.json(...LATER);
   });
 
-  test.each([
-    '--offline --json --quiet list',
-    'list --json --quiet --profile offline',
-    'experiment --offline --quiet list --json',
-  ])('are accepted before, within and after the command: %s', async (command) => {
-    const { exitCode, stdout, stderr } = await own.run(command.split(' '));
-    expect([exitCode, stderr]).toEqual([0, '']);
-    expect(JSON.parse(stdout)).toHaveProperty('items.length', 1);
-  });
-
   test('--quiet silences notices, not errors', async () => {
     const overridden = { env: { SLICES_CONN_BASE_URL: 'http://127.0.0.1:4280' } };
     const noticed = await own.run(['profile', 'list'], overridden);
@@ -88,63 +78,17 @@ describe('global flags', () => {
     const failed = await own.run(['--offline', '--quiet', 'show', 'x']);
     expect([failed.exitCode, failed.stderr]).toEqual([3, expect.stringMatching(/^error: /)]);
   });
-
-  test.each<[string, Running['env'], boolean]>([
-    ['', {}, false],
-    ['--color always', {}, true],
-    ['--color always', { NO_COLOR: '1' }, true],
-    ['', { FORCE_COLOR: '1' }, true],
-    ['', { CLICOLOR_FORCE: '1' }, true],
-    ['', { FORCE_COLOR: '1', NO_COLOR: '1' }, false],
-    ['--color never', { FORCE_COLOR: '1' }, false],
-  ])('without a terminal, %s %j: coloured %s', async (flags, env, colored) => {
-    const args = ['--offline', 'list', ...flags.split(' ').filter(Boolean)];
-    const { exitCode, stdout } = await own.run(args, { env: env ?? {} });
-    expect(exitCode).toBe(0);
-    expect(stdout.includes('\u001b[')).toBe(colored);
-  });
 });
 
 describe('a failure', () => {
   let own: Machine;
-  let id: string;
   beforeAll(async () => {
     own = newMachine();
-    id = reservationIn(await own.json(...LATER)).id;
-    await own.json('experiment', 'create', 'second', '--end', '+1d');
-    await own.json('experiment', 'use', 'demo');
-    writeFileSync(join(own.home, 'garbage'), 'garbage');
-  });
-  const UNKNOWN = 'con_offline.localhost_01jd3x0m2sf0vrv9mhb1wk6x4q';
-
-  test.each<[number, string]>([
-    [2, 'lst'],
-    [2, 'show X!'],
-    [3, 'show x'],
-    [2, 'update ID --bandwidth 1.5'],
-    [2, 'reserve BE-GENT1 pl-poznan1 --bandwidth 1G --start-now --for 2h'],
-    [2, 'reserve be-gent1 pl-poznan1 --bandwidth 1G --start 2026-12-01T25:00 --for 2h'],
-    [2, 'token issue --key garbage --issuer https://svc.example.org'],
-    [2, 'help nonsense'],
-    [3, `show ${UNKNOWN}`],
-    [5, 'show ID --experiment second'],
-    [6, 'reserve be-gent1 pl-poznan1 --bandwidth 101G --start-now --for 2h'],
-    [6, 'update ID --end +91d'],
-    [9, 'verify garbage'],
-    [9, 'verify'],
-  ])('%i: %s', async (exitCode, command) => {
-    const args = command.replace('ID', id).split(' ');
-    const ended = await own.run(['--offline', '--json', ...args]);
-    expect(reportOf(ended).exitCode).toBe(exitCode);
   });
 
   test('4: a profile without a login', async () => {
     const ended = await own.run(['--json', 'list']);
     expect(reportOf(ended)).toMatchObject({ code: 'not_logged_in', exitCode: 4 });
-  });
-
-  test('the failures above did not change the reservation', async () => {
-    expect(await own.json('list', '--all')).toMatchObject({ items: [{ reservation: { id } }] });
   });
 
   test('without --json: what happened, why, and the next command', async () => {
@@ -258,32 +202,6 @@ describe('help and version', () => {
     },
   );
 
-  test.each(['--help', 'help', 'help times', 'help token issue', 'reserve --help', 'token'])(
-    '%s is on stdout, 0',
-    async (command) => {
-      const { exitCode, stdout, stderr } = await own.run(command.split(' '));
-      expect([exitCode, stderr]).toEqual([0, '']);
-      expect(stdout.split('\n').length).toBeGreaterThan(5);
-      expect(stdout).not.toContain('\u001b');
-    },
-  );
-
-  test.each(['help --json', 'help times --json', '--json token issue --help', 'token --json'])(
-    '%s prints one object with the text',
-    async (command) => {
-      const words = command.split(' ');
-      const { exitCode, stdout, stderr } = await own.run(words);
-      expect([exitCode, stderr]).toEqual([0, '']);
-      const { stdout: help } = await own.run(words.filter((word) => word !== '--json'));
-      expect(stdout).toBe(`${JSON.stringify({ help })}\n`);
-    },
-  );
-
-  test('version --json prints one object', async () => {
-    const { stdout } = await own.run(['version']);
-    expect(await own.json('version')).toEqual({ version: stdout.trim().slice(1) });
-  });
-
   test('help environment has the variables that other programs know too', async () => {
     const { stdout } = await own.run(['help', 'environment']);
     const usual = [
@@ -297,13 +215,6 @@ describe('help and version', () => {
       'NO_PROXY',
     ];
     expect(usual.filter((name) => !new RegExp(`\\b${name}\\b`).test(stdout))).toEqual([]);
-  });
-
-  test('help exit-codes lists them all', async () => {
-    const { stdout } = await own.run(['help', 'exit-codes']);
-    expect(stdout.match(/^ +\d+(?= {2})/gm)?.map(Number)).toEqual([
-      0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 124, 126, 127, 130, 143,
-    ]);
   });
 
   test('--cli-manifest is what the official client reads', async () => {

@@ -1,14 +1,4 @@
-import {
-  chmodSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  statSync,
-  symlinkSync,
-  truncateSync,
-  writeFileSync,
-} from 'node:fs';
+import { readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -278,56 +268,6 @@ describe('row 12: a reply that never arrives', () => {
     const reservation = bookedIn(await client.result(...advised.split(' ')));
     expect((await service.booked()).map(({ id }) => id)).toEqual([reservation.id]);
   });
-
-  test.each([
-    ['--earliest', ['--bandwidth', '1G', '--earliest', '--for', '2h', '--end', '+1d']],
-    ['--volume', ['--volume', '100G', '--end', '+1d']],
-  ])('the suggested command settles a request with %s too', async (_, flags) => {
-    const service = await newService();
-    const { client } = service;
-    service.way = async (request, forward) => {
-      if (request.method !== 'POST') return forward();
-      await forward();
-      return 'cut';
-    };
-    const ended: Ended = await client.command('reserve', 'be-gent1', 'pl-poznan1', ...flags);
-    expect(ended.exitCode).toBe(7);
-    // Without the list, only the key tells what became of it.
-    service.way = async (request, forward) => (request.method === 'GET' ? 'cut' : forward());
-    service.extended = false;
-    const listed = await client.command('list');
-    const [, advised = ''] = /To settle it: slices-conn (.+)\n/.exec(listed.stderr) ?? [];
-    service.extended = true;
-    service.way = deliver;
-    const reservation = bookedIn(await client.result(...advised.split(' ')));
-    expect((await service.booked()).map(({ id }) => id)).toEqual([reservation.id]);
-  });
-
-  test('no answer in time: 7, and the attempt is unknown', async () => {
-    const service = await newService();
-    const { client } = service;
-    service.extended = false;
-    service.way = async (request, forward) => (request.method === 'POST' ? 'hang' : forward());
-    const report = await failed(client, ...LATER, '--timeout', '2');
-    expect(report).toMatchObject({ code: 'timeout', exitCode: 7 });
-    expect(`${report.message} ${report.why}`).toMatch(/may have taken effect/);
-    expect(rowsOf(client)).toMatchObject([{ outcome: 'unknown' }]);
-  });
-
-  test('cut once at a service with keys: booked, once', async () => {
-    const service = await newService();
-    let cuts = 1;
-    service.way = async (request, forward) => {
-      const reply = await forward();
-      if (request.method !== 'POST' || cuts === 0) return reply;
-      cuts -= 1;
-      return 'cut';
-    };
-    const printed = await service.client.result(...LATER);
-    expect(printed['verified']).toBe(true);
-    expect((await service.booked()).map(({ id }) => id)).toEqual([bookedIn(printed).id]);
-    expect(service.seen.filter((method) => method === 'POST')).toHaveLength(2);
-  });
 });
 
 test('a token signed by another key: 9 with the reservation’s id, and list shows it', async () => {
@@ -352,50 +292,6 @@ test('a token signed by another key: 9 with the reservation’s id, and list sho
   ]);
   expect(bookedIn(await client.result('show', id)).id).toBe(id);
   expect((await client.result('list'))['items']).toMatchObject([{ id, state: 'scheduled' }]);
-});
-
-describe('--idempotency-key', () => {
-  test.each([
-    ['--start', '+2h', '--for', '1h'],
-    ['--start', '+2h', '--end', '+3h'],
-    ['--start-now', '--end', '+3h'],
-    ['--earliest', '--start', '+1h', '--end', '+3d', '--for', '1h'],
-  ])('%s %s %s %s again under a key is what it meant at first', async (...times) => {
-    const { client, booked } = await newService();
-    const args = ['reserve', ...LINK, ...times, '--idempotency-key', 'ci-job-7'];
-    const first = bookedIn(await client.result(...args));
-    expect(bookedIn(await client.result(...args))).toEqual(first);
-    expect(await booked()).toHaveLength(1);
-    expect(await failed(client, ...args, '--bandwidth', '2G')).toMatchObject({
-      code: 'idempotency_key_reused',
-    });
-  });
-
-  test('two reserves with one key book once, also at a service without keys', async () => {
-    for (const extended of [true, false]) {
-      const service = await newService();
-      service.extended = extended;
-      const args = ['reserve', ...LINK, '--start-now', '--for', '2h', '--idempotency-key', 'ci-job-7'];
-      const first = bookedIn(await service.client.result(...args));
-      const second = bookedIn(await service.client.result(...args));
-      expect(second).toEqual(first);
-      expect(await service.booked()).toHaveLength(1);
-      const other = await failed(service.client, ...args, '--bandwidth', '2G');
-      expect(other).toMatchObject({ code: 'idempotency_key_reused', exitCode: 1 });
-      await service.client.result('delete', '--yes', first.id);
-      expect((await failed(service.client, ...args)).code).toBe('idempotency_key_reused');
-      expect(await service.booked()).toEqual([]);
-    }
-  });
-});
-
-test('two concurrent reserves are both in the ledger', async () => {
-  const service = await newService({ ownProcess: true });
-  const both = await Promise.all([service.client.result(...LATER), service.client.result(...LATER)]);
-  const ids = both.map((printed) => bookedIn(printed).id).toSorted();
-  const rows = rowsOf(service.client).map((row) => ({ ...row }) as Record<string, unknown>);
-  expect(rows.map((row) => row['reservation_id']).toSorted()).toEqual(ids);
-  expect(rows.map((row) => row['outcome'])).toEqual(['booked', 'booked']);
 });
 
 test('a service without a list: `list` reads the ledger and the clock; --all adds ended and deleted', async () => {
@@ -433,18 +329,6 @@ test('a service without a list: `list` reads the ledger and the clock; --all add
 });
 
 describe('the file', () => {
-  test('is private under any umask, and made private again', async () => {
-    const { client, env } = await newService();
-    const { exitCode } = await client.run(LATER, { env, withoutUmask: true });
-    expect(exitCode).toBe(0);
-    const modes = (): number[] => [client.state, ledgerOf(client)].map((path) => statSync(path).mode & 0o777);
-    expect(modes()).toEqual([0o700, 0o600]);
-    chmodSync(client.state, 0o755);
-    chmodSync(ledgerOf(client), 0o644);
-    await client.result('list');
-    expect(modes()).toEqual([0o700, 0o600]);
-  });
-
   test.each<[string, (path: string) => void]>([
     ['garbage', (path) => writeFileSync(path, 'garbage '.repeat(1000))],
     ['cut', (path) => truncateSync(path, 5000)],
@@ -475,37 +359,6 @@ describe('the file', () => {
       expect(readFileSync(ledgerOf(client)).equals(before)).toBe(true);
     },
   );
-
-  test('that is a symbolic link: 2, nothing is sent, nothing is written where it points', async () => {
-    const service = await newService();
-    const { client } = service;
-    await client.result(...LATER);
-    const elsewhere = join(client.home, 'elsewhere.sqlite');
-    renameSync(ledgerOf(client), elsewhere);
-    symlinkSync(elsewhere, ledgerOf(client));
-    const before = readFileSync(elsewhere);
-    service.seen.length = 0;
-    expect(await failed(client, ...LATER)).toMatchObject({ code: 'state_unusable', exitCode: 2 });
-    expect(service.seen).toEqual([]);
-    expect(readFileSync(elsewhere).equals(before)).toBe(true);
-  });
-
-  test('a folder in its place: 2, nothing is sent', async () => {
-    const service = await newService();
-    mkdirSync(ledgerOf(service.client), { recursive: true });
-    expect(await failed(service.client, ...LATER)).toMatchObject({ code: 'state_unusable', exitCode: 2 });
-    expect(readdirSync(ledgerOf(service.client))).toEqual([]);
-    expect(service.seen).toEqual([]);
-  });
-
-  test('a state folder that can’t be made: reserve is 2, and nothing is sent', async () => {
-    const service = await newService();
-    const { client } = service;
-    // Not even root can make anything in it.
-    service.env['SLICES_CONN_STATE_DIR'] = '/dev/null/state';
-    expect(await failed(client, ...LATER)).toMatchObject({ code: 'state_unusable', exitCode: 2 });
-    expect(service.seen).toEqual([]);
-  });
 });
 
 function execIn(path: string, sql: string): void {

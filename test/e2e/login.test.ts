@@ -1,5 +1,3 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import {
   chmodSync,
   existsSync,
@@ -12,14 +10,13 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import { COMPILED } from '../fixtures/compiled.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
+import { startCommand } from '../fixtures/program.ts';
 import { reportOf } from './command.ts';
 import {
   type Client,
-  LAUNCHER,
   newClient,
   pointingAt,
   type Recorder,
@@ -30,7 +27,6 @@ import {
   storedLogin,
 } from './served.ts';
 
-const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
 const CODE = 'BCDF-GHJK';
 
 /** Changed replies of an identity provider; the others are correct. */
@@ -98,8 +94,9 @@ function oddServices({
   });
 }
 
-const at = (url: string) =>
-  newClient(pointingAt({ base_url: url, portal_url: `${url}/portal`, auth_url: `${url}/auth` }));
+const addressesAt = (url: string) =>
+  pointingAt({ base_url: url, portal_url: `${url}/portal`, auth_url: `${url}/auth` });
+const at = (url: string) => newClient(addressesAt(url));
 
 const mode = (path: string) => (statSync(path).mode & 0o777).toString(8);
 
@@ -152,17 +149,6 @@ describe('login, status, logout', () => {
     expect(readdirSync(folder)).toHaveLength(2);
   });
 
-  test('without a login: status is 4 and names the command to log in', async () => {
-    const client = newClient(served.env);
-    expect(reportOf(await client.command('status', '--json'))).toMatchObject({
-      exitCode: 4,
-      code: 'not_logged_in',
-      fix: 'slices-conn login',
-    });
-    expect(reportOf(await client.command('project', 'list', '--json'))).toMatchObject({ exitCode: 4 });
-    expect(client.logins).toEqual([]);
-  });
-
   test('logout revokes: the refresh token is worth nothing any more', async () => {
     const client = newClient(served.env);
     await client.result('login');
@@ -209,25 +195,6 @@ describe('login, status, logout', () => {
     expect(exitCode).toBe(0);
     expect(client.logins).toEqual([]);
   });
-
-  test('the access token is refreshed when it expires, and the refresh token with it', async () => {
-    const short = await serveHere('--auto-approve', 'lead', '--access-token-ttl', '2');
-    const client = newClient(short.env);
-    await client.result('login');
-    const first = storedLogin(client);
-    const refreshed = await vi.waitFor(
-      async () => {
-        expect(await client.command('project', 'list')).toMatchObject({ exitCode: 0 });
-        const now = storedLogin(client);
-        expect(now.accessToken).not.toBe(first.accessToken);
-        return now;
-      },
-      { timeout: PATIENCE, interval: 100 },
-    );
-    expect(refreshed.refreshToken).not.toBe(first.refreshToken);
-    expect(refreshed.expiresAt).toBeGreaterThan(first.expiresAt);
-    expect(mode(client.credentials)).toBe('600');
-  });
 });
 
 describe('what the person or the provider decides', () => {
@@ -237,31 +204,6 @@ describe('what the person or the provider decides', () => {
     const report = reportOf(await client.command('login', '--json', '--wait', wait));
     expect(report).toMatchObject({ exitCode: 8, code: 'login_pending', retryable: true });
     expect(client.logins).toEqual([]);
-  });
-
-  test('--wait is kept to even while the provider does not answer', async () => {
-    const odd = await oddServices({ token: () => 'hang' });
-    const began = Date.now();
-    const report = reportOf(await at(odd.url).command('login', '--json', '--wait', '2'));
-    expect(report).toMatchObject({ exitCode: 8, code: 'login_pending' });
-    expect(Date.now() - began).toBeLessThan(10_000);
-  });
-
-  test.each([
-    ['access_denied', 5, 'login_denied'],
-    ['expired_token', 4, 'code_expired'],
-    ['invalid_client', 1, 'request_rejected'],
-  ])('%s: %i', async (error, exitCode, code) => {
-    const odd = await oddServices({ token: () => ({ status: 400, json: { error } }) });
-    const client = at(odd.url);
-    expect(reportOf(await client.command('login', '--json'))).toMatchObject({ exitCode, code });
-    expect(client.logins).toEqual([]);
-  });
-
-  test('a code that expires while everybody waits: 4', async () => {
-    const odd = await oddServices({ device: { expires_in: 2 } });
-    const report = reportOf(await at(odd.url).command('login', '--json'));
-    expect(report).toMatchObject({ exitCode: 4, code: 'code_expired', fix: 'slices-conn login' });
   });
 
   test.each([
@@ -281,71 +223,17 @@ describe('what the person or the provider decides', () => {
     expect(login.output.stderr).not.toMatch(/^ {4}at /m);
     expect(client.logins).toEqual([]);
   });
-
-  test('row 8: lost connections, 502, 429 and a slow provider are waited out', async () => {
-    const odd = await oddServices({
-      token: (_form, count) =>
-        [{ status: 502 }, { status: 429 }, PENDING][count - 1] ?? tokens('canary', 3600),
-    });
-    const client = at(odd.url);
-    expect(await client.command('login')).toMatchObject({ exitCode: 0 });
-    const polls = odd.requests.filter(({ path }) => path === '/auth/token');
-    expect(polls).toHaveLength(4);
-    const form = new URLSearchParams(polls[0]?.body);
-    expect(form.get('grant_type')).toBe(DEVICE_GRANT);
-    expect(form.get('device_code')).toBe('canary-device-code');
-    expect(form.get('client_id')).toBe('slices-conn');
-  });
-});
-
-describe('row 18: a refresh that fails', () => {
-  async function loggedIn(refresh: () => Reply): Promise<Client> {
-    const odd = await oddServices({
-      token: (form) => (form.get('grant_type') === DEVICE_GRANT ? tokens('canary', 0) : refresh()),
-    });
-    const client = at(odd.url);
-    expect(await client.command('login')).toMatchObject({ exitCode: 0 });
-    return client;
-  }
-
-  test('5xx keeps the session: 7, and the next try succeeds', async () => {
-    let reply: Reply = { status: 503, json: { error: 'temporarily_unavailable' } };
-    const client = await loggedIn(() => reply);
-    const before = readFileSync(client.credentials, 'utf8');
-    const report = reportOf(await client.command('project', 'list', '--json'));
-    expect(report).toMatchObject({ exitCode: 7, code: 'unavailable', httpStatus: 503, retryable: true });
-    expect(readFileSync(client.credentials, 'utf8')).toBe(before);
-    reply = tokens('second', 3600);
-    expect(await client.command('project', 'list')).toMatchObject({ exitCode: 0 });
-    expect(storedLogin(client).accessToken).toBe('second');
-  });
-
-  test('a reply that is cut off, HTML, or a redirect keeps the session too', async () => {
-    let reply: Reply = { status: 200, json: 'no tokens' };
-    const client = await loggedIn(() => reply);
-    const before = readFileSync(client.credentials, 'utf8');
-    const replies: Reply[] = [
-      reply,
-      { status: 200, headers: { 'content-type': 'text/html' } },
-      { status: 307, headers: { location: '/elsewhere' } },
-    ];
-    for (reply of replies) {
-      expect(reportOf(await client.command('project', 'list', '--json'))).toMatchObject({ exitCode: 9 });
-      expect(readFileSync(client.credentials, 'utf8')).toBe(before);
-    }
-  });
-
-  test('invalid_grant: 4, log in again', async () => {
-    const client = await loggedIn(() => ({ status: 400, json: { error: 'invalid_grant' } }));
-    const report = reportOf(await client.command('project', 'list', '--json'));
-    expect(report).toMatchObject({ exitCode: 4, code: 'not_logged_in', fix: 'slices-conn login' });
-    expect(JSON.stringify(report)).not.toContain('canary');
-  });
 });
 
 describe('rows 16, 17: where the login is kept', () => {
   let client: Client;
   let kept: string;
+  let foreign: string;
+  beforeAll(async () => {
+    const other = newClient((await serveHere('--auto-approve', 'lead')).env);
+    await other.result('login');
+    foreign = readFileSync(other.credentials, 'utf8');
+  });
   beforeEach(async () => {
     client = newClient(served.env);
     await client.result('login');
@@ -354,113 +242,51 @@ describe('rows 16, 17: where the login is kept', () => {
 
   const COMMANDS = [['status'], ['project', 'list'], ['login'], ['logout']];
 
-  test.each([
-    ['no JSON', '{"version":1,'],
-    ['empty', ''],
-    ['of a newer version', '{"version":2,"logins":[]}'],
-    ['without a token', '{"version":1,"services":{}}'],
-    ['a list', '[]'],
-  ])('%s: every command says so, and leaves the file as it is', async (_name, content) => {
-    writeFileSync(client.credentials, content);
-    for (const command of COMMANDS) {
-      const report = reportOf(await client.command(...command, '--json'));
-      expect(report).toMatchObject({ exitCode: 2, code: 'state_unusable' });
-      expect(report.message).toContain(client.credentials);
-      expect(report.fix).not.toBeNull();
-      expect(readFileSync(client.credentials, 'utf8')).toBe(content);
-    }
-  });
-
-  test('login fails before it shows a code', async () => {
-    writeFileSync(client.credentials, 'damaged');
-    const { exitCode, stderr } = await client.command('login');
-    expect(exitCode).toBe(2);
-    expect(stderr).not.toMatch(/[A-Z]{4}-[A-Z]{4}/);
-  });
-
-  test('a symbolic link in the place of the file is refused, and what it leads to is not touched', async () => {
-    const elsewhere = join(client.home, 'elsewhere.json');
-    const { credentials } = client;
-    renameSync(credentials, elsewhere);
-    symlinkSync(elsewhere, credentials);
-    for (const command of COMMANDS) {
-      const report = reportOf(await client.command(...command, '--json'));
-      expect(report).toMatchObject({ exitCode: 2, code: 'state_unusable' });
-      expect(report.why).toContain('symbolic link');
-    }
-    expect(readFileSync(elsewhere, 'utf8')).toBe(kept);
-  });
-
-  test.each<[string, () => string]>([
-    ['state folder', () => client.state],
-    ['folder of the logins', () => dirname(client.credentials)],
-  ])('a symbolic link in the place of the %s is refused', async (_name, pathOf) => {
+  /** Puts a symbolic link in the place of a path, to what was there. */
+  const link = (path: string): void => {
     const elsewhere = join(client.home, 'elsewhere');
-    const path = pathOf();
     renameSync(path, elsewhere);
     symlinkSync(elsewhere, path);
+  };
+  // Modes, owners and further contents are in test/files and test/session/login.
+  test.each<[string, (path: string) => unknown, string]>([
+    ['no JSON', (path) => writeFileSync(path, '{"version":1,'), ''],
+    ['of a newer version', (path) => writeFileSync(path, '{"version":2,"logins":[]}'), ''],
+    ['without a token', (path) => writeFileSync(path, '{"version":1,"services":{}}'), ''],
+    ['writable by others (THREATS.md 71)', (path) => chmodSync(path, 0o620), 'Others can write'],
+    ['a symbolic link', link, 'symbolic link'],
+    ['in a folder that is a symbolic link', (path) => link(dirname(path)), 'symbolic link'],
+    ['a folder', (path) => [rmSync(path), mkdirSync(path)], ''],
+    ['the login to other services (row 3)', (path) => writeFileSync(path, foreign), 'other services'],
+  ])('%s: every command says so, login before it shows a code, and it stays', async (_name, spoil, why) => {
+    const { credentials } = client;
+    spoil(credentials);
+    const content = (): string => (statSync(credentials).isFile() ? readFileSync(credentials, 'utf8') : '');
+    const before = content();
     for (const command of COMMANDS) {
-      const report = reportOf(await client.command(...command, '--json'));
+      const ended = await client.command(...command, '--json');
+      expect(ended.stderr).not.toMatch(/[A-Z]{4}-[A-Z]{4}/);
+      const report = reportOf(ended);
       expect(report, command.join(' ')).toMatchObject({ exitCode: 2, code: 'state_unusable' });
-    }
-    expect(readFileSync(client.credentials, 'utf8')).toBe(kept);
-  });
-
-  test.each([0o644, 0o640])('a file with mode %o is closed to others (THREATS.md 71)', async (wider) => {
-    chmodSync(client.credentials, wider);
-    expect(await client.command('status', '--json')).toMatchObject({ exitCode: 0 });
-    expect(mode(client.credentials)).toBe('600');
-  });
-
-  test.each([0o606, 0o620])(
-    'a file with mode %o is refused, with one piece of advice (THREATS.md 71)',
-    async (wider) => {
-      chmodSync(client.credentials, wider);
-      const report = reportOf(await client.command('status', '--json'));
-      expect(report).toMatchObject({
-        exitCode: 2,
-        code: 'state_unusable',
-        why: 'Others can write to it, so they could have changed it. Look at what is in it, then close it to others.',
-        fix: `chmod 600 ${client.credentials}`,
-      });
-    },
-  );
-
-  test('folders that others can write to are closed, by a command that only reads too', async () => {
-    const folder = dirname(client.credentials);
-    for (const command of [['status'], ['project', 'list']]) {
-      chmodSync(client.state, 0o777);
-      chmodSync(folder, 0o775);
-      expect(await client.command(...command)).toMatchObject({ exitCode: 0 });
-      expect([mode(client.state), mode(folder)]).toEqual(['700', '700']);
+      expect(report.why).toContain(why);
+      expect(content()).toBe(before);
     }
   });
 
-  test('a symbolic link in the place of the lock is refused, and what it leads to is not touched', async () => {
-    const lock = client.credentials.replace(/json$/, 'lock');
+  test.each<[string, (lock: string) => void]>([
+    ['a symbolic link', (lock) => symlinkSync(join(client.home, 'elsewhere'), lock)],
+    ['a folder', (lock) => mkdirSync(lock)],
+  ])('row 16: the lock’s path holds something else, %s: 2', async (_, replace) => {
     const elsewhere = join(client.home, 'elsewhere');
     writeFileSync(elsewhere, 'mine');
+    const lock = client.credentials.replace(/json$/, 'lock');
     rmSync(lock);
-    symlinkSync(elsewhere, lock);
-    for (const command of ['login', 'logout']) {
-      const { exitCode, stderr } = await client.command(command, '--json');
-      expect(exitCode).not.toBe(0);
-      expect(stderr).toContain(lock);
-    }
-    expect(readFileSync(elsewhere, 'utf8')).toBe('mine');
-    expect(readFileSync(client.credentials, 'utf8')).toBe(kept);
-  });
-
-  // These three fail today: the first two are told as a lock that is held (7) and as a bug (1), the last leaves the draft.
-  describe('row 16: the lock’s path holds something else: 2', () => {
-    const refused = async (replace: (lock: string) => void) => {
-      const lock = client.credentials.replace(/json$/, 'lock');
-      rmSync(lock);
-      replace(lock);
-      expect(await client.command('login', '--json')).toMatchObject({ exitCode: 2 });
-    };
-    test('a symbolic link', () => refused((lock) => symlinkSync(join(client.home, 'x'), lock)));
-    test('a folder', () => refused((lock) => mkdirSync(lock)));
+    replace(lock);
+    expect(await client.command('login', '--json')).toMatchObject({ exitCode: 2 });
+    expect([readFileSync(elsewhere, 'utf8'), readFileSync(client.credentials, 'utf8')]).toEqual([
+      'mine',
+      kept,
+    ]);
   });
 
   test('row 15: logout leaves no token, nor in a draft that a killed process left', async () => {
@@ -480,44 +306,26 @@ describe('rows 16, 17: where the login is kept', () => {
 
   test('row 15: where nothing more can be written, the old login is intact, and no draft is left', async () => {
     const { home, credentials } = client;
-    const command = [process.execPath, LAUNCHER, 'login', '--json'];
     // The shell counts in blocks of 512 bytes: the draft is cut off in its middle, as by a full disk.
-    const child = spawn('/bin/sh', ['-c', 'ulimit -f 1; exec "$@"', 'sh', ...command], {
-      env: { ...served.env, HOME: home, XDG_STATE_HOME: join(home, 'state'), PATH: '/usr/bin:/bin' },
-      stdio: ['ignore', 'ignore', 'pipe'],
-    });
-    let stderr = '';
-    child.stderr.setEncoding('utf8').on('data', (text: string) => {
-      stderr += text;
-    });
-    const [exitCode] = await once(child, 'close');
-    const report = reportOf({ exitCode, stdout: '', stderr });
+    const under = (command: readonly string[]) => [
+      '/bin/sh',
+      '-c',
+      'ulimit -f 1; exec "$@"',
+      'sh',
+      ...command,
+    ];
+    const env = {
+      ...served.env,
+      XDG_CONFIG_HOME: undefined,
+      XDG_CACHE_HOME: undefined,
+      NODE_COMPILE_CACHE: undefined,
+    };
+    const report = reportOf(await startCommand(['login', '--json'], { home, env, under }).ended);
     expect(report).toMatchObject({ exitCode: 2, code: 'state_unusable' });
     expect(report.message).toContain(credentials);
     expect(readFileSync(credentials, 'utf8')).toBe(kept);
     expect(readdirSync(dirname(credentials))).toHaveLength(2);
     expect(await client.command('project', 'list')).toMatchObject({ exitCode: 0 });
-  });
-
-  test('row 3: the login to other services, copied into its place, is refused', async () => {
-    const other = newClient((await serveHere('--auto-approve', 'lead')).env);
-    await other.result('login');
-    const foreign = readFileSync(other.credentials, 'utf8');
-    expect(basename(other.credentials)).not.toBe(basename(client.credentials));
-    writeFileSync(client.credentials, foreign);
-    for (const command of COMMANDS) {
-      const report = reportOf(await client.command(...command, '--json'));
-      expect(report).toMatchObject({ exitCode: 2, code: 'state_unusable' });
-      expect(report.why).toContain('other services');
-    }
-    expect(readFileSync(client.credentials, 'utf8')).toBe(foreign);
-  });
-
-  test('a folder in the place of the file is refused', async () => {
-    const { credentials } = client;
-    rmSync(credentials);
-    mkdirSync(credentials);
-    expect(reportOf(await client.command('status', '--json'))).toMatchObject({ exitCode: 2 });
   });
 });
 
@@ -540,88 +348,22 @@ describe('row 3: a token goes to the services that it was obtained for, and nowh
   });
 });
 
-describe('row 5: http beyond this machine', () => {
-  test.each(['http://192.0.2.1/auth', 'http://127.0.0.1.nip.invalid/auth', 'http://localhost.invalid/auth'])(
-    'login at %s: 2',
-    async (auth_url) => {
-      const env = pointingAt({ ...served.addresses, auth_url });
-      const report = reportOf(await newClient(env).command('login', '--json'));
-      expect(report).toMatchObject({ exitCode: 2, code: 'usage' });
-    },
-  );
-
-  test('a token is not sent there either', async () => {
-    const portal_url = 'http://192.0.2.1/portal';
-    const client = newClient(pointingAt({ ...served.addresses, portal_url }));
-    await client.command('login');
-    expect(reportOf(await client.command('project', 'list', '--json'))).toMatchObject({ exitCode: 2 });
-  });
-});
-
-describe('row 4: a discovery document that leads astray', () => {
-  test.each([
-    ['another issuer', () => ({ issuer: 'https://evil.invalid' })],
-    ['its issuer with two slashes', (url: string) => ({ issuer: `${url}/auth//` })],
-    ['no issuer', () => ({ issuer: undefined })],
-    ['a foreign token endpoint', () => ({ token_endpoint: 'https://evil.invalid/token' })],
-    ['a foreign device endpoint', () => ({ device_authorization_endpoint: 'https://evil.invalid/device' })],
-    ['a foreign revocation endpoint', () => ({ revocation_endpoint: 'https://evil.invalid/revoke' })],
-    ['a token endpoint on another port', () => ({ token_endpoint: 'http://127.0.0.1:9/token' })],
-    ['a token endpoint that is no address', () => ({ token_endpoint: 'javascript:alert(1)' })],
-    ['no token endpoint', () => ({ token_endpoint: undefined })],
-    ['no device endpoint', () => ({ device_authorization_endpoint: undefined }), 'not_supported'],
-  ])('%s: 9, and nothing is sent', async (_name, discovery, code = 'reply_invalid') => {
-    const odd = await oddServices({ discovery, token: () => tokens('canary', 3600) });
-    const report = reportOf(await at(odd.url).command('login', '--json'));
-    expect(report).toMatchObject({ exitCode: 9, code });
-    expect(odd.requests.filter(({ method }) => method === 'POST')).toEqual([]);
-  });
-});
-
 describe('row 6: the address to open', () => {
   const SCRIPT = '/usr/bin/script';
 
   /** Runs a login on a terminal of its own, with a browser that only writes down what it is given. */
   async function onTerminal(device: object) {
     const odd = await oddServices({ device, token: () => tokens('canary', 3600) });
-    const client = at(odd.url);
-    const [browser, opened] = [join(client.home, 'browser'), join(client.home, 'opened')];
-    writeFileSync(
-      browser,
-      `#!/bin/sh\nfor a; do printf '%s\\n' "$a"; done > ${opened}.new\nmv ${opened}.new ${opened}\n`,
-    );
-    chmodSync(browser, 0o755);
-    const command = [process.execPath, LAUNCHER, 'login', '--color', 'never'].join(' ');
-    const env = {
-      ...pointingAt({ base_url: odd.url, portal_url: `${odd.url}/portal`, auth_url: `${odd.url}/auth` }),
-      BROWSER: browser,
-    };
-    const { exitCode, output } = await onPty(command, client, env);
-    return { exitCode, output, opened, url: odd.url };
-  }
-
-  async function onPty(command: string, client: Client, env: Readonly<Record<string, string>>) {
-    const child = spawn(SCRIPT, ['-qec', command, '/dev/null'], {
-      cwd: client.home,
-      env: {
-        PATH: '/usr/bin:/bin',
-        HOME: client.home,
-        XDG_STATE_HOME: join(client.home, 'state'),
-        XDG_CONFIG_HOME: join(client.home, 'config'),
-        XDG_CACHE_HOME: join(client.home, 'cache'),
-        ...COMPILED,
-        ...env,
-      },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-    let output = '';
-    child.stdout.setEncoding('utf8').on('data', (text: string) => {
-      output += text;
-    });
-    const exitCode = await new Promise<number | null>((resolve, reject) => {
-      child.on('error', reject).on('close', resolve);
-    });
-    return { exitCode, output };
+    const { home } = at(odd.url);
+    const [browser, opened] = [join(home, 'browser'), join(home, 'opened')];
+    const script = `for a; do printf '%s\\n' "$a"; done > ${opened}.new\nmv ${opened}.new ${opened}\n`;
+    writeFileSync(browser, `#!/bin/sh\n${script}`, { mode: 0o755 });
+    const { exitCode, stdout } = await startCommand(['login', '--color', 'never'], {
+      home,
+      env: { ...addressesAt(odd.url), BROWSER: browser },
+      under: (command) => [SCRIPT, '-qec', command.join(' '), '/dev/null'],
+    }).ended;
+    return { exitCode, output: stdout, opened };
   }
 
   const terminal = existsSync(SCRIPT) ? 'on a terminal' : `on a terminal: NOT TESTED, there is no ${SCRIPT}`;
@@ -648,91 +390,46 @@ describe('row 6: the address to open', () => {
       expect(existsSync(opened)).toBe(false);
     });
   });
-
-  test('without a terminal none is opened', async () => {
-    const odd = await oddServices({ token: () => tokens('canary', 3600) });
-    const client = newClient({}, { ownProcess: true });
-    const opened = join(client.home, 'opened');
-    const browser = join(client.home, 'browser');
-    writeFileSync(browser, `#!/bin/sh\necho "$@" > ${opened}\n`);
-    chmodSync(browser, 0o755);
-    const env = {
-      ...pointingAt({ base_url: odd.url, portal_url: odd.url, auth_url: `${odd.url}/auth` }),
-      BROWSER: browser,
-    };
-    expect(await client.run(['login'], { env })).toMatchObject({ exitCode: 0 });
-    expect(existsSync(opened)).toBe(false);
-  });
-
-  test('a code that plays with the terminal is escaped', async () => {
-    const odd = await oddServices({
-      device: { user_code: 'AB\u001b[31m\u202eCD' },
-      token: () => tokens('canary', 3600),
-    });
-    const { stderr } = await at(odd.url).command('login');
-    expect(stderr).toContain('AB\\u001b[31m\\u202eCD');
-  });
-
-  test('--qr shows the address as a code, on stderr', async () => {
-    const odd = await oddServices({ token: () => tokens('canary', 3600) });
-    const { stderr, stdout } = await at(odd.url).command('login', '--qr', '--json');
-    expect(stderr).toMatch(/[▀▄█]{5}/);
-    expect(JSON.parse(stdout)).toMatchObject({ profile: 'local' });
-  });
 });
 
 describe('rows 1, 2: a redirect is an error, and nothing is sent again', () => {
-  const STATUSES = [301, 302, 303, 307, 308];
+  const book = ['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '1', '--start-now', '--for', '1h'];
 
-  test.each(STATUSES)('%i from the services, to a login', async (status) => {
+  // Each status is in test/client/exchange.test.ts.
+  test.each([
+    ['the service', 'base_url', [['sites'], book, ['list'], ['delete', '--yes', 'con_127.0.0.1_x']]],
+    [
+      'the portal',
+      'portal_url',
+      [
+        ['project', 'list'],
+        ['experiment', 'create', 'new', '--end', '+1d'],
+      ],
+    ],
+  ])('from %s, to who is logged in', async (_, address, commands) => {
     const foreign = await record(() => ({ json: { projects: [], experiments: [], links: [] } }));
-    const redirecting = await record(({ path }) => ({ status, headers: { location: foreign.url + path } }));
-    const at = pointingAt({ ...served.addresses, base_url: redirecting.url });
-    const client = newClient(at);
+    const moved = await record(({ path }) => ({ status: 307, headers: { location: foreign.url + path } }));
+    const client = newClient(pointingAt({ ...served.addresses, [address]: moved.url }));
     await client.command('login');
-    const book = ['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '1', '--start-now', '--for', '1h'];
-    for (const args of [['sites'], book, ['list'], ['delete', '--yes', 'con_127.0.0.1_x']]) {
-      const report = reportOf(await client.command('--experiment', 'demo', '--json', ...args));
-      expect(report, args.join(' ')).toMatchObject({
-        exitCode: 9,
-        code: 'reply_invalid',
-        httpStatus: status,
-      });
+    const choice = address === 'base_url' ? ['--experiment', 'demo'] : ['--project', 'demo'];
+    for (const args of commands) {
+      const report = reportOf(await client.command(...choice, '--json', ...args));
+      expect(report, args.join(' ')).toMatchObject({ exitCode: 9, code: 'reply_invalid', httpStatus: 307 });
     }
     // Before the POST its keys are asked for, and after it what it can do: whether the answer can be had again without
     // booking twice.
-    const methods = redirecting.requests.map(({ method }) => method);
-    expect(methods).toEqual(['GET', 'GET', 'POST', 'GET', 'GET', 'DELETE']);
+    const methods = moved.requests.map(({ method }) => method);
+    if (address === 'base_url') expect(methods).toEqual(['GET', 'GET', 'POST', 'GET', 'GET', 'DELETE']);
+    else expect(methods).toHaveLength(3);
     expect(foreign.requests).toEqual([]);
   });
 
-  test.each(STATUSES)('%i from the portal', async (status) => {
-    const foreign = await record(() => ({ json: { projects: [], experiments: [] } }));
-    const portal = await record(({ path }) => ({ status, headers: { location: foreign.url + path } }));
-    const client = newClient(pointingAt({ ...served.addresses, portal_url: portal.url }));
-    await client.command('login');
-    for (const args of [
-      ['project', 'list'],
-      ['experiment', 'create', 'new', '--end', '+1d', '--project', 'demo'],
-    ]) {
-      expect(reportOf(await client.command('--json', ...args))).toMatchObject({
-        exitCode: 9,
-        httpStatus: status,
-      });
-    }
-    expect(portal.requests).toHaveLength(3);
-    expect(foreign.requests).toEqual([]);
-  });
-
-  test.each(STATUSES)('%i from the identity provider', async (status) => {
+  test('from the identity provider', async () => {
     const foreign = await record(() => tokens('canary', 3600));
-    const moved: Reply = { status, headers: { location: foreign.url } };
-    for (const odd of [
-      await oddServices({ device: moved }),
-      await oddServices({ token: () => moved }),
-      await record(() => moved),
-    ]) {
-      const report = reportOf(await at(odd.url).command('login', '--json'));
+    const moved: Reply = { status: 307, headers: { location: foreign.url } };
+    const odd = [await oddServices({ device: moved }), await oddServices({ token: () => moved })];
+    for (const { url } of [...odd, await record(() => moved)]) {
+      const report = reportOf(await at(url).command('login', '--json'));
       expect(report).toMatchObject({ exitCode: 9, code: 'reply_invalid' });
     }
     expect(foreign.requests).toEqual([]);

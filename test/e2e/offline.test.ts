@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { type Machine, newMachine, type Running, reportOf, reservationIn, tagsOf, typed } from './command.ts';
+import { type Machine, newMachine, reportOf, reservationIn, tagsOf, typed } from './command.ts';
 
 const HOUR = 3_600_000;
 const LINK = ['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '1G'];
@@ -80,29 +80,6 @@ describe('the life of a reservation', () => {
     expect(end_date).toMatch(/\.000Z$/);
   });
 
-  test('a time of day is read in --tz, else in the profile’s tz, else in TZ, else in the system’s zone', async () => {
-    const { json, run } = newMachine();
-    const day = new Date(Date.now() + 30 * 24 * HOUR).toISOString().slice(0, 10);
-    const times = ['--start', `${day}T10:00`, '--for', '1h'];
-    const east = reservationIn(await json(...LINK, ...times, '--tz', 'Asia/Tokyo'));
-    expect(east.start_date).toBe(`${day}T01:00:00.000Z`);
-    const tokyo = await run(['--offline', '--json', ...LINK, ...times], {
-      env: { TZ: 'Asia/Tokyo' },
-      ownProcess: true,
-    });
-    expect(reservationIn(JSON.parse(tokyo.stdout)).start_date).toBe(`${day}T01:00:00.000Z`);
-    const both = await run(['--offline', '--json', ...LINK, ...times, '--tz', 'UTC'], {
-      env: { TZ: 'Asia/Tokyo' },
-    });
-    expect(reservationIn(JSON.parse(both.stdout)).start_date).toBe(`${day}T10:00:00.000Z`);
-    // The system of the tests is in UTC.
-    const system = await run(['--offline', '--json', ...LINK, ...times]);
-    expect(reservationIn(JSON.parse(system.stdout)).start_date).toBe(`${day}T10:00:00.000Z`);
-    await json('profile', 'set', 'offline', 'tz=America/New_York');
-    const profiled = await run(['--offline', '--json', ...LINK, ...times], { env: { TZ: 'Asia/Tokyo' } });
-    expect(reservationIn(JSON.parse(profiled.stdout)).start_date).toBe(`${day}T15:00:00.000Z`);
-  });
-
   test('a dry run books nothing', async () => {
     const { json, run, home } = newMachine();
     const { exitCode, stdout } = await run(['--offline', ...LATER, '--dry-run']);
@@ -154,47 +131,9 @@ describe('deleting', () => {
     expect((await run(typed(report.fix))).exitCode).toBe(0);
     expect((await json('list'))['items']).toEqual([]);
   });
-
-  test('several ids: all found 0, some 10, none 3; an id named twice is deleted once', async () => {
-    const { json, run } = newMachine();
-    const ids = [];
-    for (let count = 0; count < 4; count += 1) ids.push(reservationIn(await json(...LATER)).id);
-    const [one = '', two = '', three = '', four = ''] = ids;
-    const [missing, gone] = ['con_offline.localhost_none1', 'con_offline.localhost_none2'];
-
-    expect(await json('delete', '--yes', one, two, one)).toEqual({
-      items: [
-        { id: one, deleted: true },
-        { id: two, deleted: true },
-      ],
-    });
-    const some = reportOf(await run(['--offline', '--json', 'delete', '--yes', missing, three, one]));
-    expect(some).toMatchObject({ code: 'partly_done', exitCode: 10 });
-    expect(some.message).toContain(three);
-    for (const id of [missing, one]) expect(some.why).toContain(id);
-    expect((await json('list'))['items']).toMatchObject([{ reservation: { id: four } }]);
-
-    const none = await run(['--offline', '--json', 'delete', '--yes', missing, gone]);
-    expect(reportOf(none)).toMatchObject({ code: 'not_found', exitCode: 3 });
-
-    const wrong = await run(['--offline', '--json', 'delete', '--yes', four, 'x']);
-    expect(reportOf(wrong)).toMatchObject({ code: 'not_found', exitCode: 3 });
-    expect((await json('list'))['items']).toHaveLength(1);
-  });
 });
 
 describe('the suggested next step works when typed', () => {
-  test('a refused bandwidth: the suggestion books the free bandwidth', async () => {
-    const { json, run } = newMachine();
-    const { fix, alternatives } = reportOf(
-      await run(['--offline', '--json', ...NOW_FOR_2H, '--bandwidth', '101G', '--save', 'link.jwt']),
-    );
-    expect(alternatives).not.toEqual([]);
-    expect((await run(typed(fix))).exitCode).toBe(0);
-    expect((await json('list'))['items']).toMatchObject([{ reservation: { bandwidth: 100_000 } }]);
-    expect((await run(['--offline', 'verify', 'link.jwt'])).exitCode).toBe(0);
-  });
-
   test('several active experiments: 2, and the suggested `use` resolves it', async () => {
     const { json, run } = newMachine();
     await json('experiment', 'create', 'second', '--end', '+1d');
@@ -228,20 +167,6 @@ describe('choosing a project and an experiment', () => {
     expect(table.stdout).toMatch(/^second \*/m);
     const twice = await own.run(['--offline', '--json', 'experiment', 'create', 'second', '--end', '+1d']);
     expect(reportOf(twice)).toMatchObject({ code: 'name_taken', exitCode: 2 });
-  });
-
-  test('the flag overrides the environment, the environment overrides the profile', async () => {
-    await own.json('experiment', 'use', 'second');
-    const shown = async (args: string[], env: Running['env'] = {}) => {
-      const { stdout } = await own.run(['--offline', '--json', 'experiment', 'show', ...args], { env });
-      return JSON.parse(stdout).experiment.name;
-    };
-    expect(await shown([])).toBe('second');
-    expect(await shown([], { SLICES_EXPERIMENT: 'demo' })).toBe('demo');
-    expect(await shown([], { SLICES_CONN_EXPERIMENT: 'demo' })).toBe('demo');
-    expect(await shown([], { SLICES_CONN_EXPERIMENT: 'demo', SLICES_EXPERIMENT: 'second' })).toBe('demo');
-    expect(await shown(['--experiment', 'second'], { SLICES_CONN_EXPERIMENT: 'demo' })).toBe('second');
-    expect(await shown([], { SLICES_CONN_EXPERIMENT: '' })).toBe('second');
   });
 
   test('project and experiment tokens: the token alone, or with its claims under --json', async () => {

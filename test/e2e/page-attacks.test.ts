@@ -74,8 +74,7 @@ describe.skipIf(withoutChromium)(
       await tab.goto(base);
       await tab.getByRole('button', { name: 'Log in' }).click();
       await tab.getByRole('radio', { name: 'lead' }).waitFor();
-      const door = { port: Number(new URL(base).port), base, issuer: served.addresses.auth_url };
-      const back = await approveAt(new Person(door), tab.url(), 'lead');
+      const back = await approveAt(new Person(served), tab.url(), 'lead');
       await tab.goto(foreign);
       await tab.evaluate(`location.href = '${foreign}?to=${encodeURIComponent(back)}'`);
       await tab.getByText('Logged in as lead').waitFor();
@@ -201,8 +200,7 @@ describe.skipIf(withoutChromium)(
       return page;
     }
     /** Its own browser, which plants its cookies in the browsers that come to it. */
-    const attacker = (): Person =>
-      new Person({ port: Number(new URL(base).port), base, issuer: served.addresses.auth_url });
+    const attacker = (): Person => new Person(served);
     function plantCookiesOf({ cookies }: Person): void {
       planted = [...cookies].map(
         ([name, value]) => `${name}=${value}; Path=/; HttpOnly; Secure; SameSite=Strict`,

@@ -1,4 +1,4 @@
-import { chmodSync, readFileSync, renameSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
@@ -50,76 +50,6 @@ describe('a deployment of one’s own', () => {
     await printed(['profile', 'remove', 'lab']);
     expect((await printed(['profile', 'show'])).profile.name).toBe('local');
     expect(config()).not.toContain(base_url);
-  });
-
-  test('a variable is told as the source of what it overrides', async () => {
-    await printed(['profile', 'set', 'slices', ...addressesOf('https://conn.example.org')]);
-    const env = { SLICES_CONN_PROFILE: 'slices', SLICES_CONN_BASE_URL: 'https://other.example.org' };
-    const { profile, sources } = await printed(['profile', 'show'], env);
-    expect([profile.baseUrl, sources.baseUrl, sources.portalUrl]).toEqual([
-      'https://other.example.org',
-      'environment',
-      'file',
-    ]);
-    const { stdout } = await own.run(['profile', 'show'], { env });
-    expect(stdout).toContain('https://other.example.org  (SLICES_CONN_BASE_URL)');
-  });
-
-  test('the file is its owner’s alone, whatever it was', async () => {
-    const set = ['profile', 'set', 'lab', 'project=demo'];
-    await own.run(set, { withoutUmask: true });
-    const modes = () =>
-      [own.config, join(own.config, 'config.json')].map((path) => statSync(path).mode & 0o777);
-    expect(modes()).toEqual([0o700, 0o600]);
-    chmodSync(own.config, 0o777);
-    chmodSync(join(own.config, 'config.json'), 0o644);
-    await own.run(set, { withoutUmask: true });
-    expect(modes()).toEqual([0o700, 0o600]);
-  });
-});
-
-describe('hostile values', () => {
-  test.each<[string, string]>([
-    ['an address that is a script', 'baseUrl=javascript:alert(1)'],
-    ['an address with a password', 'baseUrl=https://user:canary@x'],
-    ['a header with a space', 'experimentTokenHeader=bad header'],
-    ['control characters', 'project=canary\u001b[2J\u009b'],
-    ['very long', `project=${'canary'.repeat(20_000)}`],
-    ['a token', 'experiment=eyJjYW5hcnki.eyJjYW5hcnki.canary'],
-    ['a misspelt key', 'basUrl=https://canary.example.org'],
-  ])('%s: 2, nothing kept, nothing repeated', async (_, word) => {
-    const args = ['profile', 'set', 'lab', 'clientId=kept', word];
-    const ended = await own.run(args);
-    expect([ended.exitCode, ended.stdout]).toEqual([2, '']);
-    expect(ended.stderr).toMatch(/^error: .+\n {2}why: .+\n {2}try: slices-conn profile set --help\n$/);
-    expect(ended.stderr).not.toContain('canary');
-    expect(ended.stderr.length).toBeLessThan(600);
-    expect(reportOf(await own.run(['--json', ...args])).exitCode).toBe(2);
-    expect((await printed(['profile', 'list'])).items).toHaveLength(3);
-  });
-
-  test('a name from the file is escaped before it reaches a terminal', async () => {
-    await printed(['profile', 'set', 'local', 'project=demo']);
-    writeFileSync(join(own.config, 'config.json'), JSON.stringify({ profiles: { 'a\u001b[2Jb': {} } }));
-    for (const args of [['list'], ['show', 'a\u001b[2Jb'], ['use', 'a\u001b[2Jb'], ['use', '\u001b[2J']]) {
-      const { stdout, stderr } = await own.run(['profile', ...args]);
-      expect(stdout + stderr).toContain('\\u001b');
-      expect(stdout + stderr).not.toContain('\u001b');
-    }
-  });
-
-  test('a symbolic link in place of the file: 2, and what it leads to is left as it is', async () => {
-    await printed(['profile', 'set', 'local', 'project=demo']);
-    const [file, elsewhere] = [join(own.config, 'config.json'), join(own.home, 'elsewhere.json')];
-    renameSync(file, elsewhere);
-    symlinkSync(elsewhere, file);
-    const before = readFileSync(elsewhere, 'utf8');
-    for (const args of [['list'], ['profile', 'list'], ['profile', 'set', 'local', 'project=x']]) {
-      const report = reportOf(await own.run(['--json', ...args]));
-      expect(report).toMatchObject({ code: 'state_unusable', exitCode: 2 });
-      expect(report.message).toContain(file);
-    }
-    expect(readFileSync(elsewhere, 'utf8')).toBe(before);
   });
 });
 

@@ -177,14 +177,6 @@ describe('row 18: a refresh that fails', () => {
     expect(await client.command(...COMMAND)).toMatchObject({ exitCode: 0 });
   });
 
-  test('no answer in time, on an expired one: 7, and the session is kept', async () => {
-    const { client } = await strictServices((count) => (count === 1 ? 'hang' : undefined));
-    age(client);
-    const ended = await client.command(...COMMAND, '--json', '--timeout', '1');
-    expect(reportOf(ended)).toMatchObject({ exitCode: 7, code: 'timeout' });
-    expect(await client.command(...COMMAND)).toMatchObject({ exitCode: 0 });
-  });
-
   // Fails today: a refresh whose answer got lost counts as one that must not be tried again.
   test('no answer in time: the token that is good for some seconds yet is used', async () => {
     const { client } = await strictServices(() => 'hang');

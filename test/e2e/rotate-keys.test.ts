@@ -5,7 +5,7 @@ import { send } from '../fixtures/identity.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
 import { freePort, usePostgres } from '../fixtures/postgres.ts';
 import { newMachine } from './command.ts';
-import { start } from './served.ts';
+import { serveWith } from './served.ts';
 
 const postgres = usePostgres();
 
@@ -30,24 +30,13 @@ const PATHS = [
 
 /** A server that runs on a database or folder, and its key sets. */
 async function serve(where: readonly string[]) {
-  const port = await freePort();
-  const base = `http://127.0.0.1:${port}`;
-  const { home } = newMachine();
-  const running = start(['serve', '--port', String(port), ...where], { cwd: home, env: { HOME: home } });
-  const door = { port, base, issuer: `${base}/auth` };
+  const server = await serveWith('--port', '0', ...where);
   const kids = async (path: string): Promise<string[]> => {
-    const { text } = await send(door, 'GET', `${path}${KEY_SET_PATH}`);
+    const { text } = await send(server, 'GET', `${path}${KEY_SET_PATH}`);
     const { keys } = v.parse(v.object({ keys: v.array(v.object({ kid: v.string() })) }), JSON.parse(text));
     return keys.map(({ kid }) => kid);
   };
-  await vi.waitFor(
-    async () => {
-      if (running.output.exitCode !== null) throw new Error(running.output.stderr);
-      expect(await kids('')).toHaveLength(1);
-    },
-    { timeout: PATIENCE, interval: 50 },
-  );
-  return { running, kids };
+  return { running: server.process, kids };
 }
 
 // Both wait for a server to read its keys again, so they wait at the same time.

@@ -1,10 +1,10 @@
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { COMPILED } from '../fixtures/compiled.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
 import { freePort } from '../fixtures/postgres-server.ts';
+import { environmentIn, startCommand, startProgram } from '../fixtures/program.ts';
 import { type LinePoint, openLine } from '../proof/line.ts';
 import { age, type Client, LAUNCHER, newClient, type Served, type Started, serveHere } from './served.ts';
 
@@ -191,35 +191,18 @@ describe('run is killed', () => {
   test('a launcher on an older Node is all of it', async () => {
     const client = await loggedIn();
     const old = "Object.defineProperty(process.versions, 'node', { value: '20.20.2' });";
-    const child = spawn(
-      process.execPath,
-      ['--import', `data:text/javascript,${encodeURIComponent(old)}`, LAUNCHER, ...RUN, ...shell('exec cat')],
-      { cwd: client.home, env: environmentOf(client), stdio: ['pipe', 'pipe', 'pipe'] },
-    );
-    let said = '';
-    child.stderr.setEncoding('utf8').on('data', (text: string) => {
-      said += text;
-    });
-    await vi.waitUntil(() => /^ready$/m.test(said), PATIENCE);
+    const under = ([node = '', ...rest]: readonly string[]): string[] => {
+      return [node, '--import', `data:text/javascript,${encodeURIComponent(old)}`, ...rest];
+    };
+    const args = [...RUN, ...shell('exec cat')];
+    const { saw, signal } = startCommand(args, { home: client.home, env: served.env, input: 'open', under });
+    await saw(/^ready$/m);
     expect(await booked(client)).toHaveLength(1);
     const since = performance.now();
-    child.kill('SIGKILL');
+    signal('SIGKILL');
     await gone(client, since);
-    child.stdin.end();
   });
 });
-
-function environmentOf({ home }: Client): Record<string, string> {
-  return {
-    ...COMPILED,
-    ...served.env,
-    PATH: '/usr/bin:/bin',
-    HOME: home,
-    XDG_CONFIG_HOME: join(home, 'config'),
-    XDG_STATE_HOME: join(home, 'state'),
-    XDG_CACHE_HOME: join(home, 'cache'),
-  };
-}
 
 const SCRIPT = '/usr/bin/script';
 const terminal = existsSync(SCRIPT) ? 'on a terminal' : `on a terminal: NOT TESTED, there is no ${SCRIPT}`;
@@ -239,20 +222,15 @@ describe.skipIf(!existsSync(SCRIPT) && !process.env['CI'])(terminal, () => {
     const client = await loggedIn();
     writeFileSync(join(client.home, 'counting'), COUNTING, { mode: 0o755 });
     const command = ['exec', process.execPath, LAUNCHER, ...RUN, '--', './counting'].join(' ');
-    const child = spawn(SCRIPT, ['-qec', command, '/dev/null'], {
-      cwd: client.home,
-      env: environmentOf(client),
-      stdio: ['pipe', 'pipe', 'pipe'],
+    const { child, saw, ended } = startProgram([SCRIPT, '-qec', command, '/dev/null'], {
+      ...{ cwd: client.home, input: 'open' },
+      env: { ...environmentIn(client.home), ...served.env },
     });
-    let output = '';
-    child.stdout.setEncoding('utf8').on('data', (text: string) => {
-      output += text;
-    });
-    await vi.waitUntil(() => /ready \d+/.test(output), PATIENCE);
-    if (how === 'Ctrl-C') child.stdin.write('\u0003');
-    else process.kill(Number(/ready (\d+)/.exec(output)?.[1]), 'SIGINT');
-    const exitCode = await new Promise((resolve) => child.on('close', resolve));
-    expect(output).toMatch(/int 1\r\nints: 1\r\nDeleted con_/);
+    const [, parent] = await saw(/ready (\d+)/, 'stdout');
+    if (how === 'Ctrl-C') child.stdin?.write('\u0003');
+    else process.kill(Number(parent), 'SIGINT');
+    const { exitCode, stdout } = await ended;
+    expect(stdout).toMatch(/int 1\r\nints: 1\r\nDeleted con_/);
     expect(exitCode).toBe(9);
     expect(await booked(client)).toEqual([]);
   });

@@ -1,38 +1,22 @@
-import { describe, expect, test, vi } from 'vitest';
-import { type Door, send } from '../fixtures/identity.ts';
-import { PATIENCE } from '../fixtures/patience.ts';
+import { describe, expect, test } from 'vitest';
+import { send } from '../fixtures/identity.ts';
 import { freePort, useOwnPostgres } from '../fixtures/postgres.ts';
 import { addressOf } from '../fixtures/service.ts';
 import { newMachine } from './command.ts';
-import { type Started, start } from './served.ts';
+import { serveWith } from './served.ts';
 import { book, idIn, logIn } from './wire-caller.ts';
 
 const postgres = useOwnPostgres();
 
 /** A server as a process of its own, once it answers. */
-async function serve(database: string, base?: string): Promise<Door & { process: Started }> {
-  const port = await freePort();
-  const own = `http://127.0.0.1:${port}`;
-  const { home } = newMachine();
-  const args = ['--port', String(port), '--base-url', base ?? own, '--auto-approve', 'lead'];
-  const process = start(['serve', '--database', database, ...args], { cwd: home, env: { HOME: home } });
-  const door = { port, base: base ?? own, issuer: `${base ?? own}/auth` };
-  await vi.waitFor(
-    async () => {
-      if (process.output.exitCode !== null) return;
-      expect((await send(door, 'GET', '/.well-known/jwks.json')).status).toBe(200);
-    },
-    { timeout: PATIENCE, interval: 50 },
-  );
-  expect(process.output).toMatchObject({ exitCode: null });
-  return { ...door, process };
-}
+const serve = (database: string, ...args: string[]) =>
+  serveWith('--port', '0', '--database', database, '--auto-approve', 'lead', ...args);
 
 describe('serve --database', () => {
   test('two servers share a database; while it is down both say 503, and go on once it is back', async () => {
     const database = await postgres.database();
     const one = await serve(database);
-    const other = await serve(database, one.base);
+    const other = await serve(database, '--port', String(await freePort()), '--base-url', one.base);
     const headers = await logIn(one);
     const booked = await book(one, headers);
     expect(booked.status).toBe(201);

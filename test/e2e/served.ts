@@ -1,72 +1,18 @@
-import { spawn } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import { join } from 'node:path';
 import * as v from 'valibot';
 import { vi } from 'vitest';
-import { COMPILED } from '../fixtures/compiled.ts';
 import { atEndOfFile } from '../fixtures/end-of-file.ts';
+import type { Door } from '../fixtures/identity.ts';
+import { listenOnLoopback } from '../fixtures/loopback.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
-import { withoutPassword } from '../fixtures/postgres-server.ts';
+import { type Started, startCommand } from '../fixtures/program.ts';
 import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 import { type Ended, type Machine, newMachine } from './command.ts';
 import type { StartedHere } from './here.ts';
 
-/** The launcher of the command line. */
-export const LAUNCHER = new URL('../../bin/slices-conn.js', import.meta.url).pathname;
-
-/** A command that is still under way. */
-export interface Started {
-  /** What it has printed so far. */
-  readonly output: Ended;
-  /** Waits until stderr matches. @throws Error with all of stderr when it ends without */
-  saw(pattern: RegExp): Promise<RegExpExecArray>;
-  signal(signal: NodeJS.Signals): void;
-  readonly ended: Promise<Ended>;
-}
-
-/** Starts the command line without a terminal. A process that still runs after the test file is killed. */
-export function start(
-  args: readonly string[],
-  { cwd, env }: { cwd: string; env: Readonly<Record<string, string>> },
-): Started {
-  const given = withoutPassword(args);
-  const child = spawn(process.execPath, [LAUNCHER, ...given.args], {
-    cwd,
-    env: { PATH: '/usr/bin:/bin', ...COMPILED, ...given.env, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  const output: Ended = { exitCode: null, stdout: '', stderr: '' };
-  for (const name of ['stdout', 'stderr'] as const) {
-    child[name].setEncoding('utf8').on('data', (text: string) => {
-      output[name] += text;
-    });
-  }
-  const ended = new Promise<Ended>((resolve, reject) => {
-    child.on('error', reject).on('close', (exitCode) => {
-      output.exitCode = exitCode;
-      resolve(output);
-    });
-  });
-  atEndOfFile(() => {
-    child.kill('SIGKILL');
-    return ended;
-  });
-  return {
-    output,
-    ended,
-    signal: (signal) => void child.kill(signal),
-    saw: (pattern) =>
-      vi.waitFor(
-        () => {
-          const found = pattern.exec(output.stderr);
-          if (found) return found;
-          throw new Error(`exit ${output.exitCode}; no ${pattern} in: ${output.stderr}`);
-        },
-        { timeout: PATIENCE, interval: 20 },
-      ),
-  };
-}
+export { LAUNCHER, type Started } from '../fixtures/program.ts';
 
 const ReadyFile = v.strictObject({
   base_url: v.string(),
@@ -80,8 +26,10 @@ const ReadyFile = v.strictObject({
 });
 
 /** A reference server. */
-export interface Served {
+export interface Served extends Door {
   readonly addresses: v.InferOutput<typeof ReadyFile>;
+  /** Its home folder. */
+  readonly home: string;
   /** The environment that points a command at it. */
   readonly env: Readonly<Record<string, string>>;
 }
@@ -99,19 +47,13 @@ export function serveInProcess(...args: readonly string[]): Promise<ServedProces
 /** `serve` with these flags as a process of its own, waited for. */
 export async function serveWith(...args: readonly string[]): Promise<ServedProcess> {
   const { folder, file, ready } = readyFile();
-  const server = start(['serve', '--ready-file', file, ...args], {
-    cwd: folder,
-    env: { HOME: folder },
-  });
+  const server = startCommand(['serve', '--ready-file', file, ...args], { home: folder });
   const addresses = await ready(server.output);
-  return { addresses, env: pointingAt(addresses), process: server };
+  return { ...served(addresses, args), home: folder, process: server };
 }
 
 /** A reference server in the process of the test. */
-export interface ServedHere extends Served, StartedHere {
-  /** Its home folder. */
-  readonly home: string;
-}
+export interface ServedHere extends Served, StartedHere {}
 
 /**
  * `serve` in the process of the test, waited for; on a port of its own and in memory unless the flags say otherwise. It
@@ -128,7 +70,15 @@ export async function serveHere(...args: readonly string[]): Promise<ServedHere>
   const output: Ended = { exitCode: null, ...server.output };
   void server.ended.then((ended) => Object.assign(output, ended));
   const addresses = await ready(output);
-  return { ...server, home: folder, addresses, env: pointingAt(addresses) };
+  return { ...server, home: folder, ...served(addresses, args) };
+}
+
+function served(addresses: Served['addresses'], args: readonly string[]): Omit<Served, 'home'> {
+  const { base_url: base, auth_url: issuer } = addresses;
+  // The last one counts. Behind another address it is not the address's own.
+  const given = Number(args[args.lastIndexOf('--port') + 1]);
+  const port = args.includes('--port') && given > 0 ? given : Number(new URL(base).port);
+  return { port, base, issuer, addresses, env: pointingAt(addresses) };
 }
 
 /** Where a server says that it is ready, and how that is waited for. */
@@ -210,12 +160,6 @@ export function newClient(
 ): Client {
   const machine = newMachine(options);
   const { home, run } = machine;
-  const folders = {
-    HOME: home,
-    XDG_CONFIG_HOME: join(home, 'config'),
-    XDG_STATE_HOME: join(home, 'state'),
-    XDG_CACHE_HOME: join(home, 'cache'),
-  };
   return {
     ...machine,
     get logins() {
@@ -226,7 +170,7 @@ export function newClient(
       if (only === undefined || others.length > 0) throw new Error(`${others.length} other logins`);
       return only;
     },
-    start: (...args) => start(args, { cwd: home, env: { ...folders, ...env } }),
+    start: (...args) => startCommand(args, { home, env: { ...env } }),
     command: (...args) => run(args, { env }),
     async result(...args) {
       const { exitCode, stdout, stderr } = await run(['--json', ...args], { env });
@@ -274,10 +218,7 @@ export async function record(answer: (request: Recorded, url: string) => Reply |
     response.writeHead(reply.status ?? 200, { 'content-type': 'application/json', ...reply.headers });
     response.end(JSON.stringify(reply.json ?? {}));
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const bound = server.address();
-  if (bound === null || typeof bound === 'string') throw new Error('no port');
-  url = `http://127.0.0.1:${bound.port}`;
+  url = `http://127.0.0.1:${await listenOnLoopback(server)}`;
   atEndOfFile(() => server.close().closeAllConnections());
   return { url, requests, close: () => server.close().closeAllConnections() };
 }

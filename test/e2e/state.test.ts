@@ -125,14 +125,6 @@ describe('row 17: an unusable state gives a clear message and stays unchanged', 
     expect(readdirSync(own.database)).toEqual([]);
   });
 
-  test('a newer version says that it is newer', async () => {
-    const opened = new DatabaseSync(own.database);
-    opened.exec('PRAGMA user_version = 99');
-    opened.close();
-    const { message, why } = await failed(['list']);
-    expect(`${message} ${why}`).toMatch(/newer/);
-  });
-
   test('a configuration that is garbage', async () => {
     mkdirSync(own.config, { recursive: true });
     writeFileSync(join(own.config, 'config.json'), '{garbage');

@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import * as v from 'valibot';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { claimedClaims } from '../../src/client/claimed.ts';
-import { PATIENCE } from '../fixtures/patience.ts';
 import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 import { reportOf, reservationIn } from './command.ts';
 import { newClient, record, type Served, serveHere } from './served.ts';
@@ -130,45 +129,6 @@ describe.each(['environment', 'file', 'command'] as const)('without a login, tok
 describe('unusable tokens', () => {
   const withEnv = (env: Readonly<Record<string, string>>) => newClient({ ...served.env, ...env });
 
-  test.each(['SLICES_CONN_USER_TOKEN_FILE', 'SLICES_CONN_EXPERIMENT_TOKEN_FILE'])(
-    '%s is missing, or empty: 2',
-    async (variable) => {
-      const others = { SLICES_CONN_USER_TOKEN: tokens.user, SLICES_CONN_EXPERIMENT_TOKEN: tokens.experiment };
-      delete (others as Record<string, string>)[variable.replace('_FILE', '')];
-      for (const path of [join(folder, 'missing'), file('empty', '\n')]) {
-        const report = reportOf(await withEnv({ ...others, [variable]: path }).command(...LINK, '--json'));
-        expect(report).toMatchObject({ code: 'file_unusable', exitCode: 2 });
-        expect(report.message).toContain(path);
-        expect(report.message).toContain(variable);
-      }
-    },
-  );
-
-  test('an expired token: 4, for reserve and for status', async () => {
-    const short = await serveHere('--auto-approve', 'lead', '--access-token-ttl', '3');
-    const { user, experiment } = await tokensFor(short);
-    const client = newClient({
-      ...short.env,
-      SLICES_CONN_USER_TOKEN: user,
-      SLICES_CONN_EXPERIMENT_TOKEN: experiment,
-    });
-    const { exp } = claimedClaims(user);
-    await expect.poll(() => Date.now(), { timeout: PATIENCE }).toBeGreaterThan(Number(exp) * 1000);
-    for (const args of [LINK, ['status'], ['list']]) {
-      expect(reportOf(await client.command(...args, '--json'))).toMatchObject({
-        code: 'token_expired',
-        exitCode: 4,
-      });
-    }
-  });
-
-  test('a token with a line break: 4, and it is not printed', async () => {
-    const client = withEnv({ SLICES_CONN_USER_TOKEN: 'canary one\ncanary two' });
-    const ended = await client.command('project', 'list', '--json', '--debug');
-    expect(reportOf(ended)).toMatchObject({ code: 'token_invalid', exitCode: 4 });
-    expect(ended.stderr).not.toContain('canary');
-  });
-
   test.each([
     [['reserve', '--token', 'canary']],
     [['list', '--user-token', 'canary']],
@@ -180,14 +140,6 @@ describe('unusable tokens', () => {
       code: 'usage',
       exitCode: 2,
     });
-  });
-
-  test('a profile takes none either', async () => {
-    const client = withEnv({});
-    const command = JSON.stringify(['echo', tokens.user]);
-    const ended = await client.command('profile', 'set', 'local', `userTokenCommand=${command}`, '--json');
-    expect(reportOf(ended)).toMatchObject({ code: 'usage', exitCode: 2 });
-    expect(ended.stderr).not.toContain(tokens.user);
   });
 });
 

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { request as httpRequest, type OutgoingHttpHeaders } from 'node:http';
 import { createServer as createSecureServer, request as httpsRequest } from 'node:https';
 import { join } from 'node:path';
@@ -12,13 +12,14 @@ import {
   SERVER_CERTIFICATE,
   SERVER_KEY,
 } from '../fixtures/certificates.ts';
+import { listenOnLoopback } from '../fixtures/loopback.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
 import { freePort } from '../fixtures/postgres.ts';
 import { booking, CONNECTIVITY, LINKS } from '../fixtures/service.ts';
 import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 import { claimsOf, IDS, keySetOf, makeKey, makeToken } from '../fixtures/tokens.ts';
 import { newMachine, reportOf } from './command.ts';
-import { newClient, record, type Started, serveHere, start } from './served.ts';
+import { newClient, pointingAt, record, serveHere, serveWith } from './served.ts';
 
 const loginKey = makeKey('ES256', { kid: 'login' }, 'login');
 const folder = temporaryFolder();
@@ -30,26 +31,6 @@ beforeEach(() => {
   writeFileSync(key, SERVER_KEY);
   writeFileSync(ca, SERVER_CERTIFICATE + RENEWED_CERTIFICATE);
 });
-
-let started = 0;
-/** `slices-conn serve` as a process, once its ready file is there. */
-async function served(...args: readonly string[]) {
-  started += 1;
-  const file = join(folder, `ready-${started}.json`);
-  const { home } = newMachine();
-  const process: Started = start(['serve', '--ready-file', file, ...args], {
-    cwd: home,
-    env: { HOME: home },
-  });
-  const ready = await vi.waitFor(
-    () => {
-      if (process.output.exitCode !== null) throw new Error(process.output.stderr);
-      return JSON.parse(readFileSync(file, 'utf8'));
-    },
-    { timeout: PATIENCE, interval: 20 },
-  );
-  return { process, ready };
-}
 
 /** Runs it to its end and reads the error. */
 async function refused(...args: readonly string[]) {
@@ -113,7 +94,7 @@ describe('row 42: fit to be reached by others', () => {
     const issuer = await issuerElsewhere();
     const port = await freePort();
     const base = `https://localhost:${port}`;
-    const { process, ready } = await served(
+    const { process, addresses: ready } = await serveWith(
       ...['--host', '0.0.0.0', '--port', String(port), '--base-url', base, ...TLS],
       ...['--trust', issuer.url, '--audience', 'https://conn.example.org', '--data', join(folder, 'data')],
     );
@@ -161,33 +142,19 @@ describe('row 42: fit to be reached by others', () => {
   test('an issuer whose certificate only --ca-file knows', async () => {
     const server = createSecureServer({ cert: SERVER_CERTIFICATE, key: SERVER_KEY }, (_, response) => {
       response.end(JSON.stringify(keySetOf(loginKey)));
-    }).listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const bound = server.address();
-    const issuer = `https://127.0.0.1:${typeof bound === 'object' && bound ? bound.port : 0}`;
+    });
+    const issuer = `https://127.0.0.1:${await listenOnLoopback(server)}`;
     try {
       const statuses: number[] = [];
       for (const more of [[], ['--ca-file', ca]]) {
-        const { base_url } = (await serveHere('--trust', issuer, ...more)).addresses;
-        const { headers } = tokensOf(issuer);
-        const { status } = await send(base_url, Number(new URL(base_url).port), 'GET', LINKS, { headers });
+        const { base, port } = await serveHere('--trust', issuer, ...more);
+        const { status } = await send(base, port, 'GET', LINKS, { headers: tokensOf(issuer).headers });
         statuses.push(status);
       }
       expect(statuses).toEqual([503, 200]);
     } finally {
       server.close().closeAllConnections();
     }
-  });
-
-  test('where to log in and where the portal is can be said', async () => {
-    const { addresses } = await serveHere(
-      ...['--trust', 'https://a.example.org=user', '--trust', 'https://b.example.org=project,experiment'],
-      ...['--auth-url', 'https://c.example.org/auth/', '--portal-url', 'https://d.example.org'],
-    );
-    expect(addresses).toMatchObject({
-      portal_url: 'https://d.example.org',
-      auth_url: 'https://c.example.org/auth',
-    });
   });
 
   test('told in as many words, it serves its built-in users to others, and says so', async () => {
@@ -224,29 +191,6 @@ describe('row 42: fit to be reached by others', () => {
 });
 
 describe('serve refuses', () => {
-  const trust = ['--trust', 'https://a.example.org'];
-  test.each<[string, string[]]>([
-    ['an issuer over plain http', ['--trust', 'http://a.example.org']],
-    ['an issuer that is no address', ['--trust', 'a.example.org']],
-    ['users of both', [...trust, '--auto-approve', 'lead']],
-    ['a lifetime of tokens that it does not issue', [...trust, '--access-token-ttl', '60']],
-    ['built-in users beside others', [...trust, '--insecure-built-in-users']],
-    ['an audience of nobody', ['--audience', 'a']],
-    ['any audience of nobody', ['--any-audience']],
-    ['one audience and any', [...trust, '--audience', 'a', '--any-audience']],
-    ['a kind of token that there is not', ['--trust', 'https://a.example.org=user,service']],
-    ['no kind of token', ['--trust', 'https://a.example.org=']],
-    ['users without experiments', ['--trust', 'https://a.example.org=user']],
-    ['a portal elsewhere without trust', ['--portal-url', 'https://a.example.org']],
-    ['a portal that is no address', [...trust, '--portal-url', 'x']],
-    ['a certificate without a key', ['--tls-cert', cert]],
-    ['a key without a certificate', ['--tls-key', key]],
-    ['http over TLS', [...TLS, '--base-url', 'http://127.0.0.1']],
-    ['a proxy without an address', [...trust, '--behind-proxy']],
-  ])('%s', async (_, args) => {
-    expect(await refused('--memory', ...args)).toMatchObject({ exitCode: 2, code: 'usage' });
-  });
-
   test('a key that belongs to another certificate, or that is not there', async () => {
     writeFileSync(key, RENEWED_KEY);
     const mismatch = await refused('--memory', ...TLS);
@@ -274,7 +218,7 @@ describe('serve over TLS', () => {
   }
 
   test('SIGHUP takes a renewed certificate, and keeps the old one where the new is unfit', async () => {
-    const { process, ready } = await served('--port', '0', '--memory', ...TLS);
+    const { process, addresses: ready } = await serveWith('--port', '0', '--memory', ...TLS);
     const base: string = ready.base_url;
     expect(base).toMatch(/^https:\/\/127\.0\.0\.1:\d+$/);
     const port = Number(new URL(base).port);
@@ -293,12 +237,15 @@ describe('serve over TLS', () => {
   });
 
   test('a device login, and row 41: SIGTERM in mid-request finishes it', async () => {
-    const { process, ready } = await served('--port', '0', '--memory', '--auto-approve', 'lead', ...TLS);
-    const client = newClient({
-      SLICES_CONN_BASE_URL: ready.base_url,
-      SLICES_CONN_PORTAL_URL: ready.portal_url,
-      SLICES_CONN_AUTH_URL: ready.auth_url,
-    });
+    const { process, addresses: ready } = await serveWith(
+      '--port',
+      '0',
+      '--memory',
+      '--auto-approve',
+      'lead',
+      ...TLS,
+    );
+    const client = newClient(pointingAt(ready));
     const login = await client.command('login', '--ca-file', ca);
     expect(login).toMatchObject({ exitCode: 0 });
     const port = Number(new URL(ready.base_url).port);
@@ -380,12 +327,5 @@ describe('row 29: who guesses codes', () => {
     expect(await guesses(plain, port, (turn) => of(`unknown-${turn}`))).toBe(20);
     expect(await guesses(plain, port, () => ({}))).toBe(0);
     expect(await guesses(plain, port, (turn) => of(`203.0.113.${turn}`))).toBe('as often as one likes');
-  });
-
-  test('without one, the header is ignored', async () => {
-    const { base_url } = (await serveHere()).addresses;
-    const port = Number(new URL(base_url).port);
-    expect(await askingAddress(base_url, port)).toBe('127.0.0.1');
-    expect(await guesses(base_url, port, (turn) => ({ 'x-forwarded-for': `192.0.2.${turn}` }))).toBe(20);
   });
 });
