@@ -90,7 +90,7 @@ export class Output {
   }
 
   /**
-   * Prints a result: the object as JSON, or the text of `render`, which can be called twice and must change nothing.
+   * Prints a result: the object as JSON, or the text of `render`.
    * Tokens are masked unless the result has `claims`: in other results, a token was typed in the wrong place (THREATS.md 54).
    */
   async result(value: object, render: (print: Printer) => string): Promise<void> {
@@ -133,37 +133,13 @@ export class Output {
     stdout.write(ascii ? asciiText(text, { spelled: !json }) : text);
   }
 
-  /** Renders without the packages for tables and wide characters, which are slow to load; with them if `render` needs them. */
   async #rendered(render: (print: Printer) => string): Promise<string> {
+    // Not loaded for --json.
     const { Chalk } = await import('chalk');
-    const { stdout, color, ascii = false } = this.#options;
-    const paint = new Chalk({ level: color.stdout ? 1 : 0 });
-    try {
-      return render(new Printer(paint, stdout, { ascii }));
-    } catch (error) {
-      if (!(error instanceof LayoutMissing)) throw error;
-      const [{ default: table }, { default: width }] = await Promise.all([
-        import('cli-table3'),
-        import('string-width'),
-      ]);
-      return render(new Printer(paint, stdout, { ascii, layout: { table, width } }));
-    }
+    const { stdout, color, ascii } = this.#options;
+    return render(new Printer(new Chalk({ level: color.stdout ? 1 : 0 }), stdout, { ascii }));
   }
 }
-
-/** The packages that lay out tables and measure the width of text in any script. */
-interface Layout {
-  table: typeof import('cli-table3');
-  width: (text: string) => number;
-}
-
-/** Thrown by a printer that was made without a layout and needs one. */
-class LayoutMissing extends Error {
-  override readonly name = 'LayoutMissing';
-}
-
-/** Texts whose characters all take one column: Latin letters, and the dashes, quotes and dots of this program. */
-const SINGLE_WIDTH = /^[ -~\u00a1-\u00ac\u00ae-\u017f\u2010-\u2027]*$/;
 
 /** Lays out cards and tables; escapes every value that it is given. */
 export class Printer {
@@ -172,39 +148,21 @@ export class Printer {
   /** Whether pictures are drawn with ASCII characters; see {@link OutputOptions}. Other text is made ASCII afterwards. */
   readonly ascii: boolean;
   readonly #stream: TextStream;
-  readonly #layout: Layout | undefined;
 
-  constructor(
-    paint: ChalkInstance,
-    stream: TextStream,
-    { ascii = false, layout }: { ascii?: boolean; layout?: Layout } = {},
-  ) {
+  constructor(paint: ChalkInstance, stream: TextStream, { ascii = false }: { ascii?: boolean } = {}) {
     this.paint = paint;
     this.ascii = ascii;
     this.#stream = stream;
-    this.#layout = layout;
-  }
-
-  #needed(): Layout {
-    if (this.#layout) return this.#layout;
-    throw new LayoutMissing();
-  }
-
-  #width(text: string): number {
-    return SINGLE_WIDTH.test(text) ? text.length : this.#needed().width(text);
   }
 
   /** A title and labelled lines below it, the labels in one column. */
   card(title: string, lines: readonly CardLine[]): string {
-    const width = Math.max(...lines.map(([label]) => this.#width(escapeText(label))));
-    const body = lines.map(([label, value]) => {
-      return `  ${this.paint.dim(this.#padded(escapeText(label), width))}  ${escapeText(value)}\n`;
+    const labels = lines.map(([label]) => escapeText(label));
+    const width = Math.max(...labels.map(textWidth));
+    const body = lines.map(([, value], at) => {
+      return `  ${this.paint.dim(padded(labels[at] ?? '', width))}  ${escapeText(value)}\n`;
     });
     return `${title}\n${body.join('')}`;
-  }
-
-  #padded(text: string, width: number): string {
-    return text + ' '.repeat(Math.max(0, width - this.#width(text)));
   }
 
   /** Whether the text goes to a terminal. */
@@ -223,7 +181,7 @@ export class Printer {
   }
 
   /**
-   * Rows below a head. On a terminal, wide columns are cut, except the first.
+   * Makes rows below a head. On a terminal, wide columns are cut, except the first.
    *
    * @param style colours a cell that is not cut; its text is escaped already
    */
@@ -233,80 +191,37 @@ export class Printer {
     style: (text: string, column: number, row: number) => string = (text) => text,
   ): string {
     const cells = rows.map((row) => row.map(escapeText));
-    // A zone in parentheses keeps its case.
-    const names = head.map((name) => this.paint.dim(name.replace(/^[^(]+/, (text) => text.toUpperCase())));
-    const full = this.#fullWidths(head, cells);
+    const full = fullWidths(head, cells);
     const widths = this.#widths(full);
-    if (widths.some((width, column) => width !== full[column])) return this.#cut(names, cells, widths);
-    // A layout of thousands of rows takes the package seconds; where nothing is cut there is little to lay out.
-    const filled = head.map(
-      (name, column) => `${names[column]}${' '.repeat((full[column] ?? 0) - name.length)}`,
-    );
-    const lines = [
-      filled,
-      ...cells.map((row, at) =>
-        row.map(
-          (cell, column) =>
-            style(cell, column, at) + this.#padded(cell, full[column] ?? 0).slice(cell.length),
-        ),
-      ),
-    ];
-    return lines.map((line) => `${line.join('  ').trimEnd()}\n`).join('');
-  }
-
-  #cut(head: readonly string[], cells: readonly (readonly string[])[], widths: readonly number[]): string {
-    const { table: Table } = this.#needed();
-    const none = Object.fromEntries(
-      [
-        'top',
-        'top-mid',
-        'top-left',
-        'top-right',
-        'bottom',
-        'bottom-mid',
-        'bottom-left',
-        'bottom-right',
-        'left',
-        'left-mid',
-        'mid',
-        'mid-mid',
-        'right',
-        'right-mid',
-      ].map((name) => [name, '']),
-    );
-    const table = new Table({
-      head: [...head],
-      chars: { ...none, middle: '  ' },
-      style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0 },
-      colWidths: [...widths],
-      // Of one column in ASCII too.
-      truncate: this.ascii ? '~' : '…',
-    });
-    table.push(...cells.map((row) => [...row]));
-    const lines = table.toString().split('\n');
-    return `${lines.map((line) => line.trimEnd()).join('\n')}\n`;
+    const end = this.ascii ? '~' : '…';
+    const line = (texts: readonly string[], paint: (text: string, column: number) => string): string => {
+      const shown = texts.map((text, column) => {
+        const width = widths[column] ?? 0;
+        if (textWidth(text) > width) return padded(cut(text, width, end), width);
+        return paint(text, column) + ' '.repeat(width - textWidth(text));
+      });
+      return `${shown.join('  ').trimEnd()}\n`;
+    };
+    // A zone in parentheses keeps its case.
+    const names = head.map((name) => name.replace(/^[^(]+/, (text) => text.toUpperCase()));
+    return [
+      line(names, (name) => this.paint.dim(name)),
+      ...cells.map((row, at) => line(row, (text, column) => style(text, column, at))),
+    ].join('');
   }
 
   /** Whether a table fits without cuts; without a terminal it always does. */
   fits(head: readonly string[], rows: readonly (readonly string[])[]): boolean {
-    const { columns, isTerminal } = this.#stream;
     const cells = rows.map((row) => row.map(escapeText));
-    const total = this.#fullWidths(head, cells).reduce((sum, width) => sum + width + 2, -2);
-    return !isTerminal || columns === undefined || total <= columns;
-  }
-
-  #fullWidths(head: readonly string[], rows: readonly (readonly string[])[]): number[] {
-    return head.map((name, column) =>
-      rows.reduce((widest, row) => Math.max(widest, this.#width(row[column] ?? '')), name.length),
-    );
+    const total = fullWidths(head, cells).reduce((sum, width) => sum + width + 2, -2);
+    return this.columns === undefined || total <= this.columns;
   }
 
   /** Widths that fit the terminal: the widest columns after the first give way, down to eight characters. */
   #widths(full: readonly number[]): number[] {
     const widths = [...full];
-    const { columns, isTerminal } = this.#stream;
-    if (!isTerminal || columns === undefined) return widths;
-    const room = columns - 2 * (widths.length - 1);
+    if (this.columns === undefined) return widths;
+    const room = this.columns - 2 * (widths.length - 1);
     for (;;) {
       const total = widths.reduce((sum, width) => sum + width, 0);
       const widest = Math.max(8, ...widths.slice(1));
@@ -314,6 +229,41 @@ export class Printer {
       widths[widths.lastIndexOf(widest)] = widest - 1;
     }
   }
+}
+
+function fullWidths(head: readonly string[], rows: readonly (readonly string[])[]): number[] {
+  return head.map((name, column) =>
+    rows.reduce((widest, row) => Math.max(widest, textWidth(row[column] ?? '')), name.length),
+  );
+}
+
+/** Texts whose characters all take one column: Latin letters, and the dashes, quotes and dots of this program. */
+const SINGLE_WIDTH = /^[ -~\u00a1-\u00ac\u00ae-\u017f\u2010-\u2027]*$/;
+/** Marks that take no column of their own. */
+const MARK = /[\p{Mn}\p{Me}]/gu;
+/** Characters that take two columns: East Asian scripts, except their half-width forms, and pictures. */
+const WIDE =
+  /(?![\uff61-\uffdc])[\p{sc=Han}\p{sc=Hangul}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Bopomofo}\p{sc=Yi}\u3000-\u303e\uff01-\uff60\uffe0-\uffe6\p{Emoji_Presentation}]/gu;
+
+/** The columns that an escaped text takes on a terminal. */
+function textWidth(text: string): number {
+  if (SINGLE_WIDTH.test(text)) return text.length;
+  const shown = text.replace(MARK, '');
+  return [...shown].length + (shown.match(WIDE)?.length ?? 0);
+}
+
+function padded(text: string, width: number): string {
+  return text + ' '.repeat(Math.max(0, width - textWidth(text)));
+}
+
+/** The beginning of a text that is too long, with a sign that something follows, in so many columns at most. */
+function cut(text: string, width: number, end: string): string {
+  let shown = '';
+  for (const character of text) {
+    if (textWidth(shown + character) > width - 1) break;
+    shown += character;
+  }
+  return shown + end;
 }
 
 /** How characters that this program prints are written in ASCII. */
