@@ -51,7 +51,7 @@ export function databaseAddress(text: string): string {
   const { password, searchParams } = new URL(text);
   if (password === '' && !searchParams.has('password')) return text;
   throw new Failure('usage', 'The address after --database holds a password.', {
-    why: 'Everyone on this machine can see it there. Give it in PGPASSWORD, in a file that PGPASSFILE names (default: ~/.pgpass), or in a service file (PGSERVICE).',
+    why: 'Everyone on this machine can see it there. Give it in PGPASSWORD, or in a file that PGPASSFILE names (default: ~/.pgpass).',
     fix,
   });
 }

@@ -1,25 +1,25 @@
 import { statSync } from 'node:fs';
 import { isIP } from 'node:net';
-import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
 import type { ConnectionOptions } from 'node:tls';
+import type { PoolConfig } from 'pg';
+import { parseIntoClientConfig } from 'pg-connection-string';
 import { Failure, shellWord } from '../../contract/failure.ts';
 import { loopbackAddress } from '../../contract/loopback.ts';
 import { readBounded } from '../../files/bounded.ts';
 import { homeFolder } from '../../files/home.ts';
 
-/** How a PostgreSQL server is reached, as the driver takes it. */
+/** How a PostgreSQL server is reached. */
 export interface PostgresConnection {
-  /** The address, with what a service file adds; it says nothing about TLS. */
-  connectionString: string;
-  ssl: ConnectionOptions | false;
+  /** As the driver takes it. */
+  config: Omit<PoolConfig, 'ssl'> & { ssl: ConnectionOptions | false };
   /** Whether a standby must be refused. */
   needsPrimary: boolean;
 }
 
-/** The variables of a process. */
-export type Environment = Readonly<Record<string, string | undefined>>;
+/** The variables of the server's process. */
+type Variables = Readonly<Record<string, string | undefined>>;
 
 /** Parameters about TLS, with the variable that stands in for each. */
 const TLS_VARIABLES = {
@@ -31,27 +31,29 @@ const TLS_VARIABLES = {
 
 /**
  * Reads the address of a PostgreSQL database as libpq does
- * (https://www.postgresql.org/docs/current/libpq-connect.html): what it leaves open is taken from the service that
- * `?service=` or `PGSERVICE` names, then from the variables that libpq has, and a password from the password file. The driver itself reads `PGHOST`,
- * `PGPASSWORD` and the like.
+ * (https://www.postgresql.org/docs/current/libpq-connect.html): what it leaves open is taken from the variables that libpq
+ * has, and a password from the password file. Service files are not read.
  *
  * Without an `sslmode`, a server on this machine is reached without TLS, and every other one over TLS with a certificate
  * that is verified for its name (THREATS.md 52). Three modes weaken that: `disable`, `no-verify` (the certificate is not
  * checked), and `verify-ca` (any name, where `sslrootcert` says who signs). `require` and `verify-full` verify on this
  * machine too; `prefer` and `allow` count as unset.
  *
- * @throws Failure `usage` for an unknown `sslmode`, a service that is not there or not understood, several hosts, or a
- *   `target_session_attrs` that asks for a standby
- * @throws Failure `file_unusable` for a certificate or key that can't be read, and for a password in a file that others
- *   can read
+ * @throws Failure `usage` for an unknown `sslmode`, a service, several hosts, or a `target_session_attrs` that asks for a
+ *   standby
+ * @throws Failure `file_unusable` for a certificate or key that can't be read. While it connects, the driver throws the
+ *   same for a password file that others can read
  */
-export function readConnection(address: string, env: Environment = process.env): PostgresConnection {
+export function readConnection(address: string, env: Variables = process.env): PostgresConnection {
   refuseSeveralHosts(address);
   const url = new URL(address);
   const { searchParams } = url;
-  const name = searchParams.get('service') ?? env['PGSERVICE'];
-  searchParams.delete('service');
-  for (const [key, value] of name ? readService(name, env) : []) fillIn(url, key, value);
+  if (searchParams.has('service')) {
+    throw new Failure('usage', 'The address of the database names a service.', {
+      why: 'Service files are not read.',
+      fix: 'slices-conn serve --database postgres://user@db.example.org/slices',
+    });
+  }
   const said = (key: keyof typeof TLS_VARIABLES): string | undefined =>
     searchParams.get(key) || env[TLS_VARIABLES[key]] || undefined;
   const host = searchParams.get('host') || url.hostname || env['PGHOST'] || 'localhost';
@@ -65,13 +67,10 @@ export function readConnection(address: string, env: Environment = process.env):
     });
   }
   for (const key of ['ssl', 'sslnegotiation', ...Object.keys(TLS_VARIABLES)]) searchParams.delete(key);
-  const file = searchParams.get('passfile') || env['PGPASSFILE'] || passwordFile(env);
-  searchParams.delete('passfile');
-  if (!url.password && !searchParams.get('password') && !env['PGPASSWORD']) {
-    const password = passwordIn(file, placeOf(url, env));
-    if (password !== undefined) searchParams.set('password', password);
-  }
-  return { connectionString: url.href, ssl, needsPrimary: session !== 'any' };
+  const config = { ...parseIntoClientConfig(url.href), ssl };
+  // The driver's types lack what it gives to such a function.
+  config.password ||= env['PGPASSWORD'] || (passwordInFile as unknown as () => Promise<string>);
+  return { config, needsPrimary: session !== 'any' };
 }
 
 /** Refuses an address with a list of hosts, as libpq takes it. @throws Failure `usage` */
@@ -88,95 +87,55 @@ function refuseList(hosts: string): void {
   });
 }
 
-/** Where a password is for: host, port, database, user, as a password file has them. */
-type PasswordPlace = readonly [host: string, port: string, database: string, user: string];
-
-/** The name of the user whose process this is; empty for a number that no user has. */
-function userName(): string {
-  try {
-    return userInfo().username;
-  } catch {
-    return '';
-  }
-}
-
-/** What the address leaves open is found as the driver finds it. */
-function placeOf(url: URL, env: Environment): PasswordPlace {
-  const said = (key: string): string | undefined => url.searchParams.get(key) || undefined;
-  const host = said('host') || decodeURIComponent(url.hostname) || env['PGHOST'] || 'localhost';
-  const user = said('user') || decodeURIComponent(url.username) || env['PGUSER'] || userName();
-  const database = decodeURIComponent(url.pathname.slice(1)) || env['PGDATABASE'] || user;
-  return [
-    // A socket's folder counts as this machine.
-    host.startsWith('/') ? 'localhost' : host.replace(/^\[(.*)\]$/, '$1'),
-    said('port') || url.port || env['PGPORT'] || '5432',
-    database,
-    user,
-  ];
-}
-
-/** Where the password file is unless told otherwise, on Windows too, as libpq has it. */
-function passwordFile(env: Environment): string {
-  const { APPDATA, HOME } = env;
-  if (process.platform === 'win32') return join(APPDATA || homeFolder(), 'postgresql', 'pgpass.conf');
-  return join(HOME || homeFolder(), '.pgpass');
+/** Where the driver is about to send a password. */
+interface PasswordPlace {
+  host: string;
+  port: number;
+  database: string;
+  user: string;
 }
 
 /**
- * The password for a place in a password file (https://www.postgresql.org/docs/current/libpq-pgpass.html). The driver
- * would read the file too, but warns that it will not for long.
+ * The password for a place in the password file (https://www.postgresql.org/docs/current/libpq-pgpass.html). Not by the
+ * package `pgpass`, which the driver will leave out: of several lines that fit it takes the last, libpq the first.
  *
  * @returns undefined without a file or a line that fits
- * @throws Failure `file_unusable` when there is such a line, and others can read the file
+ * @throws Failure `file_unusable` when others can read the file
  */
-function passwordIn(path: string, place: PasswordPlace): string | undefined {
-  let text: string;
-  try {
-    if (!statSync(path).isFile()) return undefined;
-    text = readBounded(path).toString();
-  } catch {
-    return undefined;
+async function passwordInFile({ host, port, database, user }: PasswordPlace): Promise<string | undefined> {
+  const { APPDATA, HOME, PGPASSFILE } = process.env;
+  const isWindows = process.platform === 'win32';
+  const usual = isWindows
+    ? join(APPDATA || homeFolder(), 'postgresql', 'pgpass.conf')
+    : join(HOME || homeFolder(), '.pgpass');
+  const path = PGPASSFILE || usual;
+  const file = statSync(path, { throwIfNoEntry: false });
+  if (!file?.isFile()) return undefined;
+  if (!isWindows && file.mode & 0o077) {
+    throw new Failure('file_unusable', `The password file ${path} is not private.`, {
+      why: 'Others can read it.',
+      fix: `chmod 600 ${shellWord(path)}`,
+    });
   }
-  for (const line of text.split(/\r?\n/)) {
-    if (line.startsWith('#')) continue;
-    // A backslash stands before a colon or a backslash that is meant.
-    const fields = (line.match(/(?:\\.|[^:\\])*(?::|$)/g) ?? []).map((field) => field.replace(/:$/, ''));
-    const [password, ...wanted] = [fields[4], ...fields.slice(0, 4)].map((field) =>
-      field?.replace(/\\(.)/g, '$1'),
-    );
-    if (!password || !place.every((value, index) => wanted[index] === '*' || wanted[index] === value))
-      continue;
-    if (process.platform !== 'win32' && statSync(path).mode & 0o077) {
-      throw new Failure('file_unusable', `The password file ${path} is not private.`, {
-        why: 'Others can read it.',
-        fix: `chmod 600 ${shellWord(path)}`,
-      });
-    }
-    return password;
-  }
-  return undefined;
+  // A socket's folder counts as this machine.
+  const place = [host.startsWith('/') ? 'localhost' : host, String(port), database, user];
+  const lines = readBounded(path).toString().split(/\r?\n/);
+  // A backslash stands before a colon or a backslash that is meant.
+  const rows = lines.map((line) => (line.match(/(?:\\.|[^:\\])*(?::|$)/g) ?? []).map(unescaped));
+  const row = rows.find((fields) =>
+    place.every((value, index) => ['*', value].includes(fields[index] ?? '')),
+  );
+  return row?.[4] || undefined;
 }
 
-/** Sets what the address leaves open. */
-function fillIn(url: URL, key: string, value: string): void {
-  const { searchParams } = url;
-  if (key === 'dbname') {
-    if (url.pathname.length <= 1) url.pathname = `/${encodeURIComponent(value)}`;
-    return;
-  }
-  const own: Partial<Record<string, string>> = {
-    host: url.hostname,
-    port: url.port,
-    user: url.username,
-    password: url.password,
-  };
-  if (!own[key] && !searchParams.has(key)) searchParams.set(key, value);
+function unescaped(field: string): string {
+  return field.replace(/:$/, '').replace(/\\(.)/g, '$1');
 }
 
 function tlsOptions(
   host: string,
   said: (key: keyof typeof TLS_VARIABLES) => string | undefined,
-): PostgresConnection['ssl'] {
+): PostgresConnection['config']['ssl'] {
   const root = said('sslrootcert');
   const mode = said('sslmode');
   switch (mode) {
@@ -226,47 +185,4 @@ function readPem(path: string): string {
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new Failure('file_unusable', `${path} can't be read.`, { why, cause });
   }
-}
-
-/** The parameters of a service (https://www.postgresql.org/docs/current/libpq-pgservice.html). */
-function readService(name: string, env: Environment): [key: string, value: string][] {
-  const { PGSERVICEFILE: given, PGSYSCONFDIR: shared } = env;
-  const places = [
-    given || join(env['HOME'] || homeFolder(), '.pg_service.conf'),
-    ...(shared ? [join(shared, 'pg_service.conf')] : []),
-  ];
-  for (const path of places) {
-    const found = sectionOf(path, name);
-    if (found) return found;
-  }
-  throw new Failure('usage', `There is no service ${JSON.stringify(name)} in ${places.join(' or ')}.`, {
-    why: 'It is named by PGSERVICE or by ?service= in the address of the database.',
-  });
-}
-
-function sectionOf(path: string, name: string): [key: string, value: string][] | undefined {
-  let text: string;
-  try {
-    text = readBounded(path).toString();
-  } catch {
-    return undefined;
-  }
-  let inside = false;
-  let found: [key: string, value: string][] | undefined;
-  for (const [index, line] of text.split(/\r?\n/).entries()) {
-    const trimmed = line.trim();
-    const header = /^\[(.*)\]$/.exec(trimmed);
-    if (header) inside = header[1] === name && found === undefined;
-    if (header && inside) found = [];
-    if (header || !inside || trimmed === '' || trimmed.startsWith('#')) continue;
-    const [, key, value] = /^([a-z_]+)=(.*)$/.exec(trimmed) ?? [];
-    // The line may hold a password, so the message does not repeat it.
-    if (key === undefined || value === undefined) {
-      throw new Failure('usage', `Line ${index + 1} of ${path} is not understood.`, {
-        why: 'A service is a section [NAME] with lines such as host=db.example.org.',
-      });
-    }
-    found?.push([key, value]);
-  }
-  return found;
 }

@@ -97,12 +97,12 @@ export class PostgresDatabase implements SqlDatabase {
     patience = TRANSACTION_TIMEOUT,
   ) {
     this.#patience = patience;
-    const { needsPrimary, ...connection } = readConnection(url);
+    const { needsPrimary, config } = readConnection(url);
     const histories = mayBeStandby && !needsPrimary ? undefined : new Histories(onNewHistory);
     this.#histories = histories;
     this.#pool = new Pool({
       ...limits,
-      ...connection,
+      ...config,
       onConnect: async (client) => {
         if (histories) histories.enter(client, (await client.query(READ_PLACE)).rows[0]);
       },
