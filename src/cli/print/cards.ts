@@ -99,7 +99,7 @@ function experimentLine({ experiment_id }: Reservation, experiment: NamedExperim
 }
 
 /** The printed members of a project or an experiment; an empty string means that the portal did not send it. */
-interface Entry {
+export interface DirectoryEntry {
   id: string;
   name: string;
   description: string;
@@ -112,7 +112,7 @@ interface Entry {
 const UNKNOWN = '–';
 
 /** A project or an experiment for programs. Missing members are null, except the description, which can be empty. */
-export function directoryItem(entry: Entry): Readonly<Record<string, unknown>> {
+export function directoryItem(entry: DirectoryEntry): Readonly<Record<string, unknown>> {
   const known = Object.entries(entry).map(([name, value]) => [
     name,
     value === '' && name !== 'description' ? null : value,
@@ -124,7 +124,7 @@ export function directoryItem(entry: Entry): Readonly<Record<string, unknown>> {
 export function directoryTable(
   print: Printer,
   noun: string,
-  items: readonly Entry[],
+  items: readonly DirectoryEntry[],
   { chosen, times }: { chosen: string | undefined; times: TimeContext },
 ): string {
   if (items.length === 0) return `You are not in any ${noun}.\n`;
@@ -148,7 +148,7 @@ function expiryText(expires_at: string, tell: (instant: number) => string): stri
 export function directoryCard(
   print: Printer,
   title: string,
-  entry: Entry,
+  entry: DirectoryEntry,
   times: TimeContext,
   project?: { id: string; name: string },
 ): string {

@@ -1,0 +1,105 @@
+import { claimedClaims } from '../../client/claimed.ts';
+import { formatInstant } from '../../contract/instants.ts';
+import type { Action, Invocation } from '../invocation.ts';
+import { type DirectoryEntry, directoryCard, directoryItem, directoryTable } from '../print/cards.ts';
+import { accepts } from '../questions.ts';
+import { parseTime } from '../times.ts';
+import { verifiedToken } from '../tokens.ts';
+
+/** Entries of the portal's directory, which people choose by id or name. */
+export type Noun = 'project' | 'experiment';
+
+/** The flags of `experiment create`, as typed. */
+export interface CreateFlags {
+  end: string;
+  description?: string;
+}
+
+/** Lists the person's projects or experiments. */
+export function listOf(noun: Noun): Action<object> {
+  return async ({ session, output, times }) => {
+    const { portal, profile } = await session();
+    const items = await portal[`${noun}s`]();
+    const shown = await times();
+    await output.result({ items: items.map(directoryItem) }, (print) =>
+      directoryTable(print, noun, items, { chosen: profile[noun], times: shown }),
+    );
+  };
+}
+
+/** Shows a project or an experiment. */
+export function showOne(noun: Noun): Action<object> {
+  return async (invocation, [wanted]) => {
+    const entry = await (await invocation.session())[noun](wanted);
+    await print(invocation, noun, `${noun.charAt(0).toUpperCase()}${noun.slice(1)}`, entry);
+  };
+}
+
+/** Stores the chosen project or experiment in the profile. */
+export function useOne(noun: Noun): Action<object> {
+  return async (invocation, [wanted]) => {
+    const session = await invocation.session();
+    const entry = await session[noun](wanted);
+    const { name } = session.profile;
+    await (await invocation.profiles()).choose(name, noun, entry);
+    await print(invocation, noun, `Profile ${name} now uses ${noun}`, entry);
+  };
+}
+
+/** Creates an experiment in the chosen project. */
+export async function createExperiment(
+  invocation: Invocation,
+  [name = '']: readonly string[],
+  { end, description = '' }: CreateFlags,
+): Promise<void> {
+  const expiry = await parseTime(end, await invocation.times());
+  const session = await invocation.session();
+  const project = await session.project();
+  const experiment = await session.portal.createExperiment({
+    name,
+    description,
+    project_id: project.id,
+    expires_at: formatInstant(expiry),
+  });
+  await print(invocation, 'experiment', 'Created experiment', experiment, project);
+  const { name: profile } = session.profile;
+  if (await accepts(invocation, `Use it for later commands, in profile ${profile}?`)) {
+    await (await invocation.profiles()).choose(profile, 'experiment', experiment);
+  }
+}
+
+/** @param project the experiment's; its name is printed then too */
+async function print(
+  { output, times }: Invocation,
+  noun: Noun,
+  title: string,
+  entry: DirectoryEntry,
+  project?: { id: string; name: string },
+): Promise<void> {
+  const shown = await times();
+  await output.result({ [noun]: directoryItem(entry) }, (printer) =>
+    directoryCard(printer, title, entry, shown, project),
+  );
+}
+
+/**
+ * Prints a token for a project or an experiment. A token from the portal is verified first; any other is printed as it is.
+ */
+export function tokenOf(noun: Noun): Action<object> {
+  return async ({ session, output }, [wanted]) => {
+    const opened = await session();
+    let id: string | undefined;
+    let token: string;
+    if (noun === 'project') {
+      ({ id } = await opened.project(wanted));
+      token = (await opened.projectToken(id)).reveal();
+    } else {
+      const access = wanted === undefined ? await opened.access() : await opened.accessTo(wanted);
+      token = access.token.reveal();
+      if (access.origin === 'portal') ({ id } = access);
+    }
+    const claims =
+      id === undefined ? claimedClaims(token) : await verifiedToken(token, opened.trust[noun], id);
+    output.text({ token, claims }, token);
+  };
+}
