@@ -224,7 +224,7 @@ describe('every next step works when it is pasted', () => {
   };
   /** Commands of other programs. */
   const FOREIGN =
-    /^(?:['"`](?:unset|chmod|openssl|psql|(?:sudo )?ip|sudo modprobe) |moveAway\(|isOpen \? `chmod )/;
+    /^(?:['"`](?:unset|chmod|openssl|psql|(?:sudo )?ip|sudo modprobe) |moveAway\(|nextStep\(cause|isOpen \? `chmod )/;
   /** Advice that is a text without parts. */
   const PLAIN = /^'(slices-conn [^']*)'$/;
 
