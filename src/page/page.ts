@@ -1,5 +1,6 @@
 import { HOUR } from '../contract/durations.ts';
 import { may } from '../contract/roles.ts';
+import { type Clock, createClock } from '../words/civil-time.ts';
 import { createBooking } from './booking.ts';
 import { createBookingForm } from './booking-form.ts';
 import { ask } from './dialogs.ts';
@@ -21,7 +22,6 @@ import {
   Unanswered,
 } from './service.ts';
 import { createSessionBar } from './session-bar.ts';
-import { type Clock, createClock } from './timeline/civil-time.ts';
 import { createTimeline, type Timeline } from './timeline/timeline.ts';
 import type { Calendar } from './timeline/words.ts';
 import {

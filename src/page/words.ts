@@ -4,11 +4,11 @@ import { parseInstant } from '../contract/instants.ts';
 import { BY_THE_LINK, isProblemCode, PROBLEMS } from '../contract/problem-codes.ts';
 import type { Alternative } from '../contract/problems.ts';
 import { may, readRole } from '../contract/roles.ts';
+import type { Clock } from '../words/civil-time.ts';
 import { limitText } from '../words/limits.ts';
 import { roleAllows } from '../words/roles.ts';
 import type { Wish } from './draft.ts';
 import type { Column, EndTags, Own, Refused, Window } from './service.ts';
-import type { Clock } from './timeline/civil-time.ts';
 import { type Calendar, instantText, periodText, shareText, vlansText } from './timeline/words.ts';
 
 /** A role in words. @param role as the portal says it */

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Alternative, Limit } from '../../src/contract/problems.ts';
 import type { RefusalFacts } from '../../src/page/service.ts';
-import { createClock } from '../../src/page/timeline/civil-time.ts';
 import {
   alternativeText,
   awayText,
@@ -17,6 +16,7 @@ import {
   titleOf,
   wallText,
 } from '../../src/page/words.ts';
+import { createClock } from '../../src/words/civil-time.ts';
 
 const HOUR = 3_600_000;
 const NOW = Date.parse('2026-11-22T10:00:00Z');

@@ -1,8 +1,10 @@
 import type { AvailablePart } from '../../contract/availability.ts';
 import { instantOf } from '../../contract/reservation-request.ts';
+import type { Period } from '../../words/civil-time.ts';
+import type { Tick } from '../../words/time-axis.ts';
 import { formatBandwidth } from '../values.ts';
 import { escapeText, type Printer } from './output.ts';
-import { columnAt, columnTicks, labelLine, type Tick, type Window } from './time-axis.ts';
+import { columnAt, columnTicks, labelLine } from './time-axis.ts';
 
 /** A link, with its capacity in Mbps, and what of it is free in each part of a window. */
 export interface LinkAvailability {
@@ -14,7 +16,7 @@ export interface LinkAvailability {
 /** What is drawn of one link, or of several over the same window. Times in milliseconds. */
 export interface AvailabilityView {
   links: readonly LinkAvailability[];
-  window: Window;
+  window: Period;
   /** The time zone of the axis. */
   zone: string;
   now: number;
@@ -116,7 +118,7 @@ function linesOf(links: number, width: number, rows: number): number {
 }
 
 /** What is free in each column, whatever parts the window is given in. */
-function columnsOf(items: readonly AvailablePart[], { start, end }: Window, count: number): Column[] {
+function columnsOf(items: readonly AvailablePart[], { start, end }: Period, count: number): Column[] {
   const parts = items.map((item) => ({
     ...item,
     start: instantOf(item.start_date),

@@ -1,10 +1,11 @@
 import type { AvailablePart } from '../../contract/availability.ts';
 import { instantOf } from '../../contract/reservation-request.ts';
+import { createClock } from '../../words/civil-time.ts';
+import { oneLineTicks } from '../../words/time-axis.ts';
 import { shortTime } from '../times.ts';
 import { formatBandwidth } from '../values.ts';
 import type { AvailabilityView, LinkAvailability } from './availability-chart.ts';
 import { escapeText } from './output.ts';
-import { timeTicks } from './time-axis.ts';
 
 /** How many columns of time to ask the service for (`points`): finer than print shows. */
 export const SVG_COLUMNS = 1600;
@@ -119,12 +120,16 @@ function panel(
     const y = scale.y(mbps);
     return `<line class="${mbps === 0 ? 'axis' : 'grid'}" x1="0" x2="${PLOT_WIDTH}" y1="${y}" y2="${y}"/><text x="-8" y="${y + 4}" text-anchor="end">${xml(label)}</text>`;
   });
-  const ticks = timeTicks(window, view, {
-    width: PLOT_WIDTH + RIGHT - 4,
-    place: scale.x,
-    measure: (label) => label.length * CHARACTER + 4,
-    gap: 14,
-  }).map(({ at, label }) => {
+  const ticks = oneLineTicks(
+    window,
+    { clock: createClock(view.zone), now },
+    {
+      width: PLOT_WIDTH + RIGHT - 4,
+      place: scale.x,
+      measure: (label) => label.length * CHARACTER + 4,
+      gap: 14,
+    },
+  ).map(({ at, label }) => {
     const x = scale.x(at);
     return `<line class="axis" x1="${x}" x2="${x}" y1="${PLOT_HEIGHT}" y2="${PLOT_HEIGHT + 16}"/><text x="${x + 4}" y="${PLOT_HEIGHT + 16}">${xml(label)}</text>`;
   });

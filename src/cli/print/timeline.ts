@@ -1,11 +1,12 @@
 import { instantOf } from '../../contract/reservation-request.ts';
 import type { ListedReservation } from '../../session/reservations/joined-list.ts';
 import { nameOf, shortIds } from '../../session/reservations/known.ts';
+import type { Period } from '../../words/civil-time.ts';
 import { shortTime } from '../times.ts';
 import { bandwidthWord } from '../values.ts';
 import { escapeText, type Printer } from './output.ts';
 import { captionOf, type ListedIn, STATE_COLORS, startOf, type TableContext } from './reservation-table.ts';
-import { columnAt, columnTicks, labelLine, type Window } from './time-axis.ts';
+import { columnAt, columnTicks, labelLine } from './time-axis.ts';
 
 type State = ListedReservation['state'];
 
@@ -45,7 +46,7 @@ const MOST_COLUMNS = 200;
 /** A reservation, and its period in milliseconds as far as it is known. */
 interface Row {
   item: ListedReservation;
-  period: Window | undefined;
+  period: Period | undefined;
 }
 
 /**
@@ -105,7 +106,7 @@ export function timeline(
 }
 
 /** When a reservation is; undefined where nothing is known of that. What was asked for at once began when it was asked. */
-function periodOf({ reservation, requested, entry }: ListedReservation): Window | undefined {
+function periodOf({ reservation, requested, entry }: ListedReservation): Period | undefined {
   const { start_date, end_date } = reservation ?? requested ?? {};
   const start = start_date == null ? entry?.beganAt : instantOf(start_date);
   const end = instantOf(end_date ?? '');
@@ -113,7 +114,7 @@ function periodOf({ reservation, requested, entry }: ListedReservation): Window 
 }
 
 /** The period that the axis shows: all of theirs, and now. */
-function windowOf(rows: readonly Row[], now: number): Window {
+function windowOf(rows: readonly Row[], now: number): Period {
   let [start, end] = [now, now + 1];
   for (const { period } of rows) {
     start = Math.min(start, period?.start ?? now);
@@ -163,7 +164,7 @@ function labelsOf(texts: readonly LabelTexts[], width: number): string[] {
 
 /** What a row is drawn on. */
 interface Ground {
-  window: Window;
+  window: Period;
   count: number;
   /** The column of now. */
   present: number;

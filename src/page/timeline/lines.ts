@@ -1,6 +1,6 @@
 import { HOUR } from '../../contract/durations.ts';
+import { type Clock, floorToStep, lengthOfStep, nextStep, type Step } from '../../words/civil-time.ts';
 import type { Column, Own, Window } from '../service.ts';
-import { type Clock, floorToStep, lengthOfStep, nextStep, type Step } from './civil-time.ts';
 import { knownFrom } from './tiles.ts';
 
 /** The lengths of a line of the table, the shortest first. */

@@ -1,5 +1,5 @@
+import type { TwoLineAxis } from '../../words/time-axis.ts';
 import type { Column, Window } from '../service.ts';
-import type { Axis } from './axis.ts';
 import { type Bar, barHeight, type Layout } from './layout.ts';
 import { placeOf } from './view.ts';
 
@@ -43,7 +43,7 @@ export interface Mark extends Window {
 export interface Scene {
   window: Window;
   layout: Layout;
-  axis: Axis;
+  axis: TwoLineAxis;
   /** The rows that are on the screen, and the number of the first one. */
   rows: readonly Row[];
   firstRow: number;
@@ -170,7 +170,7 @@ export class Painter {
   }
 
   #axis(
-    { spans, ticks }: Axis,
+    { spans, ticks }: TwoLineAxis,
     { window, layout, bottom }: Scene & { bottom: number },
     x: (instant: number) => number,
   ): void {

@@ -1,6 +1,6 @@
 import { MINUTE } from '../../contract/durations.ts';
+import { type Clock, ceilToStep, floorToStep, lengthOfStep, type Step } from '../../words/civil-time.ts';
 import type { Column, Window } from '../service.ts';
-import { type Clock, ceilToStep, floorToStep, lengthOfStep, type Step } from './civil-time.ts';
 
 /** What a picked period depends on. Times in milliseconds. */
 export interface PickContext {

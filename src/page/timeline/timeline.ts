@@ -1,8 +1,8 @@
 import { DAY, MINUTE } from '../../contract/durations.ts';
+import { type Clock, ceilToStep, createClock, lengthOfStep, type Step } from '../../words/civil-time.ts';
+import { twoLineAxis } from '../../words/time-axis.ts';
 import { element, setText } from '../elements.ts';
 import type { Column, Link, Own, Window } from '../service.ts';
-import { axisOf } from './axis.ts';
-import { type Clock, ceilToStep, createClock, lengthOfStep, type Step } from './civil-time.ts';
 import { FORCED, readColours } from './colours.ts';
 import { followGestures, type Point } from './gestures.ts';
 import { createGlide } from './glide.ts';
@@ -206,7 +206,11 @@ export function createTimeline(options: TimelineOptions): Timeline {
       own: barsOn(link),
       isSelected: link === selected,
     }));
-    const axis = axisOf(view, clock, { width: layout.width, measure: (label) => painter.measure(label) });
+    const axis = twoLineAxis(view, clock, {
+      width: layout.width,
+      measure: (label) => painter.measure(label),
+      gap: 8,
+    });
     const isHere = document.activeElement === canvas && canvas.matches(':focus-visible');
     painter.draw(
       {

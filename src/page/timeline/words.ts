@@ -1,32 +1,11 @@
 import { formatBandwidth } from '../../contract/bandwidth.ts';
 import { DAY, HOUR } from '../../contract/durations.ts';
+import { type Clock, dateText, type Step, timeText, weekdayName, yearOf } from '../../words/civil-time.ts';
 import type { Link, Own, Window } from '../service.ts';
-import type { Clock, Step } from './civil-time.ts';
-
-const WEEKDAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'] as const;
-const MONTH_NAMES = [
-  ...(['January', 'February', 'March', 'April', 'May', 'June'] as const),
-  ...(['July', 'August', 'September', 'October', 'November', 'December'] as const),
-];
-
-/** `Mon`, of a civil time. */
-export function weekdayName(civil: number): string {
-  return WEEKDAYS[new Date(civil).getUTCDay()] ?? '';
-}
-
-/** `November`, of a civil time. */
-export function monthName(civil: number): string {
-  return MONTH_NAMES[new Date(civil).getUTCMonth()] ?? '';
-}
-
-/** `09:00`, of a civil time. */
-export function timeText(civil: number): string {
-  return new Date(civil).toISOString().slice(11, 16);
-}
 
 /** `Mon 23 Nov`, of a civil time. */
 export function dayText(civil: number): string {
-  return `${weekdayName(civil)} ${new Date(civil).getUTCDate()} ${monthName(civil).slice(0, 3)}`;
+  return `${weekdayName(civil)} ${dateText(civil)}`;
 }
 
 /** What is needed to write times: the zone's clock and the current time. */
@@ -34,8 +13,6 @@ export interface Calendar {
   clock: Clock;
   now: number;
 }
-
-const yearOf = (civil: number): number => new Date(civil).getUTCFullYear();
 
 /**
  * An instant in words: `Mon 23 Nov 09:00`, with the year where it is not this one, and with the offset from UTC in the hour

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import type { Own } from '../../../src/page/service.ts';
-import { createClock, type Step } from '../../../src/page/timeline/civil-time.ts';
 import { barHeight, barsOf, layoutFor, rowAt } from '../../../src/page/timeline/layout.ts';
 import { tableLines, tableSegments } from '../../../src/page/timeline/lines.ts';
 import {
@@ -23,6 +22,7 @@ import {
   unitWindow,
   zoomWindow,
 } from '../../../src/page/timeline/view.ts';
+import { createClock, type Step } from '../../../src/words/civil-time.ts';
 
 const [MINUTE, HOUR, DAY] = [60_000, 3_600_000, 86_400_000];
 const clock = createClock('Europe/Brussels');

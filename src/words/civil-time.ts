@@ -1,4 +1,4 @@
-import { DAY, MINUTE } from '../../contract/durations.ts';
+import { DAY, MINUTE } from '../contract/durations.ts';
 
 /**
  * The clock of a time zone. A civil time is written as the milliseconds that `Date.UTC` gives for its year, month, day,
@@ -14,6 +14,8 @@ export interface Clock {
   instant(civil: number): number;
   /** Civil time minus UTC at an instant, in milliseconds. */
   offset(instant: number): number;
+  /** The instants of a civil time, in order: two where clocks are put back, none where they are put forward over it. */
+  instants(civil: number): number[];
   /** Whether the civil time at an instant comes twice, because clocks are put back. */
   isTwice(instant: number): boolean;
 }
@@ -23,15 +25,15 @@ const QUARTER = 15 * MINUTE;
 const MOST_REMEMBERED = 5000;
 
 /**
- * Makes the clock of a zone from `Intl`, which is slow: offsets that were looked up are remembered.
+ * Makes the clock of a zone from `Intl`, which is slow: offsets that were looked up are remembered, and UTC needs no lookup.
  *
- * @param zone an IANA name, or `UTC`
- * @throws RangeError for a zone that the browser does not know
+ * @param zone an IANA name, or `UTC`; an unknown name is a RangeError when the clock is first read
  */
 export function createClock(zone: string): Clock {
-  const format = new Intl.DateTimeFormat('en-US', { timeZone: zone, timeZoneName: 'longOffset' });
+  let format: Intl.DateTimeFormat | undefined;
   const remembered = new Map<number, number>();
   const lookUp = (instant: number): number => {
+    format ??= new Intl.DateTimeFormat('en-US', { timeZone: zone, timeZoneName: 'longOffset' });
     const [, sign, hours = 0, minutes = 0] =
       /GMT([+-])(\d+):(\d+)/.exec(format.format(instant).replace('\u2212', '-')) ?? [];
     return (sign === '-' ? -1 : 1) * (Number(hours) * 60 + Number(minutes)) * MINUTE;
@@ -46,13 +48,14 @@ export function createClock(zone: string): Clock {
     remembered.set(quarter, found);
     return found;
   };
-  /** The instants of a civil time: none, one or two. */
   const instants = (civil: number): number[] =>
     [...new Set([offset(civil - DAY), offset(civil + DAY)])]
       .map((one) => civil - one)
-      .filter((instant) => instant + offset(instant) === civil);
+      .filter((instant) => instant + offset(instant) === civil)
+      .toSorted((one, other) => one - other);
   return {
     offset,
+    instants,
     civil: (instant) => instant + offset(instant),
     instant: (civil) => instants(civil)[0] ?? civil - offset(civil - DAY),
     isTwice: (instant) => instants(instant + offset(instant)).length > 1,
@@ -62,7 +65,7 @@ export function createClock(zone: string): Clock {
 /** A distance on the calendar. A week begins on Monday. */
 export interface Step {
   unit: 'minute' | 'day' | 'week' | 'month' | 'year';
-  /** How many of the unit; minutes divide a day. */
+  /** How many of the unit; minutes divide a day, months a year. */
   count: number;
 }
 
@@ -70,12 +73,12 @@ export interface Step {
 export function startOfStep(civil: number, { unit, count }: Step): number {
   const day = Math.floor(civil / DAY);
   if (unit === 'minute') return Math.floor(civil / (count * MINUTE)) * count * MINUTE;
-  if (unit === 'day') return day * DAY;
+  if (unit === 'day') return (day - (day % count)) * DAY;
   // The first day of the Unix epoch was a Thursday.
-  if (unit === 'week') return (day - ((((day + 3) % 7) + 7) % 7)) * DAY;
+  if (unit === 'week') return (Math.floor((day + 3) / (7 * count)) * 7 * count - 3) * DAY;
   const date = new Date(civil);
-  const month = unit === 'year' ? 0 : date.getUTCMonth() - (date.getUTCMonth() % count);
-  return Date.UTC(date.getUTCFullYear(), month, 1);
+  const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()];
+  return unit === 'year' ? Date.UTC(year - (year % count), 0, 1) : Date.UTC(year, month - (month % count), 1);
 }
 
 /** A civil time moved by a step, or by several; the day of the month is kept as far as the month has it. */
@@ -126,4 +129,48 @@ export function nextStep(instant: number, step: Step, clock: Clock): number {
 /** The first instant at or after one at which a step begins. */
 export function ceilToStep(instant: number, step: Step, clock: Clock): number {
   return floorToStep(instant, step, clock) === instant ? instant : nextStep(instant, step, clock);
+}
+
+/** A half-open period, in milliseconds since the Unix epoch. */
+export interface Period {
+  start: number;
+  end: number;
+}
+
+/** The instants of a period at which a step begins. */
+export function beginnings({ start, end }: Period, step: Step, clock: Clock): number[] {
+  const found: number[] = [];
+  for (let at = ceilToStep(start, step, clock); at < end; at = nextStep(at, step, clock)) found.push(at);
+  return found;
+}
+
+const WEEKDAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'] as const;
+const MONTH_NAMES = [
+  ...(['January', 'February', 'March', 'April', 'May', 'June'] as const),
+  ...(['July', 'August', 'September', 'October', 'November', 'December'] as const),
+];
+
+/** `Mon`, of a civil time. */
+export function weekdayName(civil: number): string {
+  return WEEKDAYS[new Date(civil).getUTCDay()] ?? '';
+}
+
+/** `November`, of a civil time. */
+export function monthName(civil: number): string {
+  return MONTH_NAMES[new Date(civil).getUTCMonth()] ?? '';
+}
+
+/** `09:00`, of a civil time. */
+export function timeText(civil: number): string {
+  return new Date(civil).toISOString().slice(11, 16);
+}
+
+/** `23 Nov`, of a civil time. */
+export function dateText(civil: number): string {
+  return `${new Date(civil).getUTCDate()} ${monthName(civil).slice(0, 3)}`;
+}
+
+/** `2026`, of a civil time. */
+export function yearOf(civil: number): number {
+  return new Date(civil).getUTCFullYear();
 }
