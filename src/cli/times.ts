@@ -1,8 +1,8 @@
-import type { Temporal as TemporalModule } from 'temporal-polyfill';
-import { formatDuration } from '../contract/durations.ts';
+import { DAY, formatDuration } from '../contract/durations.ts';
 import { Failure } from '../contract/failure.ts';
-import { isTimeZone, LAST_INSTANT, parseInstant } from '../contract/instants.ts';
+import { formatInstant, isTimeZone, LAST_INSTANT, parseInstant } from '../contract/instants.ts';
 import { parseDuration } from '../contract/typed-duration.ts';
+import { type Clock, createClock, dateText, timeText, weekdayName, yearOf } from '../words/civil-time.ts';
 
 /** What is needed to read and to print times. */
 export interface TimeContext {
@@ -49,7 +49,7 @@ function zoneName(text: string): string | undefined {
   return timeZone === 'UTC' || timeZone.toLowerCase() === text.toLowerCase() ? timeZone : text;
 }
 
-const WEEKDAYS = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'];
+const WEEKDAYS = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'];
 
 /** A time without an offset: a day and perhaps a time of day, or a time of day alone. */
 const LOCAL = new RegExp(
@@ -116,51 +116,52 @@ interface LocalTime {
  * @throws Failure `usage` for a day or time that does not exist, and for a time that exists twice because clocks are put
  *   back
  */
-async function localInstant(
+function localInstant(
   { day, time }: LocalTime,
   { now, zone }: TimeContext,
   { after = now, isPast = false }: TimeReading,
-): Promise<number> {
-  // Slow to load, and scripts give times with an offset.
-  const { Temporal } = await import('temporal-polyfill');
-  const localOf = (instant: number): TemporalModule.PlainDateTime =>
-    Temporal.Instant.fromEpochMilliseconds(instant).toZonedDateTimeISO(zone).toPlainDateTime();
-  const dayOfWeek = WEEKDAYS.indexOf(day?.slice(0, 3) ?? '') + 1;
-  let local: TemporalModule.PlainDateTime | undefined;
-  try {
-    const clock = Temporal.PlainTime.from(time.padStart(5, '0'));
-    if (day === undefined || dayOfWeek > 0) {
-      const reference = localOf(isPast ? now : after);
-      const days = day === undefined ? 1 : 7;
-      const ahead = day === undefined ? 0 : (dayOfWeek - reference.dayOfWeek + 7) % 7;
-      local = reference.add({ days: ahead }).withPlainTime(clock);
-      const order = Temporal.PlainDateTime.compare(local, reference);
-      if (!isPast && order <= 0) local = local.add({ days });
-      if (isPast && order > 0) local = local.subtract({ days });
-    } else if (day === 'today' || day === 'tomorrow') {
-      local = localOf(now)
-        .add({ days: day === 'today' ? 0 : 1 })
-        .withPlainTime(clock);
-    } else local = Temporal.PlainDate.from(day).toPlainDateTime(clock);
-    return local.toZonedDateTime(zone, { disambiguation: 'reject' }).epochMilliseconds;
-  } catch {
-    const typed = day === undefined ? time : `${day} ${time}`;
-    if (!local)
-      throw new Failure('usage', `There is no day or time ${JSON.stringify(typed)}.`, { fix: HELP_ON_TIMES });
-    throw new Failure('usage', `${typed} does not exist, or exists twice, in ${zone}.`, {
-      why: `Clocks are put forward or back then. ${besides(local, zone)}`,
-      fix: HELP_ON_TIMES,
-    });
+): number {
+  const clock = clockOf(zone);
+  const typed = day === undefined ? time : `${day} ${time}`;
+  const isDate = day !== undefined && /^\d/.test(day);
+  const timeOfDay = parseInstant(
+    `1970-01-01T${time.padStart(time.length < 6 ? 5 : 8, '0').padEnd(8, ':00')}Z`,
+  );
+  const date = isDate ? parseInstant(`${day}T00:00:00Z`) : 0;
+  if (timeOfDay === undefined || date === undefined)
+    throw new Failure('usage', `There is no day or time ${JSON.stringify(typed)}.`, { fix: HELP_ON_TIMES });
+  let local = date + timeOfDay;
+  if (day === 'today' || day === 'tomorrow') {
+    local += startOfDay(clock.civil(now)) + (day === 'today' ? 0 : DAY);
+  } else if (!isDate) {
+    const reference = clock.civil(isPast ? now : after);
+    const ahead = day === undefined ? 0 : WEEKDAYS.indexOf(day.slice(0, 3)) - new Date(reference).getUTCDay();
+    const days = day === undefined ? 1 : 7;
+    local += startOfDay(reference) + ((ahead + 7) % 7) * DAY;
+    if (!isPast && local <= reference) local += days * DAY;
+    if (isPast && local > reference) local -= days * DAY;
   }
+  const [instant, another] = clock.instants(local);
+  if (instant !== undefined && another === undefined) return instant;
+  throw new Failure('usage', `${typed} does not exist, or exists twice, in ${zone}.`, {
+    why: `Clocks are put forward or back then. ${besides(local, clock)}`,
+    fix: HELP_ON_TIMES,
+  });
+}
+
+function startOfDay(civil: number): number {
+  return civil - (((civil % DAY) + DAY) % DAY);
 }
 
 /** The instants that a local time may mean when clocks change, each with its offset. */
-function besides(local: TemporalModule.PlainDateTime, zone: string): string {
-  const [one, other] = (['earlier', 'later'] as const).map((disambiguation) =>
-    local
-      .toZonedDateTime(zone, { disambiguation })
-      .toString({ timeZoneName: 'never', smallestUnit: 'second' }),
-  );
+function besides(local: number, clock: Clock): string {
+  const [one, other] = [clock.offset(local - DAY), clock.offset(local + DAY)]
+    .map((offset) => local - offset)
+    .toSorted((a, b) => a - b)
+    .map((instant) => {
+      const offset = clock.offset(instant);
+      return `${formatInstant(clock.civil(instant)).slice(0, 19)}${offset < 0 ? '-' : '+'}${timeText(Math.abs(offset))}`;
+    });
   return `Give an offset: ${one} or ${other}.`;
 }
 
@@ -186,42 +187,12 @@ export function later(instant: number, duration: number): number {
   throw new Failure('usage', 'That is after the year 9999.');
 }
 
-/** The formatter that was used last: making one takes longer than a hundred texts. */
-let format: { zone: string; parts: Intl.DateTimeFormat } | undefined;
-/** This year, as it was needed last. */
-let thisYear: { zone: string; now: number; year: string | undefined } | undefined;
+/** The clock of the zone that was used last: a zone's first offset takes longer than a hundred texts. */
+let last: { zone: string; clock: Clock } | undefined;
 
-/** The parts of an instant that people read, each as text. */
-type Parts = Partial<Record<Intl.DateTimeFormatPartTypes, string>>;
-
-/** The year, month, day, weekday and time of day of an instant in a zone. */
-function partsIn(zone: string, instant: number): Parts {
-  if (zone === 'UTC') return partsInUtc(instant);
-  if (format?.zone !== zone) {
-    const parts = new Intl.DateTimeFormat('en-US', {
-      timeZone: zone,
-      year: 'numeric',
-      month: 'short',
-      day: 'numeric',
-      weekday: 'short',
-      hour: '2-digit',
-      minute: '2-digit',
-      hourCycle: 'h23',
-    });
-    format = { zone, parts };
-  }
-  return Object.fromEntries(format.parts.formatToParts(instant).map(({ type, value }) => [type, value]));
-}
-
-/** The same in UTC, without a formatter: `Sun, 22 Nov 2026 14:00:00 GMT` has all of it (ECMA-262, `toUTCString`). */
-function partsInUtc(instant: number): Parts {
-  const [weekday, day, month, year, time = ''] = new Date(instant).toUTCString().split(/,? /);
-  const [hour, minute] = time.split(':');
-  return {
-    ...(weekday && month ? { weekday, month } : {}),
-    ...(hour && minute ? { hour, minute } : {}),
-    ...{ day: String(Number(day)), year: String(Number(year)) },
-  };
+function clockOf(zone: string): Clock {
+  if (last?.zone !== zone) last = { zone, clock: createClock(zone) };
+  return last.clock;
 }
 
 /**
@@ -232,15 +203,13 @@ function partsInUtc(instant: number): Parts {
  * @example shortTime(start, context) // 'Sun 22 Nov 14:00'
  */
 export function shortTime(instant: number, { now, zone }: TimeContext, isNarrow = false): string {
-  const { year, month, day, weekday, hour, minute } = partsIn(zone, instant);
-  if (thisYear?.zone !== zone || thisYear.now !== now)
-    thisYear = { zone, now, year: partsIn(zone, now).year };
+  const clock = clockOf(zone);
+  const civil = clock.civil(instant);
   const words = [
-    ...(isNarrow ? [] : [weekday]),
-    day,
-    month,
-    ...(year === thisYear.year ? [] : [year]),
-    `${hour}:${minute}`,
+    ...(isNarrow ? [] : [weekdayName(civil)]),
+    dateText(civil),
+    ...(yearOf(civil) === yearOf(clock.civil(now)) ? [] : [yearOf(civil)]),
+    timeText(civil),
   ];
   return words.join(' ');
 }
