@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { PATIENCE } from '../fixtures/patience.ts';
 import { freePort } from '../fixtures/postgres-server.ts';
 import { environmentIn, startCommand, startProgram } from '../fixtures/program.ts';
-import { type LinePoint, openLine } from '../proof/line.ts';
+import { openProxy, type ProxyPoint } from '../fixtures/proxy.ts';
 import { age, type Client, LAUNCHER, newClient, type Served, type Started, serveHere } from './served.ts';
 
 const RUN = ['run', 'be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--for', '1h'];
@@ -167,17 +167,17 @@ describe('run is killed', () => {
     await ended();
   });
 
-  test.each<LinePoint>(['before it is passed on', 'after it was passed on', 'when its answer came'])(
+  test.each<ProxyPoint>(['before it is passed on', 'after it was passed on', 'when its answer came'])(
     'while it books, %s: nothing is left either',
     async (point) => {
       const port = await freePort();
-      const line = await openLine(`http://127.0.0.1:${port}`);
-      onTestFinished(() => line.close());
-      const base = line.url.replace(/\/$/, '');
+      const proxy = await openProxy(`http://127.0.0.1:${port}`);
+      onTestFinished(proxy.close);
+      const base = proxy.url.replace(/\/$/, '');
       const server = await serveHere('--port', String(port), '--base-url', base, '--auto-approve', 'lead');
       const client = await loggedIn(server.env);
       const started = client.start(...RUN, '--', 'true');
-      line.arm('POST /apis', 1, point, () => started.signal('SIGKILL'));
+      proxy.arm('POST /apis', 1, point, () => started.signal('SIGKILL'));
       expect(await started.ended).toMatchObject({ exitCode: null, stderr: '' });
       // The request was in the ledger before it was sent.
       const states = async () => {

@@ -1,29 +1,17 @@
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { SqlRow } from '../../src/store/sql.ts';
-import { freePort } from '../fixtures/postgres-server.ts';
-import { type Chance, chanceFrom } from './chance.ts';
-import { logIn } from './door.ts';
-import { type LinePoint, openLine, type ProofLine } from './line.ts';
-import { LINKS, sweepAll, TOPOLOGY } from './links.ts';
-import { ProofMachine } from './machine.ts';
+import { PROXY_POINTS, type TcpProxy } from '../fixtures/proxy.ts';
+import type { Chance } from './chance.ts';
+import { LINKS, sweepAll } from './links.ts';
+import { type ProofMachine, proxiedServer } from './machine.ts';
 import { type Ended, printedId } from './outcomes.ts';
-import { newPlace, type Place } from './place.ts';
+import type { Place } from './place.ts';
 import { replayAll } from './replay.ts';
-import { goesOn, newReport, type Report } from './report.ts';
-import { ServedProcess } from './served-process.ts';
-import type { ProofOptions } from './server-kills.ts';
+import type { Report } from './report.ts';
+import { dawn, HOUR, type ProofOptions, runProof } from './run.ts';
 
-const HOUR = 3_600_000;
 /** A `reserve` that is let alone takes less, in milliseconds. */
 const LIFETIME = 700;
-const POINTS: readonly LinePoint[] = [
-  'before it is passed on',
-  'after it was passed on',
-  'when its answer came',
-];
-
 /** One `reserve` that was run, and its result. */
 interface Attempt {
   args: readonly string[];
@@ -38,50 +26,30 @@ interface Attempt {
  * request is on the way. After that the ledger joined with the service names every reservation that exists, and the
  * same command under its own key books once.
  */
-export async function killClients({ until, seed, postgres }: ProofOptions): Promise<Report> {
-  const place = newPlace(postgres);
-  const report = newReport('kill -9 of the client', place.engine, seed);
-  const began = performance.now();
-  const more = goesOn(report, until);
-  const chance = chanceFrom(seed);
-  const port = await freePort();
-  const line = await openLine(`http://127.0.0.1:${port}`);
-  const base = line.url.replace(/\/$/, '');
-  const topology = join(place.folder, 'topology.json');
-  writeFileSync(topology, JSON.stringify(TOPOLOGY));
-  const where = place.engine === 'SQLite' ? ['--data', place.folder] : ['--database', place.database];
-  const args = ['--topology', topology, '--auto-approve', 'lead', '--access-token-ttl', '86400', ...where];
-  const server = new ServedProcess({ port, base, home: place.folder, args });
-  try {
-    await server.start();
-    const machine = new ProofMachine(place, base, await logIn(server.door));
+export async function killClients(options: ProofOptions): Promise<Report> {
+  return runProof('kill -9 of the client', options, async (run) => {
+    const { place, report, chance, round } = run;
+    const { server, machine, proxy } = await proxiedServer(run);
     const attempts: Attempt[] = [];
-    while (more()) {
-      report.rounds += 1;
+    while (round()) {
       const batch = [newAttempt(attempts.length), newAttempt(attempts.length + 1)];
       attempts.push(...batch);
       report.requests += batch.length;
       if (report.rounds % 2 === 0)
         await Promise.all(batch.map((each) => killedInTime(machine, each, chance, report)));
-      else for (const each of batch) await killedOnTheWay(machine, each, line, chance, report);
+      else for (const each of batch) await killedOnTheWay(machine, each, proxy, chance, report);
     }
     // What killed clients had asked for is finished by then.
     await server.stop();
     await server.start();
     await judge(machine, attempts, place, report);
-  } finally {
-    await server.close();
-    line.close();
-    place.close();
-  }
-  report.seconds = (performance.now() - began) / 1000;
-  return report;
+  });
 }
 
 /** Each has an hour and a bandwidth of its own, so that none is refused and each is told from the others. */
 function newAttempt(number: number): Attempt {
   const { site1, site2 } = LINKS[number % LINKS.length] ?? LINKS[0];
-  const start = HOUR * (Math.ceil(Date.now() / HOUR) + 2 + (number % 1000));
+  const start = dawn(2 + (number % 1000));
   const key = number % 2 === 0 ? `own-${number}` : undefined;
   const args = ['reserve', site1, site2, '--bandwidth', String(1 + (number % 900)), '--start', iso(start)];
   args.push('--end', iso(start + HOUR), ...(key === undefined ? [] : ['--idempotency-key', key]));
@@ -104,14 +72,14 @@ async function killedInTime(
 async function killedOnTheWay(
   machine: ProofMachine,
   attempt: Attempt,
-  line: ProofLine,
+  proxy: TcpProxy,
   chance: Chance,
   report: Report,
 ): Promise<void> {
   const run = machine.start(attempt.args);
-  line.arm('POST /apis', 1, chance.of(POINTS) ?? 'after it was passed on', run.kill);
+  proxy.arm('POST /apis', 1, chance.of(PROXY_POINTS) ?? 'after it was passed on', run.kill);
   note(attempt, await run.ended, report);
-  line.disarm();
+  proxy.disarm();
 }
 
 function note(attempt: Attempt, ended: Ended, report: Report): void {

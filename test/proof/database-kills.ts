@@ -1,21 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Rows } from '../allocator/sweep.ts';
 import { newDatabase, type RunningPostgres } from '../fixtures/postgres-server.ts';
+import type { TcpProxy } from '../fixtures/proxy.ts';
 import { CONNECTIVITY_PATH } from './addresses.ts';
-import { chanceFrom } from './chance.ts';
-import type { Answer } from './door.ts';
-import { watchBatches } from './half-batches.ts';
-import { Journal, unansweredNote } from './journal.ts';
-import type { ProofLine } from './line.ts';
-import { sweepAll } from './links.ts';
-import { acknowledged, startLoad } from './load.ts';
-import { newPlace } from './place.ts';
-import { replayAll } from './replay.ts';
-import { type Finding, goesOn, newReport, type Report, type Until } from './report.ts';
-import { type Fleet, quiet, startFleet } from './server-kills.ts';
+import type { Answer } from './caller.ts';
+import { CLIENTS, type Fleet, startFleet } from './fleet.ts';
+import { Journal } from './journal.ts';
+import { acknowledged } from './load.ts';
+import type { Finding, Report } from './report.ts';
+import { type ProofOptions, runProof } from './run.ts';
 
-const CLIENTS = 16;
-const HOUR = 3_600_000;
 /** A server that has lost its database says so within this, in milliseconds (THREATS.md 41). */
 const ANSWER_LIMIT = 10_000;
 /** How long a commit may take to come before it is killed without, in milliseconds. */
@@ -29,63 +23,36 @@ const RECOVERY_LIMIT = 15_000;
  */
 export async function killDatabase(
   server: RunningPostgres,
-  { until, seed }: { until: Until; seed: number },
+  options: Omit<ProofOptions, 'postgres'>,
 ): Promise<Report> {
-  const place = newPlace((await newDatabase(server.url)).url);
-  const report = newReport('kill -9 of the database', place.engine, seed);
-  const began = performance.now();
-  const more = goesOn(report, until);
-  const chance = chanceFrom(seed);
-  const journal = new Journal();
-  const fleet = await startFleet(place, 2);
-  const pids = fleet.servers.map(({ pid }) => pid).join();
-  const { inspect, note } = inspector();
-  try {
-    while (more()) {
-      report.rounds += 1;
-      const stopWatching = watchBatches(place.rows);
-      const load = startLoad({
-        doors: fleet.servers.map(({ door }) => door),
-        headers: await fleet.headers(),
-        journal,
-        report,
-        chance,
-        dawn: HOUR * Math.ceil(Date.now() / HOUR + 1),
-        name: `round${report.rounds}`,
-        clients: CLIENTS,
-        inspect,
-        mayBreak: () => false,
-      });
+  const postgres = (await newDatabase(server.url)).url;
+  return runProof('kill -9 of the database', { ...options, postgres }, async (run) => {
+    const { place, report, chance, round } = run;
+    const journal = new Journal();
+    const fleet = await startFleet(run, 2);
+    const { servers, proxies } = fleet;
+    const pids = (): string => servers.map((server) => (server.isRunning ? server.pid : 'gone')).join();
+    const before = pids();
+    const { inspect, note } = inspector();
+    while (round()) {
+      const load = await fleet.load(journal, { inspect, mayBreak: () => false });
       await acknowledged(report, CLIENTS);
       await sleep(chance.below(300));
       report.kills += 1;
       if (chance.is(60)) {
-        if (chance.is(50)) await killAtCommit(server, chance.of(fleet.lines), 1 + chance.below(10));
+        if (chance.is(50)) await killAtCommit(server, chance.of(proxies), 1 + chance.below(10));
         else server.kill();
         await sleep(chance.of([0, 0, 1000]) ?? 0);
         await server.start();
       } else await killBackend(place.rows, chance.below(1000));
       report.findings.push(...(await recovered(fleet)));
       await load.stop();
-      report.findings.push(...(await stopWatching()).findings);
-      await quiet(place.rows);
-      report.findings.push(...(await journal.check(place.rows)), ...(await sweepAll(place.rows)));
+      await fleet.check(journal);
     }
-    if (
-      fleet.servers.some(({ isRunning }) => !isRunning) ||
-      fleet.servers.map(({ pid }) => pid).join() !== pids
-    ) {
-      report.findings.push({ kind: 'wrong', what: 'a server ended with its database' });
-    }
-    report.findings.push(...(await replayAll(place.rows)));
-  } finally {
-    await fleet.close();
-    place.close();
-  }
-  report.seconds = (performance.now() - began) / 1000;
-  report.notes.push(unansweredNote(journal));
-  report.notes.push(note());
-  return report;
+    if (pids() !== before) report.findings.push({ kind: 'wrong', what: 'a server ended with its database' });
+    await fleet.finish(journal);
+    report.notes.push(note());
+  });
 }
 
 /** Looks at each answer while the database may be away: in time, and with Retry-After where nothing was done. */
@@ -100,7 +67,7 @@ export function inspector() {
       away += 1;
       // Nobody is told to try again what may have been done.
       const unknown = text.includes('"outcome_unknown"');
-      if (Number(headers['retry-after']) > 0 === !unknown) return undefined;
+      if (Number(headers.get('retry-after')) > 0 === !unknown) return undefined;
       return {
         kind: 'wrong',
         what: `${request} was answered with 503 ${unknown ? 'and' : 'without'} Retry-After`,
@@ -113,19 +80,19 @@ export function inspector() {
 /** Kills it after a commit whose acknowledgement is not passed on. */
 async function killAtCommit(
   server: RunningPostgres,
-  line: ProofLine | undefined,
+  proxy: TcpProxy | undefined,
   after: number,
 ): Promise<void> {
   const late = new AbortController();
   const killed = new Promise<void>((resolve) => {
-    line?.arm('COMMIT', after, 'when its answer came', () => {
+    proxy?.arm('COMMIT', after, 'when its answer came', () => {
       server.kill();
       resolve();
     });
   });
   const waited = sleep(IMPATIENCE, 'late', { signal: late.signal }).catch(() => undefined);
   if ((await Promise.race([killed, waited])) === 'late') {
-    line?.disarm();
+    proxy?.disarm();
     server.kill();
   }
   late.abort();
@@ -144,14 +111,16 @@ async function killBackend(rows: Rows, drawn: number): Promise<void> {
 export async function recovered({ servers, headers }: Fleet): Promise<Finding[]> {
   const carried = await retried(headers);
   const late = await Promise.all(
-    servers.map(async ({ door }): Promise<Finding[]> => {
+    servers.map(async ({ caller }): Promise<Finding[]> => {
       const limit = performance.now() + RECOVERY_LIMIT;
       while (performance.now() < limit) {
-        const answer = await door.send('GET', CONNECTIVITY_PATH, { headers: carried }).catch(() => undefined);
+        const answer = await caller
+          .send('GET', CONNECTIVITY_PATH, { headers: carried })
+          .catch(() => undefined);
         if (answer?.status === 200) return [];
         await sleep(20);
       }
-      return [{ kind: 'wrong', what: `${door.port} did not recover within ${RECOVERY_LIMIT} ms` }];
+      return [{ kind: 'wrong', what: `${caller.port} did not recover within ${RECOVERY_LIMIT} ms` }];
     }),
   );
   return late.flat();

@@ -1,20 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Rows } from '../allocator/sweep.ts';
 import { ask, type RunningPostgres, startPostgres, startStandby } from '../fixtures/postgres-server.ts';
-import { chanceFrom } from './chance.ts';
+import { openProxy } from '../fixtures/proxy.ts';
 import { inspector, recovered } from './database-kills.ts';
-import { watchBatches } from './half-batches.ts';
-import { Journal, unansweredNote } from './journal.ts';
-import { openLine } from './line.ts';
-import { sweepAll } from './links.ts';
-import { acknowledged, startLoad } from './load.ts';
-import { newPlace } from './place.ts';
-import { replayAll } from './replay.ts';
-import { type Finding, goesOn, newReport, type Report, type Until } from './report.ts';
-import { quiet, startFleet } from './server-kills.ts';
-
-const CLIENTS = 16;
-const HOUR = 3_600_000;
+import { CLIENTS, quiet, startFleet } from './fleet.ts';
+import { Journal } from './journal.ts';
+import { acknowledged } from './load.ts';
+import type { Finding, Report } from './report.ts';
+import { type ProofOptions, runProof } from './run.ts';
 
 /**
  * PostgreSQL is killed under the load of two replicas, and its standby promoted in its place, over and over; nobody
@@ -22,52 +15,35 @@ const HOUR = 3_600_000;
  * cut off before the kill: what is lost is lost, and everything else must be right, as if it had never been.
  */
 export async function failOver({
-  until,
-  seed,
   synchronous,
-}: {
-  until: Until;
-  seed: number;
-  synchronous: boolean;
-}): Promise<Report> {
+  ...options
+}: Omit<ProofOptions, 'postgres'> & { synchronous: boolean }): Promise<Report> {
   const kind = synchronous ? 'a synchronous' : 'an asynchronous';
-  const report = newReport(`${kind} standby is promoted`, 'PostgreSQL', seed);
-  const began = performance.now();
-  const more = goesOn(report, until);
-  const chance = chanceFrom(seed);
-  const journal = new Journal();
-  const { inspect, note } = inspector();
-  let lost = 0;
   let primary: RunningPostgres = await startPostgres();
   let standby: RunningPostgres | undefined;
-  const address = await openLine(primary.url);
-  const place = newPlace(address.url);
-  const fleet = await startFleet(place, 2);
-  const load = async (): Promise<() => Promise<void>> =>
-    startLoad({
-      doors: fleet.servers.map(({ door }) => door),
-      headers: await fleet.headers(),
-      journal,
-      report,
-      chance,
-      dawn: HOUR * Math.ceil(Date.now() / HOUR + 1),
-      name: `load${report.requests}`,
-      clients: CLIENTS,
-      inspect,
-      mayBreak: () => false,
-    }).stop;
-  /** Without what is lost, which an asynchronous standby had not got. */
-  const kept = (found: readonly Finding[]): Finding[] =>
-    synchronous ? [...found] : found.filter(({ kind }) => kind !== 'lost');
-  try {
-    while (more()) {
-      report.rounds += 1;
+  const address = await openProxy(primary.url);
+  const all = { ...options, postgres: address.url };
+  return runProof(`${kind} standby is promoted`, all, async (run) => {
+    const { place, report, chance, round, atEnd } = run;
+    atEnd(async () => {
+      address.close();
+      await Promise.all([primary.close(), standby?.close()]);
+    });
+    const journal = new Journal();
+    const { inspect, note } = inspector();
+    let lost = 0;
+    const fleet = await startFleet(run, 2);
+    const load = () => fleet.load(journal, { inspect, mayBreak: () => false });
+    /** Without what is lost, which an asynchronous standby had not got. */
+    const kept = (found: readonly Finding[]): Finding[] =>
+      synchronous ? [...found] : found.filter(({ kind }) => kind !== 'lost');
+    while (round()) {
       standby = await startStandby(primary);
       if (synchronous) {
         await ask(primary.url, "ALTER SYSTEM SET synchronous_standby_names = 'standby'");
         await ask(primary.url, 'SELECT pg_reload_conf()');
       }
-      const stop = await load();
+      const before = await load();
       await acknowledged(report, 8 * CLIENTS);
       if (!synchronous) {
         await cutOff(standby, primary);
@@ -79,7 +55,7 @@ export async function failOver({
       await ask(standby.url, 'SELECT pg_promote()');
       address.leadTo(standby.url);
       report.findings.push(...(await recovered(fleet)));
-      await stop();
+      await before.stop();
       await quiet(place.rows);
       report.findings = kept(report.findings);
       if (!synchronous) await forgetLostBatches(journal, place.rows);
@@ -90,30 +66,20 @@ export async function failOver({
       [primary, standby] = [standby, undefined];
 
       // The replicas remember what they decided before.
-      const stopWatching = watchBatches(place.rows);
-      const stopAfter = await load();
+      const after = await load();
       await acknowledged(report, 4 * CLIENTS);
-      await stopAfter();
-      report.findings.push(...(await stopWatching()).findings);
-      await quiet(place.rows);
-      report.findings.push(...(await journal.check(place.rows)), ...(await sweepAll(place.rows)));
+      await after.stop();
+      await fleet.check(journal);
     }
     for (const { bugs } of fleet.servers) {
       report.findings.push(...bugs.map((line): Finding => ({ kind: 'wrong', what: line })));
     }
     if (!synchronous && lost === 0)
       report.findings.push({ kind: 'wrong', what: 'no promotion lost anything' });
-    report.findings.push(...(await replayAll(place.rows)));
-  } finally {
-    await fleet.close();
-    address.close();
-    place.close();
-    await Promise.all([primary.close(), standby?.close()]);
-  }
-  report.seconds = (performance.now() - began) / 1000;
-  report.notes.push(unansweredNote(journal), note());
-  if (!synchronous) report.notes.push(`of what was confirmed the promoted standbys lacked ${lost}`);
-  return report;
+    await fleet.finish(journal);
+    report.notes.push(note());
+    if (!synchronous) report.notes.push(`of what was confirmed the promoted standbys lacked ${lost}`);
+  });
 }
 
 /** A batch that was confirmed and is lost has no key; its bookings are looked at one by one. */

@@ -3,8 +3,8 @@ import * as v from 'valibot';
 import { IDEMPOTENCY_KEY_HEADER } from '../../src/contract/routes.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
 import { BATCH_PATH, CONNECTIVITY_PATH } from './addresses.ts';
+import type { Answer, HttpCaller } from './caller.ts';
 import type { Chance } from './chance.ts';
-import type { Answer, Door } from './door.ts';
 import { nameInBatch } from './half-batches.ts';
 import {
   type Batch,
@@ -30,7 +30,7 @@ const ITEMS = 3;
 /** What clients are started with. */
 export interface LoadOptions {
   /** Each request takes one of them; several are replicas. */
-  doors: readonly Door[];
+  callers: readonly HttpCaller[];
   headers: Readonly<Record<string, string>>;
   journal: Journal;
   report: Report;
@@ -298,12 +298,12 @@ class LoadClient {
     path: string,
     { key, body }: { key?: string; body?: object },
   ): Promise<Answer | undefined> {
-    const { doors, headers, chance, report, inspect, mayBreak } = this.#options;
-    const door = chance.of(doors);
-    if (!door) throw new RangeError('there is no server');
+    const { callers, headers, chance, report, inspect, mayBreak } = this.#options;
+    const caller = chance.of(callers);
+    if (!caller) throw new RangeError('there is no server');
     report.requests += 1;
     try {
-      const answer = await door.send(method, path, {
+      const answer = await caller.send(method, path, {
         headers: {
           ...headers,
           ...(body ? { 'content-type': 'application/json' } : {}),

@@ -1,23 +1,21 @@
-import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { freePort } from '../fixtures/postgres-server.ts';
+import { openMessageProxy } from '../fixtures/proxy.ts';
+import { logIn } from './caller.ts';
 import { type DiskRoom, faultOf, fileLimit, smallDisk } from './disk-room.ts';
-import { logIn } from './door.ts';
-import { TOPOLOGY } from './links.ts';
+import { quiet } from './fleet.ts';
 import { ProofMachine } from './machine.ts';
-import { openMessageLine } from './message-line.ts';
 import { DEEDS, type Fault, proveOutcomes } from './outcomes.ts';
 import { newPlace, type Place, rowsAfterCrash, rowsOf } from './place.ts';
 import { newReport, type Report } from './report.ts';
+import { dawn, serveFlags } from './run.ts';
 import { ServedProcess } from './served-process.ts';
-import { quiet } from './server-kills.ts';
 
-const HOUR = 3_600_000;
 /** So many pages are more than any of the three needs. */
 const PAGES = 22;
 
 /**
- * Row 43, with the command line and the server as processes: the line to PostgreSQL is cut at every message of a
+ * Row 43, with the command line and the server as processes: the connection to PostgreSQL is cut at every message of a
  * booking, an update, a deletion and a batch, one after the other. Every other time it stays cut until the command has ended.
  *
  * @param seed an odd one exchanges the two halves
@@ -31,18 +29,18 @@ export async function cutEveryMessage(
   const began = performance.now();
   const parts = DEEDS.map(async (deed) => {
     const database = await newDatabase();
-    const line = await openMessageLine(database);
+    const proxy = await openMessageProxy(database);
     const rows = rowsOf(database);
     const fault: Fault = {
-      begin: (at) => line.cut(at, (at + seed) % 2 === 0 ? 'back' : 'away'),
-      end: () => line.end(),
+      begin: (at) => proxy.cut(at, (at + seed) % 2 === 0 ? 'back' : 'away'),
+      end: () => proxy.end(),
     };
     try {
-      await withProcesses(newPlace(database), ['--database', line.url], async (person) =>
+      await withProcesses(newPlace(database), ['--database', proxy.url], async (person) =>
         proveOutcomes({ person, fault, rows, quiet: () => quiet(rows), report, dawn: dawn(), deeds: [deed] }),
       );
     } finally {
-      line.close();
+      proxy.close();
     }
   });
   await allOf(parts);
@@ -101,19 +99,13 @@ async function withProcesses(
 ): Promise<void> {
   const port = await freePort();
   const base = `http://127.0.0.1:${port}`;
-  const topology = join(place.folder, 'topology.json');
-  writeFileSync(topology, JSON.stringify(TOPOLOGY));
-  const args = ['--topology', topology, '--auto-approve', 'lead', '--access-token-ttl', '86400', ...where];
+  const args = serveFlags(place, undefined, where);
   const server = new ServedProcess({ port, base, home: place.folder, args });
   try {
     await server.start();
-    await work(new ProofMachine(place, base, await logIn(server.door)), server);
+    await work(new ProofMachine(place, base, await logIn(server.caller)), server);
   } finally {
     await server.close();
     place.close();
   }
-}
-
-function dawn(): number {
-  return HOUR * (Math.ceil(Date.now() / HOUR) + 1);
 }

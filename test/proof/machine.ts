@@ -1,13 +1,16 @@
-import { spawn } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import * as v from 'valibot';
 import type { SqlRow } from '../../src/store/sql.ts';
-import { COMPILED } from '../fixtures/compiled.ts';
+import { freePort } from '../fixtures/postgres-server.ts';
+import { startCommand } from '../fixtures/program.ts';
+import { openProxy, type TcpProxy } from '../fixtures/proxy.ts';
+import { logIn } from './caller.ts';
 import type { Ended, Person } from './outcomes.ts';
 import type { Place } from './place.ts';
-import { LAUNCHER } from './served-process.ts';
+import type { Run } from './run.ts';
+import { ServedProcess } from './served-process.ts';
 
 const Listed = v.object({
   items: v.array(v.object({ id: v.nullable(v.string()), requested: v.nullable(v.unknown()) })),
@@ -21,12 +24,6 @@ export class ProofMachine implements Person {
   constructor({ folder }: Place, base: string, userToken: string) {
     this.#home = folder;
     this.#env = {
-      PATH: '/usr/bin:/bin',
-      HOME: folder,
-      XDG_CONFIG_HOME: join(folder, 'config'),
-      XDG_STATE_HOME: join(folder, 'state'),
-      XDG_CACHE_HOME: join(folder, 'cache'),
-      ...COMPILED,
       SLICES_CONN_BASE_URL: base,
       SLICES_CONN_PORTAL_URL: `${base}/portal`,
       SLICES_CONN_AUTH_URL: `${base}/auth`,
@@ -35,21 +32,8 @@ export class ProofMachine implements Person {
   }
 
   start(args: readonly string[]): { kill: () => void; ended: Promise<Ended> } {
-    const child = spawn(process.execPath, [LAUNCHER, '--json', ...args], {
-      cwd: this.#home,
-      env: this.#env,
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-    const output: Ended = { exitCode: null, stdout: '', stderr: '' };
-    for (const name of ['stdout', 'stderr'] as const) {
-      child[name].setEncoding('utf8').on('data', (text: string) => {
-        output[name] += text;
-      });
-    }
-    const ended = new Promise<Ended>((resolve, reject) => {
-      child.on('error', reject).on('close', (exitCode) => resolve({ ...output, exitCode }));
-    });
-    return { kill: () => void child.kill('SIGKILL'), ended };
+    const { signal, ended } = startCommand(['--json', ...args], { home: this.#home, env: this.#env });
+    return { kill: () => signal('SIGKILL'), ended };
   }
 
   run(args: readonly string[]): Promise<Ended> {
@@ -89,4 +73,37 @@ export class ProofMachine implements Person {
       database.close();
     }
   }
+}
+
+/** A server as a process, and a person who is logged in there, whose commands go through a proxy. */
+export interface ProxiedServer {
+  readonly server: ServedProcess;
+  readonly machine: ProofMachine;
+  readonly proxy: TcpProxy;
+}
+
+/**
+ * See {@link ProxiedServer}. All of it ends with the proof.
+ *
+ * @param where the flags that say where the server keeps its data; default: the place
+ * @param seen is shown every piece that goes to the server
+ */
+export async function proxiedServer(
+  { place, atEnd, serveFlags }: Run,
+  {
+    topology,
+    where,
+    seen,
+  }: { topology?: object; where?: readonly string[]; seen?: (piece: Buffer) => void } = {},
+): Promise<ProxiedServer> {
+  const port = await freePort();
+  const proxy = await openProxy(`http://127.0.0.1:${port}`, seen);
+  const base = proxy.url.replace(/\/$/, '');
+  const server = new ServedProcess({ port, base, home: place.folder, args: serveFlags(topology, where) });
+  atEnd(async () => {
+    await server.close();
+    proxy.close();
+  });
+  await server.start();
+  return { server, proxy, machine: new ProofMachine(place, base, await logIn(server.caller)) };
 }

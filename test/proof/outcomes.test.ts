@@ -10,16 +10,16 @@ import type { Rows } from '../allocator/sweep.ts';
 import { commandWorld, tokenOf } from '../fixtures/command-world.ts';
 import { CAN_LIMIT_FILES } from '../fixtures/file-limit.ts';
 import { usePostgres } from '../fixtures/postgres.ts';
+import { openMessageProxy } from '../fixtures/proxy.ts';
 import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 import { NOW } from '../fixtures/tokens.ts';
 import { type DiskRoom, faultOf, fileLimit, smallDisk } from './disk-room.ts';
+import { quiet } from './fleet.ts';
 import { TOPOLOGY } from './links.ts';
-import { openMessageLine } from './message-line.ts';
 import { expectNothingFound } from './nothing-found.ts';
 import { type OutcomeOptions, type Person, proveOutcomes } from './outcomes.ts';
 import { rowsAfterCrash } from './place.ts';
 import { newReport } from './report.ts';
-import { quiet } from './server-kills.ts';
 
 const postgres = usePostgres();
 
@@ -69,14 +69,14 @@ test.each([
   'row 43: PostgreSQL is cut at messages of a booking, an update, a deletion and a batch, %s: what is said is true',
   async (_, then) => {
     const database = await postgres.withTables();
-    const line = await openMessageLine(database);
-    onTestFinished(() => line.close());
-    const { person, bugs, dawn } = await personAt(line.url);
+    const proxy = await openMessageProxy(database);
+    onTestFinished(proxy.close);
+    const { person, bugs, dawn } = await personAt(proxy.url);
     const rows = await rowsOn(database);
     const report = newReport('outcomes', 'PostgreSQL', 0);
     const fault = {
-      begin: (at: number) => line.cut(COMMIT[at] ?? (at - COMMIT.length) * STEP, then),
-      end: () => line.end(),
+      begin: (at: number) => proxy.cut(COMMIT[at] ?? (at - COMMIT.length) * STEP, then),
+      end: () => proxy.end(),
     };
     await proveOutcomes({ person, fault, rows, quiet: () => quiet(rows), report, dawn });
     expectNothingFound(report, { kills: 10 });

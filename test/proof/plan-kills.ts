@@ -1,45 +1,26 @@
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { freePort } from '../fixtures/postgres-server.ts';
-import { type Chance, chanceFrom } from './chance.ts';
-import { logIn } from './door.ts';
-import { type LinePoint, openLine, type ProofLine } from './line.ts';
+import { openProxy, PROXY_POINTS, type TcpProxy } from '../fixtures/proxy.ts';
+import type { Chance } from './chance.ts';
 import { sweepAll, TWENTY } from './links.ts';
-import { ProofMachine } from './machine.ts';
+import { type ProxiedServer, proxiedServer } from './machine.ts';
 import type { Ended } from './outcomes.ts';
-import { newPlace, type Place } from './place.ts';
 import { replayAll } from './replay.ts';
-import { goesOn, newReport, type Report } from './report.ts';
-import { ServedProcess } from './served-process.ts';
-import type { ProofOptions } from './server-kills.ts';
+import type { Report } from './report.ts';
+import { dawn, HOUR, type ProofOptions, type Run, runProof } from './run.ts';
 
-const HOUR = 3_600_000;
 /** An `apply` that is let alone takes less, in milliseconds. */
 const LIFETIME = 1200;
-const POINTS: readonly LinePoint[] = [
-  'before it is passed on',
-  'after it was passed on',
-  'when its answer came',
-];
 const FILE = 'plan.json';
 
 /** What a file asks for, and what stands: Mbps by name. */
 type State = ReadonlyMap<string, number>;
 
 /** What a proof of `apply` works with. */
-interface Scene {
-  place: Place;
-  server: ServedProcess;
-  machine: ProofMachine;
-  /** Between the command and the server. */
-  line: ProofLine;
+interface Scene extends Pick<Run, 'place' | 'chance' | 'report'>, ProxiedServer {
   /** Between the server and PostgreSQL. */
-  databaseLine: ProofLine | undefined;
+  databaseProxy: TcpProxy | undefined;
   /** When all that is asked for begins, in milliseconds. */
   dawn: number;
-  chance: Chance;
-  report: Report;
   /** The changes that were asked for so far, dry runs left out. */
   writes: { count: number };
 }
@@ -49,52 +30,34 @@ interface Scene {
  * is killed with SIGKILL, or the server is. At any time all of the file stands, or all that stood before it. `apply`
  * again ends at the file's state, and a third run sends no change.
  */
-export async function killPlans({ until, seed, postgres }: ProofOptions): Promise<Report> {
-  const place = newPlace(postgres);
-  const report = newReport('kill -9 during apply', place.engine, seed);
-  const began = performance.now();
-  const more = goesOn(report, until);
-  const port = await freePort();
-  const writes = { count: 0 };
-  const line = await openLine(`http://127.0.0.1:${port}`, (bytes) => {
-    const [first = ''] = bytes.toString('latin1').split('\r\n', 1);
-    if (/^(?:POST|PUT|DELETE) .*\/connectivity/.test(first) && !first.includes('dry_run')) writes.count += 1;
-  });
-  const databaseLine = postgres === undefined ? undefined : await openLine(postgres);
-  const base = line.url.replace(/\/$/, '');
-  const topology = join(place.folder, 'topology.json');
-  writeFileSync(topology, JSON.stringify(TWENTY));
-  const where = databaseLine ? ['--database', databaseLine.url] : ['--data', place.folder];
-  const args = ['--topology', topology, '--auto-approve', 'lead', '--access-token-ttl', '86400', ...where];
-  const server = new ServedProcess({ port, base, home: place.folder, args });
-  try {
-    await server.start();
-    const machine = new ProofMachine(place, base, await logIn(server.door));
-    const dawn = HOUR * (Math.ceil(Date.now() / HOUR) + 24);
-    const chance = chanceFrom(seed);
-    const scene: Scene = { place, server, machine, line, databaseLine, dawn, chance, report, writes };
+export async function killPlans(options: ProofOptions): Promise<Report> {
+  return runProof('kill -9 during apply', options, async (run) => {
+    const { place, report, round, atEnd } = run;
+    const writes = { count: 0 };
+    const seen = (bytes: Buffer): void => {
+      const [first = ''] = bytes.toString('latin1').split('\r\n', 1);
+      if (/^(?:POST|PUT|DELETE) .*\/connectivity/.test(first) && !first.includes('dry_run'))
+        writes.count += 1;
+    };
+    const databaseProxy = options.postgres === undefined ? undefined : await openProxy(options.postgres);
+    atEnd(() => databaseProxy?.close());
+    const where = databaseProxy && ['--database', databaseProxy.url];
+    const served = await proxiedServer(run, { topology: TWENTY, where, seen });
+    const scene: Scene = { ...run, ...served, databaseProxy, writes, dawn: dawn(24) };
     let standing: State = new Map();
     // 20 links, of which the 13th can't be had, leave nothing behind: at first, and beside what stands.
     await refused(scene, standing);
-    while (more()) {
-      report.rounds += 1;
-      standing = await round(scene, standing);
+    while (round()) {
+      standing = await once(scene, standing);
       if (report.rounds % 4 === 0) await refused(scene, standing);
     }
     report.findings.push(...(await sweepAll(place.rows, TWENTY.links)));
     report.findings.push(...(await replayAll(place.rows, { links: TWENTY.links })));
-  } finally {
-    await server.close();
-    line.close();
-    databaseLine?.close();
-    place.close();
-  }
-  report.seconds = (performance.now() - began) / 1000;
-  return report;
+  });
 }
 
 /** One file, with one kill. @returns what stands after it */
-async function round(scene: Scene, before: State): Promise<State> {
+async function once(scene: Scene, before: State): Promise<State> {
   const { machine, chance, report, writes, server } = scene;
   const after = drawn(chance, before);
   writePlan(scene, after);
@@ -117,8 +80,8 @@ async function round(scene: Scene, before: State): Promise<State> {
   const back = restarted.then(() => (isClient || !isKilled ? undefined : server.start()));
   const ended = await first.ended;
   over.abort();
-  scene.line.disarm();
-  scene.databaseLine?.disarm();
+  scene.proxy.disarm();
+  scene.databaseProxy?.disarm();
   if (!isClient && isKilled) await back;
   told(scene, ended, isKilled ? [0, 7, null] : [0]);
   told(scene, await machine.run(['apply', FILE, '--prune', '--yes']), [0]);
@@ -132,16 +95,16 @@ async function round(scene: Scene, before: State): Promise<State> {
 }
 
 /** Kills at a point of the batch's way: to the server, in the database, or back. */
-function armAtBatch({ line, databaseLine, chance }: Scene, isClient: boolean, kill: () => void): void {
-  const point = chance.of(POINTS) ?? 'after it was passed on';
+function armAtBatch({ proxy, databaseProxy, chance }: Scene, isClient: boolean, kill: () => void): void {
+  const point = chance.of(PROXY_POINTS) ?? 'after it was passed on';
   if (isClient || chance.is(40)) {
-    line.arm('connectivity:batch HTTP', 1, point, kill);
+    proxy.arm('connectivity:batch HTTP', 1, point, kill);
     return;
   }
   const [wait, nth] = [chance.below(40), 1 + chance.below(12)];
   const isCommit = chance.is(50);
-  line.arm('connectivity:batch HTTP', 1, 'after it was passed on', () => {
-    if (databaseLine) databaseLine.arm(isCommit ? 'COMMIT' : '', isCommit ? 1 : nth, point, kill);
+  proxy.arm('connectivity:batch HTTP', 1, 'after it was passed on', () => {
+    if (databaseProxy) databaseProxy.arm(isCommit ? 'COMMIT' : '', isCommit ? 1 : nth, point, kill);
     else void sleep(wait).then(kill);
   });
 }

@@ -3,11 +3,11 @@ import { openEither } from '../store/opened-store.ts';
 import { raceProcesses } from '../store/starting-gate.ts';
 import { batchOf, watchBatches } from './half-batches.ts';
 import { LINKS, sweepAll } from './links.ts';
-import { newPlace, type Place } from './place.ts';
+import type { Place } from './place.ts';
 import type { RaceHolding, RaceLoadOrder, RaceLoadResult } from './race-load.ts';
 import { replayAll } from './replay.ts';
-import { type Finding, goesOn, newReport, type Report } from './report.ts';
-import type { ProofOptions } from './server-kills.ts';
+import type { Finding, Report } from './report.ts';
+import { type ProofOptions, runProof } from './run.ts';
 
 const PROCESSES = 2;
 const CONNECTIONS = 8;
@@ -22,24 +22,20 @@ const APART = 40;
  * Row 40: two processes with eight connections each book, change and cancel on one hot link, then on several, a
  * quarter of it in batches. Nobody ever sees a part of a batch, and at the end every answer is what the rows say, no link is above its capacity and no tag held twice at any instant.
  */
-export async function raceOnLinks({ until, seed, postgres }: ProofOptions): Promise<Report> {
-  const place = newPlace(postgres);
-  const report = newReport(`race of ${PROCESSES} processes x ${CONNECTIONS} connections`, place.engine, seed);
-  const began = performance.now();
-  const more = goesOn(report, until);
-  try {
+export async function raceOnLinks(options: ProofOptions): Promise<Report> {
+  const title = `race of ${PROCESSES} processes x ${CONNECTIONS} connections`;
+  return runProof(title, options, async ({ place, report, round }) => {
     // The schema is there before they start.
     await (await openEither(place.database)).close();
     const expected = new Map<string, RaceHolding>();
     const unsure = new Set<string>();
     const [batches, seen] = [{ asked: 0, made: 0 }, { looks: 0 }];
-    while (more()) {
-      report.rounds += 1;
+    while (round()) {
       const links = report.rounds % 2 === 1 ? 1 : LINKS.length;
       const stopWatching = watchBatches(place.rows);
       const results = await raceOnce(place, {
         links,
-        seed: seed + report.rounds,
+        seed: options.seed + report.rounds,
         name: `r${report.rounds}`,
         dawn: report.rounds * APART,
       });
@@ -64,11 +60,7 @@ export async function raceOnLinks({ until, seed, postgres }: ProofOptions): Prom
     report.notes.push(
       `${batches.made} of ${batches.asked} batches were made; looked for halves ${seen.looks} times`,
     );
-  } finally {
-    place.close();
-  }
-  report.seconds = (performance.now() - began) / 1000;
-  return report;
+  });
 }
 
 async function raceOnce(

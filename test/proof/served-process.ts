@@ -2,14 +2,11 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { COMPILED } from '../fixtures/compiled.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
 import { withoutPassword } from '../fixtures/postgres-server.ts';
-import { Door } from './door.ts';
-
-/** The launcher of the command line, which runs what `npm run build` made. */
-export const LAUNCHER = fileURLToPath(new URL('../../bin/slices-conn.js', import.meta.url));
+import { LAUNCHER } from '../fixtures/program.ts';
+import { HttpCaller } from './caller.ts';
 
 /** What a server is started with. */
 export interface ServedOptions {
@@ -28,7 +25,7 @@ export interface ServedOptions {
 
 /** `slices-conn serve` as a process, to be killed and started again under the same address. */
 export class ServedProcess {
-  readonly door: Door;
+  readonly caller: HttpCaller;
   readonly #options: ServedOptions;
   /** The lines of its log that tell of a bug, since it was made. */
   readonly bugs: string[] = [];
@@ -37,7 +34,7 @@ export class ServedProcess {
 
   constructor(options: ServedOptions) {
     this.#options = options;
-    this.door = new Door(options.port, options.base);
+    this.caller = new HttpCaller(options.port, options.base);
   }
 
   /** The process's id. @throws Error when it does not run */
@@ -86,7 +83,7 @@ export class ServedProcess {
     });
     for (const limit = performance.now() + PATIENCE; ; await sleep(20)) {
       if (!this.isRunning) throw new Error(`the server ended: ${this.#errors}`);
-      const answer = await this.door.send('GET', '/.well-known/jwks.json').catch(() => undefined);
+      const answer = await this.caller.send('GET', '/.well-known/jwks.json').catch(() => undefined);
       if (answer?.status === 200) return;
       if (performance.now() > limit) throw new Error(`the server does not answer: ${this.#errors}`);
     }
@@ -112,6 +109,6 @@ export class ServedProcess {
 
   async close(): Promise<void> {
     await this.kill();
-    this.door.close();
+    this.caller.close();
   }
 }

@@ -1,164 +1,97 @@
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Rows } from '../allocator/sweep.ts';
-import { freePort } from '../fixtures/postgres-server.ts';
-import { chanceFrom } from './chance.ts';
-import { credentials, type Door, logIn } from './door.ts';
-import { watchBatches } from './half-batches.ts';
-import { Journal, unansweredNote } from './journal.ts';
-import { openLine, type ProofLine } from './line.ts';
-import { sweepAll, TOPOLOGY } from './links.ts';
-import { acknowledged, startLoad } from './load.ts';
-import { atAnyTime, atMessageOn, atWriteOf, type Moment } from './moment.ts';
-import { newPlace, type Place } from './place.ts';
-import { replayAll } from './replay.ts';
-import { goesOn, newReport, type Report, type Until } from './report.ts';
-import { ServedProcess } from './served-process.ts';
-
-/** How much of a proof is run, and on what. */
-export interface ProofOptions {
-  until: Until;
-  seed: number;
-  /** The address of an empty PostgreSQL database; without it SQLite is meant. */
-  postgres?: string;
-}
-
-const CLIENTS = 16;
-const HOUR = 3_600_000;
-/** An experiment token lasts 15 minutes. */
-const TOKEN_RENEWAL = 300_000;
-
-/** Servers on one database, as processes. */
-export interface Fleet {
-  readonly servers: readonly ServedProcess[];
-  /** The line of each to its database, on PostgreSQL. */
-  readonly lines: readonly ProofLine[];
-  /** Fresh enough for the next minutes. */
-  headers(): Promise<Record<string, string>>;
-  close(): Promise<void>;
-}
-
-/**
- * Starts one server on SQLite, or replicas on PostgreSQL, each with a line of its own to it. Where that fails, nothing
- * of them or of the place is left.
- */
-export async function startFleet(place: Place, replicas: number): Promise<Fleet> {
-  const topology = join(place.folder, 'topology.json');
-  writeFileSync(topology, JSON.stringify(TOPOLOGY));
-  const common = ['--topology', topology, '--auto-approve', 'lead', '--access-token-ttl', '86400'];
-  const lines: ProofLine[] = [];
-  const servers: ServedProcess[] = [];
-  const close = async (): Promise<void> => {
-    await Promise.all(servers.map((server) => server.close()));
-    for (const line of lines) line.close();
-  };
-  const startAll = async (): Promise<{ door: Door; userToken: string }> => {
-    let base: string | undefined;
-    for (let count = 0; count < replicas; count += 1) {
-      const port = await freePort();
-      base ??= `http://127.0.0.1:${port}`;
-      let where = ['--data', place.folder];
-      if (place.engine === 'PostgreSQL') {
-        const line = await openLine(place.database);
-        lines.push(line);
-        where = ['--database', line.url];
-      }
-      const server = new ServedProcess({ port, base, home: place.folder, args: [...common, ...where] });
-      servers.push(server);
-      await server.start();
-    }
-    const door = servers[0]?.door;
-    if (!door) throw new RangeError('a fleet has at least one server');
-    return { door, userToken: await logIn(door) };
-  };
-  const { door, userToken } = await startAll().catch(async (error: unknown) => {
-    await close();
-    place.close();
-    throw error;
-  });
-  let renewed = Number.NEGATIVE_INFINITY;
-  let headers: Record<string, string> = {};
-  return {
-    servers,
-    lines,
-    async headers() {
-      if (performance.now() - renewed > TOKEN_RENEWAL) {
-        headers = await credentials(door, userToken);
-        renewed = performance.now();
-      }
-      return headers;
-    },
-    close,
-  };
-}
+import { Worker } from 'node:worker_threads';
+import { PROXY_POINTS, type TcpProxy } from '../fixtures/proxy.ts';
+import type { Chance } from './chance.ts';
+import { CLIENTS, startFleet } from './fleet.ts';
+import { Journal } from './journal.ts';
+import { acknowledged } from './load.ts';
+import type { Report } from './report.ts';
+import { type ProofOptions, runProof } from './run.ts';
+import type { ServedProcess } from './served-process.ts';
+import type { WriteWatch } from './write-watch.ts';
 
 /**
  * Row 39: `serve` is killed with SIGKILL under load and started again, over and over; each time the database is held
  * against what was answered, and swept. On PostgreSQL two replicas share it, of which one is killed, or both.
  */
-export async function killServers({ until, seed, postgres }: ProofOptions): Promise<Report> {
-  const place = newPlace(postgres);
-  const report = newReport('kill -9 of the server', place.engine, seed);
-  const began = performance.now();
-  const more = goesOn(report, until);
-  const chance = chanceFrom(seed);
-  const journal = new Journal();
-  const fleet = await startFleet(place, postgres === undefined ? 1 : 2);
-  const moments: Moment[] =
-    place.engine === 'SQLite'
-      ? [atAnyTime, atWriteOf(`${place.database}-wal`)]
-      : [atAnyTime, atMessageOn((server) => lineOf(fleet, server))];
-  const times = new Map<string, number>();
-  try {
-    while (more()) {
-      report.rounds += 1;
-      const doors = fleet.servers.map(({ door }) => door);
-      const stopWatching = watchBatches(place.rows);
-      const load = startLoad({
-        doors,
-        headers: await fleet.headers(),
-        journal,
-        report,
-        chance,
-        dawn: HOUR * Math.ceil(Date.now() / HOUR + 1),
-        name: `round${report.rounds}`,
-        clients: CLIENTS,
-      });
+export async function killServers(options: ProofOptions): Promise<Report> {
+  return runProof('kill -9 of the server', options, async (run) => {
+    const { place, report, chance, round } = run;
+    const journal = new Journal();
+    const fleet = await startFleet(run, place.engine === 'SQLite' ? 1 : 2);
+    const { servers, proxies } = fleet;
+    const proxyOf = (server: ServedProcess): TcpProxy => {
+      const proxy = proxies[servers.indexOf(server)];
+      if (proxy) return proxy;
+      throw new RangeError('the server has no proxy');
+    };
+    const kill = place.engine === 'SQLite' ? atWriteOf(`${place.database}-wal`) : atMessageOn(proxyOf);
+    const times = new Map<string, number>();
+    while (round()) {
+      const load = await fleet.load(journal, { name: `round${report.rounds}` });
       await acknowledged(report, CLIENTS);
-      const first = chance.below(fleet.servers.length);
-      const killed = fleet.servers.filter((_, index) => index === first || chance.is(30));
-      const moment = moments[report.rounds % moments.length] ?? atAnyTime;
-      for (const when of await Promise.all(killed.map((server) => moment(server, chance)))) {
+      const first = chance.below(servers.length);
+      const killed = servers.filter((_, index) => index === first || chance.is(30));
+      const killNow = report.rounds % 2 === 0 ? atAnyTime : kill;
+      for (const when of await Promise.all(killed.map((server) => killNow(server, chance)))) {
         times.set(when, (times.get(when) ?? 0) + 1);
         report.kills += 1;
       }
       await load.stop();
-      report.findings.push(...(await stopWatching()).findings);
       await Promise.all(killed.map((server) => server.start()));
-      if (place.engine === 'PostgreSQL') await quiet(place.rows);
-      report.findings.push(...(await journal.check(place.rows)), ...(await sweepAll(place.rows)));
+      await fleet.check(journal);
     }
-    report.findings.push(...(await replayAll(place.rows)));
-  } finally {
-    await fleet.close();
-    place.close();
-  }
-  report.seconds = (performance.now() - began) / 1000;
-  report.notes.push(unansweredNote(journal));
-  report.notes.push(...[...times].toSorted().map(([when, count]) => `killed ${count} times ${when}`));
-  return report;
+    await fleet.finish(journal);
+    report.notes.push(...[...times].toSorted().map(([when, count]) => `killed ${count} times ${when}`));
+  });
 }
 
-function lineOf({ servers, lines }: Fleet, server: ServedProcess): ProofLine {
-  const line = lines[servers.indexOf(server)];
-  if (!line) throw new RangeError('the server has no line');
-  return line;
+/** How long a point may take to come before the server is killed without, in milliseconds. */
+const IMPATIENCE = 5000;
+
+/** Kills a server at a point that is drawn, and waits until it is gone. @returns where that was, in words */
+type Kill = (server: ServedProcess, chance: Chance) => Promise<string>;
+
+const atAnyTime: Kill = async (server, chance) => {
+  await sleep(chance.below(500));
+  await server.kill();
+  return 'at any time';
+};
+
+/** At a write to SQLite's log: each page of a transaction is one, and its end is not before the last. */
+function atWriteOf(log: string): Kill {
+  return async (server, chance) => {
+    const workerData: WriteWatch = { file: log, pid: server.pid, after: 1 + chance.below(40) };
+    const worker = new Worker(new URL('./write-watch.ts', import.meta.url), { workerData });
+    await once(worker, 'message');
+    const missed = await goneWithin(server);
+    await worker.terminate();
+    return missed ? 'at any time' : 'at a write to the log';
+  };
 }
 
-/** Waits until PostgreSQL has finished what a killed server had begun. */
-export async function quiet(rows: Rows): Promise<void> {
-  const busy = `SELECT pid FROM pg_stat_activity WHERE datname = current_database()
-    AND pid <> pg_backend_pid() AND xact_start IS NOT NULL`;
-  while ((await rows(busy)).length > 0) await sleep(20);
+/** At a message of a server to PostgreSQL: a statement or, every other time, the commit. */
+function atMessageOn(proxyOf: (server: ServedProcess) => TcpProxy): Kill {
+  return async (server, chance) => {
+    const text = chance.is(50) ? 'COMMIT' : '';
+    const point = chance.of(PROXY_POINTS) ?? 'before it is passed on';
+    const { pid } = server;
+    const proxy = proxyOf(server);
+    proxy.arm(text, 1 + chance.below(text === '' ? 60 : 10), point, () => process.kill(pid, 'SIGKILL'));
+    const missed = await goneWithin(server);
+    proxy.disarm();
+    return missed ? 'at any time' : `at a ${text === '' ? 'statement' : 'commit'}, ${point}`;
+  };
+}
+
+/** @returns whether it had to be killed here, since the point did not come */
+async function goneWithin(server: ServedProcess): Promise<boolean> {
+  const late = new AbortController();
+  const impatience = sleep(IMPATIENCE, 'late', { signal: late.signal }).catch(() => 'gone');
+  const first = await Promise.race([server.gone(), impatience]);
+  late.abort();
+  if (first !== 'late') return false;
+  await server.kill();
+  return true;
 }

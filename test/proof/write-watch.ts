@@ -1,7 +1,7 @@
 import { watch } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
 
-/** What {@link file:./moment.ts} has it do. */
+/** What {@link file:./server-kills.ts} has it do. */
 export interface WriteWatch {
   file: string;
   pid: number;

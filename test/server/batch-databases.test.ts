@@ -9,10 +9,10 @@ import { signedBy } from '../fixtures/asked-server.ts';
 import { checkDescribed } from '../fixtures/described-replies.ts';
 import { CAN_LIMIT_FILES, underFileLimit } from '../fixtures/file-limit.ts';
 import { usePostgres } from '../fixtures/postgres.ts';
+import { openMessageProxy } from '../fixtures/proxy.ts';
 import { addressOf, HOUR, hours, NOW } from '../fixtures/service.ts';
 import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 import { sweepAll, TWENTY } from '../proof/links.ts';
-import { openMessageLine } from '../proof/message-line.ts';
 import { rowsOf } from '../proof/place.ts';
 
 /** A database, and a way to lose its answer to a commit. */
@@ -53,18 +53,18 @@ async function sqlite(): Promise<Engine> {
 
 async function postgresql(): Promise<Engine> {
   const database = await postgres.withTables();
-  const line = await openMessageLine(database);
+  const proxy = await openMessageProxy(database);
   return {
-    database: line.url,
+    database: proxy.url,
     rows: rowsOf(database),
     async losing(request) {
-      line.cut('from the database: C COMMIT', 'back');
+      proxy.cut('from the database: C COMMIT', 'back');
       const reply = await request();
-      expect(line.end()).toBeDefined();
+      expect(proxy.end()).toBeDefined();
       return reply;
     },
     isDone: true,
-    close: () => line.close(),
+    close: () => proxy.close(),
   };
 }
 

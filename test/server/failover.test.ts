@@ -9,15 +9,15 @@ import { PostgresDatabase } from '../../src/store/postgres/database.ts';
 import { signingKeyStore } from '../../src/store/signing-keys.ts';
 import { send, signedBy } from '../fixtures/asked-server.ts';
 import { ask, type RunningPostgres, startPostgres, startStandby } from '../fixtures/postgres-server.ts';
+import { openProxy, type TcpProxy } from '../fixtures/proxy.ts';
 import { booking, CONNECTIVITY, hours, NOW, SECOND, SIGNED, smallTopology } from '../fixtures/service.ts';
 import { cutOff } from '../proof/failovers.ts';
-import { openLine, type ProofLine } from '../proof/line.ts';
 
 /** A primary and a standby that follows it; `promoted` makes them change places, the dead one is replaced. */
 let primary: RunningPostgres;
 let standby: RunningPostgres;
 /** The address that leads to the primary. */
-let address: ProofLine;
+let address: TcpProxy;
 let clock = NOW;
 const servers: ReferenceServer[] = [];
 const events: string[] = [];
@@ -25,7 +25,7 @@ const events: string[] = [];
 beforeAll(async () => {
   primary = await startPostgres();
   standby = await startStandby(primary);
-  address = await openLine(primary.url);
+  address = await openProxy(primary.url);
 }, 120_000);
 afterAll(async () => {
   await Promise.all(servers.map((server) => server.close()));

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { usePostgres } from '../fixtures/postgres.ts';
-import { openLine } from '../proof/line.ts';
+import { openProxy } from '../fixtures/proxy.ts';
 import { openPostgres } from './opened-store.ts';
 
 const postgres = usePostgres();
@@ -21,10 +21,10 @@ async function sentFor(rows: number): Promise<number> {
   const url = await postgres.withTables();
   await postgres.ask(url, deleted(rows));
   let sent = 0;
-  const line = await openLine(url, () => {
+  const proxy = await openProxy(url, () => {
     sent += 1;
   });
-  const opened = await openPostgres(line.url);
+  const opened = await openPostgres(proxy.url);
   try {
     await opened.rows('SELECT 1');
     sent = 0;
@@ -37,7 +37,7 @@ async function sentFor(rows: number): Promise<number> {
     return forgetting;
   } finally {
     await opened.close();
-    line.close();
+    proxy.close();
   }
 }
 

@@ -12,9 +12,9 @@ import { POSTGRES_MIGRATIONS } from '../../src/store/postgres/migrations.ts';
 import { signingKeyStore } from '../../src/store/signing-keys.ts';
 import { DatabaseFormatError } from '../../src/store/sql.ts';
 import { openStores } from '../../src/store/stores.ts';
-import { type FaultyLine, faultyLine } from '../fixtures/faulty-line.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
 import { usePostgres } from '../fixtures/postgres.ts';
+import { openProxy, type TcpProxy } from '../fixtures/proxy.ts';
 import { openPostgres } from './opened-store.ts';
 import { raceProcesses } from './starting-gate.ts';
 
@@ -267,7 +267,7 @@ describe('a transaction', () => {
 describe('a database that fails', () => {
   beforeEach(takeNewDatabase);
 
-  let line: FaultyLine;
+  let proxy: TcpProxy;
   let database: PostgresDatabase;
   const write = (id: string): Promise<void> =>
     database.transaction((sql) => sql.run('INSERT INTO link (id, version) VALUES ($1, 0)', id));
@@ -275,8 +275,8 @@ describe('a database that fails', () => {
     (await postgres.ask(url, 'SELECT id FROM link ORDER BY id')).map(({ id }) => id);
 
   beforeEach(async () => {
-    line = await faultyLine(url);
-    database = await open(line.url);
+    proxy = await openProxy(url);
+    database = await open(proxy.url);
   });
   afterEach(() => {
     vi.useRealTimers();
@@ -284,10 +284,10 @@ describe('a database that fails', () => {
 
   test('by ending every connection is unavailable until it is back', async () => {
     await Promise.all(['a', 'b', 'c'].map(write));
-    line.cut();
+    proxy.refuse();
     await expect(write('d')).rejects.toThrow(StoreUnavailableError);
     await expect(database.all('SELECT 1')).rejects.toThrow(StoreUnavailableError);
-    line.mend();
+    proxy.mend();
     await write('e');
     expect(await kept()).toEqual(['a', 'b', 'c', 'e']);
   });
@@ -295,11 +295,11 @@ describe('a database that fails', () => {
   test('in the middle of a transaction leaves nothing of it', async () => {
     const failing = database.transaction(async (sql) => {
       await sql.run("INSERT INTO link (id, version) VALUES ('a', 0)");
-      line.cut();
+      proxy.refuse();
       await sql.run("INSERT INTO link (id, version) VALUES ('b', 0)");
     });
     await expect(failing).rejects.toThrow(StoreUnavailableError);
-    line.mend();
+    proxy.mend();
     await write('c');
     expect(await kept()).toEqual(['c']);
   });
@@ -308,20 +308,20 @@ describe('a database that fails', () => {
     ['with a connection that was open', false],
     ['with a connection that must be made', true],
   ])('by saying nothing more is given up within 10 s: %s', async (_, anew) => {
-    if (anew) line.mend();
+    if (anew) proxy.mend();
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-    line.silence();
+    proxy.silence();
     const refused = expect(write('a')).rejects.toThrow(StoreUnavailableError);
     await vi.advanceTimersByTimeAsync(10_000);
     await refused;
     vi.useRealTimers();
-    line.mend();
+    proxy.mend();
     await write('b');
     expect(await kept()).toEqual(['b']);
   });
 
   test.each([true, false])('at the commit is not known to have done it; it did: %s', async (arrives) => {
-    line.lose(arrives);
+    proxy.arm('COMMIT\0', 1, arrives ? 'when its answer came' : 'before it is passed on');
     await expect(write('a')).rejects.toThrow(CommitUnknownError);
     await write('b');
     expect(await kept()).toEqual(arrives ? ['a', 'b'] : ['b']);
@@ -333,7 +333,7 @@ describe('a database that fails', () => {
       const add = (id: string): Promise<void> =>
         database.run('INSERT INTO link (id, version) VALUES ($1, 0)', id);
       await add('a');
-      line.lose(arrives, 'b-which-is-lost');
+      proxy.arm('b-which-is-lost', 1, arrives ? 'when its answer came' : 'before it is passed on');
       await expect(add('b-which-is-lost')).rejects.toThrow(CommitUnknownError);
       await add('c');
       expect(await kept()).toEqual(arrives ? ['a', 'b-which-is-lost', 'c'] : ['a', 'c']);
@@ -342,10 +342,10 @@ describe('a database that fails', () => {
 
   test('row 43: before a statement was sent, or at one that only reads, is known to have changed nothing', async () => {
     await write('a');
-    line.lose(true, 'read-this');
+    proxy.arm('read-this', 1, 'when its answer came');
     const reading = database.reader.first('SELECT id FROM link WHERE id = $1', 'read-this');
     expect(await failureIn(reading)).toEqual('StoreUnavailableError');
-    line.cut();
+    proxy.refuse();
     const writing = database.run('INSERT INTO link (id, version) VALUES ($1, 0)', 'b');
     expect(await failureIn(writing)).toEqual('StoreUnavailableError');
   });

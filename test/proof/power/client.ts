@@ -1,23 +1,20 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as v from 'valibot';
 import { IDEMPOTENCY_KEY_HEADER } from '../../../src/contract/routes.ts';
 import type { SqlRow } from '../../../src/store/sql.ts';
-import { COMPILED } from '../../fixtures/compiled.ts';
 import { freePort } from '../../fixtures/postgres-server.ts';
+import { LAUNCHER, startCommand } from '../../fixtures/program.ts';
 import { BATCH_PATH, CONNECTIVITY_PATH } from '../addresses.ts';
-import { type Chance, chanceFrom } from '../chance.ts';
+import type { Chance } from '../chance.ts';
 import { LINKS, TOPOLOGY } from '../links.ts';
-import { newPlace, type Place } from '../place.ts';
-import { goesOn, newReport, type Report } from '../report.ts';
-import { LAUNCHER, ServedProcess } from '../served-process.ts';
-import type { ProofOptions } from '../server-kills.ts';
+import type { Place } from '../place.ts';
+import type { Report } from '../report.ts';
+import { dawn, HOUR, type ProofOptions, runProof } from '../run.ts';
+import { ServedProcess } from '../served-process.ts';
 import { type Claim, cutPower, type Mutation, rowsIn } from './cuts.ts';
 import { readRecording, type Step, underRecorder } from './recording.ts';
 
-const HOUR = 3_600_000;
 /** Commands about reservations in a recording, between a login and a logout. */
 const COMMANDS = 7;
 
@@ -48,38 +45,26 @@ interface Asked {
  * stays, config.json and the login are whole, and a login that was ended does not come back.
  */
 export async function cutClients(
-  { until, seed }: ProofOptions,
+  options: ProofOptions,
   { launcher = LAUNCHER, also = [] }: Mutation = {},
 ): Promise<Report> {
-  const place = newPlace();
-  const report = newReport('power cuts of the client', place.engine, seed);
-  const began = performance.now();
-  const more = goesOn(report, until);
-  let looked = 0;
-  const chance = chanceFrom(seed);
-  const port = await freePort();
-  const base = `http://127.0.0.1:${port}`;
-  const topology = join(place.folder, 'topology.json');
-  writeFileSync(topology, JSON.stringify(TOPOLOGY));
-  const args = ['--memory', '--topology', topology, '--auto-approve', 'lead'];
-  const server = new ServedProcess({ port, base, home: place.folder, args });
-  try {
+  return runProof('power cuts of the client', options, async ({ place, report, chance, ...run }) => {
+    const port = await freePort();
+    const base = `http://127.0.0.1:${port}`;
+    const args = run.serveFlags(TOPOLOGY, ['--memory']);
+    const server = new ServedProcess({ port, base, home: place.folder, args });
+    run.atEnd(() => server.close());
     await server.start();
-    while (more()) {
-      report.rounds += 1;
+    let looked = 0;
+    while (run.round()) {
       const person = new RecordedPerson(place, base, report, launcher);
       await session(person, chance);
       const { root, steps, claims } = person;
       const into = join(place.folder, 'left');
       looked += cutPower({ root, steps, claims, look }, { chance, into, report, also });
     }
-  } finally {
-    await server.close();
-    place.close();
-  }
-  report.notes.push(`${looked} claims were held against what ${report.kills} cuts left`);
-  report.seconds = (performance.now() - began) / 1000;
-  return report;
+    report.notes.push(`${looked} claims were held against what ${report.kills} cuts left`);
+  });
 }
 
 async function session(person: RecordedPerson, chance: Chance): Promise<void> {
@@ -118,13 +103,8 @@ class RecordedPerson {
     this.root = join(folder, `home${report.rounds}`);
     mkdirSync(this.root, { mode: 0o700 });
     this.#env = {
-      PATH: '/usr/bin:/bin',
-      HOME: this.root,
-      XDG_CONFIG_HOME: join(this.root, 'config'),
-      XDG_STATE_HOME: join(this.root, 'state'),
       // What is in it can be fetched and compiled anew.
       XDG_CACHE_HOME: join(folder, 'cache'),
-      ...COMPILED,
       SLICES_CONN_BASE_URL: base,
       SLICES_CONN_PORTAL_URL: `${base}/portal`,
       SLICES_CONN_AUTH_URL: `${base}/auth`,
@@ -219,7 +199,7 @@ class RecordedPerson {
 
   /** An hour of its own, so that no command is refused. */
   #times(): string[] {
-    const start = HOUR * (Math.ceil(Date.now() / HOUR) + 2 + this.#report.acknowledged);
+    const start = dawn(2 + this.#report.acknowledged);
     const iso = (time: number): string => new Date(time).toISOString();
     return ['--start', iso(start), '--end', iso(start + HOUR)];
   }
@@ -257,20 +237,11 @@ class RecordedPerson {
     args: readonly string[],
   ): Promise<{ answer: unknown; said: number; requests: readonly Request[] }> {
     const trace = join(this.#folder, `trace${this.#count++}`);
-    const [program, ...rest] = underRecorder(trace, [process.execPath, this.#launcher, '--json', ...args]);
-    const child = spawn(program, rest, {
-      cwd: this.#folder,
-      env: this.#env,
-      stdio: ['ignore', 'pipe', 'pipe'],
+    const { child, ended } = startCommand(['--json', ...args], {
+      ...{ home: this.root, env: this.#env, launcher: this.#launcher },
+      under: (command) => underRecorder(trace, command),
     });
-    let [stdout, stderr] = ['', ''];
-    child.stdout.setEncoding('utf8').on('data', (text: string) => {
-      stdout += text;
-    });
-    child.stderr.setEncoding('utf8').on('data', (text: string) => {
-      stderr += text;
-    });
-    const [exitCode] = await once(child, 'close');
+    const { exitCode, stdout, stderr } = await ended;
     if (exitCode !== 0) throw new Error(`${args.join(' ')}: ${exitCode} ${stderr}`);
     this.#report.requests += 1;
     this.#report.acknowledged += 1;

@@ -1,10 +1,10 @@
 import { cpSync, globSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { LAUNCHER } from '../../fixtures/program.ts';
 import { temporaryFolder } from '../../fixtures/temporary-folder.ts';
 import { expectNothingFound } from '../nothing-found.ts';
 import { newReport, printed, type Report } from '../report.ts';
-import { LAUNCHER } from '../served-process.ts';
 import { cutClients } from './client.ts';
 import type { Changed } from './cuts.ts';
 import { CAN_RECORD } from './recording.ts';

@@ -1,27 +1,23 @@
-import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import * as v from 'valibot';
 import { IDEMPOTENCY_KEY_HEADER, JWT_TYPE } from '../../../src/contract/routes.ts';
 import { CLIENT_ID } from '../../../src/server/identity/user-token.ts';
 import type { SqlRow } from '../../../src/store/sql.ts';
-import { COMPILED } from '../../fixtures/compiled.ts';
 import { freePort } from '../../fixtures/postgres-server.ts';
+import { LAUNCHER, startCommand } from '../../fixtures/program.ts';
 import { BATCH_PATH, CONNECTIVITY_PATH } from '../addresses.ts';
-import { type Chance, chanceFrom } from '../chance.ts';
-import { type Answer, credentials, type Door, logIn } from '../door.ts';
+import { type Answer, credentials, type HttpCaller, logIn } from '../caller.ts';
+import type { Chance } from '../chance.ts';
 import { LINKS, TOPOLOGY } from '../links.ts';
 import { acknowledged } from '../load.ts';
-import { newPlace } from '../place.ts';
-import { goesOn, newReport, type Report } from '../report.ts';
-import { LAUNCHER, ServedProcess } from '../served-process.ts';
-import type { ProofOptions } from '../server-kills.ts';
+import type { Report } from '../report.ts';
+import { dawn, HOUR, type ProofOptions, runProof } from '../run.ts';
+import { ServedProcess } from '../served-process.ts';
 import { type Claim, cutPower, type Mutation, rowsIn } from './cuts.ts';
 import { readRecording, type Step, underRecorder } from './recording.ts';
 
-const HOUR = 3_600_000;
 const JSON_BODY = { 'content-type': 'application/json' };
 const SCOPE = 'openid offline_access userinfo projects';
 const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
@@ -79,48 +75,33 @@ const Signed = v.object({ exp: v.number(), connectivity: Booked });
  * What was answered with yes is in the file: reservations, changes, deletions, keys that have signed, logins.
  */
 export async function cutServers(
-  { until, seed }: ProofOptions,
+  options: ProofOptions,
   { launcher = LAUNCHER, also = [] }: Mutation = {},
 ): Promise<Report> {
-  const place = newPlace();
-  const report = newReport('power cuts of the server', place.engine, seed);
-  const began = performance.now();
-  const more = goesOn(report, until);
-  let looked = 0;
-  const chance = chanceFrom(seed);
-  const topology = join(place.folder, 'topology.json');
-  writeFileSync(topology, JSON.stringify(TOPOLOGY));
-  try {
-    while (more()) {
-      report.rounds += 1;
-      const root = join(place.folder, `machine${report.rounds}`);
+  return runProof('power cuts of the server', options, async ({ place, report, chance, ...run }) => {
+    const { folder } = place;
+    let looked = 0;
+    while (run.round()) {
+      const root = join(folder, `machine${report.rounds}`);
       mkdirSync(root, { mode: 0o700 });
-      const machine = new RecordedServer({ root, folder: place.folder, topology, launcher, chance, report });
+      const flags = run.serveFlags(TOPOLOGY, ['--data', join(root, 'data', 'own')]);
+      const machine = new RecordedServer({ root, folder, flags, launcher, chance, report });
       await machine.serve(report.rounds % 4 === 0 ? MANY : ENOUGH, 'stop');
       await machine.operate(['rotate-keys'], 'the new key is not there', ({ keys }, printed) => {
         const own = v.parse(Rotated, printed).items.filter(({ service }) => service === 'connectivity');
         return own.length === 2 && own.every(({ kid }) => keys.has(kid));
       });
       await machine.serve(ENOUGH, 'kill');
-      await machine.operate(
-        ['backup', join(root, BACKUP)],
-        'the backup is not whole',
-        ({ backedUp }, printed) => {
-          return backedUp === v.parse(BackedUp, printed).reservations;
-        },
-      );
+      const backup = ['backup', join(root, BACKUP)];
+      await machine.operate(backup, 'the backup is not whole', ({ backedUp }, printed) => {
+        return backedUp === v.parse(BackedUp, printed).reservations;
+      });
       await machine.serve(ENOUGH, 'kill');
-      const { steps } = machine;
-      const claims = machine.claims();
-      const into = join(place.folder, 'left');
-      looked += cutPower({ root, steps, claims, look }, { chance, into, report, also });
+      const recorded = { root, steps: machine.steps, claims: machine.claims(), look };
+      looked += cutPower(recorded, { chance, into: join(folder, 'left'), report, also });
     }
-  } finally {
-    place.close();
-  }
-  report.notes.push(`${looked} claims were held against what ${report.kills} cuts left`);
-  report.seconds = (performance.now() - began) / 1000;
-  return report;
+    report.notes.push(`${looked} claims were held against what ${report.kills} cuts left`);
+  });
 }
 
 /** What a {@link RecordedServer} needs. */
@@ -129,7 +110,8 @@ interface Surroundings {
   root: string;
   /** Where recordings are kept. */
   folder: string;
-  topology: string;
+  /** The flags of `serve`. */
+  flags: readonly string[];
   launcher: string;
   chance: Chance;
   report: Report;
@@ -154,24 +136,23 @@ class RecordedServer {
 
   /** Starts the server, asks until so many requests more are acknowledged, and ends it while others are under way. */
   async serve(enough: number, end: 'stop' | 'kill'): Promise<void> {
-    const { root, folder, topology, launcher, report } = this.#own;
+    const { root, folder, flags: args, launcher, report } = this.#own;
     const port = await freePort();
     const trace = this.#trace();
     const server = new ServedProcess({
       port,
       base: `http://127.0.0.1:${port}`,
       home: folder,
-      args: ['--topology', topology, '--auto-approve', 'lead', '--data', join(root, 'data', 'own')],
-      launcher,
+      ...{ args, launcher },
       under: (command) => underRecorder(trace, command),
     });
     try {
       await server.start();
-      const { pid, door } = server;
-      const headers = await credentials(door, await logIn(door));
+      const { pid, caller } = server;
+      const headers = await credentials(caller, await logIn(caller));
       const isAsked = (): boolean => server.isRunning;
-      const clients = Array.from({ length: CLIENTS }, () => this.#book(door, headers, isAsked));
-      clients.push(this.#logIn(door, isAsked));
+      const clients = Array.from({ length: CLIENTS }, () => this.#book(caller, headers, isAsked));
+      clients.push(this.#logIn(caller, isAsked));
       await acknowledged(report, enough);
       await server[end]();
       await Promise.all(clients);
@@ -189,19 +170,13 @@ class RecordedServer {
   ): Promise<void> {
     const { root, folder, launcher, report } = this.#own;
     const trace = this.#trace();
-    const command = [
-      process.execPath,
-      launcher,
-      'serve',
-      ...args,
-      '--data',
-      join(root, 'data', 'own'),
-      '--json',
-    ];
-    const [program, ...rest] = underRecorder(trace, command);
-    const env = { PATH: '/usr/bin:/bin', HOME: folder, ...COMPILED };
-    const running = promisify(execFile)(program, rest, { cwd: folder, env });
-    const { stdout } = await running;
+    const own = ['serve', ...args, '--data', join(root, 'data', 'own'), '--json'];
+    const running = startCommand(own, {
+      ...{ home: folder, launcher },
+      under: (command) => underRecorder(trace, command),
+    });
+    const { exitCode, stdout, stderr } = await running.ended;
+    if (exitCode !== 0) throw new Error(`serve ${args.join(' ')}: ${exitCode} ${stderr}`);
     report.acknowledged += 1;
     const steps = await readRecording(trace, running.child.pid ?? 0, root);
     const said = steps.findIndex((step) => step.act === 'tell' && step.to === 'fd 1');
@@ -273,11 +248,15 @@ class RecordedServer {
   }
 
   /** Books, changes and deletes, one request after the other, as long as the server runs. */
-  async #book(door: Door, headers: Readonly<Record<string, string>>, isAsked: () => boolean): Promise<void> {
+  async #book(
+    caller: HttpCaller,
+    headers: Readonly<Record<string, string>>,
+    isAsked: () => boolean,
+  ): Promise<void> {
     const { chance } = this.#own;
     while (isAsked()) {
       if (chance.is(20)) {
-        if (!(await this.#batch(door, headers))) return;
+        if (!(await this.#batch(caller, headers))) return;
         continue;
       }
       const key = crypto.randomUUID();
@@ -291,7 +270,7 @@ class RecordedServer {
         body: Terms | undefined,
         holds: Holds,
       ): Promise<Answer | undefined> =>
-        this.#ask(door, method, path, {
+        this.#ask(caller, method, path, {
           headers: { ...headers, ...JSON_BODY, [IDEMPOTENCY_KEY_HEADER]: key, accept: this.#form() },
           ...(body ? { body: JSON.stringify({ ...body, tokens: [] }) } : {}),
           act: { subject, holds },
@@ -305,14 +284,14 @@ class RecordedServer {
     }
   }
 
-  async #batch(door: Door, headers: Readonly<Record<string, string>>): Promise<Answer | undefined> {
+  async #batch(caller: HttpCaller, headers: Readonly<Record<string, string>>): Promise<Answer | undefined> {
     const key = crypto.randomUUID();
     const items = [0, 1].map((index) => ({ name: `b${key.slice(0, 8)}-${index}`, ...this.#terms() }));
     const before: Holds = ({ reservations }) => items.every(({ name }) => !reservations.has(name));
     const holds: Holds = (left) => items.every((item) => isBooked(item.name, item)(left));
     const subject: Subject = { what: `the batch ${key}`, before, acts: [] };
     this.#subjects.push(subject);
-    return this.#ask(door, 'POST', BATCH_PATH, {
+    return this.#ask(caller, 'POST', BATCH_PATH, {
       headers: { ...headers, ...JSON_BODY, [IDEMPOTENCY_KEY_HEADER]: key },
       body: JSON.stringify({ items: items.map((item) => ({ action: 'create', ...item })), tokens: [] }),
       act: { subject, holds },
@@ -320,7 +299,7 @@ class RecordedServer {
   }
 
   /** Logs in, refreshes and revokes, one request after the other, as long as the server runs. */
-  async #logIn(door: Door, isAsked: () => boolean): Promise<void> {
+  async #logIn(caller: HttpCaller, isAsked: () => boolean): Promise<void> {
     while (isAsked()) {
       const subject: Subject = { what: 'a login', acts: [] };
       this.#subjects.push(subject);
@@ -331,7 +310,7 @@ class RecordedServer {
       ): Promise<string | undefined> => {
         const body = new URLSearchParams({ client_id: CLIENT_ID, ...fields }).toString();
         const headers = { 'content-type': 'application/x-www-form-urlencoded' };
-        const answer = await this.#ask(door, 'POST', path, { headers, body, act: { subject, holds } });
+        const answer = await this.#ask(caller, 'POST', path, { headers, body, act: { subject, holds } });
         return answer?.text;
       };
       const tokens: string[] = [];
@@ -356,7 +335,7 @@ class RecordedServer {
 
   /** @returns undefined where no answer came, or none with yes */
   async #ask(
-    door: Door,
+    caller: HttpCaller,
     method: string,
     path: string,
     { headers, body, act }: Asking,
@@ -370,7 +349,7 @@ class RecordedServer {
       headers: { ...headers, [NUMBER]: String(number) },
       ...(body === undefined ? {} : { body }),
     };
-    const answer = await door.send(method, path, content).catch(() => undefined);
+    const answer = await caller.send(method, path, content).catch(() => undefined);
     if (!answer || answer.status === 503 || answer.status === 429) {
       report.unanswered += 1;
       return undefined;
@@ -384,7 +363,7 @@ class RecordedServer {
     }
     report.acknowledged += 1;
     noted.isDone = true;
-    if (answer.headers['content-type'] === JWT_TYPE) this.#signed(number, answer.text);
+    if (answer.headers.get('content-type') === JWT_TYPE) this.#signed(number, answer.text);
     return answer;
   }
 
@@ -404,7 +383,7 @@ class RecordedServer {
   /** An hour of its own, so that nothing is refused. */
   #terms(): Terms {
     const { site1, site2 } = this.#own.chance.of(LINKS) ?? LINKS[0];
-    const start = HOUR * (Math.ceil(Date.now() / HOUR) + 2 + this.#hours++);
+    const start = dawn(2 + this.#hours++);
     const [start_date, end_date] = [start, start + HOUR].map((time) => new Date(time).toISOString());
     return { site1, site2, bandwidth: '1', start_date: start_date ?? '', end_date: end_date ?? '' };
   }
@@ -445,7 +424,7 @@ function isDeleted(key: string): Holds {
 
 /** A connectivity token has it in its content. */
 function idIn({ text, headers }: Answer): string {
-  if (headers['content-type'] !== JWT_TYPE) return v.parse(Booked, JSON.parse(text)).id;
+  if (headers.get('content-type') !== JWT_TYPE) return v.parse(Booked, JSON.parse(text)).id;
   return v.parse(Signed, decoded(text.split('.')[1] ?? '')).connectivity.id;
 }
 

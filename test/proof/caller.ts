@@ -1,13 +1,11 @@
-import { Agent, request as httpRequest, type IncomingHttpHeaders } from 'node:http';
+import { Agent } from 'node:http';
 import * as v from 'valibot';
 import { EXPERIMENT_TOKEN_HEADER, EXPERIMENTS_API_GROUP, JWT_TYPE } from '../../src/contract/routes.ts';
 import { CLIENT_ID } from '../../src/server/identity/user-token.ts';
+import { type Listening, sendOverWire, type WireReply } from '../fixtures/wire.ts';
 
 /** An answer over the socket. */
-export interface Answer {
-  status: number;
-  headers: IncomingHttpHeaders;
-  text: string;
+export interface Answer extends WireReply {
   /** How long it took, in milliseconds. */
   took: number;
 }
@@ -18,8 +16,8 @@ interface Content {
   body?: string;
 }
 
-/** A way to one server, over connections that are kept. */
-export class Door {
+/** Sends requests to one server, over connections that are kept. */
+export class HttpCaller implements Listening {
   readonly port: number;
   readonly base: string;
   readonly #agent = new Agent({ keepAlive: true });
@@ -37,51 +35,14 @@ export class Door {
    * @throws Error when the connection breaks before the whole answer has come
    */
   async send(method: string, path: string, content: Content = {}): Promise<Answer> {
-    return this.#send(method, path, content, true);
-  }
-
-  async #send(
-    method: string,
-    path: string,
-    { headers = {}, body }: Content,
-    mayRepeat: boolean,
-  ): Promise<Answer> {
     const began = performance.now();
-    return new Promise((resolve, reject) => {
-      const outgoing = httpRequest({
-        host: '127.0.0.1',
-        port: this.port,
-        method,
-        path,
-        agent: this.#agent,
-        headers: {
-          host: new URL(this.base).host,
-          ...(body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }),
-          ...headers,
-        },
-      });
-      outgoing.on('error', (error: NodeJS.ErrnoException) => {
-        const wasClosed = outgoing.reusedSocket && error.code === 'ECONNRESET';
-        if (!mayRepeat || !wasClosed) reject(error);
-        else
-          this.#send(method, path, { headers, ...(body === undefined ? {} : { body }) }, false).then(
-            resolve,
-            reject,
-          );
-      });
-      outgoing.on('response', (incoming) => {
-        let text = '';
-        incoming.setEncoding('utf8').on('data', (chunk: string) => {
-          text += chunk;
-        });
-        incoming.on('error', reject);
-        incoming.on('end', () => {
-          const { statusCode: status = 0, headers: received } = incoming;
-          resolve({ status, headers: received, text, took: performance.now() - began });
-        });
-      });
-      outgoing.end(body);
+    const send = (): Promise<WireReply> =>
+      sendOverWire(this, method, path, { ...content, agent: this.#agent });
+    const reply = await send().catch((error: NodeJS.ErrnoException & { reusedSocket?: boolean }) => {
+      if (error.reusedSocket && error.code === 'ECONNRESET') return send();
+      throw error;
     });
+    return { ...reply, took: performance.now() - began };
   }
 
   close(): void {
@@ -92,27 +53,27 @@ export class Door {
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
 
 /** Logs in at a server that approves every code at once. @returns a user token */
-export async function logIn(door: Door): Promise<string> {
+export async function logIn(caller: HttpCaller): Promise<string> {
   const form = (fields: Record<string, string>): string =>
     new URLSearchParams({ client_id: CLIENT_ID, ...fields }).toString();
-  const begun = await door.send('POST', '/auth/device/auth', {
+  const begun = await caller.send('POST', '/auth/device/auth', {
     headers: FORM,
     body: form({ scope: 'openid userinfo projects' }),
   });
   const { device_code } = v.parse(v.object({ device_code: v.string() }), JSON.parse(begun.text));
   const body = form({ grant_type: 'urn:ietf:params:oauth:grant-type:device_code', device_code });
-  const redeemed = await door.send('POST', '/auth/token', { headers: FORM, body });
+  const redeemed = await caller.send('POST', '/auth/token', { headers: FORM, body });
   return v.parse(v.object({ access_token: v.string() }), JSON.parse(redeemed.text)).access_token;
 }
 
 /** What a request about reservations of the experiment `demo` carries. */
-export async function credentials(door: Door, userToken: string): Promise<Record<string, string>> {
+export async function credentials(caller: HttpCaller, userToken: string): Promise<Record<string, string>> {
   const authorization = `Bearer ${userToken}`;
   const path = `/portal/apis/${EXPERIMENTS_API_GROUP}/v1alpha1/experiments/`;
-  const listed = await door.send('GET', path, { headers: { authorization } });
+  const listed = await caller.send('GET', path, { headers: { authorization } });
   const Listed = v.object({ experiments: v.array(v.object({ id: v.string(), name: v.string() })) });
   const demo = v.parse(Listed, JSON.parse(listed.text)).experiments.find(({ name }) => name === 'demo');
-  const token = await door.send('GET', `${path}${demo?.id}`, {
+  const token = await caller.send('GET', `${path}${demo?.id}`, {
     headers: { authorization, accept: JWT_TYPE },
   });
   if (token.status !== 200) throw new Error(`no experiment token: ${token.status} ${token.text}`);
