@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import { isObject } from '../contract/json.ts';
 import { type Link, type Place, type TagRange, Topology } from '../contract/links.ts';
-import { SITES } from '../contract/sites.ts';
+import { BUILT_IN_LINKS, BUILT_IN_PLACES, SITES } from '../contract/sites.ts';
 
 /** A topology that breaks a rule. Each violation is named in `violations`. */
 export class TopologyError extends Error {
@@ -149,47 +149,13 @@ function alphabetical(link: Link): Link {
   };
 }
 
-const GBPS = 1000;
-
-/** Pairs of sites and the capacity between them in Mbps. */
-const LINKS: readonly (readonly [site1: string, site2: string, bandwidth: number])[] = [
-  ['be-gent1', 'pl-poznan1', 100 * GBPS],
-  ['be-antwerp', 'be-gent1', 100 * GBPS],
-  ['be-gent1', 'fr-lille', 100 * GBPS],
-  ['be-gent1', 'se-kth', 10 * GBPS],
-  ['fr-lille', 'fr-slices', 40 * GBPS],
-  ['fr-nantes', 'fr-slices', 40 * GBPS],
-  ['fr-slices', 'fr-sophia', 40 * GBPS],
-  ['fr-slices', 'pl-poznan1', 100 * GBPS],
-  ['es-uc3m', 'fr-sophia', 10 * GBPS],
-  ['es-uc3m', 'es-upvehu', 10 * GBPS],
-  ['hu-sztaki', 'pl-poznan1', 10 * GBPS],
-  ['gr-uth', 'hu-sztaki', 1 * GBPS],
-];
-
-/** Where the sites are: the towns of the institutes that run them. `fr-slices` is the French node, in Paris. */
-const PLACES: Readonly<Record<(typeof SITES)[number], readonly [longitude: number, latitude: number]>> = {
-  'pl-poznan1': [16.93, 52.41],
-  'be-gent1': [3.72, 51.05],
-  'be-antwerp': [4.4, 51.22],
-  'hu-sztaki': [19.06, 47.48],
-  'gr-uth': [22.94, 39.36],
-  'se-kth': [18.07, 59.35],
-  'es-uc3m': [-3.77, 40.33],
-  'es-upvehu': [-2.97, 43.33],
-  'fr-sophia': [7.06, 43.62],
-  'fr-slices': [2.35, 48.85],
-  'fr-nantes': [-1.55, 47.22],
-  'fr-lille': [3.06, 50.63],
-};
-
 /** How many tags of each kind a link has at each end. */
 const TAGS = 1000;
 
 /**
- * The topology of a reference server that is given none: the twelve sites of the API and some links between them;
- * the other pairs are not connected. Each link has 1,000 S-tags and 1,000 C-tags at each end. A site has at most
- * four links, whose C-tag ranges lie one after the other. Each site has its place.
+ * The topology of a reference server that is given none: the sites and links of contract/sites.ts. Each link has 1,000
+ * S-tags and 1,000 C-tags at each end. A site has at most four links, whose C-tag ranges lie one after the other. Each
+ * site has its place.
  */
 export function builtInTopology(): Topology {
   const used = new Map<string, number>();
@@ -198,20 +164,14 @@ export function builtInTopology(): Topology {
     used.set(site, from + TAGS - 1);
     return [from, from + TAGS - 1];
   };
-  const links = LINKS.map(([site1, site2, bandwidth]) => ({
+  const links = BUILT_IN_LINKS.map(([site1, site2, gbps]) => ({
     site1,
     site2,
-    bandwidth,
+    bandwidth: 1000 * gbps,
     site1_s_tags: [1001, 1000 + TAGS] as [number, number],
     site1_c_tags: nextRange(site1),
     site2_s_tags: [1001, 1000 + TAGS] as [number, number],
     site2_c_tags: nextRange(site2),
   }));
-  const places = Object.fromEntries(
-    Object.entries(PLACES).map(([site, [longitude, latitude]]): [string, Place] => [
-      site,
-      [longitude, latitude],
-    ]),
-  );
-  return { sites: [...SITES], links, places };
+  return structuredClone({ sites: [...SITES], links, places: { ...BUILT_IN_PLACES } }) as Topology;
 }

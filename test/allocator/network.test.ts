@@ -7,8 +7,7 @@ import { smallLink } from './small-link.ts';
 describe('the built-in topology', () => {
   const network = createNetwork(builtInTopology());
 
-  test('covers the twelve sites of the specification, each with a link', () => {
-    expect(network.sites).toHaveLength(12);
+  test('covers the sites of the specification, each with a link', () => {
     expect(network.sites.toSorted()).toEqual(SITES.toSorted());
     expect(network.sites.filter((site) => network.neighbours(site).length === 0)).toEqual([]);
   });
@@ -29,7 +28,7 @@ describe('the built-in topology', () => {
 
   test('has a place for each site, and those that lie close together are told apart', () => {
     const places = network.sites.map((site) => network.placeOf(site)?.join());
-    expect(new Set(places).size).toBe(12);
+    expect(new Set(places).size).toBe(SITES.length);
     expect(places).not.toContain(undefined);
     expect(network.placeOf('be-gent1')).toEqual([3.72, 51.05]);
   });
