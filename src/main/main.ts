@@ -6,13 +6,7 @@ import type { ServerCommands } from '../cli/serve/server.ts';
 import type { NetworkSettings, Processes, World } from '../cli/world.ts';
 import { homeFolder } from '../files/home.ts';
 import { privateFolder } from '../files/private.ts';
-import {
-  type AuditOptions,
-  type BackupOptions,
-  type RotateKeysOptions,
-  SERVER_OPTIONS,
-  type ServeOptions,
-} from '../operate/options.ts';
+import { SERVER_OPTIONS } from '../operate/options.ts';
 import type { Connection } from '../session/login/connection.ts';
 import { foldersFor } from '../session/profiles/folders.ts';
 import { OFFLINE } from '../session/profiles/profile-keys.ts';
@@ -68,7 +62,7 @@ const processes: Processes = {
 /** The commands of an operator. Their code is loaded when one of them runs; their flags are in every help. */
 const server: ServerCommands = {
   options: SERVER_OPTIONS,
-  async serve(options: ServeOptions, given) {
+  async serve(options, given) {
     const { serve } = await import('../operate/serve.ts');
     const running = await serve(options, {
       defaultFolder: serveFolder(),
@@ -83,15 +77,15 @@ const server: ServerCommands = {
     if (reload && process.platform !== 'win32') process.on('SIGHUP', reload);
     return running;
   },
-  async rotateKeys(options: RotateKeysOptions, confirm) {
+  async rotateKeys(options, confirm) {
     const { rotateKeys } = await import('../operate/rotate-keys.ts');
     return rotateKeys(options, { defaultFolder: serveFolder(), now: Date.now, confirm });
   },
-  async backUp(options: BackupOptions, file) {
+  async backUp(options, file) {
     const { backUp } = await import('../operate/backup.ts');
     return backUp(options, serveFolder(), file);
   },
-  async readAudit(options: AuditOptions, take) {
+  async readAudit(options, take) {
     const { readServerAudit } = await import('../operate/audit.ts');
     return readServerAudit(options, serveFolder(), take);
   },

@@ -34,11 +34,7 @@ export async function readServerAudit(
   try {
     const opened = await openToRead(place.database);
     try {
-      const asked = {
-        ...query,
-        by: user,
-        ...(link === undefined ? {} : { link: linkId(...link) }),
-      };
+      const asked = { ...query, by: user, link: link && linkId(...link) };
       return await readAudit(opened, asked, (portion) => take(portion.map(toItem)));
     } finally {
       await opened.close();
@@ -48,8 +44,8 @@ export async function readServerAudit(
   }
 }
 
-/** A decision as `--json` shows it. */
-type AuditItem = ReturnType<typeof toItem>;
+/** A decision as `--json` shows it. Instants are RFC 3339 in UTC with milliseconds, `bandwidth` is in Mbps. */
+export type AuditItem = ReturnType<typeof toItem>;
 
 function toItem(record: AuditRecord) {
   const { at, link, version, action, accepted, by, experiment, reservation, demand, tags, why, count } =

@@ -8,7 +8,7 @@ import { parseDuration } from '../contract/typed-duration.ts';
  * A flag, declared once: its text in help, and how its value is read. The key in its table is the member that holds
  * the value. Values that need several flags, or whose failure has a next step, are checked in `settings.ts`.
  */
-interface Declaration {
+export interface OptionDeclaration {
   /** As help shows it, such as `--port <number>`. Without a value in brackets it is a switch. */
   flags: string;
   help: string;
@@ -21,7 +21,8 @@ interface Declaration {
   /** Members whose flags can't be given together with this one. */
   conflicts?: readonly string[];
 }
-type Table = Readonly<Record<string, Declaration>>;
+/** The flags of a command, by the members that hold their values. */
+export type OptionTable = Readonly<Record<string, OptionDeclaration>>;
 
 type ValueOf<One> = One extends { parse: (text: string) => infer Value }
   ? Value
@@ -32,11 +33,11 @@ type ValueOf<One> = One extends { parse: (text: string) => infer Value }
       : One extends { flags: `${string}<${string}` }
         ? string
         : boolean;
-type WithDefault<One extends Table> = {
+type WithDefault<One extends OptionTable> = {
   [Name in keyof One]: One[Name] extends { default: unknown } ? Name : never;
 }[keyof One];
 /** The values of a table's flags: optional where a flag has no default. */
-type OptionsOf<One extends Table> = {
+type OptionsOf<One extends OptionTable> = {
   [Name in WithDefault<One>]: ValueOf<One[Name]>;
 } & { [Name in Exclude<keyof One, WithDefault<One>>]?: ValueOf<One[Name]> };
 
@@ -221,7 +222,7 @@ const SERVE = {
     help: 'let others reach it with --memory',
   },
   insecureHttp: { flags: '--insecure-http', help: 'let others reach it over plain http' },
-} as const satisfies Table;
+} as const satisfies OptionTable;
 
 /** Whose data a command beside the server works on. */
 const DATA = {
@@ -241,9 +242,9 @@ const ROTATE_KEYS = {
     flags: '--retire-now',
     help: 'for a key that leaked: sign with the new keys at once, and let no earlier token verify any more',
   },
-} as const satisfies Table;
+} as const satisfies OptionTable;
 
-const BACKUP = { data: DATA } as const satisfies Table;
+const BACKUP = { data: DATA } as const satisfies OptionTable;
 
 const AUDIT = {
   data: DATA,
@@ -258,7 +259,7 @@ const AUDIT = {
   until: { flags: '--until <time>', help: 'only before then' },
   refused: { flags: '--refused', help: 'only what was refused' },
   limit: { flags: '--limit <number>', help: 'the newest so many', parse: count, default: 100 },
-} as const satisfies Table;
+} as const satisfies OptionTable;
 
 /**
  * The flags of `serve` and of the commands below it (cli/README.md, "Commands", serve). The composition root hands them to the
@@ -277,8 +278,10 @@ export type ServeOptions = OptionsOf<typeof SERVE>;
 export type RotateKeysOptions = OptionsOf<typeof ROTATE_KEYS>;
 /** The flags of `serve backup`. */
 export type BackupOptions = OptionsOf<typeof BACKUP>;
+/** The flags of `serve audit`, as typed. */
+export type AuditFlags = OptionsOf<typeof AUDIT>;
 /** The flags of `serve audit`, with the times and the link read; an experiment is picked by a global flag. */
-export type AuditOptions = Omit<OptionsOf<typeof AUDIT>, 'since' | 'until' | 'link'> & {
+export type AuditOptions = Omit<AuditFlags, 'since' | 'until' | 'link'> & {
   /** Decided at this instant or later, in milliseconds. */
   since?: number;
   /** Decided before this instant, in milliseconds. */

@@ -7,6 +7,9 @@ import { openStores, type Stores } from '../store/stores.ts';
 import { type DataPlace, databaseFailure, dataPlace } from './database.ts';
 import type { RotateKeysOptions } from './options.ts';
 
+/** A signing key of a service, as `--json` shows it. Instants are RFC 3339 in UTC with milliseconds. */
+export type KeyRow = Awaited<ReturnType<typeof rotateKeys>>[number];
+
 /**
  * Rotates the signing keys in a server's database, while servers run on it or not (cli/README.md, "Commands", serve).
  *

@@ -8,13 +8,7 @@ import type { Clock, Processes, Terminal, World } from '../../src/cli/world.ts';
 import { filesOn } from '../../src/main/files.ts';
 import { connectOffline } from '../../src/main/offline-connection.ts';
 import { checkProgram, runProgram } from '../../src/main/processes.ts';
-import {
-  type AuditOptions,
-  type BackupOptions,
-  type RotateKeysOptions,
-  SERVER_OPTIONS,
-  type ServeOptions,
-} from '../../src/operate/options.ts';
+import { SERVER_OPTIONS } from '../../src/operate/options.ts';
 import { connectOverNetwork } from '../../src/session/login/connection.ts';
 import { foldersFor } from '../../src/session/profiles/folders.ts';
 import { OFFLINE } from '../../src/session/profiles/profile-keys.ts';
@@ -139,7 +133,7 @@ function surroundings(
   };
   const server: ServerCommands = {
     options: SERVER_OPTIONS,
-    async serve(options: ServeOptions, given) {
+    async serve(options, given) {
       const { serve } = await import('../../src/operate/serve.ts');
       return serve(options, {
         defaultFolder: serveFolder,
@@ -149,15 +143,15 @@ function surroundings(
         ...given,
       });
     },
-    async rotateKeys(options: RotateKeysOptions, confirm) {
+    async rotateKeys(options, confirm) {
       const { rotateKeys } = await import('../../src/operate/rotate-keys.ts');
       return rotateKeys(options, { defaultFolder: serveFolder, now: Date.now, confirm });
     },
-    async backUp(options: BackupOptions, file) {
+    async backUp(options, file) {
       const { backUp } = await import('../../src/operate/backup.ts');
       return backUp(options, serveFolder, at(file));
     },
-    async readAudit(options: AuditOptions, take) {
+    async readAudit(options, take) {
       const { readServerAudit } = await import('../../src/operate/audit.ts');
       return readServerAudit(options, serveFolder, take);
     },

@@ -2,11 +2,12 @@ import * as v from 'valibot';
 import { Failure } from '../../contract/failure.ts';
 import { ExperimentId } from '../../contract/fields.ts';
 import { instantOf } from '../../contract/reservation-request.ts';
+import type { AuditItem } from '../../operate/audit.ts';
+import type { AuditFlags, AuditOptions } from '../../operate/options.ts';
 import type { Invocation } from '../invocation.ts';
 import { type CardLine, escapeText, type Printer } from '../print/output.ts';
 import { parsePastTime, type TimeContext } from '../times.ts';
 import { formatBandwidth, reservationId, siteName } from '../values.ts';
-import type { AuditFlags, AuditItem, AuditRequest } from './server.ts';
 
 /** Lists what a server has decided. */
 export async function serveAudit(
@@ -33,16 +34,16 @@ async function requestOf(
   invocation: Invocation,
   flags: AuditFlags,
   times: TimeContext,
-): Promise<AuditRequest> {
+): Promise<AuditOptions> {
   const { reservation, link, since, until, ...others } = flags;
   const { experiment } = invocation.flags;
-  const request: AuditRequest = {
+  const request: AuditOptions = {
     ...others,
-    ...(reservation === undefined ? {} : { reservation: reservationId(reservation) }),
-    ...(experiment === undefined ? {} : { experiment: experimentId(experiment) }),
-    ...(link === undefined ? {} : { link: linkOf(link) }),
-    ...(since === undefined ? {} : { since: await parsePastTime(since, times) }),
-    ...(until === undefined ? {} : { until: await parsePastTime(until, times) }),
+    reservation: reservation === undefined ? undefined : reservationId(reservation),
+    experiment: experiment === undefined ? undefined : experimentId(experiment),
+    link: link && linkOf(link),
+    since: since === undefined ? undefined : await parsePastTime(since, times),
+    until: until === undefined ? undefined : await parsePastTime(until, times),
   };
   if (request.since === undefined || request.until === undefined || request.since < request.until) {
     return request;

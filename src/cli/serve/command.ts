@@ -1,14 +1,15 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { Failure } from '../../contract/failure.ts';
-import type { Invoke } from '../invocation.ts';
 import type {
   AuditFlags,
-  DeclaredOption,
-  DeclaredOptions,
-  RotateKeysFlags,
-  ServeFlags,
-  ServerOptions,
-} from './server.ts';
+  BackupOptions,
+  OptionDeclaration,
+  OptionTable,
+  RotateKeysOptions,
+  ServeOptions,
+} from '../../operate/options.ts';
+import type { Invoke } from '../invocation.ts';
+import type { ServerOptions } from './server.ts';
 
 /** `slices-conn serve`: the reference server on a socket. */
 export function serveCommand(invoke: Invoke, options: ServerOptions): Command {
@@ -35,12 +36,12 @@ Examples:
   slices-conn serve --host 0.0.0.0 --port 443 --base-url https://slices.example.org --tls-cert cert.pem --tls-key key.pem --trust https://login.example.org=user --trust https://portal.example.org=project,experiment --audience https://slices.example.org
   PGPASSWORD=… slices-conn serve --behind-proxy --base-url https://slices.example.org --trust https://portal.example.org --audience https://slices.example.org --database postgres://slices@db.example.org/slices`,
       )
-      .action(invoke<ServeFlags>(async () => (await import('./run.ts')).serve))
+      .action(invoke<ServeOptions>(async () => (await import('./run.ts')).serve))
   );
 }
 
 /** `slices-conn serve rotate-keys`: new signing keys, for the servers on a database. */
-function rotateKeysCommand(invoke: Invoke, options: DeclaredOptions): Command {
+function rotateKeysCommand(invoke: Invoke, options: OptionTable): Command {
   const rotateKeys = new Command('rotate-keys')
     .summary('give the servers on a database new signing keys')
     .description(
@@ -58,11 +59,11 @@ Examples:
   slices-conn serve rotate-keys --data /var/lib/slices-conn --retire-now --yes`,
     )
     .hook('preAction', (_program, command) => takeFlagsOfServe(command))
-    .action(invoke<RotateKeysFlags>(async () => (await import('./run.ts')).rotateKeys));
+    .action(invoke<RotateKeysOptions>(async () => (await import('./run.ts')).rotateKeys));
 }
 
 /** `slices-conn serve backup FILE`. */
-function backupCommand(invoke: Invoke, options: DeclaredOptions): Command {
+function backupCommand(invoke: Invoke, options: OptionTable): Command {
   const backup = new Command('backup')
     .summary("copy a server's data to a file, while it runs")
     .description(
@@ -78,11 +79,11 @@ Examples:
   install -d -m 700 restored && cp backup.sqlite restored/slices-conn.sqlite && slices-conn serve --data restored`,
     )
     .hook('preAction', (_program, command) => takeFlagsOfServe(command))
-    .action(invoke<object>(async () => (await import('./run.ts')).serveBackup));
+    .action(invoke<BackupOptions>(async () => (await import('./run.ts')).serveBackup));
 }
 
 /** `slices-conn serve audit`: the decisions of a server, read from its database. */
-function auditCommand(invoke: Invoke, options: DeclaredOptions): Command {
+function auditCommand(invoke: Invoke, options: OptionTable): Command {
   const audit = new Command('audit')
     .summary('who created, updated and deleted what on a server, and why not')
     .description(
@@ -106,12 +107,12 @@ Examples:
 }
 
 /** Adds declared flags to a command, in their order. */
-function addOptions(command: Command, options: DeclaredOptions): Command {
+function addOptions(command: Command, options: OptionTable): Command {
   for (const declared of Object.values(options)) command.addOption(optionOf(declared));
   return command;
 }
 
-function optionOf(declared: DeclaredOption): Option {
+function optionOf(declared: OptionDeclaration): Option {
   const { flags, help, parse, choices, conflicts, defaultText } = declared;
   const option = new Option(flags, help);
   if (choices) option.choices(choices);

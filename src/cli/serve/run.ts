@@ -1,17 +1,20 @@
 import { shellWord } from '../../contract/failure.ts';
 import { LOCAL_URL } from '../../contract/loopback.ts';
+import type { BackupOptions, RotateKeysOptions, ServeOptions } from '../../operate/options.ts';
+import type { KeyRow } from '../../operate/rotate-keys.ts';
+import type { RunningServer } from '../../operate/serve.ts';
 import { readCertificates } from '../ca-file.ts';
 import type { Invocation } from '../invocation.ts';
 import { type CardLine, escapeText } from '../print/output.ts';
 import { confirm } from '../questions.ts';
 import { eventLine } from './events.ts';
-import type { KeyRow, RotateKeysFlags, ServeFlags, ServingServer, ShowEvent, UserRow } from './server.ts';
+import type { ShowEvent } from './server.ts';
 
 /** Runs a reference server until SIGINT or SIGTERM. */
 export async function serve(
   invocation: Invocation,
   _args: readonly string[],
-  flags: ServeFlags,
+  flags: ServeOptions,
 ): Promise<void> {
   const {
     flags: { caFile },
@@ -56,7 +59,7 @@ export async function serve(
 const MOST_USERS = 12;
 
 /** A line for each user: the roles, and where. */
-function usersLines(users: readonly UserRow[]): CardLine[] {
+function usersLines(users: RunningServer['users']): CardLine[] {
   const width = Math.max(0, ...users.map(({ name }) => name.length));
   const lines = users.slice(0, MOST_USERS).map(({ name, roles }): string => {
     const said = [...Map.groupBy(roles, ({ role }) => role)].map(([role, held]) => {
@@ -75,7 +78,7 @@ function usersLines(users: readonly UserRow[]): CardLine[] {
 }
 
 /** What to type in another terminal. */
-function clientCommand({ connectivity, portal, identity }: ServingServer['addresses']): string {
+function clientCommand({ connectivity, portal, identity }: RunningServer['addresses']): string {
   if (connectivity === LOCAL_URL && portal === `${LOCAL_URL}/portal` && identity === `${LOCAL_URL}/auth`) {
     return 'slices-conn login';
   }
@@ -87,7 +90,7 @@ function clientCommand({ connectivity, portal, identity }: ServingServer['addres
 export async function rotateKeys(
   invocation: Invocation,
   _args: readonly string[],
-  flags: RotateKeysFlags,
+  flags: RotateKeysOptions,
 ): Promise<void> {
   const { output, server, waitFor } = invocation;
   const items = await waitFor('the database', () => server.rotateKeys(flags, () => confirmed(invocation)));
@@ -103,7 +106,7 @@ export async function rotateKeys(
 export async function serveBackup(
   { server, output, waitFor }: Invocation,
   [file = '']: readonly string[],
-  flags: object,
+  flags: BackupOptions,
 ): Promise<void> {
   const { bytes, reservations } = await waitFor('the database', () => server.backUp(flags, file));
   await output.result({ file, bytes, reservations }, (print) =>

@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest';
-import type { AuditItem, AuditRequest, ServerCommands } from '../../../src/cli/serve/server.ts';
+import type { ServerCommands } from '../../../src/cli/serve/server.ts';
+import type { AuditItem } from '../../../src/operate/audit.ts';
+import type { AuditOptions } from '../../../src/operate/options.ts';
 import { commandWorld, serverCommands } from '../../fixtures/command-world.ts';
 import { recordedStream } from '../../fixtures/recorded-stream.ts';
 import { IDS, NOW } from '../../fixtures/tokens.ts';
@@ -45,7 +47,7 @@ async function audit(
   portions: readonly AuditItem[][] = [],
   { more = false, columns }: { more?: boolean; columns?: number } = {},
 ) {
-  const asked: AuditRequest[] = [];
+  const asked: AuditOptions[] = [];
   const readAudit: ServerCommands['readAudit'] = async (settings, take) => {
     asked.push(settings);
     for (const portion of portions) await take(portion);

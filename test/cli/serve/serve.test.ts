@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { eventLine } from '../../../src/cli/serve/events.ts';
-import type { EventFields, ServeWith, ServingServer } from '../../../src/cli/serve/server.ts';
+import type { EventFields, ServeWith } from '../../../src/cli/serve/server.ts';
+import type { RunningServer } from '../../../src/operate/serve.ts';
 import { commandWorld, serverCommands } from '../../fixtures/command-world.ts';
 import { recordedStream } from '../../fixtures/recorded-stream.ts';
 import { IDS, NOW } from '../../fixtures/tokens.ts';
@@ -18,7 +19,7 @@ const BOOKED = {
 /** Runs `serve` with a server that reports one event and stops, on a terminal or not. */
 async function serve(
   flags: readonly string[],
-  { columns, server = {} }: { columns?: number; server?: Partial<ServingServer> } = {},
+  { columns, server = {} }: { columns?: number; server?: Partial<RunningServer> } = {},
 ) {
   const given: ServeWith[] = [];
   const connection = {
