@@ -67,14 +67,14 @@ describe.each([
 ] as const)('serve audit beside a server on %s', (_, newPlace) => {
   test('each decision says who, what and when, and why not or why', async () => {
     const place = await newPlace();
-    const door = ['--port', String(await freePort())];
-    const asViewer = await serving(...place, ...door, '--auto-approve', 'viewer');
+    const port = ['--port', String(await freePort())];
+    const asViewer = await serving(...place, ...port, '--auto-approve', 'viewer');
     const [lead, administrator] = [newClient(asViewer.env), newClient(asViewer.env)];
     const named = await userOf(administrator);
     await asViewer.stop();
 
     const began = Date.now();
-    const server = await serving(...place, ...door, '--auto-approve', 'lead', '--administrator', named);
+    const server = await serving(...place, ...port, '--auto-approve', 'lead', '--administrator', named);
     const user = await userOf(lead);
     const capacity = createNetwork(builtInTopology()).between('be-gent1', 'pl-poznan1')?.bandwidth ?? 0;
     const period = ['--start-now', '--for', '2h'];

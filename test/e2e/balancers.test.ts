@@ -1,16 +1,18 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { Agent, request } from 'node:http';
+import { Agent } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as v from 'valibot';
-import { afterAll, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { EXPERIMENT_TOKEN_HEADER, JWT_TYPE } from '../../src/contract/routes.ts';
 import { createReferenceServer } from '../../src/reference-server.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
 import { freePort, usePostgres } from '../fixtures/postgres.ts';
+import { startProgram } from '../fixtures/program.ts';
 import { CONNECTIVITY, EXPERIMENTS } from '../fixtures/service.ts';
 import { temporaryFolder } from '../fixtures/temporary-folder.ts';
+import { type OverWire, sendOverWire } from '../fixtures/wire.ts';
 import { serveWith } from './served.ts';
 
 /**
@@ -26,10 +28,6 @@ const SYSTEM_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bi
 
 const postgres = usePostgres();
 const folder = temporaryFolder();
-const balancers: ChildProcess[] = [];
-afterAll(() => {
-  for (const balancer of balancers) balancer.kill('SIGKILL');
-});
 
 /** A balancer: how its example in the README starts, and how it is run with that text on a port. */
 interface Balancer {
@@ -123,22 +121,16 @@ async function startBalancer(balancer: Balancer, ports: readonly number[]): Prom
     ['127.0.0.1:4281', `127.0.0.1:${ports[0]}`],
     ['127.0.0.1:4282', `127.0.0.1:${ports[1]}`],
   ]);
-  const child = spawn(balancer.name, balancer.configure(example, port), {
+  const { output } = startProgram([balancer.name, ...balancer.configure(example, port)], {
     cwd: folder,
     env: { PATH: SYSTEM_PATH, HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder },
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
-  balancers.push(child);
-  let said = '';
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    said += text;
   });
   const agent = new Agent();
   await vi.waitFor(
     async () => {
-      if (child.exitCode !== null) throw new Error(`${balancer.name} ended: ${said}`);
+      if (output.exitCode !== null) throw new Error(`${balancer.name} ended: ${output.stderr}`);
       const { status } = await send(agent, port, 'GET', '/readyz');
-      if (status !== 200) throw new Error(`${balancer.name} answers ${status}: ${said}`);
+      if (status !== 200) throw new Error(`${balancer.name} answers ${status}: ${output.stderr}`);
     },
     { timeout: PATIENCE, interval: 50 },
   );
@@ -146,32 +138,8 @@ async function startBalancer(balancer: Balancer, ports: readonly number[]): Prom
   return port;
 }
 
-interface Answer {
-  status: number;
-  body: string;
-}
-
-function send(
-  agent: Agent,
-  port: number,
-  method: string,
-  path: string,
-  { headers = {}, body = '' }: { headers?: Record<string, string>; body?: string } = {},
-): Promise<Answer> {
-  return new Promise((resolve, reject) => {
-    const sent = request(
-      { agent, host: '127.0.0.1', port, method, path, headers: { host: HOST, ...headers } },
-      (reply) => {
-        let text = '';
-        reply.setEncoding('utf8').on('data', (part: string) => {
-          text += part;
-        });
-        reply.on('end', () => resolve({ status: reply.statusCode ?? 0, body: text })).on('error', reject);
-      },
-    );
-    sent.on('error', reject).end(body);
-  });
-}
+const send = (agent: Agent, port: number, method: string, path: string, content: OverWire = {}) =>
+  sendOverWire({ port, base: `https://${HOST}` }, method, path, { ...content, agent });
 
 /** A user token and an experiment token, from a server of this process on the same database. */
 async function credentials(database: string): Promise<Record<string, string>> {
@@ -211,8 +179,8 @@ function load(port: number, headers: Record<string, string>) {
     requests += 1;
     try {
       const answer = await send(agent, port, method, path, { headers, body: sent });
-      if (answer.status === status) return answer.body;
-      lost.push(`${method}: ${answer.status} ${answer.body.slice(0, 200)}`);
+      if (answer.status === status) return answer.text;
+      lost.push(`${method}: ${answer.status} ${answer.text.slice(0, 200)}`);
     } catch (error) {
       lost.push(`${method}: ${error}`);
     }

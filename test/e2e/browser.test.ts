@@ -132,59 +132,6 @@ describe.skipIf(withoutChromium)(titleInChromium('the server’s pages in a brow
     expect(await client.command('show', id)).toMatchObject({ exitCode: 0 });
   });
 
-  test('a wrong code is said to be wrong, and the right one still works in the same page', async () => {
-    const { login, address, code } = await startLogin();
-    const page = await openPage();
-    await enterCode(page, address, 'BBBB-BBBB-BBBB');
-    expect(await page.getByRole('alert').textContent()).toBe(
-      'There is no such code. Compare it with the one in your terminal.',
-    );
-    expect(await page.getByLabel('Code').inputValue()).toBe('BBBB-BBBB-BBBB');
-    await page.getByLabel('Code').fill(`  ${code.toLowerCase().replace('-', ' ')} `);
-    await page.getByRole('button', { name: 'Continue' }).click();
-    expect(await page.locator('.code').textContent()).toBe(code);
-    await page.getByRole('button', { name: 'Log in' }).click();
-    expect((await login.ended).exitCode).toBe(0);
-    await page.getByRole('heading', { name: 'You are logged in' }).waitFor();
-    await page.reload();
-    expect(await page.getByRole('heading').textContent()).toBe('You are logged in');
-    const another = await openPage();
-    await enterCode(another, address, code);
-    expect(await another.getByRole('alert').textContent()).toContain('This code was used already.');
-    expect(await another.getByLabel('Code').inputValue()).toBe(code);
-  });
-
-  test('a login that is denied ends with 5 and leaves nothing', async () => {
-    const login = client.start('login', '--json');
-    const [code = ''] = await login.saw(/[A-Z]{4}(?:-[A-Z]{4}){2}/);
-    const page = await openPage();
-    await enterCode(page, `${served.addresses.auth_url}/device`, code);
-    await page.getByRole('button', { name: 'Deny' }).click();
-    await page.getByRole('heading', { name: 'Login denied' }).waitFor();
-    expect(reportOf(await login.ended)).toMatchObject({ exitCode: 5, code: 'login_denied' });
-    expect(client.logins).toEqual([]);
-    expect(await client.command('status')).toMatchObject({ exitCode: 4 });
-  });
-
-  test('the page says what is asked for, by whom, with which code', async () => {
-    const { user_code: code, verification_uri_complete } = await askForCode();
-    const page = await openPage();
-    await page.goto(verification_uri_complete);
-    const text = (await page.getByRole('main').textContent()) ?? '';
-    for (const part of [
-      'slices-conn',
-      '127.0.0.1',
-      code,
-      'openid',
-      'offline_access',
-      'userinfo',
-      'projects',
-    ]) {
-      expect(text).toContain(part);
-    }
-    expect(await page.getByRole('radio').count()).toBe(4);
-  });
-
   test('the keyboard is enough, and shows where it is', async () => {
     const { user_code: code, verification_uri } = await askForCode();
     const page = await openPage();

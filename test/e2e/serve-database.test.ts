@@ -24,8 +24,8 @@ describe('serve --database', () => {
     expect((await send(other, 'GET', path, { headers })).text).toBe(booked.text);
 
     await postgres.stop();
-    for (const door of [one, other]) {
-      for (const reply of [await book(door, headers), await send(door, 'GET', path, { headers })]) {
+    for (const target of [one, other]) {
+      for (const reply of [await book(target, headers), await send(target, 'GET', path, { headers })]) {
         expect(reply.status).toBe(503);
         expect(Number(reply.headers.get('retry-after'))).toBeGreaterThan(0);
         expect(JSON.parse(reply.text)).toMatchObject({ code: 'unavailable' });
@@ -35,9 +35,9 @@ describe('serve --database', () => {
     expect(login.status).toBeGreaterThanOrEqual(400);
 
     await postgres.start();
-    for (const door of [one, other]) {
-      expect((await send(door, 'GET', path, { headers })).text).toBe(booked.text);
-      expect((await book(door, headers)).status).toBe(201);
+    for (const target of [one, other]) {
+      expect((await send(target, 'GET', path, { headers })).text).toBe(booked.text);
+      expect((await book(target, headers)).status).toBe(201);
     }
     await logIn(other);
     for (const { process } of [one, other]) {

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { rmSync, writeFileSync } from 'node:fs';
-import { request as httpRequest, type OutgoingHttpHeaders } from 'node:http';
-import { createServer as createSecureServer, request as httpsRequest } from 'node:https';
+import type { OutgoingHttpHeaders } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
 import { join } from 'node:path';
 import { connect as connectSecurely } from 'node:tls';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
@@ -18,6 +18,7 @@ import { freePort } from '../fixtures/postgres.ts';
 import { booking, CONNECTIVITY, LINKS } from '../fixtures/service.ts';
 import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 import { claimsOf, IDS, keySetOf, makeKey, makeToken } from '../fixtures/tokens.ts';
+import { type OverWire, sendOverWire } from '../fixtures/wire.ts';
 import { newMachine, reportOf } from './command.ts';
 import { newClient, pointingAt, record, serveHere, serveWith } from './served.ts';
 
@@ -39,28 +40,11 @@ async function refused(...args: readonly string[]) {
 }
 
 /** Sends a request to a port of loopback, under any name. */
-function send(
-  base: string,
-  port: number,
-  method: string,
-  path: string,
-  { headers = {}, body }: { headers?: OutgoingHttpHeaders; body?: string } = {},
-): Promise<{ status: number; text: string }> {
-  const { protocol, host } = new URL(base);
-  const options = { port, host: '127.0.0.1', method, path, agent: false, headers: { host, ...headers } };
-  return new Promise((resolve, reject) => {
-    const outgoing =
-      protocol === 'https:'
-        ? httpsRequest({ ...options, ca: [SERVER_CERTIFICATE, RENEWED_CERTIFICATE] })
-        : httpRequest(options);
-    outgoing.on('error', reject).on('response', async (incoming) => {
-      let text = '';
-      for await (const chunk of incoming.setEncoding('utf8')) text += chunk;
-      resolve({ status: incoming.statusCode ?? 0, text });
-    });
-    outgoing.end(body);
+const send = (base: string, port: number, method: string, path: string, content: OverWire = {}) =>
+  sendOverWire({ base, port }, method, path, {
+    ...content,
+    ...(base.startsWith('https:') && { ca: [SERVER_CERTIFICATE, RENEWED_CERTIFICATE] }),
   });
-}
 
 /** An issuer elsewhere, and tokens of it. */
 async function issuerElsewhere() {

@@ -5,7 +5,7 @@ import * as v from 'valibot';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import {
   answer,
-  type Door,
+  type Provider,
   partOf,
   poll,
   refresh,
@@ -27,13 +27,14 @@ beforeEach(() => {
   folder = temporaryFolder();
 });
 
-const logIn = async (door: Door): Promise<Tokens> => tokensIn(await poll(door, await startLogin(door)));
-const read = (door: Door, path: string, { access_token }: Tokens) =>
-  send(door, 'GET', path, { headers: { authorization: `Bearer ${access_token}` } });
-const keySets = (door: Door): Promise<string[]> =>
+const logIn = async (target: Provider): Promise<Tokens> =>
+  tokensIn(await poll(target, await startLogin(target)));
+const read = (target: Provider, path: string, { access_token }: Tokens) =>
+  send(target, 'GET', path, { headers: { authorization: `Bearer ${access_token}` } });
+const keySets = (target: Provider): Promise<string[]> =>
   Promise.all(
     ['', '/portal', '/auth'].map(async (path) => {
-      const { status, text } = await send(door, 'GET', `${path}/.well-known/jwks.json`);
+      const { status, text } = await send(target, 'GET', `${path}/.well-known/jwks.json`);
       expect(status, path).toBe(200);
       return text;
     }),
@@ -120,7 +121,8 @@ describe('serve', () => {
     const data = join(folder, 'data');
     const first = await serveHere('--data', data, '--auto-approve', 'lead');
     const tokens = await logIn(first);
-    const ids = async (door: Door) => (await read(door, PROJECTS, tokens)).text.match(/"id":"\w+[^"]+"/g);
+    const ids = async (target: Provider) =>
+      (await read(target, PROJECTS, tokens)).text.match(/"id":"\w+[^"]+"/g);
     const projects = await ids(first);
     const keys = await keySets(first);
     expect((await first.stop()).exitCode).toBe(0);

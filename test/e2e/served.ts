@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import * as v from 'valibot';
 import { vi } from 'vitest';
 import { atEndOfFile } from '../fixtures/end-of-file.ts';
-import type { Door } from '../fixtures/identity.ts';
+import type { Provider } from '../fixtures/identity.ts';
 import { listenOnLoopback } from '../fixtures/loopback.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
 import { type Started, startCommand } from '../fixtures/program.ts';
@@ -26,7 +26,7 @@ const ReadyFile = v.strictObject({
 });
 
 /** A reference server. */
-export interface Served extends Door {
+export interface Served extends Provider {
   readonly addresses: v.InferOutput<typeof ReadyFile>;
   /** Its home folder. */
   readonly home: string;

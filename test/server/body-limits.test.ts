@@ -13,7 +13,7 @@ beforeAll(async () => {
 
 const ID = 'con_127.0.0.1_01jd3x0m2sf0vrv9mhb1wk6x4q';
 /** Every address that reads a body, its media type and its limit in bytes. */
-const DOORS: [method: string, address: string, type: string, limit: number][] = [
+const ENDPOINTS: [method: string, address: string, type: string, limit: number][] = [
   ...(Object.entries(ROUTES) as [RouteName, Route][])
     .filter(([, { request }]) => request !== undefined)
     .map(([name, { method }]): [string, string, string, number] => [
@@ -46,11 +46,11 @@ const statusOf = (reply: string): number => Number(/^HTTP\/1\.1 (\d{3})/.exec(re
 
 describe('row 41: a body that is too large', () => {
   test('eight endpoints read a body', () => {
-    expect(DOORS).toHaveLength(8);
+    expect(ENDPOINTS).toHaveLength(8);
   });
 
   // The server reads on for a while before it closes a connection: the tests wait for that together.
-  test.concurrent.each(DOORS)(
+  test.concurrent.each(ENDPOINTS)(
     '%s %s: 413 with and without Content-Length, and the connection ends',
     async (method, address, type, limit) => {
       const own = `Content-Type: ${type}`;

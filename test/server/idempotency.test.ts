@@ -80,11 +80,6 @@ describe('the same request under the same key', async () => {
     expect((await verified(service, signed, connectivity.id)).connectivity).toEqual(connectivity);
   });
 
-  test('without a key each is a booking of its own', async () => {
-    const lead = await service.as('lead');
-    expect((await booked(lead)).id).not.toBe((await booked(lead)).id);
-  });
-
   test.each<[string, Record<string, unknown> | string]>([
     ['another spelling of the bandwidth', { bandwidth: '0100' }],
     ['other zones', { start_date: '2026-11-01T15:00:00+02:00', end_date: '2026-11-01T13:00:00-01:00' }],
@@ -154,16 +149,6 @@ describe('the same request under the same key', async () => {
     const lead = await service.as('lead');
     await bookAs(lead, how);
     expect(outcome(await lead.book(body, '', { 'idempotency-key': how }))).toBe(expected);
-  });
-
-  test('is announced by the description of the API', async () => {
-    const { body } = await service.send('GET', '/api-spec');
-    expect(body).toHaveProperty(
-      ['paths', '/apis/v1alpha1/connectivity', 'post', 'parameters'],
-      expect.arrayContaining([
-        expect.objectContaining({ in: 'header', name: 'Idempotency-Key', 'x-extension': true }),
-      ]),
-    );
   });
 });
 
@@ -284,14 +269,6 @@ describe('a key stands for 24 hours', async () => {
     expect(reservationIn(anew).id).not.toBe(first.id);
     expect(answered(await bookAs(lead, 'day', hours(50, 51)))).toBe('201 again');
   });
-
-  test('through a restart', async () => {
-    const lead = await service.as('lead');
-    const before = await bookAs(lead, 'restart', period);
-    await service.restart();
-    const repeat = await bookAs(lead, 'restart', period);
-    expect([answered(repeat), repeat.body]).toEqual(['201 again', before.body]);
-  });
 });
 
 describe('the text of a key', async () => {
@@ -398,37 +375,5 @@ describe('at once, on two servers with one file', async () => {
     ]);
     expect(new Set(replies.map((reply) => reservationIn(reply).id)).size).toBe(1);
     expect(service.rows().reservations).toBe(before + 1);
-  });
-
-  test('20 requests for the last tag under one key: none is refused', async () => {
-    const scarce = await openService({ topology: smallTopology(1) });
-    const other = await openBeside(scarce, { topology: smallTopology(1) });
-    const { headers } = await scarce.as('lead');
-    const replies = await Promise.all(
-      twenty.map((_, index) => bookAs([scarce, other][index % 2]?.with(headers) ?? lead, 'last')),
-    );
-    expect(new Set(replies.map((reply) => reservationIn(reply).id)).size).toBe(1);
-    expect(scarce.rows().reservations).toBe(1);
-  });
-
-  test('20 requests that differ: one is booked, the others are told so', async () => {
-    const before = service.rows().reservations;
-    const replies = await Promise.all(
-      twenty.map((caller, index) => bookAs(caller, 'differ', { bandwidth: String(index + 1) })),
-    );
-    expect(replies.map(answered).toSorted()).toEqual(['201', ...Array.from({ length: 19 }, () => REUSED)]);
-    expect(service.rows().reservations).toBe(before + 1);
-  });
-
-  test('two for different links: one is booked', async () => {
-    const wide = await openService();
-    const other = await openBeside(wide);
-    const { headers } = await wide.as('lead');
-    const replies = await Promise.all([
-      bookAs(wide.with(headers), 'links'),
-      bookAs(other.with(headers), 'links', { site2: 'fr-lille' }),
-    ]);
-    expect(replies.map(answered).toSorted()).toEqual(['201', REUSED]);
-    expect(wide.rows().reservations).toBe(1);
   });
 });

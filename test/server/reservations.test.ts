@@ -18,7 +18,6 @@ import {
   SECOND,
   SIGNED,
   smallTopology,
-  tagsOf,
   verified,
 } from '../fixtures/service.ts';
 
@@ -320,23 +319,6 @@ describe('delete', async () => {
     }
   });
 
-  test('frees tags and bandwidth at once', async () => {
-    const first = await booked(lead, { bandwidth: '1000' });
-    expect(outcome(await lead.book())).toMatch(/^422/);
-    await lead.delete(first.id);
-    expect(service.rows().tagHolds).toBe(0);
-    const second = await booked(lead, { bandwidth: '1000' });
-    expect(tagsOf(second)).toEqual(tagsOf(first));
-    expect(second.id).not.toBe(first.id);
-    await lead.delete(second.id);
-  });
-
-  test('of two at once, one finds it', async () => {
-    const { id } = await booked(lead);
-    const replies = await Promise.all([lead.delete(id), lead.delete(id), lead.delete(id)]);
-    expect(replies.map(outcome).toSorted()).toEqual(['204', '404 not_found', '404 not_found']);
-  });
-
   test('works while it runs and after its end', async () => {
     const running = await booked(lead, hours(1, 3));
     const ended = await booked(lead, hours(0, 1));
@@ -344,37 +326,5 @@ describe('delete', async () => {
     const later = await service.as('lead');
     expect(outcome(await later.delete(running.id))).toBe('204');
     expect(outcome(await later.delete(ended.id))).toBe('204');
-  });
-});
-
-describe('a restart on the same file', async () => {
-  const service = await openService({ topology: smallTopology(1) });
-  const lead = await service.as('lead');
-  const kept = await booked(lead, hours(10, 11));
-  const deleted = await booked(lead, hours(20, 21));
-  await lead.delete(deleted.id);
-  const proof = await lead.read(kept.id, SIGNED);
-  await service.restart();
-
-  test('keeps reservations, and deleted ones stay deleted', async () => {
-    expect((await lead.read(kept.id)).body).toEqual(kept);
-    expect(await idsIn(lead.list())).toEqual([kept.id]);
-    expect(outcome(await lead.read(deleted.id))).toBe('404 not_found');
-  });
-
-  test('keeps the bandwidth and tags that they hold', async () => {
-    expect(outcome(await lead.book(booking(hours(10, 11))))).toBe('422 vlans_unavailable Bandwidth');
-    expect(outcome(await lead.book(booking(hours(20, 21))))).toBe('201');
-  });
-
-  test('keeps the keys: tokens from before hold', async () => {
-    expect((await verified(service, proof, kept.id)).connectivity).toEqual(kept);
-    expect(outcome(await lead.list())).toBe('200');
-  });
-
-  test('keeps the ids of users and experiments', async () => {
-    const again = await service.as('lead');
-    const after = await booked(again, hours(30, 31));
-    expect(after).toMatchObject({ experiment_id: kept.experiment_id, created_by: kept.created_by });
   });
 });

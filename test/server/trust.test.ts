@@ -2,14 +2,13 @@ import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import { DatabaseSync } from 'node:sqlite';
 import * as v from 'valibot';
-import { afterAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { ProblemBody } from '../../src/contract/problems.ts';
 import { ROUTES, type Route } from '../../src/contract/routes.ts';
 import { createReferenceServer } from '../../src/reference-server.ts';
 import type { ForeignIssuers } from '../../src/server/trust.ts';
 import {
   addressOf,
-  at,
   booking,
   CONNECTIVITY,
   HOUR,
@@ -187,18 +186,6 @@ describe('rows 25 to 27: the keys of a trusted issuer', () => {
     expect(outcome(await book(service, user()))).toBe('201');
   });
 
-  test('200 tokens with made-up kids cause one more fetch', async () => {
-    const { service, world } = await openTrusting();
-    expect(outcome(await book(service, user()))).toBe('201');
-    service.moveTo(31 * SECOND);
-    world.fetched.length = 0;
-    for (let turn = 0; turn < 200; turn += 1) {
-      const forged = makeToken(loginKey, claimsOf('user', { iss: LOGIN }), { header: { kid: `kid${turn}` } });
-      expect(outcome(await book(service, forged))).toBe('403 token_invalid');
-    }
-    expect(world.fetched).toEqual([KEY_SETS[LOGIN]]);
-  });
-
   test('an issuer that can’t be reached later: the copy is used for a day, and the log says so', async () => {
     const { service, world } = await openTrusting();
     expect(outcome(await book(service, user()))).toBe('201');
@@ -294,48 +281,4 @@ describe('the built-in fetch', () => {
     expect(outcome(await send())).toBe('200');
     expect(asked()).toBe(1);
   });
-
-  test.each<[string, RequestListener]>([
-    ['a redirect', (_, response) => response.writeHead(302, { location: '/other' }).end()],
-    ['an error', (_, response) => response.writeHead(500).end()],
-    ['no JSON', (_, response) => response.end('<html>')],
-    ['what is too large', (_, response) => response.end(`{"keys":[],"x":"${'a'.repeat(1_048_576)}"}`)],
-    ['a connection that ends', (_, response) => response.destroy()],
-  ])('refuses %s', async (_, answer) => {
-    const { send, asked } = await trusting(answer);
-    expect(outcome(await send())).toBe('503 unavailable');
-    expect(asked()).toBe(1);
-  });
-
-  test('waits no longer than five seconds', async () => {
-    const isAsked = Promise.withResolvers<void>();
-    const { send } = await trusting((_, response) => {
-      response.write('{"keys":[');
-      isAsked.resolve();
-    });
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-    try {
-      let isAnswered = false;
-      const reply = send().finally(() => {
-        isAnswered = true;
-      });
-      await isAsked.promise;
-      await vi.advanceTimersByTimeAsync(4999);
-      expect(isAnswered).toBe(false);
-      await vi.advanceTimersByTimeAsync(1);
-      expect(outcome(await reply)).toBe('503 unavailable');
-    } finally {
-      vi.useRealTimers();
-    }
-  });
-});
-
-test('users of another issuer can update and delete their reservation', async () => {
-  const { service } = await openTrusting();
-  const { id } = reservationIn(await book(service, user()));
-  const address = addressOf('readReservation', id);
-  const headers = headersWith(user());
-  const body = { end_date: at(3 * HOUR), tokens: [] };
-  expect(outcome(await service.send('PUT', address, { headers, body }))).toBe('200');
-  expect(outcome(await service.send('DELETE', address, { headers }))).toBe('204');
 });

@@ -25,7 +25,7 @@ function countedBody() {
 }
 
 const ID = 'con_offline.localhost_01jd3x0m2sf0vrv9mhb1wk6x4q';
-const DOORS: [method: string, address: string][] = [
+const ENDPOINTS: [method: string, address: string][] = [
   ['POST', addressOf('createReservation')],
   ['PUT', addressOf('updateReservation', ID)],
   ['POST', EXPERIMENTS],
@@ -38,7 +38,7 @@ const CREDENTIALS: [title: string, headers: Record<string, string>, expected: st
   ['a forged experiment token', { authorization: `Bearer ${forged(experiment)}` }, '403 token_invalid'],
 ];
 
-describe.each(DOORS)('row 47: %s %s', (method, address) => {
+describe.each(ENDPOINTS)('row 47: %s %s', (method, address) => {
   test.each(CREDENTIALS)(
     '%s: the request is refused, and the body is not read',
     async (_, headers, expected) => {

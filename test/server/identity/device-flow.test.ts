@@ -9,8 +9,8 @@ import {
   answer,
   approve,
   Browser,
-  type Door,
   logIn,
+  type Provider,
   partOf,
   poll,
   post,
@@ -29,14 +29,14 @@ const DISCOVERY = ['/.well-known/openid-configuration', '/.well-known/oauth-auth
 
 const KeySet = v.object({ keys: v.array(v.record(v.string(), v.unknown())) });
 
-async function keySet(door: Door): Promise<JSONWebKeySet> {
-  const { status, text } = await send(door, 'GET', '/auth/.well-known/jwks.json');
+async function keySet(target: Provider): Promise<JSONWebKeySet> {
+  const { status, text } = await send(target, 'GET', '/auth/.well-known/jwks.json');
   expect(status).toBe(200);
   return JSON.parse(text) as JSONWebKeySet;
 }
 
-async function discovered(door: Door, path = DISCOVERY[0]): Promise<Record<string, unknown>> {
-  const { status, text } = await send(door, 'GET', `/auth${path}`);
+async function discovered(target: Provider, path = DISCOVERY[0]): Promise<Record<string, unknown>> {
+  const { status, text } = await send(target, 'GET', `/auth${path}`);
   expect(status).toBe(200);
   return v.parse(v.record(v.string(), v.unknown()), JSON.parse(text));
 }
@@ -418,8 +418,8 @@ describe('the provider’s description', () => {
     try {
       const address = socket.address();
       const port = typeof address === 'object' && address ? address.port : 0;
-      const door: Door = { ...server, port, base: 'https://conn.example.test', issuer: `${base}/auth` };
-      const reply = await send(door, 'GET', `/net/one/auth${DISCOVERY[0]}`);
+      const target: Provider = { ...server, port, base: 'https://conn.example.test', issuer: `${base}/auth` };
+      const reply = await send(target, 'GET', `/net/one/auth${DISCOVERY[0]}`);
       expect(JSON.parse(reply.text)).toMatchObject({
         issuer: `${base}/auth`,
         token_endpoint: `${base}/auth/token`,
@@ -427,11 +427,11 @@ describe('the provider’s description', () => {
         revocation_endpoint: `${base}/auth/token/revocation`,
         jwks_uri: `${base}/auth/.well-known/jwks.json`,
       });
-      const login = await send(door, 'POST', '/net/one/auth/device/auth', {
+      const login = await send(target, 'POST', '/net/one/auth/device/auth', {
         body: { client_id: 'slices-conn' },
       });
       expect(JSON.parse(login.text)).toMatchObject({ verification_uri: `${base}/auth/device` });
-      const tokens = await send(door, 'POST', '/net/one/auth/token', {
+      const tokens = await send(target, 'POST', '/net/one/auth/token', {
         body: {
           client_id: 'slices-conn',
           grant_type: 'urn:ietf:params:oauth:grant-type:device_code',
@@ -442,12 +442,12 @@ describe('the provider’s description', () => {
         iss: `${base}/auth`,
         aud: base,
       });
-      const page = await send(door, 'GET', '/net/one/auth/device');
+      const page = await send(target, 'GET', '/net/one/auth/device');
       expect(page.text).toContain('action="/net/one/auth/device"');
       expect(page.headers.get('set-cookie')).toMatch(
         /; Path=\/net\/one\/auth\/device; HttpOnly; Secure; SameSite=Lax$/,
       );
-      expect((await send(door, 'GET', '/auth/device')).status).toBe(404);
+      expect((await send(target, 'GET', '/auth/device')).status).toBe(404);
     } finally {
       socket.close();
       await below.close();

@@ -40,8 +40,8 @@ function sqliteRows(file: string, select: string): Record<string, unknown>[] {
 }
 
 /** Whether a user token is accepted. */
-async function isAccepted(door: IdentityServer, token: string): Promise<boolean> {
-  const reply = await send(door, 'GET', LINKS, { headers: { authorization: `Bearer ${token}` } });
+async function isAccepted(target: IdentityServer, token: string): Promise<boolean> {
+  const reply = await send(target, 'GET', LINKS, { headers: { authorization: `Bearer ${token}` } });
   return reply.status === 200;
 }
 

@@ -8,9 +8,9 @@ import {
   answer,
   approve,
   Browser,
-  type Door,
   type IdentityServer,
   logIn,
+  type Provider,
   partOf,
   poll,
   refresh,
@@ -34,18 +34,18 @@ const AT_ONCE = 12;
 const ROUNDS = Number(process.env['PROVE_ROUNDS'] ?? 3);
 
 /**
- * Does something many times at once, at each of the doors in turn. Another connection holds the database until all
+ * Does something many times at once, at each of the targets in turn. Another connection holds the database until all
  * requests are there: each has taken its first look before any takes its second.
  */
 async function together<Answer>(
   { file }: IdentityServer,
-  doors: readonly Door[],
-  work: readonly ((door: Door) => Promise<Answer>)[],
+  targets: readonly Provider[],
+  work: readonly ((target: Provider) => Promise<Answer>)[],
 ): Promise<Answer[]> {
   const release = await hold(file);
-  const answers = Promise.all(work.map((each, index) => each(at(doors, index))));
+  const answers = Promise.all(work.map((each, index) => each(at(targets, index))));
   // These need no database, and come after the others.
-  for (const door of [...doors, ...doors]) await send(door, 'GET', '/.well-known/jwks.json');
+  for (const target of [...targets, ...targets]) await send(target, 'GET', '/.well-known/jwks.json');
   await release();
   return answers;
 }
@@ -70,10 +70,10 @@ function times<Work>(count: number, work: Work): Work[] {
   return Array.from({ length: count }, () => work);
 }
 
-function at(doors: readonly Door[], index: number): Door {
-  const door = doors[index % doors.length];
-  if (!door) throw new Error('there is no door');
-  return door;
+function at(targets: readonly Provider[], index: number): Provider {
+  const target = targets[index % targets.length];
+  if (!target) throw new Error('there is no target');
+  return target;
 }
 
 /** Nothing went wrong behind the scenes. */
@@ -84,21 +84,21 @@ function expectNoBugs({ log }: IdentityServer): void {
 describe.each([
   [
     'one server',
-    async (): Promise<[IdentityServer, Door[]]> => {
+    async (): Promise<[IdentityServer, Provider[]]> => {
       const server = await startIdentity();
       return [server, [server]];
     },
   ],
   [
     'two servers on one database',
-    async (): Promise<[IdentityServer, Door[]]> => {
+    async (): Promise<[IdentityServer, Provider[]]> => {
       const server = await startIdentity();
       return [server, [server, await server.replica()]];
     },
   ],
   [
     'two servers on one PostgreSQL database',
-    async (): Promise<[IdentityServer, Door[]]> => {
+    async (): Promise<[IdentityServer, Provider[]]> => {
       const server = await startIdentity({ database: await postgres.withTables() });
       return [server, [server, await server.replica()]];
     },
@@ -106,9 +106,9 @@ describe.each([
 ] as const)('%s', (_, start) => {
   // Each test has logins of its own on them, and moves their clock on.
   let server: IdentityServer;
-  let doors: Door[];
+  let targets: Provider[];
   beforeAll(async () => {
-    [server, doors] = await start();
+    [server, targets] = await start();
   });
 
   test('one of many redemptions at once wins, and its session lives on', async () => {
@@ -117,14 +117,14 @@ describe.each([
       expect((await approve(login, 'lead', new Browser(server))).status).toBe(200);
       const replies = await together(
         server,
-        doors,
-        times(AT_ONCE, (door: Door) => poll(door, login)),
+        targets,
+        times(AT_ONCE, (target: Provider) => poll(target, login)),
       );
       expect(tally(replies.map(answer))).toEqual({ '200': 1, '400 invalid_grant': AT_ONCE - 1 });
       // Used again later, it still does the winner no harm.
-      for (const door of doors) expect(answer(await poll(door, login))).toBe('400 invalid_grant');
+      for (const target of targets) expect(answer(await poll(target, login))).toBe('400 invalid_grant');
       const winner = replies.filter(({ status }) => status === 200).map(refreshTokenIn);
-      for (const token of winner) expect(answer(await refresh(at(doors, round + 1), token))).toBe('200');
+      for (const token of winner) expect(answer(await refresh(at(targets, round + 1), token))).toBe('200');
     }
     expectNoBugs(server);
   });
@@ -135,8 +135,8 @@ describe.each([
       const before = token;
       const replies = await together(
         server,
-        doors,
-        times(AT_ONCE, (door: Door) => refresh(door, before)),
+        targets,
+        times(AT_ONCE, (target: Provider) => refresh(target, before)),
       );
       expect(tally(replies.map(answer))).toEqual({ '200': AT_ONCE });
       const successors = new Set(replies.map(refreshTokenIn));
@@ -152,11 +152,11 @@ describe.each([
     for (let round = 0; round < ROUNDS; round += 1) {
       const login = await startLogin(server);
       const people = ['lead', 'admin', 'member', 'viewer'];
-      const browsers = people.map((_name, index) => new Browser(at(doors, index)));
+      const browsers = people.map((_name, index) => new Browser(at(targets, index)));
       await Promise.all(browsers.map((browser) => browser.open(login.verification_uri_complete)));
       const pages = await together(
         server,
-        doors,
+        targets,
         browsers.map((browser, index) => () => {
           const user = browser.people.ids.get(people[index] ?? '') ?? '';
           return browser.submit({ user, action: 'approve' });
@@ -175,40 +175,40 @@ describe.each([
   test('a code that is approved and denied at once is the one or the other', async () => {
     for (let round = 0; round < ROUNDS; round += 1) {
       const login = await startLogin(server);
-      const [one, other] = [new Browser(at(doors, 0)), new Browser(at(doors, 1))];
+      const [one, other] = [new Browser(at(targets, 0)), new Browser(at(targets, 1))];
       await Promise.all([one, other].map((browser) => browser.open(login.verification_uri_complete)));
       const user = one.people.ids.get('admin') ?? '';
-      const pages = await together(server, doors, [
+      const pages = await together(server, targets, [
         () => one.submit({ user, action: 'approve' }),
         () => other.submit({ user, action: 'deny' }),
       ]);
       expect(pages.map(({ status }) => status).toSorted()).toEqual([200, 400]);
       const due = pages[0]?.status === 200 ? '200' : '400 access_denied';
-      expect(answer(await poll(at(doors, round), login))).toBe(due);
+      expect(answer(await poll(at(targets, round), login))).toBe(due);
     }
     expectNoBugs(server);
   });
 
   test('a refresh token that is used after its grace ends the family everywhere', async () => {
     const first = (await logIn(server)).refresh_token;
-    const second = refreshTokenIn(await refresh(at(doors, 0), first));
+    const second = refreshTokenIn(await refresh(at(targets, 0), first));
     server.advance(GRACE + 1);
-    expect(answer(await refresh(at(doors, 1), first))).toBe('400 invalid_grant');
-    expect(answer(await refresh(at(doors, 0), second))).toBe('400 invalid_grant');
+    expect(answer(await refresh(at(targets, 1), first))).toBe('400 invalid_grant');
+    expect(answer(await refresh(at(targets, 0), second))).toBe('400 invalid_grant');
     expectNoBugs(server);
   });
 
   test('a revoked session is over everywhere', async () => {
     const { refresh_token: first } = await logIn(server);
     const bystander = (await logIn(server)).refresh_token;
-    const second = refreshTokenIn(await refresh(at(doors, 0), first));
-    expect((await revoke(at(doors, 1), second)).status).toBe(200);
+    const second = refreshTokenIn(await refresh(at(targets, 0), first));
+    expect((await revoke(at(targets, 1), second)).status).toBe(200);
     for (const token of [first, second])
-      for (const door of doors) expect(answer(await refresh(door, token))).toBe('400 invalid_grant');
+      for (const target of targets) expect(answer(await refresh(target, token))).toBe('400 invalid_grant');
     // Revoked again, or never known: nothing to tell apart (RFC 7009 §2.2).
     expect((await revoke(server, second)).status).toBe(200);
     expect((await revoke(server, 'unknown')).status).toBe(200);
-    expect(answer(await refresh(at(doors, 1), bystander))).toBe('200');
+    expect(answer(await refresh(at(targets, 1), bystander))).toBe('200');
     expectNoBugs(server);
   });
 
@@ -216,13 +216,13 @@ describe.each([
     const LATER = SESSION_CHECK_TTL;
 
     /** What each server says to each token, in the portal and in the connectivity service. */
-    async function outcomes(doors: readonly Door[], tokens: readonly string[]): Promise<number[]> {
+    async function outcomes(targets: readonly Provider[], tokens: readonly string[]): Promise<number[]> {
       const found: number[] = [];
-      for (const door of doors)
+      for (const target of targets)
         for (const token of tokens)
           for (const address of [PROJECTS, LINKS]) {
             const headers = { authorization: `Bearer ${token}` };
-            found.push((await send(door, 'GET', address, { headers })).status);
+            found.push((await send(target, 'GET', address, { headers })).status);
           }
       return [...new Set(found)];
     }
@@ -230,24 +230,24 @@ describe.each([
     test('are refused: at once by the server that revoked it, by others within 5 s', async () => {
       const { refresh_token, access_token } = await logIn(server);
       const bystander = (await logIn(server)).access_token;
-      const second = tokensIn(await refresh(at(doors, 1), refresh_token));
+      const second = tokensIn(await refresh(at(targets, 1), refresh_token));
       const tokens = [access_token, second.access_token];
-      expect(await outcomes(doors, [...tokens, bystander])).toEqual([200]);
-      expect((await revoke(at(doors, 1), second.refresh_token ?? '')).status).toBe(200);
-      expect(await outcomes([at(doors, 1)], tokens)).toEqual([403]);
+      expect(await outcomes(targets, [...tokens, bystander])).toEqual([200]);
+      expect((await revoke(at(targets, 1), second.refresh_token ?? '')).status).toBe(200);
+      expect(await outcomes([at(targets, 1)], tokens)).toEqual([403]);
       server.advance(LATER);
-      expect(await outcomes(doors, tokens)).toEqual([403]);
-      expect(await outcomes(doors, [bystander])).toEqual([200]);
+      expect(await outcomes(targets, tokens)).toEqual([403]);
+      expect(await outcomes(targets, [bystander])).toEqual([200]);
       expectNoBugs(server);
     });
 
     test('so are those of a session whose refresh token was used twice', async () => {
       const { refresh_token, access_token } = await logIn(server);
-      await refresh(at(doors, 1), refresh_token);
+      await refresh(at(targets, 1), refresh_token);
       server.advance(GRACE + 1);
-      expect(answer(await refresh(at(doors, 0), refresh_token))).toBe('400 invalid_grant');
+      expect(answer(await refresh(at(targets, 0), refresh_token))).toBe('400 invalid_grant');
       server.advance(LATER);
-      expect(await outcomes(doors, [access_token])).toEqual([403]);
+      expect(await outcomes(targets, [access_token])).toEqual([403]);
     });
 
     test('so are the experiment tokens that were had with it', async () => {
@@ -259,11 +259,12 @@ describe.each([
         headers: { ...headers, accept: 'application/jwt' },
       });
       const alone = { authorization: `Bearer ${experiment.text}` };
-      const list = async (door: Door) => (await send(door, 'GET', CONNECTIVITY, { headers: alone })).status;
-      expect(await list(at(doors, 1))).toBe(200);
+      const list = async (target: Provider) =>
+        (await send(target, 'GET', CONNECTIVITY, { headers: alone })).status;
+      expect(await list(at(targets, 1))).toBe(200);
       await revoke(server, refresh_token);
       server.advance(LATER);
-      for (const door of doors) expect(await list(door)).toBe(403);
+      for (const target of targets) expect(await list(target)).toBe(403);
     });
 
     test('a session that has nothing else is ended by its access token', async () => {
@@ -271,35 +272,35 @@ describe.each([
       await approve(login, 'lead', new Browser(server));
       const { access_token, refresh_token } = tokensIn(await poll(server, login));
       expect(refresh_token).toBeUndefined();
-      expect(await outcomes(doors, [access_token])).toEqual([200]);
+      expect(await outcomes(targets, [access_token])).toEqual([200]);
       const [head = '', payload = ''] = access_token.split('.');
       const forged = [head, payload, Buffer.alloc(64, 1).toString('base64url')].join('.');
-      expect((await revoke(at(doors, 1), forged)).status).toBe(200);
+      expect((await revoke(at(targets, 1), forged)).status).toBe(200);
       server.advance(LATER);
-      expect(await outcomes(doors, [access_token])).toEqual([200]);
-      expect((await revoke(at(doors, 1), access_token)).status).toBe(200);
+      expect(await outcomes(targets, [access_token])).toEqual([200]);
+      expect((await revoke(at(targets, 1), access_token)).status).toBe(200);
       server.advance(LATER);
-      expect(await outcomes(doors, [access_token])).toEqual([403]);
+      expect(await outcomes(targets, [access_token])).toEqual([403]);
     });
 
     test('an ID token opens nothing in the first place (row 50)', async () => {
       const { id_token = '' } = await logIn(server);
-      expect(await outcomes(doors, [id_token])).toEqual([403]);
+      expect(await outcomes(targets, [id_token])).toEqual([403]);
     });
   });
 
   test('a session that is refreshed and revoked at once is over', async () => {
     for (let round = 0; round < ROUNDS; round += 1) {
       const { refresh_token: token } = await logIn(server);
-      const [revoked, ...refreshed] = await together(server, doors, [
-        (door: Door) => revoke(door, token),
-        ...times(6, (door: Door) => refresh(door, token)),
+      const [revoked, ...refreshed] = await together(server, targets, [
+        (target: Provider) => revoke(target, token),
+        ...times(6, (target: Provider) => refresh(target, token)),
       ]);
       expect(revoked?.status).toBe(200);
       for (const reply of refreshed) expect(reply.status).toBeLessThan(500);
       const successors = refreshed.filter(({ status }) => status === 200).map(refreshTokenIn);
       for (const each of [token, ...successors])
-        expect(answer(await refresh(at(doors, round), each))).toBe('400 invalid_grant');
+        expect(answer(await refresh(at(targets, round), each))).toBe('400 invalid_grant');
     }
     expectNoBugs(server);
   });

@@ -254,7 +254,7 @@ describe('a decision', () => {
     ['from another port', (browser) => sendChoice(browser, {}, { origin: 'http://127.0.0.1:1' })],
     [
       'from another scheme',
-      (browser) => sendChoice(browser, {}, { origin: browser.door.base.replace('http:', 'https:') }),
+      (browser) => sendChoice(browser, {}, { origin: browser.target.base.replace('http:', 'https:') }),
     ],
   ];
 
@@ -267,8 +267,8 @@ describe('a decision', () => {
     const fields = { ...browser.hidden, user: browser.people.ids.get('lead'), action: 'approve', ...changes };
     const body = new URLSearchParams();
     for (const [name, value] of Object.entries(fields)) if (value !== undefined) body.set(name, value);
-    const { origin } = new URL(browser.door.base);
-    return send(browser.door, 'POST', PAGE, {
+    const { origin } = new URL(browser.target.base);
+    return send(browser.target, 'POST', PAGE, {
       body,
       headers: { origin, ...browser.cookieHeader, ...headers },
     });

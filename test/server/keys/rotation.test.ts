@@ -301,8 +301,8 @@ describe.each(ENGINES)('row 27: the identity provider on %s', (_, newDatabase) =
     const waiting = tokensIn(await refresh(replica, session.refresh_token));
     expect(keyOf(waiting.access_token)).toBe(1);
     server.advance(PUBLISHED_AHEAD);
-    for (const door of [server, replica]) {
-      const login = await logIn(door);
+    for (const target of [server, replica]) {
+      const login = await logIn(target);
       for (const token of [login.access_token, String(login.id_token)]) expect(keyOf(token)).toBe(2);
       expect(await verified(server, login.access_token)).toBe('accepted');
     }

@@ -215,9 +215,9 @@ test('a database that is away is counted, whichever way the request came', async
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
-  const door = { port, base: baseUrl, issuer: `${baseUrl}/auth` };
-  expect((await send(door, 'POST', '/auth/token')).status).toBe(503);
-  expect((await send(door, 'GET', '/auth/device')).status).toBe(503);
+  const target = { port, base: baseUrl, issuer: `${baseUrl}/auth` };
+  expect((await send(target, 'POST', '/auth/token')).status).toBe(503);
+  expect((await send(target, 'GET', '/auth/device')).status).toBe(503);
   server.close();
   expect(counted()).toBe(3);
 });

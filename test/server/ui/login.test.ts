@@ -37,7 +37,7 @@ async function book(browser: Browser, headers: Readonly<Record<string, string>> 
   });
 }
 
-async function loggedIn(user: string, at: IdentityServer | Browser['door'] = server): Promise<Browser> {
+async function loggedIn(user: string, at: IdentityServer | Browser['target'] = server): Promise<Browser> {
   const browser = new Browser(at);
   await logInToPage(browser, user);
   return browser;
