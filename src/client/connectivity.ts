@@ -84,7 +84,7 @@ export interface ConnectivityClientOptions {
 }
 
 /** How far this machine's clock may be from the service's, for a start of now: an hour, in milliseconds. */
-const CLOCKS_APART = HOUR;
+const START_NOW_TOLERANCE_MS = HOUR;
 
 /** The connectivity service, seen from a client. Every method throws Failure. */
 export interface ConnectivityClient {
@@ -235,7 +235,10 @@ export function createConnectivityClient(
     const now = (trust.now ?? Date.now)();
     const since = Math.min(firstSentAt ?? now, now);
     return {
-      ...expectationOf(reservation, { from: since - CLOCKS_APART, to: now + CLOCKS_APART }),
+      ...expectationOf(reservation, {
+        from: since - START_NOW_TOLERANCE_MS,
+        to: now + START_NOW_TOLERANCE_MS,
+      }),
       experiment,
     };
   }

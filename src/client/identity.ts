@@ -75,17 +75,17 @@ export interface IdentityClient {
 const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
 
 /** Longest lifetime of a code that is accepted, in seconds: a day. */
-const MAX_EXPIRES_IN = 86_400;
+const MAX_CODE_LIFETIME_S = 86_400;
 /** Longest lifetime of a token that is accepted, in seconds: ten years. Larger numbers give dates that Date can't hold. */
-const MAX_LIFETIME = 315_576_000;
+const MAX_TOKEN_LIFETIME_S = 315_576_000;
 /** Longest address that a person is asked to open, in characters; a QR code holds little more. */
 const MAX_ADDRESS = 2048;
 /** Longest code that a person is asked to enter, in characters. */
 const MAX_USER_CODE = 256;
 /** In seconds. */
-const LIBRARY_TIMEOUT = 3600;
+const LIBRARY_TIMEOUT_S = 3600;
 /** Longest pause between two polls, in seconds. */
-const MAX_PAUSE = 60;
+const MAX_POLL_PAUSE_S = 60;
 
 /** A client of an OAuth 2.0 identity provider over any `fetch`: device login, refresh, revocation. */
 export function createIdentityClient(options: IdentityClientOptions): IdentityClient {
@@ -112,7 +112,7 @@ export function createIdentityClient(options: IdentityClientOptions): IdentityCl
         authUrl,
       );
       const { device_code, expires_in, interval = 5 } = started;
-      if (!(expires_in > 0 && expires_in <= MAX_EXPIRES_IN)) {
+      if (!(expires_in > 0 && expires_in <= MAX_CODE_LIFETIME_S)) {
         throw invalid(`The code would be valid for ${expires_in} s.`);
       }
       const addresses = [started.verification_uri, started.verification_uri_complete ?? ''];
@@ -169,7 +169,7 @@ export function createIdentityClient(options: IdentityClientOptions): IdentityCl
         // The transport decides whether plain http is allowed: on loopback, or where the profile allows it.
         execute: [oauth.allowInsecureRequests],
         // The transport limits how long to wait; the library's own limit must not end a request before.
-        timeout: LIBRARY_TIMEOUT,
+        timeout: LIBRARY_TIMEOUT_S,
         [oauth.customFetch]: async (url, init) => withKnownIssuer(await sendForm(fetch, url, init), options),
       });
     // OpenID Connect Discovery first; a provider of OAuth alone publishes by RFC 8414.
@@ -321,7 +321,7 @@ async function poll(config: oauth.Configuration, polling: Polling): Promise<oaut
         pause = interval;
       } else if (isTemporary(error)) {
         failures += 1;
-        pause = Math.max(Math.min(interval * 2 ** failures, MAX_PAUSE), retryAfter(error));
+        pause = Math.max(Math.min(interval * 2 ** failures, MAX_POLL_PAUSE_S), retryAfter(error));
       } else {
         throw failureOf(error, '');
       }
@@ -354,9 +354,9 @@ function issued(tokens: oauth.TokenEndpointResponse, now: number): IssuedTokens 
   return {
     accessToken: new Secret(access_token),
     refreshToken: refresh_token === undefined ? undefined : new Secret(refresh_token),
-    expiresAt: expires_in === undefined ? undefined : now + Math.min(expires_in, MAX_LIFETIME) * 1000,
+    expiresAt: expires_in === undefined ? undefined : now + Math.min(expires_in, MAX_TOKEN_LIFETIME_S) * 1000,
     // Keycloak says 0 for a token without an end.
-    refreshExpiresAt: refreshFor > 0 ? now + Math.min(refreshFor, MAX_LIFETIME) * 1000 : undefined,
+    refreshExpiresAt: refreshFor > 0 ? now + Math.min(refreshFor, MAX_TOKEN_LIFETIME_S) * 1000 : undefined,
   };
 }
 

@@ -71,7 +71,7 @@ export interface Limits {
 }
 
 /** The limits of `serve`. The limits of a body are where it is read (`MAX_BODY`, `MAX_FORM`). */
-export const LIMITS: Limits = {
+export const HTTP_LIMITS: Limits = {
   http: {
     headersTimeout: 5000,
     requestTimeout: 30_000,
@@ -129,7 +129,7 @@ const TLS = { minVersion: 'TLSv1.2' } as const;
  */
 export function createHttpServer(
   certificate?: Certificate,
-  limits: Limits = LIMITS,
+  limits: Limits = HTTP_LIMITS,
   forwarded?: ClientAddress,
 ): HttpServer {
   const server = certificate

@@ -17,7 +17,7 @@ export interface OpenMetrics {
 /** How closely the event loop is watched, in milliseconds. */
 const RESOLUTION = 20;
 /** A scraper asks for one small page at a time. */
-const LIMITS = {
+const SCRAPE_LIMITS = {
   headersTimeout: 5000,
   requestTimeout: 5000,
   keepAliveTimeout: 5000,
@@ -45,7 +45,7 @@ export async function openMetrics(place: ListeningPlace): Promise<OpenMetrics> {
   const { host } = place;
   const isOwn = (name: string): boolean => loopbackAddress(name) !== undefined;
   const hostAllowed = isOwn(host) ? isOwn : () => true;
-  const server = createServer(LIMITS, createMetricsListener({ text: metrics.text, hostAllowed }));
+  const server = createServer(SCRAPE_LIMITS, createMetricsListener({ text: metrics.text, hostAllowed }));
   const port = await listen(server, place).catch((cause: unknown) => {
     throw listeningFailure(cause, place, 'slices-conn serve --metrics 0');
   });

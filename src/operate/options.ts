@@ -46,7 +46,7 @@ const SHORTEST_KEY_AGE = HOUR;
 /** Milliseconds: an idempotency key and its reservation are kept for a day. */
 const SHORTEST_KEEPING = DAY;
 /** Milliseconds: a yearly review finds the whole year. */
-const KEPT = 400 * DAY;
+const AUDIT_KEPT_MS = 400 * DAY;
 
 const count = wholeNumber(1, 999_999_999_999, 'It must be a whole number, 1 or more.');
 
@@ -192,7 +192,7 @@ const SERVE = {
     flags: '--keep <duration>',
     help: 'how long the audit and deleted reservations are kept',
     parse: duration(SHORTEST_KEEPING + 1, 'It must be a duration of more than a day, such as 400d.'),
-    default: KEPT,
+    default: AUDIT_KEPT_MS,
     defaultText: '400d',
   },
   /** Percent. */

@@ -18,7 +18,13 @@ import { type CertificateFiles, readCertificate } from './certificate.ts';
 import { databaseFailure, dataPlace } from './database.ts';
 import { allowedDangers, checkExposure } from './exposure.ts';
 import { readDirectory, readTopology, removeReadyFile, writeReadyFile } from './files.ts';
-import { addressOf, createHttpServer, type HttpServer, LIMITS, listeningFailure } from './http-server.ts';
+import {
+  addressOf,
+  createHttpServer,
+  HTTP_LIMITS,
+  type HttpServer,
+  listeningFailure,
+} from './http-server.ts';
 import { openMetrics } from './metrics-socket.ts';
 import type { ServeOptions } from './options.ts';
 import { checkUser, readSettings, type ServeSettings } from './settings.ts';
@@ -87,7 +93,7 @@ export async function serve(options: ServeOptions, surroundings: ServeSurroundin
     );
   const server = createHttpServer(
     tls && readCertificate(tls, now()),
-    { ...LIMITS, perAddress: settings.maxConnectionsPerAddress },
+    { ...HTTP_LIMITS, perAddress: settings.maxConnectionsPerAddress },
     settings.behindProxy ? forwardedAddress : undefined,
   );
   const log = surroundings.show ?? jsonLog(surroundings.write, now);

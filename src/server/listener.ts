@@ -60,7 +60,7 @@ export function createListener(options: ListenerOptions): RequestListener {
     const block = addressBlock(address);
     const isPrompt = refusals.wait(block) === 0;
     refusals.count(block);
-    if (!isPrompt) await sleep(REFUSAL_DELAY);
+    if (!isPrompt) await sleep(REFUSAL_DELAY_MS);
   };
   const answer = getRequestListener(
     async (request, { incoming }) => {
@@ -170,4 +170,4 @@ async function refuse(
 const PROMPT_REFUSALS = 20;
 
 /** The delay of each further refusal, in milliseconds. */
-const REFUSAL_DELAY = 250;
+const REFUSAL_DELAY_MS = 250;

@@ -20,7 +20,7 @@ export function jsonLog(write: (line: string) => void, now: () => number): Log {
 }
 
 /** For how long equal errors share a record, in milliseconds. */
-const REPEATS = 1000;
+const REPEATS_MS = 1000;
 
 /**
  * A log in which equal errors are written once a second: the first at once, and those that follow as one record with their
@@ -43,9 +43,9 @@ export function withoutRepeats(log: Log): Log {
       repeats.set(text, 0);
       if (times === 0) repeats.delete(text);
       else log(level, event, { ...fields, times });
-      if (times > 0) setTimeout(resume, REPEATS).unref();
+      if (times > 0) setTimeout(resume, REPEATS_MS).unref();
     };
-    setTimeout(resume, REPEATS).unref();
+    setTimeout(resume, REPEATS_MS).unref();
   };
 }
 

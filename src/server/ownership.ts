@@ -23,7 +23,7 @@ export interface OwnerStore {
 export type Ownership = (kind: OwnedKind, id: string, issuer: string) => Promise<void>;
 
 /** How many owners are cached: some megabytes. An owner never changes. */
-const REMEMBERED = 10_000;
+const MAX_CACHED_OWNERS = 10_000;
 
 /**
  * The rule by which an id of a project or an experiment belongs to one of several trusted issuers (contract/README.md, "The
@@ -56,7 +56,7 @@ export function createOwnership(
     const hosts = issuersOf[kind].filter((other) => isHostOf(other, id)).map(issuerName);
     if (hosts.length > 0 && !hosts.includes(issuer)) return undefined;
     const owner = await owners.register(id, issuer);
-    setBounded(known, id, owner, REMEMBERED);
+    setBounded(known, id, owner, MAX_CACHED_OWNERS);
     return owner;
   }
 

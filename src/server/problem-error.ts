@@ -90,13 +90,13 @@ function storeFailure(error: unknown): StoreUnavailableError | undefined {
 }
 
 /** How long a client should wait before it tries again when nothing was done, in seconds. */
-const RETRY_AFTER = 5;
+const RETRY_AFTER_S = 5;
 
 /** The headers that go with a problem's code, besides those of its body. */
 export function problemHeaders(code: ProblemCode): Record<string, string> {
   return {
     'cache-control': 'no-store',
-    ...(code === 'unavailable' ? { 'retry-after': String(RETRY_AFTER) } : {}),
+    ...(code === 'unavailable' ? { 'retry-after': String(RETRY_AFTER_S) } : {}),
   };
 }
 

@@ -111,7 +111,7 @@ function allowedAt(path: string, groups: ApiGroups): string[] {
 }
 
 /** How much of a refusal's reason is logged, in characters. */
-const MAX_REASON = 500;
+const MAX_LOGGED_REASON = 500;
 
 /** The code and the reason of a refusal. The reason may repeat names and numbers of the request, but no token. */
 export async function problemIn(response: Response): Promise<{ code?: string; why?: string }> {
@@ -122,7 +122,7 @@ export async function problemIn(response: Response): Promise<{ code?: string; wh
   const why = isObject(first) && typeof first['msg'] === 'string' ? first['msg'] : undefined;
   return {
     ...(body['code'] === undefined ? {} : { code: String(body['code']) }),
-    ...(why === undefined ? {} : { why: withoutTokens(why).slice(0, MAX_REASON) }),
+    ...(why === undefined ? {} : { why: withoutTokens(why).slice(0, MAX_LOGGED_REASON) }),
   };
 }
 

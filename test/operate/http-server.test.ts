@@ -6,7 +6,12 @@ import * as v from 'valibot';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { ProblemBody } from '../../src/contract/problems.ts';
 import type { Certificate } from '../../src/operate/certificate.ts';
-import { createHttpServer, type HttpServer, LIMITS, type Limits } from '../../src/operate/http-server.ts';
+import {
+  createHttpServer,
+  HTTP_LIMITS,
+  type HttpServer,
+  type Limits,
+} from '../../src/operate/http-server.ts';
 import { type ClientAddress, forwardedAddress } from '../../src/server/client-address.ts';
 import {
   RENEWED_CERTIFICATE,
@@ -27,7 +32,7 @@ afterEach(async () => {
 });
 
 /** Short limits. Each test shortens its own limit further. */
-const SHORT = { ...LIMITS, http: { ...LIMITS.http, connectionsCheckingInterval: 20 } };
+const SHORT = { ...HTTP_LIMITS, http: { ...HTTP_LIMITS.http, connectionsCheckingInterval: 20 } };
 
 const greeting: RequestListener = (request, response) => {
   request.resume().once('end', () => response.end('hello'));
@@ -129,7 +134,7 @@ describe('row 41: headers', () => {
   test('the allowed number of lines is accepted', async () => {
     const { port } = await opened();
     const client = await dial(port);
-    const lines = Array.from({ length: LIMITS.headers - 2 }, (_, index) => `X-${index}: a`);
+    const lines = Array.from({ length: HTTP_LIMITS.headers - 2 }, (_, index) => `X-${index}: a`);
     client.socket.write(get(...lines, 'Connection: close'));
     expect(await client.closed).toMatch(/^HTTP\/1\.1 200 /);
   });
@@ -138,7 +143,7 @@ describe('row 41: headers', () => {
     const seen = vi.fn(greeting);
     const { port } = await opened({}, seen);
     const client = await dial(port);
-    const lines = Array.from({ length: LIMITS.headers - 1 + more }, (_, index) => `X-${index}: a`);
+    const lines = Array.from({ length: HTTP_LIMITS.headers - 1 + more }, (_, index) => `X-${index}: a`);
     client.socket.write(get(...lines));
     const reply = await client.closed;
     expect(reply).toMatch(/^HTTP\/1\.1 400 /);

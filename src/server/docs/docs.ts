@@ -36,7 +36,7 @@ const page = ({ name = 'slices-conn', baseUrl }: Site, prefix: string): Html => 
 </html>
 `;
 
-const POLICY = [
+const DOCS_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self' 'unsafe-inline'",
@@ -77,7 +77,7 @@ export function createDocs(options: DocsOptions): Hono {
       new Response(String(await page(site, prefix)), {
         headers: {
           'content-type': 'text/html; charset=utf-8',
-          'content-security-policy': POLICY,
+          'content-security-policy': DOCS_POLICY,
           'x-content-type-options': 'nosniff',
         },
       }),
@@ -99,7 +99,7 @@ export function createDocs(options: DocsOptions): Hono {
 }
 
 /** How much of a file is handed on at once, in bytes. */
-const PIECE = 65_536;
+const PIECE_BYTES = 65_536;
 
 /** A file as a body that holds no more of it than one piece, however slowly it is read (THREATS.md 41). */
 function inPieces(content: Uint8Array): ReadableStream<Uint8Array> {
@@ -107,8 +107,8 @@ function inPieces(content: Uint8Array): ReadableStream<Uint8Array> {
   return new ReadableStream(
     {
       pull(controller) {
-        if (at < content.byteLength) controller.enqueue(content.slice(at, at + PIECE));
-        at += PIECE;
+        if (at < content.byteLength) controller.enqueue(content.slice(at, at + PIECE_BYTES));
+        at += PIECE_BYTES;
         if (at >= content.byteLength) controller.close();
       },
     },

@@ -9,7 +9,7 @@ export const REFRESH_GRACE = 30_000;
 const HASHED = 'sha256:';
 
 /** The models that are stored. The others (sessions, interactions) are never made. */
-const KEPT: readonly string[] = ['DeviceCode', 'AuthorizationCode', 'RefreshToken', 'Grant'];
+const STORED_MODELS: readonly string[] = ['DeviceCode', 'AuthorizationCode', 'RefreshToken', 'Grant'];
 
 /** A device code that was approved or denied already. */
 export class AlreadyDecided extends Error {
@@ -47,7 +47,7 @@ export function createAdapter(model: string, { records, now, interval }: Adapter
     }),
 
     find: guarded(async (value: string) => {
-      if (!KEPT.includes(model)) return undefined;
+      if (!STORED_MODELS.includes(model)) return undefined;
       // Always hash the value: a stored hash, sent as a token, must not be accepted.
       const record = await records.find(model, hash(value));
       if (!record) return undefined;

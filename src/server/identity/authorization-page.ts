@@ -32,7 +32,7 @@ export interface AuthorizationPageOptions {
 }
 
 /** What the form sends again: a login as its client asked for it (RFC 6749 §4.1.1, RFC 7636 §4.3, OpenID Connect). */
-const PARAMETERS = [
+const FORM_PARAMETERS = [
   'client_id',
   'redirect_uri',
   'response_type',
@@ -44,7 +44,7 @@ const PARAMETERS = [
 ];
 
 /** How many logins are granted within 10 minutes, from one address and in all: as many as device codes are made. */
-const LIMITS = ENDPOINT_LIMITS['/device/auth'] ?? { address: 0, global: 0 };
+const LOGIN_LIMITS = ENDPOINT_LIMITS['/device/auth'] ?? { address: 0, global: 0 };
 
 /** The longest state or nonce, in characters: they come back in an address. */
 const MAX_TEXT = 256;
@@ -105,7 +105,7 @@ export function createAuthorizationPage(options: AuthorizationPageOptions): Devi
       return pageReply(page(site, 'Log in', body), { status: 400 });
     }
     const parameters = new URLSearchParams(
-      PARAMETERS.flatMap((name): [string, string][] => {
+      FORM_PARAMETERS.flatMap((name): [string, string][] => {
         const value = asked.get(name);
         return value === null ? [] : [[name, value]];
       }),
@@ -141,8 +141,8 @@ export function createAuthorizationPage(options: AuthorizationPageOptions): Devi
       throw refusal('request_invalid', 'There is no such choice.');
     }
     const counted = await attempts.count([
-      ...addressLimits(AUTHORIZATION_PATH, env.address, LIMITS.address),
-      [`${AUTHORIZATION_PATH} all`, LIMITS.global],
+      ...addressLimits(AUTHORIZATION_PATH, env.address, LOGIN_LIMITS.address),
+      [`${AUTHORIZATION_PATH} all`, LOGIN_LIMITS.global],
     ]);
     if (!counted.ok) return resume(parameters, { error: 'temporarily_unavailable' });
     return approve(parameters, person);

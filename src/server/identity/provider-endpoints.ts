@@ -8,7 +8,7 @@ import { readForm } from '../request-reading.ts';
 import { answerTooMany, type EndpointGuard } from './attempt-limits.ts';
 
 /** The provider's endpoints that are served, by path. Its own router accepts other spellings of them; this server does not. */
-const ENDPOINTS: Readonly<Record<string, readonly string[]>> = {
+const SERVED_ENDPOINTS: Readonly<Record<string, readonly string[]>> = {
   '/token': ['POST'],
   '/device/auth': ['POST'],
   '/token/revocation': ['POST'],
@@ -17,7 +17,7 @@ const ENDPOINTS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** The parameters that reach the provider; all others are dropped. */
-const PARAMETERS = [
+const PASSED_PARAMETERS = [
   'client_id',
   'scope',
   'resource',
@@ -33,7 +33,7 @@ const SMALL_FORMS: Readonly<Record<string, number>> = { '/device/auth': 2048 };
 
 /** Whether the provider answers a path below the issuer. */
 export function isProviderPath(path: string): boolean {
-  return Object.hasOwn(ENDPOINTS, path);
+  return Object.hasOwn(SERVED_ENDPOINTS, path);
 }
 
 /** Whether a path below the issuer is that of a page on which people log in; without the page, of one only. */
@@ -69,7 +69,7 @@ export function createProviderEndpoints(
   const { host, origin } = new URL(issuer);
   return async (request, response, path, address) => {
     const { method = 'GET', headers } = request;
-    const allowed = ENDPOINTS[path] ?? [];
+    const allowed = SERVED_ENDPOINTS[path] ?? [];
     if (!allowed.includes(method)) {
       response.setHeader('allow', allowed.join(', '));
       throw refusal('method_not_allowed', `This address allows ${allowed.join(', ')} only.`);
@@ -208,7 +208,7 @@ async function formOf(request: IncomingMessage, most: number | undefined, client
     throw refusal('request_invalid', 'The Authorization header and the form name two clients.');
   }
   const passed = new URLSearchParams(client === undefined ? {} : { client_id: client });
-  for (const name of PARAMETERS) {
+  for (const name of PASSED_PARAMETERS) {
     const value = form.get(name);
     if (value !== null) passed.set(name, value);
   }

@@ -29,18 +29,18 @@ import {
   UI_CLIENT_ID,
 } from './user-token.ts';
 
-const DAY = 86_400;
+const DAY_S = 86_400;
 
 /** Lifetimes in seconds. */
-const LIFETIME = {
+const LIFETIME_S = {
   deviceCode: 600,
   authorizationCode: 60,
-  refreshToken: 30 * DAY,
-  ciRefreshToken: CI_LIFETIME_DAYS * DAY,
+  refreshToken: 30 * DAY_S,
+  ciRefreshToken: CI_LIFETIME_DAYS * DAY_S,
   /** A new grant lasts as long as the code that it is for, then as its tokens; see {@link prolongGrant}. */
   grant: 600,
   /** A login ends a year after it was approved, however often it is refreshed. */
-  login: 365 * DAY,
+  login: 365 * DAY_S,
 } as const;
 
 /** Options of {@link createProvider}. */
@@ -125,7 +125,7 @@ export function createProvider(options: ProviderOptions): Provider {
       const { RefreshToken: used } = context.oidc.entities;
       if (used) await options.records.use(hash(used.jti), options.now());
       const exp = used?.exp;
-      const left = exp === undefined ? LIFETIME.ciRefreshToken : exp - Math.floor(options.now() / 1000);
+      const left = exp === undefined ? LIFETIME_S.ciRefreshToken : exp - Math.floor(options.now() / 1000);
       if ('refresh_token' in body) Object.assign(body, { refresh_token_expires_in: left });
     }
     if (context.oidc?.route === 'discovery') {
@@ -152,7 +152,7 @@ async function prolongGrant(
   const { Grant: grant, RefreshToken: refreshToken } = oidc.entities;
   if (grant?.iat === undefined || grant.exp === undefined) return;
   const missing = Math.max(refreshToken?.remainingTTL ?? 0, accessTokenTtl) - grant.remainingTTL;
-  const end = Math.min(grant.exp + missing, grant.iat + LIFETIME.login);
+  const end = Math.min(grant.exp + missing, grant.iat + LIFETIME_S.login);
   if (end > grant.exp) await records.prolong('Grant', hash(grant.jti), end * 1000);
 }
 
@@ -303,11 +303,11 @@ function configuration(options: ProviderOptions): Configuration {
     ttl: {
       AccessToken: accessTokenTtl,
       IdToken: accessTokenTtl,
-      DeviceCode: LIFETIME.deviceCode,
-      AuthorizationCode: LIFETIME.authorizationCode,
+      DeviceCode: LIFETIME_S.deviceCode,
+      AuthorizationCode: LIFETIME_S.authorizationCode,
       RefreshToken: (_context, _token, client) =>
-        client.clientId === CI_CLIENT_ID ? LIFETIME.ciRefreshToken : LIFETIME.refreshToken,
-      Grant: LIFETIME.grant,
+        client.clientId === CI_CLIENT_ID ? LIFETIME_S.ciRefreshToken : LIFETIME_S.refreshToken,
+      Grant: LIFETIME_S.grant,
       Session: 1,
       Interaction: 1,
     },

@@ -8,7 +8,7 @@ import { ACCESS_TOKEN_TTL } from './user-token.ts';
 export const SESSION_CHECK_TTL = 5000;
 
 /** How many sessions are cached: some megabytes. */
-const REMEMBERED = 10_000;
+const MAX_CACHED_SESSIONS = 10_000;
 
 /** Whether a login is still live. @param sid the claim of its tokens that names it: the key of its grant's record */
 export type SessionCheck = (sid: string) => Promise<boolean>;
@@ -37,7 +37,7 @@ export function createSessions(records: IdentityRecords, now: () => number): Ses
       const found = known.get(sid);
       if (found && isWithin(found.at, SESSION_CHECK_TTL, now())) return found.live;
       const asked = { live: lookUp(sid), at: now() };
-      setBounded(known, sid, asked, REMEMBERED);
+      setBounded(known, sid, asked, MAX_CACHED_SESSIONS);
       // A failure is not kept: the database may be back for the next request.
       asked.live.catch(() => known.get(sid) === asked && known.delete(sid));
       return asked.live;

@@ -47,7 +47,7 @@ export function userClaims(
 }
 
 /** The longest that a request may take from its start until its token is signed, in seconds. */
-const REQUEST_TIME = 60;
+const REQUEST_TIME_S = 60;
 
 /**
  * The latest possible expiry of a user token that is requested now, in seconds.
@@ -56,5 +56,5 @@ const REQUEST_TIME = 60;
  * @param ttl its lifetime in seconds
  */
 export function latestExpiry(now: number, ttl = ACCESS_TOKEN_TTL): number {
-  return Math.ceil(now / 1000) + REQUEST_TIME + ttl;
+  return Math.ceil(now / 1000) + REQUEST_TIME_S + ttl;
 }

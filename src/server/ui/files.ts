@@ -12,7 +12,7 @@ const MEDIA_TYPES: Readonly<Record<string, string>> = {
 };
 
 /** What the name of one of the page's files may be: it becomes a part of a path. */
-const NAME = /^[a-z][a-z0-9-]*\.([a-z]+)$/;
+const FILE_NAME = /^[a-z][a-z0-9-]*\.([a-z]+)$/;
 
 /** Reads one of the page's files, as installed with this package; undefined where there is none of that name. */
 export type ReadPageFile = (name: string) => Promise<Uint8Array | undefined>;
@@ -38,7 +38,7 @@ export function createPageFiles(readFile: ReadPageFile): PageFiles {
   const files = new Map<string, Promise<PageFile | undefined>>();
 
   async function open(name: string): Promise<PageFile | undefined> {
-    const type = MEDIA_TYPES[NAME.exec(name)?.[1] ?? ''];
+    const type = MEDIA_TYPES[FILE_NAME.exec(name)?.[1] ?? ''];
     const content = type === undefined ? undefined : await readFile(name);
     if (type === undefined || content === undefined) return undefined;
     // Weak: the plain and the compressed form have the same one (RFC 9110 §8.8.1).

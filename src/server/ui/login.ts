@@ -51,7 +51,7 @@ export function cookiesWork(baseUrl: string): boolean {
 }
 
 /** How long a login may take, in milliseconds. */
-const LOGIN_TIME = 600_000;
+const LOGIN_TIME_MS = 600_000;
 
 /**
  * The login of the page, which asks for its parts itself: `/ui/login` says where to go at the identity provider,
@@ -78,7 +78,7 @@ export function createLogin({ site, client, sessions, accept, now }: LoginOption
   /** The login that this tab has begun, if it has come back in time. */
   function begunIn(begun: string): LoginSecrets | undefined {
     const [, time = ''] = /^([0-9a-z]{1,11})\.[\w-]{43}$/.exec(begun) ?? [];
-    return isWithin(Number.parseInt(time, 36), LOGIN_TIME, now()) ? secretsOf(begun) : undefined;
+    return isWithin(Number.parseInt(time, 36), LOGIN_TIME_MS, now()) ? secretsOf(begun) : undefined;
   }
 
   app.post('/login', async () => {

@@ -72,9 +72,9 @@ export interface PassedRequestsOptions {
 }
 
 /** How long before its end an experiment's token is not used any more, in milliseconds. */
-const MARGIN = 30_000;
+const TOKEN_MARGIN_MS = 30_000;
 /** How many experiments' tokens are kept in memory: some megabytes. */
-const REMEMBERED = 1000;
+const MAX_CACHED_TOKENS = 1000;
 
 /**
  * What the page asks for as somebody: the session, and the listed requests to the connectivity service, which answers them in
@@ -173,9 +173,9 @@ export function createPassedRequests(options: PassedRequestsOptions): Hono {
     const asked = ask(portalAddress('experimentToken', experiment), access, JWT_TYPE).then(async (reply) => {
       const token = await reply.text();
       if (reply.status !== 200 || !/^[\w-]+\.[\w-]+\.[\w-]+$/.test(token)) throw asRefused(reply, token);
-      return { token, until: expiryOf(token) - MARGIN };
+      return { token, until: expiryOf(token) - TOKEN_MARGIN_MS };
     });
-    setBounded(experimentTokens, name, asked, REMEMBERED);
+    setBounded(experimentTokens, name, asked, MAX_CACHED_TOKENS);
     // A failure is not kept: the portal may give one the next time.
     asked.catch(() => experimentTokens.get(name) === asked && experimentTokens.delete(name));
     return asked;

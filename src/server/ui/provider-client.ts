@@ -67,18 +67,18 @@ export class LoginRefused extends Error {
 const SCOPE = 'openid offline_access userinfo projects';
 
 /** Longest lifetime of a token that is accepted, in seconds: ten years. Larger numbers give dates that Date can't hold. */
-const MAX_LIFETIME = 315_576_000;
+const MAX_TOKEN_LIFETIME_S = 315_576_000;
 /** The lifetime of an access token where the provider does not say, in seconds. */
-const SHORT_LIFETIME = 300;
+const DEFAULT_TOKEN_LIFETIME_S = 300;
 
 /** For how long a provider's description is used without a look at it, in milliseconds: 10 minutes. */
-const FRESH_FOR = 600_000;
+const FRESH_MS = 600_000;
 /** For how long it stands in for one that can't be had, in milliseconds: a day. */
-const STALE_FOR = DAY;
+const STALE_MS = DAY;
 /** Least time between two requests for it, in milliseconds. */
-const COOLDOWN = 30_000;
+const COOLDOWN_MS = 30_000;
 /** How long a request for it may take, in milliseconds. */
-const TIME_LIMIT = 10_000;
+const REQUEST_TIMEOUT_MS = 10_000;
 
 /**
  * Shares what a provider says about itself between all visitors, by the rules of `remoteKeySet`: one request at a time, none
@@ -110,17 +110,17 @@ function sharedMetadata(
     const age = copy ? now() - copy.at : Number.POSITIVE_INFINITY;
     const sinceTry = now() - lastTry;
     // A clock that was set back must not stop the requests until it has caught up.
-    const isCooling = sinceTry >= 0 && sinceTry < COOLDOWN;
+    const isCooling = sinceTry >= 0 && sinceTry < COOLDOWN_MS;
     const isOthers = underWay !== undefined;
-    if (age < 0 || age >= FRESH_FOR) {
+    if (age < 0 || age >= FRESH_MS) {
       if (!isCooling) {
         underWay ??= load().finally(() => {
           underWay = undefined;
         });
       }
-      if (!isOthers || age >= STALE_FOR) await underWay;
+      if (!isOthers || age >= STALE_MS) await underWay;
     }
-    if (!copy || now() - copy.at >= STALE_FOR) throw failure;
+    if (!copy || now() - copy.at >= STALE_MS) throw failure;
     return copy.metadata;
   };
 }
@@ -150,11 +150,11 @@ export function createPageClient(options: PageClientOptions): PageClient {
   }
 
   function tokensIn(reply: Oauth.TokenEndpointResponse, before?: PageTokens): PageTokens {
-    const { access_token: access, expires_in = SHORT_LIFETIME } = reply;
+    const { access_token: access, expires_in = DEFAULT_TOKEN_LIFETIME_S } = reply;
     if (!isTokenText(access)) throw new TypeError("The access token has characters that a token can't have.");
     // No RFC has a member for it: the first name is GitHub's and Azure's, the second one Keycloak's.
     const left = Number(reply['refresh_token_expires_in'] ?? reply['refresh_expires_in'] ?? 0);
-    const at = (seconds: number): number => now() + Math.min(seconds, MAX_LIFETIME) * 1000;
+    const at = (seconds: number): number => now() + Math.min(seconds, MAX_TOKEN_LIFETIME_S) * 1000;
     return {
       access,
       // A provider that does not rotate refresh tokens gives none with a new access token.
@@ -232,7 +232,7 @@ export function createPageClient(options: PageClientOptions): PageClient {
 }
 
 /** The endpoints that get codes and tokens, or a person. */
-const ENDPOINTS = ['authorization_endpoint', 'token_endpoint', 'revocation_endpoint'];
+const REMOTE_ENDPOINTS = ['authorization_endpoint', 'token_endpoint', 'revocation_endpoint'];
 
 /**
  * What a provider elsewhere publishes about itself (OpenID Connect Discovery). Its endpoints must be at its own origin, or
@@ -250,7 +250,7 @@ export async function discovered(
   const unusable = (why: string) =>
     refusal('unavailable', `The identity provider at ${authUrl} can't be used for a login: ${why}`);
   const address = `${authUrl}/.well-known/openid-configuration`;
-  const reply = await withinTime(TIME_LIMIT, (signal) =>
+  const reply = await withinTime(REQUEST_TIMEOUT_MS, (signal) =>
     fetch(new Request(address, { redirect: 'manual', signal })),
   ).catch(() => undefined);
   if (reply?.status !== 200) throw unusable(`its description answers ${reply?.status ?? 'nothing'}.`);
@@ -261,7 +261,7 @@ export async function discovered(
     throw unusable('it calls itself something else.');
   }
   const origins = new Set([authUrl, ...issuers].map((each) => new URL(each).origin));
-  for (const name of ENDPOINTS) {
+  for (const name of REMOTE_ENDPOINTS) {
     const endpoint = described[name];
     if (endpoint === undefined && name === 'revocation_endpoint') continue;
     if (typeof endpoint !== 'string' || !URL.canParse(endpoint) || !origins.has(new URL(endpoint).origin)) {

@@ -83,13 +83,13 @@ export interface PageSessionsOptions {
 }
 
 /** How long an access token must still be valid when it is used, in milliseconds; less where it is made for less. */
-const MARGIN = 30_000;
+const TOKEN_MARGIN_MS = 30_000;
 /** How long a replica waits for another that has set about renewing a token before it does so itself, in milliseconds. */
-const TURN = 15_000;
+const RENEWAL_TURN_MS = 15_000;
 /** How often it looks meanwhile, in milliseconds. */
-const LOOK = 100;
+const RENEWAL_POLL_MS = 100;
 /** How long a session lasts without use where the provider does not say, in milliseconds: 30 days. */
-const UNUSED = 30 * DAY;
+const UNUSED_SESSION_MS = 30 * DAY;
 /** How long sessions that have expired are kept, in milliseconds: clocks of replicas differ. */
 const SWEEP_MARGIN = HOUR;
 
@@ -148,18 +148,18 @@ export function createPageSessions(options: PageSessionsOptions): PageSessions {
   }
 
   const isDue = ({ issuedAt, expiresAt }: PageTokens): boolean =>
-    expiresAt - now() < Math.min(MARGIN, (expiresAt - issuedAt) / 2);
+    expiresAt - now() < Math.min(TOKEN_MARGIN_MS, (expiresAt - issuedAt) / 2);
 
   /** Renews one version of a session's tokens, or waits until another has. */
   async function renew(secret: SessionSecret, stored: StoredPageSession, tokens: PageTokens): Promise<void> {
     let seen = stored;
     // Measured by this machine's own waiting, since the clocks of replicas differ.
     let waited = 0;
-    while (!((seen.turn === 0 || waited >= TURN) && (await store.claim(seen)))) {
-      await sleep(LOOK);
+    while (!((seen.turn === 0 || waited >= RENEWAL_TURN_MS) && (await store.claim(seen)))) {
+      await sleep(RENEWAL_POLL_MS);
       const current = await store.find(stored.key);
       if (current?.version !== stored.version) return;
-      waited = current.turn === seen.turn ? waited + LOOK : 0;
+      waited = current.turn === seen.turn ? waited + RENEWAL_POLL_MS : 0;
       seen = current;
     }
     let renewed: PageTokens | undefined;
@@ -184,7 +184,7 @@ export function createPageSessions(options: PageSessionsOptions): PageSessions {
   }
 
   const endOf = ({ refresh: renewable, refreshExpiresAt, expiresAt }: PageTokens): number =>
-    renewable === undefined ? expiresAt : (refreshExpiresAt ?? now() + UNUSED);
+    renewable === undefined ? expiresAt : (refreshExpiresAt ?? now() + UNUSED_SESSION_MS);
 
   return {
     async start(tokens) {

@@ -26,7 +26,7 @@ export interface UiOptions {
 const UI_HEADER = 'X-Slices-Conn';
 
 /** Headers of the first page: it runs its own code only, which can't make markup of text, and can't be framed. */
-const POLICY = {
+const PAGE_POLICY = {
   ...PAGE_HEADERS,
   'content-security-policy': [
     "default-src 'none'",
@@ -75,7 +75,7 @@ export function createUi({ site, addresses, elsewhere, network, readFile, access
   const { sites } = network;
   const links = network.links.map(({ site1, site2, bandwidth }) => ({ site1, site2, bandwidth }));
 
-  const first = () => pageReply(networkPage({ site, addresses, elsewhere, sites, links }), {}, POLICY);
+  const first = () => pageReply(networkPage({ site, addresses, elsewhere, sites, links }), {}, PAGE_POLICY);
 
   app.get('/', async ({ req }, next) => (acceptsHtml(req.raw) ? first() : next()));
   if (access) app.get('/ui/callback', first);

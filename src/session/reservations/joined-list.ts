@@ -112,7 +112,7 @@ export interface Settlement {
 /** How long an attempt may still arrive at the service after it was sent, in milliseconds. */
 const MAY_STILL_ARRIVE = 10 * MINUTE;
 /** How far the service's clock may be from this machine's, in milliseconds. */
-const CLOCKS_APART = 5 * MINUTE;
+const CLOCK_TOLERANCE_MS = 5 * MINUTE;
 
 /**
  * Joins the service's list with what this machine asked for.
@@ -194,15 +194,15 @@ function fitting(entry: LedgerEntry, candidates: readonly Reservation[]): Reserv
   return candidates
     .filter((candidate) => {
       const created = instantOf(candidate.created_at);
-      const now = { from: created - CLOCKS_APART, to: created + CLOCKS_APART };
+      const now = { from: created - CLOCK_TOLERANCE_MS, to: created + CLOCK_TOLERANCE_MS };
       const exactly = expectationOf(asked, now);
       // A batch may have moved it: then its name says that it is the one.
       const { sites, bandwidth } = exactly;
       const isNamed = asked.name !== undefined && candidate.name === asked.name;
       const expected = isNamed ? { sites, bandwidth } : exactly;
       return (
-        created >= beganAt - CLOCKS_APART &&
-        created <= beganAt + MAY_STILL_ARRIVE + CLOCKS_APART &&
+        created >= beganAt - CLOCK_TOLERANCE_MS &&
+        created <= beganAt + MAY_STILL_ARRIVE + CLOCK_TOLERANCE_MS &&
         differenceFrom(candidate, expected) === undefined
       );
     })

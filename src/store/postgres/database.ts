@@ -31,7 +31,7 @@ const TRANSACTION_TIMEOUT = 9000;
 /** The same for the migrations. */
 const MIGRATION_TIMEOUT = 60_000;
 /** The server's and the pool's own limits, in milliseconds, within {@link TRANSACTION_TIMEOUT}. */
-const LIMITS = {
+const TIMEOUTS = {
   connectionTimeoutMillis: 4000,
   lock_timeout: 5000,
   statement_timeout: 6000,
@@ -44,18 +44,18 @@ const LIMITS = {
 /** The same for reading the audit: years of decisions take long, and a person who pages through them takes longer. */
 const READING_TIMEOUT = 600_000;
 const READING_LIMITS = {
-  ...LIMITS,
+  ...TIMEOUTS,
   statement_timeout: 590_000,
   query_timeout: 595_000,
   idle_in_transaction_session_timeout: READING_TIMEOUT,
 } as const;
 
 /** For how many seconds a connection is used: so a promoted standby is noticed where the former primary lives on. */
-const LIFETIME = 60;
+const CONNECTION_LIFETIME_S = 60;
 /** Connections of one process. Requests for one link share one: they wait in the link's queue. */
 const CONNECTIONS = 10;
 
-type Limits = typeof LIMITS | typeof READING_LIMITS;
+type Limits = typeof TIMEOUTS | typeof READING_LIMITS;
 
 /** How a database is opened. */
 interface OpenOptions {
@@ -93,7 +93,7 @@ export class PostgresDatabase implements SqlDatabase {
       onNewHistory = () => undefined,
       mayBeStandby = false,
     }: Pick<OpenOptions, 'onNewHistory'> & { mayBeStandby?: boolean },
-    limits: Limits = LIMITS,
+    limits: Limits = TIMEOUTS,
     patience = TRANSACTION_TIMEOUT,
   ) {
     this.#patience = patience;
@@ -108,7 +108,7 @@ export class PostgresDatabase implements SqlDatabase {
       },
       fallback_application_name: 'slices-conn',
       max: CONNECTIONS,
-      maxLifetimeSeconds: LIFETIME,
+      maxLifetimeSeconds: CONNECTION_LIFETIME_S,
       keepAlive: true,
       // Statements that do not depend on each other's answers go out together.
       pipeline: true,
