@@ -15,6 +15,7 @@ import {
   SERVER_KEY,
 } from '../fixtures/certificates.ts';
 import { failureOf } from '../fixtures/failures.ts';
+import { listenOnLoopback } from '../fixtures/loopback.ts';
 
 const cleanups: (() => void)[] = [];
 afterEach(() => {
@@ -24,11 +25,8 @@ afterEach(() => {
 
 /** The port that a server listens on. */
 async function listening(server: Server, host = '127.0.0.1'): Promise<number> {
-  await new Promise<void>((resolve) => server.listen(0, host, resolve));
   cleanups.push(() => server.close().closeAllConnections());
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
+  return listenOnLoopback(server, host);
 }
 
 /** Sends a request to an address. @returns the reply's text */

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import * as v from 'valibot';
@@ -157,14 +157,6 @@ describe.each([
 });
 
 describe('serve audit where there is nothing to read', () => {
-  test('a folder without a database is left as it is', async () => {
-    const { home, run } = newMachine();
-    const ended = await run(['serve', 'audit', '--data', join(home, 'none'), '--json']);
-    expect(reportOf(ended)).toMatchObject({ exitCode: 2, code: 'file_unusable' });
-    expect(existsSync(join(home, 'none'))).toBe(false);
-    expect((await run(['serve', 'audit'])).stderr).toContain('There is no database at ');
-  });
-
   test('a database from before the first release is not brought up to date', async () => {
     const folder = temporaryFolder();
     const file = join(folder, 'slices-conn.sqlite');

@@ -5,12 +5,12 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as v from 'valibot';
 import { expect, test, vi } from 'vitest';
-import { EXPERIMENT_TOKEN_HEADER, JWT_TYPE } from '../../src/contract/routes.ts';
 import { createReferenceServer } from '../../src/reference-server.ts';
+import { signedBy } from '../fixtures/asked-server.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
 import { freePort, usePostgres } from '../fixtures/postgres.ts';
 import { startProgram } from '../fixtures/program.ts';
-import { CONNECTIVITY, EXPERIMENTS } from '../fixtures/service.ts';
+import { CONNECTIVITY } from '../fixtures/service.ts';
 import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 import { type OverWire, sendOverWire } from '../fixtures/wire.ts';
 import { serveWith } from './served.ts';
@@ -145,15 +145,7 @@ const send = (agent: Agent, port: number, method: string, path: string, content:
 async function credentials(database: string): Promise<Record<string, string>> {
   const server = await createReferenceServer({ baseUrl: `https://${HOST}`, database });
   try {
-    const authorization = `Bearer ${await server.signIn('lead')}`;
-    const asked = async (path: string, accept: string): Promise<string> => {
-      const { href } = new URL(path, server.addresses.connectivity);
-      return (await server.fetch(new Request(href, { headers: { authorization, accept } }))).text();
-    };
-    const List = v.object({ experiments: v.array(v.object({ id: v.string() })) });
-    const { experiments } = v.parse(List, JSON.parse(await asked(EXPERIMENTS, 'application/json')));
-    const token = await asked(`${EXPERIMENTS}${experiments[0]?.id}`, JWT_TYPE);
-    return { authorization, [EXPERIMENT_TOKEN_HEADER]: token, 'content-type': 'application/json' };
+    return { ...(await signedBy(server)), 'content-type': 'application/json' };
   } finally {
     await server.close();
   }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { newMachine, reportOf } from './command.ts';
-import { newClient, pointingAt, type Recorded, type Reply, record } from './served.ts';
+import { newClient, pointingAt, providerReply, type Recorded, type Reply, record } from './served.ts';
 
 const LINK = ['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start-now', '--for', '2h'];
 /** With characters that JSON may escape and a form must encode. */
@@ -8,11 +8,7 @@ const [USER, EXPERIMENT, DEVICE] = ['canary/user+==', 'canary-experiment', 'cana
 
 async function clientAt(answer: (asked: Recorded, url: string) => Reply | 'hang') {
   const { url } = await record(answer);
-  const services = pointingAt({
-    base_url: `${url}/net`,
-    portal_url: `${url}/portal`,
-    auth_url: `${url}/auth`,
-  });
+  const services = pointingAt(url);
   return newClient({ ...services, SLICES_CONN_USER_TOKEN: USER, SLICES_CONN_EXPERIMENT_TOKEN: EXPERIMENT });
 }
 
@@ -70,20 +66,10 @@ describe('a service that repeats what it was sent, in its own spelling', () => {
 
   test('the form of a device login', async () => {
     const client = await clientAt(({ path, body }, url) => {
-      if (path.endsWith('openid-configuration')) {
-        return {
-          json: {
-            issuer: `${url}/auth`,
-            device_authorization_endpoint: `${url}/auth/device`,
-            token_endpoint: `${url}/auth/token`,
-          },
-        };
-      }
       if (path === '/auth/token') {
         return { status: 400, json: { error: 'invalid_request', error_description: `you sent ${body}` } };
       }
-      const code = { device_code: DEVICE, user_code: 'ABCD', verification_uri: `${url}/activate` };
-      return { json: { ...code, expires_in: 60, interval: 0.02 } };
+      return providerReply(path, url, { device_code: DEVICE }) ?? {};
     });
     expectNone(await printed(client, 'login', '--wait', '5'));
   });

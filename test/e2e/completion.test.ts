@@ -100,15 +100,6 @@ function testable(shell: Shell): { title: string; skipped: boolean } {
 
 const [bash, zsh, fish] = [testable('bash'), testable('zsh'), testable('fish')];
 
-/** Calls bash's function by hand. */
-const CALL = `
-eval "$(slices-conn completion bash)"
-COMP_WORDS=("$@")
-COMP_CWORD=$(($# - 1))
-_slices_conn
-printf '%s\\n' "\${COMPREPLY[@]}"
-`;
-
 /** What both shells with a line editor of their own make of the keys. */
 const TYPED: readonly (readonly [keys: string, line: string])[] = [
   ['slices-conn reserv\t', 'slices-conn reserve '],
@@ -193,38 +184,6 @@ describe.skipIf(bash.skipped)(bash.title, () => {
     );
   });
 
-  /** What bash's function makes of words as bash cuts them, the last being the one at the cursor. */
-  function reply(words: readonly string[]): string[] {
-    const { stdout, stderr } = spawnSync('bash', ['--norc', '--noprofile', '-c', CALL, 'bash', ...words], {
-      cwd: machine.home,
-      env: machine.env,
-      encoding: 'utf8',
-    });
-    expect(stderr).toBe('');
-    return stdout.split('\n').filter(Boolean);
-  }
-
-  test.each<[string, string[], string[]]>([
-    ['a word', ['slices-conn', 're'], ['reserve']],
-    ['= is a word of its own', ['slices-conn', '--profile', '=', 'o'], ['offline']],
-    ['= at the end', ['slices-conn', '--color', '='], ['auto', 'always', 'never']],
-    ['a time in pieces', ['slices-conn', 'reserve', 'a', 'b', '--start', '2026-12-01T10', ':'], []],
-    [
-      'flags after a time in pieces',
-      ['slices-conn', 'reserve', 'a', 'b', '--start', '2026-12-01T10', ':', '00', '--dry'],
-      ['--dry-run'],
-    ],
-    ['files', ['slices-conn', 'verify', 'my'], [String.raw`my\ link.jwt`]],
-    [
-      'files behind a flag',
-      ['slices-conn', 'reserve', 'a', 'b', '--save', '=', 'my'],
-      [String.raw`my\ link.jwt`],
-    ],
-    ['nothing at all', ['slices-conn', 'nonsense', ''], []],
-  ])('the function alone, %s: %j: %j', (_, words, expected) => {
-    expect(reply(words)).toEqual(expected);
-  });
-
   test('row 60: a description is never more than text to the shell, however much of it is inserted', async () => {
     const other = machineWithProgram();
     const program = join(other.home, 'bin', 'slices-conn');
@@ -239,20 +198,6 @@ describe.skipIf(bash.skipped)(bash.title, () => {
     );
     const { line } = await typist('bash --noprofile -i', other).type('slices-conn experiment use d\t');
     expect(line).not.toMatch(/[$`;&|]/);
-  });
-
-  test('a program that is gone leaves the line alone, in silence', () => {
-    const script = spawnSync('slices-conn', ['completion', 'bash'], { env: machine.env, encoding: 'utf8' });
-    const { stdout, stderr, status } = spawnSync(
-      'bash',
-      [
-        '--norc',
-        '-c',
-        `${script.stdout}\nPATH=/nowhere; COMP_WORDS=(slices-conn re); COMP_CWORD=1; _slices_conn; echo "[\${COMPREPLY[*]}]"`,
-      ],
-      { env: machine.env, encoding: 'utf8' },
-    );
-    expect([status, stdout, stderr]).toEqual([0, '[]\n', '']);
   });
 });
 
@@ -276,12 +221,6 @@ describe.skipIf(zsh.skipped)(zsh.title, () => {
     const { shown } = await person.type('slices-conn reserve \t');
     expect(shown).toMatch(/be-antwerp +be-gent1 +-- Belgium/);
     expect(shown).toMatch(/pl-poznan1 +-- Poland/);
-  });
-
-  test('commands are listed with their summary', async () => {
-    const { line, shown } = await person.type('slices-conn lo\t\t');
-    expect(line).toBe('slices-conn log');
-    expect(shown).toMatch(/login +-- log in, with a code/);
   });
 
   test('as a function on the fpath, which compinit finds by itself', async () => {
@@ -356,7 +295,7 @@ describe.skipIf(fish.skipped)(fish.title, () => {
 describe('__complete as a process', () => {
   test('at a service that never answers, it asks once and ends', async () => {
     const { url, requests } = await record(() => 'hang');
-    const env = pointingAt({ base_url: url, portal_url: `${url}/portal`, auth_url: `${url}/auth` });
+    const env = pointingAt(url);
     const client = newClient(env, { ownProcess: true });
     const profile = await new Profiles(client.config, env).resolve(undefined);
     const issuedAt = Date.now();
@@ -381,22 +320,6 @@ describe('__complete as a process', () => {
     expect(await client.command('__complete', '--', 'show', '')).toEqual(ended);
     expect(requests).toHaveLength(1);
     expect(readFileSync(client.credentials, 'utf8')).toBe(before);
-  });
-
-  test('an unusable state prints no error', async () => {
-    const machine = newMachine();
-    mkdirSync(machine.config, { recursive: true });
-    writeFileSync(join(machine.config, 'config.json'), 'garbage');
-    for (const words of [
-      ['--profile', ''],
-      ['experiment', 'use', ''],
-      ['show', ''],
-    ]) {
-      const { exitCode, stderr, stdout } = await machine.run(['__complete', '--', ...words]);
-      expect([exitCode, stderr]).toEqual([0, '']);
-      expect(stdout).toMatch(/^(?::0\n)?$/);
-    }
-    expect((await machine.run(['__complete', '--', 're'])).stdout).toMatch(/^reserve\t.*\n:0\n$/);
   });
 
   test('candidates that need no state write no files', async () => {

@@ -6,14 +6,14 @@
  *     node test/e2e/generated-clients.ts
  */
 import { execFile } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
 import { createReferenceServer } from '../../src/reference-server.ts';
+import { endFile } from '../fixtures/end-of-file.ts';
+import { listenOnLoopback } from '../fixtures/loopback.ts';
 import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 
 interface Generator {
@@ -142,9 +142,7 @@ const OPTIONS = {
 };
 
 const socket = createServer();
-socket.listen(0, '127.0.0.1');
-await once(socket, 'listening');
-const baseUrl = `http://127.0.0.1:${(socket.address() as AddressInfo).port}`;
+const baseUrl = `http://127.0.0.1:${await listenOnLoopback(socket)}`;
 const server = await createReferenceServer({ baseUrl });
 socket.on('request', server.listener);
 const description = await (await fetch(`${baseUrl}/api-spec`)).text();
@@ -185,4 +183,5 @@ try {
   socket.close();
   socket.closeAllConnections();
   await server.close();
+  await endFile();
 }

@@ -175,11 +175,7 @@ describe('row 26: verify --offline', () => {
 
   test('an issuer that is named is believed by the keys that are kept of it', async () => {
     await verify(own);
-    const elsewhere = pointingAt({
-      base_url: 'http://127.0.0.1:9',
-      portal_url: 'http://127.0.0.1:9/portal',
-      auth_url: 'http://127.0.0.1:9/auth',
-    });
+    const elsewhere = pointingAt('http://127.0.0.1:9');
     const args = ['verify', '--json', '--offline'];
     const without = await client.run(args, { env: elsewhere, stdin: token(own) });
     expect(reportOf(without)).toMatchObject({ exitCode: 9 });

@@ -13,6 +13,7 @@ import {
 } from '../../src/contract/routes.ts';
 import { Secret } from '../../src/contract/secret.ts';
 import { createReferenceServer } from '../../src/reference-server.ts';
+import { listenOnLoopback } from '../fixtures/loopback.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
 import { CONNECTIVITY } from '../fixtures/service.ts';
 import { type Ended, type Report, reportOf } from './command.ts';
@@ -49,10 +50,7 @@ afterAll(async () => {
 /** @param ownProcess whether each command of its client is a process of its own */
 async function newService({ ownProcess = false } = {}): Promise<Service> {
   const listening: Server = createServer((request, response) => void handle(request, response));
-  await new Promise<void>((resolve) => listening.listen(0, '127.0.0.1', resolve));
-  const bound = listening.address();
-  if (bound === null || typeof bound === 'string') throw new Error('no port');
-  const baseUrl = `http://127.0.0.1:${bound.port}`;
+  const baseUrl = `http://127.0.0.1:${await listenOnLoopback(listening)}`;
   const server = await createReferenceServer({ baseUrl });
   servers.push(server, {
     close: () => {
@@ -95,7 +93,7 @@ async function newService({ ownProcess = false } = {}): Promise<Service> {
 
   // Read anew for each command.
   const env: Record<string, string> = {
-    ...pointingAt({ base_url: baseUrl, portal_url: `${baseUrl}/portal`, auth_url: `${baseUrl}/auth` }),
+    ...pointingAt(baseUrl),
     SLICES_CONN_USER_TOKEN: user,
   };
   const service: Service = {

@@ -17,8 +17,10 @@ import { startCommand } from '../fixtures/program.ts';
 import { reportOf } from './command.ts';
 import {
   type Client,
+  CODE,
   newClient,
   pointingAt,
+  providerReply,
   type Recorder,
   type Reply,
   record,
@@ -27,15 +29,10 @@ import {
   storedLogin,
 } from './served.ts';
 
-const CODE = 'BCDF-GHJK';
-
 /** Changed replies of an identity provider; the others are correct. */
 interface Odd {
-  discovery?: (url: string) => object;
   device?: object | Reply;
-  token?: (form: URLSearchParams, count: number) => Reply | 'hang';
-  /** A reply of the other services. */
-  other?: () => Reply;
+  token?: () => Reply;
 }
 
 const PENDING: Reply = { status: 400, json: { error: 'authorization_pending' } };
@@ -49,54 +46,14 @@ const tokens = (access: string, expires: number): Reply => ({
 });
 
 /** An identity provider, a portal and a connectivity service in one, of which the last two know nothing. */
-function oddServices({
-  discovery = () => ({}),
-  device = {},
-  token = () => PENDING,
-  other,
-}: Odd): Promise<Recorder> {
-  let count = 0;
-  return record(({ path, body }, url) => {
-    const auth = `${url}/auth`;
-    switch (path) {
-      case '/auth/.well-known/openid-configuration':
-        return {
-          json: {
-            issuer: auth,
-            token_endpoint: `${auth}/token`,
-            device_authorization_endpoint: `${auth}/device`,
-            revocation_endpoint: `${auth}/revoke`,
-            jwks_uri: `${auth}/jwks`,
-            ...discovery(url),
-          },
-        };
-      case '/auth/device':
-        return 'status' in device
-          ? device
-          : {
-              json: {
-                device_code: 'canary-device-code',
-                user_code: CODE,
-                verification_uri: `${auth}/page`,
-                expires_in: 600,
-                interval: 0.02,
-                ...device,
-              },
-            };
-      case '/auth/token':
-        count += 1;
-        return token(new URLSearchParams(body), count);
-      case '/auth/revoke':
-        return {};
-      default:
-        return other?.() ?? { json: { projects: [], experiments: [] } };
-    }
+const oddServices = ({ device = {}, token = () => PENDING }: Odd): Promise<Recorder> =>
+  record(({ path }, url) => {
+    if (path === '/auth/token') return token();
+    if (path === '/auth/device' && 'status' in device) return device;
+    return providerReply(path, url, device) ?? { json: { projects: [], experiments: [] } };
   });
-}
 
-const addressesAt = (url: string) =>
-  pointingAt({ base_url: url, portal_url: `${url}/portal`, auth_url: `${url}/auth` });
-const at = (url: string) => newClient(addressesAt(url));
+const at = (url: string) => newClient(pointingAt(url));
 
 const mode = (path: string) => (statSync(path).mode & 0o777).toString(8);
 
@@ -360,7 +317,7 @@ describe('row 6: the address to open', () => {
     writeFileSync(browser, `#!/bin/sh\n${script}`, { mode: 0o755 });
     const { exitCode, stdout } = await startCommand(['login', '--color', 'never'], {
       home,
-      env: { ...addressesAt(odd.url), BROWSER: browser },
+      env: { ...pointingAt(odd.url), BROWSER: browser },
       under: (command) => [SCRIPT, '-qec', command.join(' '), '/dev/null'],
     }).ended;
     return { exitCode, output: stdout, opened };

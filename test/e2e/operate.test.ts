@@ -1,28 +1,19 @@
-import { request as httpRequest } from 'node:http';
 import * as v from 'valibot';
 import { describe, expect, test, vi } from 'vitest';
 import { parseExposition, sampleOf } from '../fixtures/exposition.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
 import { freePort } from '../fixtures/postgres.ts';
 import { temporaryFolder } from '../fixtures/temporary-folder.ts';
-import { newMachine, reportOf, reservationIn } from './command.ts';
+import { sendOverWire } from '../fixtures/wire.ts';
+import { newMachine, reservationIn } from './command.ts';
 import { newClient, type ServedHere, serveHere, serveInProcess } from './served.ts';
 
 /** One request under a Host of its own. */
 async function ask(url: string, { method = 'GET', host }: { method?: string; host?: string } = {}) {
-  return new Promise<{ status: number; type: string; text: string }>((resolve, reject) => {
-    const headers = host === undefined ? {} : { host };
-    const sent = httpRequest(url, { method, headers, agent: false }, (reply) => {
-      let text = '';
-      reply.setEncoding('utf8').on('data', (part: string) => {
-        text += part;
-      });
-      reply.on('end', () =>
-        resolve({ status: reply.statusCode ?? 0, type: reply.headers['content-type'] ?? '', text }),
-      );
-    });
-    sent.on('error', reject).end();
-  });
+  const { port, origin, pathname } = new URL(url);
+  const headers = host === undefined ? {} : { host };
+  const reply = await sendOverWire({ port: Number(port), base: origin }, method, pathname, { headers });
+  return { ...reply, type: reply.headers.get('content-type') ?? '' };
 }
 
 async function stopped(server: ServedHere): Promise<number | null> {
@@ -65,18 +56,6 @@ describe('serve --metrics', () => {
     const server = await serveHere();
     expect(server.addresses).not.toHaveProperty('metrics_url');
     expect(await stopped(server)).toBe(0);
-  });
-
-  test.each(['x', '99999', '1:2:3', ':9464', 'host:', '-1'])('%s: exit 2', async (place) => {
-    const ended = await newMachine().run([
-      'serve',
-      '--memory',
-      '--port',
-      '0',
-      `--metrics=${place}`,
-      '--json',
-    ]);
-    expect(reportOf(ended)).toMatchObject({ exitCode: 2 });
   });
 
   test('a port that is taken: exit 7, and nothing is left behind', async () => {
@@ -135,17 +114,4 @@ test('serve --administrator: who is named releases what another left behind', as
     created_by,
   });
   expect(await stopped(server)).toBe(0);
-});
-
-test.each(['lead', 'exp_h_1', 'user_h_1@login', ''])('serve --administrator %j: exit 2', async (named) => {
-  const ended = await newMachine().run([
-    'serve',
-    '--memory',
-    '--port',
-    '0',
-    '--administrator',
-    named,
-    '--json',
-  ]);
-  expect(reportOf(ended)).toMatchObject({ exitCode: 2 });
 });

@@ -3,6 +3,7 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { launchChromium, titleInChromium, withoutChromium } from '../fixtures/chromium.ts';
 import { Browser as Person } from '../fixtures/identity.ts';
+import { listenOnLoopback } from '../fixtures/loopback.ts';
 import { approveAt, approvePageLogin, logInToPage } from '../fixtures/page.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
 import { type Served, serveInProcess } from './served.ts';
@@ -34,10 +35,8 @@ describe.skipIf(withoutChromium)(
           .writeHead(to === null ? 200 : 302, { 'content-type': 'text/html', location: to ?? '' })
           .end('<!doctype html><title>evil</title><body>');
       });
-      await new Promise<void>((resolve) => evil.listen(0, 'localhost', resolve));
+      foreign = `http://localhost:${await listenOnLoopback(evil, 'localhost')}/`;
       [browser, served] = await Promise.all([launchChromium(), serveInProcess()]);
-      const bound = evil.address();
-      foreign = `http://localhost:${typeof bound === 'object' ? bound?.port : ''}/`;
       base = served.addresses.base_url;
       page = await browser.newPage();
       await logIn(page, base, 'lead');
@@ -181,10 +180,8 @@ describe.skipIf(withoutChromium)(
           .writeHead(200, { 'content-type': 'text/html', 'set-cookie': planted })
           .end('<!doctype html><title>thief</title><body>');
       });
-      await new Promise<void>((resolve) => thief.listen(0, '127.0.0.1', resolve));
+      its = `http://127.0.0.1:${await listenOnLoopback(thief)}/`;
       [browser, served] = await Promise.all([launchChromium(), serveInProcess()]);
-      const bound = thief.address();
-      its = `http://127.0.0.1:${typeof bound === 'object' ? bound?.port : ''}/`;
       base = served.addresses.base_url;
     });
     afterAll(async () => {

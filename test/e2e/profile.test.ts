@@ -3,8 +3,9 @@ import { createServer } from 'node:https';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { OTHER_CERTIFICATE, SERVER_CERTIFICATE, SERVER_KEY } from '../fixtures/certificates.ts';
+import { listenOnLoopback } from '../fixtures/loopback.ts';
 import { type Machine, newMachine, reportOf } from './command.ts';
-import { record, type Served, serveHere } from './served.ts';
+import { providerReply, record, type Served, serveHere } from './served.ts';
 
 let served: Served;
 beforeAll(async () => {
@@ -66,31 +67,12 @@ describe('row 5: plain http beyond loopback', () => {
   });
 
   test('of an address: nothing arrives, and with insecure everything does, a login with its scope included', async () => {
-    const provider = await record(({ path }, url) => {
-      const auth = `${url.replace('127.0.0.1', '0.0.0.0')}/auth`;
-      switch (path) {
-        case '/auth/.well-known/openid-configuration':
-          return {
-            json: {
-              issuer: auth,
-              token_endpoint: `${auth}/token`,
-              device_authorization_endpoint: `${auth}/device`,
-            },
-          };
-        case '/auth/device':
-          return {
-            json: {
-              device_code: 'device',
-              user_code: 'BCDF-GHJK',
-              verification_uri: `${auth}/page`,
-              expires_in: 600,
-              interval: 1,
-            },
-          };
-        default:
-          return { json: { access_token: 'opaque', token_type: 'Bearer', expires_in: 600 } };
-      }
-    });
+    const provider = await record(
+      ({ path }, url) =>
+        providerReply(path, url.replace('127.0.0.1', '0.0.0.0')) ?? {
+          json: { access_token: 'opaque', token_type: 'Bearer', expires_in: 600 },
+        },
+    );
     // This machine, by an address outside loopback.
     const plain = provider.url.replace('127.0.0.1', '0.0.0.0');
     const set = ['profile', 'set', 'lab', 'clientId=lab-client', 'scope=openid lab', ...addressesOf(plain)];
@@ -120,10 +102,7 @@ describe('certificates', () => {
   });
   let address = '';
   beforeAll(async () => {
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const bound = server.address();
-    if (bound === null || typeof bound === 'string') throw new Error('no port');
-    address = `https://127.0.0.1:${bound.port}`;
+    address = `https://127.0.0.1:${await listenOnLoopback(server)}`;
   });
   afterAll(() => {
     server.close().closeAllConnections();

@@ -8,6 +8,7 @@ import {
   type Client,
   newClient,
   pointingAt,
+  providerReply,
   type Reply,
   record,
   serveHere,
@@ -43,39 +44,18 @@ async function strictServices(instead: Instead = () => undefined, { ownProcess =
     return issue();
   };
   const { url, requests } = await record(({ path, body, headers }, own) => {
-    const auth = `${own}/auth`;
     const form = new URLSearchParams(body);
     switch (path) {
-      case '/auth/.well-known/openid-configuration':
-        return {
-          json: {
-            issuer: auth,
-            token_endpoint: `${auth}/token`,
-            device_authorization_endpoint: `${auth}/device`,
-          },
-        };
-      case '/auth/device':
-        return {
-          json: {
-            device_code: 'device',
-            user_code: 'BCDF-GHJK',
-            verification_uri: `${auth}/page`,
-            expires_in: 600,
-            interval: 1,
-          },
-        };
       case '/auth/token':
         return form.get('grant_type') === 'refresh_token' ? refresh(form) : issue();
       default:
+        if (path.startsWith('/auth/')) return providerReply(path, own) ?? {};
         return headers.authorization === `Bearer access-${generation}`
           ? { json: { projects: [], experiments: [] } }
           : { status: 401, json: { detail: 'not the newest token' } };
     }
   });
-  const client = newClient(
-    pointingAt({ base_url: url, portal_url: `${url}/portal`, auth_url: `${url}/auth` }),
-    { ownProcess },
-  );
+  const client = newClient(pointingAt(url), { ownProcess });
   expect(await client.command('login')).toMatchObject({ exitCode: 0 });
   return {
     client,

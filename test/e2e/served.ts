@@ -96,8 +96,10 @@ function readyFile() {
   return { folder, file, ready };
 }
 
-/** The variables that name the services of a command. */
-export function pointingAt(addresses: { base_url: string; portal_url: string; auth_url: string }) {
+/** The variables that name the services of a command. @param at their addresses, or one below which all three are */
+export function pointingAt(at: string | { base_url: string; portal_url: string; auth_url: string }) {
+  const addresses =
+    typeof at === 'string' ? { base_url: at, portal_url: `${at}/portal`, auth_url: `${at}/auth` } : at;
   return {
     SLICES_CONN_BASE_URL: addresses.base_url,
     SLICES_CONN_PORTAL_URL: addresses.portal_url,
@@ -221,4 +223,27 @@ export async function record(answer: (request: Recorded, url: string) => Reply |
   url = `http://127.0.0.1:${await listenOnLoopback(server)}`;
   atEndOfFile(() => server.close().closeAllConnections());
   return { url, requests, close: () => server.close().closeAllConnections() };
+}
+
+/** The code that a person enters at {@link providerReply}. */
+export const CODE = 'BCDF-GHJK';
+
+/**
+ * What an identity provider below an address answers to discovery and to the start of a device login.
+ *
+ * @returns undefined for any other path
+ */
+export function providerReply(path: string, url: string, device: object = {}): Reply | undefined {
+  const auth = `${url}/auth`;
+  const endpoints = {
+    issuer: auth,
+    token_endpoint: `${auth}/token`,
+    device_authorization_endpoint: `${auth}/device`,
+    revocation_endpoint: `${auth}/revoke`,
+    jwks_uri: `${auth}/jwks`,
+  };
+  const login = { device_code: 'canary-device-code', user_code: CODE, verification_uri: `${auth}/page` };
+  if (path === '/auth/.well-known/openid-configuration') return { json: endpoints };
+  if (path === '/auth/device') return { json: { ...login, expires_in: 600, interval: 0.02, ...device } };
+  return undefined;
 }

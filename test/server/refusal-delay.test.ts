@@ -1,20 +1,18 @@
 import { once } from 'node:events';
 import { createServer, request } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { expect, test } from 'vitest';
 import type { ProblemCode } from '../../src/contract/problem-codes.ts';
 import { createListener } from '../../src/server/listener.ts';
 import { noLog } from '../../src/server/log.ts';
 import { problemReply, refusal } from '../../src/server/problem-error.ts';
 import { atEndOfFile } from '../fixtures/end-of-file.ts';
+import { listenOnLoopback } from '../fixtures/loopback.ts';
 
 /** How long a server takes for so many requests of one address, one after the other, that it all refuses. Milliseconds. */
 async function timeFor(count: number, code: ProblemCode): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
+  const server = createServer();
   atEndOfFile(() => void server.close().closeAllConnections());
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  const baseUrl = `http://127.0.0.1:${port}`;
+  const baseUrl = `http://127.0.0.1:${await listenOnLoopback(server)}`;
   const fetch = async () => problemReply(refusal(code, 'No.'));
   server.on('request', createListener({ site: { name: undefined, baseUrl }, fetch, log: noLog }));
   const began = performance.now();

@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import { DatabaseSync } from 'node:sqlite';
 import * as v from 'valibot';
@@ -7,6 +6,7 @@ import { ProblemBody } from '../../src/contract/problems.ts';
 import { ROUTES, type Route } from '../../src/contract/routes.ts';
 import { createReferenceServer } from '../../src/reference-server.ts';
 import type { ForeignIssuers } from '../../src/server/trust.ts';
+import { listenOnLoopback } from '../fixtures/loopback.ts';
 import {
   addressOf,
   booking,
@@ -264,11 +264,8 @@ describe('the built-in fetch', () => {
       asked += 1;
       answer(request, response);
     });
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
     closing.push(() => server.close().closeAllConnections());
-    const bound = server.address();
-    const issuer = `http://127.0.0.1:${typeof bound === 'object' && bound ? bound.port : 0}`;
+    const issuer = `http://127.0.0.1:${await listenOnLoopback(server)}`;
     const service = await openService({ trust: { issuers: [issuer] } });
     const send = () =>
       service.send('GET', LINKS, { headers: { authorization: `Bearer ${user({ iss: issuer })}` } });

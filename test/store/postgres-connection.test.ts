@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { chmodSync, writeFileSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
@@ -10,6 +9,7 @@ import { PostgresDatabase } from '../../src/store/postgres/database.ts';
 import { OTHER_CERTIFICATE, SERVER_CERTIFICATE, SERVER_KEY } from '../fixtures/certificates.ts';
 import { atEndOfFile } from '../fixtures/end-of-file.ts';
 import { failureOf } from '../fixtures/failures.ts';
+import { listenOnLoopback } from '../fixtures/loopback.ts';
 import { usePostgres } from '../fixtures/postgres.ts';
 import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 
@@ -121,16 +121,12 @@ describe('row 52: over a line', () => {
         secure.pipe(far).pipe(secure);
       });
     });
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
+    const url = new URL(database);
+    url.port = String(await listenOnLoopback(server));
     atEndOfFile(() => {
       server.close();
       for (const socket of sockets) socket.destroy();
     });
-    const bound = server.address();
-    if (bound === null || typeof bound === 'string') throw new Error('no port');
-    const url = new URL(database);
-    url.port = String(bound.port);
     return { url, heard: () => heard };
   }
 

@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { describe, expect, test, vi } from 'vitest';
 import { Failure } from '../../src/contract/failure.ts';
@@ -10,6 +9,7 @@ import {
 } from '../../src/tokens/remote-key-set.ts';
 import { createVerifier } from '../../src/tokens/verifier.ts';
 import { verifyUserToken } from '../../src/tokens/verify.ts';
+import { listenOnLoopback } from '../fixtures/loopback.ts';
 import {
   claimsOf,
   errorOf,
@@ -428,10 +428,8 @@ describe('made-up kids and faults', () => {
       asked.push(request.url);
       if (request.url === '/keys') response.end(JSON.stringify(keySetOf(old)));
       else response.writeHead(302, { location: '/keys' }).end();
-    }).listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const address = server.address();
-    const port = typeof address === 'object' ? address?.port : undefined;
+    });
+    const port = await listenOnLoopback(server);
     try {
       const keys = (path: string) => remoteKeySet({ url: `http://127.0.0.1:${port}${path}` });
       expect(await faultOf(keys('/moved').find('old', 'ES256'))).toBe('keys_unreachable');
@@ -451,10 +449,8 @@ describe('made-up kids and faults', () => {
     const server = createServer(({ headers, url }, response) => {
       asked.push(`${headers.host}${url}`);
       response.end(JSON.stringify(keySetOf(old)));
-    }).listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const address = server.address();
-    const port = typeof address === 'object' ? address?.port : undefined;
+    });
+    const port = await listenOnLoopback(server);
     try {
       const host = `no-server-knows-me.localhost:${port}`;
       const keys = remoteKeySet({ url: `http://${host}/keys` });

@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose';
 import * as v from 'valibot';
@@ -22,6 +21,7 @@ import {
   startLogin,
   tokensIn,
 } from '../../fixtures/identity.ts';
+import { listenOnLoopback } from '../../fixtures/loopback.ts';
 import { LINKS, PROJECTS } from '../../fixtures/service.ts';
 
 const SECOND = 1000;
@@ -413,11 +413,9 @@ describe('the provider’s description', () => {
     const server = await startIdentity();
     const base = 'https://conn.example.test/net/one';
     const below = await createReferenceServer({ baseUrl: base, autoApprove: 'lead' });
-    const socket = createServer(below.listener).listen(0, '127.0.0.1');
-    await once(socket, 'listening');
+    const socket = createServer(below.listener);
+    const port = await listenOnLoopback(socket);
     try {
-      const address = socket.address();
-      const port = typeof address === 'object' && address ? address.port : 0;
       const target: Provider = { ...server, port, base: 'https://conn.example.test', issuer: `${base}/auth` };
       const reply = await send(target, 'GET', `/net/one/auth${DISCOVERY[0]}`);
       expect(JSON.parse(reply.text)).toMatchObject({

@@ -1,6 +1,4 @@
-import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { Hono } from 'hono';
 import { describe, expect, test } from 'vitest';
 import { CommitUnknownError, StoreUnavailableError } from '../../../src/allocator/store.ts';
@@ -13,6 +11,7 @@ import { createServerMetrics, requestRoute } from '../../../src/server/metrics/s
 import { createServices } from '../../../src/server/services.ts';
 import { parseExposition, sampleOf } from '../../fixtures/exposition.ts';
 import { send, startIdentity } from '../../fixtures/identity.ts';
+import { listenOnLoopback } from '../../fixtures/loopback.ts';
 import { addressOf, at, booked, booking, HOUR, openService, smallTopology } from '../../fixtures/service.ts';
 
 const GROUPS = { projects: 'projects', experiments: 'experiments' };
@@ -212,10 +211,7 @@ test('a database that is away is counted, whichever way the request came', async
   const server = createServer(
     createListener({ site, fetch: answer, identity: async () => away(), log, metrics }),
   );
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  const target = { port, base: baseUrl, issuer: `${baseUrl}/auth` };
+  const target = { port: await listenOnLoopback(server), base: baseUrl };
   expect((await send(target, 'POST', '/auth/token')).status).toBe(503);
   expect((await send(target, 'GET', '/auth/device')).status).toBe(503);
   server.close();
