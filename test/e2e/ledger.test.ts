@@ -215,37 +215,6 @@ describe('row 12: a reply that never arrives', () => {
     },
   );
 
-  test.each<[string, Way]>([
-    ['is cut after it was done', async (_, forward) => forward().then(() => 'cut' as const)],
-    ['is cut before it was done', async () => 'cut'],
-  ])('a POST that %s, at a service without list and keys: 7, unknown, sent once', async (_, way) => {
-    const service = await newService();
-    const { client } = service;
-    service.extended = false;
-    service.way = (request, forward) => (request.method === 'POST' ? way(request, forward) : forward());
-    const report = await failed(client, ...LATER);
-    expect(report).toMatchObject({ exitCode: 7, retryable: false, fix: 'slices-conn list' });
-    expect(`${report.message} ${report.why}`).toMatch(/may have taken effect/);
-    expect(service.seen.filter((method) => method === 'POST')).toHaveLength(1);
-    const { items } = await client.result('list');
-    expect(items).toEqual([
-      {
-        id: null,
-        reservation: null,
-        state: 'unknown',
-        source: 'ledger',
-        requested: {
-          site1: 'be-gent1',
-          site2: 'pl-poznan1',
-          bandwidth: 1000,
-          start_date: expect.stringMatching(/Z$/),
-          end_date: expect.stringMatching(/Z$/),
-        },
-      },
-    ]);
-    expect(service.seen.filter((method) => method === 'POST')).toHaveLength(1);
-  });
-
   test('without --json: says that the link may be booked, and the suggested command settles it', async () => {
     const service = await newService();
     const { client } = service;
@@ -290,40 +259,6 @@ test('a token signed by another key: 9 with the reservation’s id, and list sho
   ]);
   expect(bookedIn(await client.result('show', id)).id).toBe(id);
   expect((await client.result('list'))['items']).toMatchObject([{ id, state: 'scheduled' }]);
-});
-
-test('a service without a list: `list` reads the ledger and the clock; --all adds ended and deleted', async () => {
-  const service = await newService();
-  const { client } = service;
-  service.extended = false;
-  const scheduled = bookedIn(await client.result(...LATER)).id;
-  const active = bookedIn(await client.result('reserve', ...LINK, '--start-now', '--for', '2h')).id;
-  const deleted = bookedIn(await client.result(...LATER)).id;
-  const ended = bookedIn(await client.result('reserve', ...LINK, '--start-now', '--for', '2h')).id;
-  await client.result('delete', '--yes', deleted);
-  // As time makes it, without waiting for it.
-  const database = new DatabaseSync(ledgerOf(client));
-  database
-    .prepare(
-      `UPDATE attempt SET reservation = json_set(reservation, '$.end_date', ?) WHERE reservation_id = ?`,
-    )
-    .run(new Date(Date.now() - 1000).toISOString(), ended);
-  database.close();
-
-  const all = await client.result('list', '--all');
-  const Items = v.array(v.object({ id: v.string(), state: v.string(), source: v.string() }));
-  const inShort = (items: unknown) =>
-    v.parse(Items, items).map(({ id, state, source }) => `${id} ${state} ${source}`);
-  const current = [`${scheduled} scheduled ledger`, `${active} active ledger`];
-  expect(inShort((await client.result('list'))['items'])).toEqual(current);
-  expect(inShort(all['items']).toSorted()).toEqual(
-    [...current, `${deleted} deleted ledger`, `${ended} ended ledger`].toSorted(),
-  );
-  const { stderr } = await client.command('list');
-  expect(stderr).toMatch(/does not list reservations/);
-  const drawn = await client.command('list', '--timeline');
-  expect(drawn).toMatchObject({ exitCode: 0, stderr: expect.stringMatching(/does not list reservations/) });
-  expect(drawn.stdout).toContain(active);
 });
 
 describe('the file', () => {

@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import * as v from 'valibot';
 import { beforeAll, expect, test } from 'vitest';
 import { type IdentityServer, startIdentity } from '../fixtures/identity.ts';
-import { otherProvider } from '../fixtures/other-provider.ts';
 import { reportOf } from './command.ts';
 import { newClient, pointingAt } from './served.ts';
 
@@ -26,20 +25,6 @@ test('login --ci prints the token alone on stdout, and stores nothing', async ()
   expect(JSON.stringify(server.log)).not.toContain(stdout.trim());
 });
 
-test('login --ci keeps the current login', async () => {
-  const person = newClient(env);
-  await person.command('login');
-  const before = person.logins;
-  const { refresh_token, expires_at, ...others } = await person.result('login', '--ci');
-  expect(others).toEqual({});
-  expect([
-    typeof refresh_token,
-    Math.round((Date.parse(String(expires_at)) - Date.now()) / 86_400_000),
-  ]).toEqual(['string', 90]);
-  expect(person.logins).toEqual(before);
-  expect((await person.command('status')).exitCode).toBe(0);
-});
-
 test('with its token a machine books, and keeps no token', async () => {
   const { refresh_token } = await newClient(env).result('login', '--ci');
   const machine = newClient({ ...env, SLICES_CONN_REFRESH_TOKEN: String(refresh_token) });
@@ -49,14 +34,6 @@ test('with its token a machine books, and keeps no token', async () => {
   expect(tokens).toMatchObject([{ kind: 'user', source: 'environment' }]);
   expect(machine.logins).toEqual([]);
   expect(readdirSync(join(machine.state))).not.toContain('credentials');
-});
-
-test('a provider without refresh tokens: exit 5, not_supported', async () => {
-  const { addresses } = await otherProvider({ polls: ['tokens'] });
-  const person = newClient(pointingAt(addresses));
-  await person.command('profile', 'set', 'local', 'ciClientId=slices-conn');
-  const ended = await person.command('login', '--ci', '--json');
-  expect(reportOf(ended)).toMatchObject({ code: 'not_supported', exitCode: 5 });
 });
 
 const Items = v.object({ items: v.array(v.record(v.string(), v.string())) });
@@ -94,14 +71,4 @@ test('user sessions lists a machine’s login and revokes it, by a part of its i
       fix: 'slices-conn user sessions',
     });
   }
-});
-
-test('user sessions on the built-in server, and on one that lists no logins', async () => {
-  const person = newClient({});
-  expect(await person.result('--offline', 'user', 'sessions')).toEqual({ items: [] });
-  const { addresses } = await otherProvider({ polls: ['tokens'] });
-  const elsewhere = newClient(pointingAt(addresses));
-  await elsewhere.command('login');
-  const ended = await elsewhere.command('user', 'sessions', '--json');
-  expect(reportOf(ended)).toMatchObject({ code: 'not_supported', exitCode: 3 });
 });

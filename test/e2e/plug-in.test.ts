@@ -75,10 +75,6 @@ describe('slices-conn as a sub-command of the official client', () => {
     expect(reportOf(refused)).toMatchObject({ exitCode: 6, code: 'bandwidth_unavailable' });
   });
 
-  test('wrong usage is 2, as without the official client', () => {
-    expect(reportOf(slices(['conn', 'reserv', '--json']))).toMatchObject({ exitCode: 2, code: 'usage' });
-  });
-
   test('standard input and arguments with blanks arrive as they were given', () => {
     const file = join(folder, 'a link.jwt');
     const saved = slices(['conn', '--offline', ...BOOK, '--bandwidth', '1', '--save', 'a link.jwt']);

@@ -221,13 +221,6 @@ withJq.each(Object.entries(JOBS))('the job of the README for %s', (name, jobOn) 
     expect(() => machine.read('measured')).toThrow('ENOENT');
     expect(await booked()).toEqual([id]);
   });
-
-  test('ends with 4 when the service does not accept its token', async () => {
-    machine = runner();
-    const result = await run(`not-${refreshToken}`);
-    expect(result.exitCode, result.log).toBe(4);
-    expect(result.released).toBe('Nothing was booked.\n');
-  });
 });
 
 describe('the job of the README with the action', () => {

@@ -5,7 +5,6 @@ import {
   readdirSync,
   readFileSync,
   renameSync,
-  rmSync,
   statSync,
   symlinkSync,
   truncateSync,
@@ -118,13 +117,6 @@ describe('row 17: an unusable state gives a clear message and stays unchanged', 
     expect(readFileSync(own.database).equals(before)).toBe(true);
   });
 
-  test('a folder in place of the database', async () => {
-    rmSync(own.database);
-    mkdirSync(own.database);
-    expect(await failed(['list'])).toMatchObject({ code: 'state_unusable', exitCode: 2 });
-    expect(readdirSync(own.database)).toEqual([]);
-  });
-
   test('a configuration that is garbage', async () => {
     mkdirSync(own.config, { recursive: true });
     writeFileSync(join(own.config, 'config.json'), '{garbage');
@@ -161,11 +153,6 @@ describe('row 17: an unusable state gives a clear message and stays unchanged', 
       expect(readFileSync(file, 'utf8')).toBe('kept');
     },
   );
-
-  test('an empty database file is filled', async () => {
-    writeFileSync(own.database, '');
-    expect((await own.json('list'))['items']).toEqual([]);
-  });
 });
 
 test('a database locked by another process: 7, retryable', async () => {

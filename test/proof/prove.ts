@@ -12,8 +12,9 @@ import { CAN_RECORD } from './power/recording.ts';
 import { cutServers } from './power/server.ts';
 import { raceOnLinks } from './race.ts';
 import { printed, type Report } from './report.ts';
+import type { ProofOptions } from './run.ts';
 import { killServers } from './server-kills.ts';
-import { postgresStatements, sqliteStatements } from './statements.ts';
+import { type OpenedStatements, postgresStatements, sqliteStatements } from './statements.ts';
 
 // `npm run prove`: the long forms of the proofs, one after the other. See README.md.
 const { PROVE_SECONDS = '600', PROVE_SEED = String(Date.now() % 1_000_000), PROVE_ONLY = '' } = process.env;
@@ -32,90 +33,47 @@ if (!(seconds > 0) || !Number.isSafeInteger(seed)) throw new RangeError('--secon
 const postgres = await startPostgres();
 const database = async (): Promise<string> => (await newDatabase(postgres.url)).url;
 
-/** Each with its share of the time, in percent. Enumerations have no limit. */
-const PROOFS: readonly { name: string; share: number; prove: (seconds: number) => Promise<Report> }[] = [
-  ...(CAN_RECORD
-    ? [
-        {
-          name: 'power client',
-          share: 5,
-          prove: (share: number) => cutClients({ until: { seconds: share }, seed }),
-        },
-        {
-          name: 'power server',
-          share: 5,
-          prove: (share: number) => cutServers({ until: { seconds: share }, seed }),
-        },
-      ]
-    : []),
-  {
-    name: 'failpoints SQLite',
-    share: 3,
-    prove: async () => {
-      const opened = await sqliteStatements();
-      return proveFailpoints(opened).finally(() => opened.close());
-    },
-  },
-  {
-    name: 'failpoints PostgreSQL',
-    share: 12,
-    prove: async () => {
-      const opened = await postgresStatements(await database());
-      return proveFailpoints(opened).finally(() => opened.close());
-    },
-  },
-  { name: 'race SQLite', share: 10, prove: (share) => raceOnLinks({ until: { seconds: share }, seed }) },
-  {
-    name: 'race PostgreSQL',
-    share: 10,
-    prove: async (share) => raceOnLinks({ until: { seconds: share }, seed, postgres: await database() }),
-  },
-  { name: 'server SQLite', share: 15, prove: (share) => killServers({ until: { seconds: share }, seed }) },
-  {
-    name: 'server PostgreSQL',
-    share: 15,
-    prove: async (share) => killServers({ until: { seconds: share }, seed, postgres: await database() }),
-  },
-  {
-    name: 'database PostgreSQL',
-    share: 15,
-    prove: (share) => killDatabase(postgres, { until: { seconds: share }, seed }),
-  },
+/** A proof by its name, with its share of the time, in percent. */
+type Proof = [name: string, share: number, prove: (seconds: number) => Promise<Report>];
+
+/** The same on both engines. */
+const onBoth = (name: string, share: number, prove: (options: ProofOptions) => Promise<Report>): Proof[] => [
+  [`${name} SQLite`, share, (seconds) => prove({ until: { seconds }, seed })],
+  [
+    `${name} PostgreSQL`,
+    share,
+    async (seconds) => prove({ until: { seconds }, seed, postgres: await database() }),
+  ],
+];
+const failpointsOn = async (opening: Promise<OpenedStatements>): Promise<Report> => {
+  const opened = await opening;
+  return proveFailpoints(opened).finally(() => opened.close());
+};
+const powerCuts: Proof[] = [
+  ['power client', 5, (seconds) => cutClients({ until: { seconds }, seed })],
+  ['power server', 5, (seconds) => cutServers({ until: { seconds }, seed })],
+];
+
+/** Enumerations have no limit. */
+const PROOFS: readonly Proof[] = [
+  ...(CAN_RECORD ? powerCuts : []),
+  ['failpoints SQLite', 3, () => failpointsOn(sqliteStatements())],
+  ['failpoints PostgreSQL', 12, async () => failpointsOn(postgresStatements(await database()))],
+  ...onBoth('race', 10, raceOnLinks),
+  ...onBoth('server', 15, killServers),
+  ['database PostgreSQL', 15, (seconds) => killDatabase(postgres, { until: { seconds }, seed })],
   // Ten promotions each, on servers of their own.
-  {
-    name: 'failover synchronous',
-    share: 15,
-    prove: () => failOver({ until: { kills: 10 }, seed, synchronous: true }),
-  },
-  {
-    name: 'failover asynchronous',
-    share: 15,
-    prove: () => failOver({ until: { kills: 10 }, seed, synchronous: false }),
-  },
+  ...[true, false].map((synchronous): Proof => {
+    const name = `failover ${synchronous ? 'synchronous' : 'asynchronous'}`;
+    return [name, 15, () => failOver({ until: { kills: 10 }, seed, synchronous })];
+  }),
   // What was killed is run again afterwards, in the other part of the time.
-  {
-    name: 'client SQLite',
-    share: 10,
-    prove: (share) => killClients({ until: { seconds: share * 0.6 }, seed }),
-  },
-  {
-    name: 'client PostgreSQL',
-    share: 10,
-    prove: async (share) =>
-      killClients({ until: { seconds: share * 0.6 }, seed, postgres: await database() }),
-  },
-  { name: 'plan SQLite', share: 10, prove: (share) => killPlans({ until: { seconds: share }, seed }) },
-  {
-    name: 'plan PostgreSQL',
-    share: 10,
-    prove: async (share) => killPlans({ until: { seconds: share }, seed, postgres: await database() }),
-  },
-  {
-    name: 'outcomes PostgreSQL',
-    share: 15,
-    prove: () => cutEveryMessage(database, { seed }),
-  },
-  { name: 'outcomes SQLite', share: 15, prove: () => fillDisk({ seed }) },
+  ...onBoth('client', 10, killClients).map(
+    ([name, share, prove]): Proof => [name, share, (seconds) => prove(seconds * 0.6)],
+  ),
+  ...onBoth('plan', 10, killPlans),
+  ['outcomes PostgreSQL', 15, () => cutEveryMessage(database, { seed })],
+  ['outcomes SQLite', 15, () => fillDisk({ seed })],
 ];
 
 /** Random histories and calendars against the oracle, and pasted alternatives: the suite's own tests in their long form. */
@@ -125,11 +83,11 @@ const PACKETS = 'packets';
 if (!CAN_RECORD)
   process.stdout.write('Power cuts are not tried: strace is not installed, or may not trace.\n');
 const isChosen = (name: string): boolean => name.toLowerCase().includes(values.only.toLowerCase());
-const chosen = PROOFS.filter(({ name }) => isChosen(name));
-const whole = chosen.reduce((sum, { share }) => sum + share, 0);
+const chosen = PROOFS.filter(([name]) => isChosen(name));
+const whole = chosen.reduce((sum, [, share]) => sum + share, 0);
 let found = chosen.length === 0 && !isChosen(HISTORIES) && !isChosen(PACKETS) ? 1 : 0;
 try {
-  for (const { share, prove } of chosen) {
+  for (const [, share, prove] of chosen) {
     const report = await prove((seconds * share) / whole);
     found += report.findings.length;
     process.stdout.write(`${printed(report)}\n`);
@@ -137,41 +95,23 @@ try {
 } finally {
   await postgres.close();
 }
+/** Runs files of the suite in their long form. */
+function runSuite(files: readonly string[], env: Readonly<Record<string, string>>): void {
+  const args = ['run', '--config', 'test/vitest.config.ts', ...files];
+  const { status } = spawnSync('vitest', args, { stdio: 'inherit', env: { ...env, ...process.env } });
+  if (status !== 0) found += 1;
+}
 if (isChosen(HISTORIES)) {
-  const { status } = spawnSync(
-    'vitest',
-    [
-      ...['run', '--config', 'test/vitest.config.ts'],
-      ...['test/allocator/histories.test.ts', 'test/allocator/searches.test.ts'],
-      ...['test/cli/reservation/pasted-alternatives.test.ts', 'test/e2e/run.test.ts'],
-      ...[
-        'test/allocator/load-profile.test.ts',
-        'test/server/http.test.ts',
-        'test/server/identity/once.test.ts',
-      ],
-    ],
-    {
-      stdio: 'inherit',
-      env: {
-        PROVE_HISTORIES: String(Math.ceil(seconds * 10)),
-        PROVE_CALENDARS: '2000',
-        PROVE_PASTED: '500',
-        PROVE_RUN: '2000',
-        PROVE_SEEDS: '8',
-        PROVE_BODIES: '20000',
-        PROVE_ROUNDS: '20',
-        ...process.env,
-      },
-    },
-  );
-  if (status !== 0) found += 1;
-}
-if (isChosen(PACKETS)) {
-  const { status } = spawnSync('vitest', ['run', '--config', 'test/vitest.config.ts', 'test/packets'], {
-    stdio: 'inherit',
-    env: { PROVE_PACKETS: '10', ...process.env },
+  const files = [
+    ...['allocator/histories', 'allocator/searches', 'allocator/load-profile', 'server/identity/once'],
+    ...['cli/reservation/pasted-alternatives', 'e2e/run', 'server/http'],
+  ].map((name) => `test/${name}.test.ts`);
+  runSuite(files, {
+    PROVE_HISTORIES: String(Math.ceil(seconds * 10)),
+    ...{ PROVE_CALENDARS: '2000', PROVE_PASTED: '500', PROVE_RUN: '2000' },
+    ...{ PROVE_SEEDS: '8', PROVE_BODIES: '20000', PROVE_ROUNDS: '20' },
   });
-  if (status !== 0) found += 1;
 }
+if (isChosen(PACKETS)) runSuite(['test/packets'], { PROVE_PACKETS: '10' });
 process.stdout.write(found === 0 ? 'Nothing was found.\n' : `${found} findings.\n`);
 process.exitCode = found === 0 ? 0 : 1;

@@ -3,7 +3,7 @@ import { afterAll, describe, expect, test, vi } from 'vitest';
 import { createReferenceServer, type ReferenceServer } from '../../../src/reference-server.ts';
 import { cookieName } from '../../../src/server/ui/login.ts';
 import { booking } from '../../fixtures/service.ts';
-import { claimsOf, IDS, keySetOf, makeToken, NOW, SECONDS } from '../../fixtures/tokens.ts';
+import { IDS, keySetOf, makeToken, NOW } from '../../fixtures/tokens.ts';
 import { experiment, KEY_SETS, LOGIN, loginKey, PORTAL, portalKey, user } from '../../fixtures/trusting.ts';
 
 const BASE = 'http://offline.localhost';
@@ -244,21 +244,6 @@ describe('the page of a server that trusts an identity provider not built like o
     const refused = await other.logIn();
     expect([refused.status, refused.text]).toEqual([403, expect.stringContaining('user token')]);
     expect(other.asked.at(-1)?.url).toBe(`${AUTH}/oauth/revoke`);
-  });
-
-  test('an ID token for the page’s client is no user token', async () => {
-    const { send } = await world();
-    const idToken = makeToken(
-      loginKey,
-      claimsOf('user', {
-        iss: LOGIN,
-        aud: [CLIENT, 'https://conn.example.org'],
-        scope: undefined,
-        iat: SECONDS,
-      }),
-    );
-    const headers = { authorization: `Bearer ${idToken}` };
-    expect((await send('GET', '/apis/v1alpha1/links', headers)).status).toBe(403);
   });
 
   test('one request for all visitors asks what the provider says about itself (THREATS.md 94)', async () => {
