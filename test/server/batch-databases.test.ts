@@ -150,15 +150,6 @@ describe.each([
     expect((await standing()).toSorted()).toEqual([100, 1000, 7, 900]);
   });
 
-  test('20 links with the 13th refused leave nothing behind', async () => {
-    const refused = await batch(
-      Array.from({ length: 20 }, (_, link) => create(link, link === 12 ? '2000' : '5')),
-    );
-    expect([refused.status, refused.body.code]).toEqual([422, 'bandwidth_unavailable']);
-    expect(refused.body.detail.map(({ item }) => item)).toEqual([12]);
-    expect(await standing()).toEqual([]);
-  });
-
   test.skipIf(!canLose)(
     'row 43: whose commit may have happened are outcome_unknown, and the same again is made once',
     async () => {

@@ -6,7 +6,6 @@ import {
   addressOf,
   at,
   booked,
-  booking,
   DAY,
   HOUR,
   hours,
@@ -236,19 +235,6 @@ describe('slots', () => {
     expect(await slots({ bandwidth: '400', duration: 'PT2H' })).toEqual([run(0, HOUR)]);
     expect(await slots({ bandwidth: '400', duration: 'PT4H' })).toEqual([]);
     expect(await slots({ bandwidth: '1001', duration: 'PT1S' })).toEqual([]);
-  });
-
-  test('the first and the last start are accepted, those beside them are not', async () => {
-    const [found] = await slots({ bandwidth: '500', duration: 'PT30M', start: at(1.5 * HOUR) });
-    const ask = async (from: number) => {
-      const period = { start_date: at(from), end_date: at(from + HOUR / 2) };
-      return outcome(await lead.book(booking({ ...period, bandwidth: '500' }), 'dry_run=true'));
-    };
-    expect(found).toEqual(run(2 * HOUR, 2.5 * HOUR));
-    expect(await ask(2 * HOUR - 1)).toBe('422 bandwidth_unavailable Bandwidth');
-    expect(await ask(2 * HOUR)).toBe('200');
-    expect(await ask(2.5 * HOUR)).toBe('200');
-    expect(await ask(2.5 * HOUR + 1)).toBe('422 bandwidth_unavailable Bandwidth');
   });
 
   test('none starts in the past', async () => {

@@ -134,11 +134,6 @@ describe('refusals name what would be accepted', async () => {
     );
   });
 
-  test('more than the link has: never later', async () => {
-    const { alternatives } = await refusedFor(booking({ ...hours(20, 21), bandwidth: '1001' }));
-    expect(alternatives).toEqual([{ kind: 'most_bandwidth', ...later, ...hours(20, 21), bandwidth: 1000 }]);
-  });
-
   test('tags: the same later, in the words of the API', async () => {
     const { alternatives, limits, msg } = await refusedFor(booking({ ...hours(50, 51), bandwidth: '1' }));
     expect(alternatives).toEqual([{ kind: 'earliest', ...later, ...hours(51, 52), bandwidth: 1 }]);
@@ -187,47 +182,5 @@ describe('refusals name what would be accepted', async () => {
     await booked(lead, { ...hours(end - 1, end), bandwidth: '1000' });
     const { alternatives } = await refusedFor(booking({ ...hours(end - 1, end), bandwidth: '1' }));
     expect(alternatives).toBeUndefined();
-  });
-
-  test('an update gets the same, judged by its new values', async () => {
-    const own = await booked(lead, { ...hours(30, 31), bandwidth: '700' });
-    await booked(lead, { ...hours(31, 32), bandwidth: '800' });
-    const body = { ...hours(30, 32), tokens: [] };
-    const { alternatives = [] } = problemIn(await lead.update(own.id, body));
-    expect(alternatives).toEqual([
-      { kind: 'most_bandwidth', ...later, ...hours(30, 32), bandwidth: 200 },
-      { kind: 'earliest', ...later, ...hours(32, 34), bandwidth: 700 },
-    ]);
-    for (const { bandwidth, start_date, end_date } of alternatives) {
-      const reply = await lead.update(own.id, {
-        ...body,
-        bandwidth: String(bandwidth),
-        start_date,
-        end_date,
-      });
-      expect(reservationIn(reply)).toMatchObject({ bandwidth, start_date, end_date });
-      await lead.update(own.id, { ...hours(30, 31), bandwidth: '700', tokens: [] });
-    }
-  });
-});
-
-describe('many at once on one link', () => {
-  test('the sum never exceeds the capacity and every tag is held once', async () => {
-    const service = await openService({ topology: smallTopology(50) });
-    const lead = await service.as('lead');
-    const replies = await Promise.all(
-      Array.from({ length: 40 }, (_, n) =>
-        lead.book(
-          booking({ bandwidth: '100', ...(n % 2 ? { site1: 'pl-poznan1', site2: 'be-gent1' } : {}) }),
-        ),
-      ),
-    );
-    const accepted = replies.filter(({ status }) => status === 201).map(reservationIn);
-    expect(accepted).toHaveLength(10);
-    for (const tags of Object.values(Object.groupBy(accepted.flatMap(tagsOf), String))) {
-      expect(tags).toHaveLength(1);
-    }
-    expect(new Set(accepted.map(({ id }) => id)).size).toBe(10);
-    expect(service.rows()).toEqual({ reservations: 10, tagHolds: 40 });
   });
 });

@@ -130,36 +130,6 @@ describe('update', async () => {
       expect(tagsOf(reservationIn(reply))).toEqual(tagsOf(own));
     }
   });
-
-  test('row 38: updates at once of one reservation have one order', async () => {
-    const own = await booked(lead, { ...hours(100, 102), bandwidth: '1' });
-    const rows = service.rows();
-    const replies = await Promise.all(
-      [1, 2, 3, 4, 5, 6, 7, 8].map((n) =>
-        lead.update(own.id, { ...hours(100 + n, 110 + n), bandwidth: String(100 * n), tokens: [] }),
-      ),
-    );
-    expect(replies.map(outcome)).toEqual(replies.map(() => '200'));
-    const after = (await lead.read(own.id)).body;
-    expect(replies.map(({ body }) => body)).toContainEqual(after);
-    expect(service.rows()).toEqual(rows);
-    await lead.delete(own.id);
-  });
-
-  test('a deletion and updates at once: gone for good', async () => {
-    const own = await booked(lead, { ...hours(100, 102), bandwidth: '1' });
-    const { tagHolds } = service.rows();
-    const replies = await Promise.all([
-      lead.update(own.id, { bandwidth: '2', tokens: [] }),
-      lead.delete(own.id),
-      lead.update(own.id, { bandwidth: '3', tokens: [] }),
-      lead.delete(own.id),
-    ]);
-    for (const reply of replies) expect(outcome(reply)).toMatch(/^(?:200|204|404 not_found)$/);
-    expect(replies.map(outcome).filter((status) => status === '204')).toHaveLength(1);
-    expect(outcome(await lead.read(own.id))).toBe('404 not_found');
-    expect(service.rows().tagHolds).toBe(tagHolds - 4);
-  });
 });
 
 describe('update of a reservation that has started', async () => {

@@ -3,13 +3,13 @@ import { localKeySet } from '../../src/tokens/key-set.ts';
 import { remoteKeySet } from '../../src/tokens/remote-key-set.ts';
 import { VerifiedTokens } from '../../src/tokens/verified-tokens.ts';
 import { type Trust, verifyConnectivityToken, verifyUserToken } from '../../src/tokens/verify.ts';
+import { key, stranger } from '../fixtures/forged-tokens.ts';
 import {
   claimsOf,
   faultOf,
   ISSUER,
   KINDS,
   keySetOf,
-  makeKey,
   makeToken,
   NOW,
   SECONDS,
@@ -17,8 +17,6 @@ import {
   VERIFY,
 } from '../fixtures/tokens.ts';
 
-const key = makeKey();
-const stranger = makeKey('ES256', {}, 'stranger');
 const AUDIENCE = 'https://conn.example.org';
 
 /** Trust with a memory and a clock that can be set. */

@@ -4,6 +4,7 @@ import { ProblemBody } from '../../src/contract/problems.ts';
 import type { TokenFault } from '../../src/tokens/token-error.ts';
 import { TokenError } from '../../src/tokens/token-error.ts';
 import { createVerifier, readBearer, tokenProblem, type VerifierOptions } from '../../src/tokens/verifier.ts';
+import { key, stranger } from '../fixtures/forged-tokens.ts';
 import { processorTime } from '../fixtures/processor-time.ts';
 import {
   claimsOf,
@@ -11,15 +12,12 @@ import {
   ISSUER,
   KINDS,
   keySetOf,
-  makeKey,
   makeToken,
   NOW,
   partsOf,
   SECONDS,
 } from '../fixtures/tokens.ts';
 
-const key = makeKey();
-const stranger = makeKey('ES256', {}, 'stranger');
 const token = makeToken(key, claimsOf('user'));
 
 const verifierWith = (changes: Partial<VerifierOptions> = {}) =>

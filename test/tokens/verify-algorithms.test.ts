@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { type Algorithm, localKeySet, SERVICE_ALGORITHMS } from '../../src/tokens/key-set.ts';
 import type { TokenFault } from '../../src/tokens/token-error.ts';
 import { verifyConnectivityToken, verifyToken, verifyUserToken } from '../../src/tokens/verify.ts';
+import { key, trust } from '../fixtures/forged-tokens.ts';
 import {
   base64url,
   claimsOf,
@@ -18,9 +19,6 @@ import {
   trustIn,
   VERIFY,
 } from '../fixtures/tokens.ts';
-
-const key = makeKey();
-const trust = trustIn(key);
 
 describe('algorithms', () => {
   const unsigned = { sign: () => Buffer.alloc(0) };

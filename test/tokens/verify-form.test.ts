@@ -4,6 +4,7 @@ import { MAX_NESTING } from '../../src/contract/json.ts';
 import { MAX_TOKEN_LENGTH, readCompact } from '../../src/tokens/compact.ts';
 import { TokenError, type TokenFault } from '../../src/tokens/token-error.ts';
 import { verifyToken, verifyUserToken } from '../../src/tokens/verify.ts';
+import { DEEP, key, stranger, trust, user } from '../fixtures/forged-tokens.ts';
 import {
   base64url,
   claimsOf,
@@ -12,22 +13,11 @@ import {
   faultOf,
   IDS,
   KINDS,
-  makeKey,
   makeToken,
   partsOf,
-  trustIn,
   VERIFY,
 } from '../fixtures/tokens.ts';
 
-const key = makeKey();
-const stranger = makeKey('ES256', {}, 'stranger');
-const trust = trustIn(key);
-
-/** What becomes of a user token with this about it. */
-const user = (forgery: Forgery, claims: Record<string, unknown> = {}) =>
-  faultOf(verifyUserToken(makeToken(key, claimsOf('user', claims), forgery), trust));
-
-const DEEP = `${'['.repeat(20_000)}${']'.repeat(20_000)}`;
 const P256_ORDER = 'ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551';
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 

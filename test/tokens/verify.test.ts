@@ -10,6 +10,7 @@ import {
   verifyToken,
   verifyUserToken,
 } from '../../src/tokens/verify.ts';
+import { DEEP, key, stranger, trust, user } from '../fixtures/forged-tokens.ts';
 import {
   base64url,
   claimsOf,
@@ -29,16 +30,6 @@ import {
   trustIn,
   VERIFY,
 } from '../fixtures/tokens.ts';
-
-const key = makeKey();
-const stranger = makeKey('ES256', {}, 'stranger');
-const trust = trustIn(key);
-
-/** What becomes of a user token with this about it. */
-const user = (forgery: Forgery, claims: Record<string, unknown> = {}) =>
-  faultOf(verifyUserToken(makeToken(key, claimsOf('user', claims), forgery), trust));
-
-const DEEP = `${'['.repeat(20_000)}${']'.repeat(20_000)}`;
 
 describe('a token as its issuer makes it', () => {
   test.each(KINDS)('%s: verifies, and its claims come out', async (kind) => {
