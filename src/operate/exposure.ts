@@ -15,7 +15,7 @@ interface Danger {
 
 const DANGERS: readonly Danger[] = [
   {
-    threatens: ({ trust = [] }) => trust.length === 0,
+    threatens: ({ trust }) => trust === undefined,
     why: 'Anyone could log in as any of the built-in users, without a password: --trust ISSUER_URL takes the users of an identity provider in their place (--insecure-built-in-users allows it).',
     allowed: {
       by: ({ insecureBuiltInUsers }) => insecureBuiltInUsers,
@@ -23,7 +23,7 @@ const DANGERS: readonly Danger[] = [
     },
   },
   {
-    threatens: ({ trust = [], audience }) => trust.length > 0 && audience === undefined,
+    threatens: ({ trust }) => trust !== undefined && trust.audience === undefined,
     why: 'Tokens that were issued for other services would be taken here too: --audience AUDIENCE, what the user tokens name as aud (--any-audience allows it).',
     allowed: {
       by: ({ anyAudience }) => anyAudience,
@@ -126,28 +126,11 @@ function isPermissive(settings: ServeSettings): boolean {
 
 /** The settings as a command, with examples where something is missing to serve others. */
 function deployable(settings: ServeSettings): string {
-  const {
-    host,
-    port,
-    baseUrl,
-    trust = [],
-    audience,
-    anyAudience,
-    tls,
-    behindProxy,
-    data,
-    database,
-  } = settings;
-  const issuers: readonly TrustedIssuer[] =
-    trust.length > 0 ? trust : [{ issuer: 'https://login.example.org' }];
+  const { host, port, baseUrl, trust, anyAudience, tls, behindProxy, data, database } = settings;
+  const issuers: readonly TrustedIssuer[] = trust?.issuers ?? [{ issuer: 'https://login.example.org' }];
   const named = baseUrl ?? 'https://slices.example.org';
   // Without either, the data is kept in its usual place.
-  const kept =
-    database !== undefined
-      ? ['--database "$DATABASE_URL"']
-      : data === undefined
-        ? []
-        : [`--data ${shellWord(data)}`];
+  const kept = database === undefined ? data && `--data ${shellWord(data)}` : '--database "$DATABASE_URL"';
   const files = [shellWord(tls?.cert ?? 'cert.pem'), shellWord(tls?.key ?? 'key.pem')] as const;
   return [
     'slices-conn serve',
@@ -156,10 +139,10 @@ function deployable(settings: ServeSettings): string {
     ...issuers.map(
       ({ issuer, kinds }) => `--trust ${shellWord(kinds ? `${issuer}=${kinds.join(',')}` : issuer)}`,
     ),
-    anyAudience ? '--any-audience' : `--audience ${shellWord(audience ?? named)}`,
+    anyAudience ? '--any-audience' : `--audience ${shellWord(trust?.audience ?? named)}`,
     ...(behindProxy ? ['--behind-proxy'] : []),
     ...(tls || !behindProxy ? [`--tls-cert ${files[0]} --tls-key ${files[1]}`] : []),
-    ...kept,
+    ...(kept ? [kept] : []),
   ].join(' ');
 }
 

@@ -3,15 +3,15 @@ import { TopologyError } from '../allocator/network.ts';
 import { createTransport, type NetworkTransport } from '../client/transport.ts';
 import { HOUR } from '../contract/durations.ts';
 import { Failure } from '../contract/failure.ts';
-import type { TrustedIssuer } from '../contract/issuer-address.ts';
-import type { Topology } from '../contract/links.ts';
 import { dataFolder } from '../files/private.ts';
-import { createReferenceServer, type ReferenceServer } from '../reference-server.ts';
+import {
+  createReferenceServer,
+  type ReferenceServer,
+  type ReferenceServerOptions,
+} from '../reference-server.ts';
 import { forwardedAddress } from '../server/client-address.ts';
 import { useLightResponses } from '../server/listener.ts';
 import { jsonLog, type Log } from '../server/log.ts';
-import type { ServerMetrics } from '../server/metrics/server-metrics.ts';
-import type { DirectoryFile } from '../server/portal/directory.ts';
 import { ISSUER_TIMEOUT } from '../server/trust.ts';
 import { cookiesWork } from '../server/ui/login.ts';
 import { type CertificateFiles, readCertificate } from './certificate.ts';
@@ -84,13 +84,11 @@ export async function serve(options: ServeOptions, surroundings: ServeSurroundin
   const { now, ownsProcess = false } = surroundings;
   if (ownsProcess) useLightResponses();
   checkExposure(settings);
-  const topology = settings.topology === undefined ? undefined : readTopology(settings.topology);
-  const directory = settings.directory === undefined ? undefined : readDirectory(settings.directory);
-  if (directory)
-    checkUser(
-      settings.autoApprove,
-      directory.users.map(({ name }) => name),
-    );
+  const { topologyFile, directoryFile } = settings;
+  const topology = topologyFile === undefined ? undefined : readTopology(topologyFile);
+  const directory = directoryFile === undefined ? undefined : readDirectory(directoryFile);
+  const names = directory?.users.map(({ name }) => name);
+  if (names) checkUser(settings.autoApprove, names);
   const server = createHttpServer(
     tls && readCertificate(tls, now()),
     { ...HTTP_LIMITS, perAddress: settings.maxConnectionsPerAddress },
@@ -102,20 +100,15 @@ export async function serve(options: ServeOptions, surroundings: ServeSurroundin
   });
   const opened: { close(): Promise<void> }[] = [server];
   try {
-    const watched = settings.metrics && (await openMetrics(settings.metrics));
+    const watched = settings.metricsPlace && (await openMetrics(settings.metricsPlace));
     if (watched) opened.push(watched);
     const baseUrl = settings.baseUrl ?? addressOf(tls ? 'https' : 'http', { host, port: bound });
-    const issuers = settings.trust && issuerTransport(settings, settings.trust, surroundings);
+    const issuers = settings.trust && issuerTransport(settings.trust, surroundings);
     if (issuers) opened.push(issuers);
-    const services = await open(settings, {
-      ...surroundings,
-      baseUrl,
-      topology,
-      directory,
-      log,
-      issuers,
-      metrics: watched?.metrics,
-    });
+    const { defaultFolder } = surroundings;
+    const metrics = watched?.metrics;
+    const given = { baseUrl, topology, directory, log, now, metrics };
+    const services = await openServices(settings, { ...given, defaultFolder, issuers });
     opened.push(services);
     server.answerWith(services.listener);
     const url = watched?.url;
@@ -164,15 +157,12 @@ async function closeAll(opened: readonly { close(): Promise<void> }[]): Promise<
  * to identity provider and portal, which alone are sent tokens.
  */
 function issuerTransport(
-  { portalUrl, authUrl }: ServeSettings,
-  trust: readonly TrustedIssuer[],
+  { issuers, portalUrl, authUrl }: NonNullable<ServeSettings['trust']>,
   { certificates, now, random }: ServeSurroundings,
 ): NetworkTransport {
-  const addresses = [portalUrl, authUrl, ...trust.map(({ issuer }) => issuer)];
+  const addresses = [portalUrl, authUrl, ...issuers.map(({ issuer }) => issuer)];
   return createTransport({
-    origins: new Set(
-      addresses.flatMap((address) => (address === undefined ? [] : [new URL(address).origin])),
-    ),
+    origins: new Set(addresses.flatMap((address) => (address ? [new URL(address).origin] : []))),
     timeout: ISSUER_TIMEOUT,
     now,
     random,
@@ -209,34 +199,25 @@ function renew(
   }
 }
 
-interface Opening extends ServeSurroundings {
-  baseUrl: string;
-  topology: Topology | undefined;
-  directory: DirectoryFile | undefined;
-  log: Log;
+/** The options of the reference server that no flag gives as they are, and what else it takes to open it. */
+interface Opening
+  extends Pick<ReferenceServerOptions, 'baseUrl' | 'topology' | 'directory' | 'log' | 'now' | 'metrics'> {
+  defaultFolder: string;
+  /** Sends requests to the issuers of `--trust`. */
   issuers: NetworkTransport | undefined;
-  metrics: ServerMetrics | undefined;
 }
 
-async function open(settings: ServeSettings, opening: Opening): Promise<ReferenceServer> {
-  const { topology, directory, log, metrics, baseUrl, defaultFolder, now } = opening;
-  // The reference server has options of the same names with other values.
-  const { trust: issuers, topology: _file, directory: _users, metrics: _place, ...flags } = settings;
-  const { audience, portalUrl, authUrl } = flags;
+async function openServices(settings: ServeSettings, opening: Opening): Promise<ReferenceServer> {
+  const { issuers, defaultFolder, ...given } = opening;
+  const { trust } = settings;
   const place = settings.memory ? { database: ':memory:' } : dataPlace(settings, defaultFolder);
   try {
     if (place.folder !== undefined) dataFolder(place.folder);
     return await createReferenceServer({
-      ...flags,
-      baseUrl,
+      ...settings,
+      ...given,
       database: place.database,
-      topology,
-      directory,
-      log,
-      now,
-      metrics,
-      administrators: settings.administrator,
-      trust: issuers && { issuers, audience, portalUrl, authUrl, fetch: opening.issuers?.fetch },
+      trust: trust && { ...trust, fetch: issuers?.fetch },
     });
   } catch (cause) {
     if (cause instanceof TopologyError) throw new Failure('file_unusable', cause.message, { cause });

@@ -10,18 +10,33 @@ import {
 } from '../contract/issuer-address.ts';
 import { ROLES } from '../contract/roles.ts';
 import { API_GROUP } from '../contract/routes.ts';
+import type { ReferenceServerOptions } from '../reference-server.ts';
+import type { ForeignIssuers } from '../server/trust.ts';
 import type { CertificateFiles } from './certificate.ts';
 import { databaseAddress } from './database.ts';
 import type { ListeningPlace } from './http-server.ts';
 import { SERVER_OPTIONS, type ServeOptions } from './options.ts';
 
-/** The flags of `serve`, checked. A value that needs no reading is the flag's own. */
+/** Flags of which the value is read, or that make one value together. */
+type ReadFlag =
+  | ('trust' | 'audience' | 'portalUrl' | 'authUrl' | 'administrator' | 'ui' | 'uiClientId')
+  | ('topology' | 'directory' | 'metrics' | 'log' | 'tlsCert' | 'tlsKey');
+
+/**
+ * The flags of `serve`, checked. A value that needs no reading is the flag's own. A member that `ReferenceServerOptions`
+ * has too is that option.
+ */
 export interface ServeSettings
-  extends Omit<ServeOptions, 'trust' | 'metrics' | 'tlsCert' | 'tlsKey' | 'ui' | 'uiClientId'> {
+  extends Omit<ServeOptions, ReadFlag>,
+    Pick<ReferenceServerOptions, 'administrators'> {
   /** The page; `false` where it is turned off. */
   ui: false | { clientId?: string };
-  trust?: readonly TrustedIssuer[];
-  metrics?: ListeningPlace;
+  /** The issuers of `--trust`, with the audience of their tokens and the addresses of portal and identity provider. */
+  trust?: Omit<ForeignIssuers, 'issuers'> & { issuers: readonly TrustedIssuer[] };
+  topologyFile?: string;
+  directoryFile?: string;
+  metricsPlace?: ListeningPlace;
+  logFormat?: ServeOptions['log'];
   tls?: CertificateFiles;
 }
 
@@ -31,24 +46,32 @@ export interface ServeSettings
  * @throws Failure `usage` for a value that can't be used, and for a flag without the flag that it needs
  */
 export function readSettings(options: ServeOptions): ServeSettings {
-  const { tlsCert, tlsKey, metrics, trust: issuers, ui, uiClientId, ...flags } = options;
-  const trust = issuers && readTrust(issuers);
+  const { trust, audience, portalUrl, authUrl, administrator, ui, uiClientId, ...others } = options;
+  const { topology, directory, metrics, log, tlsCert, tlsKey, ...flags } = others;
+  const issuers = trust && readTrust(trust);
   for (const name of ['audience', 'anyAudience', 'portalUrl', 'authUrl', 'uiClientId'] as const) {
-    if (options[name] !== undefined && trust === undefined) throw needsTrust(name);
+    if (options[name] !== undefined && issuers === undefined) throw needsTrust(name);
   }
   for (const name of ['projectsApiGroup', 'experimentsApiGroup'] as const) checkGroup(name, flags[name]);
-  for (const name of flags.administrator ?? []) checkAdministrator(name, trust);
+  for (const name of administrator ?? []) checkAdministrator(name, issuers);
   if (flags.database !== undefined) databaseAddress(flags.database);
-  if (flags.directory === undefined) checkUser(flags.autoApprove, ROLES);
+  if (directory === undefined) checkUser(flags.autoApprove, ROLES);
   return {
     ...flags,
-    ui: ui !== false && (uiClientId === undefined ? {} : { clientId: uiClientId }),
-    trust,
-    ...(metrics === undefined ? {} : { metrics: metricsPlace(metrics) }),
-    ...(flags.baseUrl === undefined ? {} : { baseUrl: baseAddress(flags.baseUrl) }),
-    ...(flags.portalUrl === undefined ? {} : { portalUrl: baseAddress(flags.portalUrl) }),
-    ...(flags.authUrl === undefined ? {} : { authUrl: baseAddress(flags.authUrl) }),
-    ...certificateFiles(tlsCert, tlsKey),
+    baseUrl: baseAddress(flags.baseUrl),
+    ui: ui !== false && { clientId: uiClientId },
+    trust: issuers && {
+      issuers,
+      audience,
+      portalUrl: baseAddress(portalUrl),
+      authUrl: baseAddress(authUrl),
+    },
+    administrators: administrator,
+    topologyFile: topology,
+    directoryFile: directory,
+    metricsPlace: metricsPlace(metrics),
+    logFormat: log,
+    tls: certificateFiles(tlsCert, tlsKey),
   };
 }
 
@@ -113,16 +136,17 @@ function flagOf(name: keyof typeof SERVER_OPTIONS.serve): string {
   return SERVER_OPTIONS.serve[name].flags.replace(/ .*/, '');
 }
 
-function certificateFiles(cert: string | undefined, key: string | undefined): Pick<ServeSettings, 'tls'> {
-  if (cert !== undefined && key !== undefined) return { tls: { cert, key } };
-  if (cert === undefined && key === undefined) return {};
+function certificateFiles(cert: string | undefined, key: string | undefined): CertificateFiles | undefined {
+  if (cert !== undefined && key !== undefined) return { cert, key };
+  if (cert === undefined && key === undefined) return undefined;
   throw new Failure('usage', `${cert === undefined ? '--tls-cert' : '--tls-key'} is missing.`, {
     why: 'A certificate needs its key, and a key its certificate.',
     fix: 'slices-conn serve --tls-cert cert.pem --tls-key key.pem',
   });
 }
 
-function baseAddress(text: string): string {
+function baseAddress(text: string | undefined): string | undefined {
+  if (text === undefined) return undefined;
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const plain = url && /^https?:$/.test(url.protocol) && !url.search && !url.hash && !url.username;
   if (plain) return text.replace(/\/+$/, '');
@@ -149,7 +173,8 @@ function checkAdministrator(text: string, trust: readonly TrustedIssuer[] | unde
 }
 
 /** A port alone is on loopback. */
-function metricsPlace(text: string): ListeningPlace {
+function metricsPlace(text: string | undefined): ListeningPlace | undefined {
+  if (text === undefined) return undefined;
   const found = /^(?:(?<host>[^:[\]]+|\[[0-9A-Fa-f:.]+\]):)?(?<port>[0-9]{1,5})$/.exec(text);
   const { host = '127.0.0.1', port = '' } = found?.groups ?? {};
   if (found && Number(port) <= 65_535) return { host: host.replace(/^\[(.*)\]$/, '$1'), port: Number(port) };

@@ -15,8 +15,9 @@ const PLAIN: ServeSettings = {
   experimentsApiGroup: 'experiments',
 };
 const TLS = { tls: { cert: 'cert.pem', key: 'key.pem' } };
-const ISSUER = { trust: [{ issuer: 'https://login.example.org' }] };
-const TRUST = { ...ISSUER, audience: 'https://slices.example.org' };
+const issuers = [{ issuer: 'https://login.example.org' }];
+const ISSUER = { trust: { issuers } };
+const TRUST = { trust: { issuers, audience: 'https://slices.example.org' } };
 const BASE = { baseUrl: 'https://slices.example.org' };
 
 /** The reason why settings are refused; undefined when they are accepted. */
@@ -112,7 +113,8 @@ describe('row 42: a server that others can reach needs users, a stored key, TLS 
   });
 
   test('the advised command keeps the kinds of --trust', () => {
-    const trust = [{ issuer: 'https://login.example.org', kinds: ['user', 'experiment'] as const }];
+    const kinds = ['user', 'experiment'] as const;
+    const trust = { issuers: [{ issuer: 'https://login.example.org', kinds }] };
     expect(refusal({ host: '192.0.2.1', trust, ...TLS })?.facts.fix).toContain(
       ' --trust https://login.example.org=user,experiment --audience ',
     );

@@ -28,7 +28,7 @@ test('a value without a parser is passed on unchanged', () => {
     ...PLAIN,
     ui: {},
     maxLive: 3,
-    topology: 'a.json',
+    topologyFile: 'a.json',
   });
 });
 
@@ -37,14 +37,16 @@ test.each<[string, Partial<ServeOptions>, Partial<ReturnType<typeof readSettings
     'an issuer with kinds',
     { trust: ['https://a.example.org', 'https://b.example.org=project,experiment'] },
     {
-      trust: [
-        { issuer: 'https://a.example.org' },
-        { issuer: 'https://b.example.org', kinds: ['project', 'experiment'] },
-      ],
+      trust: {
+        issuers: [
+          { issuer: 'https://a.example.org' },
+          { issuer: 'https://b.example.org', kinds: ['project', 'experiment'] },
+        ],
+      },
     },
   ],
-  ['a port for metrics', { metrics: '9464' }, { metrics: { host: '127.0.0.1', port: 9464 } }],
-  ['an IPv6 address for metrics', { metrics: '[::1]:0' }, { metrics: { host: '::1', port: 0 } }],
+  ['a port for metrics', { metrics: '9464' }, { metricsPlace: { host: '127.0.0.1', port: 9464 } }],
+  ['an IPv6 address for metrics', { metrics: '[::1]:0' }, { metricsPlace: { host: '::1', port: 0 } }],
   ['a server without the page', { ui: false }, { ui: false }],
   [
     'a client of the page',
