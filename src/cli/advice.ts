@@ -15,8 +15,8 @@ const ACTS_IN =
   /^slices-conn (?:reserve|run|list|show|update|delete|watch|plan|apply|vlan|probe|(?:experiment|project) (?:show|create|token))\b/;
 
 /**
- * Adds to an advised command of this program the flags that choose the services, the project and the experiment;
- * without them it would use other services.
+ * Adds to an advised command of this program the flags that choose the services, the project and the
+ * experiment; without them it would use other services.
  *
  * @example withServices({ profile: 'lab' }, 'slices-conn list') // 'slices-conn --profile lab list'
  */
@@ -70,8 +70,8 @@ function replaced(typed: readonly string[], { flags, words: by }: Retyping): str
 }
 
 /**
- * The next step as a whole command. Advice that begins with a flag is about the typed command: where the command has that
- * flag, its value is replaced; else the flag is added.
+ * The next step as a whole command. Advice that begins with a flag is about the typed command: where the
+ * command has that flag, its value is replaced; else the flag is added.
  *
  * @param typed the arguments of the program, as given
  * @param advice a command, or flags such as `--for 2h`

@@ -5,10 +5,11 @@ import type { Files } from './world.ts';
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g;
 
 /**
- * Reads the certificates of a file in PEM. Node.js accepts a file without certificates and says nothing, so they are
- * checked here.
+ * Reads the certificates of a file in PEM. Node.js accepts a file without certificates and says nothing, so
+ * they are checked here.
  *
- * @throws Failure `file_unusable` for a file that can't be read, that contains no certificate, or a damaged one
+ * @throws Failure `file_unusable` for a file that can't be read, that contains no certificate, or a damaged
+ *   one
  */
 export async function readCertificates(files: Files, path: string): Promise<string> {
   const found = new TextDecoder().decode(await files.read(path)).match(CERTIFICATE);

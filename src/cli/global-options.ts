@@ -31,8 +31,8 @@ export type ServiceFlags = Pick<GlobalFlags, 'profile' | 'experiment' | 'project
 export const GLOBAL_FLAGS = 'Global flags:';
 
 /**
- * Adds the global flags to the top-level command. Commander reads a program's own options anywhere on the line, so
- * each is accepted before and after the command.
+ * Adds the global flags to the top-level command. Commander reads a program's own options anywhere on the
+ * line, so each is accepted before and after the command.
  */
 export function addGlobalOptions(program: Command): Command {
   program.optionsGroup(GLOBAL_FLAGS);

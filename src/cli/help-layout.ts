@@ -9,8 +9,8 @@ const SHORT_LIST = ['--offline', '--json', '--yes', '--experiment', '--profile',
 type Item = readonly [term: string, about: string];
 
 /**
- * The help of a command: as gh has it, what can be typed, the commands in their groups, and the flags last. Commander
- * calls it in place of its own. Every item is one line; {@link laidOut} makes it fit.
+ * The help of a command: as gh has it, what can be typed, the commands in their groups, and the flags last.
+ * Commander calls it in place of its own. Every item is one line; {@link laidOut} makes it fit.
  */
 export function formatHelp(command: Command, help: Help): string {
   const args = help.visibleArguments(command).map((each): Item => {
@@ -46,7 +46,7 @@ export function pathOf(command: Command | null): string {
   return command?.parent ? `${pathOf(command.parent)} ${command.name()}` : (command?.name() ?? '');
 }
 
-/** What can be typed after the command's name. A command says it itself where one flag can stand for another. */
+/** The words after the command's name. A command gives them itself where one flag can stand for another. */
 function usageOf(command: Command): string {
   const usage = command.usage();
   if (!usage.startsWith('[options]')) return usage;
@@ -65,7 +65,7 @@ function argumentsOf({ registeredArguments }: Command): string {
     .join(' ');
 }
 
-/** The commands below a command. Those of the top level are named alone, since their lists of arguments are long. */
+/** The commands below a command. Those of the top level are named without their long arguments. */
 function groupsOf(command: Command, help: Help): string[] {
   // Commander gives every group a help command of its own, which needs no line.
   const below = help.visibleCommands(command).filter((child) => command.commands.includes(child));
@@ -81,7 +81,7 @@ function groupsOf(command: Command, help: Help): string[] {
   );
 }
 
-/** A command's own flags, those that it needs first; of the top level the ones that are used most. */
+/** A command's own flags, the required ones first; of the top level the flags that are used most. */
 function shownFlags(command: Command, help: Help): Option[] {
   const flags = help.visibleOptions(command);
   if (!command.parent) return SHORT_LIST.flatMap((name) => flags.filter(({ long }) => long === name));
@@ -128,8 +128,9 @@ const NARROWEST = 40;
 const LEAST_BESIDE = 26;
 
 /**
- * Makes a help text fit the page: sentences and descriptions are wrapped, and the examples, which stay one command each
- * when pasted, continue after a backslash. Without a terminal examples stay whole, for programs that read them.
+ * Makes a help text fit the page: sentences and descriptions are wrapped, and the examples, which stay one
+ * command each when pasted, continue after a backslash. Without a terminal examples stay whole, for programs
+ * that read them.
  *
  * @param text lines of any length: headings, sentences, and lists of a term, two blanks, and a description
  */
@@ -163,7 +164,7 @@ function wrapped(line: string, width: number): string {
   return indent + term + below + folded(rest, width - indent.length - 4).join(below);
 }
 
-/** A command over several lines, as a shell takes it, where it needs them. @param line the command, with its indent */
+/** A command over several lines for a shell, where it needs them. @param line the command, with its indent */
 export function continued(line: string, width: number): string {
   if (line.length <= width) return line;
   const indent = /^ */.exec(line)?.[0] ?? '';

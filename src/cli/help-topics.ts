@@ -130,7 +130,7 @@ const TOPICS: Readonly<Record<string, (program: Command) => string>> = {
 /** The names of the help topics (cli/README.md, "Commands"). */
 export const HELP_TOPICS: readonly string[] = Object.keys(TOPICS);
 
-/** The text of a help topic, one line for each sentence or item. @throws Failure `usage` for an unknown one */
+/** A topic's text, one line for each sentence or item. @throws Failure `usage` for an unknown topic */
 export function helpTopic(name: string, program: Command): string {
   const topic = Object.hasOwn(TOPICS, name) ? TOPICS[name] : undefined;
   if (topic) return topic(program);

@@ -9,7 +9,7 @@ import type { ServerCommands } from './serve/server.ts';
 import type { TimeContext } from './times.ts';
 import type { Clock, Network, Terminal, World } from './world.ts';
 
-/** The issuers whose key sets are stored on this machine, for `verify --offline` (cli/README.md, "Global flags", verify). */
+/** The issuers whose keys are stored here, for `verify --offline` (cli/README.md, "Global flags"). */
 export interface KeptTrust {
   /** The profile's services. */
   trust: TrustByKind;
@@ -43,11 +43,11 @@ export interface Invocation
   times(): Promise<TimeContext>;
   /** Does some work; a terminal shows `Waiting for WHAT` when it takes long. */
   waitFor<Result>(what: string, work: () => Promise<Result>): Promise<Result>;
-  /** Ends the command with this exit code, 0 to 255, in place of 0, when its action is done and has not failed. */
+  /** Sets the exit code, 0 to 255, of a command whose action is done and has not failed. Default: 0. */
   exitWith(exitCode: number): void;
   /**
-   * Sets what is said when the command is stopped (Ctrl-C, SIGTERM) from now on. Without it: which requests were sent and
-   * may have taken effect.
+   * Sets what is said when the command is stopped (Ctrl-C, SIGTERM) from now on. Without it: which requests
+   * were sent and may have taken effect.
    *
    * @param facts 'as expected': nothing is said on a terminal, since a stop is how the command ends
    */
@@ -60,6 +60,7 @@ export interface Invocation
 export type Action<Flags> = (invocation: Invocation, args: readonly string[], flags: Flags) => Promise<void>;
 
 /**
- * Makes commander's callback of an action. The action is loaded when its command runs, so that help starts quickly.
+ * Makes commander's callback of an action. The action is loaded when its command runs, so that help starts
+ * quickly.
  */
 export type Invoke = <Flags>(load: () => Promise<Action<Flags>>) => (...received: unknown[]) => Promise<void>;

@@ -216,7 +216,7 @@ async function keptTrust({ flags, world, output }: Opening): Promise<KeptTrust> 
   return { trust: trustIn(profile, keysOf, now), keysOf };
 }
 
-/** The time zone of --tz, else of the profile, else of TZ, else of the machine. A notice says when TZ is no zone. */
+/** The time zone of --tz, else of the profile, of TZ, of the machine. A notice names a TZ that is no zone. */
 async function zoneFor(
   flags: GlobalFlags,
   { environment, clock }: World,
@@ -233,7 +233,7 @@ async function zoneFor(
   return zone;
 }
 
-/** The certificates of --ca-file, else of the profile. The file is checked even where no request will use it. */
+/** The certificates of --ca-file, else of the profile. They are checked even where no request needs them. */
 async function certificatesFor(
   flags: GlobalFlags,
   profile: Profile,

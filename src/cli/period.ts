@@ -50,8 +50,8 @@ export interface NewPeriod {
 }
 
 /**
- * The same run of a command by the service's clock, where this machine's is wrong by more than 30 s: what is relative to now
- * then lasts and starts as it was typed.
+ * The same run of a command by the service's clock, where this machine's is wrong by more than 30 s: what is
+ * relative to now then lasts and starts as it was typed.
  *
  * @throws Failure `usage` where the clocks are too far apart; see `Session.clockAhead`
  */
@@ -69,8 +69,8 @@ export async function onServiceTime(invocation: Invocation, session: Session): P
 const ON_THE_WAY = 5000;
 
 /**
- * The end to send for a period that starts with its request and is not to be shorter than asked (cli/README.md, "Values"):
- * 5 s later, rounded up to a second. All in milliseconds.
+ * The end to send for a period that starts with its request and is not to be shorter than asked
+ * (cli/README.md, "Values"): 5 s later, rounded up to a second. All in milliseconds.
  *
  * @param expiry the experiment's: the addition does not go past it
  * @throws Failure `usage` after the year 9999
@@ -81,7 +81,8 @@ function fullEnd(lasting: number, now: number, expiry = LAST_INSTANT): number {
 }
 
 /**
- * A period as it is sent: one that starts with its request, and has a duration, ends late enough to last that long.
+ * A period as it is sent: where it starts with its request and has a duration, it ends late enough to last
+ * that long.
  *
  * @param now when it is sent, in milliseconds
  * @param expiry the experiment's, in milliseconds, where it is known
@@ -144,7 +145,8 @@ export interface SearchWindow {
 }
 
 /**
- * Reads the flags of a search (cli/README.md, "Values"): --start is not before, by default now; --end is not after.
+ * Reads the flags of a search (cli/README.md, "Values"): --start is not before, by default now; --end is not
+ * after.
  *
  * @param lasting how long the reservation is at least, in milliseconds
  * @throws Failure `usage` where it would end before it starts, or does not fit

@@ -28,10 +28,10 @@ import { userCommand } from './user/command.ts';
 import { verifyCommand } from './verify/command.ts';
 import { vlanCommand } from './vlan/command.ts';
 
-/** What the help of every command ends with. */
+/** The end of every command's help. */
 export const GLOBAL_FLAGS_HINT = '\nGlobal flags, such as --json and --offline: slices-conn help flags';
 
-/** What the command tree needs. */
+/** Options of {@link createProgram}. */
 export interface ProgramOptions {
   version: string;
   /** The flags of `serve` and of the commands below it. */
@@ -151,7 +151,7 @@ function helpCommand(program: Command, print: (text: string) => void): Command {
     });
 }
 
-/** Sets up every command: it throws instead of ending the process, has short names, and its help ends with the hint. */
+/** Sets up every command: it throws in place of ending the process, and its help ends with the hint. */
 function prepare(command: Command, print: (text: string) => void): void {
   const { parent } = command;
   const also = ALSO[command.name()];

@@ -2,7 +2,7 @@ import { Failure, ownCommand } from '../contract/failure.ts';
 import type { Choosable, Picker } from '../session/choice.ts';
 import type { Invocation } from './invocation.ts';
 
-/** A person was asked and said no, or chose nothing: the command ends with exit code 0, and changes nothing. */
+/** A person has said no, or chosen nothing: the command ends with exit code 0, and changes nothing. */
 export class Declined extends Error {
   override readonly name = 'Declined';
 
@@ -69,7 +69,8 @@ export async function confirm(
 }
 
 /**
- * Checks a file that a command is to write, and asks before it replaces one. To be called before anything is sent.
+ * Checks a file that a command is to write, and asks before it replaces one. To be called before anything is
+ * sent.
  *
  * @param declined what was not done after a no, as a sentence
  * @throws Failure `file_unusable`, `usage` without a terminal; Declined when the answer is no
@@ -88,8 +89,8 @@ export async function confirmWriting(
 }
 
 /**
- * Offers something that the command does not need. Nobody is asked without a terminal, and where a program reads the
- * result.
+ * Offers something that the command does not need. There is no question without a terminal, and where a
+ * program reads the result.
  *
  * @returns whether the answer is yes
  */

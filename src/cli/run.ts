@@ -49,7 +49,8 @@ export async function run(args: readonly string[], world: World, server: ServerC
       return invocation;
     },
   });
-  // Commander may have stopped at a wrong flag: --json, --debug and the services are read from all that was typed.
+  // Commander may have stopped at a wrong flag: --json, --debug and the services are read from all that was
+  // typed.
   const typed = () => {
     const { services, given } = readCommandLine(program, args);
     return { services, has: (flag: string) => given.some(({ long }) => long === flag) };
@@ -117,7 +118,8 @@ export async function run(args: readonly string[], world: World, server: ServerC
 /**
  * Lets a person pick one of the offers of a refusal, which was printed.
  *
- * @returns what asks for the picked one; undefined where none is picked, and where nobody can be asked
+ * @returns a function that asks for the picked offer; undefined where none is picked, and without a person to
+ *   ask
  */
 async function picked(
   { offers, take }: Refusal,

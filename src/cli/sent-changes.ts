@@ -14,8 +14,8 @@ const SAYS = { interrupted: 'Interrupted.', terminated: 'Stopped.' } as const sa
 const isRefusal = ({ status }: Incoming): boolean => status >= 400 && status < 500 && status !== 408;
 
 /**
- * The requests of a command that change something at a service and may have taken effect: sent, and not refused
- * (THREATS.md 44).
+ * The requests of a command that change something at a service and may have taken effect: sent, and not
+ * refused (THREATS.md 44).
  */
 export class SentChanges {
   readonly #sent = new Set<Outgoing>();

@@ -4,13 +4,13 @@ import { formatInstant, isTimeZone, LAST_INSTANT, parseInstant } from '../contra
 import { parseDuration } from '../contract/typed-duration.ts';
 import { type Clock, createClock, dateText, timeText, weekdayName, yearOf } from '../words/civil-time.ts';
 
-/** What is needed to read and to print times. */
+/** The context in which times are read and printed. */
 export interface TimeContext {
   /** Milliseconds since the Unix epoch. */
   now: number;
-  /** The time zone in which times without an offset are read, and all times are printed; see {@link chooseZone}. */
+  /** The zone of times without an offset, and of all that are printed; see {@link chooseZone}. */
   zone: string;
-  /** The text of `TZ` where it should decide and is not a time zone: then times without an offset are refused. */
+  /** The text of a `TZ` that should decide and is no zone: then times without an offset are refused. */
   faultyZone?: string;
 }
 
@@ -25,8 +25,8 @@ export interface ZoneSources {
 }
 
 /**
- * The time zone to use. `TZ` may also be written as the C library takes it: `:Europe/Brussels`, or the path of a zone's
- * file. A text that is no zone is UTC, as for the C library, and comes back as `faultyZone`.
+ * The time zone to use. `TZ` may also be written as the C library takes it: `:Europe/Brussels`, or the path
+ * of a zone's file. A text that is no zone is UTC, as for the C library, and comes back as `faultyZone`.
  */
 export function chooseZone({ chosen, variable, system }: ZoneSources): Omit<TimeContext, 'now'> {
   if (chosen !== undefined) return { zone: zoneName(chosen) ?? 'UTC' };
@@ -57,20 +57,21 @@ const LOCAL = new RegExp(
   'i',
 );
 
-/** Says how a time is written. A command with another time in place of the mistyped one could book what is not wanted. */
+/** The next step after a mistyped time: a command with another time could book a wrong one. */
 const HELP_ON_TIMES = 'slices-conn help times';
 
 /** How {@link parseTime} reads a text. */
 export interface TimeReading {
-  /** `14:00` and `monday 14:00` mean the first such time after this instant, in milliseconds. Default: now. */
+  /** `14:00` and `monday 14:00` mean the first one after this instant, in milliseconds. Default: now. */
   after?: number;
   /** They mean the last such time before now. */
   isPast?: boolean;
 }
 
 /**
- * An instant as people type it, in milliseconds (cli/README.md, "Values"): RFC 3339 with an offset, `now`, `+2h30m`; and in the
- * zone of the context `2026-12-01T10:00`, `2026-12-01 10:00`, `14:00` (the next one), `tomorrow 14:00`, `monday 14:00`.
+ * An instant as people type it, in milliseconds (cli/README.md, "Values"): RFC 3339 with an offset, `now`,
+ * `+2h30m`; and in the zone of the context `2026-12-01T10:00`, `2026-12-01 10:00`, `14:00` (the next one),
+ * `tomorrow 14:00`, `monday 14:00`.
  *
  * @throws Failure `usage`, for a local time that the zone skips or has twice too
  */
@@ -113,8 +114,8 @@ interface LocalTime {
 /**
  * The instant of a local time, in milliseconds.
  *
- * @throws Failure `usage` for a day or time that does not exist, and for a time that exists twice because clocks are put
- *   back
+ * @throws Failure `usage` for a day or time that does not exist, and for a time that exists twice because
+ *   clocks are put back
  */
 function localInstant(
   { day, time }: LocalTime,
@@ -166,8 +167,8 @@ function besides(local: number, clock: Clock): string {
 }
 
 /**
- * An instant in the past, in milliseconds: what {@link parseTime} reads, or a duration, which means that long ago.
- * `14:00` and `monday 14:00` are the last ones.
+ * An instant in the past, in milliseconds: what {@link parseTime} reads, or a duration, which means that long
+ * ago. `14:00` and `monday 14:00` are the last ones.
  *
  * @example parsePastTime('2d', context) // two days before now
  * @throws Failure `usage`
@@ -196,8 +197,8 @@ function clockOf(zone: string): Clock {
 }
 
 /**
- * An instant for people, in the context's zone, which the reader must find nearby: {@link timeTeller} names it. The year
- * is left out where it is this year.
+ * An instant for people, in the context's zone, which the reader must find nearby: {@link timeTeller} names
+ * it. The year is left out where it is this year.
  *
  * @param isNarrow leaves out the weekday
  * @example shortTime(start, context) // 'Sun 22 Nov 14:00'
@@ -218,9 +219,9 @@ export function shortTime(instant: number, { now, zone }: TimeContext, isNarrow 
 const TIMESTAMP = /(?<!--[a-z]+[ =])\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,12})?(?:Z|[+-]\d\d:\d\d)/g;
 
 /**
- * A function that writes the timestamps of a message as short times, to the second where they have one, with the zone
- * beside the first of all; of an end after `to`, the time of day alone where it is on the same day. Commands in the
- * message stay as they are.
+ * A function that writes the timestamps of a message as short times, to the second where they have one, with
+ * the zone beside the first of all; of an end after `to`, the time of day alone where it is on the same day.
+ * Commands in the message stay as they are.
  *
  * @example localTimes(context)('It ends at 2026-11-22T13:00:30.000Z.') // 'It ends at Sun 22 Nov 14:00:30 Europe/Brussels.'
  */

@@ -30,12 +30,12 @@ export async function checkedToken<Answer>(check: () => Answer | Promise<Answer>
   }
 }
 
-/** What reading a token takes of an invocation. */
+/** The parts of an invocation that reading a token takes. */
 type TokenReader = Pick<Invocation, 'files' | 'output' | 'stdinIsTerminal' | 'waitFor'>;
 
 /**
- * Reads a token from a file, or from standard input for `-`, which a terminal says. The file holds the token and at most
- * one line end, LF or CRLF.
+ * Reads a token from a file, or from standard input for `-`, which a terminal says. The file holds the token
+ * and at most one line end, LF or CRLF.
  *
  * @throws Failure `unverified` for an empty file, or bytes that are not UTF-8
  */

@@ -7,14 +7,14 @@ import { nearest } from '../session/choice.ts';
 
 export { bandwidthWord, formatBandwidth, parseBandwidth } from '../contract/bandwidth.ts';
 
-/** The known site whose name is nearest to a mistyped one; undefined when the difference is too large. See {@link nearest}. */
+/** The known site with the name {@link nearest} to a mistyped one; undefined where none is near. */
 export function nearestSite(name: string): string | undefined {
   return nearest(name, SITES);
 }
 
 /**
- * Checks the form of a site name. The service decides whether the site exists: a deployment can have other sites than
- * the twelve of the spec.
+ * Checks the form of a site name. The service decides whether the site exists: a deployment can have other
+ * sites than the twelve of the spec.
  *
  * @throws Failure `usage` with the nearest name
  */
@@ -41,8 +41,8 @@ function notAnId(text: string, more: string): Failure {
 }
 
 /**
- * Checks the form of an ID argument: a reservation's id, its name, or four characters or more of the id's last section,
- * after the `…` of a shortened id or without.
+ * Checks the form of an ID argument: a reservation's id, its name, or four characters or more of the id's
+ * last section, after the `…` of a shortened id or without.
  *
  * @throws Failure `usage` for another form
  */
@@ -56,7 +56,8 @@ export function reservationWord(text: string): string {
 const PREFIXES: readonly string[] = ['', 'K', 'M', 'G', 'T', 'P', 'E'];
 
 /**
- * A volume as people type it, in bytes: `800G`, `1.5TB` (decimal), `2TiB` (binary), `5000000` (cli/README.md, "Values").
+ * A volume as people type it, in bytes: `800G`, `1.5TB` (decimal), `2TiB` (binary), `5000000` (cli/README.md,
+ * "Values").
  *
  * @example parseVolume('800G') // 800_000_000_000
  * @throws Failure `usage` for another form, a part of a byte, or more than 9 PB

@@ -70,22 +70,23 @@ export interface Files {
   checkAbsent(path: string): Promise<void>;
   /** Whether there is something at the path that writing would replace. */
   exists(path: string): Promise<boolean>;
-  /** Checks that a file can be written at the path, before anything depends on it. @throws Failure `file_unusable` */
+  /** Checks that a file can be written, before anything depends on it. @throws Failure `file_unusable` */
   checkWritable(path: string): Promise<void>;
   /** Writes a file that only its owner can read, whole or not at all. @throws Failure `file_unusable` */
   writePrivate(path: string, text: string): Promise<void>;
   /** Writes a file that everyone may read. @throws Failure `file_unusable` */
   writePublic(path: string, text: string): Promise<void>;
   /**
-   * The text of a file below a folder; undefined where there is none. Neither the file nor a folder on the way may be a
-   * symbolic link.
+   * The text of a file below a folder; undefined where there is none. Neither the file nor a folder on the
+   * way may be a symbolic link.
    *
    * @param path absolute; it is taken as below the folder
    * @throws Failure `file_unusable`
    */
   contentBelow(folder: string, path: string): Promise<string | undefined>;
   /**
-   * Writes a file below a folder, see {@link Files.contentBelow}, whole or not at all, with the folders that it needs.
+   * Writes a file below a folder, see {@link Files.contentBelow}, whole or not at all, with the folders that
+   * it needs.
    *
    * @param isPrivate whether only its owner can read it
    * @throws Failure `file_unusable`
@@ -94,13 +95,13 @@ export interface Files {
   /** The bytes of a shell's start-up file; undefined where there is none. @throws Failure `file_unusable` */
   readStartup(path: string): Promise<Uint8Array | undefined>;
   /**
-   * Writes a shell's start-up file whole or not at all, with the folders that it needs. Of a symbolic link, the target is
-   * written, and keeps its mode.
+   * Writes a shell's start-up file whole or not at all, with the folders that it needs. Of a symbolic link,
+   * the target is written, and keeps its mode.
    *
    * @throws Failure `file_unusable`
    */
   writeStartup(path: string, content: Uint8Array): Promise<void>;
-  /** A path for a file of this name that only this user can read, in a folder that no other user can enter. */
+  /** A path for a file that only this user can read, in a folder that no other user can enter. */
   privatePath(name: string): Promise<string>;
   /** Opens the database of the ledger; called when a command first needs it. */
   openLedger: () => Promise<LedgerDatabase>;
@@ -138,16 +139,16 @@ export interface Processes {
    */
   check(program: string): Promise<void>;
   /**
-   * Starts a command, which has this process's own streams. Until it ends, signals that would end this process are passed
-   * on to it, unless it has got them itself, as after Ctrl-C.
+   * Starts a command, which has this process's own streams. Until it ends, signals that would end this
+   * process are passed on to it, unless it has got them itself, as after Ctrl-C.
    *
    * @param variables set in its environment, beside those of this process
    * @throws Failure `command_not_found`, `command_not_runnable`
    */
   start(command: readonly string[], variables: Readonly<Record<string, string>>): Promise<StartedCommand>;
   /**
-   * Starts this program again as the guardian of a `run`: a process that outlives this one and its terminal, and has no
-   * output.
+   * Starts this program again as the guardian of a `run`: a process that outlives this one and its terminal,
+   * and has no output.
    *
    * @param flags the guardian's flags
    */
@@ -155,8 +156,8 @@ export interface Processes {
   /** Whether this process may change network devices: it has the rights of root. */
   isRoot(): boolean;
   /**
-   * Runs a program to its end, without a shell, in the C locale. It is looked for on the PATH, and in /usr/sbin and
-   * /sbin, where the programs for root are.
+   * Runs a program to its end, without a shell, in the C locale. It is looked for on the PATH, and in
+   * /usr/sbin and /sbin, where the programs for root are.
    *
    * @throws Failure `command_not_found`, `command_not_runnable`
    */
@@ -164,8 +165,9 @@ export interface Processes {
   /** Resolves when the process is told to stop, by SIGINT or SIGTERM, which do not end it from then on. */
   stopSignal: () => Promise<Stopped>;
   /**
-   * Takes a function that is called when SIGINT or SIGTERM stops the process, unless `stopSignal` waits for that, or an
-   * error of standard output does. It reports the stop, and returns the exit code with which the process then ends.
+   * Takes a function that is called when SIGINT or SIGTERM stops the process, unless `stopSignal` waits for
+   * that, or an error of standard output does. It reports the stop, and returns the exit code with which the
+   * process then ends.
    */
   onStop: (tell: (stopped: Stopped | Error) => ExitCode) => void;
 }

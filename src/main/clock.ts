@@ -2,7 +2,7 @@ import { readlinkSync } from 'node:fs';
 import type { Clock } from '../cli/world.ts';
 import type { Variables } from '../session/profiles/folders.ts';
 
-/** The clock of this machine. @param env the environment variables, of which `TZ` decides what JavaScript knows */
+/** The clock of this machine. @param env the environment variables, of which `TZ` matters */
 export function clock(env: Variables): Clock {
   return { now: Date.now, sleep, localZone: () => localZone(env) };
 }
@@ -13,8 +13,8 @@ async function sleep(milliseconds: number, signal?: AbortSignal): Promise<void> 
 }
 
 /**
- * The zone of `/etc/localtime`; `UTC` where it is not known. JavaScript itself is asked last: its own search for the zone
- * takes half as long as Node to start.
+ * The zone of `/etc/localtime`; `UTC` where it is not known. JavaScript itself is asked last: its own search
+ * for the zone takes half as long as Node to start.
  */
 function localZone(env: Variables): string {
   const linked = linkedZone();

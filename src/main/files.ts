@@ -7,7 +7,7 @@ import { makeFolders, privateFolder } from '../files/private.ts';
 import { removeFile, writeWhole } from '../files/whole.ts';
 import type { LedgerDatabase } from '../session/reservations/ledger.ts';
 
-/** The files of this machine. @param stateFolder where this program keeps what it must not lose; made when needed */
+/** The files of this machine. @param stateFolder the folder of the ledger; made when needed */
 export function filesOn(stateFolder: string): Files {
   return {
     read: (path) =>
@@ -74,7 +74,7 @@ function placeBelow(folder: string, path: string, { make }: { make: boolean }): 
   return place;
 }
 
-/** Does something with a file. @param done completes "The file can't be …". @throws Failure `file_unusable` */
+/** Works on a file. @param done completes "The file can't be …". @throws Failure `file_unusable` */
 async function guarded<Result>(
   done: string,
   path: string,
@@ -98,7 +98,7 @@ function contentOf(file: string): Uint8Array | undefined {
   return statSync(file, { throwIfNoEntry: false }) && readBounded(file);
 }
 
-/** The end of a chain of symbolic links; the file need not exist. A chain in a circle fails when it is written. */
+/** The end of a chain of symbolic links, which need not exist. Writing fails at a circle. */
 function targetOf(file: string, links = 0): string {
   const found = lstatSync(file, { throwIfNoEntry: false });
   if (!found?.isSymbolicLink() || links > 40) return file;
@@ -134,13 +134,14 @@ async function openLedger(stateFolder: string): Promise<LedgerDatabase> {
   };
 }
 
-/** How long a command waits for another command that refreshes the login, in milliseconds. A refresh takes less. */
+/** The longest wait for a command that refreshes the login, in milliseconds. A refresh takes less. */
 const LOCK_TIMEOUT = 90_000;
 
 /**
  * Runs work while no other process runs work under the same lock file.
  *
- * @throws Failure `timeout` when another process keeps the lock for 90 s, `state_unusable` when the file can't be used
+ * @throws Failure `timeout` when another process keeps the lock for 90 s, `state_unusable` when the file
+ *   can't be used
  */
 async function underLock<Answer>(file: string, work: () => Promise<Answer>): Promise<Answer> {
   const [{ underFileLock }, { StoreUnavailableError }] = await Promise.all([

@@ -21,7 +21,8 @@ const { env } = process;
 const folders = foldersFor(env, homeFolder());
 
 /**
- * The command line in the real world: the only place that knows the real clock, files, environment and streams.
+ * The command line in the real world: the only place that knows the real clock, files, environment and
+ * streams.
  *
  * @param args without the program's own name
  * @param version the package's

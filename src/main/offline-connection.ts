@@ -22,8 +22,8 @@ export interface OfflineConnectionOptions {
 }
 
 /**
- * The built-in server as a function in this process, opened with the first request that needs it (contract/README.md,
- * "The reference server"): no socket, no login; the user is the lead.
+ * The built-in server as a function in this process, opened with the first request that needs it
+ * (contract/README.md, "The reference server"): no socket, no login; the user is the lead.
  */
 export function connectOffline(profile: Profile, options: OfflineConnectionOptions): Connection {
   const { stateFolder, trace, now } = options;

@@ -67,7 +67,7 @@ export async function startCommand(
   for (const signal of PASSED_ON) {
     process.removeAllListeners(signal);
     process.on(signal, async () => {
-      // What the console of Windows sends, it sends to the command too; a signal from here would be its end.
+      // The console of Windows sends its events to the command too; a signal from here would be its end.
       if (!IS_WINDOWS && !(await witness?.saw(signal))) child?.kill(signal);
     });
   }
@@ -106,10 +106,10 @@ function begun(child: ChildProcess): Promise<void> {
 const TOGETHER = 500;
 
 /**
- * Tells signals to the whole process group from signals to this process alone. A terminal sends SIGINT for Ctrl-C to the
- * whole group: the command has it already, and a second one makes many programs give up their work. Node.js does not
- * say who has sent a signal. So a process that does nothing runs in the same group: when it dies of the same
- * signal, the group got it.
+ * Tells signals to the whole process group from signals to this process alone. A terminal sends SIGINT for
+ * Ctrl-C to the whole group: the command has it already, and a second one makes many programs give up their
+ * work. Node.js does not say who has sent a signal. So a process that does nothing runs in the same group:
+ * when it dies of the same signal, the group got it.
  */
 class GroupWitness {
   readonly #seen = new Map<NodeJS.Signals, number>();

@@ -43,7 +43,7 @@ const STOPPED = { SIGINT: 'interrupted', SIGTERM: 'terminated' } as const;
 let tellStop: Parameters<Processes['onStop']>[0] = (stopped) =>
   stopped === 'interrupted' ? 130 : stopped === 'terminated' ? 143 : 2;
 
-/** Lets SIGINT and SIGTERM end the process at once, with the exit code that {@link onStop}'s function returns. */
+/** Lets SIGINT and SIGTERM end the process at once, with the exit code of {@link onStop}'s function. */
 export function stopAtSignals(): void {
   for (const [signal, stopped] of Object.entries(STOPPED)) {
     process.once(signal, () => process.exit(tellStop(stopped)));
@@ -51,8 +51,8 @@ export function stopAtSignals(): void {
 }
 
 /**
- * Ends the process when standard output takes no more: with 0 where its reader has gone, as in `slices-conn list | head -1`;
- * else, on a full disk for one, with the exit code that {@link onStop}'s function returns.
+ * Ends the process when standard output takes no more: with 0 where its reader has gone, as in `slices-conn
+ * list | head -1`; else, on a full disk for one, with the exit code that {@link onStop}'s function returns.
  */
 export function stopAtFailedOutput(): void {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
@@ -70,7 +70,8 @@ async function ask(question: string): Promise<string | undefined> {
   const { createInterface } = await import('node:readline');
   const prompt = createInterface({ input: process.stdin, output: process.stderr });
   return new Promise((resolve) => {
-    // While readline reads, the terminal sends no signal for Ctrl-C. One sent from here would end the program unheard on Windows.
+    // While readline reads, the terminal sends no signal for Ctrl-C. One sent from here would end the program
+    // unheard on Windows.
     prompt.once('SIGINT', () => process.emit('SIGINT') || process.exit(tellStop('interrupted')));
     let answer: string | undefined;
     prompt.once('close', () => {
@@ -85,7 +86,7 @@ async function ask(question: string): Promise<string | undefined> {
   });
 }
 
-/** Waits for SIGINT or SIGTERM, which do not end the process from now on. @returns resolves at the first of them */
+/** Waits for SIGINT or SIGTERM, which do not end the process from now on. @returns the first of them */
 export function stopSignal(): Promise<Stopped> {
   return new Promise((resolve) => {
     for (const [signal, stopped] of Object.entries(STOPPED)) {
@@ -102,7 +103,8 @@ const OPENERS: Partial<Record<NodeJS.Platform, readonly string[]>> = {
 };
 
 /**
- * Opens an address in the person's browser, if a person sits in front of this terminal: not over ssh, not in CI.
+ * Opens an address in the person's browser, if a person sits in front of this terminal: not over ssh, not in
+ * CI.
  *
  * @returns whether a browser was started
  */
@@ -127,8 +129,9 @@ async function openBrowser(address: string, env: Variables): Promise<boolean> {
 }
 
 /**
- * A line with a spinner on a terminal, drawn by ora. ora is loaded here, so that only commands that wait pay for it. ora's own timer would keep the process alive, and it would go on when the terminal is gone: so it is never
- * started, and draws a frame only in `draw`. It hides no cursor and reads no keys.
+ * A line with a spinner on a terminal, drawn by ora. ora is loaded here, so that only commands that wait pay
+ * for it. ora's own timer would keep the process alive, and it would go on when the terminal is gone: so it
+ * is never started, and draws a frame only in `draw`. It hides no cursor and reads no keys.
  */
 export async function openProgressLine(terminal: NodeJS.WriteStream): Promise<ProgressLine> {
   let isGone = false;

@@ -10,21 +10,21 @@ export interface ConfigurationFile {
   readonly isPrivate?: boolean;
 }
 
-/** What a tool needs to configure one end of a reservation, and to remove it again. */
+/** The text for a tool that configures one end of a reservation, and that removes it again. */
 export interface Configuration {
   /** The devices that it makes: of a tool that takes no dots, they are not those of the end. */
   readonly names: DeviceNames;
-  /** What is printed: the tool takes it as it is, explanations are comments. Lines without their ends. */
+  /** The printed text: the tool takes it as it is, explanations are comments. Lines without their ends. */
   readonly text: readonly string[];
-  /** What is printed to remove the end: a shell script, or a playbook for Ansible. */
+  /** The printed text that removes the end: a shell script, or a playbook for Ansible. */
   readonly removal: readonly string[];
-  /** To be put in place before the commands. Other reservations may share one: then its content is the same. */
+  /** To be put in place before the commands. Reservations may share one, with the same content. */
   readonly files: readonly ConfigurationFile[];
   /** Lines for a shell of root. */
   readonly commands: readonly string[];
   /**
-   * Lines for a shell of root that undo files and commands, and may be run again. The inner device is always deleted; the outer
-   * one, and what makes it, goes with the last inner one.
+   * Lines for a shell of root that undo files and commands, and may be run again. The inner device is always
+   * deleted; the outer one, and what makes it, goes with the last inner one.
    */
   readonly remove: readonly string[];
 }
@@ -32,7 +32,7 @@ export interface Configuration {
 /** The parts of a {@link Configuration} from which its texts follow. */
 export interface Parts extends Pick<Configuration, 'commands' | 'remove'> {
   readonly files?: readonly ConfigurationFile[];
-  /** What a person should know about this text, as sentences. */
+  /** Sentences that a person should know about this text. */
   readonly about: readonly string[];
   /** The same about the removal. */
   readonly aboutRemoval?: readonly string[];
@@ -52,8 +52,8 @@ export function shellScript(end: End, { about, files = [], ...parts }: Parts): C
 }
 
 /**
- * A configuration that is one file, or several files one after the other, each below its path, as `systemctl cat` shows
- * files. What else is needed stands in comments, so that the text of one file can be used as it is.
+ * A configuration that is one file, or several files one after the other, each below its path, as `systemctl
+ * cat` shows files. The rest stands in comments, so that the text of one file can be used as it is.
  *
  * @param end that the files are for
  */
@@ -85,7 +85,7 @@ export function contentOf(lines: readonly string[]): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** What a person should know before an end is removed, as sentences. */
+/** Sentences that a person should know before an end is removed. */
 export function aboutRemovalOf({ outer, inner }: DeviceNames, device: string): readonly string[] {
   return [
     `Removes ${inner}, and ${outer} unless it carries another device. The MTU of ${device} stays as it is.`,

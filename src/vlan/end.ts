@@ -1,6 +1,6 @@
 import type { Reservation } from '../contract/reservation.ts';
 
-/** What the outer tag's frames say that they are: IEEE 802.1ad is 0x88a8, 802.1Q is 0x8100. */
+/** The ethertype of each outer protocol: IEEE 802.1ad is 0x88a8, 802.1Q is 0x8100. */
 export const OUTER_PROTOCOLS = ['802.1ad', '802.1q'] as const;
 /** One of {@link OUTER_PROTOCOLS}. */
 export type OuterProtocol = (typeof OUTER_PROTOCOLS)[number];
@@ -11,7 +11,7 @@ export const ETHERTYPE: Readonly<Record<OuterProtocol, string>> = { '802.1ad': '
 /** The largest packet that fits Ethernet without jumbo frames, in bytes. */
 export const USUAL_MTU = 1500;
 
-/** What the text for a server assumes where a reservation says nothing. */
+/** The assumptions of the text for a server, where a reservation says nothing. */
 export interface EndChoices {
   /** Default 802.1ad. */
   outer?: OuterProtocol;
@@ -34,7 +34,7 @@ export interface End {
   readonly otherSTag: number;
   readonly otherCTag: number;
   readonly outer: OuterProtocol;
-  /** The largest packet that each device carries, in bytes: each tag takes {@link TAG_BYTES} of the one below it. */
+  /** The largest packet of each device, in bytes: each tag takes {@link TAG_BYTES} of the one below. */
   readonly mtu: { readonly device: number; readonly outer: number; readonly inner: number };
   readonly address: string | null;
   /** The devices that are made; see {@link namesOf}. */
@@ -93,11 +93,11 @@ export function endAt(
 /** The names of the two devices that are made at one end. */
 export interface DeviceNames {
   /**
-   * With the S-tag: `sc`, the tag in four digits, four letters. Reservations of different links may have the same S-tag at a site,
-   * and the kernel takes a tag once on a device: so all of them share this one.
+   * With the S-tag: `sc`, the tag in four digits, four letters. Reservations of different links may have the
+   * same S-tag at a site, and the kernel takes a tag once on a device: so all of them share this one.
    */
   readonly outer: string;
-  /** With the C-tag, on the outer one: its name, a dot, the tag. No other end at the site has both tags at the same time. */
+  /** The device with the C-tag, named after the outer one. No other end at the site has both tags then. */
   readonly inner: string;
 }
 
@@ -105,12 +105,12 @@ export interface DeviceNames {
 const LETTERS = 'bcdfghjkmnpqrstvwxz';
 
 /**
- * Names for the two devices: they follow from what the kernel tells devices apart by, so that reservations share the outer
- * one, and both are found again to be removed. At most 15 characters, which is what the kernel takes. They don't start with
- * `vlan`: ifupdown reads a tag off such a name.
+ * Names for the two devices: they follow from what the kernel tells devices apart by, so that reservations
+ * share the outer one, and both are found again to be removed. At most 15 characters, which is what the
+ * kernel takes. They don't start with `vlan`: ifupdown reads a tag off such a name.
  *
- * The four letters behind the S-tag stand for the device below and the protocol. Those of two are the same once in 130,000
- * times, which matters for the same S-tag only.
+ * The four letters behind the S-tag stand for the device below and the protocol. Those of two are the same
+ * once in 130,000 times, which matters for the same S-tag only.
  *
  * @param device that carries the outer one
  * @example namesOf('eth1', '802.1ad', 1001, 17) // { outer: 'sc1001…', inner: 'sc1001….17' }
@@ -137,9 +137,9 @@ function fingerprint(text: string): bigint {
 }
 
 /**
- * What is wrong with the name of a network device, as a sentence; undefined for a good one. The kernel takes 1 to 15
- * bytes without `/`, `:` and spaces, except `.` and `..`. Characters that mean something to a shell, YAML or systemd are
- * refused too, although everything is quoted: no real device has them.
+ * The fault in the name of a network device, as a sentence; undefined for a good name. The kernel takes 1 to
+ * 15 bytes without `/`, `:` and spaces, except `.` and `..`. Characters that mean something to a shell, YAML
+ * or systemd are refused too, although everything is quoted: no real device has them.
  */
 export function deviceFault(name: string): string | undefined {
   if (name === '') return 'The name is empty.';
@@ -154,10 +154,10 @@ export function deviceFault(name: string): string | undefined {
   return undefined;
 }
 
-/** The smallest and the largest `--mtu`, in bytes: what IPv4 needs (RFC 791), and what a device holds less two tags. */
+/** The smallest and largest `--mtu`, in bytes: for IPv4 (RFC 791), and for a device less two tags. */
 export const MTU_RANGE = { min: 68, max: 65_535 - 2 * TAG_BYTES } as const;
 
-/** What is wrong with an `--mtu`, as a sentence; undefined for a good one. */
+/** The fault in an `--mtu`, as a sentence; undefined for a good one. */
 export function mtuFault(mtu: number): string | undefined {
   const { min, max } = MTU_RANGE;
   return Number.isInteger(mtu) && mtu >= min && mtu <= max ? undefined : `An MTU is ${min} to ${max} bytes.`;
@@ -167,8 +167,8 @@ export function mtuFault(mtu: number): string | undefined {
 const IPV6_MTU = 1280;
 
 /**
- * What is wrong with an address for the inner device, as a sentence; undefined for a good one, such as `10.0.0.1/24`
- * or `fd00::1/64`.
+ * The fault in an address for the inner device, as a sentence; undefined for a good one, such as
+ * `10.0.0.1/24` or `fd00::1/64`.
  *
  * @param mtu of the inner device: IPv6 needs 1280
  */
@@ -226,8 +226,8 @@ function isIpv6(host: string): boolean {
 }
 
 /**
- * A text in a comment of any format: one line of ASCII. Other characters become their UTF-16 codes, so that a line end
- * can't start a line of its own.
+ * A text in a comment of any format: one line of ASCII. Other characters become their UTF-16 codes, so that a
+ * line end can't start a line of its own.
  */
 export function oneLine(text: string): string {
   return text.replace(/[^\x20-\x7e]/g, (found) => `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`);
@@ -238,7 +238,7 @@ export function commented(lines: readonly string[]): readonly string[] {
   return lines.map((line) => `# ${oneLine(line)}`.trimEnd());
 }
 
-/** What every text starts with: what it is for, how the MTUs come about, and what it assumes. */
+/** The beginning of every text: its purpose, the origin of the MTUs, and its assumptions. */
 export function aboutEnd(end: End): readonly string[] {
   const { reservation, site, otherSite, device, sTag, cTag, mtu, names } = end;
   return [
@@ -250,7 +250,7 @@ export function aboutEnd(end: End): readonly string[] {
   ];
 }
 
-/** What the text assumes, because a reservation does not say it, as sentences. */
+/** The assumptions of the text, which no reservation states, as sentences. */
 export function assumedOf({ outer, mtu, address, otherSite }: End): readonly string[] {
   const smaller = mtu.inner - TAG_BYTES;
   const isPossible = mtuFault(smaller) === undefined && !(address && addressFault(address, smaller));

@@ -44,7 +44,7 @@ export interface DescribedEnd {
   /** Of the inner device, with its prefix length. */
   address: string | null;
   files: { path: string; mode: '0600' | '0644'; content: string }[];
-  /** What to run: lines for a shell of root, after the files are in place. With `--remove` those that remove. */
+  /** Lines for a shell of root, after the files are in place. With `--remove` the lines of the removal. */
   commands: readonly string[];
   /** Lines for a shell of root that undo everything. */
   remove: readonly string[];

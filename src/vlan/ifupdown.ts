@@ -63,7 +63,7 @@ export function ifupdown2(end: End): Configuration {
   });
 }
 
-/** What both programs read: a file for the outer device, which reservations share, and one for the inner device. */
+/** The files of both programs: one for the outer device, which reservations share, one for the inner. */
 interface Interfaces {
   readonly about: readonly string[];
   /** In the order in which they come up. */

@@ -42,7 +42,7 @@ export function ipCalls({ device, names, sTag, cTag, outer, mtu, address }: End)
   };
 }
 
-/** {@link ipCalls} as lines for a shell of root. Each may be run again, and leaves alone what is there for others. */
+/** {@link ipCalls} as lines for a shell of root, which may be run again and touch nothing of others. */
 export interface IpLines {
   /** Makes the MTUs of the device below, and of the outer one where it is there, large enough. */
   readonly mtu: readonly [device: string, outer: string];
@@ -84,7 +84,7 @@ export function shellLine(call: ProgramCall): string {
   return call.map(shellWord).join(' ');
 }
 
-/** The call of `ip` that removes a device, and each one that it carries. */
+/** The call of `ip` that removes a device, with all that it carries. */
 export function deleteCall(name: string): ProgramCall {
   return ['ip', 'link', 'del', name];
 }
@@ -92,7 +92,8 @@ export function deleteCall(name: string): ProgramCall {
 /**
  * A line that removes a device, where it is there.
  *
- * @param isRaced whether another tool removes it at the same time: then it is no news that it is gone. Default false
+ * @param isRaced whether another tool removes it at the same time: then it is no news that it is gone.
+ *   Default false
  */
 export function deleteLine(name: string, isRaced = false): string {
   const silent = isRaced ? ' 2>/dev/null' : '';
@@ -109,7 +110,7 @@ export function removalLines({ names: { outer, inner } }: Pick<End, 'names'>): r
   return [deleteLine(inner), `${carriesAnother(outer)} || ${deleteLine(outer)}`];
 }
 
-/** What a person should know about the MTU of the device below, where it is a setting in a file. */
+/** A sentence about the MTU of the device below, where it is a setting in a file. */
 export function aboutDeviceMtu({ device, mtu }: Pick<End, 'device' | 'mtu'>): string {
   return `The MTU of ${device} becomes ${mtu.device}. Where it is larger already (ip link show ${device}), put that number in its place.`;
 }

@@ -76,7 +76,7 @@ function inNetplan(
   return { ...configuration, files: [shared, own, ...more] };
 }
 
-/** What each of the two files has below `network`. */
+/** The content of each of the two files below `network`. */
 function yamlLines(
   { device, names, sTag, cTag, outer, mtu, address }: End,
   renderer: Renderer,
@@ -101,7 +101,8 @@ function yamlLines(
       `      id: ${tag}`,
       `      link: ${parent}`,
       `      mtu: ${size}`,
-      // IPv6 does not work without a link-local address (RFC 4291 §2.1). NetworkManager's methods say it below.
+      // IPv6 does not work without a link-local address (RFC 4291 §2.1). NetworkManager's methods say it
+      // below.
       ...(own !== null && isIpv6Address(own)
         ? ['      accept-ra: false']
         : onNm

@@ -12,8 +12,9 @@ function unit(path: string, sections: Readonly<Record<string, readonly string[]>
 }
 
 /**
- * Files of systemd-networkd. It applies one `.network` file to a device, the first that matches. So the device below has
- * one file whatever it carries, and the outer one too, which reservations share: what is on them is added by drop-ins.
+ * Files of systemd-networkd. It applies one `.network` file to a device, the first that matches. So the
+ * device below has one file whatever it carries, and the outer one too, which reservations share: what is on
+ * them is added by drop-ins.
  */
 export function networkd(end: End): Configuration {
   const { device, names, sTag, cTag, outer, mtu, address } = end;

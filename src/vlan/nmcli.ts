@@ -59,7 +59,7 @@ export function nmcli(end: End): Configuration {
   });
 }
 
-/** The settings of addresses: without one, both versions are off, since nothing on the link gives out addresses. */
+/** The settings of addresses: without one, both versions are off, since the link gives out none. */
 function methods(address: string | null): readonly string[] {
   const off = (version: string) => [`${version}.method`, 'disabled'];
   const on = (version: string, own: string) => [`${version}.method`, 'manual', `${version}.addresses`, own];

@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import type { Invoke } from '../invocation.ts';
 import type { AvailabilityFlags } from './run.ts';
 
-/** `slices-conn availability SITE1 [SITE2] [--start T] [--end T|--for D] [--bandwidth B --duration D] [--svg FILE]`. */
+/** `slices-conn availability SITE1 [SITE2] [--start T] [--end T|--for D] [--bandwidth B --duration D] …`. */
 export function availabilityCommand(invoke: Invoke): Command {
   return new Command('availability')
     .summary('show how much of a link is free, and when a reservation can start')

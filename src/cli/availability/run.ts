@@ -26,7 +26,7 @@ export interface AvailabilityFlags extends WindowFlags {
   svg?: string;
 }
 
-/** What a reservation would need: Mbps, and milliseconds. */
+/** The need of a reservation: Mbps, and milliseconds. */
 interface Need {
   bandwidth: number;
   duration: number;
@@ -37,7 +37,7 @@ interface LinkAnswer extends LinkAvailability {
   slots: readonly Slot[] | null;
 }
 
-/** Shows how much of a link, or of each link of a site, is free over time; and when a reservation can start. */
+/** Shows how much of a link, or of each link of a site, is free, and when a reservation can start. */
 export async function availability(
   invocation: Invocation,
   [first = '', second]: readonly string[],
@@ -62,7 +62,7 @@ export async function availability(
   );
   const view = { window, zone: times.zone, now: times.now };
   if (svg !== undefined) await files.writePublic(svg, availabilitySvg({ ...view, links: drawn }));
-  // What starts now, started a moment ago.
+  // The answer took a moment: a start that was now lies before it.
   const answered = { ...times, now: invocation.now() };
   const [only] = answers;
   await output.result(second !== undefined && only ? only : { items: answers }, (print) => {
@@ -76,16 +76,16 @@ export async function availability(
   });
 }
 
-/** What is asked about each link. */
+/** The question about each link. */
 interface Question {
   /** Milliseconds. */
   window: { start: number; end: number };
   need: Need | undefined;
-  /** Into how many columns the window is cut for the screen (undefined: exact steps), and for a picture (undefined: none). */
+  /** The columns of the screen (undefined: exact steps), and of a picture (undefined: none). */
   columns: { screen: number | undefined; drawn: number | undefined };
 }
 
-/** Asks about the named link, or about all links of a site. @returns `drawn`: the links again, for a picture */
+/** Asks about the named link, or all links of a site. @returns `drawn`: the links again, for a picture */
 async function answersOf(
   connectivity: ConnectivityClient,
   sites: readonly string[],
@@ -127,7 +127,7 @@ async function freeOf(
   return { link: { ...pair, bandwidth }, items };
 }
 
-/** What --bandwidth and --duration ask for. @throws Failure `usage` for one without the other */
+/** Reads --bandwidth and --duration. @throws Failure `usage` for one without the other */
 function readNeed({ bandwidth, duration }: AvailabilityFlags): Need | undefined {
   if (bandwidth === undefined && duration === undefined) return undefined;
   if (bandwidth !== undefined && duration !== undefined) {
@@ -217,7 +217,7 @@ function isNow(start: number, { now }: TimeContext): boolean {
   return start - now < 1000;
 }
 
-/** The command that books the first start of any link; where none starts, the one that looks further ahead. */
+/** The command that books the first start of any link; without a start, the one that looks further. */
 function adviceOf(answers: readonly LinkAnswer[], need: Need, times: TimeContext): string | undefined {
   const fitting = answers.filter(({ link }) => link.bandwidth >= need.bandwidth);
   const starts = fitting.flatMap(({ link, slots }) =>

@@ -40,14 +40,14 @@ export interface Wanted {
   readonly services: ServiceFlags;
 }
 
-/** What a {@link Wanted} says beyond the word itself. */
+/** The members of a {@link Wanted} beside the word itself. */
 type Choice = Pick<Wanted, 'known' | 'live' | 'files'>;
 
 const NOTHING: Choice = { known: [], files: false };
 
 /**
- * Finds what the last word can be (cli/README.md, "Commands", completion): a command, a flag, or the value of a flag or an
- * argument, by commander's definitions.
+ * Finds what the last word can be (cli/README.md, "Commands", completion): a command, a flag, or the value of
+ * a flag or an argument, by commander's definitions.
  *
  * @param words without the program's own name; the last is the one to complete, maybe empty
  * @example after `reserve be-gent1 ` the word is a site, but not be-gent1
@@ -152,9 +152,9 @@ export type LiveKind = 'sites' | 'profiles' | 'experiments' | 'projects' | 'rese
 export type Kind = LiveKind | 'files' | 'topics' | 'reservations or files';
 
 /**
- * What completes each value, by the name that help gives it: a flag's own name, or else the word between its brackets;
- * an argument's name, after that of its group where the group decides. Other values have no candidates: a time, a
- * bandwidth, a new name.
+ * The kind of each value, by the name that help gives it: a flag's own name, or else the word between its
+ * brackets; an argument's name, after that of its group where the group decides. Other values have no
+ * candidates: a time, a bandwidth, a new name.
  *
  * @example `--save <file>` is found as `file`, the argument of `experiment show [id]` as `experiment id`
  */
@@ -181,12 +181,12 @@ export const KIND_OF = {
 /** Flags that may be repeated. Variadic flags always may. */
 const REPEATABLE: ReadonlySet<string | undefined> = new Set(['--claim', '--trust']);
 
-/** What the value of a flag is; undefined for free text. */
+/** The kind of a flag's value; undefined for free text. */
 export function kindOfOption(option: Option): Kind | undefined {
   return kindNamed(option.long ?? '') ?? kindNamed(valueName(option));
 }
 
-/** What an argument of a command is; undefined for free text. */
+/** The kind of a command's argument; undefined for free text. */
 export function kindOfArgument(command: Command, argument: Argument): Kind | undefined {
   const name = argument.name();
   return kindNamed(`${command.parent?.name()} ${name}`) ?? kindNamed(name);
@@ -228,8 +228,8 @@ export interface CompletionSource {
 }
 
 /**
- * A word that needs no quotes in any shell. Other users choose names: a name with other characters, such as `$(…)` or a
- * line end, is never offered.
+ * A word that needs no quotes in any shell. Other users choose names: a name with other characters, such as
+ * `$(…)` or a line end, is never offered.
  */
 const PLAIN_WORD = /^[\p{L}\p{N}_][\p{L}\p{N}_@%+=:,./-]*$/u;
 
@@ -239,8 +239,8 @@ export function isPlainWord(word: string): boolean {
 }
 
 /**
- * The answer to a shell: a line `value<TAB>description` for each candidate, and one that says whether names of files
- * are wanted too (`:1`) or not (`:0`).
+ * The answer to a shell: a line `value<TAB>description` for each candidate, and at the end `:1` where names
+ * of files are wanted too, else `:0`.
  */
 export async function completionText(wanted: Wanted, source: CompletionSource): Promise<string> {
   const { typed, before, known, live, files } = wanted;
@@ -259,8 +259,9 @@ export async function completionText(wanted: Wanted, source: CompletionSource): 
 }
 
 /**
- * The candidates that begin with the typed text, else the only one that contains it, so that `poznan` finds `pl-poznan1`.
- * Of several that only contain it none is offered: a shell would replace the typed text by their common beginning.
+ * The candidates that begin with the typed text, else the only one that contains it, so that `poznan` finds
+ * `pl-poznan1`. Of several that only contain it none is offered: a shell would replace the typed text by
+ * their common beginning.
  */
 function near(candidates: readonly Candidate[], typed: string): readonly Candidate[] {
   const begun = candidates.filter(({ value }) => value.startsWith(typed));

@@ -26,8 +26,9 @@ export interface OpenFlag {
 }
 
 /**
- * Reads the words before the one to complete, as commander does: global flags may be anywhere, a command's own flags come
- * after it, and the word after a flag with a value is that value. Words that commander would refuse are skipped.
+ * Reads the words before the one to complete, as commander does: global flags may be anywhere, a command's
+ * own flags come after it, and the word after a flag with a value is that value. Words that commander would
+ * refuse are skipped.
  *
  * @param words without the program's own name
  */

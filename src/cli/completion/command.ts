@@ -26,7 +26,10 @@ Examples:
     .action(invoke(async () => (await import('./run.ts')).printScript));
 }
 
-/** Adds `--install-completion [SHELL]` to the top level, as the official client calls it (cli/README.md, "Commands"). */
+/**
+ * Adds the top level's `--install-completion [SHELL]`, as the official client has it (cli/README.md,
+ * "Commands").
+ */
 export function addInstallOption(program: Command, invoke: Invoke): void {
   const act = invoke<InstallFlags>(async () => (await import('./run.ts')).install);
   program

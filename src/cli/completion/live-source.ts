@@ -16,8 +16,8 @@ import { type Candidate, type CompletionSource, isPlainWord } from './candidates
 export const LIVE_LIMIT = 1500;
 
 /**
- * Candidates that this machine or a service knows: its profiles, and the projects and experiments of the profile's
- * services, if the user is logged in and they answer within {@link LIVE_LIMIT}.
+ * Candidates that this machine or a service knows: its profiles, and the projects and experiments of the
+ * profile's services, if the user is logged in and they answer within {@link LIVE_LIMIT}.
  */
 export function liveSource(invocation: Invocation): CompletionSource {
   const now = invocation.now();
@@ -38,8 +38,8 @@ export function liveSource(invocation: Invocation): CompletionSource {
 }
 
 /**
- * The ledger's reservations that have not ended and were not deleted. No service is asked. Offers names, which people know,
- * and ids where a reservation has none or two share one.
+ * The ledger's reservations that have not ended and were not deleted. No service is asked. Offers names,
+ * which people know, and ids where a reservation has none or two share one.
  */
 async function reservations(session: Session, now: number): Promise<Candidate[]> {
   const entries = await (await session.ledger()).all(now);
@@ -60,7 +60,7 @@ async function reservations(session: Session, now: number): Promise<Candidate[]>
   });
 }
 
-/** Offers names, which people know, and ids where two items share a name or a shell would have to quote it. */
+/** Offers names; and ids where two items share a name, or where a shell would have to quote it. */
 function named(
   items: readonly (Choosable & { role: string; description: string })[],
   now: number,
@@ -105,8 +105,8 @@ function countryOf(site: string): string {
 }
 
 /**
- * Asks the services for candidates. There are none without a login, or when the services answer late. A login that needs
- * a refresh is not used: a refresh that is cut off half-way would lose it.
+ * Asks the services for candidates. There are none without a login, or when the services answer late. A login
+ * that needs a refresh is not used: a refresh that is cut off half-way would lose it.
  */
 async function asked(
   { session, now }: Invocation,

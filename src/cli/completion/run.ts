@@ -42,8 +42,8 @@ export interface InstalledFile {
 }
 
 /**
- * Installs completion for the user: the script, and for bash and zsh a marked block in the file that such a shell
- * reads when it starts. Files that are up to date are not written.
+ * Installs completion for the user: the script, and for bash and zsh a marked block in the file that such a
+ * shell reads when it starts. Files that are up to date are not written.
  *
  * @throws Failure `file_unusable`
  */
@@ -78,7 +78,7 @@ export function usualShell({ SHELL = '' }: Variables): Shell {
 
 interface Places {
   script: string;
-  /** What loads the script, in a file that every interactive shell reads; fish looks for scripts by itself. */
+  /** Lines that load the script, in a start-up file of the shell; fish finds scripts by itself. */
   startup?: { path: string; lines: (script: string, folder: string) => string };
 }
 
@@ -148,8 +148,8 @@ function blockOf(lines: string): string {
 }
 
 /**
- * A file with the block in it: in place of an older one, else at the end. Everything else stays as it is, byte by byte,
- * whatever its encoding.
+ * A file with the block in it: in place of an older one, else at the end. Everything else stays as it is,
+ * byte by byte, whatever its encoding.
  */
 export function withBlock(content: Uint8Array, block: string): Uint8Array {
   const [text, own] = [Buffer.from(content).toString('latin1'), Buffer.from(block).toString('latin1')];

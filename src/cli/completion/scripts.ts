@@ -5,14 +5,15 @@ export const SHELLS = ['bash', 'zsh', 'fish'] as const;
 export type Shell = (typeof SHELLS)[number];
 
 /**
- * The word by which a shell's script asks for candidates: `slices-conn __complete -- WORDS…`; the last word is the one to
- * complete. Help does not show it, and it prints no errors.
+ * The word by which a shell's script asks for candidates: `slices-conn __complete -- WORDS…`; the last word
+ * is the one to complete. Help does not show it, and it prints no errors.
  */
 export const COMPLETE = '__complete';
 
 /**
- * The script for bash 3.2 or newer. Bash cuts words at COMP_WORDBREAKS (which has `:` and `=`) and replaces only the part
- * after the last cut. So the script joins the parts to complete the word, and gives each candidate without its first part.
+ * The script for bash 3.2 or newer. Bash cuts words at COMP_WORDBREAKS (which has `:` and `=`) and replaces
+ * only the part after the last cut. So the script joins the parts to complete the word, and gives each
+ * candidate without its first part.
  */
 const bashScript = `
 # bash completion for slices-conn

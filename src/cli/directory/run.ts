@@ -83,7 +83,8 @@ async function print(
 }
 
 /**
- * Prints a token for a project or an experiment. A token from the portal is verified first; any other is printed as it is.
+ * Prints a token for a project or an experiment. A token from the portal is verified first; any other is
+ * printed as it is.
  */
 export function tokenOf(noun: Noun): Action<object> {
   return async ({ session, output }, [wanted]) => {

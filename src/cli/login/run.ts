@@ -47,7 +47,7 @@ export async function login(
   await showStatus(invocation, session, await rolesOrReason(session));
 }
 
-/** Prints a refresh token for a machine, once (cli/README.md, "Environment"). The login on this machine stays as it is. */
+/** Prints a machine's refresh token, once (cli/README.md, "Environment"). The login here stays as it is. */
 async function loginForMachine(invocation: Invocation, session: Session, flags: LoginFlags): Promise<void> {
   const { output, times, waitFor } = invocation;
   const { machineLogin: machine } = session;
@@ -125,9 +125,9 @@ async function announce(
 }
 
 /**
- * The address to open in a browser or to draw as a QR code; undefined for an address that is only printed (THREATS.md 6).
- * It must be https, or http on this machine, without user and password, white space and control characters: URL parsing
- * drops the latter two, but the program that opens the browser may not.
+ * The address to open in a browser or to draw as a QR code; undefined for an address that is only printed
+ * (THREATS.md 6). It must be https, or http on this machine, without user and password, white space and
+ * control characters: URL parsing drops the latter two, but the program that opens the browser may not.
  */
 function webAddress(text: string): string | undefined {
   if (/[\s\p{C}]/u.test(text) || !URL.canParse(text)) return undefined;
@@ -157,7 +157,7 @@ interface KnownToken {
   sub: string | null;
   name: string | null;
   expiresAt: number | undefined;
-  /** What happens when it expires. */
+  /** The consequence of its expiry, in words. */
   afterwards?: string;
 }
 

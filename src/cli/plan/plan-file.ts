@@ -20,7 +20,7 @@ import { nearest } from '../../session/choice.ts';
 import { later, parseTime, type TimeContext } from '../times.ts';
 import { parseBandwidth, siteName } from '../values.ts';
 
-/** What a plan file wants to exist under a name. Times in milliseconds, bandwidth in Mbps. */
+/** A reservation that a plan file wants to exist under a name. Times in milliseconds, bandwidth in Mbps. */
 export interface WantedReservation {
   name: string;
   site1: string;
@@ -58,7 +58,7 @@ interface Read<Value> {
   node: Node;
 }
 
-/** What a reservation, or `defaults`, says. */
+/** The fields of a reservation, or of `defaults`. */
 interface Fields {
   sites?: Read<readonly [string, string]>;
   bandwidth?: Read<number>;
@@ -99,7 +99,7 @@ class PlanFile {
   readonly #lines = new LineCounter();
   readonly #name: string;
   readonly #times: TimeContext;
-  /** What each alias stands for: a name may be given to several nodes, and means the one before the alias. */
+  /** The node of each alias: a name may be given to several nodes, and means the one before the alias. */
   readonly #targets = new Map<Alias, Node>();
   readonly #errors: { offset: number; text: string }[] = [];
 
@@ -123,7 +123,7 @@ class PlanFile {
       });
       const found = [...this.#document.errors, ...this.#document.warnings];
       const deep = found.find(({ message }) => message.includes(TOO_DEEP));
-      // What a parser says of one place a second time follows from the first.
+      // A second error of a parser at one place follows from the first.
       const told = Map.groupBy(deep ? [deep] : found, ({ pos }) => pos[0]);
       for (const [offset, [error]] of told) this.#errors.push({ offset, text: syntaxError(error?.message) });
     } catch {
@@ -206,7 +206,7 @@ class PlanFile {
     return wanted;
   }
 
-  /** What a reservation says, or the defaults; undefined where it says nothing that has keys. */
+  /** Reads the fields of a reservation, or of the defaults; undefined where the node has no keys. */
   async #fields(node: Node, what: string): Promise<Fields | undefined> {
     const map = this.#resolved(node);
     if (!isMap(map)) {
@@ -353,7 +353,7 @@ class PlanFile {
     return members;
   }
 
-  /** What an alias stands for; any other node as it is. */
+  /** The node of an alias; any other node as it is. */
   #resolved(node: Node | undefined): Node | undefined {
     return isAlias(node) ? this.#targets.get(node) : node;
   }
@@ -390,7 +390,7 @@ function textIn(node: Node | undefined): string | undefined {
   return value === null ? undefined : (source ?? String(value));
 }
 
-/** What the engine says of thousands of lists in each other. */
+/** The engine's message for thousands of lists in each other. */
 const TOO_DEEP = 'Maximum call stack size exceeded';
 
 function syntaxError(message = ''): string {

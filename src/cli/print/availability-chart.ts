@@ -13,7 +13,7 @@ export interface LinkAvailability {
   items: readonly AvailablePart[];
 }
 
-/** What is drawn of one link, or of several over the same window. Times in milliseconds. */
+/** One link, or several over the same window. Times in milliseconds. */
 export interface AvailabilityView {
   links: readonly LinkAvailability[];
   window: Period;
@@ -38,7 +38,7 @@ export function chartColumns(width: number): number {
   return Math.max(FEWEST_COLUMNS, Math.min(width, MOST_COLUMNS) - LABEL_COLUMNS);
 }
 
-/** What a chart is drawn with. */
+/** The characters of a chart. */
 interface Glyphs {
   /** The top of what is free throughout, from none to eight eighths of a line. */
   tops: readonly string[];
@@ -59,13 +59,14 @@ const ASCII_GLYPHS: Glyphs = {
   axis: { side: '|', corner: '+', line: '-', tick: '+', now: '^', noVlan: 'x' },
 };
 
-/** What is free in one column of a chart. */
+/** The free part of one column of a chart. */
 type Column = Pick<AvailablePart, 'bandwidth' | 'bandwidth_max' | 'vlans'>;
 
 /**
- * Draws what is free of each link over time, for a terminal: filled up to what is free throughout a column, shaded up to
- * what is free for some of it. An average would hide both. A link has three lines, or five or seven where the terminal is
- * wide and tall. A legend names the fewest free VLANs and the zone; several links have a title each, and their VLANs in it.
+ * Draws what is free of each link over time, for a terminal: filled up to what is free throughout a column,
+ * shaded up to what is free for some of it. An average would hide both. A link has three lines, or five or
+ * seven where the terminal is wide and tall. A legend names the fewest free VLANs and the zone; several links
+ * have a title each, and their VLANs in it.
  *
  * @param width columns of the terminal; no line is longer
  * @returns lines, each with its line end
@@ -117,7 +118,7 @@ function linesOf(links: number, width: number, rows: number): number {
   return width >= 100 && rows >= 30 && fits(5) ? 5 : 3;
 }
 
-/** What is free in each column, whatever parts the window is given in. */
+/** The free part of each column, whatever parts the window is given in. */
 function columnsOf(items: readonly AvailablePart[], { start, end }: Period, count: number): Column[] {
   const parts = items.map((item) => ({
     ...item,

@@ -19,8 +19,9 @@ const PANEL_HEIGHT = PLOT_HEIGHT + 72;
 const CHARACTER = 7;
 
 /**
- * The colours, in both schemes. No custom properties: programs that make PDF of SVG do not know them, and take the light
- * scheme. What is free for part of the time is hatched too, for print without colours.
+ * The colours, in both schemes. No custom properties: programs that make PDF of SVG do not know them, and
+ * take the light scheme. The parts that are free for some of the time are hatched too, for print without
+ * colours.
  */
 const STYLE = `
 text { font-family: system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif; font-size: 12px; fill: #1f2328 }
@@ -55,9 +56,9 @@ interface Scale {
 }
 
 /**
- * A picture of what is free of each link over time, as an SVG file for a paper or a page: light or dark as the reader
- * prefers, with the reader's own fonts, without scripts and without anything from elsewhere. It says in its description
- * what it shows.
+ * A picture of what is free of each link over time, as an SVG file for a paper or a page: light or dark as
+ * the reader prefers, with the reader's own fonts, without scripts and without anything from elsewhere. It
+ * says in its description what it shows.
  *
  * @returns a whole XML document
  */
@@ -182,7 +183,7 @@ function swatch(name: string): string {
   return `<rect ${fill} width="14" height="14"/>`;
 }
 
-/** What a picture of a link shows, in words. */
+/** The picture of a link in words. */
 function description(name: string, capacity: number, items: readonly AvailablePart[]): string {
   const least = Math.min(...items.map(({ bandwidth }) => bandwidth));
   const most = Math.max(...items.map(({ bandwidth_max }) => bandwidth_max));

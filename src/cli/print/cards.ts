@@ -21,7 +21,7 @@ export function reservationState(reservation: Reservation, now: number): Reserva
  * A reservation for people: what was booked, its four tags, and whether it is proven.
  *
  * @param verb what happened, such as "Reserved"
- * @param context `experiment`: the one that the command acted in, to print its name beside the id; `more`: further lines
+ * @param context `experiment`: of the command, to print its name beside the id; `more`: further lines
  *   about the period
  */
 export function reservationCard(
@@ -98,7 +98,7 @@ function experimentLine({ experiment_id }: Reservation, experiment: NamedExperim
   return ['experiment', isNamed ? `${experiment.name} (${experiment_id})` : experiment_id];
 }
 
-/** The printed members of a project or an experiment; an empty string means that the portal did not send it. */
+/** The printed members of a project or experiment; an empty text where the portal did not send it. */
 export interface DirectoryEntry {
   id: string;
   name: string;
@@ -111,7 +111,7 @@ export interface DirectoryEntry {
 /** Printed in place of a missing member. */
 const UNKNOWN = '–';
 
-/** A project or an experiment for programs. Missing members are null, except the description, which can be empty. */
+/** A project or experiment for programs. Missing members are null; an empty description stays. */
 export function directoryItem(entry: DirectoryEntry): Readonly<Record<string, unknown>> {
   const known = Object.entries(entry).map(([name, value]) => [
     name,

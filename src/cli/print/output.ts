@@ -72,8 +72,8 @@ export class Output {
   }
 
   /**
-   * Prints a notice on stderr, unless `--quiet`. Escaped here. A terminal that is too narrow gets it in lines broken between
-   * words, unless there is a command in it to be pasted.
+   * Prints a notice on stderr, unless `--quiet`. Escaped here. A terminal that is too narrow gets it in lines
+   * broken between words, unless there is a command in it to be pasted.
    */
   notice(text: string): void {
     const { stderr, quiet } = this.#options;
@@ -84,14 +84,14 @@ export class Output {
     stderr.write(`${isWhole ? line : folded(line, columns).join('\n')}\n`);
   }
 
-  /** Prints on stderr what a person needs to continue, such as a code to enter, with `--quiet` too. Escaped here. */
+  /** Prints on stderr, with `--quiet` too, something that a person needs, such as a code. Escaped here. */
   prompt(text: string): void {
     this.#options.stderr.write(`${escapeText(text)}\n`);
   }
 
   /**
-   * Prints a result: the object as JSON, or the text of `render`.
-   * Tokens are masked unless the result has `claims`: in other results, a token was typed in the wrong place (THREATS.md 54).
+   * Prints a result: the object as JSON, or the text of `render`. Tokens are masked unless the result has
+   * `claims`: in other results, a token was typed in the wrong place (THREATS.md 54).
    */
   async result(value: object, render: (print: Printer) => string): Promise<void> {
     const { json } = this.#options;
@@ -100,7 +100,7 @@ export class Output {
     this.#write(json ? `${jsonText(value, masked)}\n` : mask(await this.#rendered(render)));
   }
 
-  /** Prints a result of any length: one JSON object with `items`, or the text of `render` for each portion. */
+  /** Prints a result of any length: a JSON object with `items`, or the text of `render` for each portion. */
   portions<Item extends object>(
     render: (print: Printer, portion: readonly Item[]) => string,
   ): Portions<Item> {
@@ -145,7 +145,7 @@ export class Output {
 export class Printer {
   /** Colours; without effect where the stream is not coloured. */
   readonly paint: ChalkInstance;
-  /** Whether pictures are drawn with ASCII characters; see {@link OutputOptions}. Other text is made ASCII afterwards. */
+  /** Whether pictures are drawn in ASCII; see {@link OutputOptions}. Other text is made ASCII afterwards. */
   readonly ascii: boolean;
   readonly #stream: TextStream;
 
@@ -237,7 +237,7 @@ function fullWidths(head: readonly string[], rows: readonly (readonly string[])[
   );
 }
 
-/** Texts whose characters all take one column: Latin letters, and the dashes, quotes and dots of this program. */
+/** Texts whose characters take one column each: Latin letters, and this program's dashes, quotes and dots. */
 const SINGLE_WIDTH = /^[ -~\u00a1-\u00ac\u00ae-\u017f\u2010-\u2027]*$/;
 /** Marks that take no column of their own. */
 const MARK = /[\p{Mn}\p{Me}]/gu;
@@ -256,7 +256,7 @@ function padded(text: string, width: number): string {
   return text + ' '.repeat(Math.max(0, width - textWidth(text)));
 }
 
-/** The beginning of a text that is too long, with a sign that something follows, in so many columns at most. */
+/** The beginning of a text, with a sign that something follows, in so many columns at most. */
 function cut(text: string, width: number, end: string): string {
   let shown = '';
   for (const character of text) {
@@ -273,7 +273,8 @@ const SPELLED: Readonly<Record<string, string>> = {
 };
 
 /**
- * Text in ASCII, for `TERM=dumb` (cli/README.md, "Environment"): other characters become their UTF-16 code, as in JSON.
+ * Text in ASCII, for `TERM=dumb` (cli/README.md, "Environment"): other characters become their UTF-16 code,
+ * as in JSON.
  *
  * @param spelled writes dashes, dots, quotes and arrows with ASCII characters instead
  */
@@ -292,8 +293,8 @@ export const COLOR_CHOICES = ['auto', 'always', 'never'] as const;
 export type ColorChoice = (typeof COLOR_CHOICES)[number];
 
 /**
- * Whether to colour a stream: the flag, else `NO_COLOR`, else `FORCE_COLOR` and `CLICOLOR_FORCE`, else a terminal
- * that is not dumb (cli/README.md, "Environment"). Asked for each stream by itself.
+ * Whether to colour a stream: the flag, else `NO_COLOR`, else `FORCE_COLOR` and `CLICOLOR_FORCE`, else a
+ * terminal that is not dumb (cli/README.md, "Environment"). Asked for each stream by itself.
  */
 export function wantsColor(choice: ColorChoice, env: Variables, isTerminal: boolean): boolean {
   if (choice !== 'auto') return choice === 'always';

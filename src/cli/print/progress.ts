@@ -26,7 +26,7 @@ const SHOW_AFTER = 500;
 /** How often the line is drawn, in milliseconds. */
 const REFRESH = 100;
 
-/** What {@link Progress} needs. */
+/** Options of {@link Progress}. */
 export interface ProgressOptions {
   /** Opens the line, at the first wait that takes long; undefined where nothing is shown. */
   open: (() => Promise<ProgressLine>) | undefined;
@@ -35,10 +35,10 @@ export interface ProgressOptions {
 }
 
 /**
- * Shows on stderr what a command waits for, and how long already: `Waiting for 127.0.0.1:4280 (2 s)`.
- * A wait of less than half a second is not shown. Of several waits at once the first is shown, but a lock before all others,
- * since it says why they take long. The timers never keep
- * the process alive, and stop when the terminal is gone.
+ * Shows on stderr what a command waits for, and how long already: `Waiting for 127.0.0.1:4280 (2 s)`. A wait
+ * of less than half a second is not shown. Of several waits at once the first is shown, but a lock before all
+ * others, since it says why they take long. The timers never keep the process alive, and stop when the
+ * terminal is gone.
  */
 export class Progress {
   readonly #options: ProgressOptions;
@@ -106,7 +106,7 @@ export class Progress {
     }
   }
 
-  /** The same way; each request shows the service that is waited for. @param name the service, by default its host */
+  /** The same way; each request shows the service. @param name the service, by default its host */
   watched(send: Send, name?: string): Send {
     return (request) => this.during(name ?? new URL(request.url).host, () => send(request));
   }
@@ -134,7 +134,7 @@ export class Progress {
     } catch {
       this.#isGone = true;
     }
-    // What was waited for may have come meanwhile.
+    // The wait may be over meanwhile.
     if (this.#timer !== timer) return;
     this.#timer = setInterval(() => this.#draw(), REFRESH).unref();
     this.#draw();

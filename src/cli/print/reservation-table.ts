@@ -12,7 +12,7 @@ export interface ListedIn {
   experiment: NamedExperiment;
 }
 
-/** What a table of reservations needs besides them. */
+/** The context of a table of reservations. */
 export interface TableContext {
   /** All experiments that were asked about. */
   experiments: readonly NamedExperiment[];
@@ -44,9 +44,9 @@ interface Row {
 }
 
 /**
- * Reservations for people, the first to start first. On a terminal with short ids, states in colour, and a line above
- * that names the experiment and the time zone: as a table, without weekdays where that is too wide, or with two lines for
- * each where that is too wide too. Elsewhere full ids and one row a line.
+ * Reservations for people, the first to start first. On a terminal with short ids, states in colour, and a
+ * line above that names the experiment and the time zone: as a table, without weekdays where that is too
+ * wide, or with two lines for each where that is too wide too. Elsewhere full ids and one row a line.
  */
 export function reservationTable(print: Printer, listed: readonly ListedIn[], context: TableContext): string {
   const { experiments, times, known } = context;
@@ -154,7 +154,7 @@ function painted(
   return column === 'state' ? paint[color](text) : text;
 }
 
-/** Two lines for each reservation: id, state, link, its name and its experiment where those are columns; bandwidth and period. */
+/** Two lines for each reservation: id, state, link, name and experiment; bandwidth and period. */
 function stacked(print: Printer, rows: readonly Row[], columns: readonly (keyof Row)[]): string {
   const widest = (texts: readonly string[]): number => Math.max(...texts.map(({ length }) => length));
   const first = widest(rows.map(({ id }) => id));

@@ -10,7 +10,7 @@ import { columnAt, columnTicks, labelLine } from './time-axis.ts';
 
 type State = ListedReservation['state'];
 
-/** What a timeline is drawn with. */
+/** The characters of a timeline. */
 interface Glyphs {
   /** A bar of each state; what has passed of an active one looks different. */
   bars: Readonly<Record<State | 'passed', string>>;
@@ -50,9 +50,10 @@ interface Row {
 }
 
 /**
- * Reservations as bars over one time axis, the first to start first, with the present marked. The axis reaches from the
- * first start to the last end. Each state has a bar of its own; several experiments have a heading each. On a terminal a
- * row begins with its name or a short id, where there is room; elsewhere it ends with the full id.
+ * Reservations as bars over one time axis, the first to start first, with the present marked. The axis
+ * reaches from the first start to the last end. Each state has a bar of its own; several experiments have a
+ * heading each. On a terminal a row begins with its name or a short id, where there is room; elsewhere it
+ * ends with the full id.
  *
  * @param width columns of the terminal; no line is longer, but for full ids elsewhere
  */
@@ -105,7 +106,7 @@ export function timeline(
   ].join('');
 }
 
-/** When a reservation is; undefined where nothing is known of that. What was asked for at once began when it was asked. */
+/** A reservation's period; undefined where it is not known. A request for now began when it was asked. */
 function periodOf({ reservation, requested, entry }: ListedReservation): Period | undefined {
   const { start_date, end_date } = reservation ?? requested ?? {};
   const start = start_date == null ? entry?.beganAt : instantOf(start_date);
@@ -123,7 +124,7 @@ function windowOf(rows: readonly Row[], now: number): Period {
   return { start, end };
 }
 
-/** What stands beside a bar. */
+/** The texts beside a bar. */
 interface LabelTexts {
   id: string;
   link: string;
@@ -142,7 +143,7 @@ function linkText(
   return { link: escapeText(`${site1}${between}${site2}`), bandwidth: rate };
 }
 
-/** The labels, all of one length: id, link and bandwidth, or without ids, or without links, to leave room for the bars. */
+/** The labels, of one length: id, link and bandwidth; without ids or links where the bars need the room. */
 function labelsOf(texts: readonly LabelTexts[], width: number): string[] {
   const columns = (members: readonly (keyof LabelTexts)[]): string[] => {
     const shown = members.filter((member) => texts.some((one) => one[member] !== ''));
@@ -162,7 +163,7 @@ function labelsOf(texts: readonly LabelTexts[], width: number): string[] {
   return room(links) >= FEWEST_COLUMNS ? links : columns(['id', 'bandwidth']);
 }
 
-/** What a row is drawn on. */
+/** The ground of a row. */
 interface Ground {
   window: Period;
   count: number;

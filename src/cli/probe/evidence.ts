@@ -12,31 +12,31 @@ import { watchStacks } from './watched-stacks.ts';
 export interface Check {
   readonly check: string;
   readonly ok: boolean;
-  /** What was seen, in a few words. */
+  /** The observation, in a few words. */
   readonly saw: string;
 }
 
-/** What {@link gather} needs. */
+/** The needs of {@link gather}. */
 export interface Gathering {
   machine: Machine;
   sleep: (milliseconds: number, signal: AbortSignal) => Promise<void>;
   /** Milliseconds. */
   now: () => number;
-  /** Does some work; a terminal shows what is waited for. */
+  /** Does some work; a terminal shows that it is waited for. */
   waitFor: <Result>(what: string, work: () => Promise<Result>) => Promise<Result>;
-  /** From its first call on, a command that is told to stop goes on, with this signal aborted: it removes what it has made. */
+  /** From its first call on, a stop aborts this signal, and the command removes what it has made. */
   stopped: () => AbortSignal;
-  /** Takes what was looked at. */
+  /** Takes each check. */
   note: (check: Check) => void;
 }
 
 /** How often each size is tried. */
 const TRIES = 3;
-/** How long is listened at most, in milliseconds: an end that tries to reach the other sends ARP each second. */
+/** The longest listening, in milliseconds: an end that tries to reach the other sends ARP each second. */
 export const LISTENING = 6000;
-/** How long an answer to ARP is waited for where the right tags were heard, in milliseconds from the first request. */
+/** The longest wait for ARP after the right tags were heard, in milliseconds from the first request. */
 const ANSWERING = 3000;
-/** After which time a program that asks the other end ends by itself, should this process be gone, in seconds. */
+/** The end of a program that asks the other end, should this process be gone, in seconds. */
 const MOST_ASKING = 60;
 /** How often what was heard is looked at meanwhile, in milliseconds. */
 const LOOK = 500;
@@ -44,8 +44,8 @@ const LOOK = 500;
 const SMALL = 56;
 
 /**
- * Collects the evidence for a verdict, and stops where a row of the table decides. Frames are sent with the reservation's
- * own tags only.
+ * Collects the evidence for a verdict, and stops where a row of the table decides. Frames are sent with the
+ * reservation's own tags only.
  *
  * @param peer an IP address
  */
@@ -106,7 +106,7 @@ export async function gather(end: End, peer: string, gathering: Gathering): Prom
 /** How many devices are described at most. */
 const MOST_DESCRIBED = 8;
 
-/** The end's own device with the two of the reservation; where those are not there, with every VLAN device on it. */
+/** The end's device with the reservation's two; where those are missing, with every VLAN device on it. */
 function described({ device }: End, pair: Pair | undefined, devices: readonly Device[]): string {
   const below = devices.find(({ name }) => name === device);
   if (!below) return `no ${device}`;
@@ -219,7 +219,8 @@ async function heardWithin(
 /**
  * Asks for the peer's address until it is answered or the signal comes: by ARP, else by ping.
  *
- * @returns `arp`: whether ARP was answered, null where it was not used; `saw`: the same in words, absent with IPv6
+ * @returns `arp`: whether ARP was answered, null where it was not used; `saw`: the same in words, absent with
+ *   IPv6
  */
 async function ask(
   peer: string,

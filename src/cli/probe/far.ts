@@ -11,7 +11,7 @@ const FarReport = v.object({
   reservation: v.optional(v.string()),
   site: v.optional(v.string()),
 });
-/** What `probe --json` printed at the other end. */
+/** The output of `probe --json` at the other end. */
 export type FarReport = v.InferOutput<typeof FarReport>;
 
 /**
@@ -40,7 +40,7 @@ export function readFarReport(bytes: Uint8Array, path: string, end: End): FarRep
   return parsed.output;
 }
 
-/** What a fault that the other end has found in its own devices is called from here. */
+/** The verdict from here on a fault that the other end has found in its own devices. */
 const FROM_HERE: Partial<Record<VerdictCode, VerdictCode>> = {
   own_tags_swapped: 'far_tags_swapped',
   own_ethertype: 'far_ethertype',
@@ -58,7 +58,8 @@ const WRONG_TAGS: readonly VerdictCode[] = [
 ];
 
 /**
- * The verdict from what both ends have found. The first row that fits decides; where none does, this end's stays.
+ * The verdict from what both ends have found. The first row that fits decides; where none does, this end's
+ * stays.
  *
  * | This end | Other end | Verdict |
  * |---|---|---|

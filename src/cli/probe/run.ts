@@ -84,7 +84,7 @@ export async function probe(
   await output.result(result, (print) => verdictText(print, verdict, checks, next));
 }
 
-/** A line that says what to do, or a command, which starts with `  `. */
+/** The next steps: sentences, and commands, which start with two blanks. */
 function nextSteps(
   { verdict, end: where, repair = [], configure = false, passes }: Verdict,
   about: {

@@ -47,12 +47,13 @@ export function stackIn(line: string): Stack | undefined {
   return stack.length === 0 ? undefined : stack;
 }
 
-/** What a stack says about the far end. */
+/** The state of the far end, as a stack from it shows. */
 export type Heard = 'right' | 'tags_swapped' | 'ethertype' | 'c_tag' | 'untranslated' | 'single';
 
 /**
- * What a stack that arrives says about the far end, by the reservation's tags of both ends: a provider that finds no
- * reservation for a frame's tags may pass it on as it is. Undefined for frames of somebody else.
+ * The state of the far end that a stack from it shows, by the reservation's tags of both ends: a provider
+ * that finds no reservation for a frame's tags may pass it on as it is. Undefined for frames of somebody
+ * else.
  */
 export function heardIn(stack: Stack, end: End): Heard | undefined {
   const { sTag, cTag, otherSTag, otherCTag } = end;

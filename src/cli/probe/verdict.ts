@@ -4,7 +4,7 @@ import { deleteCall, ipCalls, shellLine } from '../../vlan/iproute2.ts';
 import type { Device } from './devices.ts';
 import { type Heard, heardIn, outerEthertype, Q, type Stack, stackText } from './stacks.ts';
 
-/** What `probe` can find, in the order in which it is decided (vlan/README.md, "What probe decides, in this order"). */
+/** The verdicts of `probe`, in their order (vlan/README.md, "What probe decides, in this order"). */
 export const VERDICTS = [
   'ok',
   'own_tags_swapped',
@@ -23,26 +23,26 @@ export const VERDICTS = [
 /** One of {@link VERDICTS}. */
 export type VerdictCode = (typeof VERDICTS)[number];
 
-/** Where the fault is: at this end, at the other one, or in the network between; null where that is not known. */
+/** The place of a fault: this end, the other one, or the network between; null where it is not known. */
 export const WHERE = ['own', 'far', 'path'] as const;
 /** One of {@link WHERE}. */
 export type Where = (typeof WHERE)[number];
 
-/** What `probe` has found. */
+/** The verdict of `probe` on a link. */
 export interface Verdict {
   readonly verdict: VerdictCode;
   readonly end: Where | null;
   /** The verdict in words: what is wrong, with the numbers. */
   readonly says: string;
-  /** What repairs it at the own end, or removes what is wrong there, as lines for root's shell. */
+  /** Lines for root's shell that repair the own end, or remove the wrong device there. */
   readonly repair?: readonly string[];
   /** Whether the own end is to be configured then, as `slices-conn vlan` says. */
   readonly configure?: boolean;
-  /** Of packets that are lost because of their size: a size that passes, in bytes; undefined where none is known. */
+  /** A size that passes where larger packets are lost, in bytes; undefined where none is known. */
   readonly passes?: number;
 }
 
-/** What `probe` has seen and tried. What was not tried, because an earlier row decides, is null. */
+/** The observations of `probe`. A member is null where it was not tried, because an earlier row decides. */
 export interface Evidence {
   /** The network devices of this machine. */
   readonly devices: readonly Device[];
@@ -50,7 +50,7 @@ export interface Evidence {
   readonly addresses: readonly string[] | null;
   /** Whether one of three small packets was answered. */
   readonly small: boolean | null;
-  /** Whether one of three packets of the full size was answered; `too_long` where the system did not send them. */
+  /** The fate of three packets of the full size; `too_long` where the system did not send them. */
   readonly full: 'answered' | 'lost' | 'too_long' | null;
   /** Whether one of three small packets was answered after packets of the full size were not. */
   readonly again: boolean | null;
@@ -92,7 +92,8 @@ export function pairOf(end: End, devices: readonly Device[]): Pair | undefined {
 }
 
 /**
- * Whether a stack is that of another reservation with the same S-tag at this site: its C-tag has a device here.
+ * Whether a stack is that of another reservation with the same S-tag at this site: its C-tag has a device
+ * here.
  *
  * @param own the two devices of the reservation
  */
@@ -108,8 +109,8 @@ export function isOfAnother([outer, inner]: Stack, own: Pair, devices: readonly 
 }
 
 /**
- * The first rows of the table at {@link verdictOf}: what is wrong with the own end's devices, before anything is sent.
- * Undefined where nothing is.
+ * The first rows of the table at {@link verdictOf}: what is wrong with the own end's devices, before anything
+ * is sent. Undefined where nothing is.
  */
 export function ownFault(
   end: End,
@@ -126,7 +127,7 @@ export function ownFault(
     ...own(verdict, says, remove === undefined ? [] : [shellLine(deleteCall(remove))]),
     configure: true,
   });
-  /** What is removed of two wrong devices: the outer one may carry devices of other reservations. */
+  /** The device to remove of two wrong ones: the outer one may carry devices of other reservations. */
   const wrongOf = ({ outer, inner }: Pair): string =>
     devices.some(({ name, parent }) => parent === outer.name && name !== inner.name)
       ? inner.name
@@ -259,7 +260,7 @@ function isOutside(peer: string, addresses: readonly string[]): boolean {
  * | small packets unanswered; heard 88a8:S 8100:other | `far_c_tag` |
  * | small packets unanswered; heard one tag only | `single_tagged` |
  * | small packets unanswered; heard the right stack | `far_does_not_hear` |
- * | small packets unanswered; heard nothing, or nobody could listen | `silent` |
+ * | small packets unanswered; heard nothing, or listening was not possible | `silent` |
  * | small packets answered; full size too long for the own end | `own_mtu` |
  * | small packets answered, before and after the full size was not | `path_mtu` |
  * | all answered | `ok` |

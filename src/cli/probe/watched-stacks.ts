@@ -11,13 +11,13 @@ interface Watched {
 }
 
 /**
- * What the names of devices that are made for watching start with: 14 characters. Another reservation may have the outer
- * device too, and be watched at the same time.
+ * The beginning of the names of devices that are made for watching: 14 characters. Another reservation may
+ * have the outer device too, and be watched at the same time.
  */
 const prefixOf = ({ names, cTag }: Pick<End, 'names' | 'cTag'>): string =>
   `${names.outer}${String(cTag).padStart(4, '0')}`;
 
-/** The stacks that are watched: those that mistakes of the other end make, as far as they are known before. */
+/** The stacks that are watched: mistakes of the other end make them, as far as they are known before. */
 function stacksFor(end: End): readonly Stack[] {
   const { sTag, cTag, otherSTag, otherCTag } = end;
   const right = outerEthertype(end);
@@ -43,23 +43,24 @@ function stacksFor(end: End): readonly Stack[] {
 }
 
 /**
- * Listens without tcpdump: VLAN devices without addresses are made on the stacks that mistakes make, and their counters
- * tell what arrives. They can't send: no ARP, no multicast, no address. Needs root.
+ * Listens without tcpdump: VLAN devices without addresses are made on the stacks that mistakes make, and
+ * their counters tell what arrives. They can't send: no ARP, no multicast, no address. Needs root.
  *
- * Which C-tag it is behind an S-tag is known only for the reservation's tags. Others are told from frames with one tag by
- * what the kernel reads: it learns a neighbour from ARP, and counts IPv6, where there is no second tag.
+ * Which C-tag it is behind an S-tag is known only for the reservation's tags. Others are told from frames
+ * with one tag by what the kernel reads: it learns a neighbour from ARP, and counts IPv6, where there is no
+ * second tag.
  *
  * @param stop removes what was made so far
  */
 export async function watchStacks(end: End, machine: Machine, stop: AbortSignal): Promise<Listener> {
-  /** What fails is left out: a device of the same tag may have come meanwhile. */
+  /** A line that fails is left out: a device of the same tag may have come meanwhile. */
   const inOneGo = async (lines: readonly string[]): Promise<void> => {
     await machine.runProgram(['ip', '-force', '-batch', '-'], { input: `${lines.join('\n')}\n` });
   };
   const prefix = prefixOf(end);
   const remove = async (): Promise<void> => {
     const left = (await devicesOf(machine)).filter(({ name }) => name.startsWith(prefix));
-    // A device goes with the one that it is on.
+    // A device goes with its parent.
     const below = left.filter(({ parent }) => !parent?.startsWith(prefix));
     if (below.length > 0) await inOneGo(below.map(({ name }) => `link del ${name}`));
   };
@@ -85,17 +86,19 @@ export async function watchStacks(end: End, machine: Machine, stop: AbortSignal)
       }),
     );
     stop.throwIfAborted();
-    // One that is not mute would send on these tags from when it is up.
+    // A device that is not mute would send on these tags as soon as it is up.
     const made = (await devicesOf(machine)).filter(({ name, isMute }) => name.startsWith(prefix) && isMute);
     const up = missing.filter(({ name }) => made.some((one) => one.name === name));
     await inOneGo(up.map(({ name }) => `link set dev ${name} up`));
     stop.throwIfAborted();
-    // What was there before has counted while the others were made, which takes seconds on a slow machine.
+    // Devices that were there before have counted while the others were made, which takes seconds on a slow
+    // machine.
     const before = asOfBegin(watched, earlier, await seen(end, watched, machine, 'before'));
     return {
       async heard() {
         const after = await seen(end, watched, machine, 'after');
-        // One that was learnt before counts too: the other end asks for a known address again only after half a minute.
+        // A neighbour that was learnt before counts too: the other end asks for a known address again only
+        // after half a minute.
         const { stdout } = await machine.runProgram(['ip', '-4', 'neigh', 'show', ...neighbours]);
         return arrived(end, watched, before, { ...after, hasNeighbour: stdout.includes('lladdr') });
       },
@@ -107,7 +110,7 @@ export async function watchStacks(end: End, machine: Machine, stop: AbortSignal)
   }
 }
 
-/** What is watched, the outer ones first: by a device that is there, or by one that is to be made. */
+/** The watched stacks, the outer ones first, each with a device that is there or is to be made. */
 function watchedFor(end: End, devices: readonly Device[]): readonly Watched[] {
   const prefix = prefixOf(end);
   const watched: Watched[] = [];
@@ -124,14 +127,14 @@ function watchedFor(end: End, devices: readonly Device[]): readonly Watched[] {
   return watched;
 }
 
-/** What the kernel has counted at one instant. */
+/** The kernel's counters at one instant. */
 interface Seen {
   readonly devices: readonly Device[];
   /** Packets of IPv6 that devices with one of the two S-tags have received, without another tag. */
   readonly ipv6: ReadonlyMap<string, number>;
 }
 
-/** Whether a stack is the S-tag alone, of this site or of the other one: behind it there may be a C-tag of any number. */
+/** Whether a stack is the S-tag of one of the sites alone: behind it there may be any C-tag. */
 function isSTag(end: End, [outer, inner]: Stack): boolean {
   const { sTag, otherSTag } = end;
   if (!outer || inner || outer.ethertype !== outerEthertype(end)) return false;
@@ -141,8 +144,8 @@ function isSTag(end: End, [outer, inner]: Stack): boolean {
 /**
  * Looks once.
  *
- * @param when whether the counters of IPv6 are read before those of the devices, or after them. A frame that comes between
- *   counts as IPv6 then, and never as one with an unknown second tag
+ * @param when whether the counters of IPv6 are read before those of the devices, or after them. A frame that
+ *   comes between counts as IPv6 then, and never as one with an unknown second tag
  */
 async function seen(
   end: End,
@@ -163,9 +166,9 @@ async function seen(
 }
 
 /**
- * What is counted from: as it was earlier of each device that was there already, and from nothing of each that was made for
- * two tags. One that was made for an outer tag has counted frames with two until there was a device for those: so it
- * counts from later on.
+ * The counters to subtract: the earlier ones of each device that was there already, and nothing for each that
+ * was made for two tags. A device that was made for an outer tag has counted frames with two until there was
+ * a device for those: so its later counter is subtracted.
  */
 function asOfBegin(watched: readonly Watched[], earlier: Seen, later: Seen): Seen {
   const isInner = (name: string): boolean => watched.some((one) => one.name === name && one.stack.length > 1);

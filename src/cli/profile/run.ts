@@ -129,7 +129,8 @@ const HELP = 'slices-conn profile set --help';
 /**
  * Reads the arguments of `profile set`: `KEY=VALUE` sets a key, `KEY=` unsets it (cli/README.md, "Files").
  *
- * @throws Failure `usage` for the first faulty argument; the message never repeats a value, because it may be a secret
+ * @throws Failure `usage` for the first faulty argument; the message never repeats a value, because it may be
+ *   a secret
  */
 export function parseAssignments(words: readonly string[]): ProfileChange {
   const values = new Map<ProfileKey, unknown>();
@@ -163,7 +164,7 @@ function readChecked(key: ProfileKey, typed: string): unknown {
   throw new Failure('usage', `This is not a value for ${key}.`, { why, fix: HELP });
 }
 
-/** The failure of an unknown key. The text may be part of a secret value, so only its first 40 characters are shown. */
+/** An unknown key's failure. It may be part of a secret: only its first 40 characters are shown. */
 function unknownKey(key: string): Failure {
   const shown = key.length > 40 ? `${key.slice(0, 40)}…` : key;
   const near = nearest(key, KEY_NAMES);

@@ -38,8 +38,9 @@ export async function reservationArgument(
 }
 
 /**
- * The reservation that a checked ID argument means (cli/README.md, "Commands"): the one with this id, else the only one with this
- * name, else the only one that has the text in the last section of its id. From now on the session acts in its experiment, where the ledger knows it.
+ * The reservation that a checked ID argument means (cli/README.md, "Commands"): the one with this id, else
+ * the only one with this name, else the only one that has the text in the last section of its id. From now on
+ * the session acts in its experiment, where the ledger knows it.
  *
  * @throws Failure `not_found` when none fits, `usage` when several do
  */
@@ -87,8 +88,8 @@ async function onlyOne(
 }
 
 /**
- * The reservation that a command without an ID argument is about: a person chooses it from those of the experiment that
- * have not ended.
+ * The reservation that a command without an ID argument is about: a person chooses it from those of the
+ * experiment that have not ended.
  *
  * @param verb completes "Which reservation do you want to …?"
  * @throws Failure `usage` without a terminal, or when there is none; Declined when none is chosen
@@ -122,7 +123,9 @@ export function checkPerson({ ask }: Pick<Invocation, 'ask'>): void {
   });
 }
 
-/** A reservation in a few words for people: its name, link, bandwidth, and period in the context's zone, which is not named. */
+/**
+ * A reservation in a few words: name, link, bandwidth, and period in the context's zone, which is not named.
+ */
 export function linkAndPeriod(
   { reservation, requested }: Pick<KnownReservation, 'reservation' | 'requested'>,
   times: TimeContext,

@@ -3,7 +3,7 @@ import { secondsIn } from '../../contract/durations.ts';
 import type { Invoke } from '../invocation.ts';
 import type { IssueFlags } from './run.ts';
 
-/** `slices-conn token inspect | issue | keygen`: tokens of one's own (contract/README.md, "Authentication" 6). */
+/** `slices-conn token inspect | issue | keygen` (contract/README.md, "Authentication" 6). */
 export function tokenCommand(invoke: Invoke): Command {
   const command = new Command('token').summary('look into tokens; issue your own');
   command.addCommand(

@@ -53,7 +53,7 @@ export async function revokeSession(
   if (current) output.notice('That was the login of this command. To log in again: slices-conn login');
 }
 
-/** The login with this id, or with an id that alone contains it. @throws Failure `not_found`; `usage` for several */
+/** The login with this id, or whose id alone contains it. @throws Failure `not_found`, `usage` */
 function theOne<Session extends { id: string }>(wanted: string, sessions: readonly Session[]): Session {
   const exact = sessions.find(({ id }) => id === wanted);
   if (exact) return exact;

@@ -49,7 +49,7 @@ export async function verify(
   await output.result(result, (print) => verifiedCard(print, verified, token, times));
 }
 
-/** Adds the issuer that the token claims to a failure about its issuer; a verifier's own messages repeat no claim. */
+/** Adds the claimed issuer to a failure about the issuer: a verifier's own messages repeat no claim. */
 function withIssuer(error: unknown, token: string, profile: string): unknown {
   if (!(error instanceof Failure && error.cause instanceof TokenError && error.cause.code === 'issuer'))
     return error;

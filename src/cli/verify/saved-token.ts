@@ -23,8 +23,8 @@ export interface SavedTokenOptions {
 }
 
 /**
- * Verifies a token that a person has. Its issuer must be one of the profile's services. With `--offline` the stored key
- * sets are used, and the built-in server is trusted too (cli/README.md, "Global flags").
+ * Verifies a token that a person has. Its issuer must be one of the profile's services. With `--offline` the
+ * stored key sets are used, and the built-in server is trusted too (cli/README.md, "Global flags").
  *
  * @param session of {@link sessionForTokens}
  * @throws Failure `unverified`
@@ -47,7 +47,7 @@ export async function verifySaved(
   });
 }
 
-/** What helps with a token that says that a built-in server has signed it; other failures stay as they are. */
+/** Adds advice to a failure about a token that claims to be from a built-in server. */
 function ofBuiltInServer({ flags, typed }: Invocation, error: unknown, token: string): unknown {
   if (!(error instanceof Failure && error.cause instanceof TokenError)) return error;
   const { code, message } = error.cause;

@@ -8,18 +8,18 @@ import { addressesOf, type Device, devicesOf } from '../probe/devices.ts';
 import { checkConfirmable, confirm } from '../questions.ts';
 import type { Machine } from '../world.ts';
 
-/** A call, and the one that takes its effect back; null where nothing has to be taken back. */
+/** A call, and the call that takes its effect back; null where there is nothing to take back. */
 interface Step {
   readonly call: ProgramCall;
   readonly undo: ProgramCall | null;
 }
 
 /**
- * Makes the devices of an end on this machine, or removes them: reads what is there, shows what it would run, and asks.
- * What is there already is left alone, so that the command can be run again.
+ * Makes the devices of an end on this machine, or removes them: reads what is there, shows what it would run,
+ * and asks. Devices that are there already stay, so that the command can be run again.
  *
- * @throws Failure `usage` for a conflict, before anything is changed; `not_supported` for a command that the kernel refused:
- *   what was done before it is taken back. Declined when the answer is no
+ * @throws Failure `usage` for a conflict, before anything is changed; `not_supported` for a command that the
+ *   kernel refused: what was done before it is taken back. Declined when the answer is no
  */
 export async function applyEnd(invocation: Invocation, end: End, removing: boolean): Promise<void> {
   const { processes: machine, output } = invocation;
@@ -74,7 +74,7 @@ function stepsToRemove({ device, names }: End, devices: readonly Device[]): read
   return first ? [{ call: deleteCall(first.name), undo: null }] : [];
 }
 
-/** What the steps of a removal have removed. */
+/** The devices that the steps of a removal have removed, in words. */
 function removed(steps: readonly Step[], { names }: End): string {
   const isShared = steps.some(({ call }) => call.includes(names.inner));
   return isShared
@@ -181,7 +181,7 @@ async function devicesHere(machine: Machine): Promise<readonly Device[]> {
   }
 }
 
-/** Runs steps. After a failure those that were done are undone, the last first. @throws Failure `not_supported` */
+/** Runs steps. After a failure the earlier ones are undone, last first. @throws Failure `not_supported` */
 async function runAll(steps: readonly Step[], { runProgram }: Machine): Promise<void> {
   const done: Step[] = [];
   for (const step of steps) {

@@ -34,7 +34,7 @@ export interface EndFlags {
   outer?: OuterProtocol;
 }
 
-/** What is done with an end. */
+/** The use of an end. */
 export interface EndUse {
   /** Completes "Which reservation do you want to …?" */
   verb: string;
@@ -43,8 +43,9 @@ export interface EndUse {
 }
 
 /**
- * One end of the reservation that an argument names: by id or name, then the service is asked for the signed token; or by
- * a file or `-` with that token. The token is verified. What was typed wrong is found before anything is asked.
+ * One end of the reservation that an argument names: by id or name, then the service is asked for the signed
+ * token; or by a file or `-` with that token. The token is verified. Typing errors are found before anything
+ * is asked.
  *
  * @param typed the argument; undefined where it is missing, so that a person chooses
  * @throws Failure `usage`, `unverified`, and those of asking the service
@@ -94,7 +95,7 @@ function check(what: string, typed: string, fault: string | undefined, fix?: str
   });
 }
 
-/** The reservation, from a token that verified. @param fix removes its devices, where the reservation is over */
+/** The reservation of a verified token. @param fix removes its devices, where the reservation is over */
 async function verifiedReservation(
   invocation: Invocation,
   typed: string | undefined,
@@ -115,7 +116,7 @@ async function verifiedReservation(
     return (await session.reservations.show(id)).reservation;
   } catch (error) {
     if (!(error instanceof Failure && error.code === 'not_found' && removing)) throw error;
-    // What is left here follows from the tags, which this machine may have noted.
+    // The devices here follow from the tags, which this machine may have noted.
     const noted = (await (await session.ledger()).about(id))?.reservation;
     if (!noted) {
       throw error.with({
@@ -213,7 +214,7 @@ async function siteOf(
   });
 }
 
-/** Warns of a reservation that has not started. @param fix removes it. @throws Failure `usage` for one that has ended */
+/** Warns before the start. @param fix removes the devices. @throws Failure `usage` after the end */
 async function checkPeriod(invocation: Invocation, reservation: Reservation, fix: string): Promise<void> {
   const { output } = invocation;
   const state = reservationState(reservation, invocation.now());

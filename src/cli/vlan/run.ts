@@ -94,7 +94,7 @@ function checkTogether(
   }
 }
 
-/** Writes the files below a folder, and lists them. A file that is there with another content is replaced after a question. */
+/** Writes the files below a folder, and lists them. Asks before it replaces one with another content. */
 async function writeFiles(
   invocation: Invocation,
   end: End,

@@ -56,7 +56,7 @@ export type Connection = Transport & {
   close: () => Promise<void>;
 };
 
-/** What a connection over the network needs. */
+/** Options of {@link connectOverNetwork}. */
 export interface NetworkConnectionOptions {
   /** Where credentials are kept, and public key sets. */
   stateFolder: string;
@@ -79,7 +79,7 @@ export interface NetworkConnectionOptions {
   sleep: (milliseconds: number, signal: AbortSignal) => Promise<void>;
 }
 
-/** The way to a profile's services over the network, with the login that is kept for it, or the tokens that are given. */
+/** The way to a profile's services over the network, with its stored login or the given tokens. */
 export function connectOverNetwork(profile: Profile, options: NetworkConnectionOptions): Connection {
   const { stateFolder, cacheFolder, underLock, env, timeout, certificates, trace } = options;
   const { now, uptime, random, sleep } = options;
@@ -116,7 +116,7 @@ export function connectOverNetwork(profile: Profile, options: NetworkConnectionO
   const given =
     givenToken(env, 'SLICES_CONN_USER_TOKEN') ??
     (refreshToken || !userTokenCommand ? undefined : commandToken(userTokenCommand, profile, env));
-  // Those that are renewed are asked for each request, the others once in a command.
+  // A source that renews its token is asked for each request, the others once in a command.
   const renewed = refreshToken ? exchangedToken(refreshToken, machine) : login;
   const userToken = given ? remembered(given, now) : renewed;
   const experimentToken = givenToken(env, 'SLICES_CONN_EXPERIMENT_TOKEN');
@@ -168,7 +168,7 @@ function originsOf({ baseUrl, portalUrl, authUrl, issuer }: Profile): Set<string
   return new Set(addresses.map((address) => new URL(address).origin));
 }
 
-/** The same way; where nothing answers, its failure says how to start the server, or where the address is set. */
+/** The same way; where nothing answers, its failure says how to start the server, or sets the address. */
 function whenReached(send: Send, { name }: Profile): Send {
   return async (request) => {
     try {

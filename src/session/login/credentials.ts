@@ -30,7 +30,7 @@ const Entry = v.object({
   refreshToken: v.optional(KeptSecret),
   /** When the access token was issued and until when it is valid, in milliseconds. */
   issuedAt: v.number(),
-  // Version 0.1.0 wrote any number that a provider sent: one that is too large counts as unknown.
+  // Version 0.1.0 wrote any number that a provider sent: a number that is too large counts as unknown.
   expiresAt: v.fallback(v.optional(v.pipe(v.number(), v.minValue(0), v.maxValue(LAST_INSTANT))), undefined),
   /** When the person logged in, in milliseconds: tells one login from the next. */
   loggedInAt: v.number(),
@@ -47,15 +47,15 @@ export type CredentialsChange = (
 ) => Promise<StoredCredentials | undefined> | StoredCredentials | undefined;
 
 /**
- * The login at one issuer, as one client, for one pair of addresses, so that no token is ever sent to another place
- * than it was obtained for (cli/README.md, "Files"; THREATS.md 3). A private file of its own.
+ * The login at one issuer, as one client, for one pair of addresses, so that no token is ever sent to another
+ * place than it was obtained for (cli/README.md, "Files"; THREATS.md 3). A private file of its own.
  */
 export class Credentials {
   readonly #folder: string;
   readonly #services: v.InferOutput<typeof Entry>['services'];
   readonly #name: string;
   readonly #underLock: UnderLock;
-  /** What this process read or wrote last; undefined before the first time. */
+  /** The login as this process read or wrote it last; undefined before the first time. */
   #known: { credentials: StoredCredentials | undefined } | undefined;
 
   /** @param stateFolder the state folder */
@@ -76,8 +76,8 @@ export class Credentials {
   }
 
   /**
-   * The login as this process read or wrote it last, so that a command reads the file once. Another process may have
-   * changed it since: {@link change} reads the file again, under the lock.
+   * The login as this process read or wrote it last, so that a command reads the file once. Another process
+   * may have changed it since: {@link change} reads the file again, under the lock.
    *
    * @throws Failure `state_unusable`
    */
@@ -106,8 +106,8 @@ export class Credentials {
   }
 
   /**
-   * Changes the login while no other process can: what `work` is given was read under the lock, and what it returns is
-   * on disk before the lock is released (THREATS.md 13).
+   * Changes the login while no other process can: what `work` is given was read under the lock, and what it
+   * returns is on disk before the lock is released (THREATS.md 13).
    *
    * @throws Failure `state_unusable`; whatever `work` throws, and then nothing was changed
    */

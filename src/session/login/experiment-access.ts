@@ -19,7 +19,7 @@ export interface ExperimentAccess {
   token: Secret;
 }
 
-/** What an experiment is chosen by, and the sources of its token. */
+/** The names that an experiment is chosen by, and the sources of its token. */
 export interface ExperimentAccessOptions {
   /** Id or name given with the command. */
   wanted?: string;
@@ -30,7 +30,7 @@ export interface ExperimentAccessOptions {
   given?: TokenSource;
   /** Makes a token by the profile's command. */
   tokenFrom?: ((placeholders: Placeholders) => TokenSource) | undefined;
-  /** What the portal gave before. */
+  /** Tokens that the portal gave before. */
   kept?: PortalTokens;
   portal: PortalClient;
   portalUrl: string;
@@ -41,9 +41,9 @@ export interface ExperimentAccessOptions {
 }
 
 /**
- * The experiment: of the command's flag, else of a token in the environment, else the one that the environment or the
- * profile names, else the only active one (cli/README.md, "Global flags", "Environment"). Its token comes from the environment, the
- * profile's command, what the portal gave before, or the portal.
+ * The experiment: of the command's flag, else of a token in the environment, else of the environment or the
+ * profile, else the only active one (cli/README.md, "Global flags", "Environment"). Its token comes from the
+ * environment, the profile's command, the tokens that the portal gave before, or the portal.
  *
  * @throws Failure `usage` when no experiment or several match; or a failure to get the token
  */
@@ -85,8 +85,8 @@ function nameIt(error: unknown): never {
 }
 
 /**
- * A portal whose failures say how to give an experiment token where the portal has no experiments (cli/README.md,
- * "Environment").
+ * A portal whose failures say how to give an experiment token where the portal has no experiments
+ * (cli/README.md, "Environment").
  *
  * @param profile the name of the profile that a command can be set in
  */

@@ -9,8 +9,8 @@ import type { Credentials, StoredCredentials } from './credentials.ts';
 import type { TokenSource } from './token-source.ts';
 
 /**
- * Whether a token must be replaced before it is used: less than a minute is left, or less than a tenth of its lifetime
- * where that is shorter.
+ * Whether a token must be replaced before it is used: less than a minute is left, or less than a tenth of its
+ * lifetime where that is shorter.
  *
  * | lifetime | replaced when there is left less than |
  * |---|---|
@@ -29,15 +29,15 @@ export function isAlmostOver(
   return expiresAt - now < Math.min(MINUTE, (expiresAt - issuedAt) / 10);
 }
 
-/** Whether a token must be replaced before it is used, by its own claims; see {@link isAlmostOver}. @param now milliseconds */
+/** Whether a token is almost over by its own claims; see {@link isAlmostOver}. @param now milliseconds */
 export function isSpent(token: Secret, now: number): boolean {
   const text = token.reveal();
   return isAlmostOver({ issuedAt: claimedIssue(text) ?? 0, expiresAt: claimedExpiry(text) }, now);
 }
 
 /**
- * The same source, asked once in a command however often its token is sent, and again when that is almost over: a command
- * may run for hours. A source that gives short tokens only is asked once a minute.
+ * The same source, asked once in a command however often its token is sent, and again when that is almost
+ * over: a command may run for hours. A source that gives short tokens only is asked once a minute.
  *
  * @param now milliseconds
  */
@@ -66,7 +66,7 @@ export function remembered(source: TokenSource, now: () => number): TokenSource 
   };
 }
 
-/** What is needed to get the user token of a login. */
+/** The needs of {@link loginToken}. */
 export interface UserTokenOptions {
   profile: Profile;
   credentials: Credentials;
@@ -76,11 +76,12 @@ export interface UserTokenOptions {
 }
 
 /**
- * The user token of the profile's login, refreshed when it is almost over. The one place where a token is refreshed:
- * one process at a time, each looking first at what the one before it left (THREATS.md 13, 14, 18).
+ * The user token of the profile's login, refreshed when it is almost over. The one place where a token is
+ * refreshed: one process at a time, each looking first at what the one before it left (THREATS.md 13, 14,
+ * 18).
  *
- * @throws Failure `not_logged_in`, `token_expired` with what to type; `unavailable` or `network` when the provider
- *   can't be asked, which leaves the session as it is
+ * @throws Failure `not_logged_in`, `token_expired` with what to type; `unavailable` or `network` when the
+ *   provider can't be asked, which leaves the session as it is
  */
 export async function loginToken(options: UserTokenOptions): Promise<Secret> {
   const { profile, credentials, now } = options;
@@ -123,7 +124,8 @@ async function refresh(
     }
     const over = error instanceof Failure && error.code === 'not_logged_in';
     const again = over ? credentials.read() : undefined;
-    // Another machine that shares this home folder may have been first; its lock is not always seen from here.
+    // Another machine that shares this home folder may have been first; its lock is not always seen from
+    // here.
     if (again && again.refreshToken?.reveal() !== current.refreshToken.reveal()) return again;
     throw error;
   }
@@ -148,7 +150,7 @@ export function storedFrom(tokens: IssuedTokens, now: number): StoredCredentials
   };
 }
 
-/** What stays after a refresh. Without a new refresh token the old one stays valid (RFC 6749 §6). */
+/** The members that stay after a refresh. Without a new refresh token the old one stays (RFC 6749 §6). */
 function keptAcrossRefresh(
   { refreshToken, portalTokens, loggedInAt }: StoredCredentials,
   tokens: IssuedTokens,
@@ -169,7 +171,7 @@ export function notLoggedIn({ name, baseUrl, redirectedBy = [] }: Profile): Fail
   });
 }
 
-/** The project and experiment tokens that the portal gave the user who is logged in, until they are almost over. */
+/** The tokens that the portal gave the user who is logged in, until they are almost over. */
 export interface PortalTokens {
   /** @param id a project's or an experiment's */
   read(id: string): Secret | undefined;

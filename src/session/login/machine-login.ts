@@ -14,18 +14,18 @@ export interface MachineToken {
 
 /** A login for a machine (cli/README.md, "Commands"). Nothing of it is stored here. */
 export interface MachineLogin {
-  /** @throws Failure `not_supported` where the provider does not know the client, or gives it no device code */
+  /** @throws Failure `not_supported` where the provider does not know the client, or has no device codes */
   start(): Promise<DeviceLogin>;
   /**
-   * Refreshes once, to see whether the token stays good: jobs that run side by side share it. A token that is replaced
-   * at each use is revoked.
+   * Refreshes once, to see whether the token stays good: jobs that run side by side share it. A token that is
+   * replaced at each use is revoked.
    *
    * @throws Failure `not_supported`, with exit code 5
    */
   check(tokens: IssuedTokens): Promise<MachineToken>;
 }
 
-/** What a machine's login and its tokens need. */
+/** The needs of a machine's login and its tokens. */
 export interface MachineOptions {
   profile: Profile;
   /** The identity provider, asked as the profile's `ciClientId`. */
@@ -88,8 +88,8 @@ export function machineLogin({ profile, identity }: MachineOptions): MachineLogi
 }
 
 /**
- * The user token of a machine: a given refresh token is exchanged for an access token when one is needed, and again when
- * that is almost over. Nothing is stored.
+ * The user token of a machine: a given refresh token is exchanged for an access token when one is needed, and
+ * again when that is almost over. Nothing is stored.
  *
  * @param given where the refresh token comes from
  */

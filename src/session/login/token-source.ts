@@ -13,21 +13,21 @@ export interface TokenSource {
   readonly origin: TokenOrigin;
   /** For people: the variable, the file, the program. */
   readonly where: string;
-  /** Whether it gives the same token until the end, as the environment does: one that is never renewed. */
+  /** Whether it gives the same token until the end, as the environment does, and never renews it. */
   readonly isFixed?: boolean;
   /** The token; not verified. @throws Failure when the source gives none */
   get(): Promise<Secret>;
 }
 
-/** The variables that may hold a token; each has a twin `…_FILE` that names a file with it (cli/README.md, "Environment"). */
+/** The variables of tokens; each has a twin `…_FILE`, for a file (cli/README.md, "Environment"). */
 export type TokenVariable =
   | 'SLICES_CONN_USER_TOKEN'
   | 'SLICES_CONN_EXPERIMENT_TOKEN'
   | 'SLICES_CONN_REFRESH_TOKEN';
 
 /**
- * A token that the environment gives, for CI; undefined where it gives none. An empty variable counts as unset. White
- * space around the token is dropped, since files and secrets end in newlines.
+ * A token that the environment gives, for CI; undefined where it gives none. An empty variable counts as
+ * unset. White space around the token is dropped, since files and secrets end in newlines.
  */
 export function givenToken(env: Variables, variable: TokenVariable): TokenSource | undefined {
   const text = env[variable]?.trim();
@@ -52,7 +52,7 @@ function asToken(text: string, where: string): Secret {
   });
 }
 
-/** The file is the caller's, so its owner and mode are not judged: runners of CI write such files with any. */
+/** The file is the caller's: its owner and mode are not judged, since runners of CI write any. */
 function tokenFile(path: string, variable: string): Secret {
   let text: string;
   try {
@@ -79,8 +79,8 @@ export interface Placeholders {
 }
 
 /**
- * A token that a program of the user's gives: run without a shell, its standard output is the token (cli/README.md,
- * "Environment", userTokenCommand, experimentTokenCommand).
+ * A token that a program of the user's gives: run without a shell, its standard output is the token
+ * (cli/README.md, "Environment", userTokenCommand, experimentTokenCommand).
  *
  * @param command the program and its arguments, in which `{experiment}` and `{project}` are replaced
  * @param env the environment that it runs in
@@ -98,7 +98,11 @@ export function commandToken(
   };
 }
 
-/** Arguments with the placeholders replaced. @throws Failure `usage` for a placeholder without a value, or with a value that looks like a flag */
+/**
+ * Arguments with their placeholders replaced.
+ *
+ * @throws Failure `usage` without a value, or for a flag as value
+ */
 export function filledIn(args: readonly string[], placeholders: Placeholders): string[] {
   return args.map((arg) =>
     arg.replace(/\{(experiment|project)\}/g, (found, name: keyof Placeholders) => {
@@ -158,8 +162,8 @@ function commandFailure(shown: string, error: Error | null, said: string): Failu
 const MAX_SAID = 500;
 
 /**
- * The last line of a program's errors, without the token that it printed and without anything that looks like one. A
- * long line is cut between words, so that no part of a secret is left.
+ * The last line of a program's errors, without the token that it printed and without anything that looks like
+ * one. A long line is cut between words, so that no part of a secret is left.
  */
 function lastLine(stderr: string, printed: string): string {
   const line = stderr.trim().split('\n').at(-1) ?? '';

@@ -104,8 +104,9 @@ export interface VerificationSource {
 }
 
 /**
- * Verifies a token of any kind. Its issuer must be the one of the profile that issues such tokens, unless the caller
- * names another or brings the keys; then the token's own `iss` must still be the one named, where one is.
+ * Verifies a token of any kind. Its issuer must be the one of the profile that issues such tokens, unless the
+ * caller names another or brings the keys; then the token's own `iss` must still be the one named, where one
+ * is.
  *
  * @param issuerKeys the keys of an issuer that the caller named
  * @throws TokenError with the reason
@@ -136,16 +137,18 @@ const KeptKeySet = v.object({
 });
 
 /**
- * Key sets on disk, one private file for each address (cli/README.md, "Files"). They are public, but a user who could
- * change them could make a forged reservation verify: a file or folder that others can write to is not used.
+ * Key sets on disk, one private file for each address (cli/README.md, "Files"). They are public, but a user
+ * who could change them could make a forged reservation verify: a file or folder that others can write to is
+ * not used.
  *
  * A file that can't be read or written causes no failure: the keys are fetched.
  *
- * How far an issuer's clock was ahead counts until this machine's clock is set: then the machine seems to have started at
- * another time.
+ * How far an issuer's clock was ahead counts until this machine's clock is set: then the machine seems to
+ * have started at another time.
  *
  * @param cacheFolder the cache folder
- * @param bootedAt when this machine started, by its clock as it is now, in milliseconds. Default: clocks are not compared
+ * @param bootedAt when this machine started, by its clock as it is now, in milliseconds. Default: clocks are
+ *   not compared
  * @returns the store of a key set, by its address
  */
 export function keySetFiles(cacheFolder: string, bootedAt?: () => number): (url: string) => KeySetStore {

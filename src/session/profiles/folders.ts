@@ -16,8 +16,8 @@ export interface Folders {
 const NAME = 'slices-conn';
 
 /**
- * The folders, by `SLICES_CONN_{CONFIG,STATE,CACHE}_DIR`, else by the XDG variables, else below the home folder. A
- * relative XDG path counts as unset, as its specification asks.
+ * The folders, by `SLICES_CONN_{CONFIG,STATE,CACHE}_DIR`, else by the XDG variables, else below the home
+ * folder. A relative XDG path counts as unset, as its specification asks.
  *
  * @param home the user's home folder
  */

@@ -5,7 +5,7 @@ export const OFFLINE = 'offline';
 /** `{base_url}` of the built-in server; never fetched. */
 export const OFFLINE_URL = 'http://offline.localhost';
 
-/** A key of a profile, without its schema, which is in `profile.ts`: help lists the keys and loads no schema. */
+/** A key of a profile. Its schema is in `profile.ts`, since help lists the keys and loads no schema. */
 export interface KeyDeclaration {
   /** One line of help. */
   about: string;

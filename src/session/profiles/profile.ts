@@ -21,7 +21,7 @@ const MAX_LENGTH = 4096;
 /** The most words of a command. */
 const MAX_WORDS = 64;
 
-/** A text that people can read. A token is refused: it would be a secret, and the file promises to hold none. */
+/** A text that people can read. A token would be a secret, and the file promises to hold none. */
 const text = (message: string) =>
   v.pipe(
     v.string(message),
@@ -75,7 +75,7 @@ const command = v.exactOptional(
 const clientId = v.exactOptional(patterned(/^[\x21-\x7e]+$/, 'It must be ASCII characters without spaces.'));
 const name = v.exactOptional(text('It must be an id or a name.'));
 
-/** What `config.json` says about a profile: any of the keys. Keys that a later version adds are kept. */
+/** A profile in `config.json`: any of the keys. Keys that a later version adds are kept. */
 export const Settings = v.looseObject({
   baseUrl: address,
   portalUrl: address,
@@ -114,7 +114,8 @@ export const Settings = v.looseObject({
   project: name,
   experiment: name,
   tz: v.exactOptional(v.pipe(text(ZONE), v.check(isTimeZone, ZONE))),
-  // The names of the chosen project and experiment, by id (cli/README.md, "Files"). Not a key that people set.
+  // The names of the chosen project and experiment, by id (cli/README.md, "Files"). Not a key that people
+  // set.
   chosenNames: v.exactOptional(v.record(v.string(), v.string())),
 });
 /** See {@link Settings}. */
@@ -201,7 +202,7 @@ function builtInSettings(name: string): Settings {
   return (Object.hasOwn(BUILT_IN, name) && BUILT_IN[name]) || {};
 }
 
-/** Whether a profile takes a key. `offline` takes few: a variable or the file can't change the built-in server. */
+/** Whether a profile takes a key. `offline` takes few: nothing can change the built-in server. */
 export function takesKey(name: string, key: ProfileKey): boolean {
   const { offline }: KeyDeclaration = PROFILE_KEYS[key];
   return name !== OFFLINE || offline === true;

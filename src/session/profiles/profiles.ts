@@ -21,27 +21,27 @@ import {
 } from './profile.ts';
 import { KEY_NAMES, OFFLINE, PROFILE_KEYS, type ProfileKey } from './profile-keys.ts';
 
-/** Runs `work` while no other process works under the same file. The lock ends with its process, even a killed one. */
+/** Runs `work` while no other process works under the file. The lock ends with its process, even killed. */
 export type UnderLock = <Answer>(file: string, work: () => Promise<Answer>) => Promise<Answer>;
 
 /** A profile whose values are complete. */
 export interface Profile extends ProfileValues {
   name: string;
   /**
-   * The variables that name another connectivity service or portal than the profile itself does. Its token commands are
-   * left out then: what they give is for the profile's own services (THREATS.md 49).
+   * The variables that name another connectivity service or portal than the profile itself does. Its token
+   * commands are left out then: what they give is for the profile's own services (THREATS.md 49).
    */
   redirectedBy?: readonly string[];
 }
 
-/** What to change about a profile, all or nothing. */
+/** A change of a profile, all or nothing. */
 export interface ProfileChange {
   set: Settings;
   /** Keys that return to their built-in or default values. */
   unset: readonly ProfileKey[];
 }
 
-/** What a removal did. */
+/** The result of a removal. */
 export interface Removal {
   /** The profile still exists, with its built-in values. */
   builtIn: boolean;
@@ -59,7 +59,7 @@ const Preferences = v.looseObject({
     {},
   ),
 });
-/** What `config.json` holds (cli/README.md, "Files"); what a later version adds is kept. */
+/** The content of `config.json` (cli/README.md, "Files"); members that a later version adds are kept. */
 type Preferences = v.InferOutput<typeof Preferences>;
 
 /** The file's new content, and the result for the caller. */
@@ -85,7 +85,7 @@ export class Profiles {
   readonly #env: Variables;
   readonly #underLock: UnderLock;
 
-  /** @param underLock keeps other processes from changing the file meanwhile. Default: no lock, for a single process */
+  /** @param underLock keeps other processes from changing the file. Default: no lock */
   constructor(folder: string, env: Variables, underLock: UnderLock = (_file, work) => work()) {
     this.#folder = folder;
     this.#env = env;
@@ -104,8 +104,8 @@ export class Profiles {
   }
 
   /**
-   * The name of the profile to use: `wanted`, else `SLICES_CONN_PROFILE`, else the preferred one, else `local`. A profile
-   * of this name need not exist.
+   * The name of the profile to use: `wanted`, else `SLICES_CONN_PROFILE`, else the preferred one, else
+   * `local`. A profile of this name need not exist.
    *
    * @throws Failure `state_unusable`
    */
@@ -114,7 +114,8 @@ export class Profiles {
   }
 
   /**
-   * The time zone that the profile of {@link activeName} names; undefined where it names none, or does not exist.
+   * The time zone that the profile of {@link activeName} names; undefined where it names none, or does not
+   * exist.
    *
    * @throws Failure `state_unusable`
    */
@@ -134,8 +135,8 @@ export class Profiles {
   /**
    * The profile of {@link activeName}, its settings overridden by the environment.
    *
-   * @throws Failure `usage` for an unknown profile, one without addresses, an invalid variable, or a plain http
-   *   address that the profile does not allow; `state_unusable`
+   * @throws Failure `usage` for an unknown profile, one without addresses, an invalid variable, or a plain
+   *   http address that the profile does not allow; `state_unusable`
    */
   async resolve(wanted: string | undefined): Promise<Profile> {
     const preferences = this.#read();
@@ -188,8 +189,8 @@ export class Profiles {
    * Changes a profile, or creates one.
    *
    * @returns the profile after the change
-   * @throws Failure `usage` for an invalid name, a key that the profile does not take, or a plain http address that it
-   *   does not allow; `state_unusable`
+   * @throws Failure `usage` for an invalid name, a key that the profile does not take, or a plain http
+   *   address that it does not allow; `state_unusable`
    */
   async set(name: string, { set, unset }: ProfileChange): Promise<ProfileView> {
     return this.#change((current) => {
@@ -206,8 +207,8 @@ export class Profiles {
   }
 
   /**
-   * Keeps a profile's choice of project or experiment: its id, and its name, by which it is found where the id is not
-   * known any more. @throws Failure `state_unusable`
+   * Keeps a profile's choice of project or experiment: its id, and its name, by which it is found where the
+   * id is not known any more. @throws Failure `state_unusable`
    */
   async choose(
     name: string,
@@ -224,7 +225,11 @@ export class Profiles {
     });
   }
 
-  /** Removes what the user has set of a profile. @throws Failure `usage` for an unknown one, `state_unusable` */
+  /**
+   * Removes the user's settings of a profile.
+   *
+   * @throws Failure `usage` for an unknown one, `state_unusable`
+   */
   async remove(name: string): Promise<Removal> {
     return this.#change((current) => {
       checkKnown(name, current);
@@ -262,7 +267,7 @@ function ownSettings(name: string, { profiles }: Preferences): Settings {
   return (Object.hasOwn(profiles, name) && profiles[name]) || {};
 }
 
-/** A profile's entries, without its token commands where the environment names other services (THREATS.md 49). */
+/** The entries, without token commands where the environment names other services (THREATS.md 49). */
 function forItsServices(
   { name, entries }: ProfileView,
   settings: Settings,
@@ -314,8 +319,8 @@ function checkKeys(name: string, keys: readonly ProfileKey[]): void {
 }
 
 /**
- * Reads `config.json`. Profiles may name programs to run, so the file must belong to the user, and others must not be
- * able to write to it (THREATS.md 16, 51).
+ * Reads `config.json`. Profiles may name programs to run, so the file must belong to the user, and others
+ * must not be able to write to it (THREATS.md 16, 51).
  *
  * @param folder the configuration folder
  * @throws Failure `state_unusable`
@@ -339,11 +344,12 @@ function readPreferences(folder: string): Preferences {
 }
 
 /**
- * Loads what is needed to write `config.json`, so that no loading happens between reading and writing. The package writes
- * a draft only: by itself it syncs no folder, and where `SNAP` is set it writes over the file, which a power cut leaves
- * half written.
+ * Loads what is needed to write `config.json`, so that no loading happens between reading and writing. The
+ * package writes a draft only: by itself it syncs no folder, and where `SNAP` is set it writes over the file,
+ * which a power cut leaves half written.
  *
- * @returns writes the file whole or not at all, with mode 0600 in a folder with mode 0700; the caller holds the lock
+ * @returns writes the file whole or not at all, with mode 0600 in a folder with mode 0700; the caller holds
+ *   the lock
  * @throws Failure `state_unusable`, the writing too
  */
 async function preferencesWriter(folder: string): Promise<(preferences: Preferences) => void> {

@@ -55,7 +55,7 @@ export async function list(
   }
 }
 
-/** What {@link read} found. */
+/** The result of {@link read}. */
 interface Found {
   found: ListedIn[];
   /** The experiments that were asked about. */
@@ -107,7 +107,7 @@ function isWanted(
   );
 }
 
-/** What is printed in place of an empty list. */
+/** The text in place of an empty list. */
 function noneText(experiments: readonly NamedExperiment[], { all, mine, site, state }: ListFlags): string {
   const [only, another] = experiments;
   if (!only) return 'You are in no active experiment whose reservations you may list.';

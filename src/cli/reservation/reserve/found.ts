@@ -10,7 +10,7 @@ import { formatDistance, shortTime } from '../../times.ts';
 import { formatVolume } from '../../values.ts';
 
 /**
- * What a search has found, for its card: how far away the earliest start is; of a volume how long it takes, and when it
+ * The result of a search, for its card: how far away the earliest start is; of a volume how long it takes, and when it
  * could be done at best.
  *
  * @param isBooked whether the reservation uses the link already
@@ -44,13 +44,13 @@ export async function foundLines(
   return [found, ['at best', end - least < 1000 ? 'no rate that changes would be sooner' : sooner]];
 }
 
-/** What moves a volume: see {@link fluidEnd}. */
+/** A volume, and the rates that may move it: see {@link fluidEnd}. */
 export interface Flow {
   /** Bytes. */
   volume: number;
   /** Mbps that it may use at most; undefined: all that is free. */
   most: number | undefined;
-  /** What the reservation itself has taken already, which counts as free: Mbps, milliseconds. */
+  /** The part that the reservation itself has taken already, which counts as free: Mbps, milliseconds. */
   own: { start: number; end: number; bandwidth: number } | undefined;
 }
 

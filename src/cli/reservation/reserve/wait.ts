@@ -8,7 +8,7 @@ import { reservationState } from '../../print/cards.ts';
 import { shortTime } from '../../times.ts';
 import { looks, readerOf } from '../watch/looks.ts';
 
-/** What {@link waitForStart} works with. */
+/** The needs of {@link waitForStart}. */
 interface Waiting {
   invocation: Invocation;
   session: Session;

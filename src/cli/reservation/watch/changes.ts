@@ -5,15 +5,15 @@ import { instantOf, periodOf } from '../../../contract/reservation-request.ts';
 /** How long before its end a reservation is `ending_soon`, in milliseconds (cli/README.md, "Output"). */
 export const SOON = 10 * MINUTE;
 
-/** What the service said of the watched reservations at one time. */
+/** The watched reservations as the service knew them at one time. */
 export interface Look {
   /** When, in milliseconds. */
   at: number;
-  /** Those that exist, ended ones too. */
+  /** All that exist, ended ones too. */
   reservations: readonly Reservation[];
 }
 
-/** What can happen to a reservation that is watched (cli/README.md, "Output"). */
+/** An event of a watched reservation (cli/README.md, "Output"). */
 export type WatchEvent = 'started' | 'updated' | 'ending_soon' | 'ended' | 'deleted';
 
 /** Something that happened to a reservation between two looks. */
@@ -57,9 +57,10 @@ function phaseAt(at: number, reservation: Reservation): Phase {
 }
 
 /**
- * What happened between two looks, by reservation in the order of their starts: first that it was updated, then what its
- * period brought by now. A reservation that is first seen active is `started`, one that is first seen ended is `ended`; one
- * that is first seen scheduled is no event. That a reservation ends soon is left out where it has ended by now.
+ * The changes between two looks, by reservation in the order of their starts: first its update, then the
+ * events of its period until now. A reservation that is first seen active is `started`, and `ended` where it
+ * is first seen ended; where it is first seen scheduled there is no event. That a reservation ends soon is
+ * left out where it has ended by now.
  *
  * @param previous undefined: nothing was seen before
  */
@@ -84,7 +85,7 @@ export function changesBetween(previous: Look | undefined, next: Look): Change[]
     });
 }
 
-/** The events of a reservation's phases after one, up to another. @param from undefined: it is seen for the first time */
+/** The events of the phases after one, up to another. @param from undefined at the first sight */
 function eventsBetween(from: Phase | undefined, to: Phase): WatchEvent[] {
   if (to === 'ended' && from === undefined) return ['ended'];
   return PHASES.slice(PHASES.indexOf(from ?? 'scheduled') + 1, PHASES.indexOf(to) + 1)
@@ -92,7 +93,9 @@ function eventsBetween(from: Phase | undefined, to: Phase): WatchEvent[] {
     .flatMap((phase) => (phase === 'scheduled' ? [] : BEGINS[phase]));
 }
 
-/** When the next of the watched reservations starts, ends soon or ends, in milliseconds; undefined where none will. */
+/**
+ * The next start, end or time before an end of a reservation, in milliseconds; undefined where none comes.
+ */
 export function nextTurn({ at, reservations }: Look): number | undefined {
   const ahead = reservations.flatMap((one) => Object.values(turnsOf(one))).filter((turn) => turn > at);
   return ahead.length > 0 ? ahead.reduce((least, turn) => Math.min(least, turn)) : undefined;

@@ -7,7 +7,9 @@ import { EXIT_CODE_OF } from '../../exit-codes.ts';
 import type { Invocation } from '../../invocation.ts';
 import { type Change, changesBetween, type Look, nextTurn } from './changes.ts';
 
-/** The longest pause between two looks, in milliseconds. A look every 30 s at least is promised (cli/README.md, "Output"). */
+/**
+ * The longest pause between two looks, in milliseconds; at most 30 s are promised (cli/README.md, "Output").
+ */
 const PAUSE = 15_000;
 
 /** Reads the watched reservations. @param last undefined at the first look */
@@ -21,15 +23,15 @@ export interface Seen {
 
 /** From when until when to look. */
 interface Span {
-  /** What is known already. Default: nothing, and the first look tells. */
+  /** An earlier look. Default: none, and the first look tells. */
   last?: Look;
   /** When the last look is, in milliseconds since the Unix epoch. Default: there is none. */
   until?: number;
 }
 
 /**
- * Looks at reservations again and again: every {@link PAUSE}, and whenever one is to start, to end soon or to end. That the
- * service is away is said once, and what happened meanwhile is found when it is back.
+ * Looks at reservations again and again: every {@link PAUSE}, and whenever one is to start, to end soon or to
+ * end. That the service is away is said once, and what happened meanwhile is found when it is back.
  *
  * @throws Failure whatever else goes wrong; while nothing is known also that the service is away
  */
@@ -76,9 +78,9 @@ export function readerOf(session: Session, id: string): Reader {
 }
 
 /**
- * Reads the experiment's reservations that have not ended, and those of the look before that had not: of one that is
- * missing in the list, only the service can tell whether it has ended or was deleted. Where the service has no list, each
- * reservation that this machine asked for is read.
+ * Reads the experiment's reservations that have not ended, and those of the look before that had not: of one
+ * that is missing in the list, only the service can tell whether it has ended or was deleted. Where the
+ * service has no list, each reservation that this machine asked for is read.
  */
 export function readerOfAll(session: Session): Reader {
   return async (last) => {

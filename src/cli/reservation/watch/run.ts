@@ -11,7 +11,9 @@ import { linkAndPeriod, reservationArgument } from '../reservation-argument.ts';
 import type { Change, Look, WatchEvent } from './changes.ts';
 import { looks, readerOf, readerOfAll } from './looks.ts';
 
-/** Prints what happens to one reservation or to all of the experiment, until it is stopped or the one is over. */
+/**
+ * Prints the events of one reservation, or of all in the experiment, until it is stopped or that one is over.
+ */
 export async function watch(invocation: Invocation, [typed]: readonly string[]): Promise<void> {
   const { output } = invocation;
   const one = typed === undefined ? undefined : await reservationArgument(invocation, typed, 'watch');
@@ -69,7 +71,7 @@ const SAID = {
 } as const satisfies Record<WatchEvent, readonly [string, string]>;
 const WIDEST = Math.max(...Object.values(SAID).map(([text]) => text.length));
 
-/** What a line needs besides its change. */
+/** The context of a line. */
 interface LineContext {
   times: TimeContext;
   /** The time zone, where it must be named. */
@@ -79,8 +81,8 @@ interface LineContext {
 }
 
 /**
- * A change for people. On a terminal with its name or a short id, and in two lines where one would be too long; elsewhere with the full
- * id and the name, in one line.
+ * A change for people. On a terminal with its name or a short id, and in two lines where one would be too
+ * long; elsewhere with the full id and the name, in one line.
  */
 function lineOf(print: Printer, change: Change, { times, named, ids }: LineContext): string {
   const { event, at, reservation } = change;
@@ -98,7 +100,7 @@ function lineOf(print: Printer, change: Change, { times, named, ids }: LineConte
   return length > columns ? `${first}\n    ${about}\n` : `${first}  ${about}\n`;
 }
 
-/** What is said after the link: of an update, what has changed from what to what; else bandwidth and period. */
+/** The text after the link: of an update, each change from and to; else bandwidth and period. */
 function detailOf({ event, at, reservation, before }: Change, times: TimeContext): string {
   if (before) return `: ${updatesOf(before, reservation, times).join(', ')}`;
   const { start, end } = periodOf(reservation);
