@@ -108,71 +108,29 @@ export function isOfAnother([outer, inner]: Stack, own: Pair, devices: readonly 
   );
 }
 
+/** A fault of the own end. @param repair lines for root's shell */
+function own(verdict: VerdictCode, says: string, repair: readonly string[] = []): Verdict {
+  return { verdict, end: 'own', says, repair };
+}
+
+/** A fault of the own end that is configured anew after its repair. @param remove the wrong device */
+function wrong(verdict: VerdictCode, says: string, remove?: string): Verdict {
+  const repair = remove === undefined ? [] : [shellLine(deleteCall(remove))];
+  return { ...own(verdict, says, repair), configure: true };
+}
+
 /**
- * The first rows of the table at {@link verdictOf}: what is wrong with the own end's devices, before anything
- * is sent. Undefined where nothing is.
+ * The first rows of the table at {@link verdictOf}: a fault of the own end's devices, before anything is sent.
+ * Undefined where there is none.
  */
 export function ownFault(
   end: End,
   { devices, addresses }: Pick<Evidence, 'devices' | 'addresses'>,
 ): Verdict | undefined {
-  const { device, sTag, cTag, otherSTag, otherCTag, site, otherSite, names, mtu } = end;
-  const own = (verdict: VerdictCode, says: string, repair: readonly string[] = []): Verdict => ({
-    verdict,
-    end: 'own',
-    says,
-    repair,
-  });
-  const wrong = (verdict: VerdictCode, says: string, remove?: string): Verdict => ({
-    ...own(verdict, says, remove === undefined ? [] : [shellLine(deleteCall(remove))]),
-    configure: true,
-  });
-  /** The device to remove of two wrong ones: the outer one may carry devices of other reservations. */
-  const wrongOf = ({ outer, inner }: Pair): string =>
-    devices.some(({ name, parent }) => parent === outer.name && name !== inner.name)
-      ? inner.name
-      : outer.name;
-  const pairs = pairsOn(end, devices);
+  const { device } = end;
   const right = pairOf(end, devices);
-  if (!right) {
-    const tagged = (s: number, c: number) => (pair: Pair) =>
-      pair.outer.tag.id === s && pair.inner.tag.id === c;
-    const swapped = pairs.find(tagged(cTag, sTag));
-    if (swapped) {
-      const { outer, inner } = swapped;
-      return wrong(
-        'own_tags_swapped',
-        `The tags are swapped at this end: ${outer.name} has the C-tag ${cTag}, and ${inner.name} on it the S-tag ${sTag}. The S-tag is the outer one.`,
-        wrongOf(swapped),
-      );
-    }
-    const otherKind = pairs.find(tagged(sTag, cTag));
-    if (otherKind) {
-      const { outer, inner } = otherKind;
-      const [odd, due] =
-        outer.tag.ethertype === outerEthertype(end) ? [inner, Q] : [outer, outerEthertype(end)];
-      return wrong(
-        'own_ethertype',
-        `The ethertype is wrong at this end: the frames of ${odd.name} have 0x${odd.tag.ethertype}, and 0x${due} is due.`,
-        wrongOf(otherKind),
-      );
-    }
-    const isTheirs = (id: number): boolean =>
-      [otherSTag, otherCTag].includes(id) && ![sTag, cTag].includes(id);
-    const isOurs = (id: number): boolean => [sTag, cTag].includes(id);
-    const others = pairs.find(({ outer, inner }) => {
-      const ids = [outer.tag.id, inner.tag.id];
-      return ids.some(isTheirs) && ids.every((id) => isTheirs(id) || isOurs(id));
-    });
-    if (others) {
-      const { outer, inner } = others;
-      return wrong(
-        'own_other_sites_tags',
-        `This end has the tags of ${otherSite}: ${outer.tag.id} and ${inner.tag.id}. At ${site} they are ${sTag} and ${cTag}.`,
-        wrongOf(others),
-      );
-    }
-  }
+  const mistake = right ? undefined : wrongTags(end, devices);
+  if (mistake) return mistake;
   const parent = devices.find(({ name }) => name === device);
   if (!parent) {
     const real = devices
@@ -181,57 +139,95 @@ export function ownFault(
     const known = real.length === 0 ? '' : ` There is ${real.slice(0, 8).join(', ')}.`;
     return own('own_device', `This machine has no network device ${device}.${known}`);
   }
-  if (!right) {
-    const outer = devices
-      .filter(hasTag)
-      .find(
-        ({ parent, tag }) => parent === device && tag.id === sTag && tag.ethertype === outerEthertype(end),
-      );
-    const named = devices.find(({ name }) => name === names.outer);
-    if (outer) {
-      const says = `${outer.name} has the S-tag ${sTag}, but there is no device on it with the C-tag ${cTag}.`;
-      if (outer.name === names.outer) return wrong('own_device', says);
-      // It may carry devices of other reservations, and the kernel takes the tag once.
-      const { inner, up } = ipCalls({ ...end, names: { ...names, outer: outer.name } });
-      return own('own_device', says, [shellLine(inner), shellLine(up.inner)]);
-    }
-    const missing = `No device on ${device} has the S-tag ${sTag}.`;
-    if (!named) return wrong('own_device', missing);
-    const on = named.parent === undefined ? '' : ` on ${named.parent}`;
-    const tag = named.tag === undefined ? 'without a tag' : `with the tag ${named.tag.id}`;
-    return wrong('own_device', `${missing} ${named.name} is a device${on} ${tag}.`, named.name);
+  if (!right) return missingDevice(end, devices);
+  const fault = wrongState(end, parent, right);
+  if (fault || addresses?.length !== 0) return fault;
+  return own('own_device', `${right.inner.name} has no address, so nothing can be sent from it.`, [
+    shellLine(['ip', 'address', 'add', 'ADDRESS/LENGTH', 'dev', right.inner.name]),
+  ]);
+}
+
+/** Two devices with swapped tags, another ethertype, or the other site's tags. */
+function wrongTags(end: End, devices: readonly Device[]): Verdict | undefined {
+  const { sTag, cTag, otherSTag, otherCTag, site, otherSite } = end;
+  const pairs = pairsOn(end, devices);
+  /** The device to remove of two wrong ones: the outer one may carry devices of other reservations. */
+  const wrongOf = ({ outer, inner }: Pair): string =>
+    devices.some(({ name, parent }) => parent === outer.name && name !== inner.name)
+      ? inner.name
+      : outer.name;
+  const tagged = (s: number, c: number) => (pair: Pair) => pair.outer.tag.id === s && pair.inner.tag.id === c;
+  const swapped = pairs.find(tagged(cTag, sTag));
+  if (swapped) {
+    const says = `The tags are swapped at this end: ${swapped.outer.name} has the C-tag ${cTag}, and ${swapped.inner.name} on it the S-tag ${sTag}. The S-tag is the outer one.`;
+    return wrong('own_tags_swapped', says, wrongOf(swapped));
   }
-  const all = [
+  const otherKind = pairs.find(tagged(sTag, cTag));
+  if (otherKind) {
+    const { outer, inner } = otherKind;
+    const [odd, due] =
+      outer.tag.ethertype === outerEthertype(end) ? [inner, Q] : [outer, outerEthertype(end)];
+    const says = `The ethertype is wrong at this end: the frames of ${odd.name} have 0x${odd.tag.ethertype}, and 0x${due} is due.`;
+    return wrong('own_ethertype', says, wrongOf(otherKind));
+  }
+  const isOurs = (id: number): boolean => [sTag, cTag].includes(id);
+  const isTheirs = (id: number): boolean => [otherSTag, otherCTag].includes(id) && !isOurs(id);
+  const others = pairs.find(({ outer, inner }) => {
+    const ids = [outer.tag.id, inner.tag.id];
+    return ids.some(isTheirs) && ids.every((id) => isTheirs(id) || isOurs(id));
+  });
+  if (!others) return undefined;
+  const says = `This end has the tags of ${otherSite}: ${others.outer.tag.id} and ${others.inner.tag.id}. At ${site} they are ${sTag} and ${cTag}.`;
+  return wrong('own_other_sites_tags', says, wrongOf(others));
+}
+
+/** The fault of an end where the outer device, or the inner one, is missing. */
+function missingDevice(end: End, devices: readonly Device[]): Verdict {
+  const { device, sTag, cTag, names } = end;
+  const outer = devices
+    .filter(hasTag)
+    .find(({ parent, tag }) => parent === device && tag.id === sTag && tag.ethertype === outerEthertype(end));
+  if (outer) {
+    const says = `${outer.name} has the S-tag ${sTag}, but there is no device on it with the C-tag ${cTag}.`;
+    if (outer.name === names.outer) return wrong('own_device', says);
+    // It may carry devices of other reservations, and the kernel takes the tag once.
+    const { inner, up } = ipCalls({ ...end, names: { ...names, outer: outer.name } });
+    return own('own_device', says, [shellLine(inner), shellLine(up.inner)]);
+  }
+  const missing = `No device on ${device} has the S-tag ${sTag}.`;
+  const named = devices.find(({ name }) => name === names.outer);
+  if (!named) return wrong('own_device', missing);
+  const on = named.parent === undefined ? '' : ` on ${named.parent}`;
+  const tag = named.tag === undefined ? 'without a tag' : `with the tag ${named.tag.id}`;
+  return wrong('own_device', `${missing} ${named.name} is a device${on} ${tag}.`, named.name);
+}
+
+/** A device that is down, has no carrier, or too small an MTU. */
+function wrongState({ mtu }: End, parent: Device, { outer, inner }: Pair): Verdict | undefined {
+  const set = (name: string, ...words: readonly string[]): string =>
+    shellLine(['ip', 'link', 'set', 'dev', name, ...words]);
+  const all: [Device, due: number][] = [
     [parent, mtu.device],
-    [right.outer, mtu.outer],
-    [right.inner, mtu.inner],
-  ] as const;
-  for (const [{ name, isUp }] of all) {
-    if (!isUp) {
-      return own('own_device', `${name} is down.`, [shellLine(['ip', 'link', 'set', 'dev', name, 'up'])]);
-    }
-  }
-  for (const [{ name, hasCarrier }] of all) {
-    if (!hasCarrier) {
-      return own('own_device', `${name} has no carrier: the cable, or the switch's port, carries nothing.`);
-    }
+    [outer, mtu.outer],
+    [inner, mtu.inner],
+  ];
+  const down = all.find(([{ isUp }]) => !isUp)?.[0].name;
+  if (down !== undefined) return own('own_device', `${down} is down.`, [set(down, 'up')]);
+  const unplugged = all.find(([{ hasCarrier }]) => !hasCarrier)?.[0].name;
+  if (unplugged !== undefined) {
+    const says = `${unplugged} has no carrier: the cable, or the switch's port, carries nothing.`;
+    return own('own_device', says);
   }
   const small = all.filter(([one, due]) => one.mtu < due);
   const [first] = small;
-  if (first) {
-    const [{ name, mtu: found }, due] = first;
-    return own(
-      'own_mtu',
-      `The MTU of ${name} is ${found}, and ${due} is due: ${mtu.inner} for packets, and 4 more for each tag.`,
-      small.map(([one, size]) => shellLine(['ip', 'link', 'set', 'dev', one.name, 'mtu', String(size)])),
-    );
-  }
-  if (addresses?.length === 0) {
-    return own('own_device', `${right.inner.name} has no address, so nothing can be sent from it.`, [
-      shellLine(['ip', 'address', 'add', 'ADDRESS/LENGTH', 'dev', right.inner.name]),
-    ]);
-  }
-  return undefined;
+  if (!first) return undefined;
+  const [{ name, mtu: found }, due] = first;
+  const says = `The MTU of ${name} is ${found}, and ${due} is due: ${mtu.inner} for packets, and 4 more for each tag.`;
+  return own(
+    'own_mtu',
+    says,
+    small.map(([one, size]) => set(one.name, 'mtu', String(size))),
+  );
 }
 
 /** Whether an address is in none of the networks of others, such as `10.0.0.1/24`. */
