@@ -134,10 +134,15 @@ export class Output {
   }
 
   async #rendered(render: (print: Printer) => string): Promise<string> {
-    // Not loaded for --json.
-    const { Chalk } = await import('chalk');
     const { stdout, color, ascii } = this.#options;
-    return render(new Printer(new Chalk({ level: color.stdout ? 1 : 0 }), stdout, { ascii }));
+    // Not loaded for --json. Tables are cut to a terminal's width only, so the package for that is loaded only there.
+    const [{ Chalk }, table] = await Promise.all([
+      import('chalk'),
+      stdout.isTerminal ? import('cli-table3') : undefined,
+    ]);
+    return render(
+      new Printer(new Chalk({ level: color.stdout ? 1 : 0 }), stdout, { ascii, table: table?.default }),
+    );
   }
 }
 
@@ -149,10 +154,18 @@ export class Printer {
   readonly ascii: boolean;
   readonly #stream: TextStream;
 
-  constructor(paint: ChalkInstance, stream: TextStream, { ascii = false }: { ascii?: boolean } = {}) {
+  readonly #table: typeof import('cli-table3') | undefined;
+
+  /** @param options `table`: lays out the tables that are wider than the terminal; without it none is cut */
+  constructor(
+    paint: ChalkInstance,
+    stream: TextStream,
+    { ascii = false, table }: { ascii?: boolean; table?: typeof import('cli-table3') } = {},
+  ) {
     this.paint = paint;
     this.ascii = ascii;
     this.#stream = stream;
+    this.#table = table;
   }
 
   /** A title and labelled lines below it, the labels in one column. */
@@ -191,23 +204,38 @@ export class Printer {
     style: (text: string, column: number, row: number) => string = (text) => text,
   ): string {
     const cells = rows.map((row) => row.map(escapeText));
-    const full = fullWidths(head, cells);
-    const widths = this.#widths(full);
-    const end = this.ascii ? '~' : '…';
-    const line = (texts: readonly string[], paint: (text: string, column: number) => string): string => {
-      const shown = texts.map((text, column) => {
-        const width = widths[column] ?? 0;
-        if (textWidth(text) > width) return padded(cut(text, width, end), width);
-        return paint(text, column) + ' '.repeat(width - textWidth(text));
-      });
-      return `${shown.join('  ').trimEnd()}\n`;
-    };
+    const widths = fullWidths(head, cells);
     // A zone in parentheses keeps its case.
-    const names = head.map((name) => name.replace(/^[^(]+/, (text) => text.toUpperCase()));
-    return [
-      line(names, (name) => this.paint.dim(name)),
-      ...cells.map((row, at) => line(row, (text, column) => style(text, column, at))),
-    ].join('');
+    const names = head.map((name) => this.paint.dim(name.replace(/^[^(]+/, (text) => text.toUpperCase())));
+    if (this.#table && !this.fits(head, rows))
+      return this.#cut(this.#table, names, cells, this.#widths(widths));
+    // The package takes seconds for thousands of rows; where nothing is cut there is little to lay out.
+    const end = (text: string, column: number): string =>
+      padded(text, widths[column] ?? 0).slice(text.length);
+    const lines = [
+      names.map((name, column) => name + end(head[column] ?? '', column)),
+      ...cells.map((row, at) => row.map((cell, column) => style(cell, column, at) + end(cell, column))),
+    ];
+    return lines.map((line) => `${line.join('  ').trimEnd()}\n`).join('');
+  }
+
+  #cut(
+    Table: typeof import('cli-table3'),
+    head: readonly string[],
+    cells: readonly (readonly string[])[],
+    colWidths: readonly number[],
+  ): string {
+    const table = new Table({
+      head: [...head],
+      chars: { ...NO_LINES, middle: '  ' },
+      style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0 },
+      colWidths: [...colWidths],
+      // Of one column in ASCII too.
+      truncate: this.ascii ? '~' : '…',
+    });
+    table.push(...cells.map((row) => [...row]));
+    const lines = table.toString().split('\n');
+    return `${lines.map((line) => line.trimEnd()).join('\n')}\n`;
   }
 
   /** Whether a table fits without cuts; without a terminal it always does. */
@@ -230,6 +258,16 @@ export class Printer {
     }
   }
 }
+
+/** A table without lines around it and its cells. */
+const NO_LINES = Object.fromEntries(
+  ['', '-mid', '-left', '-right']
+    .flatMap((corner) => [
+      [`top${corner}`, ''],
+      [`bottom${corner}`, ''],
+    ])
+    .concat(['left', 'left-mid', 'mid', 'mid-mid', 'right', 'right-mid'].map((name) => [name, ''])),
+);
 
 function fullWidths(head: readonly string[], rows: readonly (readonly string[])[]): number[] {
   return head.map((name, column) =>
@@ -254,16 +292,6 @@ function textWidth(text: string): number {
 
 function padded(text: string, width: number): string {
   return text + ' '.repeat(Math.max(0, width - textWidth(text)));
-}
-
-/** The beginning of a text, with a sign that something follows, in so many columns at most. */
-function cut(text: string, width: number, end: string): string {
-  let shown = '';
-  for (const character of text) {
-    if (textWidth(shown + character) > width - 1) break;
-    shown += character;
-  }
-  return shown + end;
 }
 
 /** How characters that this program prints are written in ASCII. */
