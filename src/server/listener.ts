@@ -5,7 +5,7 @@ import { SECOND } from '../contract/durations.ts';
 import { PROBLEMS } from '../contract/problem-codes.ts';
 import { addressBlock, type ClientAddress, peerAddress } from './client-address.ts';
 import { isHealthPath } from './health.ts';
-import type { DevicePage } from './identity/device-page.ts';
+import type { LoginPage } from './identity/form-page.ts';
 import type { IdentityProvider } from './identity/identity-provider.ts';
 import { isLoginPage, isProviderPath, oauthError } from './identity/provider-endpoints.ts';
 import { jsonReply } from './json-reply.ts';
@@ -74,7 +74,7 @@ export function createListener(options: ListenerOptions): RequestListener {
   );
 
   async function answerPage(
-    page: DevicePage,
+    page: LoginPage,
     request: IncomingMessage,
     response: ServerResponse,
   ): Promise<void> {

@@ -1,31 +1,21 @@
-import { Hono } from 'hono';
 import { html } from 'hono/html';
-import type { Provider } from 'oidc-provider';
 import type { Log } from '../log.ts';
-import { problemReply, refusal } from '../problem-error.ts';
-import { readForm, singleParameters } from '../request-reading.ts';
-import { PAGE_HEADERS, page, pageReply, type Site } from '../ui/page.ts';
+import { refusal } from '../problem-error.ts';
+import { PAGE_HEADERS, page, pageReply } from '../ui/page.ts';
 import { grantOf, knownScopes, SCOPE_MEANING } from './approval.ts';
-import { type AttemptCounter, addressLimits, ENDPOINT_LIMITS } from './attempt-limits.ts';
-import { choicesOf, type DevicePage } from './device-page.ts';
+import { addressLimits, ENDPOINT_LIMITS } from './attempt-limits.ts';
+import { choicesOf } from './device-page.ts';
+import { formPage, type LoginPage, type LoginPageOptions } from './form-page.ts';
 import { pageLoginPage } from './pages.ts';
 import { AUTHORIZATION_PATH } from './provider-endpoints.ts';
 import { DEFAULT_SCOPE, type Person, UI_CLIENT_ID } from './user-token.ts';
 
 /** Options of {@link createAuthorizationPage}. */
-export interface AuthorizationPageOptions {
-  provider: Provider;
-  attempts: AttemptCounter;
+export interface AuthorizationPageOptions extends LoginPageOptions {
   /** `{base_url}`, for which the access token is granted. */
   audience: string;
   /** Where a login goes on: the only `redirect_uri`. */
   callback: string;
-  people: () => Promise<readonly Person[]>;
-  /** The experiments that a person is in, with the role. */
-  experimentsOf: (person: string) => Promise<readonly { name: string; role: string }[]>;
-  site: Site;
-  /** `{auth_url}`. */
-  issuer: string;
   /** Milliseconds since the Unix epoch. */
   now: () => number;
   log: Log;
@@ -56,8 +46,8 @@ const MAX_TEXT = 256;
  *
  * A request for another client, or to go on at another address, is refused with a page and never redirected.
  */
-export function createAuthorizationPage(options: AuthorizationPageOptions): DevicePage {
-  const { provider, attempts, audience, callback, people, site, issuer, now, log } = options;
+export function createAuthorizationPage(options: AuthorizationPageOptions): LoginPage {
+  const { attempts, callback, people, site, issuer } = options;
   const { origin, pathname } = new URL(issuer + AUTHORIZATION_PATH);
 
   /** Sends the browser back to the client with an answer (RFC 6749 §4.1.2, RFC 9207 §2). */
@@ -66,70 +56,24 @@ export function createAuthorizationPage(options: AuthorizationPageOptions): Devi
     const state = parameters.get('state');
     const given = { ...answer, ...(state === null ? {} : { state }), iss: issuer };
     for (const [name, value] of Object.entries(given)) target.searchParams.set(name, value);
-    return new Response(null, {
-      status: 303,
-      headers: { ...PAGE_HEADERS, location: target.href },
-    });
+    return new Response(null, { status: 303, headers: { ...PAGE_HEADERS, location: target.href } });
   }
 
-  /** Makes the code, which the client redeems at the token endpoint within a minute. */
-  async function approve(parameters: URLSearchParams, person: Person): Promise<Response> {
-    const scopes = knownScopes(parameters.get('scope') ?? DEFAULT_SCOPE);
-    const client = await provider.Client.find(UI_CLIENT_ID);
-    if (!client) throw new Error(`there is no client ${UI_CLIENT_ID}`);
-    const grant = grantOf(provider, { person, clientId: UI_CLIENT_ID, scopes, audience });
-    const code = new provider.AuthorizationCode({
-      client,
-      accountId: person.id,
-      grantId: await grant.save(),
-      scope: scopes.join(' '),
-      resource: audience,
-      redirectUri: callback,
-      nonce: parameters.get('nonce') ?? undefined,
-      codeChallenge: parameters.get('code_challenge') ?? undefined,
-      codeChallengeMethod: 'S256',
-      authTime: Math.floor(now() / 1000),
-      gty: 'authorization_code',
-    });
-    const value = await code.save();
-    log('info', 'login', { by: person.id, name: person.name, client: UI_CLIENT_ID });
-    return resume(parameters, { code: value });
-  }
-
-  const app = new Hono<{ Bindings: { address: string } }>();
-  app.on(['GET', 'POST'], '*', async ({ req, env }) => {
-    const sent = req.method === 'POST';
-    const asked = sent ? await readForm(req.raw) : singleParameters(new URL(req.url).searchParams);
+  return formPage(async ({ request, address, sent, parameters: asked }) => {
     if (asked.get('client_id') !== UI_CLIENT_ID || asked.get('redirect_uri') !== callback) {
       const body = html`<p>This login was not started by this server’s own page.</p><p>Go to <a href="${site.baseUrl}/">${site.baseUrl}</a>.</p>`;
       return pageReply(page(site, 'Log in', body), { status: 400 });
     }
-    const parameters = new URLSearchParams(
-      FORM_PARAMETERS.flatMap((name): [string, string][] => {
-        const value = asked.get(name);
-        return value === null ? [] : [[name, value]];
-      }),
-    );
+    const parameters = new URLSearchParams([...asked].filter(([name]) => FORM_PARAMETERS.includes(name)));
     const fault = faultIn(parameters);
     if (fault !== undefined) return resume(parameters, fault);
     if (!sent) {
-      return pageReply(
-        pageLoginPage(
-          { site, action: pathname },
-          {
-            client: UI_CLIENT_ID,
-            scopes: knownScopes(parameters.get('scope') ?? DEFAULT_SCOPE).map((name) => ({
-              name,
-              meaning: SCOPE_MEANING[name] ?? name,
-            })),
-            people: await choicesOf(options),
-            parameters,
-          },
-        ),
-      );
+      const scopes = scopesIn(parameters).map((name) => ({ name, meaning: SCOPE_MEANING[name] ?? name }));
+      const login = { client: UI_CLIENT_ID, scopes, people: await choicesOf(options), parameters };
+      return pageReply(pageLoginPage({ site, action: pathname }, login));
     }
     // A browser says where a form was sent from, and lets no page change it. A form of another page chooses nothing here.
-    if (req.header('origin') !== origin) {
+    if (request.headers.get('origin') !== origin) {
       throw refusal(
         'request_invalid',
         'A page of another site sent this request, which is not allowed here.',
@@ -141,23 +85,47 @@ export function createAuthorizationPage(options: AuthorizationPageOptions): Devi
       throw refusal('request_invalid', 'There is no such choice.');
     }
     const counted = await attempts.count([
-      ...addressLimits(AUTHORIZATION_PATH, env.address, LOGIN_LIMITS.address),
+      ...addressLimits(AUTHORIZATION_PATH, address, LOGIN_LIMITS.address),
       [`${AUTHORIZATION_PATH} all`, LOGIN_LIMITS.global],
     ]);
     if (!counted.ok) return resume(parameters, { error: 'temporarily_unavailable' });
-    return approve(parameters, person);
+    return resume(parameters, { code: await codeFor(parameters, person, options) });
   });
-  app.notFound(() => {
-    const refused = refusal('method_not_allowed', 'This address allows GET, HEAD, POST only.');
-    return problemReply(refused, { ...PAGE_HEADERS, allow: 'GET, HEAD, POST' });
-  });
-  app.onError((error) => {
-    throw error;
-  });
-  return async (request, address) => app.fetch(request, { address });
 }
 
-/** What is wrong with a login that this server's page asks for, in the form of RFC 6749 §4.1.2.1. */
+function scopesIn(parameters: URLSearchParams): string[] {
+  return knownScopes(parameters.get('scope') ?? DEFAULT_SCOPE);
+}
+
+/** Makes the code of an approved login, which the client redeems at the token endpoint within a minute. */
+async function codeFor(
+  parameters: URLSearchParams,
+  person: Person,
+  { provider, audience, callback, now, log }: AuthorizationPageOptions,
+): Promise<string> {
+  const scopes = scopesIn(parameters);
+  const client = await provider.Client.find(UI_CLIENT_ID);
+  if (!client) throw new Error(`there is no client ${UI_CLIENT_ID}`);
+  const grant = grantOf(provider, { person, clientId: UI_CLIENT_ID, scopes, audience });
+  const code = new provider.AuthorizationCode({
+    client,
+    accountId: person.id,
+    grantId: await grant.save(),
+    scope: scopes.join(' '),
+    resource: audience,
+    redirectUri: callback,
+    nonce: parameters.get('nonce') ?? undefined,
+    codeChallenge: parameters.get('code_challenge') ?? undefined,
+    codeChallengeMethod: 'S256',
+    authTime: Math.floor(now() / 1000),
+    gty: 'authorization_code',
+  });
+  const value = await code.save();
+  log('info', 'login', { by: person.id, name: person.name, client: UI_CLIENT_ID });
+  return value;
+}
+
+/** The fault of a login that this server's page asks for, in the form of RFC 6749 §4.1.2.1. */
 function faultIn(parameters: URLSearchParams): Readonly<Record<string, string>> | undefined {
   const invalid = (error_description: string) => ({ error: 'invalid_request', error_description });
   if (parameters.get('response_type') !== 'code') {

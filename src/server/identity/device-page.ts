@@ -1,15 +1,14 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
-import { type Context, Hono } from 'hono';
-import { getCookie, setCookie } from 'hono/cookie';
 import { html } from 'hono/html';
-import type { DeviceCode, Provider } from 'oidc-provider';
+import { parse, serialize } from 'hono/utils/cookie';
+import type { DeviceCode } from 'oidc-provider';
 import { roleAllows } from '../../words/roles.ts';
-import { problemReply, refusal } from '../problem-error.ts';
+import { refusal } from '../problem-error.ts';
 import { isCrossSite } from '../request-form.ts';
-import { readForm, singleParameters } from '../request-reading.ts';
-import { type Html, PAGE_HEADERS, type Site } from '../ui/page.ts';
+import { type Html, pageReply } from '../ui/page.ts';
 import { type Approval, grantedScopes, SCOPE_MEANING } from './approval.ts';
-import { type AttemptCounter, type AttemptLimit, addressLimits } from './attempt-limits.ts';
+import { type AttemptLimit, addressLimits } from './attempt-limits.ts';
+import { type FormRequest, formPage, type LoginPage, type LoginPageOptions } from './form-page.ts';
 import {
   type Choice,
   CODE_PROBLEMS,
@@ -23,22 +22,11 @@ import { hash } from './records.ts';
 import { CI_CLIENT_ID, CI_LIFETIME_DAYS, type Person } from './user-token.ts';
 
 /** Options of {@link createDevicePage}. */
-export interface DevicePageOptions {
-  provider: Provider;
+export interface DevicePageOptions extends LoginPageOptions {
   approval: Approval;
-  attempts: AttemptCounter;
-  people: () => Promise<readonly Person[]>;
-  /** The experiments that a person is in, with the role. */
-  experimentsOf: (person: string) => Promise<readonly { name: string; role: string }[]>;
-  site: Site;
-  /** `{auth_url}`. */
-  issuer: string;
   /** Binds a form to the browser that it was shown in. */
   secret: Uint8Array;
 }
-
-/** Answers a request for a page on which people log in. `address` is the browser's. @throws ProblemError for an unreadable form */
-export type DevicePage = (request: Request, address: string) => Promise<Response>;
 
 /** How many wrong user codes are allowed within a window (RFC 8628 §5.1). */
 export interface GuessLimits {
@@ -63,12 +51,14 @@ export function guessLimits(session: string, address: string, limits = GUESS_LIM
   return [...addressLimits('address', address, limits.address), [`session ${hash(session)}`, limits.session]];
 }
 
-/** What the cookie holds of a browser: a random name, and the user who logged in last. */
+/** A browser, as its cookie names it. */
 interface Browser {
+  /** A random name. */
   session: string;
-  lastUser: string | undefined;
+  /** The name of the user who logged in last. */
+  lastUser?: string;
   /** Proof of the last decision, which that person made here; see `markOf`. */
-  mark: string | undefined;
+  mark?: string;
   /** Whether the cookie came with the request. */
   known: boolean;
 }
@@ -93,160 +83,166 @@ const MAX_ENTERED = 20;
  * §3.3). Every confirmation names client, scopes and code and lets the user be changed, even when the code came with
  * the address (§5.4). It works without JavaScript.
  */
-export function createDevicePage(options: DevicePageOptions): DevicePage {
-  const { provider, approval, attempts, issuer, secret, site } = options;
-  const { origin, pathname, port, protocol } = new URL(`${issuer}/device`);
-  // Cookies know no ports: two servers on one machine would overwrite each other's.
-  const cookieName = `slices-conn-device-${port || 'default'}`;
+export function createDevicePage(options: DevicePageOptions): LoginPage {
+  const { issuer, secret, site } = options;
+  const { origin, pathname } = new URL(`${issuer}/device`);
+  const cookie = browserCookie(issuer);
 
-  const csrfFor = ({ session }: Browser): string =>
-    createHmac('sha256', secret).update(session).digest('base64url');
-
-  function browserOf(context: Context): Browser {
-    const value = getCookie(context, cookieName) ?? '';
-    const [, session, lastUser, mark] =
-      /^([\w-]{43})(?:\.([\w-]{0,512}))?(?:\.([\w-]{43}))?$/.exec(value) ?? [];
-    return session === undefined
-      ? {
-          session: randomBytes(32).toString('base64url'),
-          lastUser: undefined,
-          mark: undefined,
-          known: false,
-        }
-      : {
-          session,
-          lastUser: lastUser ? Buffer.from(lastUser, 'base64url').toString() : undefined,
-          mark,
-          known: true,
-        };
-  }
-
-  /** Proves that a code was decided on in this browser, so that a page that is loaded again says the same again. */
-  const markOf = ({ session, lastUser = '' }: Browser, userCode: string, action: string): string =>
-    createHmac('sha256', secret).update([session, userCode, action, lastUser].join(' ')).digest('base64url');
-
-  /** The page of a decision that was made in this browser before. @param action the one that is asked for now, if any */
-  async function decidedBefore(
-    browser: Browser,
-    userCode: string,
-    action: string | null,
-    user: string | null,
-  ) {
-    const { mark, lastUser } = browser;
-    if (mark === undefined) return undefined;
-    const decided = ['approve', 'deny'].find((each) => same(mark, markOf(browser, userCode, each)));
-    if (decided === undefined || (action !== null && action !== decided)) return undefined;
-    if (decided === 'deny' || lastUser === undefined) return deniedPage(site);
-    const asked = action && (await options.people()).find(({ id }) => id === user)?.name;
-    return action && asked !== lastUser ? undefined : loggedInPage(site, withDashes(userCode), lastUser);
-  }
-
-  /** Answers with a page, and renews the cookie. */
-  function show(
-    context: Context,
-    browser: Browser,
-    status: 200 | 400 | 403 | 429,
-    page: Html,
-    headers: Record<string, string> = {},
-  ) {
-    const { session, lastUser = '', mark } = browser;
-    // A name may hold characters that a cookie can't.
-    const name = Buffer.from(lastUser).toString('base64url');
-    const value = [session, ...(name || mark ? [name] : []), ...(mark ? [mark] : [])].join('.');
-    const secure = protocol === 'https:';
-    setCookie(context, cookieName, value, {
-      path: pathname,
-      httpOnly: true,
-      sameSite: 'Lax',
-      secure,
-    });
-    return context.html(page, status, { ...PAGE_HEADERS, ...headers });
-  }
-
-  async function find(userCode: string, browser: Browser, address: string): Promise<Found> {
-    const attempt = await attempts.count(guessLimits(browser.session, address));
-    if (!attempt.ok) return { state: 'throttled', retryAfter: attempt.retryAfter };
-    if (userCode.length !== CODE_LENGTH) return { state: 'malformed' };
-    const code = await provider.DeviceCode.findByUserCode(userCode, { ignoreExpiration: true });
-    if (!code) return { state: 'unknown' };
-    await attempt.takeBack();
-    if (code.isExpired) return { state: 'expired' };
-    return code.accountId || code.error || code.consumed ? { state: 'used' } : { state: 'pending', code };
-  }
-
-  async function confirmation(form: FormContext, code: DeviceCode, browser: Browser): Promise<Html> {
-    const client = await provider.Client.find(String(code.clientId));
-    const forMachine = code.clientId === CI_CLIENT_ID;
-    const people = await choicesOf(options);
-    return confirmationPage(form, {
-      client: client?.clientName ?? String(code.clientId),
-      ...(forMachine ? { machineDays: CI_LIFETIME_DAYS } : {}),
-      userCode: shown(code),
-      address: String(code.deviceInfo?.['ip'] ?? 'an unknown address'),
-      // How long a machine's login lasts is said already.
-      scopes: grantedScopes(code)
-        .filter((name) => !forMachine || name !== 'offline_access')
-        .map((name) => ({ name, meaning: SCOPE_MEANING[name] ?? name })),
-      people,
-      chosen: people.find(({ name }) => name === browser.lastUser)?.id,
-    });
-  }
-
-  /** @returns the user who is logged in now, `denied`, or undefined when the code was decided on before */
-  async function decide(action: string, code: DeviceCode, user: string | null) {
-    if (action === 'deny') return (await approval.deny(code)) ? 'denied' : undefined;
-    const person = (await options.people()).find(({ id }) => id === user);
-    if (action !== 'approve' || !person) throw refusal('request_invalid', 'There is no such choice.');
-    return (await approval.approve(code, person)) ? person : undefined;
-  }
-
-  const app = new Hono<{ Bindings: { address: string } }>();
-  app.on(['GET', 'POST'], '*', async (context) => {
-    const { req } = context;
-    const browser = browserOf(context);
-    const form = { site, action: pathname, csrf: csrfFor(browser) };
-    const sent = req.method === 'POST';
-    const parameters = sent ? await readForm(req.raw) : singleParameters(new URL(req.url).searchParams);
+  return formPage(async (asked) => {
+    const { request, address, sent, parameters } = asked;
+    const browser = cookie.read(request);
+    const csrf = createHmac('sha256', secret).update(browser.session).digest('base64url');
+    const form = { site, action: pathname, csrf };
+    const show = (status: number, page: Html, headers: Record<string, string> = {}, seen = browser) =>
+      pageReply(page, { status, headers: { ...headers, 'set-cookie': cookie.write(seen) } });
     const entered = parameters.get('user_code') ?? '';
-    const again = (status: 200 | 400 | 403 | 429, problem?: Html, headers: Record<string, string> = {}) =>
-      show(context, browser, status, codePage(form, { code: typed(entered), problem }), headers);
-    if (sent) {
-      const from = req.header('origin') ?? origin;
-      if (from !== origin || !browser.known || !same(parameters.get('csrf') ?? '', form.csrf)) {
-        return again(403, CODE_PROBLEMS.stale);
-      }
-    }
+    const again = (status: number, problem?: Html, headers: Record<string, string> = {}) =>
+      show(status, codePage(form, { code: typed(entered), problem }), headers);
+    if (sent && !isOwnForm(asked, browser, { origin, csrf })) return again(403, CODE_PROBLEMS.stale);
     if (entered.trim() === '') return again(200);
     // A lookup would count as a guess: any page could use up the guesses of its visitor's address (THREATS.md 58).
-    if (!sent && isCrossSite((name) => req.header(name), origin)) return again(200);
+    if (!sent && isCrossSite((name) => request.headers.get(name) ?? undefined, origin)) return again(200);
     const userCode = lettersOf(entered);
-    const action = sent ? parameters.get('action') : null;
-    const before = await decidedBefore(browser, userCode, action, parameters.get('user'));
-    if (before) return show(context, browser, 200, before);
-    const found = await find(userCode, browser, context.env.address);
+    const [action, user] = [sent ? parameters.get('action') : null, parameters.get('user')];
+    const before = await decidedBefore(browser, userCode, { action, user }, options);
+    if (before) return show(200, before);
+    const found = await findCode(userCode, browser, address, options);
     if (found.state === 'throttled') {
       const minutes = Math.ceil(found.retryAfter / 60);
       const problem = html`Too many wrong codes. Try again in ${minutes} minute${minutes === 1 ? '' : 's'}.`;
       return again(429, problem, { 'retry-after': String(found.retryAfter) });
     }
     if (found.state !== 'pending') return again(400, CODE_PROBLEMS[found.state]);
-    if (action === null) return show(context, browser, 200, await confirmation(form, found.code, browser));
-    const decided = await decide(action, found.code, parameters.get('user'));
+    if (action === null) return show(200, await confirmation(form, found.code, browser, options));
+    const decided = await decide(action, found.code, user, options);
     if (!decided) return again(400, CODE_PROBLEMS.used);
     const person = decided === 'denied' ? browser : { ...browser, lastUser: decided.name };
-    const remembered = { ...person, mark: markOf(person, userCode, action) };
     const last =
       decided === 'denied' ? deniedPage(site) : loggedInPage(site, shown(found.code), decided.name);
-    return show(context, remembered, 200, last);
+    return show(200, last, {}, { ...person, mark: markOf(person, userCode, action, secret) });
   });
-  app.notFound(() => {
-    const refused = refusal('method_not_allowed', 'This address allows GET, HEAD, POST only.');
-    return problemReply(refused, { ...PAGE_HEADERS, allow: 'GET, HEAD, POST' });
+}
+
+/** The cookie of a browser: a random name, the user who logged in last, and the mark of the last decision. */
+function browserCookie(issuer: string): { read(request: Request): Browser; write(browser: Browser): string } {
+  const { pathname, port, protocol } = new URL(`${issuer}/device`);
+  // Cookies know no ports: two servers on one machine would overwrite each other's.
+  const name = `slices-conn-device-${port || 'default'}`;
+  return {
+    read(request) {
+      const value = parse(request.headers.get('cookie') ?? '', name)[name] ?? '';
+      const [, session, lastUser, mark] =
+        /^([\w-]{43})(?:\.([\w-]{0,512}))?(?:\.([\w-]{43}))?$/.exec(value) ?? [];
+      if (session === undefined) return { session: randomBytes(32).toString('base64url'), known: false };
+      return {
+        session,
+        lastUser: lastUser && Buffer.from(lastUser, 'base64url').toString(),
+        mark,
+        known: true,
+      };
+    },
+    write({ session, lastUser = '', mark }) {
+      // A name may hold characters that a cookie can't.
+      const user = Buffer.from(lastUser).toString('base64url');
+      const value = [session, ...(user || mark ? [user] : []), ...(mark ? [mark] : [])].join('.');
+      return serialize(name, value, {
+        path: pathname,
+        httpOnly: true,
+        sameSite: 'Lax',
+        secure: protocol === 'https:',
+      });
+    },
+  };
+}
+
+/** Whether a form was shown by this page in the same browser. */
+function isOwnForm(
+  { request, parameters }: FormRequest,
+  browser: Browser,
+  { origin, csrf }: { origin: string; csrf: string },
+): boolean {
+  const from = request.headers.get('origin') ?? origin;
+  return from === origin && browser.known && same(parameters.get('csrf') ?? '', csrf);
+}
+
+/** Proves that a code was decided on in this browser, so that a page that is loaded again says the same again. */
+function markOf(
+  { session, lastUser = '' }: Browser,
+  userCode: string,
+  action: string,
+  secret: Uint8Array,
+): string {
+  return createHmac('sha256', secret)
+    .update([session, userCode, action, lastUser].join(' '))
+    .digest('base64url');
+}
+
+/** The page of a decision that was made in this browser before; `asked` is the one that is asked for now, if any. */
+async function decidedBefore(
+  browser: Browser,
+  userCode: string,
+  asked: { action: string | null; user: string | null },
+  { site, people, secret }: DevicePageOptions,
+): Promise<Html | undefined> {
+  const { mark, lastUser } = browser;
+  if (mark === undefined) return undefined;
+  const decided = ['approve', 'deny'].find((each) => same(mark, markOf(browser, userCode, each, secret)));
+  if (decided === undefined || (asked.action !== null && asked.action !== decided)) return undefined;
+  if (decided === 'deny' || !lastUser) return deniedPage(site);
+  const named = asked.action && (await people()).find(({ id }) => id === asked.user)?.name;
+  return asked.action && named !== lastUser ? undefined : loggedInPage(site, withDashes(userCode), lastUser);
+}
+
+async function findCode(
+  userCode: string,
+  browser: Browser,
+  address: string,
+  { provider, attempts }: DevicePageOptions,
+): Promise<Found> {
+  const attempt = await attempts.count(guessLimits(browser.session, address));
+  if (!attempt.ok) return { state: 'throttled', retryAfter: attempt.retryAfter };
+  if (userCode.length !== CODE_LENGTH) return { state: 'malformed' };
+  const code = await provider.DeviceCode.findByUserCode(userCode, { ignoreExpiration: true });
+  if (!code) return { state: 'unknown' };
+  await attempt.takeBack();
+  if (code.isExpired) return { state: 'expired' };
+  return code.accountId || code.error || code.consumed ? { state: 'used' } : { state: 'pending', code };
+}
+
+async function confirmation(
+  form: FormContext,
+  code: DeviceCode,
+  browser: Browser,
+  options: DevicePageOptions,
+): Promise<Html> {
+  const client = await options.provider.Client.find(String(code.clientId));
+  const forMachine = code.clientId === CI_CLIENT_ID;
+  const people = await choicesOf(options);
+  return confirmationPage(form, {
+    client: client?.clientName ?? String(code.clientId),
+    machineDays: forMachine ? CI_LIFETIME_DAYS : undefined,
+    userCode: shown(code),
+    address: String(code.deviceInfo?.['ip'] ?? 'an unknown address'),
+    // How long a machine's login lasts is said already.
+    scopes: grantedScopes(code)
+      .filter((name) => !forMachine || name !== 'offline_access')
+      .map((name) => ({ name, meaning: SCOPE_MEANING[name] ?? name })),
+    people,
+    chosen: people.find(({ name }) => name === browser.lastUser)?.id,
   });
-  app.onError((error) => {
-    throw error;
-  });
-  return async (request, address) => app.fetch(request, { address });
+}
+
+/** @returns the user who is logged in now, `denied`, or undefined when the code was decided on before */
+async function decide(
+  action: string,
+  code: DeviceCode,
+  user: string | null,
+  { approval, people }: DevicePageOptions,
+): Promise<Person | 'denied' | undefined> {
+  if (action === 'deny') return (await approval.deny(code)) ? 'denied' : undefined;
+  const person = (await people()).find(({ id }) => id === user);
+  if (action !== 'approve' || !person) throw refusal('request_invalid', 'There is no such choice.');
+  return (await approval.approve(code, person)) ? person : undefined;
 }
 
 function shown({ userCode }: DeviceCode): string {
@@ -271,7 +267,7 @@ function typed(entered: string): string {
 export async function choicesOf({
   people,
   experimentsOf,
-}: Pick<DevicePageOptions, 'people' | 'experimentsOf'>): Promise<Choice[]> {
+}: Pick<LoginPageOptions, 'people' | 'experimentsOf'>): Promise<Choice[]> {
   return Promise.all(
     (await people()).map(async (person) => ({
       ...person,

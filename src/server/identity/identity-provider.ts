@@ -13,7 +13,8 @@ import {
   type EndpointGuard,
 } from './attempt-limits.ts';
 import { createAuthorizationPage } from './authorization-page.ts';
-import { createDevicePage, type DevicePage } from './device-page.ts';
+import { createDevicePage } from './device-page.ts';
+import type { LoginPage } from './form-page.ts';
 import { createProvider } from './provider.ts';
 import {
   AUTHORIZATION_PATH,
@@ -55,7 +56,7 @@ export interface IdentityProviderOptions {
 export interface IdentityProvider {
   endpoints: ProviderEndpoints;
   /** The pages, by their paths below the issuer. */
-  pages: Readonly<Record<string, DevicePage>>;
+  pages: Readonly<Record<string, LoginPage>>;
   /** Answers requests of this process to the endpoints, without a socket. */
   fetch(request: Request): Promise<Response>;
 }
