@@ -1,36 +1,11 @@
 import type { Link } from '../contract/links.ts';
-import {
-  type BatchItem,
-  type BatchOutcome,
-  type BatchStep,
-  type BatchTerms,
-  decideTogether,
-  type ItemFailure,
-  replayOfBatch,
-} from './batch.ts';
 import type { LinkCalendar } from './calendar.ts';
+import { type ChangeOutcome, type ChangeTerms, changeOperation, replayOf } from './change-operation.ts';
 import { yieldToEventLoop } from './event-loop.ts';
 import type { AllocatorObserver } from './link-decisions.ts';
-import { LinkQueue } from './link-queue.ts';
+import { askLinks, changeLinks, LinkQueue } from './link-queue.ts';
 import { linkId, type Network } from './network.ts';
-import {
-  askOperation,
-  type CreateOutcome,
-  type CreateRequest,
-  createOperation,
-  type DeleteTerms,
-  deleteOperation,
-  type KeyedRequest,
-  type LinkState,
-  type Operation,
-  type Outcome,
-  type Replay,
-  replayOf,
-  type UpdateOutcome,
-  type UpdateRequest,
-  type UpdateTerms,
-  updateOperation,
-} from './operations.ts';
+import { askOperation, type ChangeItem, type KeyedRequest, type LinkState } from './operations.ts';
 import type { ReservationStore } from './store.ts';
 
 /** What an allocator needs. */
@@ -61,7 +36,7 @@ export interface AllocatorOptions {
 }
 
 /**
- * Decides on reservations, one link at a time (allocator/README.md).
+ * Decides on reservations (allocator/README.md).
  *
  * Each decision is made inside the transaction that writes it; see {@link LinkQueue}. So any number of allocators on one
  * database agree, and a crash leaves no half-written reservation.
@@ -83,139 +58,40 @@ export class Allocator {
   }
 
   /**
-   * Creates a reservation.
+   * Creates, updates and deletes reservations on any links: all items, or none when one is refused.
    *
-   * Under an idempotency key it is created once: within `KEY_LIFETIME` the same request gets the first one's reservation,
-   * whichever process it reaches. A refused request leaves its key free.
+   * Items of one link wait in its queue, and share a transaction with others that wait there. Items of several links have a
+   * transaction of their own. A dry run is a question: it takes no lock, and writes nothing.
    *
-   * @param dryRun decide and answer, and write nothing
-   * @throws RangeError when the sites are not connected, or a search's window is shorter than its duration: the caller
-   * checks first
+   * Under an idempotency key a list is done once: within `KEY_LIFETIME` the same request gets the first one's answer,
+   * whichever process it reaches. A refused list leaves its key free.
+   *
+   * @throws RangeError when there is no item, the sites of a create are not connected, or its window is shorter than its
+   * duration: the caller checks first
    * @throws StoreUnavailableError when the database is away; then nothing was changed
    * @throws CommitUnknownError when the database was lost while it committed
    */
-  create(request: CreateRequest & KeyedRequest & { name?: undefined }): Promise<Outcome | Replay>;
-  create(request: CreateRequest & KeyedRequest): Promise<CreateOutcome | Replay>;
-  create(request: CreateRequest & { key?: undefined; name?: undefined }, dryRun?: boolean): Promise<Outcome>;
-  create(request: CreateRequest & { key?: undefined }, dryRun?: boolean): Promise<CreateOutcome>;
-  create(
-    request: CreateRequest & (KeyedRequest | { key?: undefined }),
-    dryRun = false,
-  ): Promise<CreateOutcome | Replay> {
-    const { newId, maxLive } = this.#options;
-    const { search, start, end } = request;
-    if (search && 'duration' in search && start + search.duration > end) {
-      throw new RangeError('the window is shorter than the duration');
-    }
-    const id = linkId(request.site1, request.site2);
-    const terms = { link: this.#link(id), newId, dryRun, maxLive };
-    const keyed = request.key === undefined ? undefined : request;
-    return this.#decide(id, createOperation(request, keyed, terms), dryRun);
+  change(items: readonly ChangeItem[], terms: ChangeTerms = {}): Promise<ChangeOutcome> {
+    const operation = changeOperation(items, terms, this.#options);
+    const queues = operation.links.map((id) => this.#queue(id));
+    const [queue] = queues;
+    if (queue && queues.length === 1) return terms.dryRun ? queue.ask(operation) : queue.run(operation);
+    return terms.dryRun
+      ? askLinks(queues, operation, this.#options)
+      : changeLinks(queues, operation, this.#options);
   }
 
   /**
-   * Reads what a request's idempotency key stands for. {@link create} looks again under the link's lock; this is for a
-   * caller that must know before it checks rules which the first request passed and a replay need not.
+   * Reads what an idempotency key stands for. {@link change} looks again in its transaction; this is for a caller that must
+   * know before it checks rules which the first request passed and a replay need not.
    *
    * @returns undefined when the key is free
    */
-  async replay(request: KeyedRequest): Promise<Replay | undefined> {
-    const { store, now } = this.#options;
-    const earlier = await store.findKey(request, now());
-    return earlier && replayOf(earlier, request, await store.find(earlier.reservations[0] ?? ''));
-  }
-
-  /**
-   * Updates a reservation: releases what it holds and decides anew, in one transaction. A refused update changes
-   * nothing; the tags stay when they can.
-   *
-   * @returns undefined when there is no such reservation
-   * @throws as {@link create} does
-   */
-  async update<Fault>(
-    id: string,
-    update: UpdateRequest,
-    terms: UpdateTerms<Fault>,
-  ): Promise<UpdateOutcome<Fault> | undefined> {
-    const found = await this.#options.store.find(id);
-    if (!found) return undefined;
-    const link = this.#link(found.link);
-    return this.#decide(found.link, updateOperation({ link, found, update }, terms), terms.dryRun);
-  }
-
-  /**
-   * Deletes a reservation; its tags and bandwidth are free again at once.
-   *
-   * @returns whether there was one
-   * @throws as {@link create} does
-   */
-  async delete(id: string, terms: DeleteTerms): Promise<boolean> {
-    const found = await this.#options.store.find(id);
-    return found ? this.#decide(found.link, deleteOperation(id, terms)) : false;
-  }
-
-  /**
-   * Creates, updates and deletes reservations on any links: all, or none when one is refused.
-   *
-   * @param terms `keyed` as for {@link create}: a batch is done once under its key
-   * @throws RangeError when the sites of a create are not connected, or there is no item
-   * @throws as {@link create} does
-   */
-  async batch<Fault>(
-    items: readonly BatchItem<Fault>[],
-    terms: BatchTerms = {},
-  ): Promise<BatchOutcome<Fault>> {
-    const { store, now, observe, newId, maxLive } = this.#options;
-    if (items.length === 0) throw new RangeError('a batch has an item');
-    const found = await Promise.all(
-      items.map((item) => (item.action === 'create' ? undefined : store.find(item.id))),
-    );
-    const missing: { index: number; outcome: ItemFailure<Fault> }[] = [];
-    const steps = items.flatMap((item, index): BatchStep<Fault>[] => {
-      if (item.action === 'create') {
-        const { request } = item;
-        const id = linkId(request.site1, request.site2);
-        const limits = maxLive === undefined ? {} : { maxLive };
-        const createTerms = { link: this.#link(id), newId, dryRun: false, ...limits };
-        const operation = (offset: number) => {
-          const moved = { ...request, start: request.start + offset, end: request.end + offset };
-          return createOperation(moved, undefined, createTerms);
-        };
-        const { start, end, bandwidth, experiment, tenant = experiment } = request;
-        return [{ index, queue: this.#queue(id), operation, creates: { start, end, bandwidth, tenant } }];
-      }
-      const record = found[index];
-      if (!record) {
-        missing.push({ index, outcome: { ok: false, reason: 'missing', reservation: item.id } });
-        return [];
-      }
-      const { link } = record;
-      const operation =
-        item.action === 'update'
-          ? updateOperation({ link: this.#link(link), found: record, update: item.update }, item.terms)
-          : deleteOperation(item.id, item.terms);
-      return [{ index, queue: this.#queue(link), operation: () => operation, reservation: item.id }];
-    });
-    if (missing.length === 0) return decideTogether({ store, now, observe }, steps, terms);
-    // Nothing will be done; but what else is wrong is said too.
-    const others =
-      steps.length > 0 && (await decideTogether<Fault>({ store, now }, steps, { ...terms, dryRun: true }));
-    const refused = others && !others.ok && others.reason === 'refused' ? others.items : [];
-    const all = [...missing, ...refused].toSorted((one, other) => one.index - other.index);
-    return { ok: false, reason: 'refused', items: all };
-  }
-
-  /**
-   * What a batch's idempotency key stands for; see {@link replay}.
-   *
-   * @returns undefined when the key is free
-   */
-  async replayBatch(request: KeyedRequest): Promise<BatchOutcome<never> | undefined> {
+  async replay(request: KeyedRequest): Promise<ChangeOutcome | undefined> {
     const { store, now } = this.#options;
     const earlier = await store.findKey(request, now());
     if (!earlier) return undefined;
-    if (earlier.fingerprint !== request.fingerprint) return { ok: false, reason: 'key_taken' };
-    return replayOfBatch(await Promise.all(earlier.reservations.map((id) => store.find(id))));
+    return replayOf(earlier, request, await Promise.all(earlier.reservations.map((id) => store.find(id))));
   }
 
   /**
@@ -230,38 +106,19 @@ export class Allocator {
   ask<Answer>(
     { site1, site2 }: Pick<Link, 'site1' | 'site2'>,
     from: number,
-    question: (calendar: LinkCalendar, link: LinkState) => Answer,
+    question: (calendar: LinkCalendar, state: LinkState) => Answer,
   ): Promise<Answer> {
     const id = linkId(site1, site2);
-    this.#link(id);
-    return this.#queue(id).ask(askOperation(from, question));
-  }
-
-  /** A dry run is a question: it takes no lock. */
-  #decide<Answer>(link: string, operation: Operation<Answer>, dryRun = false): Promise<Answer> {
-    const queue = this.#queue(link);
-    return dryRun ? queue.ask(operation) : queue.run(operation);
-  }
-
-  #link(id: string): Link {
-    const link = this.#options.network.byId(id);
-    if (!link) throw new RangeError(`there is no link ${id}`);
-    return link;
+    if (!this.#options.network.byId(id)) throw new RangeError(`there is no link ${id}`);
+    return this.#queue(id).ask(askOperation(id, from, question));
   }
 
   #queue(id: string): LinkQueue {
     const known = this.#queues.get(id);
     if (known) return known;
     const { network, store, now, gather = yieldToEventLoop, observe, maxShare } = this.#options;
-    const queue = new LinkQueue({
-      id,
-      link: network.byId(id),
-      store,
-      now,
-      gather,
-      observe,
-      share: maxShare,
-    });
+    const link = network.byId(id);
+    const queue = new LinkQueue({ id, link, store, now, gather, observe, share: maxShare });
     this.#queues.set(id, queue);
     return queue;
   }

@@ -1,13 +1,12 @@
 import { type CachedCalendar, canCatchUp, catchUp, evictEnded, readMissing } from './cached-calendar.ts';
-import type { LinkCalendar } from './calendar.ts';
-import { type ReadAhead, readAhead } from './link-view.ts';
-import type { Operation } from './operations.ts';
+import { type OpenLink, type ReadAhead, readAhead, TransactionView } from './link-view.ts';
+import type { Decision, LinksView, Operation } from './operations.ts';
 import {
   type Decided,
-  type IdempotencyKey,
   type LinkReading,
   type LinkTransaction,
   nameOfKey,
+  type ReservationStore,
   StoreUnavailableError,
 } from './store.ts';
 
@@ -68,135 +67,109 @@ export interface Lender {
   lend(): Loan;
 }
 
-/** A link, and the operations that are decided on it. */
-export interface LinkWork {
-  queue: Lender;
-  operations: readonly Operation<unknown>[];
-}
-
-/** A link while operations are decided on it. */
-export interface OpenLink {
-  /** The link's version. */
-  version: number;
-  /** As of that version, and as far back as the operations look; undefined where none of them needs it. */
-  calendar: LinkCalendar | undefined;
-}
-
-/** What decisions leave of a link: what is written, and its version after that. */
-export interface LinkResult extends Decided {
-  version: number;
-}
-
-/** How links are changed in one transaction. */
-interface Changing<Answer> {
+/** What decisions are made with. */
+interface Deciding {
+  /** Milliseconds. */
   now: () => number;
   observe?: AllocatorObserver;
-  /** Runs work in a transaction of the store on these links. */
-  transact: (work: (links: readonly LinkTransaction[]) => Promise<Answer>) => Promise<Answer>;
-  /** Idempotency keys, which are locked and looked up: asked for in the transaction. */
-  keys: () => readonly IdempotencyKey[];
-  /**
-   * Decides; the changes stay in the calendars, or are taken back.
-   *
-   * @param links in the order of the work, as what it leaves is
-   * @param at milliseconds
-   */
-  decide: (
-    links: readonly OpenLink[],
-    known: ReadAhead,
-    at: number,
-  ) => Decisions<Answer> | Promise<Decisions<Answer>>;
-}
-
-/** The answer, and what it leaves of each link. */
-interface Decisions<Answer> {
-  answer: Answer;
-  left: readonly LinkResult[];
 }
 
 /**
  * Decides on operations and writes what was decided, in one transaction over their links. The calendars are borrowed when
  * the transaction has its locks, and given back when it is committed; after any error they are read anew.
  *
- * @param work of different links
+ * @param lenders of different links, in the order of their ids
+ * @param operations those that are there when the transaction has its locks
+ * @param transact runs work in a transaction of the store on these links
  */
-export async function changeTogether<Answer>(
-  work: readonly LinkWork[],
-  { now, observe, transact, keys, decide }: Changing<Answer>,
-): Promise<Answer> {
+export async function changeTogether(
+  lenders: readonly Lender[],
+  operations: readonly Operation<unknown>[],
+  {
+    now,
+    observe,
+    transact,
+  }: Deciding & {
+    transact: (
+      work: (links: readonly LinkTransaction[]) => Promise<Decision<unknown>[]>,
+    ) => Promise<Decision<unknown>[]>;
+  },
+): Promise<Decision<unknown>[]> {
   const began = performance.now();
-  for (const { queue, operations } of work) await queue.load(operations, now());
+  for (const lender of lenders) await lender.load(operations, now());
   let loans: Loan[] = [];
   let giveBack = (): void => undefined;
   let isOver = false;
   try {
-    const answer = await transact(async (links) => {
+    const decisions = await transact(async (links) => {
       const at = now();
-      const own = new Map(keys().map((key) => [nameOfKey(key), key]));
-      const taken = own.size > 0 ? await links[0]?.lockKeys([...own.values()], at) : undefined;
-      const known = await readAhead(partsOf(work, links), { at, taken: taken ?? [] });
-      const borrowed = await borrowAll(work.map(({ queue }) => queue));
+      const keys = new Map(operations.flatMap(({ key }) => (key ? [[nameOfKey(key), key]] : [])));
+      const taken = keys.size > 0 ? await links[0]?.lockKeys([...keys.values()], at) : undefined;
+      const parts = partsOf(lenders, links);
+      const known = await readAhead(parts, operations, { at, taken: taken ?? [] });
+      const borrowed = await borrowAll(lenders);
       if (isOver) {
         // The time for the transaction ran out while this waited, so nothing below would end the loans.
         for (const loan of borrowed) loan.end();
         throw new OutdatedError();
       }
       loans = borrowed;
-      for (const [index, { queue }] of work.entries()) {
+      for (const [index, lender] of lenders.entries()) {
         const version = loans[index]?.cached?.version;
-        queue.shared = version !== undefined && version !== links[index]?.version;
+        lender.shared = version !== undefined && version !== links[index]?.version;
       }
-      const { open, cached } = await openAll(work, links, { loans, known, at });
-      const { answer, left } = await decide(open, known, at);
-      for (const [index, { changes, audit }] of left.entries()) {
-        if (changes.length + audit.length > 0) await links[index]?.write({ changes, audit }, at);
+      const { view, cached } = await openAll(parts, operations, { loans, known, at });
+      const decisions = await decideAll(operations, view);
+      for (const [id, link] of parts) {
+        const decided = writtenOn(id, decisions);
+        if (decided.changes.length + decided.audit.length > 0) await link.write(decided, at);
       }
       giveBack = () => {
         for (const [index, loan] of loans.entries()) {
-          const [held, version] = [cached[index], left[index]?.version];
-          if (held && version !== undefined) loan.cached = evictEnded({ ...held, version }, now());
+          const [held, id] = [cached[index], lenders[index]?.id];
+          if (held && id !== undefined) {
+            loan.cached = evictEnded({ ...held, version: view.version(id) }, now());
+          }
         }
       };
-      return answer;
+      return decisions;
     });
     observe?.committed(
-      work.reduce((sum, { operations }) => sum + operations.length, 0),
+      operations.reduce((sum, { needs }) => sum + needs.length, 0),
       performance.now() - began,
     );
     giveBack();
-    return answer;
+    return decisions;
   } finally {
     isOver = true;
     for (const loan of loans) loan.end();
   }
 }
 
-/** How questions about links are answered. */
-interface Asking<Answer> {
-  now: () => number;
-  /** Runs work on a snapshot of the store. */
-  read: (work: (look: (link: string) => Promise<LinkReading>) => Promise<Answer>) => Promise<Answer>;
-  /** Decides, and leaves the calendars as they were, also where it throws. */
-  decide: (links: readonly OpenLink[], known: ReadAhead, at: number) => Answer | Promise<Answer>;
-}
-
-/** Decides on operations that change nothing, on a snapshot of their links. @param work of different links */
-export async function askTogether<Answer>(
-  work: readonly LinkWork[],
-  { now, read, decide }: Asking<Answer>,
-): Promise<Answer> {
-  for (const { queue, operations } of work) await queue.load(operations, now());
+/**
+ * Decides on operations that change nothing, on a snapshot of their links, without any lock.
+ *
+ * @param lenders as of {@link changeTogether}
+ * @param read runs work on a snapshot of the store
+ */
+export async function askTogether(
+  lenders: readonly Lender[],
+  operations: readonly Operation<unknown>[],
+  { now, read }: Deciding & { read: ReservationStore['readLinks'] },
+): Promise<Decision<unknown>[]> {
+  for (const lender of lenders) await lender.load(operations, now());
   return read(async (look) => {
-    const loans = await borrowAll(work.map(({ queue }) => queue));
+    const loans = await borrowAll(lenders);
     try {
       // Only now: what is read is not older than the calendars.
       const links: LinkReading[] = [];
-      for (const { queue } of work) links.push(await look(queue.id));
+      for (const { id } of lenders) links.push(await look(id));
       const at = now();
-      const known = await readAhead(partsOf(work, links), { at, taken: [] });
-      const { open, cached } = await openAll(work, links, { loans, known, at });
+      const parts = partsOf(lenders, links);
+      const known = await readAhead(parts, operations, { at, taken: [] });
+      const { view, cached } = await openAll(parts, operations, { loans, known, at });
       try {
-        return await decide(open, known, at);
+        return await decideAll(operations, view);
       } finally {
         for (const [index, loan] of loans.entries()) {
           const held = cached[index];
@@ -209,41 +182,80 @@ export async function askTogether<Answer>(
   });
 }
 
-function partsOf(
-  work: readonly LinkWork[],
-  links: readonly LinkReading[],
-): { link: LinkReading; operations: readonly Operation<unknown>[] }[] {
-  return work.map(({ queue, operations }, index) => {
+/** Decides on each operation as if those before it had been committed. */
+async function decideAll(
+  operations: readonly Operation<unknown>[],
+  view: LinksView,
+): Promise<Decision<unknown>[]> {
+  const decisions: Decision<unknown>[] = [];
+  for (const operation of operations) {
+    const decision = operation.decide(view);
+    decisions.push(decision instanceof Promise ? await decision : decision);
+  }
+  return decisions;
+}
+
+function writtenOn(id: string, decisions: readonly Decision<unknown>[]): Decided {
+  const own = decisions.flatMap(({ written }) => written.filter(({ link }) => link === id));
+  return {
+    changes: own.flatMap(({ change }) => change ?? []),
+    audit: own.flatMap(({ audit }) => audit ?? []),
+  };
+}
+
+type Part<Link extends LinkReading> = readonly [id: string, link: Link];
+
+function partsOf<Link extends LinkReading>(
+  lenders: readonly Lender[],
+  links: readonly Link[],
+): readonly Part<Link>[] {
+  return lenders.map(({ id }, index): Part<Link> => {
     const link = links[index];
-    if (!link) throw new RangeError(`link ${queue.id} is not open`);
-    return { link, operations };
+    if (!link) throw new RangeError(`link ${id} is not open`);
+    return [id, link];
   });
 }
 
 /** Brings the calendars that were lent up to date. They are taken out of their loans until they are given back. */
 async function openAll(
-  work: readonly LinkWork[],
-  links: readonly LinkReading[],
+  parts: readonly Part<LinkReading>[],
+  operations: readonly Operation<unknown>[],
   { loans, known, at }: { loans: readonly Loan[]; known: ReadAhead; at: number },
-): Promise<{ open: OpenLink[]; cached: Loan['cached'][] }> {
-  for (const [index, { link, operations }] of partsOf(work, links).entries()) {
+): Promise<{ view: LinksView; cached: Loan['cached'][] }> {
+  for (const [index, [id, link]] of parts.entries()) {
     const loan = loans[index];
-    if (loan) await catchUpLoan(loan, link, operations, { known, at });
+    const reaches = reachesOf(id, operations, (about) => known.records.get(about));
+    if (loan) await catchUpLoan(loan, link, { reaches, at });
   }
   const cached = loans.map((loan) => loan.cached);
   for (const loan of loans) loan.cached = undefined;
-  const open = links.map(({ version }, index) => ({ version, calendar: cached[index]?.calendar }));
-  return { open, cached };
+  const open = parts.map(([id, { version }], index): [string, OpenLink] => [
+    id,
+    { version, calendar: cached[index]?.calendar },
+  ]);
+  return { view: new TransactionView(at, new Map(open), known), cached };
+}
+
+/** The earliest instants of a link that operations look at, in milliseconds; none where they need no calendar of it. */
+export function reachesOf(
+  link: string,
+  operations: readonly Operation<unknown>[],
+  reservation: LinksView['reservation'] = () => undefined,
+): number[] {
+  const known = { reservation };
+  return operations.flatMap(({ needs }) =>
+    needs.flatMap((each) => (each.links.includes(link) ? (each.from(known) ?? []) : [])),
+  );
 }
 
 /**
  * Borrows the calendars of several links in one step, when all are free. A caller that holds one never waits for another, so
  * there is no deadlock.
  */
-async function borrowAll(queues: readonly Lender[]): Promise<Loan[]> {
+async function borrowAll(lenders: readonly Lender[]): Promise<Loan[]> {
   for (;;) {
-    const lent = queues.find(({ returned }) => returned);
-    if (!lent) return queues.map((queue) => queue.lend());
+    const lent = lenders.find(({ returned }) => returned);
+    if (!lent) return lenders.map((lender) => lender.lend());
     await lent.returned;
   }
 }
@@ -252,11 +264,9 @@ async function borrowAll(queues: readonly Lender[]): Promise<Loan[]> {
 async function catchUpLoan(
   loan: Loan,
   link: LinkReading,
-  operations: readonly Operation<unknown>[],
-  { known, at }: { known: ReadAhead; at: number },
+  { reaches, at }: { reaches: readonly number[]; at: number },
 ): Promise<void> {
   const { cached } = loan;
-  const reaches = operations.flatMap((operation) => operation.from(known) ?? []);
   if (!cached && reaches.length === 0) return;
   if (!cached || !canCatchUp(cached, link)) {
     loan.cached = undefined;

@@ -7,20 +7,13 @@ import {
   decideAgain,
   type Lender,
   type Loan,
-  type OpenLink,
   OutdatedError,
+  reachesOf,
 } from './link-decisions.ts';
-import { GroupView, type ReadAhead } from './link-view.ts';
 import type { Decision, Operation } from './operations.ts';
-import {
-  type LinkTransaction,
-  notBegun,
-  type ReservationStore,
-  RolledBackError,
-  StoreUnavailableError,
-} from './store.ts';
+import { notBegun, type ReservationStore, RolledBackError, StoreUnavailableError } from './store.ts';
 
-/** How many operations share one transaction at most, so that the first does not wait long for the last. */
+/** How many changes share one transaction at most, so that the first does not wait long for the last. */
 const GROUP_SIZE = 64;
 
 /** What a link's queue works with. */
@@ -110,28 +103,29 @@ class Groups {
         continue;
       }
       await this.#gather();
-      await this.#settle(this.#alone > 0 ? 1 : GROUP_SIZE);
+      await this.#settle(this.#alone > 0);
     }
     this.#working = false;
   }
 
-  /** Takes those at the head. @param most how many at most */
-  #take(most: number): Waiting[] {
-    const next = this.#waiting.slice(0, most).findIndex((each) => 'pause' in each);
-    return this.#waiting.splice(0, next < 0 ? most : next).filter((each) => 'operation' in each);
-  }
-
-  /** Decides on those at the head. @param size how many at most */
-  async #settle(size: number): Promise<void> {
+  /** Decides on those at the head. @param isAlone whether on the first of them only */
+  async #settle(isAlone: boolean): Promise<void> {
     this.#alone = Math.max(0, this.#alone - 1);
     const group: Waiting[] = [];
     const operations: Operation<unknown>[] = [];
-    let isOpen = true;
+    let [isOpen, changes] = [true, 0];
     const join = (): void => {
       // The database may have given up on the transaction before it began.
-      const more = isOpen ? this.#take(size - group.length) : [];
-      group.push(...more);
-      operations.push(...more.map(({ operation }) => operation));
+      while (isOpen) {
+        const [next] = this.#waiting;
+        if (!next || 'pause' in next) return;
+        const size = next.operation.needs.length;
+        if (group.length > 0 && (isAlone || changes + size > GROUP_SIZE)) return;
+        changes += size;
+        this.#waiting.shift();
+        group.push(next);
+        operations.push(next.operation);
+      }
     };
     join();
     try {
@@ -209,22 +203,18 @@ export class LinkQueue implements Lender {
   /** Decides on operations in one transaction, which those that wait join until it has the link's lock. */
   #change(operations: readonly Operation<unknown>[], join: () => void): Promise<Decision<unknown>[]> {
     const { id, store } = this.#options;
-    return changeTogether([{ queue: this, operations }], {
+    return changeTogether([this], operations, {
       ...this.#options,
       transact: (work) => {
         const since = this.shared ? this.#cached?.version : undefined;
-        const changed = (transaction: LinkTransaction): Promise<Decision<unknown>[]> => {
-          join();
-          return orUndecided(() => work([transaction]));
-        };
-        return store.changeLink(id, changed, since);
-      },
-      keys: () => operations.flatMap(({ key }) => key ?? []),
-      decide: ([link], known, at) => {
-        const { decisions, version } = decideAll(operations, link, known, at);
-        const changes = decisions.flatMap(({ change }) => change ?? []);
-        const audit = decisions.flatMap((decision) => decision.audit ?? []);
-        return { answer: decisions, left: [{ changes, audit, version }] };
+        return store.changeLink(
+          id,
+          (transaction) => {
+            join();
+            return orUndecided(() => work([transaction]));
+          },
+          since,
+        );
       },
     });
   }
@@ -232,18 +222,16 @@ export class LinkQueue implements Lender {
   /** Decides on operations that change nothing, on a snapshot. */
   #answer(operations: readonly Operation<unknown>[]): Promise<Decision<unknown>[]> {
     const { store } = this.#options;
-    return askTogether([{ queue: this, operations }], {
+    return askTogether([this], operations, {
       ...this.#options,
       read: (work) => store.readLinks((look) => orUndecided(() => work(look))),
-      decide: ([link], known, at) => decideAll(operations, link, known, at).decisions,
     });
   }
 
   /** Reads the calendar if the operations need one and none is in memory. @param from the earliest instant, in milliseconds */
   async load(operations: readonly Operation<unknown>[], from: number): Promise<void> {
     const { id, link, share, store } = this.#options;
-    const blank = { reservation: (): undefined => undefined };
-    if (this.#cached || !link || operations.every((each) => each.from(blank) === undefined)) return;
+    if (this.#cached || !link || reachesOf(id, operations).length === 0) return;
     this.#loading ??= loadCalendar(store, link, from, { id, share })
       .then((loaded) => {
         this.#cached ??= loaded;
@@ -285,17 +273,48 @@ export class LinkQueue implements Lender {
   }
 }
 
-/** Decides on each operation as if those before it had been committed. */
-function decideAll(
-  operations: readonly Operation<unknown>[],
-  link: OpenLink | undefined,
-  known: ReadAhead,
-  at: number,
-): { decisions: Decision<unknown>[]; version: number } {
-  if (!link) throw new RangeError('the link is not open');
-  const view = new GroupView(at, link.version, link.calendar, known);
-  const decisions = operations.map((operation) => view.decide(operation));
-  return { decisions, version: view.version };
+/** What operations over several links are decided with. */
+type SeveralLinks = Pick<LinkQueueOptions, 'store' | 'now' | 'observe'>;
+
+/**
+ * Decides on an operation over several links in a transaction of its own. The links' queues decide on nothing else meanwhile:
+ * two pieces of work of this process would wait for each other's calendar.
+ *
+ * @param queues of the operation's links, in their order
+ */
+export async function changeLinks<Answer>(
+  queues: readonly LinkQueue[],
+  operation: Operation<Answer>,
+  options: SeveralLinks,
+): Promise<Answer> {
+  const resume: (() => void)[] = [];
+  try {
+    for (const queue of queues) resume.push(await queue.pause());
+    const decisions = await decideAgain(() =>
+      changeTogether(queues, [operation], {
+        ...options,
+        transact: (work) => options.store.changeLinks(operation.links, work),
+      }),
+    );
+    return answerIn(decisions);
+  } finally {
+    for (const each of resume) each();
+  }
+}
+
+/** Decides on an operation over several links that changes nothing, on a snapshot. */
+export async function askLinks<Answer>(
+  queues: readonly LinkQueue[],
+  operation: Operation<Answer>,
+  options: SeveralLinks,
+): Promise<Answer> {
+  const read: ReservationStore['readLinks'] = (work) => options.store.readLinks(work);
+  return answerIn(await decideAgain(() => askTogether(queues, [operation], { ...options, read })));
+}
+
+/** The answer of the only operation, which need not tell its type on the way. */
+function answerIn<Answer>([decision]: readonly Decision<unknown>[]): Answer {
+  return decision?.answer as Answer;
 }
 
 /** An error of an operation rolls the transaction back, so that each operation can be tried again alone. */

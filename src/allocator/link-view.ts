@@ -1,5 +1,5 @@
 import type { LinkCalendar } from './calendar.ts';
-import type { Decision, LinkView, Operation } from './operations.ts';
+import type { LinksView, Operation } from './operations.ts';
 import {
   type IdempotencyKey,
   type IdempotencyRecord,
@@ -13,7 +13,6 @@ import {
 
 /** The rows that operations need. */
 export interface ReadAhead {
-  reservation(id: string): ReservationRecord | undefined;
   records: Map<string, ReservationRecord>;
   /** How many live reservations each tenant has that an operation counts. */
   live: Map<string, number>;
@@ -22,36 +21,33 @@ export interface ReadAhead {
   names: Map<string, string>;
 }
 
-/** A link, and the operations that are decided on it. */
-interface LinkPart {
-  link: LinkReading;
-  operations: readonly Operation<unknown>[];
-}
-
 /**
  * Reads what operations need beside the calendars.
  *
- * @param parts of one transaction, one at least
+ * @param links of one transaction, one at least, each with its id
  * @param taken what their idempotency keys stand for
  */
 export async function readAhead(
-  parts: readonly LinkPart[],
+  links: readonly (readonly [id: string, link: LinkReading])[],
+  operations: readonly Operation<unknown>[],
   { at, taken }: { at: number; taken: readonly IdempotencyRecord[] },
 ): Promise<ReadAhead> {
-  const operations = parts.flatMap((part) => part.operations);
-  const counted = [...new Set(operations.flatMap(({ counts }) => counts ?? []))];
-  const named = operations.flatMap(({ named: name }) => name ?? []);
+  const needs = operations.flatMap((operation) => operation.needs);
+  const counted = [...new Set(needs.flatMap(({ counts }) => counts ?? []))];
+  const named = needs.flatMap(({ named: name }) => name ?? []);
   // Counts and names are of all links, whichever is asked. All are locked at once, so that their order is the same for all.
-  const any = parts[0]?.link;
+  const any = links[0]?.[1];
   const live = counted.length > 0 ? await any?.countLive(counted, at) : undefined;
   const names = named.length > 0 ? await any?.findNames(named, at) : undefined;
+  // The same request under a key has the same links, so each of its reservations is found on one of them.
+  const keyed = taken.flatMap(({ reservations }) => reservations);
   const records = new Map<string, ReservationRecord>();
-  for (const part of parts) {
-    const ids = new Set([
-      ...part.operations.flatMap(({ about }) => about ?? []),
-      ...taken.flatMap(({ reservations }) => reservations),
-    ]);
-    const found = ids.size > 0 ? await part.link.read([...ids]) : [];
+  for (const [id, link] of links) {
+    const own = needs.flatMap(({ links: ids, about }) =>
+      about !== undefined && ids.includes(id) ? about : [],
+    );
+    const ids = new Set([...own, ...keyed]);
+    const found = ids.size > 0 ? await link.read([...ids]) : [];
     for (const record of found) records.set(record.id, record);
   }
   return {
@@ -59,45 +55,40 @@ export async function readAhead(
     live: live ?? new Map(),
     names: names ?? new Map(),
     keys: new Map(taken.map((record) => [nameOfKey(record), record])),
-    reservation: (id) => records.get(id),
   };
 }
 
-/** The same rows once more, for another way to decide. */
-export function copyOf({ records, live, names, keys }: ReadAhead): ReadAhead {
-  const copied = new Map(records);
-  return {
-    records: copied,
-    live: new Map(live),
-    names: new Map(names),
-    keys: new Map(keys),
-    reservation: (id) => copied.get(id),
-  };
+/** A link while operations are decided on it. */
+export interface OpenLink {
+  /** The link's version. */
+  version: number;
+  /** As of that version, and as far back as the operations look; undefined where none of them needs it. */
+  calendar: LinkCalendar | undefined;
 }
 
-/** A link within a transaction: each operation sees the changes of those before it. */
-export class GroupView implements LinkView {
+/** Links within a transaction: each operation sees the changes of those before it. */
+export class TransactionView implements LinksView {
   readonly now: number;
-  readonly #calendar: LinkCalendar | undefined;
+  readonly #links: ReadonlyMap<string, OpenLink>;
   readonly #known: ReadAhead;
-  #version: number;
-  /** What takes back each change of the calendar, in their order. */
+  /** What takes back each change, in their order. */
   readonly #inverses: (() => void)[] = [];
 
-  constructor(now: number, version: number, calendar: LinkCalendar | undefined, known: ReadAhead) {
+  /** @param links by id; their versions are counted up @param known is changed too */
+  constructor(now: number, links: ReadonlyMap<string, OpenLink>, known: ReadAhead) {
     this.now = now;
-    this.#version = version;
-    this.#calendar = calendar;
+    this.#links = links;
     this.#known = known;
   }
 
-  get version(): number {
-    return this.#version;
+  version(link: string): number {
+    return this.#open(link).version;
   }
 
-  get calendar(): LinkCalendar {
-    if (!this.#calendar) throw new RangeError('the operation needs no calendar');
-    return this.#calendar;
+  calendar(link: string): LinkCalendar {
+    const { calendar } = this.#open(link);
+    if (!calendar) throw new RangeError('the operation needs no calendar');
+    return calendar;
   }
 
   reservation(id: string): ReservationRecord | undefined {
@@ -118,42 +109,57 @@ export class GroupView implements LinkView {
     return this.#known.keys.get(nameOfKey(key));
   }
 
-  decide(operation: Operation<unknown>): Decision<unknown> {
-    const decision = operation.decide(this);
-    if (decision.change) this.#apply(decision.change);
-    return decision;
+  keep(key: IdempotencyRecord): void {
+    this.#known.keys.set(nameOfKey(key), key);
   }
 
-  /** Takes the changes back, the last one first, so that the calendar is as it was. The view is of no use after it. */
-  undo(): void {
-    for (const inverse of this.#inverses.reverse()) inverse();
+  get changes(): number {
+    return this.#inverses.length;
   }
 
-  #apply({ action, record, key }: WrittenChange): void {
-    this.#version += 1;
+  undo(changes: number): void {
+    for (const inverse of this.#inverses.splice(changes).reverse()) inverse();
+  }
+
+  apply({ action, record }: WrittenChange): void {
+    const link = this.#open(record.link);
     const { live, names, records } = this.#known;
-    const before = records.get(record.id);
+    const { id, experiment, name, tenant } = record;
+    const before = records.get(id);
+    const text = name === undefined ? undefined : textOfName({ experiment, name });
+    const holder = text === undefined ? undefined : names.get(text);
+    const counted = live.get(tenant);
     this.#inverses.push(() => {
-      if (before) this.#calendar?.put(record.id, before);
-      else this.#calendar?.remove(record.id);
+      link.version -= 1;
+      restore(records, id, before);
+      if (text !== undefined) restore(names, text, holder);
+      if (counted !== undefined) live.set(tenant, counted);
+      if (before) link.calendar?.put(id, before);
+      else link.calendar?.remove(id);
     });
-    const { experiment, name } = record;
-    if (name !== undefined && action !== 'update') {
-      const text = textOfName({ experiment, name });
-      if (action === 'create') names.set(text, record.id);
-      else if (names.get(text) === record.id) names.delete(text);
-    }
-    const counted = live.get(record.tenant);
+    link.version += 1;
+    if (text !== undefined && action === 'create') names.set(text, id);
+    if (text !== undefined && action === 'delete' && holder === id) names.delete(text);
     if (counted !== undefined && record.end > this.now) {
-      live.set(record.tenant, counted + { create: 1, update: 0, delete: -1 }[action]);
+      live.set(tenant, counted + { create: 1, update: 0, delete: -1 }[action]);
     }
     if (action === 'delete') {
-      records.delete(record.id);
-      this.#calendar?.remove(record.id);
+      records.delete(id);
+      link.calendar?.remove(id);
     } else {
-      records.set(record.id, record);
-      this.#calendar?.put(record.id, record);
+      records.set(id, record);
+      link.calendar?.put(id, record);
     }
-    if (key) this.#known.keys.set(nameOfKey(key), key);
   }
+
+  #open(link: string): OpenLink {
+    const open = this.#links.get(link);
+    if (!open) throw new RangeError(`link ${link} is not open`);
+    return open;
+  }
+}
+
+function restore<Value>(map: Map<string, Value>, key: string, value: Value | undefined): void {
+  if (value === undefined) map.delete(key);
+  else map.set(key, value);
 }

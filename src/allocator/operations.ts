@@ -1,9 +1,10 @@
 import { DAY } from '../contract/durations.ts';
 import type { Link } from '../contract/links.ts';
-import { MAX_FREE_PARTS } from '../contract/problems.ts';
+import { MAX_FREE_PARTS, type Problem } from '../contract/problems.ts';
+import type { ReservationChange, ReservationRequest } from '../contract/reservation-request.ts';
 import type { LinkCalendar, Refusal } from './calendar.ts';
 import type { Demand, Period } from './demand.ts';
-import { linkId } from './network.ts';
+import { linkId, type Network } from './network.ts';
 import { type Offer, offersFor } from './offers.ts';
 import { judge, judgeSearch, type Search } from './search.ts';
 import type {
@@ -17,38 +18,56 @@ import type {
 
 /**
  * What waits in a link's queue: it names what must be read for it, and then decides, as a pure function of what was
- * read. `createOperation`, `updateOperation` and `deleteOperation` make them.
+ * read. `changeOperation` (change-operation.ts) and {@link askOperation} make them.
  */
 export interface Operation<Answer> {
-  /** The id of the reservation to read. */
-  readonly about?: string;
+  /** The ids of the links that it is about, different from each other and sorted. */
+  readonly links: readonly string[];
+  /** What must be read for it, item by item. */
+  readonly needs: readonly Needs[];
   /** The idempotency key to lock and read. */
   readonly key?: IdempotencyKey;
+  /** Decides. A promise only where a search goes on in later turns of the event loop. */
+  decide(view: LinksView): Decision<Answer> | Promise<Decision<Answer>>;
+}
+
+/** What must be read before one item is decided on. */
+export interface Needs {
+  /** The ids of its links: one, as long as a reservation is on one link. */
+  readonly links: readonly string[];
+  /** The id of the reservation to read. */
+  readonly about?: string;
   /** The tenant whose live reservations are counted. */
   readonly counts?: string;
   /** The name that it gives a reservation. */
   readonly named?: ReservationName;
   /** The earliest instant that it looks at, in milliseconds; undefined when it needs no calendar. */
-  from(view: Pick<LinkView, 'reservation'>): number | undefined;
-  decide(view: LinkView): Decision<Answer>;
+  from(known: Pick<LinksView, 'reservation'>): number | undefined;
 }
 
-/** The result of an operation: the answer, the change to write, and its row in the audit. */
+/** The result of an operation: the answer, and what is to be written on its links. */
 export interface Decision<Answer> {
   answer: Answer;
+  written: readonly Written[];
+}
+
+/** A change to be written, its row in the audit, or both. */
+export interface Written {
+  /** The id of the link that it is written on. */
+  link: string;
   change?: WrittenChange;
   audit?: AuditEntry;
 }
 
-/** A link as an operation sees it: with the changes of the operations before it in the same transaction. */
-export interface LinkView {
+/** Links as an operation sees them: with the changes of the operations before it in the same transaction. */
+export interface LinksView {
   /** Milliseconds. */
   readonly now: number;
-  /** The link's version; each change before it in the transaction counts. */
-  readonly version: number;
-  /** @throws RangeError for an operation whose `from` is undefined */
-  readonly calendar: LinkCalendar;
-  /** The reservation that the operation is about, or that its key stands for; undefined when it was deleted. */
+  /** A link's version; each change before it in the transaction counts. */
+  version(link: string): number;
+  /** @throws RangeError for an operation that needs no calendar of the link */
+  calendar(link: string): LinkCalendar;
+  /** The reservation that an item is about, or that the key stands for; undefined when it was deleted. */
   reservation(id: string): ReservationRecord | undefined;
   /** How many reservations of the tenant have not ended, on all links. @throws RangeError when they were not counted */
   live(tenant: string): number;
@@ -56,13 +75,60 @@ export interface LinkView {
   holderOf(name: ReservationName): string | undefined;
   /** What the operation's key stands for; undefined when the key is free. */
   idempotencyRecord(key: IdempotencyKey): IdempotencyRecord | undefined;
+  /** Makes a change, which whatever is decided after it sees. */
+  apply(change: WrittenChange): void;
+  /** Keeps what a key stands for. */
+  keep(key: IdempotencyRecord): void;
+  /** How many changes were made so far. */
+  readonly changes: number;
+  /** Takes changes back, the last one first, until only so many are left. */
+  undo(changes: number): void;
 }
 
-/** The answer to a create or an update. Refusals are values: they are everyday outcomes, not faults. */
-export type Outcome = { ok: true; record: ReservationRecord } | RefusedOutcome;
+/** One change of a list. `found`: the reservation as it was before its link was locked. */
+export type ChangeItem =
+  | { action: 'create'; request: CreateRequest }
+  | { action: 'update'; found: ReservationRecord; update: UpdateRequest; terms: UpdateTerms }
+  | { action: 'delete'; found: ReservationRecord; terms: DeleteTerms };
 
-/** The answer to a create; its name may be taken, by the reservation with this id. */
-export type CreateOutcome = Outcome | { ok: false; reason: 'name_taken'; name: string; reservation: string };
+/** An item's outcome: the reservation that it left, or had deleted; or why it can't be done. */
+export type ItemOutcome = { ok: true; record: ReservationRecord } | ItemFailure;
+
+/** Why an item can't be done. Refusals are values: they are everyday outcomes, not faults. */
+export type ItemFailure =
+  | RefusedOutcome
+  /** Its name is taken, by the reservation with this id. */
+  | { ok: false; reason: 'name_taken'; name: string; reservation: string }
+  /** The caller's own check found problems. */
+  | { ok: false; reason: 'rule'; problems: readonly Problem[] }
+  /** There is no such reservation any more. */
+  | { ok: false; reason: 'missing'; reservation: string };
+
+/** One item, as its link decides on it. */
+export interface ItemOperation extends Needs {
+  decide(view: LinksView): Decision<ItemOutcome>;
+}
+
+/** What items are decided with, of any request. */
+export interface AllocationRules {
+  network: Pick<Network, 'byId'>;
+  /** Makes a reservation's id. */
+  newId: () => string;
+  /** How many reservations that have not ended one tenant may have, on all links. Default: no limit. */
+  maxLive?: number;
+}
+
+/** The operation of one item. @throws RangeError for a create whose sites are not connected, or a link that left the network */
+export function itemOperation(item: ChangeItem, rules: AllocationRules): ItemOperation {
+  switch (item.action) {
+    case 'create':
+      return createOperation(item.request, rules);
+    case 'update':
+      return updateOperation(item, rules);
+    case 'delete':
+      return deleteOperation(item);
+  }
+}
 
 /** A demand that can't be met: every limit that it broke, and what would be accepted in its place. */
 export interface RefusedOutcome {
@@ -105,12 +171,11 @@ function wordsOf(refusal: Refusal): string {
 }
 
 /**
- * A new reservation to be decided on: a demand; or, with `search`, a window from `start` to `end` in which the service
- * finds the demand, in the transaction that books it.
+ * A new reservation to be decided on: a demand; or, with a duration or a volume, a window from `start` to `end` in which the
+ * demand is found, in the transaction that creates it. Milliseconds and Mbps.
  */
-export type CreateRequest = Period & {
-  site1: string;
-  site2: string;
+export interface CreateRequest extends Omit<ReservationRequest, 'start'> {
+  start: number;
   experiment: string;
   /** See `ReservationRecord`. Default: the experiment. */
   tenant?: string;
@@ -119,22 +184,7 @@ export type CreateRequest = Period & {
   expiry: number;
   /** Whether the request said `start_now`: then so do its alternatives. Default: no. */
   startsNow?: boolean;
-  /** See `ReservationRecord`. */
-  name?: string;
-} & (
-    | {
-        /** Mbps. */
-        bandwidth: number;
-        /** The earliest period of so many milliseconds is booked; the window is not shorter. */
-        search?: Extract<Search, { duration: number }>;
-      }
-    | {
-        /** The most that the transfer may use, in Mbps. Default: the link's capacity. */
-        bandwidth?: number;
-        /** The transfer of so many bytes at one constant rate that ends first is booked. */
-        search: Extract<Search, { volume: number }>;
-      }
-  );
+}
 
 /** A request under an idempotency key, and what tells it from other requests under the same key. */
 export interface KeyedRequest extends IdempotencyKey {
@@ -145,102 +195,56 @@ export interface KeyedRequest extends IdempotencyKey {
 /** How long an idempotency key stands for its reservation (contract/README.md, "Extensions"): 24 h, in milliseconds. */
 export const KEY_LIFETIME = DAY;
 
-/** The answer to a request whose idempotency key stands for a reservation already. */
-export type Replay =
-  /** The same request: its reservation, as it is now. */
-  | { ok: true; record: ReservationRecord; replayed: true }
-  /** The same request, whose reservation was deleted since. */
-  | { ok: false; reason: 'deleted'; reservation: string }
-  /** Another request. */
-  | { ok: false; reason: 'key_taken' };
-
-/** What the operation needs besides the request. */
-export interface CreateTerms {
-  link: Link;
-  /** Makes the reservation's id. */
-  newId: () => string;
-  /** Decide and answer, and write nothing. */
-  dryRun: boolean;
-  /** How many reservations that have not ended one tenant may have, on all links. Default: no limit. */
-  maxLive?: number;
-}
-
-/**
- * The answer to a request whose idempotency key is taken.
- *
- * @param earlier what the key stands for
- * @param record its reservation; undefined when it was deleted since
- */
-export function replayOf(
-  earlier: IdempotencyRecord,
-  { fingerprint }: KeyedRequest,
-  record: ReservationRecord | undefined,
-): Replay {
-  if (earlier.fingerprint !== fingerprint) return { ok: false, reason: 'key_taken' };
-  return record
-    ? { ok: true, record, replayed: true }
-    : { ok: false, reason: 'deleted', reservation: earlier.reservations.join(' ') };
-}
-
-/** Creates a reservation. */
-export function createOperation(
-  request: CreateRequest,
-  keyed: undefined,
-  terms: CreateTerms,
-): Operation<CreateOutcome>;
-/** Creates a reservation; under an idempotency key, at most one. */
-export function createOperation(
-  request: CreateRequest,
-  keyed: KeyedRequest | undefined,
-  terms: CreateTerms,
-): Operation<CreateOutcome | Replay>;
-/** Creates a reservation; under an idempotency key, at most one. */
-export function createOperation(
-  request: CreateRequest,
-  keyed: KeyedRequest | undefined,
-  terms: CreateTerms,
-): Operation<CreateOutcome | Replay> {
+function createOperation(request: CreateRequest, rules: AllocationRules): ItemOperation {
+  const { site1, site2, experiment, tenant = experiment, name, start, end, duration } = request;
+  if (duration !== undefined && start + duration > end) {
+    throw new RangeError('the window is shorter than the duration');
+  }
+  const id = linkId(site1, site2);
+  const link = linkOf(id, rules);
   return {
-    ...(terms.maxLive === undefined ? {} : { counts: request.tenant ?? request.experiment }),
-    ...(keyed ? { key: keyed } : {}),
-    ...namedBy(request),
-    from: () => request.start,
-    decide(view) {
-      if (!keyed) return decideCreate(view, request, terms);
-      const earlier = view.idempotencyRecord(keyed);
-      if (earlier)
-        return { answer: replayOf(earlier, keyed, view.reservation(earlier.reservations[0] ?? '')) };
-      const { change, ...decision } = decideCreate(view, request, terms);
-      if (!change) return decision;
-      const { createdBy, experiment, key, fingerprint } = keyed;
-      const [reservations, expires] = [[change.record.id], view.now + KEY_LIFETIME];
-      const record = { createdBy, experiment, key, fingerprint, reservations, expires };
-      return { ...decision, change: { ...change, key: record } };
-    },
+    links: [id],
+    counts: rules.maxLive === undefined ? undefined : tenant,
+    named: name === undefined ? undefined : { experiment, name },
+    from: () => start,
+    decide: (view) => decideCreate(view, request, link, rules),
   };
 }
 
-/** The name that a request gives, where it gives one. */
-function namedBy({ experiment, name }: CreateRequest): { named?: ReservationName } {
-  return name === undefined ? {} : { named: { experiment, name } };
+function linkOf(id: string, { network }: AllocationRules): Link {
+  const link = network.byId(id);
+  if (!link) throw new RangeError(`there is no link ${id}`);
+  return link;
 }
 
-function decideCreate(view: LinkView, request: CreateRequest, terms: CreateTerms): Decision<CreateOutcome> {
-  const { site1, site2, start, end, experiment, createdBy, search, expiry, startsNow = false } = request;
-  const { tenant = experiment } = request;
-  const { named } = namedBy(request);
-  const holder = named && view.holderOf(named);
-  if (named && holder !== undefined) {
-    return { answer: { ok: false, reason: 'name_taken', name: named.name, reservation: holder } };
+/** What a request has searched for; undefined where it is itself a demand. */
+function searchOf({ duration, volume }: CreateRequest): Search | undefined {
+  if (duration !== undefined) return { duration };
+  return volume === undefined ? undefined : { volume };
+}
+
+function decideCreate(
+  view: LinksView,
+  request: CreateRequest,
+  link: Link,
+  { newId, maxLive = Number.POSITIVE_INFINITY }: AllocationRules,
+): Decision<ItemOutcome> {
+  const { site1, site2, start, end, experiment, tenant = experiment, createdBy, name } = request;
+  const { expiry, startsNow = false } = request;
+  const holder = name === undefined ? undefined : view.holderOf({ experiment, name });
+  if (name !== undefined && holder !== undefined) {
+    return unwritten({ ok: false, reason: 'name_taken', name, reservation: holder });
   }
-  const { link, newId, dryRun, maxLive = Number.POSITIVE_INFINITY } = terms;
+  const id = linkId(site1, site2);
   const reversed = site1 !== link.site1;
-  const { now, calendar } = view;
+  const { now } = view;
+  const calendar = view.calendar(id);
   const asked = { start, end, bandwidth: request.bandwidth ?? link.bandwidth };
   const entry = { at: now, action: 'create', by: createdBy, experiment } as const;
   const live = Number.isFinite(maxLive) ? view.live(tenant) : 0;
   const isFull = live >= maxLive;
   const offerTerms = { calendar, tenant, now, expiry, startsNow };
+  const search = searchOf(request);
   // With too many live reservations no demand would be accepted, so none is searched for.
   const judged = !search
     ? judge(asked, offerTerms)
@@ -253,23 +257,19 @@ function decideCreate(view: LinkView, request: CreateRequest, terms: CreateTerms
     const broken = plan && !plan.accepted ? plan.refusals : [];
     const [first = tooMany, ...rest] = isFull ? [...broken, tooMany] : broken;
     const refusals = [first, ...rest] as const;
-    const audit: AuditEntry = {
-      ...entry,
-      demand: asked,
-      reservation: null,
-      tags: null,
-      why: reasonOf(refusals),
-    };
     const free = freeParts(calendar, asked);
     const offers = isFull ? [] : (judged?.offers() ?? []);
-    const facts = { link, reversed, tenant, demand, refusals, free, offers };
-    const answer: Outcome = { ok: false, reason: 'refused', ...facts };
-    return { answer, ...(dryRun ? {} : { audit }) };
+    const why = reasonOf(refusals);
+    const audit: AuditEntry = { ...entry, demand: asked, reservation: null, tags: null, why };
+    return {
+      answer: { ok: false, reason: 'refused', link, reversed, tenant, demand, refusals, free, offers },
+      written: [{ link: id, audit }],
+    };
   }
   const { tags } = plan;
   const record: ReservationRecord = {
     id: newId(),
-    link: linkId(site1, site2),
+    link: id,
     reversed,
     ...demand,
     tags,
@@ -277,83 +277,68 @@ function decideCreate(view: LinkView, request: CreateRequest, terms: CreateTerms
     tenant,
     createdBy,
     createdAt: now,
-    ...(named ? { name: named.name } : {}),
+    ...(name === undefined ? {} : { name }),
   };
-  const answer: Outcome = { ok: true, record };
-  if (dryRun) return { answer };
   const audit: AuditEntry = { ...entry, demand, reservation: record.id, tags, why: null };
-  return { answer, change: { action: 'create', record }, audit };
+  return accepted({ action: 'create', record }, audit);
 }
 
 /** What to change about a reservation; an absent member keeps its value. Milliseconds and Mbps. */
-export interface UpdateRequest {
+export interface UpdateRequest extends Omit<ReservationChange, 'start'> {
   start?: number;
-  end?: number;
-  bandwidth?: number;
   /** Whether the request said `start_now`: then so do its alternatives. Default: no. */
   startsNow?: boolean;
 }
 
-/** The answer to an update: as for a create, or what the caller's own check found. */
-export type UpdateOutcome<Fault> = Outcome | { ok: false; reason: 'fault'; fault: Fault };
-
 /** Who updates a reservation, and within which limits. */
-export interface UpdateTerms<Fault> {
+export interface UpdateTerms {
   /** The `sub` of the user who asks. */
   by: string;
   /** When the experiment ends: no alternative is offered beyond it. Milliseconds. */
   expiry: number;
   /**
-   * Checks the updated reservation before it is decided on; a fault is the answer in place of a decision. Alternatives
+   * Checks the updated reservation before it is decided on; problems are the outcome in place of a decision. Alternatives
    * are checked too.
    */
-  check: (current: ReservationRecord, updated: Demand) => Fault | undefined;
-  /** Decide and answer, and write nothing. */
-  dryRun?: boolean;
+  check: (current: ReservationRecord, updated: Demand) => readonly Problem[] | undefined;
 }
 
-/** What an update is about. */
-export interface UpdateSubject {
-  link: Link;
-  /** The reservation as it was before the link was locked. */
-  found: ReservationRecord;
-  update: UpdateRequest;
-}
+type UpdateItem = Extract<ChangeItem, { action: 'update' }>;
 
-/** Updates a reservation; the answer is undefined when it was deleted meanwhile. */
-export function updateOperation<Fault>(
-  subject: UpdateSubject,
-  terms: UpdateTerms<Fault>,
-): Operation<UpdateOutcome<Fault> | undefined> {
-  const { found, update } = subject;
+function updateOperation(item: UpdateItem, rules: AllocationRules): ItemOperation {
+  const { found, update } = item;
+  const link = linkOf(found.link, rules);
   return {
+    links: [found.link],
     about: found.id,
-    from(view) {
-      const start = view.reservation(found.id)?.start ?? found.start;
+    from(known) {
+      const start = known.reservation(found.id)?.start ?? found.start;
       return Math.min(start, update.start ?? start);
     },
     decide(view) {
       const current = view.reservation(found.id);
-      return current ? decideUpdate(view, current, subject, terms) : { answer: undefined };
+      if (!current) return unwritten({ ok: false, reason: 'missing', reservation: found.id });
+      return decideUpdate(view, current, link, item);
     },
   };
 }
 
-function decideUpdate<Fault>(
-  view: LinkView,
+function decideUpdate(
+  view: LinksView,
   current: ReservationRecord,
-  { link, update }: UpdateSubject,
-  { by, expiry, check, dryRun }: UpdateTerms<Fault>,
-): Decision<UpdateOutcome<Fault>> {
-  const { calendar, now } = view;
-  const { id, experiment, tenant } = current;
+  link: Link,
+  { update, terms: { by, expiry, check } }: UpdateItem,
+): Decision<ItemOutcome> {
+  const { now } = view;
+  const { id, experiment, tenant, reversed } = current;
   const demand: Demand = {
     start: update.start ?? current.start,
     end: update.end ?? current.end,
     bandwidth: update.bandwidth ?? current.bandwidth,
   };
-  const fault = check(current, demand);
-  if (fault !== undefined) return { answer: { ok: false, reason: 'fault', fault } };
+  const problems = check(current, demand);
+  if (problems !== undefined) return unwritten({ ok: false, reason: 'rule', problems });
+  const calendar = view.calendar(current.link);
   const entry = { at: now, action: 'update', by, experiment, reservation: id, demand } as const;
   // A demand for no more than before does not count against the tenant's share, which may have been larger then.
   const grows =
@@ -364,30 +349,20 @@ function decideUpdate<Fault>(
     const { startsNow = false } = update;
     // A start that has passed never changes; nor does one that the update does not name.
     const movable = update.start !== undefined && current.start > now;
-    const instead = calendar.without(id, (rest) => ({
+    const { free, offers: found } = calendar.without(id, (rest) => ({
       free: freeParts(rest, demand),
       offers: offersFor(demand, { calendar: rest, tenant, now, expiry, startsNow, current, movable }),
     }));
-    const offers = instead.offers.filter((offer) => check(current, offer) === undefined);
+    const offers = found.filter((offer) => check(current, offer) === undefined);
     const audit: AuditEntry = { ...entry, tags: null, why: reasonOf(refusals) };
-    const answer = {
-      ok: false,
-      reason: 'refused',
-      link,
-      reversed: current.reversed,
-      tenant,
-      demand,
-      refusals,
-      ...instead,
-      offers,
-    } as const;
-    return { answer, ...(dryRun ? {} : { audit }) };
+    return {
+      answer: { ok: false, reason: 'refused', link, reversed, tenant, demand, refusals, free, offers },
+      written: [{ link: current.link, audit }],
+    };
   }
   const { tags } = plan;
   const record = { ...current, ...demand, tags };
-  if (dryRun) return { answer: { ok: true, record } };
-  const audit: AuditEntry = { ...entry, tags, why: null };
-  return { answer: { ok: true, record }, change: { action: 'update', record }, audit };
+  return accepted({ action: 'update', record }, { ...entry, tags, why: null });
 }
 
 /** Who deletes a reservation. */
@@ -398,35 +373,55 @@ export interface DeleteTerms {
   reason?: string;
 }
 
-/**
- * Deletes a reservation. @returns whether there was one. It needs no calendar, so reservations on a link that left the
- * topology can be deleted too.
- */
-export function deleteOperation(id: string, { by, reason }: DeleteTerms): Operation<boolean> {
+/** Needs no calendar, so reservations on a link that left the topology can be deleted too. */
+function deleteOperation({
+  found: { id, link },
+  terms: { by, reason },
+}: Extract<ChangeItem, { action: 'delete' }>): ItemOperation {
   return {
+    links: [link],
     about: id,
     from: () => undefined,
     decide(view) {
       const record = view.reservation(id);
-      if (!record) return { answer: false };
+      if (!record) return unwritten({ ok: false, reason: 'missing', reservation: id });
       const { experiment, start, end, bandwidth, tags } = record;
       const demand = { start, end, bandwidth };
       const entry = { at: view.now, by, experiment, reservation: id, demand, tags, why: reason ?? null };
-      return { answer: true, change: { action: 'delete', record }, audit: { ...entry, action: 'delete' } };
+      return accepted({ action: 'delete', record }, { ...entry, action: 'delete' });
     },
   };
 }
 
-/** What a question is told beside the calendar: the link's version that the calendar shows, and the time in milliseconds. */
-export type LinkState = Pick<LinkView, 'version' | 'now'>;
+function accepted(change: WrittenChange, audit: AuditEntry): Decision<ItemOutcome> {
+  const { record } = change;
+  return { answer: { ok: true, record }, written: [{ link: record.link, change, audit }] };
+}
 
-/** Asks the calendar a question, which changes nothing. @param from the earliest instant that it looks at, in milliseconds */
+/** An item that never came before its link: the audit has no row of it. */
+function unwritten(answer: ItemFailure): Decision<ItemOutcome> {
+  return { answer, written: [] };
+}
+
+/** The state of a link that a question is told beside its calendar: the version that this shows, and the time in milliseconds. */
+export interface LinkState {
+  version: number;
+  now: number;
+}
+
+/** Asks a link's calendar a question, which changes nothing. @param from the earliest instant that it looks at, in milliseconds */
 export function askOperation<Answer>(
+  link: string,
   from: number,
-  question: (calendar: LinkCalendar, link: LinkState) => Answer,
+  question: (calendar: LinkCalendar, state: LinkState) => Answer,
 ): Operation<Answer> {
+  const links = [link];
   return {
-    from: () => from,
-    decide: ({ calendar, version, now }) => ({ answer: question(calendar, { version, now }) }),
+    links,
+    needs: [{ links, from: () => from }],
+    decide(view) {
+      const state = { version: view.version(link), now: view.now };
+      return { answer: question(view.calendar(link), state), written: [] };
+    },
   };
 }

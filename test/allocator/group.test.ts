@@ -1,16 +1,16 @@
 import { setImmediate as nextRound } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { Allocator } from '../../src/allocator/allocator.ts';
 import type { Demand } from '../../src/allocator/demand.ts';
 import { createNetwork, linkId } from '../../src/allocator/network.ts';
-import type { Outcome } from '../../src/allocator/operations.ts';
 import {
   CommitUnknownError,
   type LinkReading,
   type ReservationStore,
   StoreUnavailableError,
 } from '../../src/allocator/store.ts';
+import type { Problem } from '../../src/contract/problems.ts';
 import { type OpenedStore, openSqlite } from '../store/opened-store.ts';
+import { Allocator, type Outcome } from './allocator.ts';
 import { smallLink } from './small-link.ts';
 import { sweep } from './sweep.ts';
 
@@ -23,6 +23,8 @@ const LINK = smallLink({
 const BESIDE = { ...LINK, site1: 'c', site2: 'd' };
 const ID = linkId('a', 'b');
 const HOUR = 3_600_000;
+/** What a caller's own check says. */
+const SHORTER: readonly Problem[] = [{ code: 'date_invalid', msg: 'shorter' }];
 const SOME: Demand = { start: 10, end: 20, bandwidth: 100 };
 
 let opened: OpenedStore;
@@ -150,7 +152,7 @@ describe('requests that wait for one link', () => {
       allocator.update(kept, update, {
         by: 'user',
         expiry: HOUR,
-        check: (current, { end }) => (end < current.end ? 'shorter' : undefined),
+        check: (current, { end }) => (end < current.end ? SHORTER : undefined),
       });
     // A change is looked up before it waits; so are these bookings, that all come in this order.
     const booking = (demand: Partial<Demand>): Promise<Outcome> =>
@@ -171,7 +173,7 @@ describe('requests that wait for one link', () => {
       { ok: true, record: { bandwidth: 200 } },
       true,
       false,
-      { ok: false, reason: 'fault', fault: 'shorter' },
+      { ok: false, reason: 'rule', problems: SHORTER },
       { ok: false, refusals: [{ free: 800 }] },
       { ok: true, record: { bandwidth: 800 } },
       { ok: false, refusals: [{ free: 200 }] },

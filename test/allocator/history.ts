@@ -1,15 +1,16 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
-import { Allocator } from '../../src/allocator/allocator.ts';
 import type { Demand } from '../../src/allocator/demand.ts';
 import { createNetwork, linkId } from '../../src/allocator/network.ts';
 import type { Offer } from '../../src/allocator/offers.ts';
-import type { Outcome, UpdateOutcome, UpdateRequest } from '../../src/allocator/operations.ts';
+import type { UpdateRequest } from '../../src/allocator/operations.ts';
 import type { Search } from '../../src/allocator/search.ts';
 import type { ReservationRecord } from '../../src/allocator/store.ts';
 import type { Link, TagRange } from '../../src/contract/links.ts';
+import type { Problem } from '../../src/contract/problems.ts';
 import type { MakeSubject, Subject } from '../proof/subject.ts';
 import type { OpenedStore } from '../store/opened-store.ts';
+import { Allocator, type OneOutcome, type Outcome } from './allocator.ts';
 import { Oracle } from './oracle.ts';
 import { sweep } from './sweep.ts';
 
@@ -294,7 +295,7 @@ export class History {
       ...(end !== undefined && { end }),
       ...(step.rescales && { bandwidth: step.bandwidth }),
     };
-    const ask = (request: UpdateRequest, dryRun: boolean): Promise<UpdateOutcome<string> | undefined> =>
+    const ask = (request: UpdateRequest, dryRun: boolean): Promise<OneOutcome | undefined> =>
       allocator.update(id, request, {
         by: 'user',
         expiry: this.#expiry,
@@ -317,7 +318,7 @@ export class History {
     };
     const fault = this.#fault(current, demand);
     if (fault !== undefined) {
-      expect(outcome).toEqual({ ok: false, reason: 'fault', fault });
+      expect(outcome).toEqual({ ok: false, reason: 'rule', problems: fault });
       return;
     }
     const { tenant } = current;
@@ -361,10 +362,11 @@ export class History {
   }
 
   /** A server's rules about dates: an ended reservation is not updated, and a new one does not start in the past. */
-  #fault(current: Demand, { start, end }: Demand): string | undefined {
-    if (current.end <= this.#now) return 'it has ended';
-    if (start !== current.start && start < this.#now) return 'it would start in the past';
-    if (end <= this.#now || end <= start) return 'it would end too early';
+  #fault(current: Demand, { start, end }: Demand): readonly Problem[] | undefined {
+    const problem = (msg: string): readonly Problem[] => [{ code: 'date_invalid', msg }];
+    if (current.end <= this.#now) return problem('it has ended');
+    if (start !== current.start && start < this.#now) return problem('it would start in the past');
+    if (end <= this.#now || end <= start) return problem('it would end too early');
     return undefined;
   }
 
@@ -434,10 +436,10 @@ export class History {
   }
 }
 
-function note(kind: string, outcome: Outcome | UpdateOutcome<string> | undefined): void {
+function note(kind: string, outcome: Outcome | OneOutcome | undefined): void {
   if (!outcome) count(`${kind}: gone`);
   else if (outcome.ok) count(`${kind}: accepted`);
-  else if (outcome.reason === 'fault') count(`${kind}: fault`);
+  else if (outcome.reason !== 'refused') count(`${kind}: ${outcome.reason}`);
   else count(`${kind}: ${[...new Set(outcome.refusals.map(({ limit }) => limit))].join(' and ')}`);
 }
 

@@ -1,13 +1,13 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { Allocator } from '../../src/allocator/allocator.ts';
 import { type Demand, TAG_PLACES, type Tags } from '../../src/allocator/demand.ts';
 import { createNetwork, linkId } from '../../src/allocator/network.ts';
-import type { Outcome, UpdateOutcome } from '../../src/allocator/operations.ts';
 import type { Decided, ReservationRecord, ReservationStore } from '../../src/allocator/store.ts';
 import type { Link, TagRange } from '../../src/contract/links.ts';
+import type { Problem } from '../../src/contract/problems.ts';
 import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 import { type OpenedStore, openSqlite } from '../store/opened-store.ts';
+import { Allocator, type OneOutcome, type Outcome } from './allocator.ts';
 import { race, tally } from './race.ts';
 import type { RaceAnswer } from './race-process.ts';
 import { smallLink } from './small-link.ts';
@@ -191,12 +191,13 @@ describe('mistake: updates that skip the check, or count their own use against t
     const allocator = start();
     const record = await booked(allocator, { start: 10, end: 20, bandwidth: 600 });
     const before = await everyRow();
+    const problems = (...ends: number[]): Problem[] => [{ code: 'date_invalid', msg: ends.join(' ') }];
     const outcome = await allocator.update(
       record.id,
       { end: 30 },
-      { by: 'user', expiry: EXPIRY, check: (current, amended) => [current.end, amended.end] },
+      { by: 'user', expiry: EXPIRY, check: (current, amended) => problems(current.end, amended.end) },
     );
-    expect(outcome).toEqual({ ok: false, reason: 'fault', fault: [20, 30] });
+    expect(outcome).toEqual({ ok: false, reason: 'rule', problems: problems(20, 30) });
     expect(await everyRow()).toEqual(before);
   });
 });
@@ -513,8 +514,8 @@ async function update(
   allocator: Allocator | undefined,
   id: string,
   change: Partial<Demand>,
-): Promise<UpdateOutcome<never> | undefined> {
-  return allocator?.update<never>(id, change, { by: 'user', expiry: EXPIRY, check: () => undefined });
+): Promise<OneOutcome | undefined> {
+  return allocator?.update(id, change, { by: 'user', expiry: EXPIRY, check: () => undefined });
 }
 
 /** An outcome without the members that differ in each decision. */

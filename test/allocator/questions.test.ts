@@ -2,15 +2,14 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { Allocator, type AllocatorOptions } from '../../src/allocator/allocator.ts';
 import type { Demand } from '../../src/allocator/demand.ts';
 import { createNetwork, linkId } from '../../src/allocator/network.ts';
-import type { Outcome, UpdateOutcome } from '../../src/allocator/operations.ts';
 import { type ReservationStore, StoreUnavailableError } from '../../src/allocator/store.ts';
 import { PostgresDatabase } from '../../src/store/postgres/database.ts';
 import { usePostgres } from '../fixtures/postgres.ts';
 import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 import { type OpenedStore, openPostgres, openSqlite } from '../store/opened-store.ts';
+import { Allocator, type AllocatorOptions, type OneOutcome, type Outcome } from './allocator.ts';
 import { smallLink } from './small-link.ts';
 
 const postgres = usePostgres();
@@ -44,13 +43,9 @@ async function booked(allocator: Allocator, demand: Partial<Demand> = {}): Promi
   return outcome.record.id;
 }
 
-function update(
-  allocator: Allocator,
-  id: string,
-  change: Partial<Demand>,
-): Promise<UpdateOutcome<never> | undefined> {
+function update(allocator: Allocator, id: string, change: Partial<Demand>): Promise<OneOutcome | undefined> {
   const terms = { by: 'user', expiry: 1000 * HOUR, dryRun: true, check: () => undefined };
-  return allocator.update<never>(id, change, terms);
+  return allocator.update(id, change, terms);
 }
 
 /** What is free from 10 to 20, and the version of the link that says so. */
@@ -266,7 +261,7 @@ describe.each([
     const asked = Array.from({ length: 6 }, (_, index) =>
       allocators[index % 2 === 0 ? 0 : 1].create({
         ...{ ...who, start: 10, end: 100, bandwidth: 400 },
-        search: { duration: 20 },
+        duration: 20,
       }),
     );
     const outcomes = await Promise.all(asked);
@@ -280,15 +275,17 @@ describe.each([
     const allocator = start();
     await booked(allocator, { start: 10, end: 20, bandwidth: 900 });
     const volume = 125 * 1000 * 10;
-    expect(await allocator.create({ ...who, start: 10, end: 100, search: { volume } })).toMatchObject({
+    expect(await allocator.create({ ...who, start: 10, end: 100, volume })).toMatchObject({
       ok: true,
       record: { start: 20, end: 30, bandwidth: 1000 },
     });
-    expect(
-      await allocator.create({ ...who, start: 10, end: 30, search: { volume: 125 * 2000 } }),
-    ).toMatchObject({ ok: false, demand: { start: 10, end: 30, bandwidth: 100 }, free: { length: 20 } });
+    expect(await allocator.create({ ...who, start: 10, end: 30, volume: 125 * 2000 })).toMatchObject({
+      ok: false,
+      demand: { start: 10, end: 30, bandwidth: 100 },
+      free: { length: 20 },
+    });
     // It may use 10 Mbps, and would need 125.
-    const slow = { ...who, expiry: 2000, start: 30, end: 130, bandwidth: 10, search: { volume } };
+    const slow = { ...who, expiry: 2000, start: 30, end: 130, bandwidth: 10, volume };
     expect(await allocator.create(slow, true)).toMatchObject({
       demand: { start: 30, end: 130, bandwidth: 100 },
       refusals: [{ limit: 'bandwidth', capacity: 10, free: 10 }],
@@ -298,7 +295,7 @@ describe.each([
 
   test('under an idempotency key books once, and gives the same period again', async () => {
     const request = {
-      ...{ ...who, start: 10, end: 100, bandwidth: 1000, search: { duration: 20 } },
+      ...{ ...who, start: 10, end: 100, bandwidth: 1000, duration: 20 },
       ...{ key: 'k', fingerprint: 'f' },
     };
     const [one, other] = [start(), start()];
@@ -312,7 +309,7 @@ describe.each([
   test('row 59: is limited by the share, and by the live reservations, which leave no alternative', async () => {
     const half = start(opened.store, { maxShare: 50, maxLive: 2 });
     const ask = (experiment: string) =>
-      half.create({ ...who, experiment, start: 10, end: 60, bandwidth: 300, search: { duration: 20 } });
+      half.create({ ...who, experiment, start: 10, end: 60, bandwidth: 300, duration: 20 });
     expect(await ask('mine')).toMatchObject({ record: { start: 10 } });
     expect(await ask('mine')).toMatchObject({ record: { start: 30 } });
     expect(await ask('other')).toMatchObject({ record: { start: 10 } });
@@ -329,7 +326,7 @@ describe.each([
         start: 10,
         end: 60,
         bandwidth: 300,
-        search: { duration: 20 },
+        duration: 20,
       }),
     ).toMatchObject({
       demand: { start: 10, end: 30 },
@@ -342,7 +339,7 @@ describe.each([
   });
 
   test('is a dry run too, which books nothing; a window that is too short is an error at once', async () => {
-    const request = { ...who, start: 10, end: 100, bandwidth: 1, search: { duration: 20 } };
+    const request = { ...who, start: 10, end: 100, bandwidth: 1, duration: 20 };
     expect(await start().create(request, true)).toMatchObject({ ok: true, record: { start: 10, end: 30 } });
     expect(await opened.rows('SELECT id FROM reservation')).toEqual([]);
     expect(() => start().create({ ...request, end: 29 })).toThrow(RangeError);

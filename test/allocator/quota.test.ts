@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { Allocator, type AllocatorOptions } from '../../src/allocator/allocator.ts';
 import type { Demand } from '../../src/allocator/demand.ts';
 import { createNetwork } from '../../src/allocator/network.ts';
-import type { CreateRequest, Outcome } from '../../src/allocator/operations.ts';
+import type { CreateRequest } from '../../src/allocator/operations.ts';
 import { usePostgres } from '../fixtures/postgres.ts';
 import { type OpenedStore, openPostgres, openSqlite } from '../store/opened-store.ts';
+import { Allocator, type AllocatorOptions, type Outcome } from './allocator.ts';
 import { smallLink } from './small-link.ts';
 
 const postgres = usePostgres();

@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { Allocator } from '../../src/allocator/allocator.ts';
 import type { Demand } from '../../src/allocator/demand.ts';
 import { createNetwork, linkId } from '../../src/allocator/network.ts';
 import type { CreateRequest } from '../../src/allocator/operations.ts';
@@ -10,6 +9,7 @@ import { reservationStore } from '../../src/store/reservations.ts';
 import { type Locking, READ_LINK } from '../../src/store/sql.ts';
 import { usePostgres } from '../fixtures/postgres.ts';
 import { type OpenedStore, openPostgres } from '../store/opened-store.ts';
+import { Allocator } from './allocator.ts';
 import { race, tally } from './race.ts';
 import type { RaceAnswer } from './race-process.ts';
 import { smallLink } from './small-link.ts';

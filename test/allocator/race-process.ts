@@ -1,9 +1,9 @@
 import { text } from 'node:stream/consumers';
-import { Allocator } from '../../src/allocator/allocator.ts';
 import type { Demand } from '../../src/allocator/demand.ts';
 import { createNetwork } from '../../src/allocator/network.ts';
 import type { Link } from '../../src/contract/links.ts';
 import { openEither } from '../store/opened-store.ts';
+import { Allocator } from './allocator.ts';
 
 /** The requests of a racing process. It sends them at once when it gets the signal. */
 export interface RaceOrder {

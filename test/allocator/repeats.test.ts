@@ -1,17 +1,12 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { Allocator } from '../../src/allocator/allocator.ts';
 import type { Demand } from '../../src/allocator/demand.ts';
 import { createNetwork, linkId } from '../../src/allocator/network.ts';
-import {
-  KEY_LIFETIME,
-  type KeyedRequest,
-  type Outcome,
-  type Replay,
-} from '../../src/allocator/operations.ts';
+import { KEY_LIFETIME, type KeyedRequest } from '../../src/allocator/operations.ts';
 import type { LinkTransaction, ReservationStore, WrittenChange } from '../../src/allocator/store.ts';
 import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 import { type OpenedStore, openSqlite } from '../store/opened-store.ts';
+import { Allocator, type Outcome, type Replay } from './allocator.ts';
 import { race } from './race.ts';
 import { smallLink } from './small-link.ts';
 import { sweep } from './sweep.ts';
@@ -49,7 +44,7 @@ describe('a request under a key', () => {
     expect(first).toMatchObject({ ok: true, record: { id: 'r0', ...SOME } });
     expect(first).not.toHaveProperty('replayed');
     expect(await create(allocator, SOME)).toEqual({ ...first, replayed: true });
-    expect(await allocator.replay(keyed(SOME))).toEqual({ ...first, replayed: true });
+    expect(await allocator.replayOne(keyed(SOME))).toEqual({ ...first, replayed: true });
     expect(await create(start(), SOME)).toEqual({ ...first, replayed: true });
     expect(await liveIds()).toEqual(['r0']);
   });
@@ -63,14 +58,10 @@ describe('a request under a key', () => {
   test('gets the reservation as it is now', async () => {
     const allocator = start();
     await create(allocator, SOME);
-    await allocator.update<never>(
-      'r0',
-      { bandwidth: 7 },
-      { by: 'user', expiry: 1000, check: () => undefined },
-    );
+    await allocator.update('r0', { bandwidth: 7 }, { by: 'user', expiry: 1000, check: () => undefined });
     const repetition = { ok: true, replayed: true, record: { id: 'r0', bandwidth: 7 } };
     expect(await create(allocator, SOME)).toMatchObject(repetition);
-    expect(await allocator.replay(keyed(SOME))).toMatchObject(repetition);
+    expect(await allocator.replayOne(keyed(SOME))).toMatchObject(repetition);
   });
 
   test('is refused after its reservation was deleted', async () => {
@@ -79,7 +70,7 @@ describe('a request under a key', () => {
     await allocator.delete('r0', { by: 'user' });
     const deleted = { ok: false, reason: 'deleted', reservation: 'r0' };
     expect(await create(allocator, SOME)).toEqual(deleted);
-    expect(await allocator.replay(keyed(SOME))).toEqual(deleted);
+    expect(await allocator.replayOne(keyed(SOME))).toEqual(deleted);
     expect(await liveIds()).toEqual([]);
   });
 
@@ -91,7 +82,7 @@ describe('a request under a key', () => {
     await create(allocator, SOME);
     const taken = { ok: false, reason: 'key_taken' };
     expect(await create(allocator, demand, asked)).toEqual(taken);
-    expect(await allocator.replay(keyed(demand, asked))).toEqual(taken);
+    expect(await allocator.replayOne(keyed(demand, asked))).toEqual(taken);
     expect(await liveIds()).toEqual(['r0']);
   });
 
@@ -101,7 +92,7 @@ describe('a request under a key', () => {
   ])('does not share its key: another %s has a key of their own', async (_, asked) => {
     const allocator = start();
     await create(allocator, SOME);
-    expect(await allocator.replay(keyed(SOME, asked))).toBeUndefined();
+    expect(await allocator.replayOne(keyed(SOME, asked))).toBeUndefined();
     expect(await create(allocator, SOME, asked)).toMatchObject({ ok: true, record: { id: 'r1' } });
   });
 
@@ -109,7 +100,7 @@ describe('a request under a key', () => {
     const allocator = start();
     await create(allocator, ALL, { key: 'other' });
     expect(await create(allocator, SOME)).toMatchObject({ ok: false, reason: 'refused' });
-    expect(await allocator.replay(keyed(SOME))).toBeUndefined();
+    expect(await allocator.replayOne(keyed(SOME))).toBeUndefined();
     const later = { start: 20, end: 30, bandwidth: 5 };
     expect(await create(allocator, later)).toMatchObject({ ok: true, record: later });
   });
@@ -124,7 +115,7 @@ describe('a request under a key', () => {
     expect(await create(allocator, far)).toMatchObject({ replayed: true });
     // A replay does not prolong it.
     clock = 5 + KEY_LIFETIME;
-    expect(await allocator.replay(keyed(far))).toBeUndefined();
+    expect(await allocator.replayOne(keyed(far))).toBeUndefined();
     const anew = await create(allocator, far);
     expect(anew).toMatchObject({ ok: true, record: { id: 'r1' } });
     expect(anew).not.toHaveProperty('replayed');

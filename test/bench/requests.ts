@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { Allocator } from '../../src/allocator/allocator.ts';
 import { builtInTopology, createNetwork } from '../../src/allocator/network.ts';
 import type { CreateRequest } from '../../src/allocator/operations.ts';
 import type { ReservationStore } from '../../src/allocator/store.ts';
 import { newId } from '../../src/contract/ids.ts';
 import type { Link } from '../../src/contract/links.ts';
+import { Allocator } from '../allocator/allocator.ts';
 import type { Random } from './seeded.ts';
 
 const MINUTE = 60_000;

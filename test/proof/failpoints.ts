@@ -1,5 +1,4 @@
 import { isDeepStrictEqual } from 'node:util';
-import { Allocator } from '../../src/allocator/allocator.ts';
 import type { Demand, Holding } from '../../src/allocator/demand.ts';
 import { createNetwork, linkId } from '../../src/allocator/network.ts';
 import type { CreateRequest } from '../../src/allocator/operations.ts';
@@ -7,6 +6,7 @@ import { CommitUnknownError } from '../../src/allocator/store.ts';
 import type { Link, TagRange } from '../../src/contract/links.ts';
 import { reservationStore } from '../../src/store/reservations.ts';
 import type { SqlRow } from '../../src/store/sql.ts';
+import { Allocator } from '../allocator/allocator.ts';
 import { Oracle } from '../allocator/oracle.ts';
 import { smallLink } from '../allocator/small-link.ts';
 import { type Rows, sweep } from '../allocator/sweep.ts';
@@ -80,7 +80,7 @@ const REQUESTS: Readonly<Record<string, (scene: Scene) => Request>> = {
   update: ({ changed }) => ({
     what: 'update',
     ask: async (subject) =>
-      (await subject.update<never>(changed, { start: 11, end: 33, bandwidth: 253 }, UPDATING))?.ok === true,
+      (await subject.update(changed, { start: 11, end: 33, bandwidth: 253 }, UPDATING))?.ok === true,
     isDone: (rows) => isBooked(rows, 253),
   }),
   delete: ({ deleted }) => ({
@@ -298,7 +298,7 @@ async function agreement(
       }
     }
     const change: Demand = { start: 9, end: 35, bandwidth: 300 };
-    const outcome = await subject.update<never>(changed, change, { ...UPDATING, dryRun: true });
+    const outcome = await subject.update(changed, change, { ...UPDATING, dryRun: true });
     const due = oracle.plan(change, NOW, changed);
     if (outcome?.ok !== due.accepted) {
       found.push({

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { Allocator } from '../../src/allocator/allocator.ts';
 import { createNetwork, linkId } from '../../src/allocator/network.ts';
 import { reservationStore } from '../../src/store/reservations.ts';
 import type { SqlDatabase } from '../../src/store/sql.ts';
+import { Allocator } from '../allocator/allocator.ts';
 import { sweep } from '../allocator/sweep.ts';
 import { halfBatches } from './half-batches.ts';
 import { type Batch, type Booking, Journal } from './journal.ts';
@@ -59,7 +59,7 @@ test('an acknowledged reservation that is in the database gives no finding', asy
 
 describe('the journal tells of a batch without an answer', () => {
   let batch: Batch;
-  const update = (): Promise<unknown> => allocator.update<never>('r0', { bandwidth: 7 }, UPDATE);
+  const update = (): Promise<unknown> => allocator.update('r0', { bandwidth: 7 }, UPDATE);
 
   beforeEach(() => {
     const terms = { ...TERMS, bandwidth: 7 };
@@ -109,7 +109,7 @@ test.each<[string, () => unknown, string]>([
     'lost',
   ],
   ['a deletion that was answered and is undone', () => Object.assign(booking, { deletion: 'done' }), 'lost'],
-  ['a change without a request', () => allocator.update<never>('r0', { bandwidth: 7 }, UPDATE), 'lost'],
+  ['a change without a request', () => allocator.update('r0', { bandwidth: 7 }, UPDATE), 'lost'],
   [
     'a change that was answered and is undone',
     () => Object.assign(booking, { states: [{ ...TERMS, bandwidth: 7 }] }),
@@ -139,7 +139,7 @@ test('a change without an answer may be there or not; once looked at, it may not
   const change = { ...TERMS, bandwidth: 7 };
   booking.states.push(change);
   expect(await found()).toEqual([]);
-  await allocator.update<never>('r0', change, UPDATE);
+  await allocator.update('r0', change, UPDATE);
   expect(await found()).toEqual(['lost']);
   booking.states.push(TERMS);
   expect(await found()).toEqual([]);
@@ -226,7 +226,7 @@ test.each<[string, string, string]>([
   ],
 ])('the replay tells of %s', async (_, statement, due) => {
   const replayed = (): Promise<string[]> => replay(database.all, HOT, { oracle: 10 });
-  await allocator.update<never>('r0', { end: 15 }, UPDATE);
+  await allocator.update('r0', { end: 15 }, UPDATE);
   await expect(book('refused')).rejects.toThrow('refused');
   await allocator.delete('r1', { by: 'user' });
   expect(await replayed()).toEqual([]);

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { Allocator } from '../../src/allocator/allocator.ts';
 import { createNetwork, linkId } from '../../src/allocator/network.ts';
+import { Allocator } from '../allocator/allocator.ts';
 import { sweep } from '../allocator/sweep.ts';
 import { usePostgres } from '../fixtures/postgres.ts';
 import { temporaryFolder } from '../fixtures/temporary-folder.ts';
@@ -50,7 +50,7 @@ describe.each(ENGINES)('row 38: concurrent updates on $engine', ({ database }) =
         const start = 5 + chance.below(20);
         const change = { start, end: start + 1 + chance.below(10), bandwidth: 1 + chance.below(900) };
         const terms = { by: 'user', expiry: 1000, check: () => undefined };
-        return allocators[index % ALLOCATORS]?.update<never>('r0', change, terms);
+        return allocators[index % ALLOCATORS]?.update('r0', change, terms);
       }),
     );
     const { rows } = one;

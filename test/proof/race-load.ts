@@ -1,9 +1,13 @@
 import { text } from 'node:stream/consumers';
-import { Allocator } from '../../src/allocator/allocator.ts';
-import type { BatchItem, BatchOutcome } from '../../src/allocator/batch.ts';
 import { createNetwork } from '../../src/allocator/network.ts';
-import type { CreateOutcome, Replay, UpdateOutcome } from '../../src/allocator/operations.ts';
 import { type ReservationRecord, StoreUnavailableError } from '../../src/allocator/store.ts';
+import {
+  Allocator,
+  type ChangeOutcome,
+  type Item,
+  type OneOutcome,
+  type Replay,
+} from '../allocator/allocator.ts';
 import { openEither } from '../store/opened-store.ts';
 import { chanceFrom } from './chance.ts';
 import { nameInBatch } from './half-batches.ts';
@@ -115,10 +119,7 @@ await Promise.all(
     };
 
     /** Takes the answer to a single request over. */
-    const take = (
-      id: string,
-      outcome: CreateOutcome | Replay | UpdateOutcome<never> | boolean | undefined,
-    ): void => {
+    const take = (id: string, outcome: OneOutcome | Replay | OneOutcome | boolean | undefined): void => {
       if (outcome === undefined || outcome === false) result.errors.push(`${id} was gone`);
       else if (outcome === true) {
         drop(id);
@@ -131,7 +132,7 @@ await Promise.all(
     };
 
     /** Takes the answer to a batch over: all of it, or nothing. */
-    const takeAll = (items: readonly BatchItem<never>[], outcome: BatchOutcome<never>): void => {
+    const takeAll = (items: readonly Item[], outcome: ChangeOutcome): void => {
       result.batches += 1;
       if (outcome.ok) {
         result.acknowledged += 1;
@@ -141,7 +142,7 @@ await Promise.all(
       } else if (outcome.reason !== 'refused') result.errors.push(`a batch: ${outcome.reason}`);
       else {
         result.refused += 1;
-        const others = outcome.items.filter((item) => item.outcome.reason !== 'refused');
+        const others = outcome.items.filter((item) => !item.ok && item.reason !== 'refused');
         if (others.length > 0) result.errors.push(`a batch: ${JSON.stringify(others)}`);
       }
     };
@@ -163,7 +164,7 @@ await Promise.all(
       });
       const size = drawn.filter(({ id }) => id === undefined).length;
       let index = 0;
-      const items = drawn.map(({ id, terms, isDeletion }): BatchItem<never> => {
+      const items = drawn.map(({ id, terms, isDeletion }): Item => {
         if (id !== undefined) {
           if (isDeletion) return { action: 'delete', id, terms: { by: 'user' } };
           return { action: 'update', id, update: terms, terms: UPDATING };
@@ -192,7 +193,7 @@ await Promise.all(
         );
         if (asked) take(key, asked.answer);
       } else if (action < 80) {
-        const asked = await ask([live.id], () => allocator.update<never>(live.id, terms, UPDATING));
+        const asked = await ask([live.id], () => allocator.update(live.id, terms, UPDATING));
         if (asked) take(live.id, asked.answer);
       } else {
         const asked = await ask([live.id], () => allocator.delete(live.id, { by: 'user' }));

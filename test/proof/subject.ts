@@ -1,4 +1,4 @@
-import type { Allocator, AllocatorOptions } from '../../src/allocator/allocator.ts';
+import type { Allocator, AllocatorOptions } from '../allocator/allocator.ts';
 
 /** What a proof judges: the allocator, or a broken one that it must find out. */
 export type Subject = Pick<Allocator, 'create' | 'update' | 'delete'>;

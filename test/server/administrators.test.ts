@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { describe, expect, test } from 'vitest';
-import { Allocator } from '../../src/allocator/allocator.ts';
+import { Allocator } from '../allocator/allocator.ts';
 import { builtInTopology, createNetwork } from '../../src/allocator/network.ts';
 import { readAdministrator } from '../../src/contract/issuer-address.ts';
 import { ROLES } from '../../src/contract/roles.ts';

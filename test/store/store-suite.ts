@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { Allocator } from '../../src/allocator/allocator.ts';
+import { Allocator } from '../allocator/allocator.ts';
 import { type Holding, TAG_PLACES, type Tags } from '../../src/allocator/demand.ts';
 import { createNetwork } from '../../src/allocator/network.ts';
 import {

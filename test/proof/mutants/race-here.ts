@@ -1,8 +1,7 @@
-import type { AllocatorOptions } from '../../../src/allocator/allocator.ts';
 import { createNetwork, linkId } from '../../../src/allocator/network.ts';
-import type { Outcome } from '../../../src/allocator/operations.ts';
 import type { ReservationStore } from '../../../src/allocator/store.ts';
 import type { Link, TagRange } from '../../../src/contract/links.ts';
+import type { AllocatorOptions, Outcome } from '../../allocator/allocator.ts';
 import { smallLink } from '../../allocator/small-link.ts';
 import { type Rows, sweep } from '../../allocator/sweep.ts';
 import type { Subject } from '../subject.ts';

@@ -1,4 +1,3 @@
-import type { AllocatorOptions } from '../../../src/allocator/allocator.ts';
 import type { Plan } from '../../../src/allocator/calendar.ts';
 import type { Demand, Holding } from '../../../src/allocator/demand.ts';
 import { linkId } from '../../../src/allocator/network.ts';
@@ -7,10 +6,6 @@ import {
   type DeleteTerms,
   KEY_LIFETIME,
   type KeyedRequest,
-  type Outcome,
-  type Replay,
-  replayOf,
-  type UpdateOutcome,
   type UpdateRequest,
   type UpdateTerms,
 } from '../../../src/allocator/operations.ts';
@@ -21,6 +16,7 @@ import type {
   WrittenChange,
 } from '../../../src/allocator/store.ts';
 import type { Link } from '../../../src/contract/links.ts';
+import type { AllocatorOptions, Outcome, Replay } from '../../allocator/allocator.ts';
 import { type Asked, Oracle } from '../../allocator/oracle.ts';
 import type { Subject } from '../subject.ts';
 
@@ -101,21 +97,21 @@ export class SmallAllocator implements Subject {
     });
   }
 
-  async update<Fault>(
+  async update(
     id: string,
     update: UpdateRequest,
-    { expiry, check, dryRun = false }: UpdateTerms<Fault>,
-  ): Promise<UpdateOutcome<Fault> | undefined> {
+    { expiry, check, dryRun = false }: UpdateTerms & { dryRun?: boolean },
+  ): ReturnType<Subject['update']> {
     const found = await this.#options.store.find(id);
     if (!found) return undefined;
     const link = this.#link(found.link);
-    return this.#ask<UpdateOutcome<Fault> | undefined>(link, async (transaction, oracle, now) => {
+    return this.#ask<Awaited<ReturnType<Subject['update']>>>(link, async (transaction, oracle, now) => {
       const [current] = await transaction.read([id]);
       if (!current) return { answer: undefined };
       const { start, end, bandwidth } = { ...current, ...update };
       const demand: Demand = { start, end, bandwidth };
       const fault = check(current, demand);
-      if (fault !== undefined) return { answer: { ok: false, reason: 'fault', fault } };
+      if (fault !== undefined) return { answer: { ok: false, reason: 'rule', problems: fault } };
       const own = this.#mistake === 'an update that counts its own use' ? undefined : id;
       const plan: Plan =
         this.#mistake === 'an update that skips the check'
@@ -287,4 +283,14 @@ class OnceOracle extends Oracle {
     );
     super.hold(id, same ? { ...holding, bandwidth: 0 } : holding);
   }
+}
+
+function replayOf(
+  earlier: IdempotencyRecord,
+  { fingerprint }: KeyedRequest,
+  record: ReservationRecord | undefined,
+): Replay {
+  if (earlier.fingerprint !== fingerprint) return { ok: false, reason: 'key_taken' };
+  if (record) return { ok: true, record, replayed: true };
+  return { ok: false, reason: 'deleted', reservation: earlier.reservations.join(' ') };
 }
