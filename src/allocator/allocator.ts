@@ -1,6 +1,12 @@
 import type { Link } from '../contract/links.ts';
 import type { LinkCalendar } from './calendar.ts';
-import { type ChangeOutcome, type ChangeTerms, changeOperation, replayOf } from './change-operation.ts';
+import {
+  type ChangeOutcome,
+  type ChangeTerms,
+  changeOperation,
+  type KeyedOutcome,
+  replayOf,
+} from './change-operation.ts';
 import { yieldToEventLoop } from './event-loop.ts';
 import type { AllocatorObserver } from './link-decisions.ts';
 import { askLinks, changeLinks, LinkQueue } from './link-queue.ts';
@@ -87,7 +93,7 @@ export class Allocator {
    *
    * @returns undefined when the key is free
    */
-  async replay(request: KeyedRequest): Promise<ChangeOutcome | undefined> {
+  async replay(request: KeyedRequest): Promise<KeyedOutcome | undefined> {
     const { store, now } = this.#options;
     const earlier = await store.findKey(request, now());
     if (!earlier) return undefined;

@@ -17,6 +17,12 @@ import type { IdempotencyRecord, ReservationRecord } from './store.ts';
 
 /** The answer to a list of changes: all were made, or none. */
 export type ChangeOutcome =
+  | KeyedOutcome
+  /** Nothing was changed. Each item's outcome is what it would have been after those before it that can be done. */
+  | { ok: false; reason: 'refused'; items: ItemOutcome[] };
+
+/** The answer to a list that was made, now or before under its idempotency key, or whose key is another request's. */
+export type KeyedOutcome =
   | {
       ok: true;
       /** Of each item: for a deletion as it was, and in a replay null for what was deleted since. */
@@ -26,8 +32,6 @@ export type ChangeOutcome =
       /** Only in a replay, which changes nothing: the ids that the idempotency key stands for. */
       replayed?: readonly string[];
     }
-  /** Nothing was changed. Each item's outcome is what it would have been after those before it that can be done. */
-  | { ok: false; reason: 'refused'; items: ItemOutcome[] }
   /** The idempotency key is another request's. */
   | { ok: false; reason: 'key_taken' };
 
@@ -161,7 +165,7 @@ export function replayOf(
   earlier: IdempotencyRecord,
   { fingerprint }: KeyedRequest,
   found: readonly (ReservationRecord | undefined)[],
-): ChangeOutcome {
+): KeyedOutcome {
   if (earlier.fingerprint !== fingerprint) return { ok: false, reason: 'key_taken' };
   const records = found.map((record) => record ?? null);
   return { ok: true, records, offset: 0, replayed: earlier.reservations };

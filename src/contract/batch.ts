@@ -11,7 +11,7 @@ export const BATCH_ACTIONS = ['create', 'update', 'delete'] as const;
 export type BatchAction = (typeof BATCH_ACTIONS)[number];
 
 const STARTS = 'ISO 8601 UTC timestamp, or null: at the time of the request.';
-const { tokens, duration: _duration, ...created } = PeriodBody.entries;
+const { tokens, ...created } = PeriodBody.entries;
 const { tokens: _tokens, ...updated } = ReservationUpdate.entries;
 
 /** One change of a batch as it travels: the members of a single request, without `tokens`, `duration` and `volume`. */

@@ -132,9 +132,8 @@ export const ProblemBody = v.object({
   free: v.optional(
     v.pipe(
       v.array(FreePart),
-      v.maxLength(MAX_FREE_PARTS),
       v.description(
-        `The period that was asked for, in at most ${MAX_FREE_PARTS} parts, with what is free in each.`,
+        `The period that was asked for, in at most ${MAX_FREE_PARTS} parts, with what is free in each; for a batch, of each item that a link refused.`,
       ),
       extension(),
     ),
@@ -142,8 +141,7 @@ export const ProblemBody = v.object({
   alternatives: v.optional(
     v.pipe(
       v.array(Alternative),
-      v.maxLength(ALTERNATIVE_KINDS.length),
-      v.description('What would have been accepted: at most one of each kind.'),
+      v.description('What would have been accepted: at most one of each kind; for a batch, of each item.'),
       extension(),
     ),
   ),
@@ -186,4 +184,18 @@ export function problemBody(
     ...(free.length > 0 ? { free: [...free] } : {}),
     ...(alternatives.length > 0 ? { alternatives: [...alternatives] } : {}),
   };
+}
+
+/** A schema's issues with a body, as problems: one for each wrong member. @param members the code of each; else `request_invalid` */
+export function schemaProblems(
+  issues: readonly v.BaseIssue<unknown>[],
+  members: Readonly<Record<string, ProblemCode>>,
+): Problem[] {
+  const found = new Map<string, Problem>();
+  for (const { path, message } of issues) {
+    const member = String(path?.[0]?.key ?? '');
+    const msg = /^Invalid key/.test(message) ? `${member} is missing.` : message;
+    if (!found.has(member)) found.set(member, { code: members[member] ?? 'request_invalid', msg });
+  }
+  return [...found.values()];
 }

@@ -2,7 +2,14 @@ import * as v from 'valibot';
 import { isoDuration, readIsoDuration } from './durations.ts';
 import { Failure } from './failure.ts';
 import { formatInstant, parseInstant } from './instants.ts';
-import type { Reservation, ReservationRequestBody } from './reservation.ts';
+import type { ProblemCode } from './problem-codes.ts';
+import { type Problem, schemaProblems } from './problems.ts';
+import {
+  RequestBandwidth,
+  type Reservation,
+  ReservationRequestBody,
+  ReservationUpdate,
+} from './reservation.ts';
 
 /**
  * A new reservation. Times in milliseconds, bandwidth in Mbps.
@@ -96,6 +103,108 @@ export function toBody(reservation: ReservationRequest, tokens: string[]): Reser
     ...(volume === undefined ? {} : { volume: String(volume) }),
     tokens,
   };
+}
+
+const MEMBERS: Readonly<Record<keyof ReservationRequestBody, ProblemCode>> = {
+  site1: 'site_invalid',
+  site2: 'site_invalid',
+  bandwidth: 'bandwidth_invalid',
+  start_date: 'date_invalid',
+  end_date: 'date_invalid',
+  tokens: 'tokens_invalid',
+  duration: 'date_invalid',
+  volume: 'volume_invalid',
+  name: 'name_invalid',
+};
+
+/**
+ * A request that was read from its body; or a problem for every invalid member, and what the valid ones ask for, so that
+ * rules can check those too (contract/README.md, "Validation error body": one object per error).
+ */
+export type BodyReading<Request> =
+  | { ok: true; request: Request }
+  | { ok: false; problems: Problem[]; rest: Partial<ReservationRequest> };
+
+/** The flags in the query of a request to create or update that concern its body. */
+export interface BodyFlags {
+  /** `start_now`: then the body's `start_date` is null. */
+  startNow: boolean;
+  /** `earliest`: then the body has a `duration`. */
+  earliest: boolean;
+}
+
+/** Without a volume, a bandwidth is required. */
+const WithBandwidth = v.object({ ...ReservationRequestBody.entries, bandwidth: RequestBandwidth });
+const PartialRequest = v.partial(ReservationRequestBody);
+type PartialRequest = v.InferOutput<typeof PartialRequest>;
+
+/**
+ * Reads the body of a create (contract/README.md, "POST") with its extensions: the reverse of {@link toBody}. `tokens` are
+ * left out: they say who asks.
+ */
+export function readBody(body: Record<string, unknown>, flags: BodyFlags): BodyReading<ReservationRequest> {
+  const schema = body['volume'] === undefined ? WithBandwidth : ReservationRequestBody;
+  const result = v.safeParse(schema, body);
+  const contrary = [...startProblems(body, flags.startNow), ...searchProblems(body, flags.earliest)];
+  if (!result.success || contrary.length > 0) return unsound(body, flags, result.issues ?? [], contrary);
+  const { start_date, end_date: end, tokens: _tokens, ...asked } = result.output;
+  return { ok: true, request: { ...asked, start: start_date ?? 'now', end } };
+}
+
+/** Reads the body of an update in the same way: absent members keep their values (contract/README.md, "PUT"). */
+export function readUpdateBody(
+  body: Record<string, unknown>,
+  flags: BodyFlags,
+): BodyReading<Partial<ReservationRequest>> {
+  const result = v.safeParse(ReservationUpdate, body);
+  const contrary = startProblems(body, flags.startNow);
+  if (!result.success || contrary.length > 0) return unsound(body, flags, result.issues ?? [], contrary);
+  return { ok: true, request: partOf(result.output, flags) };
+}
+
+function unsound(
+  body: Record<string, unknown>,
+  flags: BodyFlags,
+  issues: readonly v.BaseIssue<unknown>[],
+  contrary: readonly Problem[],
+): BodyReading<never> {
+  const wrong = new Set(issues.map(({ path }) => path?.[0]?.key));
+  const sound = Object.entries(body).filter(([member]) => !wrong.has(member));
+  const rest = v.safeParse(PartialRequest, Object.fromEntries(sound));
+  const problems = [...schemaProblems(issues, MEMBERS), ...contrary];
+  return { ok: false, problems, rest: partOf(rest.success ? rest.output : {}, flags) };
+}
+
+function partOf(
+  { start_date, end_date: end, tokens: _tokens, ...asked }: PartialRequest,
+  { startNow }: BodyFlags,
+): Partial<ReservationRequest> {
+  return { ...asked, start: startNow ? 'now' : (start_date ?? undefined), end };
+}
+
+function startProblems({ start_date: start }: Record<string, unknown>, startNow: boolean): Problem[] {
+  const problem = (msg: string): Problem[] => [{ code: MEMBERS.start_date, msg }];
+  if (startNow && start !== null && start !== undefined) {
+    return problem('start_date must be null when start_now=true.');
+  }
+  return !startNow && start === null ? problem('start_date is null, but start_now=true was not given.') : [];
+}
+
+/** What of the members of a search contradicts the query or each other. */
+function searchProblems({ duration, volume }: Record<string, unknown>, earliest: boolean): Problem[] {
+  if (earliest && volume !== undefined) {
+    const msg = "volume can't be asked for with earliest=true: what it books finishes first anyway.";
+    return [{ code: MEMBERS.volume, msg }];
+  }
+  if (earliest && duration === undefined) {
+    const msg = 'duration is missing: earliest=true looks for a period of that length.';
+    return [{ code: MEMBERS.duration, msg }];
+  }
+  if (!earliest && duration !== undefined) {
+    const msg = 'duration is for earliest=true only: without it, end_date says how long.';
+    return [{ code: MEMBERS.duration, msg }];
+  }
+  return [];
 }
 
 /** The query of a request to create or update: begins with `?`, or is empty. */

@@ -131,37 +131,20 @@ const SPECIFIED = {
 };
 
 /**
- * The body of a create request (contract/README.md, "POST"). Dates come out as milliseconds, bandwidth as Mbps. With the extension
- * `duration` the earliest period of that length within start_date and end_date is meant.
+ * The body of a create request for a period (contract/README.md, "POST"), with the extension `name`. Dates come out as
+ * milliseconds, bandwidth as Mbps.
  */
-export const PeriodBody = v.object({
-  ...SPECIFIED,
-  name: v.optional(ReservationName),
-  duration: v.optional(RequestDuration),
-});
-/** See {@link PeriodBody}: what came out of it. */
-export type PeriodBody = v.InferOutput<typeof PeriodBody>;
+export const PeriodBody = v.object({ ...SPECIFIED, name: v.optional(ReservationName) });
 
-/** The body of a create request with the extension `volume`: `bandwidth` is the most that may be used, if it is there. */
-export const VolumeBody = v.object({
-  ...SPECIFIED,
-  name: v.optional(ReservationName),
-  bandwidth: v.optional(RequestBandwidth),
-  volume: requestVolume,
-});
-/** See {@link VolumeBody}: what came out of it. */
-export type VolumeBody = v.InferOutput<typeof VolumeBody>;
-
-/** Every create request as it travels: a {@link PeriodBody} or a {@link VolumeBody}. */
+/** Every create request as it travels: a {@link PeriodBody}, with the extensions `duration` and `volume`. */
 export const ReservationRequestBody = v.object({
-  ...SPECIFIED,
+  ...PeriodBody.entries,
   bandwidth: v.pipe(
     v.optional(RequestBandwidth),
     v.description(
       'Mbps, as a string of digits. With `volume` it is the most that may be used, and may be absent; else it is required.',
     ),
   ),
-  name: v.optional(ReservationName),
   duration: v.pipe(
     v.optional(RequestDuration),
     v.description(

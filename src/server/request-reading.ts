@@ -1,8 +1,5 @@
-import type * as v from 'valibot';
 import { bodyOf, type CappedBytes, readUpTo } from '../contract/bounded-reading.ts';
 import { isObject, type JsonFault, readJson } from '../contract/json.ts';
-import type { ProblemCode } from '../contract/problem-codes.ts';
-import type { Problem } from '../contract/problems.ts';
 import { JWT_TYPE } from '../contract/routes.ts';
 import { refusal } from './problem-error.ts';
 
@@ -94,20 +91,6 @@ function isDeclaredWithin(request: Request, limit: number): boolean {
 async function readAtOnce(request: Request, limit: number): Promise<CappedBytes> {
   const bytes = Buffer.from(await request.arrayBuffer());
   return { bytes, whole: bytes.byteLength <= limit };
-}
-
-/** A schema's issues with a body, as problems: one for each wrong member. @param members the code of each; else `request_invalid` */
-export function schemaProblems(
-  issues: readonly v.BaseIssue<unknown>[],
-  members: Readonly<Record<string, ProblemCode>>,
-): Problem[] {
-  const found = new Map<string, Problem>();
-  for (const { path, message } of issues) {
-    const member = String(path?.[0]?.key ?? '');
-    const msg = /^Invalid key/.test(message) ? `${member} is missing.` : message;
-    if (!found.has(member)) found.set(member, { code: members[member] ?? 'request_invalid', msg });
-  }
-  return [...found.values()];
 }
 
 /** The media types that a request accepts, with their qualities from 0 to 1 (RFC 9110 §12.5.1). */

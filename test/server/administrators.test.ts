@@ -1,6 +1,5 @@
 import * as v from 'valibot';
 import { describe, expect, test } from 'vitest';
-import { Allocator } from '../allocator/allocator.ts';
 import { builtInTopology, createNetwork } from '../../src/allocator/network.ts';
 import { readAdministrator } from '../../src/contract/issuer-address.ts';
 import { ROLES } from '../../src/contract/roles.ts';
@@ -15,6 +14,7 @@ import { ProblemError } from '../../src/server/problem-error.ts';
 import { routeMounter } from '../../src/server/routing.ts';
 import { ownTrust } from '../../src/server/trust.ts';
 import { openStores } from '../../src/store/stores.ts';
+import { Allocator } from '../allocator/allocator.ts';
 import {
   addressOf,
   booked,

@@ -9,6 +9,7 @@ import {
   booked,
   booking,
   type Caller,
+  DAY,
   HOUR,
   hours,
   openService,
@@ -166,10 +167,41 @@ describe('a batch', () => {
       [8, 'Bandwidth'],
     ]);
     const { limits = [], free = [], alternatives = [] } = problemIn(reply);
-    expect(limits.length * free.length).toBeGreaterThan(0);
-    for (const fact of [...limits, ...free, ...alternatives]) expect(fact.item).toBe(1);
+    const about = (facts: readonly { item?: number }[]) => new Set(facts.map(({ item }) => item));
+    expect([about(limits), about(free)]).toEqual([new Set([1, 8]), new Set([1, 8])]);
+    expect(about(alternatives)).toEqual(new Set([1, 8]));
     expect(service.rows()).toEqual(before);
     expect(await liveIds(lead)).toEqual([own.id]);
+  });
+
+  test('dates that break a rule have alternatives too, each true after the items before it', async () => {
+    const { service } = await open();
+    const experiment = await service.newExperiment('short', 10 * DAY);
+    service.enrol(experiment);
+    const lead = await service.as('lead', experiment);
+    const own = await booked(lead, { bandwidth: '50', ...hours(1, 2) });
+    const tooLate = at(11 * DAY);
+    const items = [
+      create({ bandwidth: '600', ...hours(3, 4) }),
+      create({ bandwidth: '600', ...hours(3, 4), end_date: tooLate }),
+      { action: 'update', id: own.id, end_date: tooLate },
+    ];
+    const reply = await batch(lead, items);
+    expect(refusedIn(reply)).toEqual([
+      [1, 'Date'],
+      [2, 'Date'],
+    ]);
+    const { alternatives = [] } = problemIn(reply);
+    expect(alternatives).toMatchObject([
+      { item: 1, kind: 'most_bandwidth', bandwidth: 400 },
+      { item: 2, kind: 'longest', bandwidth: 50 },
+    ]);
+    const [most, longest] = alternatives.map(({ end_date, bandwidth }) => ({
+      end_date,
+      bandwidth: String(bandwidth),
+    }));
+    const [first, second, third] = items;
+    resultsIn(await batch(lead, [first, { ...second, ...most }, { ...third, ...longest }], 'dry_run=true'));
   });
 
   test('two of the same name in one batch: the second is refused', async () => {

@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { Allocator } from '../allocator/allocator.ts';
 import { type Holding, TAG_PLACES, type Tags } from '../../src/allocator/demand.ts';
 import { createNetwork } from '../../src/allocator/network.ts';
 import {
@@ -13,6 +12,7 @@ import {
   type ReservationRecord,
   type ReservationStore,
 } from '../../src/allocator/store.ts';
+import { Allocator } from '../allocator/allocator.ts';
 import { smallLink } from '../allocator/small-link.ts';
 import type { OpenedStore } from './opened-store.ts';
 import { bookUnder, cancel, put } from './written.ts';

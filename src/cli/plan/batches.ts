@@ -127,7 +127,7 @@ function inFileOrder(changes: readonly PlannedChange[], outcomes: readonly Chang
   return changes.flatMap((change) => outcomeOf.get(change) ?? []);
 }
 
-/** The failures of the items of a refused batch, by their index; what else the service says is about the first of them. */
+/** The failures of the items of a refused batch, by their index. */
 function refusedItems({ code, message, facts }: Failure): Map<number, Failure> {
   const { details = [], limits, free, alternatives, httpStatus } = facts;
   const status = httpStatus === undefined ? {} : { httpStatus };
@@ -137,13 +137,9 @@ function refusedItems({ code, message, facts }: Failure): Map<number, Failure> {
     if (item === undefined) continue;
     const isFirst = failures.size === 0;
     const [location] = said.flatMap(({ loc }) => loc);
-    const more = isFirst
-      ? {
-          limits,
-          free,
-          alternatives,
-        }
-      : {};
+    const ofItem = <Fact extends { item?: number }>(known: readonly Fact[] = []): Fact[] =>
+      known.filter((fact) => fact.item === item);
+    const more = { limits: ofItem(limits), free: ofItem(free), alternatives: ofItem(alternatives) };
     failures.set(
       item,
       new Failure(isFirst ? code : codeAt(location, code), said.map(({ msg }) => msg).join(' ') || message, {

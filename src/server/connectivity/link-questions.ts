@@ -16,11 +16,11 @@ import { formatDuration, HOUR } from '../../contract/durations.ts';
 import { formatInstant, LAST_INSTANT } from '../../contract/instants.ts';
 import type { Link } from '../../contract/links.ts';
 import type { ProblemCode } from '../../contract/problem-codes.ts';
-import type { Problem } from '../../contract/problems.ts';
+import { type Problem, schemaProblems } from '../../contract/problems.ts';
 import { jsonReply } from '../json-reply.ts';
 import { refusal, refuseIfAny } from '../problem-error.ts';
-import { addressOf, namesTag, schemaProblems } from '../request-reading.ts';
-import { emptyProblems, past, siteProblems } from './request-rules.ts';
+import { addressOf, namesTag } from '../request-reading.ts';
+import { emptyProblems, pastProblem, siteProblems } from './request-rules.ts';
 
 /** What questions about a link are answered from. */
 export interface LinkQuestionsOptions {
@@ -180,7 +180,7 @@ const PAGING_TIME = HOUR;
 function windowProblems({ start, end }: Period, now: number, cursor: string | undefined): Problem[] {
   const problems = emptyProblems({ start, end }, ['start', 'end']);
   if (start < now - MAX_PAST - (cursor === undefined ? 0 : PAGING_TIME)) {
-    problems.push(past('start', start, `It may lie ${formatDuration(MAX_PAST)} back at most.`));
+    problems.push(pastProblem('start', start, `It may lie ${formatDuration(MAX_PAST)} back at most.`));
   }
   if (end - start > MAX_WINDOW) {
     const msg = `start and end are ${formatDuration(end - start)} apart; ${formatDuration(MAX_WINDOW)} are the most.`;

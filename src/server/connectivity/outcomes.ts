@@ -1,33 +1,47 @@
 import type { Refusal } from '../../allocator/calendar.ts';
 import type { Period, TagPlace } from '../../allocator/demand.ts';
 import type { Offer } from '../../allocator/offers.ts';
-import type { CreateOutcome, RefusedOutcome, Replay, UpdateOutcome } from '../../allocator/operations.ts';
+import type { ItemOutcome, RefusedOutcome } from '../../allocator/operations.ts';
 import type { ShareRefusal } from '../../allocator/shares.ts';
 import { idKind } from '../../contract/ids.ts';
 import { formatInstant } from '../../contract/instants.ts';
 import type { Link } from '../../contract/links.ts';
 import type { ProblemCode } from '../../contract/problem-codes.ts';
-import { type Alternative, LIMITS, type Limit, type Problem } from '../../contract/problems.ts';
-import { type ProblemError, refusalOf } from '../problem-error.ts';
+import {
+  type Alternative,
+  LIMITS,
+  type Limit,
+  type Problem,
+  type RefusalFacts,
+} from '../../contract/problems.ts';
+
+/** What a reply says of an item that is refused. */
+export interface ItemRefusal {
+  problems: readonly Problem[];
+  facts: RefusalFacts;
+}
 
 /**
- * The reply to a demand that the link can't meet: every limit that it exceeds, with the arithmetic, what is free, and what
+ * The refusal of a demand that the link can't meet: every limit that it exceeds, with the arithmetic, what is free, and what
  * would be accepted instead (contract/README.md, "Errors" 2 and 3).
  *
  * @param asked the period, or the window of a search
  */
-export function refusedOutcome(outcome: RefusedOutcome, asked: Period): ProblemError {
+export function refusedOutcome(outcome: RefusedOutcome, asked: Period): ItemRefusal {
   const { link, offers, free } = outcome;
   const problems = outcome.refusals.map((refusal) => problem(refusal, outcome));
-  return refusalOf(withAdvice(problems, offers, asked), {
-    limits: outcome.refusals.map((refusal) => limit(refusal, link)),
-    free: free.map(({ start, end, bandwidth }) => ({
-      start_date: formatInstant(start),
-      end_date: formatInstant(end),
-      bandwidth,
-    })),
-    alternatives: offers.map(alternative),
-  });
+  return {
+    problems: withAdvice(problems, offers, asked),
+    facts: {
+      limits: outcome.refusals.map((refusal) => limit(refusal, link)),
+      free: free.map(({ start, end, bandwidth }) => ({
+        start_date: formatInstant(start),
+        end_date: formatInstant(end),
+        bandwidth,
+      })),
+      alternatives: offers.map(alternative),
+    },
+  };
 }
 
 /** The refusal of a name that another reservation of the experiment has. */
@@ -150,22 +164,25 @@ const CURABLE: ReadonlySet<ProblemCode> = new Set<ProblemCode>([
   'bandwidth_unavailable',
 ]);
 
+/** Whether other dates would do for a request with these problems. */
+export function isCurable(problems: readonly Problem[]): boolean {
+  return problems.length > 0 && problems.every(({ code }) => CURABLE.has(code));
+}
+
 /**
- * The reply to a request whose dates break a rule, with what would be accepted instead (contract/README.md, "Extensions").
+ * The refusal of a request whose dates break a rule, with what would be accepted instead (contract/README.md, "Extensions").
  *
- * @param tried decides on the request with the dates that come closest, and writes nothing; undefined where no dates do.
- *   It says what it found as an offer, or why it was refused.
+ * @param found the request with the dates that come closest, as an offer, or why it was refused; undefined where no dates do
  */
-export async function refusedDates(
+export function refusedDates(
   problems: readonly Problem[],
-  tried: () => Promise<Offer | RefusedOutcome | undefined>,
-): Promise<ProblemError> {
-  const found = problems.every(({ code }) => CURABLE.has(code)) ? await tried() : undefined;
-  if (!found) return refusalOf(problems);
+  found: Offer | RefusedOutcome | undefined,
+): ItemRefusal {
+  if (!found) return { problems, facts: {} };
   // The rule's own message says what to do where nothing else is in the way.
-  if (!('offers' in found)) return refusalOf(problems, { alternatives: [alternative(found)] });
+  if (!('offers' in found)) return { problems, facts: { alternatives: [alternative(found)] } };
   const alternatives = found.offers.map(alternative);
-  return refusalOf(withAdvice(problems, found.offers), { alternatives });
+  return { problems: withAdvice(problems, found.offers), facts: { alternatives } };
 }
 
 /**
@@ -185,37 +202,13 @@ export const RESERVATION_RESULTS = [
 /** One of {@link RESERVATION_RESULTS}. */
 export type ReservationResult = (typeof RESERVATION_RESULTS)[number];
 
-/** Called with the result of each request to create (`book`) or update (`change`) a reservation, except dry runs. */
+/** Called with the result of each request to create or to update a reservation, except dry runs. */
 export type ReservationObserver = (asked: 'create' | 'update', result: ReservationResult) => void;
 
-/** Runs an operation and reports its result. */
-export async function observed<Answer extends UpdateOutcome<unknown> | CreateOutcome | Replay | undefined>(
-  report: (result: ReservationResult) => void,
-  run: () => Promise<Answer>,
-): Promise<Answer> {
-  try {
-    const answer = await run();
-    report(resultOf(answer));
-    return answer;
-  } catch (error) {
-    report('fault');
-    throw error;
-  }
-}
-
-/** Whether an answer was decided by a link, accepted or refused: each such answer leaves a row in the audit. */
-export function isDecided(answer: UpdateOutcome<unknown> | CreateOutcome | Replay | undefined): boolean {
-  const result = resultOf(answer);
-  return result !== 'replayed' && result !== 'rule';
-}
-
-/** The result of an answer, for the observer. */
-export function resultOf(
-  answer: UpdateOutcome<unknown> | CreateOutcome | Replay | undefined,
-): ReservationResult {
-  if (!answer) return 'rule';
-  if (answer.ok) return 'replayed' in answer ? 'replayed' : 'accepted';
-  if (answer.reason !== 'refused') return 'rule';
-  const broken = new Set(answer.refusals.map(({ limit }) => limit));
+/** The result of an item, for the observer. */
+export function resultOf(outcome: ItemOutcome): ReservationResult {
+  if (outcome.ok) return 'accepted';
+  if (outcome.reason !== 'refused') return 'rule';
+  const broken = new Set(outcome.refusals.map(({ limit }) => limit));
   return LIMITS.find((limit) => broken.has(limit)) ?? 'rule';
 }

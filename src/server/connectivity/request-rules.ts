@@ -5,8 +5,7 @@ import { formatDuration } from '../../contract/durations.ts';
 import { formatInstant } from '../../contract/instants.ts';
 import type { Link } from '../../contract/links.ts';
 import type { Problem } from '../../contract/problems.ts';
-import type { ReservationUpdate } from '../../contract/reservation.ts';
-import type { AskedReservation, BodyReading } from './reservation-request.ts';
+import type { BodyReading, ReservationRequest } from '../../contract/reservation-request.ts';
 
 /** A period as far as the body could be read; an absent member breaks no rule. */
 export interface KnownPeriod {
@@ -45,10 +44,10 @@ export function newPeriodProblems(period: KnownPeriod, bounds: PeriodBounds): Pr
   const { start, end } = period;
   const { now } = bounds;
   if (end !== undefined && end <= now && (isAbsent(start) || start < end))
-    return [past('end_date', end, 'A reservation must end in the future.')];
+    return [pastProblem('end_date', end, 'A reservation must end in the future.')];
   const problems = [...emptyProblems(period), ...expiryProblems(period, bounds)];
   if (!isAbsent(start) && start < now)
-    problems.push(past('start_date', start, 'Give start_now=true to start at once.'));
+    problems.push(pastProblem('start_date', start, 'Give start_now=true to start at once.'));
   return problems;
 }
 
@@ -69,10 +68,12 @@ export function updatedPeriodProblems(
   }
   const problems = [...emptyProblems(updated), ...expiryProblems(updated, bounds)];
   if (!isAbsent(start) && start !== current.start && start < now) {
-    problems.push(past('start_date', start, 'An unchanged start may lie in the past, a new one may not.'));
+    problems.push(
+      pastProblem('start_date', start, 'An unchanged start may lie in the past, a new one may not.'),
+    );
   }
   if (end !== undefined && end <= now) {
-    problems.push(past('end_date', end, 'Delete the reservation to end it at once.'));
+    problems.push(pastProblem('end_date', end, 'Delete the reservation to end it at once.'));
   }
   return problems;
 }
@@ -128,7 +129,7 @@ function expiryProblems({ end }: KnownPeriod, { now, expiry, project }: PeriodBo
 }
 
 /** The problem of an instant that has passed. @param member its name, for the message */
-export function past(member: string, instant: number, advice: string): Problem {
+export function pastProblem(member: string, instant: number, advice: string): Problem {
   return { code: 'date_past', msg: `${member} ${formatInstant(instant)} has passed. ${advice}` };
 }
 
@@ -177,8 +178,6 @@ function connections(site: string, network: Network): string {
 
 /** What a create or an update is checked against. */
 export interface CheckTerms {
-  /** Whether it starts at the time of the request. */
-  startNow: boolean;
   bounds: PeriodBounds;
   network: Network;
 }
@@ -186,42 +185,39 @@ export interface CheckTerms {
 /** All that is wrong with a create before its link is asked. @param body as it came */
 export function createProblems(
   body: Readonly<Record<string, unknown>>,
-  reading: BodyReading<AskedReservation>,
-  { startNow, bounds, network }: CheckTerms,
+  reading: BodyReading<ReservationRequest>,
+  { bounds, network }: CheckTerms,
 ): Problem[] {
-  const said = reading.ok ? reading.body : reading.rest;
-  const search = 'search' in said ? said.search : undefined;
-  const duration = search && 'duration' in search ? search.duration : undefined;
-  const period = { start: startNow ? bounds.now : said.start_date, end: said.end_date };
+  const asked = reading.ok ? reading.request : reading.rest;
+  const period = { start: asked.start === 'now' ? bounds.now : asked.start, end: asked.end };
   const found = [
     ...siteProblems(body['site1'], body['site2'], network),
     ...(reading.ok ? [] : reading.problems),
     ...newPeriodProblems(period, bounds),
-    ...durationProblems(duration, period),
+    ...durationProblems(asked.duration, period),
   ];
   // A capacity problem alone is left to the allocator, which offers alternatives.
-  const link = network.between(said.site1 ?? '', said.site2 ?? '');
-  return found.length > 0 ? [...found, ...capacityProblems(link, said.bandwidth)] : [];
+  const link = network.between(asked.site1 ?? '', asked.site2 ?? '');
+  return found.length > 0 ? [...found, ...capacityProblems(link, asked.bandwidth)] : [];
 }
 
 /** The same for an update. What depends on how the reservation stands in the end is left to {@link updateFault}. */
 export function updateProblems(
   body: Readonly<Record<string, unknown>>,
-  reading: BodyReading<ReservationUpdate>,
-  { record, startNow, bounds, network }: CheckTerms & { record: ReservationRecord },
+  reading: BodyReading<Partial<ReservationRequest>>,
+  { record, bounds, network }: CheckTerms & { record: ReservationRecord },
 ): Problem[] {
-  const said = reading.ok ? reading.body : reading.rest;
+  const asked = reading.ok ? reading.request : reading.rest;
   const wrong = [
-    ...changedSites(said, record),
+    ...changedSites(asked, record),
     ...removedLink(record, network),
     ...(reading.ok ? [] : reading.problems),
   ];
   if (wrong.length === 0) return [];
-  const unlessSaid = <Value>(member: string, current: Value, value: Value): Value =>
-    body[member] === undefined ? current : value;
-  const start = startNow ? bounds.now : unlessSaid('start_date', record.start, said.start_date);
-  const end = unlessSaid('end_date', record.end, said.end_date);
-  const tooMuch = capacityProblems(network.byId(record.link), said.bandwidth);
+  const start =
+    asked.start === 'now' ? bounds.now : body['start_date'] === undefined ? record.start : asked.start;
+  const end = body['end_date'] === undefined ? record.end : asked.end;
+  const tooMuch = capacityProblems(network.byId(record.link), asked.bandwidth);
   return [...wrong, ...updatedPeriodProblems(record, { start, end }, bounds), ...tooMuch];
 }
 
@@ -229,7 +225,7 @@ export function updateProblems(
 export function updateFault(
   current: ReservationRecord,
   updated: Period,
-  { bandwidth, bounds, network }: Pick<CheckTerms, 'bounds' | 'network'> & { bandwidth: number | undefined },
+  { bandwidth, bounds, network }: CheckTerms & { bandwidth: number | undefined },
 ): Problem[] | undefined {
   const problems = updatedPeriodProblems(current, updated, bounds);
   if (problems.length === 0) return undefined;
@@ -237,7 +233,7 @@ export function updateFault(
 }
 
 /** An update may name the reservation's sites, in either order, but no others. */
-function changedSites({ site1, site2 }: ReservationUpdate, record: ReservationRecord): Problem[] {
+function changedSites({ site1, site2 }: Partial<ReservationRequest>, record: ReservationRecord): Problem[] {
   const current = record.link.split('~');
   const named = [site1, site2].filter((site) => site !== undefined);
   const same =
@@ -261,12 +257,12 @@ function removedLink({ link }: ReservationRecord, network: Network): Problem[] {
 }
 
 /** A reservation that does not exist. */
-export function missing(id: string): Problem {
+export function notFoundProblem(id: string): Problem {
   return { code: 'not_found', msg: `There is no reservation ${id}.` };
 }
 
 /** A reservation of another experiment. */
-export function foreign(id: string, experiment: string): Problem {
+export function otherExperimentProblem(id: string, experiment: string): Problem {
   return {
     code: 'wrong_experiment',
     msg: `Reservation ${id} belongs to another experiment than ${experiment}.`,

@@ -9,7 +9,7 @@ import {
 } from '../../contract/directory.ts';
 import type { IdKind } from '../../contract/ids.ts';
 import { formatInstant } from '../../contract/instants.ts';
-import type { Problem } from '../../contract/problems.ts';
+import { type Problem, schemaProblems } from '../../contract/problems.ts';
 import type { RouteName } from '../../contract/routes.ts';
 import { DEFAULT_TTL } from '../../tokens/issuer.ts';
 import { authenticateUser, requireRole, type ServiceTrust } from '../credentials.ts';
@@ -17,7 +17,7 @@ import { sessionId, type UserSession, type UserSessions } from '../identity/sess
 import { jsonReply } from '../json-reply.ts';
 import type { ServiceIssuer } from '../keys/service-issuer.ts';
 import { ProblemError, refusal } from '../problem-error.ts';
-import { acceptsJwt, addressOf, readObject, schemaProblems } from '../request-reading.ts';
+import { acceptsJwt, addressOf, readObject } from '../request-reading.ts';
 import type { RouteMounter } from '../routing.ts';
 import {
   type Directory,

@@ -1,0 +1,357 @@
+import type { Allocator } from '../../allocator/allocator.ts';
+import type { ChangeOutcome, KeyedOutcome } from '../../allocator/change-operation.ts';
+import type { Period } from '../../allocator/demand.ts';
+import type { Network } from '../../allocator/network.ts';
+import type { Offer } from '../../allocator/offers.ts';
+import type {
+  ChangeItem,
+  ItemFailure,
+  ItemOutcome,
+  KeyedRequest,
+  RefusedOutcome,
+} from '../../allocator/operations.ts';
+import type { ReservationRecord, ReservationStore } from '../../allocator/store.ts';
+import type { BatchAction } from '../../contract/batch.ts';
+import { formatInstant } from '../../contract/instants.ts';
+import type { Problem, RefusalFacts } from '../../contract/problems.ts';
+import { IDEMPOTENCY_REPLAYED_HEADER } from '../../contract/routes.ts';
+import type { Caller, CallerExperiment } from '../credentials.ts';
+import { jsonReply } from '../json-reply.ts';
+import type { Log } from '../log.ts';
+import { type ProblemError, refusalOf } from '../problem-error.ts';
+import { acceptsJwt, addressOf } from '../request-reading.ts';
+import type { ChangeBudget } from './change-budget.ts';
+import {
+  type AskedChange,
+  type Asker,
+  boundsOf,
+  type CheckedChange,
+  checkChanges,
+  nearestChange,
+  offerOf,
+} from './change-items.ts';
+import {
+  type ItemRefusal,
+  isCurable,
+  nameTaken,
+  type ReservationObserver,
+  type ReservationResult,
+  refusedDates,
+  refusedOutcome,
+  resultOf,
+} from './outcomes.ts';
+import { fingerprintOf, reusedKey } from './request-parameters.ts';
+import { lastEnd, notFoundProblem } from './request-rules.ts';
+import {
+  answerReservation,
+  prepareToken,
+  type ReplyOptions,
+  reservationReply,
+  signReservation,
+} from './reservation-reply.ts';
+
+/** What {@link answerChanges} works with. */
+export interface ChangeOptions extends ReplyOptions {
+  network: Network;
+  allocator: Allocator;
+  reservations: ReservationStore;
+  budget: ChangeBudget;
+  log: Log;
+  observe?: ReservationObserver;
+}
+
+/** The changes that a request asks for: all are made, or none. */
+export interface ChangeRequest {
+  caller: Caller;
+  /** Its role allows every change. */
+  experiment: CallerExperiment;
+  changes: readonly AskedChange[];
+  /** Whether they are answered as a list, each that can't be made by its index; else there is one change. */
+  isBatch: boolean;
+  dryRun: boolean;
+  /** Of a batch: all its creates may move by one offset. */
+  earliest: boolean;
+  /** The idempotency key. */
+  key?: string;
+}
+
+/**
+ * Answers a request to create, update or delete (contract/README.md, "POST", "PUT", "DELETE", and "Extensions" for a batch).
+ *
+ * @throws ProblemError with all that is wrong with each change
+ */
+export async function answerChanges(
+  request: Request,
+  asked: ChangeRequest,
+  options: ChangeOptions,
+): Promise<Response> {
+  const { allocator, now, observe } = options;
+  const keyed = keyOf(asked);
+  // Before any rule: a replay is answered even if time, topology or experiment have changed since.
+  const replay = keyed && (await allocator.replay(keyed));
+  if (replay) {
+    tell(replay, asked.changes, observe);
+    return answer(request, asked, replay, options);
+  }
+  const asker: Asker = { user: asked.caller.user, experiment: asked.experiment, received: now() };
+  const checked = await checkChanges(asked.changes, asker, options);
+  if (checked.some(({ problems }) => problems.length > 0)) {
+    // Nothing will be done; but what else is refused is said too.
+    throw await refusedChanges(checked, await rehearse(checked, asked, options), { asked, asker }, options);
+  }
+  const outcome = await decide(request, { asked, checked, keyed }, options);
+  if (outcome.ok || outcome.reason === 'key_taken') return answer(request, asked, outcome, options);
+  throw await refusedChanges(checked, outcome.items, { asked, asker }, options);
+}
+
+/** The idempotency key with what is asked for; undefined where a change is not sound: such a request was never accepted. */
+function keyOf({
+  key,
+  changes,
+  caller,
+  experiment,
+  isBatch,
+  earliest,
+}: ChangeRequest): KeyedRequest | undefined {
+  if (key === undefined) return undefined;
+  if (changes.some((each) => each.action !== 'delete' && !each.reading.ok)) return undefined;
+  const read = changes.map((each) => {
+    if (each.action === 'delete') return each;
+    const id = each.action === 'update' ? each.id : undefined;
+    return { action: each.action, id, ...(each.reading.ok ? each.reading.request : {}) };
+  });
+  const fingerprint = fingerprintOf([read, isBatch, earliest]);
+  return { key, fingerprint, createdBy: caller.user, experiment: experiment.id };
+}
+
+/** Decides on changes that break no rule, and tells of it: budget, observer, log. */
+async function decide(
+  request: Request,
+  {
+    asked,
+    checked,
+    keyed,
+  }: { asked: ChangeRequest; checked: readonly CheckedChange[]; keyed?: KeyedRequest },
+  options: ChangeOptions,
+): Promise<ChangeOutcome> {
+  const { caller, experiment, isBatch, dryRun } = asked;
+  const { allocator, budget, observe, log } = options;
+  const items = checked.flatMap(({ item }) => item ?? []);
+  const terms = termsOf(asked);
+  if (dryRun) return allocator.change(items, terms);
+  const maker = { user: caller.user, experiment };
+  const count = checked.filter(({ action }) => action !== 'delete').length;
+  if (count > 0) budget.check(maker);
+  let outcome: ChangeOutcome;
+  try {
+    if (count > 0 && (isBatch || acceptsJwt(request))) {
+      const until = terms.earliest?.until ?? 0;
+      await prepareToken(Math.max(...checked.map(({ end }) => end), until), options);
+    }
+    outcome = await allocator.change(items, { ...terms, keyed });
+  } catch (error) {
+    for (const { action } of checked) report(observe, action, 'fault');
+    throw error;
+  }
+  if (isDecided(outcome)) budget.count(maker, count);
+  tell(outcome, asked.changes, observe);
+  if (outcome.ok && !outcome.replayed) {
+    for (const [index, record] of outcome.records.entries()) {
+      const action = checked[index]?.action;
+      if (record && action) logDone(log, action, record, caller);
+    }
+  }
+  return outcome;
+}
+
+function termsOf({ experiment, earliest, dryRun }: ChangeRequest) {
+  return { dryRun, earliest: earliest ? { until: lastEnd(experiment) } : undefined };
+}
+
+/** Whether links have accepted or refused changes: each such answer leaves rows in the audit. */
+function isDecided(outcome: ChangeOutcome): boolean {
+  if (outcome.ok) return !outcome.replayed;
+  return outcome.reason === 'refused' && outcome.items.some((item) => item.ok || item.reason === 'refused');
+}
+
+/** Logs that a caller has created, updated or deleted a reservation. */
+function logDone(log: Log, action: BatchAction, record: ReservationRecord, by: Caller): void {
+  const { id, link, bandwidth, start, end } = record;
+  const event = ({ create: 'created', update: 'updated', delete: 'deleted' } as const)[action];
+  log('info', event, {
+    ...{ reservation: id, link, bandwidth, experiment: record.experiment },
+    ...{ start_date: formatInstant(start), end_date: formatInstant(end) },
+    ...{ by: by.user, name: by.name },
+  });
+}
+
+/** Tells the observer what came of each create and update. Of a refused list, of those that were refused. */
+function tell(
+  outcome: ChangeOutcome,
+  changes: readonly { action: BatchAction }[],
+  observe: ReservationObserver | undefined,
+): void {
+  for (const [index, { action }] of changes.entries()) {
+    if (outcome.ok) {
+      const isThere = Boolean(outcome.records[index]);
+      report(observe, action, !outcome.replayed ? 'accepted' : isThere ? 'replayed' : 'rule');
+    } else if (outcome.reason === 'key_taken') report(observe, action, 'rule');
+    else {
+      const item = outcome.items[index];
+      if (item && !item.ok) report(observe, action, resultOf(item));
+    }
+  }
+}
+
+function report(
+  observe: ReservationObserver | undefined,
+  action: BatchAction,
+  result: ReservationResult,
+): void {
+  if (action !== 'delete') observe?.(action, result);
+}
+
+/** Decides on the changes that break no rule without writing anything. @returns the outcome of each of them, by its index */
+async function rehearse(
+  checked: readonly CheckedChange[],
+  asked: ChangeRequest,
+  options: ChangeOptions,
+): Promise<(ItemOutcome | undefined)[]> {
+  const sound = checked.map(({ item, problems }) => (problems.length === 0 ? item : undefined));
+  return tried(sound, termsOf(asked), options);
+}
+
+/** The outcome of each item that is there, by its place, with nothing written. */
+async function tried(
+  items: readonly (ChangeItem | undefined)[],
+  terms: ReturnType<typeof termsOf>,
+  { allocator }: ChangeOptions,
+): Promise<(ItemOutcome | undefined)[]> {
+  const asked = items.flatMap((item) => item ?? []);
+  if (asked.length === 0) return [];
+  const outcome = await allocator.change(asked, { ...terms, dryRun: true });
+  const outcomes = outcomesIn(outcome);
+  let next = 0;
+  return items.map((item) => (item ? outcomes[next++] : undefined));
+}
+
+function outcomesIn(outcome: ChangeOutcome): readonly ItemOutcome[] {
+  if (!outcome.ok) return outcome.reason === 'refused' ? outcome.items : [];
+  return outcome.records.flatMap((record): ItemOutcome[] => (record ? [{ ok: true, record }] : []));
+}
+
+/**
+ * The refusal of changes: the problems of each, and of those that a link refused, or whose dates break a rule, what would be
+ * accepted instead (contract/README.md, "Errors" 2 and 3, "Extensions").
+ *
+ * @param outcomes of the changes, as far as they were decided on
+ */
+async function refusedChanges(
+  checked: readonly CheckedChange[],
+  outcomes: readonly (ItemOutcome | undefined)[],
+  { asked, asker }: { asked: ChangeRequest; asker: Asker },
+  options: ChangeOptions,
+): Promise<ProblemError> {
+  const broken = checked.map(({ problems }, index) => {
+    const outcome = outcomes[index];
+    return outcome && !outcome.ok && outcome.reason === 'rule' ? outcome.problems : problems;
+  });
+  const offers = await nearestOffers(checked, broken, { asked, asker }, options);
+  const refusals = checked.map(({ item }, index): ItemRefusal => {
+    const problems = broken[index] ?? [];
+    if (problems.length > 0) return refusedDates(problems, offers[index]);
+    const outcome = outcomes[index];
+    return outcome && !outcome.ok ? refusalIn(outcome, item) : { problems: [], facts: {} };
+  });
+  const [only] = refusals;
+  return only && !asked.isBatch ? refusalOf(only.problems, only.facts) : refusalOf(...allRefusals(refusals));
+}
+
+/** What would be accepted of the changes whose dates break a rule, each after those before it that break none. */
+async function nearestOffers(
+  checked: readonly CheckedChange[],
+  broken: readonly (readonly Problem[])[],
+  { asked, asker }: { asked: ChangeRequest; asker: Asker },
+  options: ChangeOptions,
+): Promise<readonly (Offer | RefusedOutcome | undefined)[]> {
+  const bounds = boundsOf(asker);
+  const nearest = checked.map(({ item }, index) =>
+    item && isCurable(broken[index] ?? []) ? nearestChange(item, bounds) : undefined,
+  );
+  if (nearest.every((item) => item === undefined)) return [];
+  const items = checked.map(({ item }, index) => (broken[index]?.length ? nearest[index] : item));
+  const outcomes = await tried(items, { ...termsOf(asked), earliest: undefined }, options);
+  return nearest.map((item, index) => {
+    const outcome = outcomes[index];
+    if (!item || !outcome) return undefined;
+    if (outcome.ok) return offerOf(item, outcome.record);
+    return outcome.reason === 'refused' ? outcome : undefined;
+  });
+}
+
+function refusalIn(failure: ItemFailure, item: ChangeItem | undefined): ItemRefusal {
+  switch (failure.reason) {
+    case 'refused': {
+      const period: Period = item?.action === 'create' ? item.request : failure.demand;
+      return refusedOutcome(failure, period);
+    }
+    case 'rule':
+      return { problems: failure.problems, facts: {} };
+    case 'name_taken':
+      return { problems: [nameTaken(failure)], facts: {} };
+    case 'missing':
+      return { problems: [notFoundProblem(failure.reservation)], facts: {} };
+  }
+}
+
+/** The refusals of a batch together, each problem and fact with the index of its item. */
+function allRefusals(refusals: readonly ItemRefusal[]): [Problem[], RefusalFacts] {
+  const about = <Fact extends object>(facts: readonly Fact[] | undefined, item: number): Fact[] =>
+    (facts ?? []).map((fact) => ({ ...fact, item }));
+  return [
+    refusals.flatMap(({ problems }, item) => about(problems, item)),
+    {
+      limits: refusals.flatMap(({ facts }, item) => about(facts.limits, item)),
+      free: refusals.flatMap(({ facts }, item) => about(facts.free, item)),
+      alternatives: refusals.flatMap(({ facts }, item) => about(facts.alternatives, item)),
+    },
+  ];
+}
+
+/** Answers with what the changes left behind, or would leave behind. */
+async function answer(
+  request: Request,
+  asked: ChangeRequest,
+  outcome: KeyedOutcome,
+  options: ChangeOptions,
+): Promise<Response> {
+  if (!outcome.ok) throw reusedKey();
+  const { records, replayed } = outcome;
+  const headers: Record<string, string> = replayed ? { [IDEMPOTENCY_REPLAYED_HEADER]: 'true' } : {};
+  if (asked.isBatch) return answerList(asked, records, headers, options);
+  const [record = null] = records;
+  const action = asked.changes[0]?.action;
+  if (action === 'delete') return new Response(null, { status: 204 });
+  if (!record) throw reusedKey(replayed);
+  if (asked.dryRun) return jsonReply(reservationReply(record, options.network));
+  if (action === 'update') return answerReservation(request, record, options, { committed: true });
+  headers['location'] = `${addressOf(request).pathname.replace(/\/$/, '')}/${encodeURIComponent(record.id)}`;
+  return answerReservation(request, record, options, { status: 201, headers, committed: true });
+}
+
+/** Answers a batch. Every create and update is answered with a token, whatever `Accept` says. */
+async function answerList(
+  { changes, dryRun }: ChangeRequest,
+  records: readonly (ReservationRecord | null)[],
+  headers: Readonly<Record<string, string>>,
+  options: ChangeOptions,
+): Promise<Response> {
+  const items = await Promise.all(
+    records.map(async (record, index) => {
+      if (!record || changes[index]?.action === 'delete') return { connectivity: null, token: null };
+      const token = dryRun ? null : await signReservation(record, options);
+      return { connectivity: reservationReply(record, options.network), token };
+    }),
+  );
+  return jsonReply({ items }, { headers: { 'cache-control': 'no-store', ...headers } });
+}
