@@ -68,7 +68,7 @@ const KINDS = [
   'update: bandwidth',
   'update: tags',
   'update: share',
-  'update: fault',
+  'update: rule',
   'update: gone',
   'delete: done',
   'delete: gone',

@@ -213,7 +213,7 @@ export class History {
     const end = start + duration + step.slack * this.#unit;
     const search: Search =
       what === 'volume' ? { volume: 125 * bandwidth * step.length - step.crumb } : { duration };
-    const request = 'volume' in search ? { search, bandwidth: most } : { search, bandwidth };
+    const request = { ...search, bandwidth: 'volume' in search ? most : bandwidth };
     const before = await this.#rows();
     const outcome = await allocator.create(
       { ...this.#who(step), start, end, ...request, startsNow },

@@ -137,8 +137,10 @@ function refusedItems({ code, message, facts }: Failure): Map<number, Failure> {
     if (item === undefined) continue;
     const isFirst = failures.size === 0;
     const [location] = said.flatMap(({ loc }) => loc);
-    const ofItem = <Fact extends { item?: number }>(known: readonly Fact[] = []): Fact[] =>
-      known.filter((fact) => fact.item === item);
+    const ofItem = <Fact extends { item?: number }>(known: readonly Fact[] = []): Fact[] | undefined => {
+      const found = known.filter((fact) => fact.item === item || (isFirst && fact.item === undefined));
+      return found.length > 0 ? found : undefined;
+    };
     const more = { limits: ofItem(limits), free: ofItem(free), alternatives: ofItem(alternatives) };
     failures.set(
       item,
