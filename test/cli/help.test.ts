@@ -3,12 +3,8 @@ import { describe, expect, it, test } from 'vitest';
 import { HELP_TOPICS } from '../../src/cli/help-topics.ts';
 import { createProgram, NO_HELP } from '../../src/cli/program.ts';
 import { SERVER_OPTIONS } from '../../src/operate/options.ts';
-import { commandWorld, offlineWorld, tokenOf } from '../fixtures/command-world.ts';
+import { commandWorld, NO_SERVICE, offlineWorld } from '../fixtures/command-world.ts';
 import { recordedStream } from '../fixtures/recorded-stream.ts';
-
-const never = async (): Promise<never> => {
-  throw new RangeError('help asks no service');
-};
 
 /** What a command prints on a terminal of so many columns; undefined is no terminal. */
 async function helpAt(
@@ -17,7 +13,7 @@ async function helpAt(
   variables: Record<string, string> = {},
 ): Promise<string> {
   const stdout = recordedStream(columns);
-  const connection = { fetch: never, userToken: tokenOf(never), close: async () => undefined };
+  const connection = NO_SERVICE;
   const { exitCode, stderr } = await commandWorld(connection, { stdout, variables }).run(...args);
   expect([exitCode, stderr]).toEqual([0, '']);
   return stdout.text;
@@ -173,7 +169,7 @@ describe('a typing mistake names itself and the help of its own command', () => 
     ],
     ['list x', "Too many arguments for 'list'. Expected 0 arguments but got 1: x.", 'list --help', null],
   ])('%s', async (command, message, help, meant) => {
-    const world = commandWorld({ fetch: never, userToken: tokenOf(never), close: async () => undefined });
+    const world = commandWorld(NO_SERVICE);
     const { exitCode, stderr } = await world.run('--json', ...command.split(' '));
     expect(exitCode).toBe(2);
     const { error } = JSON.parse(stderr);

@@ -36,7 +36,7 @@ export interface WantedReservation {
 }
 
 /** A plan file that was read (cli/README.md, "Values"). */
-export interface Plan {
+export interface PlanContent {
   /** Id or name of the experiment; undefined where the file names none. */
   experiment: string | undefined;
   /** In the order of the file. */
@@ -74,7 +74,7 @@ interface Fields {
  * @param times the zone of times without an offset
  * @throws Failure `usage` that says of every error in which line and column it is
  */
-export async function readPlan(bytes: Uint8Array, name: string, times: TimeContext): Promise<Plan> {
+export async function readPlan(bytes: Uint8Array, name: string, times: TimeContext): Promise<PlanContent> {
   if (bytes.length > MAX_SIZE) {
     const most = `A plan file has at most ${MAX_SIZE / 1024} KiB, and this one has ${Math.ceil(bytes.length / 1024)}.`;
     throw new Failure('usage', `${name} is too large.`, { why: most, fix: 'slices-conn plan --help' });
@@ -147,8 +147,8 @@ class PlanFile {
   }
 
   /** The plan; to be used only after {@link check}. */
-  async read(): Promise<Plan> {
-    const nothing: Plan = { experiment: undefined, reservations: [] };
+  async read(): Promise<PlanContent> {
+    const nothing: PlanContent = { experiment: undefined, reservations: [] };
     if (this.#errors.length > 0) return nothing;
     const top = this.#resolved(this.#document?.contents ?? undefined);
     if (!isMap(top)) {

@@ -16,7 +16,7 @@ import { shortTime } from '../times.ts';
 import { type Applier, type ChangeOutcome, NotApplied, requestedBy, requestFor } from './applier.ts';
 import { batchesOr } from './batches.ts';
 import { differenceFrom, type NamedReservation, type PlannedChange } from './difference.ts';
-import { type Plan, readPlan } from './plan-file.ts';
+import { type PlanContent, readPlan } from './plan-file.ts';
 import { appliedSummary, planSummary, planTable } from './plan-table.ts';
 import { singleRequests } from './single-requests.ts';
 
@@ -83,7 +83,7 @@ function isOutdated({ code, undone, left }: NotApplied): boolean {
 interface Acting {
   session: Session;
   experiment: ExperimentAccess;
-  wanted: Plan;
+  wanted: PlanContent;
   flags: ApplyFlags;
 }
 
@@ -94,7 +94,7 @@ async function open(
   flags: ApplyFlags,
 ): Promise<Acting & { invocation: Invocation }> {
   const bytes = await given.files.read(path);
-  const read = async ({ times }: Invocation): Promise<Plan> =>
+  const read = async ({ times }: Invocation): Promise<PlanContent> =>
     readPlan(bytes, path === '-' ? '<stdin>' : path, await times());
   const parsed = await read(given);
   const session = await given.session();
@@ -145,7 +145,7 @@ async function hasBatches({ connectivity }: Session): Promise<boolean> {
  */
 async function actIn(
   session: Session,
-  { experiment }: Plan,
+  { experiment }: PlanContent,
   flag: string | undefined,
 ): Promise<ExperimentAccess> {
   if (experiment !== undefined && flag === undefined) session.actIn(experiment);
@@ -167,7 +167,7 @@ async function actIn(
  */
 async function namedIn(
   session: Session,
-  { reservations }: Plan,
+  { reservations }: PlanContent,
   now: number,
 ): Promise<{ existing: NamedReservation[]; pending: Map<string, string> }> {
   const isPast = reservations.some(({ end }) => end <= now);

@@ -128,7 +128,7 @@ function watchedFor(end: End, devices: readonly Device[]): readonly Watched[] {
 }
 
 /** The kernel's counters at one instant. */
-interface Seen {
+interface Counters {
   readonly devices: readonly Device[];
   /** Packets of IPv6 that devices with one of the two S-tags have received, without another tag. */
   readonly ipv6: ReadonlyMap<string, number>;
@@ -152,9 +152,9 @@ async function seen(
   watched: readonly Watched[],
   machine: Machine,
   when: 'before' | 'after',
-): Promise<Seen> {
+): Promise<Counters> {
   const outer = watched.filter(({ stack }) => isSTag(end, stack));
-  const countIpv6 = async (): Promise<Seen['ipv6']> => {
+  const countIpv6 = async (): Promise<Counters['ipv6']> => {
     const files = outer.map(({ name }) => `/proc/net/dev_snmp6/${name}`);
     const { stdout } = await machine.runProgram(['grep', '-sH', 'Ip6InReceives', ...files]);
     const lines = stdout.matchAll(/^\/proc\/net\/dev_snmp6\/([^:]+):Ip6InReceives\s+(\d+)$/gm);
@@ -170,7 +170,7 @@ async function seen(
  * was made for two tags. A device that was made for an outer tag has counted frames with two until there was
  * a device for those: so its later counter is subtracted.
  */
-function asOfBegin(watched: readonly Watched[], earlier: Seen, later: Seen): Seen {
+function asOfBegin(watched: readonly Watched[], earlier: Counters, later: Counters): Counters {
   const isInner = (name: string): boolean => watched.some((one) => one.name === name && one.stack.length > 1);
   return {
     devices: later.devices.map(
@@ -190,10 +190,10 @@ function asOfBegin(watched: readonly Watched[], earlier: Seen, later: Seen): See
 function arrived(
   end: End,
   watched: readonly Watched[],
-  before: Seen,
-  after: Seen & { readonly hasNeighbour: boolean },
+  before: Counters,
+  after: Counters & { readonly hasNeighbour: boolean },
 ): readonly Stack[] {
-  const counted = ({ devices }: Seen, name: string): number =>
+  const counted = ({ devices }: Counters, name: string): number =>
     devices.find((one) => one.name === name)?.received ?? 0;
   const more = ({ name }: Pick<Device, 'name'>): number => counted(after, name) - counted(before, name);
   const stacks = watched.flatMap((one): Stack[] => {

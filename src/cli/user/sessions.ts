@@ -54,7 +54,7 @@ export async function revokeSession(
 }
 
 /** The login with this id, or whose id alone contains it. @throws Failure `not_found`, `usage` */
-function theOne<Session extends { id: string }>(wanted: string, sessions: readonly Session[]): Session {
+function theOne<Login extends { id: string }>(wanted: string, sessions: readonly Login[]): Login {
   const exact = sessions.find(({ id }) => id === wanted);
   if (exact) return exact;
   const found = wanted.length < LEAST_PART ? [] : sessions.filter(({ id }) => id.includes(wanted));

@@ -16,7 +16,7 @@ import { installCompletion, usualShell, withBlock } from '../../../src/cli/compl
 import { SHELLS, type Shell, scriptOf } from '../../../src/cli/completion/scripts.ts';
 import { Failure } from '../../../src/contract/failure.ts';
 import { filesOn } from '../../../src/main/files.ts';
-import { commandWorld, tokenOf } from '../../fixtures/command-world.ts';
+import { commandWorld, NO_SERVICE } from '../../fixtures/command-world.ts';
 import { temporaryFolder } from '../../fixtures/temporary-folder.ts';
 
 let home: string;
@@ -201,14 +201,8 @@ test.each<[string | undefined, Shell | undefined]>([
 });
 
 describe('--install-completion', () => {
-  const never = async (): Promise<never> => {
-    throw new RangeError('nobody expected a request');
-  };
   const run = (env: Record<string, string>, ...args: string[]) =>
-    commandWorld(
-      { fetch: never, userToken: tokenOf(never), close: async () => undefined },
-      { ...filesOn(home), home, variables: env },
-    ).run(...args);
+    commandWorld(NO_SERVICE, { ...filesOn(home), home, variables: env }).run(...args);
 
   test('names the written files and the next step, and at the second run that all was done already', async () => {
     const first = await run({}, '--install-completion', 'bash');

@@ -5,13 +5,19 @@ import { SITES } from '../../../src/contract/sites.ts';
 import type { Connection } from '../../../src/session/login/connection.ts';
 import type { StoredCredentials } from '../../../src/session/login/credentials.ts';
 import { json } from '../../client/replies.ts';
-import { type CommandRun, commandWorld, offlineWorld, tokenOf } from '../../fixtures/command-world.ts';
+import {
+  type CommandRun,
+  commandWorld,
+  NO_SERVICE,
+  offlineWorld,
+  tokenOf,
+} from '../../fixtures/command-world.ts';
 import { NOW } from '../../fixtures/tokens.ts';
 
 const never = async (): Promise<never> => {
   throw new RangeError('nobody expected a request');
 };
-const nobody = { fetch: never, userToken: tokenOf(never), close: async () => undefined };
+const nobody = NO_SERVICE;
 
 /** The candidates in an answer that is complete. */
 function candidates({ exitCode, stdout, stderr }: CommandRun): string[] {

@@ -2,14 +2,14 @@ import { readFileSync } from 'node:fs';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, it, test } from 'vitest';
 import { parse } from 'yaml';
-import { type Plan, readPlan } from '../../../src/cli/plan/plan-file.ts';
+import { type PlanContent, readPlan } from '../../../src/cli/plan/plan-file.ts';
 import { Failure } from '../../../src/contract/failure.ts';
 import { NOW } from '../../fixtures/tokens.ts';
 
 const HOUR = 3_600_000;
 const TIMES = { now: NOW, zone: 'Europe/Brussels' };
 
-const read = (text: string): Promise<Plan> => readPlan(Buffer.from(text), 'demo.yaml', TIMES);
+const read = (text: string): Promise<PlanContent> => readPlan(Buffer.from(text), 'demo.yaml', TIMES);
 
 /** The failure of a file: its message and its lines, as a person reads them. */
 async function errorsOf(text: string): Promise<string[]> {

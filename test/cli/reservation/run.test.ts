@@ -8,7 +8,7 @@ import type { Fetch } from '../../../src/contract/sending.ts';
 import { createReferenceServer } from '../../../src/reference-server.ts';
 import type { Connection } from '../../../src/session/login/connection.ts';
 import { reportOf } from '../../e2e/command.ts';
-import { type Changes, commandWorld, tokenOf } from '../../fixtures/command-world.ts';
+import { type Changes, commandWorld, connectionTo, tokenOf } from '../../fixtures/command-world.ts';
 import { NOW } from '../../fixtures/tokens.ts';
 
 const [MINUTE, HOUR] = [60_000, 3_600_000];
@@ -260,14 +260,7 @@ describe('the command is not started', () => {
   test('where it is not found: nothing is booked', async () => {
     const missing = new Failure('command_not_found', 'There is no command "a".');
     const here = await scene();
-    const world = commandWorld(
-      {
-        fetch: here.server.fetch,
-        userToken: tokenOf(() => here.server.signIn('lead')),
-        close: async () => undefined,
-      },
-      { check: async () => Promise.reject(missing) },
-    );
+    const world = commandWorld(connectionTo(here.server), { check: async () => Promise.reject(missing) });
     const { exitCode, stderr } = await world.run('--offline', ...line('--', 'a'));
     expect([exitCode, stderr]).toEqual([127, 'error: There is no command "a".\n']);
     await here.server.close();
@@ -277,19 +270,12 @@ describe('the command is not started', () => {
     const here = await scene();
     const refused = new Failure('command_not_runnable', 'The command "a" can’t be started.');
     const guardian: Pipe = { tell: async () => undefined, close: () => undefined };
-    const world = commandWorld(
-      {
-        fetch: here.server.fetch,
-        userToken: tokenOf(() => here.server.signIn('lead')),
-        close: async () => undefined,
-      },
-      {
-        check: async () => undefined,
-        start: async () => Promise.reject(refused),
-        startGuardian: async () => guardian,
-        privatePath: async (name) => name,
-      },
-    );
+    const world = commandWorld(connectionTo(here.server), {
+      check: async () => undefined,
+      start: async () => Promise.reject(refused),
+      startGuardian: async () => guardian,
+      privatePath: async (name) => name,
+    });
     const { exitCode, stderr } = await world.run('--offline', ...line('--', 'a'));
     expect(exitCode).toBe(126);
     expect(stderr).toMatch(/^Reserved .*\nDeleted .*\nerror: The command "a" can’t be started\.\n$/);

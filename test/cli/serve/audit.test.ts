@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { ServerCommands } from '../../../src/cli/serve/server.ts';
 import type { AuditItem } from '../../../src/operate/audit.ts';
 import type { AuditOptions } from '../../../src/operate/options.ts';
-import { commandWorld, serverCommands } from '../../fixtures/command-world.ts';
+import { commandWorld, NO_SERVICE, serverCommands } from '../../fixtures/command-world.ts';
 import { recordedStream } from '../../fixtures/recorded-stream.ts';
 import { IDS, NOW } from '../../fixtures/tokens.ts';
 
@@ -53,11 +53,7 @@ async function audit(
     for (const portion of portions) await take(portion);
     return more;
   };
-  const connection = {
-    fetch: () => Promise.reject(new Error('nobody is asked')),
-    userToken: { origin: 'offline', where: 'a test', get: () => Promise.reject(new Error('no token')) },
-    close: async () => undefined,
-  } as const;
+  const connection = NO_SERVICE;
   const stdout = recordedStream(columns);
   const world = commandWorld(connection, { server: serverCommands({ readAudit }), stdout });
   const { exitCode, stderr } = await world.run('serve', 'audit', ...args);

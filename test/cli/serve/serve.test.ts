@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { eventLine } from '../../../src/cli/serve/events.ts';
 import type { EventFields, ServeWith } from '../../../src/cli/serve/server.ts';
 import type { RunningServer } from '../../../src/operate/serve.ts';
-import { commandWorld, serverCommands } from '../../fixtures/command-world.ts';
+import { commandWorld, NO_SERVICE, serverCommands } from '../../fixtures/command-world.ts';
 import { recordedStream } from '../../fixtures/recorded-stream.ts';
 import { IDS, NOW } from '../../fixtures/tokens.ts';
 
@@ -22,11 +22,7 @@ async function serve(
   { columns, server = {} }: { columns?: number; server?: Partial<RunningServer> } = {},
 ) {
   const given: ServeWith[] = [];
-  const connection = {
-    fetch: () => Promise.reject(new Error('nobody is asked')),
-    userToken: { origin: 'offline', where: 'a test', get: () => Promise.reject(new Error('no token')) },
-    close: async () => undefined,
-  } as const;
+  const connection = NO_SERVICE;
   const [stdout, stderr] = [recordedStream(columns), recordedStream(columns)];
   const { run } = commandWorld(connection, {
     stdout,

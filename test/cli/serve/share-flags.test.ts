@@ -1,15 +1,11 @@
 import { expect, test } from 'vitest';
 import { Failure } from '../../../src/contract/failure.ts';
-import { commandWorld, serverCommands } from '../../fixtures/command-world.ts';
+import { commandWorld, NO_SERVICE, serverCommands } from '../../fixtures/command-world.ts';
 
 /** The options that `serve` starts with, for these flags. */
 async function served(...flags: readonly string[]): Promise<{ exitCode: number; settings: object[] }> {
   const settings: object[] = [];
-  const connection = {
-    fetch: () => Promise.reject(new Error('nobody is asked')),
-    userToken: { origin: 'offline', where: 'a test', get: () => Promise.reject(new Error('no token')) },
-    close: async () => undefined,
-  } as const;
+  const connection = NO_SERVICE;
   const { run } = commandWorld(connection, {
     server: serverCommands({
       async serve(asked) {
