@@ -190,11 +190,11 @@ async function usage(
 ): Promise<Failure> {
   const path = pathOf(command);
   const fix = `${path} --help`;
-  const { nearest } = await import('../session/choice.ts');
-  const facts = (typed: string, names: readonly string[]): FailureFacts => {
-    const near = nearest(typed, names);
-    return { ...(near === undefined ? {} : { why: `Did you mean ${near}?` }), fix };
-  };
+  const { didYouMean } = await import('../session/choice.ts');
+  const facts = (typed: string, names: readonly string[]): FailureFacts => ({
+    why: didYouMean(typed, names),
+    fix,
+  });
   const names = command.commands.map((child) => child.name());
   // Before its flags, which are unknown without it.
   if (names.length > 0 && word !== undefined) {

@@ -3,7 +3,7 @@ import { Failure } from '../contract/failure.ts';
 import { ReservationId } from '../contract/fields.ts';
 import { RESERVATION_NAME } from '../contract/ids.ts';
 import { SITES } from '../contract/sites.ts';
-import { nearest } from '../session/choice.ts';
+import { didYouMean, nearest } from '../session/choice.ts';
 
 export { bandwidthWord, formatBandwidth, parseBandwidth } from '../contract/bandwidth.ts';
 
@@ -20,9 +20,8 @@ export function nearestSite(name: string): string | undefined {
  */
 export function siteName(text: string): string {
   if (/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/.test(text)) return text;
-  const near = nearestSite(text);
   throw new Failure('usage', `${JSON.stringify(text)} is not a site name.`, {
-    why: near === undefined ? `The sites are: ${SITES.join(', ')}.` : `Did you mean ${near}?`,
+    why: didYouMean(text, SITES) ?? `The sites are: ${SITES.join(', ')}.`,
     fix: 'slices-conn sites',
   });
 }

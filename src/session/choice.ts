@@ -89,6 +89,12 @@ function shown({ id, name }: Choosable): string {
   return name === '' ? id : `${name} (${id})`;
 }
 
+/** The question for a mistyped word: `Did you mean be-gent1?`; undefined where no known word is {@link nearest}. */
+export function didYouMean(word: string, known: readonly string[]): string | undefined {
+  const near = nearest(word, known);
+  return near === undefined ? undefined : `Did you mean ${near}?`;
+}
+
 /** The most edits in a typing error. */
 const MAX_DISTANCE = 3;
 

@@ -16,7 +16,7 @@ import { MAX_ITEMS } from '../../contract/batch.ts';
 import { Failure } from '../../contract/failure.ts';
 import { RESERVATION_NAME } from '../../contract/ids.ts';
 import { parseDuration } from '../../contract/typed-duration.ts';
-import { nearest } from '../../session/choice.ts';
+import { didYouMean } from '../../session/choice.ts';
 import { later, parseTime, type TimeContext } from '../times.ts';
 import { parseBandwidth, siteName } from '../values.ts';
 
@@ -344,9 +344,8 @@ class PlanFile {
         const { line } = this.#lines.linePos(offsetOf(before.key));
         this.#wrong(keyNode, `${JSON.stringify(name)} is given twice; the first is in line ${line}.`);
       } else if (known && !known.includes(name)) {
-        const near = nearest(name, known);
         const keys = known.filter((each) => !each.startsWith('$')).join(', ');
-        const hint = near === undefined ? `Its keys are ${keys}.` : `Did you mean ${near}?`;
+        const hint = didYouMean(name, known) ?? `Its keys are ${keys}.`;
         this.#wrong(keyNode, `${JSON.stringify(name)} is not a key of ${what}. ${hint}`);
       } else members.set(name, { key: keyNode, value: (value as Node | null) ?? keyNode });
     }

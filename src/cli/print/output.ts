@@ -310,6 +310,11 @@ export function asciiText(text: string, { spelled }: { spelled: boolean }): stri
   return text.replace(/[^\x00-\x7f]/g, (found) => (spelled && SPELLED[found]) || characterCode(found, 0));
 }
 
+/** A value of JSON for people: a text as it is, anything else as JSON. */
+export function valueText(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
 /** {@link escapeText} for several lines; line ends stay. */
 export function escapeLines(text: string): string {
   return text.split('\n').map(escapeText).join('\n');

@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { Failure } from '../../contract/failure.ts';
-import { nearest } from '../../session/choice.ts';
+import { didYouMean } from '../../session/choice.ts';
 import {
   BUILT_IN,
   type ProfileEntry,
@@ -13,7 +13,7 @@ import { isProfileKey, KEY_NAMES, type ProfileKey } from '../../session/profiles
 import type { ProfileChange, Profiles } from '../../session/profiles/profiles.ts';
 import { wantedProfile } from '../global-options.ts';
 import type { Invocation } from '../invocation.ts';
-import { escapeText } from '../print/output.ts';
+import { escapeText, valueText } from '../print/output.ts';
 
 /** Lists the profiles. */
 export async function listProfiles(invocation: Invocation): Promise<void> {
@@ -120,8 +120,7 @@ async function printProfile(invocation: Invocation, profiles: Profiles, view: Pr
 /** A value as it would be typed, and where it comes from. */
 function describe({ value, source, variable }: ProfileEntry): string {
   if (value === undefined) return 'not set';
-  const typed = typeof value === 'string' ? value : JSON.stringify(value);
-  return `${typed}  (${variable ?? (source === 'file' ? 'config.json' : source)})`;
+  return `${valueText(value)}  (${variable ?? (source === 'file' ? 'config.json' : source)})`;
 }
 
 const HELP = 'slices-conn profile set --help';
@@ -167,10 +166,8 @@ function readChecked(key: ProfileKey, typed: string): unknown {
 /** An unknown key's failure. It may be part of a secret: only its first 40 characters are shown. */
 function unknownKey(key: string): Failure {
   const shown = key.length > 40 ? `${key.slice(0, 40)}…` : key;
-  const near = nearest(key, KEY_NAMES);
-  const meant = near === undefined ? '' : `Did you mean ${near}? `;
   return new Failure('usage', `A profile has no key ${JSON.stringify(shown)}.`, {
-    why: `${meant}The keys are: ${KEY_NAMES.join(', ')}.`,
+    why: `${didYouMean(key, KEY_NAMES) ?? ''} The keys are: ${KEY_NAMES.join(', ')}.`.trimStart(),
     fix: HELP,
   });
 }

@@ -11,7 +11,7 @@ import {
 } from '../../tokens/signing-key.ts';
 import { claimedKind, kindText } from '../../tokens/verify.ts';
 import type { Invocation } from '../invocation.ts';
-import type { CardLine } from '../print/output.ts';
+import { type CardLine, valueText } from '../print/output.ts';
 import { timeTeller } from '../times.ts';
 import { checkedToken, readTokenFile } from '../tokens.ts';
 import type { Files } from '../world.ts';
@@ -37,7 +37,7 @@ export async function inspect(invocation: Invocation, [file = '-']: readonly str
   await output.result({ verified: false, kind, header, claims }, (print) => {
     const tell = timeTeller(context);
     const lines: CardLine[] = [
-      ...Object.entries(header).map(([name, value]): CardLine => [`header ${name}`, shown(value)]),
+      ...Object.entries(header).map(([name, value]): CardLine => [`header ${name}`, valueText(value)]),
       ...Object.entries(claims).map(([name, value]): CardLine => [name, claimText(name, value, tell)]),
     ];
     return print.card(`${print.paint.yellow('not verified')}: claims to be ${kindText(kind)}`, lines);
@@ -101,12 +101,8 @@ async function readKey(files: Files, path: string): Promise<SigningKey> {
   }
 }
 
-function shown(value: unknown): string {
-  return typeof value === 'string' ? value : JSON.stringify(value);
-}
-
 function claimText(name: string, value: unknown, tell: (instant: number) => string): string {
   const isTime = ['iat', 'exp', 'nbf', 'auth_time'].includes(name) && typeof value === 'number';
   // Beyond this a Date can't hold the value.
-  return isTime && Math.abs(value) < 8.64e12 ? tell(value * 1000) : shown(value);
+  return isTime && Math.abs(value) < 8.64e12 ? tell(value * 1000) : valueText(value);
 }

@@ -10,7 +10,7 @@ import { TokenError } from '../../tokens/token-error.ts';
 import { claimedKind, type VerifiedToken } from '../../tokens/verify.ts';
 import type { Invocation } from '../invocation.ts';
 import { reservationCard } from '../print/cards.ts';
-import type { CardLine, Printer } from '../print/output.ts';
+import { type CardLine, type Printer, valueText } from '../print/output.ts';
 import type { TimeContext } from '../times.ts';
 import { readTokenFile } from '../tokens.ts';
 import type { Files } from '../world.ts';
@@ -99,9 +99,6 @@ function verifiedCard(print: Printer, verified: VerifiedToken, token: string, ti
     const proven = { reservation: claims.connectivity, verified: true, token, claims };
     return reservationCard(print, 'Verified:', proven, { times });
   }
-  const lines: CardLine[] = Object.entries(claims).map(([name, value]) => [
-    name,
-    typeof value === 'string' ? value : JSON.stringify(value),
-  ]);
+  const lines: CardLine[] = Object.entries(claims).map(([name, value]) => [name, valueText(value)]);
   return print.card(`${print.paint.green('verified')}: ${kind} token`, lines);
 }

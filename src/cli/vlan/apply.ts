@@ -1,5 +1,5 @@
 import { Failure, type FailureFacts, shellWord } from '../../contract/failure.ts';
-import { nearest } from '../../session/choice.ts';
+import { didYouMean } from '../../session/choice.ts';
 import type { End } from '../../vlan/end.ts';
 import { describeEnd } from '../../vlan/formats.ts';
 import { deleteCall, ipCalls, iproute2, type ProgramCall, shellLine } from '../../vlan/iproute2.ts';
@@ -87,15 +87,9 @@ async function stepsToMake(end: End, devices: readonly Device[], machine: Machin
   const { device, names, sTag, cTag, outer, mtu, address } = end;
   const below = devices.find(({ name }) => name === device);
   if (!below) {
-    const near = nearest(
-      device,
-      devices.map(({ name }) => name),
-    );
+    const names = devices.map(({ name }) => name);
     throw new Failure('usage', `This machine has no network device ${device}.`, {
-      why:
-        near === undefined
-          ? `It has ${devices.map(({ name }) => name).join(', ')}.`
-          : `Did you mean ${near}?`,
+      why: didYouMean(device, names) ?? `It has ${names.join(', ')}.`,
       fix: 'ip link',
     });
   }

@@ -7,7 +7,7 @@ import { readBounded } from '../../files/bounded.ts';
 import { onDisk } from '../../files/on-disk.ts';
 import { makePrivate, privateFolder } from '../../files/private.ts';
 import { removeDrafts, replaceWhole } from '../../files/whole.ts';
-import { type Choosable, nearest } from '../choice.ts';
+import { type Choosable, didYouMean } from '../choice.ts';
 import type { Variables } from './folders.ts';
 import {
   ADDRESSES,
@@ -292,10 +292,8 @@ function withSettings(name: string, settings: Settings, current: Preferences): P
 function checkKnown(name: string, preferences: Preferences): void {
   const known = namesIn(preferences);
   if (known.includes(name)) return;
-  const near = nearest(name, known);
-  const meant = near === undefined ? '' : `Did you mean ${near}? `;
   throw new Failure('usage', `There is no profile ${name}.`, {
-    why: `${meant}The profiles are: ${known.join(', ')}.`,
+    why: `${didYouMean(name, known) ?? ''} The profiles are: ${known.join(', ')}.`.trimStart(),
     fix: 'slices-conn profile list',
   });
 }
