@@ -5,6 +5,7 @@ import { describeEnd } from '../../vlan/formats.ts';
 import { deleteCall, ipCalls, iproute2, type ProgramCall, shellLine } from '../../vlan/iproute2.ts';
 import type { Invocation } from '../invocation.ts';
 import { addressesOf, type Device, devicesOf } from '../probe/devices.ts';
+import { outerEthertype, Q } from '../probe/stacks.ts';
 import { checkConfirmable, confirm } from '../questions.ts';
 import type { Machine } from '../world.ts';
 
@@ -84,7 +85,7 @@ function removed(steps: readonly Step[], { names }: End): string {
 
 /** The steps that are still needed. @throws Failure `usage` for a conflict */
 async function stepsToMake(end: End, devices: readonly Device[], machine: Machine): Promise<readonly Step[]> {
-  const { device, names, sTag, cTag, outer, mtu, address } = end;
+  const { device, names, sTag, cTag, mtu, address } = end;
   const below = devices.find(({ name }) => name === device);
   if (!below) {
     const names = devices.map(({ name }) => name);
@@ -93,9 +94,9 @@ async function stepsToMake(end: End, devices: readonly Device[], machine: Machin
       fix: 'ip link',
     });
   }
-  const outerTag = { ethertype: outer === '802.1ad' ? '88a8' : '8100', id: sTag };
+  const outerTag = { ethertype: outerEthertype(end), id: sTag };
   const own = existing(devices, { name: names.outer, parent: device, tag: outerTag });
-  const innerTag = { ethertype: '8100', id: cTag };
+  const innerTag = { ethertype: Q, id: cTag };
   const inner = existing(devices, { name: names.inner, parent: names.outer, tag: innerTag, mtu: mtu.inner });
   const calls = ipCalls(end);
   const isWide = below.mtu >= mtu.device;

@@ -1,4 +1,5 @@
 import { Command, Option } from 'commander';
+import { OUTER_PROTOCOLS } from '../../vlan/end.ts';
 import type { Invoke } from '../invocation.ts';
 import type { VlanFlags } from './run.ts';
 
@@ -14,7 +15,6 @@ const FORMATS = [
   'ansible',
   'json',
 ] as const satisfies readonly NonNullable<VlanFlags['format']>[];
-const PROTOCOLS = ['802.1ad', '802.1q'] as const satisfies readonly NonNullable<VlanFlags['outer']>[];
 
 /** `slices-conn vlan ID|FILE --site SITE --dev DEV …` (vlan/README.md, "Commands"). */
 export function vlanCommand(invoke: Invoke): Command {
@@ -33,7 +33,9 @@ export function vlanCommand(invoke: Invoke): Command {
     .option('--address <cidr>', "the server's address on the link, such as 10.0.0.1/24")
     .option('--mtu <bytes>', 'the largest packet; try 1496 where only small ones arrive (default: 1500)')
     .addOption(
-      new Option('--outer <protocol>', 'the protocol of the S-tag').choices(PROTOCOLS).default('802.1ad'),
+      new Option('--outer <protocol>', 'the protocol of the S-tag')
+        .choices(OUTER_PROTOCOLS)
+        .default(OUTER_PROTOCOLS[0]),
     )
     .option('--remove', 'print what removes it again; an expired token will do')
     .option('--apply', 'run the ip commands here, as root; asks first')
