@@ -119,20 +119,6 @@ describe.each([
     expect(await book(other, { experiment: 'e99', tenant: 'proj_1' })).toMatchObject({ ok: true });
   });
 
-  test('keeps its own share for what was booked before there were tenants', async () => {
-    const before = start({ maxShare: 50 });
-    await book(before, { bandwidth: 400 });
-    await opened.rows('UPDATE reservation SET tenant = NULL');
-    const after = start({ maxShare: 50, maxLive: 1 });
-    expect(await book(after, { bandwidth: 101 })).toMatchObject({
-      refusals: [
-        { of: 'bandwidth', held: 400 },
-        { of: 'live', held: 1 },
-      ],
-    });
-    expect(await book(after, { bandwidth: 101, tenant: 'proj_1' })).toMatchObject({ ok: true });
-  });
-
   test('holds no more than its share of the tags of the place with the fewest, at any instant', async () => {
     const allocator = start({ maxShare: 50 });
     const there = { site1: 'c', site2: 'd', bandwidth: 1 };

@@ -51,7 +51,7 @@ export interface ReplyInit {
  * JSON (contract/README.md, "POST", "Signed connectivity token"). The token lasts until the reservation's end, and 900 s at
  * least, so that a saved proof lasts as long as its link.
  *
- * @throws CommitUnknownError when the database fails after the commit, because another key than {@link prepareAnswer}
+ * @throws CommitUnknownError when the database fails after the commit, because another key than {@link prepareToken}
  *   expected has to sign: the answer must not say that nothing was changed
  */
 export async function answerReservation(
@@ -100,21 +100,12 @@ function expiryOf(end: number, now: number): number {
 }
 
 /**
- * Notes the expiry of the answer's token before the reservation is created or updated. If the database fails here, or is
- * full, nothing was changed; and signing after the commit needs no write.
+ * Notes the expiry of an answer's token before its reservation is created or updated. If the database fails here, or is full,
+ * nothing was changed; and signing after the commit needs no write.
  *
- * @param end that the reservation will have, in milliseconds
+ * @param end that the reservation will have, of several the last, in milliseconds
  * @throws StoreUnavailableError
  */
-export async function prepareAnswer(
-  request: Request,
-  end: number,
-  { issuer, now }: Pick<ReplyOptions, 'issuer' | 'now'>,
-): Promise<void> {
-  if (acceptsJwt(request)) await prepareToken(end, { issuer, now });
-}
-
-/** The same for an answer that is signed whatever the request accepts. @param end of the last reservation in it */
 export async function prepareToken(
   end: number,
   { issuer, now }: Pick<ReplyOptions, 'issuer' | 'now'>,
