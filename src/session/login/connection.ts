@@ -10,7 +10,14 @@ import type { KeySetStore } from '../../tokens/remote-key-set.ts';
 import type { Variables } from '../profiles/folders.ts';
 import type { Profile, UnderLock } from '../profiles/profiles.ts';
 import { Credentials, type StoredCredentials } from './credentials.ts';
-import { loginToken, type PortalTokens, portalTokens, remembered, storedFrom } from './login-tokens.ts';
+import {
+  loginToken,
+  type PortalTokens,
+  portalTokens,
+  remembered,
+  revokeLogin,
+  storedFrom,
+} from './login-tokens.ts';
 import { exchangedToken, type MachineLogin, machineLogin } from './machine-login.ts';
 import { commandToken, givenToken, type Placeholders, type TokenSource } from './token-source.ts';
 import { keySetFiles } from './trust.ts';
@@ -148,8 +155,8 @@ export function connectOverNetwork(profile: Profile, options: NetworkConnectionO
           return undefined;
         });
         if (ended === undefined) return { problem: 'You were not logged in.' };
-        const problem = await revoked(await identity().catch(asFailure), ended);
-        const expiresAt = ended.expiresAt ?? claimedExpiry(ended.accessToken.reveal());
+        const { accessToken, expiresAt = claimedExpiry(accessToken.reveal()) } = ended;
+        const problem = await revocationProblem(revokeLogin(identity, ended));
         return {
           problem,
           ...(expiresAt === undefined || expiresAt <= now()
@@ -190,19 +197,11 @@ function nextStepTo(url: URL, profile: string, { why = '', cause }: FailureFacts
   };
 }
 
-async function revoked(
-  identity: IdentityClient | Failure,
-  { refreshToken, accessToken }: StoredCredentials,
-): Promise<string | undefined> {
-  const result =
-    identity instanceof Failure
-      ? identity
-      : await (refreshToken
-          ? identity.revoke(refreshToken, 'refresh_token')
-          : identity.revoke(accessToken, 'access_token')
-        ).catch(asFailure);
+/** Why a session has not ended at the identity provider; undefined where it has. */
+async function revocationProblem(revoking: Promise<boolean>): Promise<string | undefined> {
+  const result = await revoking.catch(asFailure);
   if (result === true) return undefined;
-  const why = result instanceof Failure ? result.message : 'The identity provider offers no revocation.';
+  const why = result === false ? 'The identity provider offers no revocation.' : result.message;
   return `The session could not be ended at the identity provider, where it lasts until it expires. ${why}`;
 }
 

@@ -162,6 +162,17 @@ function keptAcrossRefresh(
   };
 }
 
+/** Ends a login at the identity provider, by its refresh token if any. @returns false where it offers none */
+export async function revokeLogin(
+  identity: () => Promise<IdentityClient>,
+  { refreshToken, accessToken }: Pick<StoredCredentials, 'refreshToken' | 'accessToken'>,
+): Promise<boolean> {
+  const client = await identity();
+  return refreshToken
+    ? client.revoke(refreshToken, 'refresh_token')
+    : client.revoke(accessToken, 'access_token');
+}
+
 /** The failure of a command that needs a login. */
 export function notLoggedIn({ name, baseUrl, redirectedBy = [] }: Profile): Failure {
   const why = `The token commands of profile ${name} are for its own services, but ${redirectedBy.join(' and ')} names another.`;

@@ -2,7 +2,7 @@ import type { DeviceLogin, IdentityClient, IssuedTokens } from '../../client/ide
 import { Failure } from '../../contract/failure.ts';
 import type { Secret } from '../../contract/secret.ts';
 import type { Profile } from '../profiles/profiles.ts';
-import { isAlmostOver } from './login-tokens.ts';
+import { isAlmostOver, revokeLogin } from './login-tokens.ts';
 import type { TokenSource } from './token-source.ts';
 
 /** A refresh token that a machine keeps. */
@@ -43,12 +43,8 @@ export function machineLogin({ profile, identity }: MachineOptions): MachineLogi
       fix,
     });
   /** Ends the login. A token that can't be revoked expires by itself; it was not printed. */
-  const end = async ({ refreshToken, accessToken }: IssuedTokens): Promise<void> => {
-    const client = await identity();
-    await (refreshToken
-      ? client.revoke(refreshToken, 'refresh_token')
-      : client.revoke(accessToken, 'access_token')
-    ).catch(() => false);
+  const end = async (tokens: IssuedTokens): Promise<void> => {
+    await revokeLogin(identity, tokens).catch(() => false);
   };
   return {
     async start() {
