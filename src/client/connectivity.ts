@@ -24,9 +24,9 @@ import {
   type RouteName,
 } from '../contract/routes.ts';
 import { type Fetch, sendFrom, type Transport } from '../contract/sending.ts';
+import { claimedSubject } from '../tokens/claimed.ts';
 import type { Trust } from '../tokens/verify.ts';
 import { type BatchItem, type BatchOptions, createBatch } from './batch.ts';
-import { claimedSubject } from './claimed.ts';
 import {
   bearerHeader,
   exchange,

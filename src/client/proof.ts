@@ -7,9 +7,9 @@ import { formatInstant } from '../contract/instants.ts';
 import { isObject, readJson } from '../contract/json.ts';
 import { type Reservation, ReservationReply } from '../contract/reservation.ts';
 import type { ReservationRequest } from '../contract/reservation-request.ts';
+import { claimedReservation } from '../tokens/claimed.ts';
 import { TokenError } from '../tokens/token-error.ts';
 import { type Trust, verifyConnectivityToken } from '../tokens/verify.ts';
-import { claimedReservation } from './claimed.ts';
 import { readAs } from './exchange.ts';
 import type { Reply } from './reply-failure.ts';
 

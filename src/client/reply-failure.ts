@@ -16,7 +16,7 @@ import {
 } from '../contract/problem-codes.ts';
 import { AlternativeReply, FreePart, Limit } from '../contract/problems.ts';
 import type { ReplyHeaders } from '../contract/sending.ts';
-import { claimedExpiry } from './claimed.ts';
+import { claimedExpiry } from '../tokens/claimed.ts';
 
 /** A reply, read to its end. */
 export interface Reply {

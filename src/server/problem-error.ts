@@ -1,4 +1,5 @@
 import { CommitUnknownError, DATABASE_UNUSABLE, StoreUnavailableError } from '../allocator/store.ts';
+import { isObject, readJson } from '../contract/json.ts';
 import { PROBLEMS, type ProblemCode } from '../contract/problem-codes.ts';
 import { type Problem, problemBody, type RefusalFacts } from '../contract/problems.ts';
 import { jsonReply } from './json-reply.ts';
@@ -111,4 +112,15 @@ export function problemReply(error: ProblemError, headers: Record<string, string
       ...(error.retryAfter === undefined ? {} : { 'retry-after': String(error.retryAfter) }),
     },
   });
+}
+
+/** The code and the first sentence of a problem body, ours or another portal's; neither of a text that is none. */
+export function firstProblem(text: string): { code?: string; msg?: string } {
+  const reading = readJson(text);
+  const body = reading.ok && isObject(reading.value) ? reading.value : {};
+  const [first]: unknown[] = Array.isArray(body['detail']) ? body['detail'] : [];
+  return {
+    code: body['code'] === undefined ? undefined : String(body['code']),
+    msg: isObject(first) && typeof first['msg'] === 'string' ? first['msg'] : undefined,
+  };
 }

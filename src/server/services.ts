@@ -1,5 +1,4 @@
 import { Hono } from 'hono';
-import { isObject, readJson } from '../contract/json.ts';
 import { KEY_SET_PATH } from '../contract/routes.ts';
 import { withoutTokens } from '../contract/secret.ts';
 import { READ_ONLY } from './docs/files.ts';
@@ -7,7 +6,7 @@ import { isHealthPath } from './health.ts';
 import type { ServiceIssuer } from './keys/service-issuer.ts';
 import type { Log } from './log.ts';
 import type { ServerMetrics } from './metrics/server-metrics.ts';
-import { problemOf, problemReply, refusal } from './problem-error.ts';
+import { firstProblem, problemOf, problemReply, refusal } from './problem-error.ts';
 import { targetFault } from './request-form.ts';
 import { addressOf } from './request-reading.ts';
 import { type ApiGroups, allowedMethods } from './routing.ts';
@@ -116,14 +115,8 @@ const MAX_LOGGED_REASON = 500;
 /** The code and the reason of a refusal. The reason may repeat names and numbers of the request, but no token. */
 export async function problemIn(response: Response): Promise<{ code?: string; why?: string }> {
   if (response.ok) return {};
-  const reading = readJson(await response.clone().text());
-  const body = reading.ok && isObject(reading.value) ? reading.value : {};
-  const [first]: unknown[] = Array.isArray(body['detail']) ? body['detail'] : [];
-  const why = isObject(first) && typeof first['msg'] === 'string' ? first['msg'] : undefined;
-  return {
-    ...(body['code'] === undefined ? {} : { code: String(body['code']) }),
-    ...(why === undefined ? {} : { why: withoutTokens(why).slice(0, MAX_LOGGED_REASON) }),
-  };
+  const { code, msg } = firstProblem(await response.clone().text());
+  return { code, why: msg === undefined ? undefined : withoutTokens(msg).slice(0, MAX_LOGGED_REASON) };
 }
 
 /** The identity provider's key set, with which user tokens are verified: its only part that needs no socket. */

@@ -2,7 +2,7 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as v from 'valibot';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { claimedClaims } from '../../src/client/claimed.ts';
+import { claimedClaims } from '../../src/tokens/claimed.ts';
 import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 import { reportOf, reservationIn } from './command.ts';
 import { newClient, record, type Served, serveHere } from './served.ts';

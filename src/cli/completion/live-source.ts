@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { claimedClaims } from '../../client/claimed.ts';
 import { parseInstant } from '../../contract/instants.ts';
 import { isObject } from '../../contract/json.ts';
 import { SITES } from '../../contract/sites.ts';
@@ -7,6 +6,7 @@ import type { Choosable } from '../../session/choice.ts';
 import { isAlmostOver } from '../../session/login/login-tokens.ts';
 import type { LedgerEntry } from '../../session/reservations/ledger.ts';
 import type { Session } from '../../session/session.ts';
+import { claimedClaims } from '../../tokens/claimed.ts';
 import type { Invocation } from '../invocation.ts';
 import { reservationState } from '../print/cards.ts';
 import { formatBandwidth } from '../values.ts';

@@ -1,5 +1,5 @@
-import { claimedClaims } from '../../client/claimed.ts';
 import { formatInstant } from '../../contract/instants.ts';
+import { claimedClaims } from '../../tokens/claimed.ts';
 import type { Action, Invocation } from '../invocation.ts';
 import { type DirectoryEntry, directoryCard, directoryItem, directoryTable } from '../print/cards.ts';
 import { accepts } from '../questions.ts';

@@ -1,4 +1,3 @@
-import { claimedExpiry } from '../../client/claimed.ts';
 import type { DeviceLogin, IssuedTokens } from '../../client/identity.ts';
 import { Failure } from '../../contract/failure.ts';
 import { formatInstant } from '../../contract/instants.ts';
@@ -8,6 +7,7 @@ import type { Login } from '../../session/login/connection.ts';
 import { notLoggedIn } from '../../session/login/login-tokens.ts';
 import type { TokenOrigin } from '../../session/login/token-source.ts';
 import type { Session } from '../../session/session.ts';
+import { claimedExpiry } from '../../tokens/claimed.ts';
 import { EXIT_CODE_OF } from '../exit-codes.ts';
 import type { Invocation } from '../invocation.ts';
 import { type CardLine, escapeText } from '../print/output.ts';

@@ -1,9 +1,9 @@
-import { claimedExperimentExpiry } from '../../client/claimed.ts';
 import { Failure, ownCommand } from '../../contract/failure.ts';
 import { formatInstant } from '../../contract/instants.ts';
 import type { ExperimentAccess } from '../../session/login/experiment-access.ts';
 import { nameOf } from '../../session/reservations/known.ts';
 import type { Session } from '../../session/session.ts';
+import { claimedExperimentExpiry } from '../../tokens/claimed.ts';
 import { EXIT_CODE_OF } from '../exit-codes.ts';
 import type { Invocation } from '../invocation.ts';
 import { onServiceTime } from '../period.ts';

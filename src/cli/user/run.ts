@@ -1,6 +1,6 @@
-import { claimedClaims, claimedSubject, claimedUserName } from '../../client/claimed.ts';
 import { Failure } from '../../contract/failure.ts';
 import type { Session } from '../../session/session.ts';
+import { claimedClaims, claimedSubject, claimedUserName } from '../../tokens/claimed.ts';
 import type { Invocation } from '../invocation.ts';
 import { type CardLine, escapeText } from '../print/output.ts';
 

@@ -1,9 +1,9 @@
-import { claimedClaims } from '../../client/claimed.ts';
 import { Failure, shellWord } from '../../contract/failure.ts';
 import { readJson } from '../../contract/json.ts';
 import { isProtected, UNPROTECTED } from '../../contract/loopback.ts';
 import { OFFLINE_URL } from '../../session/profiles/profile-keys.ts';
 import type { Session } from '../../session/session.ts';
+import { claimedClaims } from '../../tokens/claimed.ts';
 import { type KeySet, localKeySet, readKeySet } from '../../tokens/key-set.ts';
 import { remoteKeySet } from '../../tokens/remote-key-set.ts';
 import { TokenError } from '../../tokens/token-error.ts';

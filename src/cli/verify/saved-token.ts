@@ -1,8 +1,8 @@
-import { claimedClaims, claimedExpiry } from '../../client/claimed.ts';
 import { Failure, ownCommand } from '../../contract/failure.ts';
 import { type TrustByKind, union, type VerificationSource, verifyAny } from '../../session/login/trust.ts';
 import { OFFLINE, OFFLINE_URL } from '../../session/profiles/profile-keys.ts';
 import type { Session } from '../../session/session.ts';
+import { claimedClaims, claimedExpiry } from '../../tokens/claimed.ts';
 import type { KeySet } from '../../tokens/key-set.ts';
 import { TokenError } from '../../tokens/token-error.ts';
 import type { TokenKind, Trust, VerifiedToken } from '../../tokens/verify.ts';

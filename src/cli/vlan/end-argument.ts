@@ -1,9 +1,9 @@
-import { claimedClaims } from '../../client/claimed.ts';
 import { Failure, ownCommand } from '../../contract/failure.ts';
 import { idKind } from '../../contract/ids.ts';
 import type { Reservation } from '../../contract/reservation.ts';
 import { nearest } from '../../session/choice.ts';
 import type { Session } from '../../session/session.ts';
+import { claimedClaims } from '../../tokens/claimed.ts';
 import { TokenError } from '../../tokens/token-error.ts';
 import { kindText } from '../../tokens/verify.ts';
 import {

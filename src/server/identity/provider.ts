@@ -198,35 +198,77 @@ const FOR_PROGRAMS = ['urn:ietf:params:oauth:grant-type:device_code', 'refresh_t
 /** What every client here is: without a secret. */
 const PUBLIC_CLIENT = { token_endpoint_auth_method: 'none', id_token_signed_response_alg: 'ES256' } as const;
 
+function clientsOf(pageCallback: string | undefined): Configuration['clients'] {
+  return [
+    ...[CLIENT_ID, CI_CLIENT_ID].map((id) => ({
+      ...PUBLIC_CLIENT,
+      client_id: id,
+      client_name: id,
+      application_type: 'native' as const,
+      grant_types: [...FOR_PROGRAMS],
+      response_types: [],
+      redirect_uris: [],
+    })),
+    ...(pageCallback === undefined
+      ? []
+      : [
+          {
+            ...PUBLIC_CLIENT,
+            client_id: UI_CLIENT_ID,
+            client_name: UI_CLIENT_ID,
+            grant_types: ['authorization_code', 'refresh_token'],
+            response_types: ['code' as const],
+            redirect_uris: [pageCallback],
+          },
+        ]),
+  ];
+}
+
+function featuresOf({
+  audience,
+  key,
+  accessTokenTtl = ACCESS_TOKEN_TTL,
+}: ProviderOptions): Configuration['features'] {
+  return {
+    devInteractions: { enabled: false },
+    dPoP: { enabled: false },
+    pushedAuthorizationRequests: { enabled: false },
+    rpInitiatedLogout: { enabled: false },
+    userinfo: { enabled: false },
+    revocation: {
+      enabled: true,
+      allowedPolicy: async (_context, client, token) => token.clientId === client.clientId,
+    },
+    deviceFlow: {
+      enabled: true,
+      mask: CODE_MASK,
+      deviceInfo: (context) => ({ ip: context.ip, ua: context.get('user-agent').slice(0, 200) }),
+    },
+    resourceIndicators: {
+      enabled: true,
+      defaultResource: async () => audience,
+      useGrantedResource: async () => true,
+      getResourceServerInfo: async (_context, resource) => {
+        if (resource !== audience) throw new errors.InvalidTarget();
+        return {
+          scope: DEFAULT_SCOPE,
+          audience,
+          accessTokenTTL: accessTokenTtl,
+          accessTokenFormat: 'jwt',
+          jwt: { sign: { alg: 'ES256', kid: key.kid } },
+        };
+      },
+    },
+  };
+}
+
 function configuration(options: ProviderOptions): Configuration {
-  const { audience, key, person, pageCallback, accessTokenTtl = ACCESS_TOKEN_TTL } = options;
+  const { key, person, pageCallback, accessTokenTtl = ACCESS_TOKEN_TTL } = options;
   const jwks: JWKS = { keys: [{ ...key, kty: 'EC', alg: 'ES256', use: 'sig' }] };
   return {
     adapter: (model: string) => createAdapter(model, options),
     jwks,
-    clients: [
-      ...[CLIENT_ID, CI_CLIENT_ID].map((id) => ({
-        ...PUBLIC_CLIENT,
-        client_id: id,
-        client_name: id,
-        application_type: 'native' as const,
-        grant_types: [...FOR_PROGRAMS],
-        response_types: [],
-        redirect_uris: [],
-      })),
-      ...(pageCallback === undefined
-        ? []
-        : [
-            {
-              ...PUBLIC_CLIENT,
-              client_id: UI_CLIENT_ID,
-              client_name: UI_CLIENT_ID,
-              grant_types: ['authorization_code', 'refresh_token'],
-              response_types: ['code' as const],
-              redirect_uris: [pageCallback],
-            },
-          ]),
-    ],
+    clients: clientsOf(pageCallback),
     clientAuthMethods: ['none'],
     clientDefaults: { id_token_signed_response_alg: 'ES256' },
     clientBasedCORS: () => false,
@@ -235,37 +277,7 @@ function configuration(options: ProviderOptions): Configuration {
     scopes: [...DEFAULT_SCOPE.split(' '), 'offline_access'],
     claims: { openid: ['sub', 'preferred_username'] },
     enabledJWA: { idTokenSigningAlgValues: ['ES256'] },
-    features: {
-      devInteractions: { enabled: false },
-      dPoP: { enabled: false },
-      pushedAuthorizationRequests: { enabled: false },
-      rpInitiatedLogout: { enabled: false },
-      userinfo: { enabled: false },
-      revocation: {
-        enabled: true,
-        allowedPolicy: async (_context, client, token) => token.clientId === client.clientId,
-      },
-      deviceFlow: {
-        enabled: true,
-        mask: CODE_MASK,
-        deviceInfo: (context) => ({ ip: context.ip, ua: context.get('user-agent').slice(0, 200) }),
-      },
-      resourceIndicators: {
-        enabled: true,
-        defaultResource: async () => audience,
-        useGrantedResource: async () => true,
-        getResourceServerInfo: async (_context, resource) => {
-          if (resource !== audience) throw new errors.InvalidTarget();
-          return {
-            scope: DEFAULT_SCOPE,
-            audience,
-            accessTokenTTL: accessTokenTtl,
-            accessTokenFormat: 'jwt',
-            jwt: { sign: { alg: 'ES256', kid: key.kid } },
-          };
-        },
-      },
-    },
+    features: featuresOf(options),
     formats: {
       customizers: {
         jwt: async (_context, _token, jwt) => {

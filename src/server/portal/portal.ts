@@ -41,7 +41,7 @@ export interface PortalOptions {
 
 /** The portal: projects, experiments, and the tokens for them (contract/README.md, "Portal endpoints"). */
 export function createPortal(options: PortalOptions): Hono {
-  const { directory, sessions, issuer, trust, now, newId } = options;
+  const { directory, sessions, issuer, trust, now } = options;
   const app = new Hono({ strict: false });
   const on = (name: RouteName, handle: (request: Request, id: string) => Promise<Response>): void =>
     options.mount(app, name, handle);
@@ -91,40 +91,7 @@ export function createPortal(options: PortalOptions): Hono {
     });
   });
 
-  on('createExperiment', async (request) => {
-    const user = await authenticateUser(request, trust, 'projects');
-    const asked = readExperimentRequest(await readObject(request));
-    const project = await directory.project(asked.project_id);
-    if (!project) throw refusal('wrong_project', `You are not in a project ${asked.project_id}.`);
-    const role = await requireMembership(directory, user, project.id, 'wrong_project');
-    requireRole(role, 'create-experiment', `project ${project.name}`);
-    const problem = expiryProblem(asked.expires_at, now(), project);
-    if (problem) throw new ProblemError([problem]);
-    const experiment: ExperimentRecord = {
-      id: newId('experiment'),
-      project: project.id,
-      name: asked.name,
-      description: asked.description,
-      createdAt: now(),
-      expiresAt: asked.expires_at,
-    };
-    const limit = { most: MAX_EXPERIMENTS, since: experiment.createdAt - EXPERIMENTS_COUNT_FOR };
-    const added = await directory.addExperiment(experiment, user.sub, limit);
-    if (added === 'too_many') {
-      throw refusal(
-        'experiment_limit_reached',
-        `Project ${project.name} has ${limit.most} experiments that have not ended or were made within a day. Wait until some have ended.`,
-      );
-    }
-    if (added === 'name_taken') {
-      throw refusal('name_taken', `Project ${project.name} has an experiment named ${asked.name} already.`);
-    }
-    const location = `${addressOf(request).pathname.replace(/\/$/, '')}/${experiment.id}`;
-    return jsonReply(experimentReply({ ...experiment, role: 'lead' }), {
-      status: 201,
-      headers: { location },
-    });
-  });
+  on('createExperiment', (request) => createExperiment(request, options));
 
   on('listSessions', async (request) => {
     const { sub, sid } = await authenticateUser(request, trust);
@@ -141,6 +108,45 @@ export function createPortal(options: PortalOptions): Hono {
 
   on('portalKeySet', (request) => issuer.publish(request));
   return app;
+}
+
+/** Creates an experiment, which the caller leads. */
+async function createExperiment(
+  request: Request,
+  { directory, trust, now, newId }: PortalOptions,
+): Promise<Response> {
+  const user = await authenticateUser(request, trust, 'projects');
+  const asked = readExperimentRequest(await readObject(request));
+  const project = await directory.project(asked.project_id);
+  if (!project) throw refusal('wrong_project', `You are not in a project ${asked.project_id}.`);
+  const role = await requireMembership(directory, user, project.id, 'wrong_project');
+  requireRole(role, 'create-experiment', `project ${project.name}`);
+  const problem = expiryProblem(asked.expires_at, now(), project);
+  if (problem) throw new ProblemError([problem]);
+  const experiment: ExperimentRecord = {
+    id: newId('experiment'),
+    project: project.id,
+    name: asked.name,
+    description: asked.description,
+    createdAt: now(),
+    expiresAt: asked.expires_at,
+  };
+  const limit = { most: MAX_EXPERIMENTS, since: experiment.createdAt - EXPERIMENTS_COUNT_FOR };
+  const added = await directory.addExperiment(experiment, user.sub, limit);
+  if (added === 'too_many') {
+    throw refusal(
+      'experiment_limit_reached',
+      `Project ${project.name} has ${limit.most} experiments that have not ended or were made within a day. Wait until some have ended.`,
+    );
+  }
+  if (added === 'name_taken') {
+    throw refusal('name_taken', `Project ${project.name} has an experiment named ${asked.name} already.`);
+  }
+  const location = `${addressOf(request).pathname.replace(/\/$/, '')}/${experiment.id}`;
+  return jsonReply(experimentReply({ ...experiment, role: 'lead' }), {
+    status: 201,
+    headers: { location },
+  });
 }
 
 /** The session of the user token: the new token ends with that login too (THREATS.md 57). */

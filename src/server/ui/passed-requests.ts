@@ -15,8 +15,9 @@ import {
   type RouteName,
   routePath,
 } from '../../contract/routes.ts';
+import { claimedExpiry } from '../../tokens/claimed.ts';
 import { jsonReply } from '../json-reply.ts';
-import { ProblemError, refusal } from '../problem-error.ts';
+import { firstProblem, ProblemError, refusal } from '../problem-error.ts';
 import { type ApiGroups, routePattern } from '../routing.ts';
 import type { PageSession } from './sessions.ts';
 
@@ -81,9 +82,9 @@ const MAX_CACHED_TOKENS = 1000;
  * this process as any others, with the tokens of the session put in (src/README.md, "The page").
  */
 export function createPassedRequests(options: PassedRequestsOptions): Hono {
-  const { addresses, groups, within, portal, accept, sessionOf, endSession, now } = options;
-  /** By a hash of who asked for which: what a process has in memory may be written to a disk. */
-  const experimentTokens = new Map<string, Promise<{ token: string; until: number }>>();
+  const { addresses, groups, within, accept, sessionOf, endSession } = options;
+  const portal = portalOf(options);
+  const experimentTokens = createExperimentTokens(portal, options.now);
   const at = new URL(`${addresses.connectivity}/ui/api`).pathname;
   const app = new Hono({ strict: false });
 
@@ -108,47 +109,13 @@ export function createPassedRequests(options: PassedRequestsOptions): Hono {
     }
   }
 
-  const portalAddress = (name: RouteName, id = ''): string =>
-    addresses.portal +
-    routePath(name, { projects_api_group: groups.projects, experiments_api_group: groups.experiments, id });
-
-  async function ask(address: string, access: string, type = 'application/json'): Promise<Response> {
-    const headers = { accept: type, authorization: `Bearer ${access}` };
-    return portal(new Request(address, { headers, redirect: 'manual' })).catch((cause: unknown) => {
-      if (cause instanceof ProblemError) throw cause;
-      throw refusal('unavailable', `The portal at ${addresses.portal} can't be reached. Try again.`);
-    });
-  }
-
-  /** A list of the portal; of a record that can't be read, nothing is told (THREATS.md 67). */
-  async function listed<Record>(
-    name: 'listExperiments' | 'listProjects',
-    access: string,
-    schema: v.GenericSchema<unknown, Record>,
-  ): Promise<Record[]> {
-    const reply = await ask(portalAddress(name), access);
-    const reading = readJson(await reply.text());
-    const member = name === 'listProjects' ? 'projects' : 'experiments';
-    const list = reading.ok && isObject(reading.value) ? reading.value[member] : undefined;
-    if (!reply.ok || !Array.isArray(list)) {
-      throw refusal(
-        'unavailable',
-        `The portal at ${addresses.portal} does not list ${member} (${reply.status}).`,
-      );
-    }
-    return list.flatMap((item) => {
-      const read = v.safeParse(schema, item);
-      return read.success ? [read.output] : [];
-    });
-  }
-
   app.get('/session', async ({ req }) => {
     const person = await personOf(req.raw);
     if (!person) return jsonReply(LOGGED_OUT);
     const { access, claims } = person;
     const [experiments, projects] = await Promise.all([
-      listed('listExperiments', access, ExperimentReply),
-      listed('listProjects', access, ProjectReply),
+      portal.list('listExperiments', access, ExperimentReply),
+      portal.list('listProjects', access, ProjectReply),
     ]);
     const names = new Map(projects.map(({ id, name }) => [id, name]));
     return jsonReply({
@@ -163,46 +130,14 @@ export function createPassedRequests(options: PassedRequestsOptions): Hono {
     });
   });
 
-  function nameOf(experiment: string, access: string): string {
-    return createHash('sha256').update(`${access} ${experiment}`).digest('base64url');
-  }
-
-  /** Asks the portal for a token of an experiment, and keeps it for all who ask meanwhile and later. */
-  function askFor(experiment: string, access: string): Promise<{ token: string; until: number }> {
-    const name = nameOf(experiment, access);
-    const asked = ask(portalAddress('experimentToken', experiment), access, JWT_TYPE).then(async (reply) => {
-      const token = await reply.text();
-      if (reply.status !== 200 || !/^[\w-]+\.[\w-]+\.[\w-]+$/.test(token)) throw asRefused(reply, token);
-      return { token, until: expiryOf(token) - TOKEN_MARGIN_MS };
-    });
-    setBounded(experimentTokens, name, asked, MAX_CACHED_TOKENS);
-    // A failure is not kept: the portal may give one the next time.
-    asked.catch(() => experimentTokens.get(name) === asked && experimentTokens.delete(name));
-    return asked;
-  }
-
-  /** A token of an experiment, for a person: kept until almost over. @throws ProblemError as the portal refuses it */
-  async function experimentToken(experiment: string, access: string): Promise<string> {
-    if (!/^exp_[\w.-]{1,300}$/.test(experiment)) {
-      throw refusal('request_invalid', `${EXPERIMENT_HEADER} is not the id of an experiment.`);
-    }
-    const name = nameOf(experiment, access);
-    const known = experimentTokens.get(name);
-    const kept = await known;
-    if (kept && now() < kept.until) return kept.token;
-    // Of several requests at once, the first one asks for all.
-    const current = experimentTokens.get(name);
-    const asked = current && current !== known ? current : askFor(experiment, access);
-    return (await asked).token;
-  }
-
   for (const name of PASSED) {
     const route: Route = ROUTES[name];
     app.on(route.method, routePattern(route, groups).slice(API.length), async ({ req }) => {
       const person = await personOf(req.raw);
       if (!person) throw refusal('token_missing', 'You are not logged in.');
       const experiment = req.header(EXPERIMENT_HEADER);
-      const token = experiment === undefined ? undefined : await experimentToken(experiment, person.access);
+      const token =
+        experiment === undefined ? undefined : await experimentTokens.get(experiment, person.access);
       const asked = new URL(req.url);
       const headers = new Headers({ authorization: `Bearer ${person.access}` });
       if (token !== undefined) headers.set(EXPERIMENT_TOKEN_HEADER, token);
@@ -218,12 +153,102 @@ export function createPassedRequests(options: PassedRequestsOptions): Hono {
         }),
       );
       if (reply.status === 403 && experiment !== undefined) {
-        experimentTokens.delete(nameOf(experiment, person.access));
+        experimentTokens.forget(experiment, person.access);
       }
       return returned(reply);
     });
   }
   return app;
+}
+
+/** The portal, as a person asks it. */
+type Portal = ReturnType<typeof portalOf>;
+
+function portalOf(options: PassedRequestsOptions) {
+  const { addresses, groups } = options;
+  const portalAddress = (name: RouteName, id = ''): string =>
+    addresses.portal +
+    routePath(name, { projects_api_group: groups.projects, experiments_api_group: groups.experiments, id });
+
+  async function ask(address: string, access: string, type = 'application/json'): Promise<Response> {
+    const headers = { accept: type, authorization: `Bearer ${access}` };
+    return options.portal(new Request(address, { headers, redirect: 'manual' })).catch((cause: unknown) => {
+      if (cause instanceof ProblemError) throw cause;
+      throw refusal('unavailable', `The portal at ${addresses.portal} can't be reached. Try again.`);
+    });
+  }
+
+  /** A list of the portal; of a record that can't be read, nothing is told (THREATS.md 67). */
+  async function list<Record>(
+    name: 'listExperiments' | 'listProjects',
+    access: string,
+    schema: v.GenericSchema<unknown, Record>,
+  ): Promise<Record[]> {
+    const reply = await ask(portalAddress(name), access);
+    const reading = readJson(await reply.text());
+    const member = name === 'listProjects' ? 'projects' : 'experiments';
+    const items = reading.ok && isObject(reading.value) ? reading.value[member] : undefined;
+    if (!reply.ok || !Array.isArray(items)) {
+      throw refusal(
+        'unavailable',
+        `The portal at ${addresses.portal} does not list ${member} (${reply.status}).`,
+      );
+    }
+    return items.flatMap((item) => {
+      const read = v.safeParse(schema, item);
+      return read.success ? [read.output] : [];
+    });
+  }
+
+  return {
+    list,
+    experimentToken: (experiment: string, access: string) =>
+      ask(portalAddress('experimentToken', experiment), access, JWT_TYPE),
+  };
+}
+
+/** Tokens of experiments, each kept for its person until it is almost over. */
+function createExperimentTokens(portal: Portal, now: () => number) {
+  /** By a hash of who asked for which: what a process has in memory may be written to a disk. */
+  const kept = new Map<string, Promise<{ token: string; until: number }>>();
+
+  function nameOf(experiment: string, access: string): string {
+    return createHash('sha256').update(`${access} ${experiment}`).digest('base64url');
+  }
+
+  /** Asks the portal for a token of an experiment, and keeps it for all who ask meanwhile and later. */
+  function askFor(experiment: string, access: string): Promise<{ token: string; until: number }> {
+    const name = nameOf(experiment, access);
+    const asked = portal.experimentToken(experiment, access).then(async (reply) => {
+      const token = await reply.text();
+      if (reply.status !== 200 || !/^[\w-]+\.[\w-]+\.[\w-]+$/.test(token)) throw asRefused(reply, token);
+      return { token, until: (claimedExpiry(token) ?? 0) - TOKEN_MARGIN_MS };
+    });
+    setBounded(kept, name, asked, MAX_CACHED_TOKENS);
+    // A failure is not kept: the portal may give one the next time.
+    asked.catch(() => kept.get(name) === asked && kept.delete(name));
+    return asked;
+  }
+
+  /** A token of an experiment, for a person: kept until almost over. @throws ProblemError as the portal refuses it */
+  async function get(experiment: string, access: string): Promise<string> {
+    if (!/^exp_[\w.-]{1,300}$/.test(experiment)) {
+      throw refusal('request_invalid', `${EXPERIMENT_HEADER} is not the id of an experiment.`);
+    }
+    const name = nameOf(experiment, access);
+    const known = kept.get(name);
+    const found = await known;
+    if (found && now() < found.until) return found.token;
+    // Of several requests at once, the first one asks for all.
+    const current = kept.get(name);
+    const asked = current && current !== known ? current : askFor(experiment, access);
+    return (await asked).token;
+  }
+
+  return {
+    get,
+    forget: (experiment: string, access: string) => kept.delete(nameOf(experiment, access)),
+  };
 }
 
 /** What `/ui/api/session` says where nobody is logged in. */
@@ -247,17 +272,7 @@ function isRefused(error: unknown): boolean {
 
 /** The portal's refusal, with its reason where it gives one. */
 function asRefused({ status }: Response, text: string): ProblemError {
-  const reading = readJson(text);
-  const body = reading.ok && isObject(reading.value) ? reading.value : {};
-  const [first]: unknown[] = Array.isArray(body['detail']) ? body['detail'] : [];
-  const why = isObject(first) && typeof first['msg'] === 'string' ? first['msg'] : `It answered ${status}.`;
-  if (status === 403 || status === 404) return refusal('wrong_experiment', why);
-  return refusal('unavailable', `The portal gave no token for the experiment. ${why}`);
-}
-
-/** When a token expires, in milliseconds; it is verified where it is used. */
-function expiryOf(token: string): number {
-  const [, claims = ''] = token.split('.');
-  const reading = readJson(Buffer.from(claims, 'base64url'));
-  return reading.ok && isObject(reading.value) ? Number(reading.value['exp'] ?? 0) * 1000 : 0;
+  const { msg = `It answered ${status}.` } = firstProblem(text);
+  if (status === 403 || status === 404) return refusal('wrong_experiment', msg);
+  return refusal('unavailable', `The portal gave no token for the experiment. ${msg}`);
 }

@@ -149,23 +149,6 @@ export function createPageClient(options: PageClientOptions): PageClient {
     return { oauth, config };
   }
 
-  function tokensIn(reply: Oauth.TokenEndpointResponse, before?: PageTokens): PageTokens {
-    const { access_token: access, expires_in = DEFAULT_TOKEN_LIFETIME_S } = reply;
-    if (!isTokenText(access)) throw new TypeError("The access token has characters that a token can't have.");
-    // No RFC has a member for it: the first name is GitHub's and Azure's, the second one Keycloak's.
-    const left = Number(reply['refresh_token_expires_in'] ?? reply['refresh_expires_in'] ?? 0);
-    const at = (seconds: number): number => now() + Math.min(seconds, MAX_TOKEN_LIFETIME_S) * 1000;
-    return {
-      access,
-      // A provider that does not rotate refresh tokens gives none with a new access token.
-      refresh: reply.refresh_token ?? before?.refresh,
-      issuedAt: now(),
-      expiresAt: at(expires_in),
-      // Keycloak says 0 for a token without an end.
-      refreshExpiresAt: left > 0 ? at(left) : undefined,
-    };
-  }
-
   return {
     async loginAddress({ state, nonce, verifier }) {
       const { oauth, config } = await connect();
@@ -192,7 +175,7 @@ export function createPageClient(options: PageClientOptions): PageClient {
       };
       try {
         const came = new URL(redirectUri + search);
-        return tokensIn(await oauth.authorizationCodeGrant(config, came, checks, forResource));
+        return tokensIn(await oauth.authorizationCodeGrant(config, came, checks, forResource), now());
       } catch (error) {
         if (error instanceof oauth.AuthorizationResponseError) {
           throw new LoginRefused(
@@ -209,7 +192,7 @@ export function createPageClient(options: PageClientOptions): PageClient {
       if (tokens.refresh === undefined) return undefined;
       const { oauth, config } = await connect();
       try {
-        return tokensIn(await oauth.refreshTokenGrant(config, tokens.refresh, forResource), tokens);
+        return tokensIn(await oauth.refreshTokenGrant(config, tokens.refresh, forResource), now(), tokens);
       } catch (error) {
         if (error instanceof oauth.ResponseBodyError && error.error === 'invalid_grant') return undefined;
         // A provider may repeat the token in its error.
@@ -228,6 +211,24 @@ export function createPageClient(options: PageClientOptions): PageClient {
         // The session is over here; at the provider it ends by itself.
       }
     },
+  };
+}
+
+/** The tokens of an answer. @param now milliseconds since the Unix epoch @param before what is renewed */
+function tokensIn(reply: Oauth.TokenEndpointResponse, now: number, before?: PageTokens): PageTokens {
+  const { access_token: access, expires_in = DEFAULT_TOKEN_LIFETIME_S } = reply;
+  if (!isTokenText(access)) throw new TypeError("The access token has characters that a token can't have.");
+  // No RFC has a member for it: the first name is GitHub's and Azure's, the second one Keycloak's.
+  const left = Number(reply['refresh_token_expires_in'] ?? reply['refresh_expires_in'] ?? 0);
+  const at = (seconds: number): number => now + Math.min(seconds, MAX_TOKEN_LIFETIME_S) * 1000;
+  return {
+    access,
+    // A provider that does not rotate refresh tokens gives none with a new access token.
+    refresh: reply.refresh_token ?? before?.refresh,
+    issuedAt: now,
+    expiresAt: at(expires_in),
+    // Keycloak says 0 for a token without an end.
+    refreshExpiresAt: left > 0 ? at(left) : undefined,
   };
 }
 

@@ -1,9 +1,9 @@
 import { Hono } from 'hono';
 import { html } from 'hono/html';
-import { isObject, readJson } from '../../contract/json.ts';
 import { KEY_SET_PATH } from '../../contract/routes.ts';
 import { escapeText } from '../../contract/visible-text.ts';
 import { jsonReply } from '../json-reply.ts';
+import { firstProblem } from '../problem-error.ts';
 import { acceptsHtml, addressOf } from '../request-reading.ts';
 import { type Html, page, pageReply, type Site } from './page.ts';
 import { type ServiceAddresses, typed, waysIn } from './ways-in.ts';
@@ -109,16 +109,11 @@ export async function refusalFor(request: Request, reply: Response, site: Site):
     return reply;
   const below = addressOf(request).pathname.slice(new URL(site.baseUrl).pathname.replace(/\/$/, '').length);
   if (/^(?:\/portal)?\/apis(?:\/|$)/.test(below)) return reply;
-  const reading = readJson(await reply.clone().text());
-  const [detail]: unknown[] =
-    reading.ok && isObject(reading.value) && Array.isArray(reading.value['detail'])
-      ? reading.value['detail']
-      : [];
-  const message = isObject(detail) ? String(detail['msg']) : '';
+  const { msg = '' } = firstProblem(await reply.clone().text());
   const content = page(
     site,
     TITLES[reply.status] ?? 'This request was refused',
-    html`<p>${escapeText(message)}</p><p>Go to <a href="${site.baseUrl}/">${site.baseUrl}</a>.</p>`,
+    html`<p>${escapeText(msg)}</p><p>Go to <a href="${site.baseUrl}/">${site.baseUrl}</a>.</p>`,
   );
   const headers = new Headers(reply.headers);
   headers.delete('content-length');

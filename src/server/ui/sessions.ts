@@ -110,34 +110,7 @@ export function createPageSessions(options: PageSessionsOptions): PageSessions {
   const { store, baseUrl, refresh, revoke, now, log } = options;
   const renewing = new Map<string, Promise<void>>();
 
-  const derived = ({ cookie, stored }: SessionSecret, purpose: 'row' | 'tokens'): Buffer =>
-    Buffer.from(hkdfSync('sha256', `${cookie}.${stored}`, '', `slices-conn page ${purpose} ${baseUrl}`, 32));
-  const rowOf = (secret: SessionSecret): string => derived(secret, 'row').toString('base64url');
-
-  function seal(secret: SessionSecret, tokens: PageTokens): string {
-    const nonce = randomBytes(12);
-    const cipher = createCipheriv('aes-256-gcm', derived(secret, 'tokens'), nonce).setAAD(
-      derived(secret, 'row'),
-    );
-    const sealed = Buffer.concat([cipher.update(JSON.stringify(tokens)), cipher.final()]);
-    return Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString('base64url');
-  }
-
-  /** Undefined where a server with another base address stored it, or the row was changed. */
-  function unseal(secret: SessionSecret, sealed: string): PageTokens | undefined {
-    const bytes = Buffer.from(sealed, 'base64url');
-    const decipher = createDecipheriv('aes-256-gcm', derived(secret, 'tokens'), bytes.subarray(0, 12), {
-      authTagLength: 16,
-    });
-    try {
-      decipher.setAAD(derived(secret, 'row')).setAuthTag(bytes.subarray(12, 28));
-      const text = Buffer.concat([decipher.update(bytes.subarray(28)), decipher.final()]);
-      const reading = readJson(text);
-      return reading.ok && v.is(Tokens, reading.value) ? reading.value : undefined;
-    } catch {
-      return undefined;
-    }
-  }
+  const { rowOf, seal, unseal } = sealer(baseUrl);
 
   async function read(
     secret: SessionSecret,
@@ -227,4 +200,37 @@ export function createPageSessions(options: PageSessionsOptions): PageSessions {
       if (found) await revoke(found.tokens);
     },
   };
+}
+
+/** Derives a session's row and encryption key from its secret, and encrypts its tokens. */
+function sealer(baseUrl: string) {
+  const derived = ({ cookie, stored }: SessionSecret, purpose: 'row' | 'tokens'): Buffer =>
+    Buffer.from(hkdfSync('sha256', `${cookie}.${stored}`, '', `slices-conn page ${purpose} ${baseUrl}`, 32));
+  const rowOf = (secret: SessionSecret): string => derived(secret, 'row').toString('base64url');
+
+  function seal(secret: SessionSecret, tokens: PageTokens): string {
+    const nonce = randomBytes(12);
+    const cipher = createCipheriv('aes-256-gcm', derived(secret, 'tokens'), nonce).setAAD(
+      derived(secret, 'row'),
+    );
+    const sealed = Buffer.concat([cipher.update(JSON.stringify(tokens)), cipher.final()]);
+    return Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString('base64url');
+  }
+
+  /** Undefined where a server with another base address stored it, or the row was changed. */
+  function unseal(secret: SessionSecret, sealed: string): PageTokens | undefined {
+    const bytes = Buffer.from(sealed, 'base64url');
+    const decipher = createDecipheriv('aes-256-gcm', derived(secret, 'tokens'), bytes.subarray(0, 12), {
+      authTagLength: 16,
+    });
+    try {
+      decipher.setAAD(derived(secret, 'row')).setAuthTag(bytes.subarray(12, 28));
+      const text = Buffer.concat([decipher.update(bytes.subarray(28)), decipher.final()]);
+      const reading = readJson(text);
+      return reading.ok && v.is(Tokens, reading.value) ? reading.value : undefined;
+    } catch {
+      return undefined;
+    }
+  }
+  return { rowOf, seal, unseal };
 }

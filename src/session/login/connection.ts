@@ -1,4 +1,3 @@
-import { claimedExpiry } from '../../client/claimed.ts';
 import { traced } from '../../client/exchange.ts';
 import type { DeviceLogin, IdentityClient, IssuedTokens } from '../../client/identity.ts';
 import { createTransport } from '../../client/transport.ts';
@@ -6,6 +5,7 @@ import { Failure, type FailureFacts, shellWord } from '../../contract/failure.ts
 import { LAST_INSTANT } from '../../contract/instants.ts';
 import { DEFAULT_PORT, isLoopback } from '../../contract/loopback.ts';
 import { fetchOver, type Send, type Transport } from '../../contract/sending.ts';
+import { claimedExpiry } from '../../tokens/claimed.ts';
 import type { KeySetStore } from '../../tokens/remote-key-set.ts';
 import type { Variables } from '../profiles/folders.ts';
 import type { Profile, UnderLock } from '../profiles/profiles.ts';

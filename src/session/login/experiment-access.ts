@@ -1,8 +1,8 @@
-import { claimedName, claimedSubject } from '../../client/claimed.ts';
 import type { PortalClient } from '../../client/portal.ts';
 import { Failure, ownCommand } from '../../contract/failure.ts';
 import { idKind } from '../../contract/ids.ts';
 import { Secret } from '../../contract/secret.ts';
+import { claimedName, claimedSubject } from '../../tokens/claimed.ts';
 import { type ChoiceOptions, chooseOne } from '../choice.ts';
 import type { PortalTokens } from './login-tokens.ts';
 import type { Placeholders, TokenOrigin, TokenSource } from './token-source.ts';

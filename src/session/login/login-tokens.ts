@@ -1,9 +1,9 @@
-import { claimedExpiry, claimedIssue } from '../../client/claimed.ts';
 import type { IdentityClient, IssuedTokens } from '../../client/identity.ts';
 import { MINUTE } from '../../contract/durations.ts';
 import { Failure } from '../../contract/failure.ts';
 import { isWithin } from '../../contract/instants.ts';
 import type { Secret } from '../../contract/secret.ts';
+import { claimedExpiry, claimedIssue } from '../../tokens/claimed.ts';
 import type { Profile } from '../profiles/profiles.ts';
 import type { Credentials, StoredCredentials } from './credentials.ts';
 import type { TokenSource } from './token-source.ts';

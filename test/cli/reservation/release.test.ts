@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
-import { claimedSubject } from '../../../src/client/claimed.ts';
 import { createReferenceServer, type ReferenceServer } from '../../../src/reference-server.ts';
+import { claimedSubject } from '../../../src/tokens/claimed.ts';
 import { type Changes, type CommandWorld, commandWorld, tokenOf } from '../../fixtures/command-world.ts';
 import { NOW } from '../../fixtures/tokens.ts';
 

@@ -1,10 +1,10 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { claimedExpiry, claimedIssue } from '../../../src/client/claimed.ts';
 import { Secret } from '../../../src/contract/secret.ts';
 import { Credentials } from '../../../src/session/login/credentials.ts';
 import { Profiles } from '../../../src/session/profiles/profiles.ts';
+import { claimedExpiry, claimedIssue } from '../../../src/tokens/claimed.ts';
 import { temporaryFolder } from '../../fixtures/temporary-folder.ts';
 import { claimsOf, makeKey, makeToken, NOW } from '../../fixtures/tokens.ts';
 

@@ -1,9 +1,9 @@
-import { claimedSubject } from '../../../client/claimed.ts';
 import type { ProvenReservation } from '../../../client/proof.ts';
 import { Failure, type FailureFacts, ownCommand } from '../../../contract/failure.ts';
 import { MAX_REASON } from '../../../contract/routes.ts';
 import { isOwn, type KnownReservation, shortIds } from '../../../session/reservations/known.ts';
 import type { Session } from '../../../session/session.ts';
+import { claimedSubject } from '../../../tokens/claimed.ts';
 import { EXIT_CODE_OF } from '../../exit-codes.ts';
 import type { Invocation } from '../../invocation.ts';
 import { reservationCard } from '../../print/cards.ts';

@@ -1,8 +1,8 @@
-import { claimedSubject } from '../../../client/claimed.ts';
 import { Failure, ownCommand } from '../../../contract/failure.ts';
 import type { ListedReservation } from '../../../session/reservations/joined-list.ts';
 import { isCurrent, isOwn } from '../../../session/reservations/known.ts';
 import type { Session } from '../../../session/session.ts';
+import { claimedSubject } from '../../../tokens/claimed.ts';
 import { withServices } from '../../advice.ts';
 import type { ServiceFlags } from '../../global-options.ts';
 import type { Invocation } from '../../invocation.ts';

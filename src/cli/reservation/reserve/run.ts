@@ -1,4 +1,3 @@
-import { claimedExperimentExpiry } from '../../../client/claimed.ts';
 import type { ProvenReservation } from '../../../client/proof.ts';
 import { Failure, shellWord } from '../../../contract/failure.ts';
 import { LAST_INSTANT } from '../../../contract/instants.ts';
@@ -7,6 +6,7 @@ import { parseDuration } from '../../../contract/typed-duration.ts';
 import type { ExperimentAccess } from '../../../session/login/experiment-access.ts';
 import { nameOf } from '../../../session/reservations/known.ts';
 import type { Session } from '../../../session/session.ts';
+import { claimedExperimentExpiry } from '../../../tokens/claimed.ts';
 import type { Invocation } from '../../invocation.ts';
 import {
   conflict,

@@ -1,4 +1,3 @@
-import { claimedExperimentExpiry, claimedExpiry } from '../../../client/claimed.ts';
 import type { ProvenReservation } from '../../../client/proof.ts';
 import { formatDuration, MINUTE } from '../../../contract/durations.ts';
 import { Failure, ownCommand } from '../../../contract/failure.ts';
@@ -11,6 +10,7 @@ import {
   updated,
 } from '../../../contract/reservation-request.ts';
 import type { Session } from '../../../session/session.ts';
+import { claimedExperimentExpiry, claimedExpiry } from '../../../tokens/claimed.ts';
 import { withServices } from '../../advice.ts';
 import type { Invocation } from '../../invocation.ts';
 import { reservationResult } from '../../print/cards.ts';

@@ -1,7 +1,7 @@
-import { claimedExperimentExpiry } from '../../../client/claimed.ts';
 import { Failure } from '../../../contract/failure.ts';
 import type { ReservationRequest } from '../../../contract/reservation-request.ts';
 import { parseDuration } from '../../../contract/typed-duration.ts';
+import { claimedExperimentExpiry } from '../../../tokens/claimed.ts';
 import type { Invocation } from '../../invocation.ts';
 import { onServiceTime, periodToSend } from '../../period.ts';
 import { parseBandwidth, siteName } from '../../values.ts';

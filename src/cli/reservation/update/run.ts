@@ -1,4 +1,3 @@
-import { claimedExperimentExpiry } from '../../../client/claimed.ts';
 import { Failure, shellWord } from '../../../contract/failure.ts';
 import type { Reservation } from '../../../contract/reservation.ts';
 import {
@@ -7,6 +6,7 @@ import {
   type ReservationRequest,
   updated,
 } from '../../../contract/reservation-request.ts';
+import { claimedExperimentExpiry } from '../../../tokens/claimed.ts';
 import type { Invocation } from '../../invocation.ts';
 import {
   checkPeriodChange,
