@@ -97,6 +97,12 @@ async function bundleVerifier(found: Set<string>): Promise<void> {
   });
 }
 
+/** The page's style: its base, then a file for each view. */
+const STYLES = [
+  ...['page.css', 'booking-form.css', 'reservation-list.css'],
+  ...['map/map.css', 'timeline/timeline.css'],
+];
+
 /** The browser's application: a file of code, one of style and the map's land, beside each bundle that serves them (src/README.md, "The page"). */
 async function bundlePage(): Promise<void> {
   const bundle = await rolldown({
@@ -108,9 +114,7 @@ async function bundlePage(): Promise<void> {
   for (const target of ['cli', 'lib']) {
     const dir = join(DIST, target, 'ui');
     await bundle.write({ dir, format: 'esm', minify: true });
-    const styles = ['page.css', 'map/map.css', 'timeline/timeline.css'].map((name) =>
-      readFileSync(join(ROOT, 'src/page', name), 'utf8'),
-    );
+    const styles = STYLES.map((name) => readFileSync(join(ROOT, 'src/page', name), 'utf8'));
     writeFileSync(join(dir, 'page.css'), styles.join(''));
     writeFileSync(join(dir, 'land.json'), land);
   }

@@ -1,77 +1,30 @@
-import {
-  type Draft,
-  type DraftTerms,
-  EMPTY_DRAFT,
-  type Field,
-  isSameDraft,
-  readDraft,
-  readKept,
-  type Wish,
-} from './draft.ts';
-import {
-  type Column,
-  type RefusalFacts,
-  Refused,
-  type ReservationAsked,
-  type Reserved,
-  type Service,
-  Unanswered,
-} from './service.ts';
+import { type Draft, EMPTY_DRAFT, isSameDraft, readKept } from './draft.ts';
+import { type Column, Refused, type Service, Unanswered } from './service.ts';
+import { type Action, readForm, type SentRequest, type State } from './state.ts';
+import type { Store } from './store.ts';
 
-/** What is known of the draft: what a dry run said, or what became of the request. */
-export type Answer =
-  /** Nothing is known: something is missing. */
-  | { kind: 'none' }
-  /** A dry run is under way. */
-  | { kind: 'asking' }
-  /** What is free then, where the service says so. */
-  | { kind: 'fits'; wish: Wish; free: Column | undefined }
-  /** `isSent`: the request itself was refused, not only its dry run. */
-  | { kind: 'refused'; wish: Wish; facts: RefusalFacts; isSent: boolean }
-  /** The dry run had no answer. */
-  | { kind: 'away' }
-  /** The request itself had no answer: it may have been done. */
-  | { kind: 'unanswered' };
-
-/** What the form shows. */
-export interface BookingView {
-  draft: Draft;
-  /** What is wrong with each field; empty sentences for fields that are empty. */
-  problems: ReadonlyMap<Field, string>;
-  /** Whether empty fields are to be named: the form was sent. */
-  isChecked: boolean;
-  answer: Answer;
-  isSending: boolean;
-}
-
-/** What {@link createBooking} is made of. */
+/** Options of {@link createBooking}. */
 export interface BookingOptions {
+  store: Pick<Store<State, Action>, 'state' | 'dispatch'>;
   service: Pick<Service, 'dryRun' | 'columns' | 'send'>;
-  /** The chosen experiment and what a draft is read with; undefined where none is chosen. */
-  terms(): (DraftTerms & { experiment: string }) | undefined;
   /** Runs something later. @returns what calls it off */
   later(milliseconds: number, run: () => void): () => void;
-  /** A text that was never used before. */
+  /** Makes a text that was never used before. */
   newKey(): string;
-  /** Keeps a text for this tab until it is closed; null forgets it. */
-  keep(text: string | null): void;
-  /** What was kept. */
-  kept: string | null;
-  show(view: BookingView): void;
-  done(reservation: Reserved, isNew: boolean): void;
-  /** Nobody answered what a person asked for: the server is away. */
-  unanswered?(): void;
+  /** A request of the form was accepted. */
+  done(reservation: Awaited<ReturnType<Service['send']>>, isNew: boolean): void;
+  /** A request of a person had no answer: the server is away. */
+  unanswered(): void;
   /** The login has ended, or nothing can be sent without one. */
   loggedOut(): void;
   failed(error: unknown): void;
 }
 
-/** The form's state: a draft, what a dry run says of it while it is typed, and the one request that it becomes. */
+/** The questions and requests that a draft becomes. All that is known of them is in the state. */
 export interface Booking {
-  readonly view: BookingView;
-  /** The draft as it is typed: the dry run waits for a pause. */
+  /** Puts a draft into the form as it is typed: the dry run waits for a pause. */
   type(draft: Draft): void;
-  /** The form filled by a click: the dry run is sent at once. */
+  /** Puts a draft into the form by a click: the dry run is sent at once. */
   fill(draft: Draft): void;
   /** Sends the request. Until it is answered, nothing else is sent; without an answer, the same is sent again. */
   send(): Promise<void>;
@@ -84,43 +37,11 @@ export interface Booking {
 /** How long nothing is typed before a dry run, in milliseconds. */
 export const PAUSE = 300;
 
-/** What is kept for this tab. It holds no token. */
-interface Kept {
-  draft: Draft;
-  /** The request that had no answer, and whose it was. */
-  sent?: { experiment: string; asked: ReservationAsked };
-}
-
 /** See {@link Booking}. */
 export function createBooking(options: BookingOptions): Booking {
-  const { service } = options;
-  const before = readBefore(options.kept);
-  let draft = before?.draft ?? EMPTY_DRAFT;
-  /** A request that was sent and not answered. It is sent again as it was, so that it can't be done twice. */
-  let sent = before?.sent;
-  /** What stood in the form before a reservation was to be changed. */
-  let aside = EMPTY_DRAFT;
-  let answer: Answer = sent ? { kind: 'unanswered' } : { kind: 'none' };
-  let [isChecked, isSending] = [false, false];
+  const { store, service } = options;
   let callOff = (): void => {};
   let question = new AbortController();
-
-  function problems(): ReadonlyMap<Field, string> {
-    const terms = options.terms();
-    const read = terms ? readDraft(draft, terms) : { problems: new Map<Field, string>() };
-    if ('problems' in read) return read.problems;
-    const isTaken = answer.kind === 'refused' && answer.facts.code === 'name_taken';
-    return new Map(isTaken ? [['name', 'This name is taken.']] : []);
-  }
-
-  const view = (): BookingView => ({ draft, problems: problems(), isChecked, answer, isSending });
-  const show = (): void => options.show(view());
-
-  function keep(): void {
-    const isEmpty = isSameDraft(draft, EMPTY_DRAFT) && !sent;
-    const kept: Kept = { draft, sent };
-    options.keep(isEmpty ? null : JSON.stringify(kept));
-  }
 
   /** Forgets a dry run that is planned or under way: the last one wins. */
   function drop(): AbortSignal {
@@ -132,145 +53,129 @@ export function createBooking(options: BookingOptions): Booking {
 
   async function ask(isQuiet: boolean): Promise<void> {
     const signal = drop();
-    const terms = options.terms();
-    const read = terms && readDraft(draft, terms);
-    if (!terms || !read || !('wish' in read)) {
-      answer = { kind: 'none' };
-      show();
+    const { chosen, answer: before } = store.state;
+    const { wish } = readForm(store.state);
+    if (!chosen || !wish) {
+      store.dispatch({ type: 'answered', answer: { kind: 'none' } });
       return;
     }
-    const { wish } = read;
     // Asked again by itself, it is still the same request that was refused.
-    const isSent = isQuiet && answer.kind === 'refused' && answer.isSent;
-    if (!isQuiet) {
-      answer = { kind: 'asking' };
-      show();
-    }
+    const isSent = isQuiet && before.kind === 'refused' && before.isSent;
+    if (!isQuiet) store.dispatch({ type: 'answered', answer: { kind: 'asking' } });
     try {
-      await service.dryRun(terms.experiment, wish.asked, signal);
-      const [free] = await service.columns(wish.link, wish.period, 1, signal).catch((error: unknown) => {
+      await service.dryRun(chosen.id, wish, signal);
+      const columns = service.columns(wish.link, wish.period, 1, signal);
+      const [free] = await columns.catch((error: unknown): readonly Column[] => {
         if (error instanceof Refused) return [];
         throw error;
       });
-      answer = { kind: 'fits', wish, free };
+      if (!signal.aborted) store.dispatch({ type: 'answered', answer: { kind: 'fits', wish, free } });
     } catch (error) {
       if (signal.aborted) return;
       if (error instanceof Refused) {
         if (error.isLoggedOut) options.loggedOut();
-        answer = { kind: 'refused', wish, facts: error.facts, isSent };
+        const answer = { kind: 'refused', wish, facts: error.facts, isSent } as const;
+        store.dispatch({ type: 'answered', answer });
       } else if (error instanceof Unanswered) {
-        answer = { kind: 'away' };
-        if (!isQuiet) options.unanswered?.();
+        store.dispatch({ type: 'answered', answer: { kind: 'away' } });
+        if (!isQuiet) options.unanswered();
       } else options.failed(error);
     }
-    if (!signal.aborted) show();
   }
 
-  function put(next: Draft): void {
-    if (next.id !== undefined && draft.id === undefined) aside = draft;
-    draft = next;
-    [sent, isChecked] = [undefined, false];
-    keep();
-  }
-
-  /** Empties the form, so that a second click can't book the same again. */
-  function reset(): void {
+  /** Asks whether the draft fits that came back into the form. */
+  function goOn(): void {
     drop();
-    const next = draft.id === undefined ? EMPTY_DRAFT : aside;
-    aside = EMPTY_DRAFT;
-    answer = { kind: 'none' };
-    put(next);
-    if (isSameDraft(next, EMPTY_DRAFT)) show();
-    else void ask(false);
+    if (!isSameDraft(store.state.draft, EMPTY_DRAFT)) void ask(false);
+  }
+
+  /** The request to send: the one that had no answer, else that of the draft. */
+  function requestToSend(experiment: string): SentRequest | undefined {
+    const { sent, draft } = store.state;
+    const { wish } = readForm(store.state);
+    if (sent && (sent.experiment === experiment || !wish)) return sent;
+    if (!wish) return undefined;
+    const { id, request } = wish;
+    return { experiment, asked: { id, request, key: draft.id === undefined ? options.newKey() : undefined } };
   }
 
   async function send(): Promise<void> {
-    const terms = options.terms();
+    const { chosen, isSending } = store.state;
     if (isSending) return;
-    if (!terms) {
+    if (!chosen) {
       options.loggedOut();
       return;
     }
-    const read = readDraft(draft, terms);
-    if (!('wish' in read) && !sent) {
-      isChecked = true;
-      show();
+    const sent = requestToSend(chosen.id);
+    if (!sent) {
+      store.dispatch({ type: 'checked' });
       return;
     }
     drop();
-    const isSame = sent?.experiment === terms.experiment;
-    if ('wish' in read && !(sent && isSame)) {
-      const key = draft.id === undefined ? { key: options.newKey() } : {};
-      sent = { experiment: terms.experiment, asked: { ...read.wish.asked, ...key } };
-    }
-    if (!sent) return;
-    isSending = true;
-    // Kept before it is sent: the page may be closed before the answer is there.
-    keep();
-    show();
+    const { wish } = readForm(store.state);
+    // It is kept before it is sent: the page may be closed before the answer is there.
+    store.dispatch({ type: 'sent', sent });
     try {
       const reservation = await service.send(sent.experiment, sent.asked);
-      isSending = false;
-      const isNew = draft.id === undefined;
-      sent = undefined;
-      reset();
-      options.done(reservation, isNew);
+      store.dispatch({ type: 'settled', as: 'accepted' });
+      goOn();
+      options.done(reservation, sent.asked.id === undefined);
     } catch (error) {
-      isSending = false;
       if (error instanceof Unanswered) {
-        answer = { kind: 'unanswered' };
-        options.unanswered?.();
+        store.dispatch({ type: 'settled', as: 'unanswered' });
+        options.unanswered();
       } else if (error instanceof Refused) {
-        sent = undefined;
         if (error.isLoggedOut) options.loggedOut();
-        if ('wish' in read) answer = { kind: 'refused', wish: read.wish, facts: error.facts, isSent: true };
-        else answer = { kind: 'none' };
-      } else options.failed(error);
-      keep();
-      show();
+        const refused = { kind: 'refused', facts: error.facts, isSent: true } as const;
+        store.dispatch({ type: 'settled', as: wish ? { ...refused, wish } : { kind: 'none' } });
+      } else {
+        store.dispatch({ type: 'settled', as: 'failed' });
+        options.failed(error);
+      }
     }
   }
 
   return {
-    get view() {
-      return view();
-    },
-    type(next) {
-      if (isSending) return;
-      put(next);
+    type(draft) {
+      if (store.state.isSending) return;
+      store.dispatch({ type: 'drafted', draft });
       drop();
-      answer = { kind: 'none' };
       callOff = options.later(PAUSE, () => void ask(false));
-      show();
     },
-    fill(next) {
-      if (isSending) return;
-      put(next);
+    fill(draft) {
+      if (store.state.isSending) return;
+      store.dispatch({ type: 'drafted', draft });
       void ask(false);
     },
     send,
     reset() {
-      if (!isSending) reset();
+      store.dispatch({ type: 'reset' });
+      goOn();
     },
     refresh() {
-      const { kind } = answer;
+      const { isSending, answer } = store.state;
       // A request that had no answer is the person's to send again.
-      if (isSending || kind === 'asking' || kind === 'unanswered') return;
-      void ask(kind !== 'none');
+      if (isSending || answer.kind === 'asking' || answer.kind === 'unanswered') return;
+      void ask(answer.kind !== 'none');
     },
   };
 }
 
-function readBefore(text: string | null): Kept | undefined {
-  if (text === null) return undefined;
+/** The form as it is kept for this tab; null where nothing is worth keeping. It holds no token. */
+export function keptForm({ draft, sent }: Pick<State, 'draft' | 'sent'>): string | null {
+  return isSameDraft(draft, EMPTY_DRAFT) && !sent ? null : JSON.stringify({ draft, sent });
+}
+
+/** The reverse of {@link keptForm}; empty for any other text. */
+export function readKeptForm(text: string | null): { draft?: Draft; sent?: SentRequest } {
   try {
-    const kept: Partial<Kept> = JSON.parse(text);
+    const kept: ReturnType<typeof readKeptForm> = JSON.parse(text ?? '{}');
     const draft = readKept(JSON.stringify(kept.draft ?? null));
-    if (!draft) return undefined;
+    if (!draft) return {};
     const { experiment, asked } = kept.sent ?? {};
-    const isWhole = typeof experiment === 'string' && typeof asked?.body === 'string';
-    return { draft, ...(isWhole ? { sent: { experiment, asked } } : {}) };
+    const isWhole = typeof experiment === 'string' && typeof asked?.request.end === 'number';
+    return { draft, sent: isWhole ? { experiment, asked } : undefined };
   } catch {
-    return undefined;
+    return {};
   }
 }

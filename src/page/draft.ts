@@ -1,12 +1,13 @@
 import { bandwidthWord, parseBandwidth } from '../contract/bandwidth.ts';
 import { Failure } from '../contract/failure.ts';
 import { RESERVATION_NAME } from '../contract/ids.ts';
-import { formatInstant, LAST_INSTANT } from '../contract/instants.ts';
+import { LAST_INSTANT } from '../contract/instants.ts';
 import type { Alternative } from '../contract/problems.ts';
+import type { ReservationRequest } from '../contract/reservation-request.ts';
 import { parseDuration } from '../contract/typed-duration.ts';
-import type { Link, Own, ReservationAsked, Window } from './service.ts';
+import type { Link, Own, Period } from './service.ts';
 
-/** What stands in the form. Instants are exact, also where a field shows minutes only; null where the field is empty. */
+/** The content of the form. Instants are exact, also where a field shows minutes only; null where the field is empty. */
 export interface Draft {
   /** The reservation that is to be changed; absent for a new one. */
   id?: string;
@@ -34,16 +35,28 @@ export const EMPTY_DRAFT: Draft = {
 /** The fields of the form, as problems name them. */
 export type Field = 'site1' | 'site2' | 'bandwidth' | 'start' | 'ending' | 'name';
 
-/** What a draft asks for: its request without a key, and its period for the words about it. */
+/** A draft that can be sent: its request without a key, and its link, period and bandwidth for the words about it. */
 export interface Wish {
-  asked: Omit<ReservationAsked, 'key'>;
+  /** Of a change: the reservation's id. */
+  id?: string;
+  request: ReservationRequest;
   link: Link;
   /** Mbps. */
   bandwidth: number;
-  period: Window;
+  period: Period;
 }
 
-/** What a draft is read with. */
+/** A draft as it was read: as much of it as is known, and all of it as a {@link Wish} where nothing is wrong. */
+export interface ReadDraft {
+  /** By field. An empty sentence is of an empty field: nothing has to be said about it before the form is sent. */
+  problems: ReadonlyMap<Field, string>;
+  link?: Link;
+  /** A start of `now` is the time of reading. */
+  period?: Period;
+  wish?: Wish;
+}
+
+/** The facts that a draft is read with. */
 export interface DraftTerms {
   now: number;
   links: readonly Link[];
@@ -70,61 +83,56 @@ export function neighbours(links: readonly Link[], site: string): string[] {
 /** How long a request may take to arrive without shortening a period that starts with it, in milliseconds. */
 const ON_THE_WAY = 5000;
 
-/**
- * What a draft asks for, or what is wrong with it. A field that is empty is in `problems` with an empty sentence: nothing
- * has to be said about it before the form is sent.
- */
-export function readDraft(
-  draft: Draft,
-  { now, links, expiry }: DraftTerms,
-): { wish: Wish } | { problems: ReadonlyMap<Field, string> } {
-  const { id, site1, site2, start, ending, name } = draft;
+/** Reads a draft. */
+export function readDraft(draft: Draft, terms: DraftTerms): ReadDraft {
+  const { id, site1, site2, start, name } = draft;
   const problems = new Map<Field, string>();
-  const link = linkBetween(links, site1, site2);
+  const link = linkBetween(terms.links, site1, site2);
   if (site1 === '') problems.set('site1', '');
   if (site2 === '') problems.set('site2', '');
   else if (site1 !== '' && !link) problems.set('site2', `There is no link between ${site1} and ${site2}.`);
-  const bandwidth = reading(problems, 'bandwidth', draft.bandwidth, parseBandwidth);
-  if (start === null) problems.set('start', '');
+  const bandwidth = readTyped(problems, 'bandwidth', draft.bandwidth, parseBandwidth);
+  const period = readPeriod(problems, draft, terms);
+  if (id === undefined && name !== '' && !RESERVATION_NAME.test(name)) {
+    problems.set('name', 'A name is 1 to 64 of a to z, 0 to 9 and -, a letter first.');
+  }
+  if (problems.size > 0 || !link || bandwidth === undefined || !period) return { problems, link, period };
+  const named = id === undefined && name !== '' ? { name } : {};
+  const request: ReservationRequest = {
+    ...{ site1, site2, bandwidth, start: start === 'now' ? 'now' : period.start, end: period.end },
+    ...named,
+  };
+  return { problems, link, period, wish: { id, request, link, bandwidth, period } };
+}
+
+function readPeriod(
+  problems: Map<Field, string>,
+  { start, ending }: Draft,
+  { now, expiry }: DraftTerms,
+): Period | undefined {
   const from = start === 'now' ? now : start;
+  if (from === null) problems.set('start', '');
   let end: number | null | undefined;
   if ('at' in ending) end = ending.at;
   else {
-    const lasting = reading(problems, 'ending', ending.for, parseDuration);
-    // It must last that long, although it starts only when the request arrives.
-    const room = start === 'now' ? ON_THE_WAY : 0;
-    const wanted = lasting === undefined || from === null ? undefined : from + lasting;
-    if (wanted !== undefined) {
-      const late = room === 0 ? wanted : Math.ceil((wanted + room) / 1000) * 1000;
-      end = Math.max(wanted, Math.min(late, expiry));
+    const lasting = readTyped(problems, 'ending', ending.for, parseDuration);
+    if (lasting !== undefined && from !== null) {
+      end = from + lasting;
+      // It must last that long, although it starts only when the request arrives.
+      const late = start === 'now' ? Math.ceil((end + ON_THE_WAY) / 1000) * 1000 : end;
+      end = Math.max(end, Math.min(late, expiry));
     }
   }
   if (end === null) problems.set('ending', '');
   else if (end !== undefined && end > LAST_INSTANT) problems.set('ending', 'That is after the year 9999.');
   else if (end !== undefined && from !== null && end <= from)
     problems.set('ending', 'It would end before it starts.');
-  if (id === undefined && name !== '' && !RESERVATION_NAME.test(name)) {
-    problems.set('name', 'A name is 1 to 64 of a to z, 0 to 9 and -, a letter first.');
-  }
-  if (problems.size > 0 || !link || bandwidth === undefined || from === null || typeof end !== 'number')
-    return { problems };
-  const body = {
-    ...{ site1, site2, bandwidth: `${bandwidth}` },
-    start_date: start === 'now' ? null : formatInstant(from),
-    end_date: formatInstant(end),
-    ...(id === undefined && name !== '' ? { name } : {}),
-    tokens: [],
-  };
-  const asked = {
-    id,
-    startNow: start === 'now',
-    body: JSON.stringify(body),
-  };
-  return { wish: { asked, link, bandwidth, period: { start: from, end } } };
+  else if (end !== undefined && from !== null) return { start: from, end };
+  return undefined;
 }
 
 /** Reads a typed value; a failure becomes the field's problem. */
-function reading<Value>(
+function readTyped<Value>(
   problems: Map<Field, string>,
   field: Field,
   text: string,
@@ -153,7 +161,7 @@ export function draftOf({ id, site1, site2, bandwidth, start, end, name }: Own):
 }
 
 /** The form filled with a link, or with a free time of one; what else was typed stays. */
-export function picked(draft: Draft, link: Pick<Link, 'site1' | 'site2'>, period?: Window): Draft {
+export function picked(draft: Draft, link: Pick<Link, 'site1' | 'site2'>, period?: Period): Draft {
   const { id: _id, ...typed } = draft;
   const isSame = linkBetween([{ ...link, bandwidth: 0 }], draft.site1, draft.site2) !== undefined;
   return {
@@ -185,8 +193,7 @@ export function isSameDraft(one: Draft, other: Draft): boolean {
 }
 
 /** A draft that was kept as text; undefined for text that is none. */
-export function readKept(text: string | null): Draft | undefined {
-  if (text === null) return undefined;
+export function readKept(text: string): Draft | undefined {
   try {
     const kept: Draft = JSON.parse(text);
     const { id, site1, site2, bandwidth, start, ending, name } = kept;

@@ -1,58 +1,55 @@
 import { element, setText } from './elements.ts';
+import type { Action, Notice } from './state.ts';
 
 /** How long the notice of something that was done is shown, in milliseconds. */
 const LASTS = 10_000;
 
-/** One notice of what became of an action. It stands in the flow of the page, beside what it is about. */
-export interface Notice {
-  /** To be put where it belongs. */
+/** The view of the one notice. It stands in the flow of the page, beside its subject. */
+export interface NoticeView {
   element: HTMLElement;
   /** Stays where it is, so that a screen reader knows of it before it says something. */
   spoken: HTMLElement;
-  /** Shows a text in the place of the one before. What was done goes by itself, unless someone is at it; a problem stays. */
-  say(text: string, isDone: boolean): void;
-  /** Takes it away: something else has begun. */
-  clear(): void;
-  /** Takes it away, unless it names a problem. */
-  clearDone(): void;
+  /** Shows a notice, or none. */
+  show(notice: Notice | undefined): void;
+  /** Puts it after an element. @returns whether it stood elsewhere */
+  putAfter(place: HTMLElement): boolean;
 }
 
-/** Makes a {@link Notice}. @param later runs something later, and gives what calls it off */
-export function createNotice(later: (milliseconds: number, run: () => void) => () => void): Notice {
+/** Options of {@link createNotice}. */
+export interface NoticeOptions {
+  /** Runs something later. @returns what calls it off */
+  later(milliseconds: number, run: () => void): () => void;
+  dispatch(action: Action): void;
+}
+
+/** Makes a {@link NoticeView}. */
+export function createNotice({ later, dispatch }: NoticeOptions): NoticeView {
   const words = element('span');
-  const close = element(
-    'button',
-    { type: 'button', class: 'quiet', 'aria-label': 'Close', onclick: () => clear() },
-    '×',
-  );
+  const onclick = (): void => dispatch({ type: 'unsaid', since: 'closed' });
+  const close = element('button', { type: 'button', class: 'quiet', 'aria-label': 'Close', onclick }, '×');
   const whole = element('p', { class: 'result', hidden: true }, words, close);
   const spoken = element('p', { class: 'spoken', role: 'status' });
   let callOff = (): void => {};
-  let isPassing = false;
-  function clear(): void {
-    callOff();
-    isPassing = false;
-    whole.hidden = true;
-    words.textContent = '';
-    spoken.textContent = '';
-  }
+  /** Goes by itself, unless someone is at it. */
   function leave(): void {
     if (whole.matches(':hover') || whole.contains(document.activeElement)) callOff = later(LASTS, leave);
-    else clear();
+    else dispatch({ type: 'unsaid', since: 'passed' });
   }
   return {
-    ...{ element: whole, spoken, clear },
-    say(text, isDone) {
+    ...{ element: whole, spoken },
+    show(notice) {
+      callOff();
       // The same text again is news too: it is taken away first.
-      clear();
-      setText(words, text);
-      setText(spoken, text);
-      whole.hidden = false;
-      isPassing = isDone;
-      if (isDone) callOff = later(LASTS, leave);
+      [words.textContent, spoken.textContent] = ['', ''];
+      setText(words, notice?.text ?? '');
+      setText(spoken, notice?.text ?? '');
+      whole.hidden = notice === undefined;
+      if (notice?.isDone) callOff = later(LASTS, leave);
     },
-    clearDone() {
-      if (isPassing) clear();
+    putAfter(place) {
+      const isElsewhere = place.nextElementSibling !== whole;
+      if (isElsewhere) place.after(whole);
+      return isElsewhere;
     },
   };
 }

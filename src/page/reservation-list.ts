@@ -1,37 +1,27 @@
 import { formatBandwidth } from '../contract/bandwidth.ts';
 import { element, setText } from './elements.ts';
-import type { Reserved } from './service.ts';
-import { type Calendar, periodText } from './timeline/words.ts';
-import { inOrder, nextText, stateOf, titleOf } from './words.ts';
+import type { OwnReservation } from './service.ts';
+import { calendarOf, mayDo, type State } from './state.ts';
+import { periodText } from './timeline/words.ts';
+import { inOrder, nextText, stateOf, tagFacts, titleOf } from './words.ts';
 
-/** What can be done with a reservation. */
+/** An action on a reservation. */
 export type ReservationAction = 'hour' | 'day' | 'change' | 'delete' | 'copy' | 'token' | 'server' | 'show';
 
-/** What the list shows. */
-export interface ReservationListView {
-  /** The experiment's name. */
-  experiment: string;
-  /** Undefined while they are not known. */
-  live: readonly Reserved[] | undefined;
-  /** Undefined while they were not asked for. */
-  ended: readonly Reserved[] | undefined;
-  /** Why none can be seen; undefined where they can. */
-  hidden: string | undefined;
-  calendar: Calendar;
-  mayUpdate: boolean;
-  mayDelete: boolean;
-  /** Ids with a request under way. */
-  busy: ReadonlySet<string>;
-}
+/** The parts of the state that the list shows. */
+export type ReservationListView = Pick<
+  State,
+  'chosen' | 'live' | 'ended' | 'hidden' | 'busy' | 'now' | 'zone'
+>;
 
 /** Options of {@link createReservationList}. */
 export interface ReservationListOptions {
-  act(action: ReservationAction, reservation: Reserved): void;
+  act(action: ReservationAction, reservation: OwnReservation): void;
   /** Those that have ended are looked at. */
   wantEnded(): void;
 }
 
-/** The buttons of a reservation: what they do, and what they say. The first ones change it; the others stand below “More”. */
+/** The buttons of a reservation and their words. The first ones change it; the others stand below “More”. */
 const BUTTONS: readonly (readonly [ReservationAction, label: string])[] = [
   ['hour', '+1 h'],
   ['day', '+1 day'],
@@ -43,17 +33,23 @@ const BUTTONS: readonly (readonly [ReservationAction, label: string])[] = [
   ['show', 'Show in timeline'],
 ];
 
-/** Those that change it. */
+/** The actions that change it. */
 const CHANGES: ReadonlySet<ReservationAction> = new Set(['hour', 'day', 'change', 'delete']);
 
-/** What a screen reader says of a button, after its reservation's name is added. What is seen comes first in it. */
+/** The spoken words of a button, before its reservation's name is added; they begin with the seen ones. */
 const SPOKEN: Readonly<Partial<Record<ReservationAction, string>>> = {
   hour: '+1 h longer',
   day: '+1 day longer',
   server: 'On a server, what to paste',
 };
 
-/** The reservations of the chosen experiment, each with what can be done with it. */
+/** A row of the list. It stays while its reservation does, with the focus in it. */
+interface Row {
+  element: HTMLLIElement;
+  show(reservation: OwnReservation, view: ReservationListView): void;
+}
+
+/** The reservations of the chosen experiment, each with the buttons that its role allows. */
 export function createReservationList({ act, wantEnded }: ReservationListOptions) {
   const heading = element('h2', { id: 'reservations-heading', tabindex: '-1' }, 'Reservations');
   const note = element('p', { class: 'soft' });
@@ -65,136 +61,139 @@ export function createReservationList({ act, wantEnded }: ReservationListOptions
     { ontoggle: () => details.open && wantEnded() },
     ...[element('summary', {}, 'Ended'), pastNote, past],
   );
-  const section = element(
-    'section',
-    { class: 'beside', 'aria-labelledby': heading.id },
-    heading,
-    note,
-    live,
-    details,
-  );
-  /** What each row was made of, so that a row stays as it is while nothing changes, with the focus in it. */
-  const rows = new Map<string, { made: string; row: HTMLLIElement }>();
+  const rows = new Map<string, Row>();
 
-  function rowOf(reservation: Reserved, view: ReservationListView): HTMLLIElement {
-    const { calendar, mayUpdate, mayDelete, busy } = view;
-    const state = stateOf(reservation, calendar.now);
-    const facts: (readonly [string, string])[] = [
-      ['Link', `${reservation.site1} – ${reservation.site2}`],
-      ['Bandwidth', formatBandwidth(reservation.bandwidth)],
-      ['When', `${periodText(reservation, calendar)}, ${nextText(reservation, calendar.now)}`],
-      ...reservation.tags.map(({ site, sTag, cTag }) => [site, `S-tag ${sTag}, C-tag ${cTag}`] as const),
-    ];
-    const allowed = BUTTONS.filter(([action]) => {
-      if (action === 'delete') return mayDelete && state !== 'ended';
-      if (action === 'hour' || action === 'day' || action === 'change') return mayUpdate && state !== 'ended';
-      return state !== 'ended' || action === 'token' || action === 'copy';
-    });
-    const title = titleOf(reservation);
-    const isBusy = busy.has(reservation.id);
-    const made = JSON.stringify([facts, state, allowed, title, isBusy]);
-    const known = rows.get(reservation.id);
-    if (known?.made === made) return known.row;
-    const buttons = allowed.map(([action, label]) =>
-      element(
-        'button',
-        {
-          ...{ type: 'button', class: 'quiet', 'data-action': action, 'aria-disabled': `${isBusy}` },
-          'aria-label': `${SPOKEN[action] ?? label}: ${title}`,
-          onclick: () => act(action, reservation),
-        },
-        label,
-      ),
-    );
-    const changing = allowed.filter(([action]) => CHANGES.has(action)).length;
-    const row = element(
-      'li',
-      { class: state, 'data-id': reservation.id, 'aria-busy': `${isBusy}` },
-      element(
-        'h3',
-        { title: reservation.id, tabindex: '-1' },
-        title,
-        ' ',
-        element('span', { class: 'state' }, state),
-      ),
-      element(
-        'dl',
-        {},
-        ...facts.map(([term, fact]) => element('div', {}, element('dt', {}, term), element('dd', {}, fact))),
-      ),
-      element(
-        'div',
-        { class: 'actions' },
-        ...buttons.slice(0, changing),
-        ...(changing === 0 ? buttons : [more(title, buttons.slice(changing), known?.row)]),
-      ),
-    );
-    const focused = document.activeElement;
-    if (known?.row.contains(focused) && focused instanceof HTMLElement) {
-      const action = focused.dataset['action'];
-      // Once it stands in the place of the old one.
-      const place =
-        action === undefined ? (focused.matches('summary') ? 'summary' : 'h3') : `[data-action="${action}"]`;
-      queueMicrotask(() => row.querySelector<HTMLElement>(place)?.focus());
+  function fill(list: HTMLUListElement, wanted: readonly OwnReservation[], view: ReservationListView): void {
+    for (const [at, reservation] of inOrder(wanted, view.now).entries()) {
+      const row = rows.get(reservation.id) ?? createRow(act);
+      rows.set(reservation.id, row);
+      row.show(reservation, view);
+      // What stands where it belongs is not moved: that would take the focus away.
+      if (list.children[at] !== row.element) list.insertBefore(row.element, list.children[at] ?? null);
     }
-    rows.set(reservation.id, { made, row });
-    return row;
+    while (list.children.length > wanted.length) list.lastElementChild?.remove();
   }
 
-  /** What is seldom needed. It stays open when its row is made anew. */
-  function more(title: string, buttons: readonly HTMLElement[], before?: HTMLElement): HTMLDetailsElement {
-    const isOpen = before?.querySelector('details')?.open === true;
-    return element(
-      'details',
-      { open: isOpen },
-      element('summary', { 'aria-label': `More: ${title}` }, 'More'),
-      element('div', { class: 'actions' }, ...buttons),
-    );
-  }
-
-  function fill(list: HTMLUListElement, reservations: readonly Reserved[], view: ReservationListView): void {
-    const wanted = inOrder(reservations, view.calendar.now).map((one) => rowOf(one, view));
-    const isSame =
-      list.children.length === wanted.length && wanted.every((row, at) => list.children[at] === row);
-    if (!isSame) list.replaceChildren(...wanted);
-  }
-
-  /** Shows what is known. */
+  /** Shows the state. */
   function show(view: ReservationListView): void {
-    const { live: known, ended, hidden, calendar } = view;
-    setText(heading, `Reservations of ${view.experiment}`);
-    const now = known?.filter((one) => stateOf(one, calendar.now) !== 'ended');
-    const text = hidden ?? (known === undefined ? 'Loading…' : now?.length === 0 ? 'None now or later.' : '');
+    const { chosen, live: known, ended, hidden, now } = view;
+    setText(heading, `Reservations of ${chosen?.name ?? ''}`);
+    const isOver = (one: OwnReservation): boolean => stateOf(one, now) === 'ended';
+    const current = known?.filter((one) => !isOver(one));
+    const text =
+      hidden ?? (known === undefined ? 'Loading…' : current?.length === 0 ? 'None now or later.' : '');
     setText(note, text);
     note.hidden = text === '';
     details.hidden = hidden !== undefined || known === undefined;
     // What ended since the list was asked for is not lost.
-    const over = [...(ended ?? []), ...(known ?? [])].filter((one) => stateOf(one, calendar.now) === 'ended');
+    const over = [...(ended ?? []), ...(known ?? [])].filter(isOver);
     const unique = [...new Map(over.map((one) => [one.id, one])).values()];
-    for (const id of rows.keys()) {
-      if (!now?.some((one) => one.id === id) && !unique.some((one) => one.id === id)) rows.delete(id);
-    }
-    fill(live, hidden === undefined ? (now ?? []) : [], view);
+    const shown = new Set([...(current ?? []), ...unique].map(({ id }) => id));
+    for (const id of rows.keys()) if (!shown.has(id)) rows.delete(id);
+    fill(live, hidden === undefined ? (current ?? []) : [], view);
     fill(past, unique, view);
-    setText(
-      pastNote,
-      ended === undefined
-        ? 'Loading…'
-        : `${unique.length === 0 ? 'None. ' : ''}The service does not list deleted ones.`,
-    );
+    const none = unique.length === 0 ? 'None. ' : '';
+    setText(pastNote, ended === undefined ? 'Loading…' : `${none}The service does not list deleted ones.`);
   }
 
   return {
-    ...{ element: section, show },
+    element: element(
+      'section',
+      { class: 'beside', 'aria-labelledby': heading.id },
+      ...[heading, note, live, details],
+    ),
+    show,
     /** Brings a reservation into view and the focus to it; to the list where it is not in it. */
     focus(id: string): void {
-      const row = rows.get(id)?.row;
+      const row = rows.get(id)?.element;
       if (row && past.contains(row)) details.open = true;
       row?.scrollIntoView({ block: 'nearest' });
       (row?.querySelector('h3') ?? heading).focus({ preventScroll: row !== undefined });
     },
-    /** After what a notice about a reservation stands. */
+    /** The element after which a notice about a reservation stands. */
     placeFor: (id: string): HTMLElement =>
-      rows.get(id)?.row.querySelector<HTMLElement>('.actions') ?? heading,
+      rows.get(id)?.element.querySelector<HTMLElement>('.actions') ?? heading,
   };
+}
+
+/** Whether the state and the role allow an action on a reservation. */
+function isAllowed(action: ReservationAction, isOver: boolean, view: ReservationListView): boolean {
+  if (CHANGES.has(action)) return !isOver && mayDo(view, action === 'delete' ? 'delete' : 'update');
+  return !isOver || action === 'token' || action === 'copy';
+}
+
+/** Makes a row, which is empty until it is shown. */
+function createRow(act: ReservationListOptions['act']): Row {
+  /** Set before anything can be clicked. */
+  let shown: OwnReservation | undefined;
+  const state = element('span', { class: 'state' });
+  const name = element('span');
+  const heading = element('h3', { tabindex: '-1' }, name, ' ', state);
+  const facts = element('dl');
+  const buttons = BUTTONS.map(([action, label]) => {
+    const onclick = (): void => shown && act(action, shown);
+    const button = element(
+      'button',
+      { type: 'button', class: 'quiet', 'data-action': action, onclick },
+      label,
+    );
+    return { action, label, button };
+  });
+  const summary = element('summary', {}, 'More');
+  const below = element('div', { class: 'actions' });
+  const more = element('details', {}, summary, below);
+  const actions = element('div', { class: 'actions' });
+  const row = element('li', {}, heading, facts, actions);
+  let arranged = '';
+
+  /** Puts the buttons in place that are allowed: all in one line where none of them changes anything. */
+  function arrange(allowed: readonly HTMLElement[], changing: number): void {
+    const known = `${changing} ${allowed.length}`;
+    if (known === arranged) return;
+    arranged = known;
+    below.replaceChildren(...(changing === 0 ? [] : allowed.slice(changing)));
+    actions.replaceChildren(...(changing === 0 ? allowed : [...allowed.slice(0, changing), more]));
+  }
+
+  return {
+    element: row,
+    show(reservation, view) {
+      shown = reservation;
+      const title = titleOf(reservation);
+      const stage = stateOf(reservation, view.now);
+      const isBusy = view.busy.has(reservation.id);
+      setText(name, title);
+      setText(state, stage);
+      heading.title = reservation.id;
+      row.className = stage;
+      row.dataset['id'] = reservation.id;
+      row.ariaBusy = `${isBusy}`;
+      showFacts(facts, [
+        ['Link', `${reservation.site1} – ${reservation.site2}`],
+        ['Bandwidth', formatBandwidth(reservation.bandwidth)],
+        ['When', `${periodText(reservation, calendarOf(view))}, ${nextText(reservation, view.now)}`],
+        ...tagFacts(reservation),
+      ]);
+      const allowed = buttons.filter(({ action }) => isAllowed(action, stage === 'ended', view));
+      for (const { action, label, button } of allowed) {
+        button.ariaDisabled = `${isBusy}`;
+        button.ariaLabel = `${SPOKEN[action] ?? label}: ${title}`;
+      }
+      summary.ariaLabel = `More: ${title}`;
+      arrange(
+        allowed.map(({ button }) => button),
+        allowed.filter(({ action }) => CHANGES.has(action)).length,
+      );
+    },
+  };
+}
+
+/** Shows facts in a list of descriptions. Their number stays. */
+function showFacts(list: HTMLElement, facts: readonly (readonly [term: string, fact: string])[]): void {
+  for (const [at, [term, fact]] of facts.entries()) {
+    if (!list.children[at]) list.append(element('div', {}, element('dt'), element('dd')));
+    const [name, value] = list.children[at]?.children ?? [];
+    if (name instanceof HTMLElement) setText(name, term);
+    if (value instanceof HTMLElement) setText(value, fact);
+  }
 }

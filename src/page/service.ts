@@ -1,25 +1,23 @@
 import type { Availability } from '../contract/availability.ts';
 import { setBounded } from '../contract/bounded-map.ts';
-import type { Alternative, FreePart, Limit } from '../contract/problems.ts';
+import type { Experiment } from '../contract/directory.ts';
+import type { Place, Link as WholeLink } from '../contract/links.ts';
+import type { RefusalFacts } from '../contract/problems.ts';
 import type { Reservation } from '../contract/reservation.ts';
+import { queryOf, type ReservationRequest, toBody } from '../contract/reservation-request.ts';
 import { MAX_PAGE_ITEMS } from '../contract/routes.ts';
 
-/** A link between two sites. It has no direction. */
-export interface Link {
-  site1: string;
-  site2: string;
-  /** Capacity in Mbps. */
-  bandwidth: number;
-}
+/** A link as the page knows it: its sites, and its capacity in Mbps. It has no direction. */
+export type Link = Pick<WholeLink, 'site1' | 'site2' | 'bandwidth'>;
 
-/** A half-open time `[start, end)` that is looked at, in milliseconds since the Unix epoch. */
-export interface Window {
+/** A half-open time `[start, end)`, in milliseconds since the Unix epoch. */
+export interface Period {
   start: number;
   end: number;
 }
 
-/** A part of a window, and what of a link is free in it. */
-export interface Column extends Window {
+/** A part of a period, and what of a link is free in it. */
+export interface Column extends Period {
   /** Mbps that are free throughout the part. */
   free: number;
   /** Mbps that are free at best, for some of the part. */
@@ -28,41 +26,15 @@ export interface Column extends Window {
   vlans: number;
 }
 
-/** The tags of one end of a reservation. */
-export interface EndTags {
-  site: string;
-  sTag: number;
-  cTag: number;
-}
+/** A reservation of the chosen experiment, with its period also in milliseconds. */
+export type OwnReservation = Reservation & Period;
 
-/** A reservation of the chosen experiment. */
-export interface Own extends Window {
-  id: string;
-  name?: string;
-  site1: string;
-  site2: string;
-  /** Mbps. */
-  bandwidth: number;
-  /** User id of who created it. */
-  createdBy: string;
-  /** The end at `site1` first. */
-  tags: readonly [EndTags, EndTags];
-}
+/** The members of an {@link OwnReservation} that are drawn and said. */
+export type Own = Pick<OwnReservation, 'id' | 'name' | 'site1' | 'site2' | 'bandwidth' | 'start' | 'end'>;
 
-/** The same with all that the service says of it. */
-export interface Reserved extends Own {
-  record: Reservation;
-}
-
-/** An experiment that the user takes part in. */
-export interface Experiment {
-  id: string;
-  name: string;
+/** An experiment that the user takes part in. The role is as the portal says it; see `readRole` of contract/roles.ts. */
+export interface ExperimentChoice extends Pick<Experiment, 'id' | 'name' | 'role' | 'expires_at'> {
   project: { id: string; name: string };
-  /** As the portal says it; see `readRole` of contract/roles.ts. */
-  role: string;
-  /** RFC 3339. */
-  expires_at: string;
 }
 
 /** The public facts of a server: the reply of `GET ui/api/network`. */
@@ -72,35 +44,30 @@ export interface NetworkFacts {
   base_url: string;
   /** Whether a login is possible here. */
   login: boolean;
-  sites: readonly { name: string; place: readonly [longitude: number, latitude: number] | null }[];
+  sites: readonly { name: string; place: Readonly<Place> | null }[];
   links: readonly Link[];
 }
 
 /** Who is logged in: the reply of `GET ui/api/session`. */
-export interface Session {
+export interface Login {
   user: { id: string; name: string } | null;
-  experiments: readonly Experiment[];
+  experiments: readonly ExperimentChoice[];
 }
 
-/** What a refused reply says. */
-export interface RefusalFacts {
+/** The facts of a refused reply. */
+export interface RefusedReply extends Required<RefusalFacts> {
   status: number;
   /** A problem code of contract/problems.ts, or empty. */
   code: string;
   /** Sentences of the service. */
   messages: readonly string[];
-  limits: readonly Limit[];
-  free: readonly FreePart[];
-  alternatives: readonly Alternative[];
 }
 
-/** A request to create a reservation, or to update one, as it is sent: the same text each time that it is sent. */
-export interface ReservationAsked {
-  /** Of an update: which one. */
+/** A request to create a reservation, or to update one. It is the same text each time that it is sent. */
+export interface FormRequest {
+  request: ReservationRequest;
+  /** Of an update: the reservation's id. */
   id?: string;
-  startNow: boolean;
-  /** JSON: the body of contract/reservation.ts. */
-  body: string;
   /** Of a request to create: its idempotency key. */
   key?: string;
 }
@@ -108,9 +75,9 @@ export interface ReservationAsked {
 /** The service said no. */
 export class Refused extends Error {
   override readonly name = 'Refused';
-  readonly facts: RefusalFacts;
+  readonly facts: RefusedReply;
 
-  constructor(facts: RefusalFacts) {
+  constructor(facts: RefusedReply) {
     super(facts.messages.join(' '));
     this.facts = facts;
   }
@@ -129,7 +96,7 @@ export class Unanswered extends Error {
 /** The server, as the page asks it. Every function rejects with {@link Refused}, {@link Unanswered} or an AbortError. */
 export interface Service {
   network(): Promise<NetworkFacts>;
-  session(): Promise<Session>;
+  session(): Promise<Login>;
   /** Begins a login. @returns where the browser goes for it, and what ends it, to be kept in this tab until then */
   beginLogin(): Promise<{ address: string; begun: string }>;
   /**
@@ -142,15 +109,15 @@ export interface Service {
   /** Ends the session. */
   logOut(): Promise<void>;
   /** What of a link is free in a window, in columns of equal length. */
-  columns(link: Link, window: Window, points: number, signal?: AbortSignal): Promise<readonly Column[]>;
+  columns(link: Link, window: Period, points: number, signal?: AbortSignal): Promise<readonly Column[]>;
   /** The experiment's reservations that have not ended. */
-  live(experiment: string, signal?: AbortSignal): Promise<readonly Reserved[]>;
+  live(experiment: string, signal?: AbortSignal): Promise<readonly OwnReservation[]>;
   /** Those that have. */
-  ended(experiment: string): Promise<readonly Reserved[]>;
+  ended(experiment: string): Promise<readonly OwnReservation[]>;
   /** Asks whether a reservation would be made; nothing is. */
-  dryRun(experiment: string, asked: ReservationAsked, signal: AbortSignal): Promise<Reserved>;
+  dryRun(experiment: string, asked: FormRequest, signal: AbortSignal): Promise<OwnReservation>;
   /** Makes or updates a reservation. */
-  send(experiment: string, asked: ReservationAsked): Promise<Reserved>;
+  send(experiment: string, asked: FormRequest): Promise<OwnReservation>;
   delete(experiment: string, id: string): Promise<void>;
   /** A reservation's connectivity token, signed by the service. */
   token(experiment: string, id: string): Promise<string>;
@@ -170,29 +137,21 @@ const TIMEOUT = 20_000;
 /** The most replies of a kind that are kept to be asked about by their ETag. */
 const MOST_KEPT = 500;
 
-function reservedOf(reply: Reservation): Reserved {
-  const { id, name, site1, site2, bandwidth } = reply;
-  return {
-    record: reply,
-    ...{ id, site1, site2, bandwidth, start: Date.parse(reply.start_date), end: Date.parse(reply.end_date) },
-    name,
-    createdBy: reply.created_by,
-    tags: [
-      { site: site1, sTag: reply.site1_s_tag, cTag: reply.site1_c_tag },
-      { site: site2, sTag: reply.site2_s_tag, cTag: reply.site2_c_tag },
-    ],
-  };
-}
+const withPeriod = (reply: Reservation): OwnReservation => ({
+  ...reply,
+  start: Date.parse(reply.start_date),
+  end: Date.parse(reply.end_date),
+});
 
 /** One page of a list. */
 interface ListPage {
-  items: readonly Reserved[];
+  items: readonly OwnReservation[];
   next: string | null;
 }
 
 function pageOf(text: string): ListPage {
   const { items, nextCursor }: { items: Reservation[]; nextCursor: string | null } = JSON.parse(text);
-  return { items: items.map(reservedOf), next: nextCursor };
+  return { items: items.map(withPeriod), next: nextCursor };
 }
 
 function columnsOf(text: string): readonly Column[] {
@@ -213,8 +172,8 @@ interface ReadOptions {
 }
 
 /** What a refused reply says, however much of the problem body it has. */
-function factsOf(status: number, text: string): RefusalFacts {
-  let body: Partial<Omit<RefusalFacts, 'messages'>> & { detail?: { msg?: string }[] } = {};
+function factsOf(status: number, text: string): RefusedReply {
+  let body: Partial<Omit<RefusedReply, 'messages'>> & { detail?: { msg?: string }[] } = {};
   try {
     body = JSON.parse(text);
   } catch {
@@ -232,7 +191,7 @@ function factsOf(status: number, text: string): RefusalFacts {
 }
 
 /** Replies after which a change may have been made or not: no service spoke, or one that does not know. */
-const isUnknown = ({ status, code }: RefusalFacts): boolean =>
+const isUnknown = ({ status, code }: RefusedReply): boolean =>
   code === 'outcome_unknown' || code === 'internal' || (status >= 500 && code === '');
 
 /** Makes a {@link Service} that asks the page's own server. */
@@ -300,12 +259,12 @@ export function createService({ base, secret, fetch }: ServiceOptions): Service 
   }
 
   const readNetwork = reader((text): NetworkFacts => JSON.parse(text));
-  const readSession = reader((text): Session => JSON.parse(text));
+  const readSession = reader((text): Login => JSON.parse(text));
   const readColumns = reader(columnsOf);
   const readPage = reader(pageOf);
 
-  async function list(experiment: string, state: string, signal?: AbortSignal): Promise<Reserved[]> {
-    const found: Reserved[] = [];
+  async function list(experiment: string, state: string, signal?: AbortSignal): Promise<OwnReservation[]> {
+    const found: OwnReservation[] = [];
     let cursor: string | null = null;
     do {
       const query: URLSearchParams = new URLSearchParams({ state, limit: `${MAX_PAGE_ITEMS}` });
@@ -322,28 +281,25 @@ export function createService({ base, secret, fetch }: ServiceOptions): Service 
     return ask(path, { ...init, method, headers: { 'x-slices-conn': 'ui', ...headers } });
   }
 
-  /** Makes or updates a reservation. @param dryRun the signal of a dry run */
+  /** Creates or updates a reservation. @param dryRun the signal of a dry run, which carries no key */
   async function reserve(
     experiment: string,
-    { id, startNow, body, key }: ReservationAsked,
+    { id, request, key }: FormRequest,
     dryRun?: AbortSignal,
-  ): Promise<Reserved> {
-    const query = new URLSearchParams();
-    if (startNow) query.set('start_now', 'true');
-    if (dryRun) query.set('dry_run', 'true');
+  ): Promise<OwnReservation> {
     const path = id === undefined ? 'api/connectivity' : `api/connectivity/${encodeURIComponent(id)}`;
     const reply = await change(
       id === undefined ? 'POST' : 'PUT',
-      query.size > 0 ? `${path}?${query}` : path,
+      path + queryOf(request, { dryRun: dryRun !== undefined }),
       {
         accept: 'application/json',
         'content-type': 'application/json',
         'slices-experiment': experiment,
         ...(key === undefined || dryRun ? {} : { 'idempotency-key': key }),
       },
-      { body, ...(dryRun ? { signal: dryRun } : {}) },
+      { body: JSON.stringify(toBody(request, [])), signal: dryRun },
     );
-    return reservedOf(JSON.parse(await textOf(reply, dryRun)));
+    return withPeriod(JSON.parse(await textOf(reply, dryRun)));
   }
 
   return {

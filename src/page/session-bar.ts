@@ -1,20 +1,15 @@
 import { type Choice, element, setChoices, setText } from './elements.ts';
-import type { Experiment, Session } from './service.ts';
+import type { ExperimentChoice } from './service.ts';
+import type { State } from './state.ts';
 import { roleText } from './words.ts';
 
-/** What the bar shows. */
-export interface SessionBarView {
-  session: Session;
-  /** Whether a login is possible here. */
-  canLogIn: boolean;
-  chosen: Experiment | undefined;
-  /** IANA name or `UTC`. */
-  zone: string;
-  zones: readonly string[];
-}
+/** The parts of the state that the bar shows. */
+export type SessionBarView = Pick<State, 'network' | 'login' | 'chosen' | 'zone'>;
 
 /** Options of {@link createSessionBar}. */
 export interface SessionBarOptions {
+  /** The zones to choose from. */
+  zones: readonly string[];
   choose(experiment: string): void;
   setZone(zone: string): void;
   logIn(): void;
@@ -22,7 +17,7 @@ export interface SessionBarOptions {
 }
 
 /** Who is logged in, the experiment that is worked in, and the zone of all times. */
-export function createSessionBar({ choose, setZone, logIn, logOut }: SessionBarOptions) {
+export function createSessionBar({ zones: known, choose, setZone, logIn, logOut }: SessionBarOptions) {
   const experiments = element('select', { onchange: () => choose(experiments.value) });
   const role = element('span', { class: 'role' });
   const zones = element('select', { onchange: () => setZone(zones.value) });
@@ -38,28 +33,32 @@ export function createSessionBar({ choose, setZone, logIn, logOut }: SessionBarO
   );
   const bar = element('div', { class: 'session' }, ...[chosen, zoneLabel, user, leave, enter]);
 
-  /** Shows what is known. */
-  function show({ session, canLogIn, chosen: experiment, zone, zones: known }: SessionBarView): void {
-    const { user: person } = session;
+  /** Shows the state. */
+  function show({ network, login, chosen: experiment, zone }: SessionBarView): void {
+    const person = login?.user;
+    const all = login?.experiments ?? [];
     setChoices(
       zones,
       known.map((value) => ({ value, label: value })),
       zone,
     );
-    chosen.hidden = session.experiments.length === 0;
-    setChoices(experiments, experimentChoices(session.experiments, experiment), experiment?.id ?? '');
+    chosen.hidden = all.length === 0;
+    setChoices(experiments, experimentChoices(all, experiment), experiment?.id ?? '');
     setText(role, experiment ? roleText(experiment.role) : 'Choose one to see and book its links.');
     setText(user, person ? `Logged in as ${person.name}` : '');
     // Without a login no times are shown.
     for (const part of [user, leave, zoneLabel]) part.hidden = !person;
-    enter.hidden = person !== null || !canLogIn;
+    enter.hidden = Boolean(person) || !network?.login;
   }
 
   return { element: bar, show };
 }
 
 /** The experiments to choose from; two of one name are told apart by their project. */
-function experimentChoices(experiments: readonly Experiment[], chosen: Experiment | undefined): Choice[] {
+function experimentChoices(
+  experiments: readonly ExperimentChoice[],
+  chosen: ExperimentChoice | undefined,
+): Choice[] {
   const choices = experiments.map(({ id, name, project }) => {
     const isAlone = experiments.filter((other) => other.name === name).length === 1;
     return { value: id, label: isAlone ? name : `${name} (${project.name})` };

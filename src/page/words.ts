@@ -8,7 +8,7 @@ import type { Clock } from '../words/civil-time.ts';
 import { limitText } from '../words/limits.ts';
 import { roleAllows } from '../words/roles.ts';
 import type { Wish } from './draft.ts';
-import type { Column, EndTags, Own, Refused, Window } from './service.ts';
+import type { Column, Own, OwnReservation, Period, Refused } from './service.ts';
 import { type Calendar, instantText, periodText, shareText, vlansText } from './timeline/words.ts';
 
 /** A role in words. @param role as the portal says it */
@@ -26,19 +26,29 @@ export function titleOf({ id, name }: Pick<Own, 'id' | 'name'>): string {
   return name ?? `…${id.slice(-6)}`;
 }
 
+/** The tags of each end, with its site. */
+export function tagFacts(own: OwnReservation): readonly (readonly [site: string, tags: string])[] {
+  return [
+    [own.site1, `S-tag ${own.site1_s_tag}, C-tag ${own.site1_c_tag}`],
+    [own.site2, `S-tag ${own.site2_s_tag}, C-tag ${own.site2_c_tag}`],
+  ];
+}
+
 /** Both ends' tags, a line each, as they are copied. */
-export function tagsText(tags: readonly EndTags[]): string {
-  return tags.map(({ site, sTag, cTag }) => `${site}: S-tag ${sTag}, C-tag ${cTag}`).join('\n');
+export function tagsText(own: OwnReservation): string {
+  return tagFacts(own)
+    .map(([site, tags]) => `${site}: ${tags}`)
+    .join('\n');
 }
 
 /** Where a reservation is in its life; see contract/reservation.ts. */
-export function stateOf({ start, end }: Window, now: number): 'scheduled' | 'active' | 'ended' {
+export function stateOf({ start, end }: Period, now: number): 'scheduled' | 'active' | 'ended' {
   if (now < start) return 'scheduled';
   return now < end ? 'active' : 'ended';
 }
 
 /** In the order in which they are looked at: active ones by their end, scheduled ones by their start, ended ones last. */
-export function inOrder<One extends Window>(list: readonly One[], now: number): One[] {
+export function inOrder<One extends Period>(list: readonly One[], now: number): One[] {
   const rank = { active: 0, scheduled: 1, ended: 2 };
   const within = (one: One): number =>
     ({ active: one.end, scheduled: one.start, ended: -one.end })[stateOf(one, now)];
@@ -48,7 +58,7 @@ export function inOrder<One extends Window>(list: readonly One[], now: number): 
 }
 
 /** The instant of a reservation that matters next, and how far away it is. @example 'ends in 2 h' */
-export function nextText({ start, end }: Window, now: number): string {
+export function nextText({ start, end }: Period, now: number): string {
   if (now < start) return `starts in ${formatDuration(start - now)}`;
   if (now < end) return `ends in ${formatDuration(end - now)}`;
   return `ended ${formatDuration(now - end)} ago`;
@@ -126,9 +136,9 @@ export function awayText(since: number, calendar: Calendar): string {
 }
 
 /** That a reservation fits, and what is free then. Of a change its own part would count as used, so it is not said. */
-export function fitText({ asked, link, period }: Wish, free: Column | undefined, calendar: Calendar): string {
+export function fitText({ id, link, period }: Wish, free: Column | undefined, calendar: Calendar): string {
   const when = periodText(period, calendar);
-  if (!free || asked.id !== undefined) return `It fits: ${when}.`;
+  if (!free || id !== undefined) return `It fits: ${when}.`;
   return `It fits, ${when}: ${shareText(free.free, link.bandwidth)} and ${vlansText(free.vlans)} are free.`;
 }
 

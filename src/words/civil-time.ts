@@ -62,6 +62,14 @@ export function createClock(zone: string): Clock {
   };
 }
 
+const clocks = new Map<string, Clock>();
+/** The one clock of a zone; see {@link createClock}. */
+export function clockOf(zone: string): Clock {
+  const clock = clocks.get(zone) ?? createClock(zone);
+  clocks.set(zone, clock);
+  return clock;
+}
+
 /** A distance on the calendar. A week begins on Monday. */
 export interface Step {
   unit: 'minute' | 'day' | 'week' | 'month' | 'year';

@@ -23,11 +23,7 @@ const RESERVED = [
 /** One of them is mine; its sites are named in the other order. */
 const OWN: Own = {
   ...{ id: 'con_x_01jd3x0m2sf0vrv9mhb1wk6x4q', name: 'training', site1: 'pl-poznan1', site2: 'be-gent1' },
-  ...{ bandwidth: 4000, start: MONDAY + 9 * HOUR, end: MONDAY + 17 * HOUR, createdBy: 'user_x' },
-  tags: [
-    { site: 'pl-poznan1', sTag: 1001, cTag: 1001 },
-    { site: 'be-gent1', sTag: 1001, cTag: 1001 },
-  ],
+  ...{ bandwidth: 4000, start: MONDAY + 9 * HOUR, end: MONDAY + 17 * HOUR },
 };
 
 /** Answers as the service does. */
@@ -165,7 +161,9 @@ describe.skipIf(withoutChromium)(titleInChromium('the timeline in a browser'), (
       start: MONDAY + 22 * HOUR,
       end: MONDAY + 24 * HOUR,
     };
-    await page.evaluate(`window.timeline.setReservations(${JSON.stringify([OWN, booked])})`);
+    // The draft becomes a reservation, and is empty then.
+    await page.evaluate(`window.timeline.know({ mark: undefined, own: ${JSON.stringify([OWN, booked])} })`);
+    await page.evaluate("window.timeline.act({ type: 'redrafted' })");
     expect(await readout(page)).toContain('Drag over a row');
     // One's own bar is drawn from the top of the row; below it a click picks.
     const [ownX, ownY] = at(0, 12);
@@ -281,7 +279,7 @@ describe.skipIf(withoutChromium)(titleInChromium('the timeline in a browser'), (
 
   test('the table says the same, marks what is mine, and picks', async () => {
     const { page } = await open();
-    await page.evaluate("window.timeline.select({ site1: 'pl-poznan1', site2: 'be-gent1' })");
+    await page.evaluate('window.timeline.know({ selectedRow: 0 })');
     await page.getByRole('button', { name: 'Table' }).click();
     const table = page.getByRole('table', {
       name: 'What is free: Sun 22 Nov to Sat 28 Nov 2026, times in Europe/Brussels, rounded to 6 hours',
@@ -318,7 +316,7 @@ describe.skipIf(withoutChromium)(titleInChromium('the timeline in a browser'), (
     await page.getByRole('table').waitFor();
     expect(await page.getByText(/\b(Pick|Book|pick)\b/).count()).toBe(0);
     // The role changes.
-    await page.evaluate("location.hash = ''; window.timeline.setReservations([])");
+    await page.evaluate('window.timeline.know({ mayPick: true })');
     await page.getByRole('columnheader', { name: 'Book' }).waitFor();
   });
 

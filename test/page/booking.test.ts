@@ -1,122 +1,124 @@
 import { describe, expect, test } from 'vitest';
-import { type Booking, type BookingOptions, createBooking, PAUSE } from '../../src/page/booking.ts';
+import { createBooking, keptForm, PAUSE, readKeptForm } from '../../src/page/booking.ts';
 import { type Draft, EMPTY_DRAFT } from '../../src/page/draft.ts';
-import { Refused, type ReservationAsked, type Reserved, Unanswered } from '../../src/page/service.ts';
+import { type FormRequest, type OwnReservation, Refused, Unanswered } from '../../src/page/service.ts';
+import { type Action, change, openState, readForm, type State } from '../../src/page/state.ts';
+import { createStore } from '../../src/page/store.ts';
 import { RESERVATION } from '../fixtures/tokens.ts';
 
 const NOW = Date.parse('2026-11-22T10:00:00Z');
-const LINKS = [{ site1: 'be-gent1', site2: 'pl-poznan1', bandwidth: 100_000 }];
-const DRAFT: Draft = { ...EMPTY_DRAFT, site1: 'be-gent1', site2: 'pl-poznan1' };
-const END = { sTag: 1, cTag: 1 };
-const OWN: Reserved = {
-  ...{ id: 'con_x', site1: 'be-gent1', site2: 'pl-poznan1', bandwidth: 1000, start: NOW, end: NOW + 1 },
-  ...{ createdBy: 'user_x', record: RESERVATION },
-  tags: [
-    { site: 'be-gent1', ...END },
-    { site: 'pl-poznan1', ...END },
-  ],
+const NETWORK = {
+  ...{ name: null, base_url: '', login: true, sites: [] },
+  links: [{ site1: 'be-gent1', site2: 'pl-poznan1', bandwidth: 100_000 }],
 };
+const DRAFT: Draft = { ...EMPTY_DRAFT, site1: 'be-gent1', site2: 'pl-poznan1' };
+const OWN: OwnReservation = { ...RESERVATION, start: NOW, end: NOW + 1 };
 const FREE = { start: NOW, end: NOW + 1, free: 90_000, freeMax: 90_000, vlans: 996 };
 const refusal = (code: string): Refused =>
   new Refused({ status: 422, code, messages: ['No.'], limits: [], free: [], alternatives: [] });
+const experiment = (id: string) => ({
+  ...{ id, name: id, role: 'lead', expires_at: '2030-01-01T00:00:00Z', project: { id: '', name: '' } },
+});
 
 let keys = 0;
 
 /** A form whose service answers by hand. */
 function opened(kept: string | null = null) {
   const questions: {
-    asked: ReservationAsked;
+    asked: FormRequest;
     signal: AbortSignal;
-    answer: PromiseWithResolvers<Reserved>;
+    answer: PromiseWithResolvers<OwnReservation>;
   }[] = [];
-  const requests: { asked: ReservationAsked; answer: PromiseWithResolvers<Reserved> }[] = [];
+  const requests: { asked: FormRequest; answer: PromiseWithResolvers<OwnReservation> }[] = [];
   const timers = new Map<() => void, number>();
-  const said = { done: 0, loggedOut: 0, kept };
-  let [now, experiment] = [NOW, 'exp_demo'];
-  const options: BookingOptions = {
+  const said = { done: 0, loggedOut: 0 };
+  const first = openState(NOW, 'UTC', readKeptForm(kept));
+  const store = createStore<State, Action>({ ...first, network: NETWORK }, change);
+  store.dispatch({ type: 'chosen', experiment: experiment('exp_demo') });
+  const booking = createBooking({
+    store,
     service: {
       columns: async () => [FREE],
       dryRun(_experiment, asked, signal) {
-        const answer = Promise.withResolvers<Reserved>();
+        const answer = Promise.withResolvers<OwnReservation>();
         signal.addEventListener('abort', () => answer.reject(signal.reason));
         questions.push({ asked, signal, answer });
         return answer.promise;
       },
       send(_experiment, asked) {
-        const answer = Promise.withResolvers<Reserved>();
+        const answer = Promise.withResolvers<OwnReservation>();
         requests.push({ asked, answer });
         return answer.promise;
       },
     },
-    terms: () => ({ experiment, now, links: LINKS, expiry: NOW + 1e12 }),
     later(milliseconds, run) {
       timers.set(run, milliseconds);
       return () => void timers.delete(run);
     },
     newKey: () => `key-${++keys}`,
-    keep(text) {
-      said.kept = text;
-    },
-    kept,
-    show: () => {},
     done() {
       said.done += 1;
     },
+    unanswered: () => {},
     loggedOut() {
       said.loggedOut += 1;
     },
     failed(error) {
       throw error;
     },
-  };
-  const booking: Booking = createBooking(options);
+  });
   return {
     ...{ booking, questions, requests, timers, said },
+    get view() {
+      return store.state;
+    },
+    get kept() {
+      return keptForm(store.state);
+    },
     /** Lets the timers run out. */
     wait() {
-      for (const [run, milliseconds] of timers) {
-        now += milliseconds;
+      for (const run of timers.keys()) {
         timers.delete(run);
         run();
       }
     },
-    choose(other: string) {
-      experiment = other;
-    },
+    choose: (id: string) => store.dispatch({ type: 'chosen', experiment: experiment(id) }),
     settled: () => new Promise<void>((resolve) => setImmediate(resolve)),
   };
 }
 
 describe('the dry run while typing', () => {
   test('waits for a pause, and the last one wins', async () => {
-    const { booking, questions, timers, wait, settled } = opened();
+    const form = opened();
+    const { booking, questions, timers, wait, settled } = form;
     booking.type({ ...DRAFT, bandwidth: '1' });
     booking.type({ ...DRAFT, bandwidth: '10' });
     expect([...timers.values()]).toEqual([PAUSE]);
     wait();
-    expect(questions.map(({ asked }) => JSON.parse(asked.body).bandwidth)).toEqual(['10']);
+    expect(questions.map(({ asked }) => asked.request.bandwidth)).toEqual([10]);
     booking.type({ ...DRAFT, bandwidth: '10G' });
     wait();
     const [first, second] = questions;
     expect(first?.signal.aborted).toBe(true);
     second?.answer.resolve(OWN);
     await settled();
-    expect(booking.view.answer).toMatchObject({ kind: 'fits', free: FREE, wish: { bandwidth: 10_000 } });
-    expect(second?.asked).not.toHaveProperty('key');
+    expect(form.view.answer).toMatchObject({ kind: 'fits', free: FREE, wish: { bandwidth: 10_000 } });
+    expect(second?.asked.key).toBeUndefined();
   });
 
   test('is sent at once after a click, and says why it does not fit', async () => {
-    const { booking, questions, settled, said } = opened();
+    const form = opened();
+    const { booking, questions, settled, said } = form;
     booking.fill(DRAFT);
-    expect(booking.view.answer.kind).toBe('asking');
+    expect(form.view.answer.kind).toBe('asking');
     questions[0]?.answer.reject(refusal('bandwidth_unavailable'));
     await settled();
-    expect(booking.view.answer).toMatchObject({ kind: 'refused', facts: { messages: ['No.'] } });
+    expect(form.view.answer).toMatchObject({ kind: 'refused', facts: { messages: ['No.'] } });
     booking.refresh();
-    expect(booking.view.answer.kind).toBe('refused');
+    expect(form.view.answer.kind).toBe('refused');
     questions[1]?.answer.reject(new Unanswered('away'));
     await settled();
-    expect(booking.view.answer.kind).toBe('away');
+    expect(form.view.answer.kind).toBe('away');
     booking.refresh();
     questions[2]?.answer.reject(refusal('token_missing'));
     await settled();
@@ -124,16 +126,18 @@ describe('the dry run while typing', () => {
   });
 
   test('is not sent of what is not whole', () => {
-    const { booking, questions } = opened();
+    const form = opened();
+    const { booking, questions } = form;
     booking.fill({ ...DRAFT, bandwidth: 'much' });
-    expect([questions.length, booking.view.answer.kind]).toEqual([0, 'none']);
-    expect([...booking.view.problems.keys()]).toEqual(['bandwidth']);
+    expect([questions.length, form.view.answer.kind]).toEqual([0, 'none']);
+    expect([...readForm(form.view).problems.keys()]).toEqual(['bandwidth']);
   });
 });
 
 describe('the request', () => {
   test('is sent once, however often it is clicked, and leaves an empty form', async () => {
-    const { booking, requests, said, settled } = opened();
+    const form = opened();
+    const { booking, requests, said, settled } = form;
     booking.fill(DRAFT);
     void booking.send();
     void booking.send();
@@ -141,9 +145,9 @@ describe('the request', () => {
     expect(requests.map(({ asked }) => asked.key)).toEqual([`key-${keys}`]);
     requests[0]?.answer.resolve(OWN);
     await settled();
-    expect([said.done, said.kept, booking.view.draft]).toEqual([1, null, EMPTY_DRAFT]);
+    expect([said.done, form.kept, form.view.draft]).toEqual([1, null, EMPTY_DRAFT]);
     await booking.send();
-    expect([requests.length, booking.view.isChecked]).toEqual([1, true]);
+    expect([requests.length, form.view.isChecked]).toEqual([1, true]);
   });
 
   test('without an answer is sent again as it was, even after a reload; of another draft it is another one', async () => {
@@ -151,14 +155,15 @@ describe('the request', () => {
     before.booking.fill(DRAFT);
     void before.booking.send();
     // The page is closed before the answer is there.
-    const { booking, requests, settled, wait } = opened(before.said.kept);
-    expect(booking.view).toMatchObject({ draft: DRAFT, answer: { kind: 'unanswered' } });
+    const form = opened(before.kept);
+    const { booking, requests, settled, wait } = form;
+    expect(form.view).toMatchObject({ draft: DRAFT, answer: { kind: 'unanswered' } });
     wait();
     void booking.send();
     expect(requests[0]?.asked).toEqual(before.requests[0]?.asked);
     requests[0]?.answer.reject(new Unanswered('away'));
     await settled();
-    expect(booking.view.answer.kind).toBe('unanswered');
+    expect(form.view.answer.kind).toBe('unanswered');
     booking.type({ ...DRAFT, bandwidth: '2G' });
     void booking.send();
     expect(requests[1]?.asked.key).not.toBe(requests[0]?.asked.key);
@@ -168,32 +173,35 @@ describe('the request', () => {
     const before = opened();
     before.booking.fill(DRAFT);
     void before.booking.send();
-    const { booking, requests, choose } = opened(before.said.kept);
+    const form = opened(before.kept);
+    const { booking, requests, choose } = form;
     choose('exp_other');
     void booking.send();
     expect(requests[0]?.asked.key).not.toBe(before.requests[0]?.asked.key);
   });
 
   test('that is refused keeps what was typed, and has another key the next time', async () => {
-    const { booking, requests, settled, said } = opened();
+    const form = opened();
+    const { booking, requests, settled, said } = form;
     booking.fill(DRAFT);
     void booking.send();
     requests[0]?.answer.reject(refusal('token_missing'));
     await settled();
-    expect([booking.view.draft, said.loggedOut]).toEqual([DRAFT, 1]);
-    expect(said.kept).toBe(JSON.stringify({ draft: DRAFT }));
+    expect([form.view.draft, said.loggedOut]).toEqual([DRAFT, 1]);
+    expect(form.kept).toBe(JSON.stringify({ draft: DRAFT }));
     void booking.send();
     expect(requests[1]?.asked.key).not.toBe(requests[0]?.asked.key);
   });
 
   test('to change a reservation gives back what stood in the form before', async () => {
-    const { booking, requests, settled } = opened();
+    const form = opened();
+    const { booking, requests, settled } = form;
     booking.type({ ...DRAFT, name: 'half-typed' });
     booking.fill({ ...DRAFT, id: 'con_x' });
     void booking.send();
-    expect(requests[0]?.asked).not.toHaveProperty('key');
+    expect(requests[0]?.asked.key).toBeUndefined();
     requests[0]?.answer.resolve(OWN);
     await settled();
-    expect(booking.view.draft).toEqual({ ...DRAFT, name: 'half-typed' });
+    expect(form.view.draft).toEqual({ ...DRAFT, name: 'half-typed' });
   });
 });

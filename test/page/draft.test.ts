@@ -20,55 +20,50 @@ const TERMS = { now: NOW, links: LINKS, expiry: NOW + 1000 * HOUR };
 const WHOLE: Draft = { ...EMPTY_DRAFT, site1: 'pl-poznan1', site2: 'be-gent1', bandwidth: '2.5G' };
 const START = Date.parse('2026-11-23T09:00:00Z');
 
-/** The body that a draft is sent as. */
+/** A whole draft, and the request that it becomes. */
 function sent(draft: Draft, terms = TERMS) {
-  const read = readDraft(draft, terms);
-  if (!('wish' in read)) throw new Error(JSON.stringify([...read.problems]));
-  return { ...read.wish, body: JSON.parse(read.wish.asked.body) };
+  const { wish, problems } = readDraft(draft, terms);
+  if (!wish) throw new Error(JSON.stringify([...problems]));
+  return wish;
 }
 
-/** What is wrong with a draft. */
-function wrong(draft: Draft): Record<string, string> {
-  const read = readDraft(draft, TERMS);
-  return 'problems' in read ? Object.fromEntries(read.problems) : {};
-}
+/** The problems of a draft. */
+const wrong = (draft: Draft) => Object.fromEntries(readDraft(draft, TERMS).problems);
 
 describe('what a draft asks for', () => {
   test('a start now lasts as long as was asked, although the request arrives later', () => {
-    const { asked, body, link, bandwidth } = sent(WHOLE);
-    expect(asked.startNow).toBe(true);
-    expect(body).toEqual({
-      ...{ site1: 'pl-poznan1', site2: 'be-gent1', bandwidth: '2500', tokens: [] },
-      ...{ start_date: null, end_date: '2026-11-22T12:00:06.000Z' },
+    const { request, link, bandwidth } = sent(WHOLE);
+    expect(request).toEqual({
+      ...{ site1: 'pl-poznan1', site2: 'be-gent1', bandwidth: 2500 },
+      ...{ start: 'now', end: Date.parse('2026-11-22T12:00:06Z') },
     });
     expect([link, bandwidth]).toEqual([LINKS[0], 2500]);
   });
 
   test('where the experiment ends, a start now ends no later for it', () => {
     const expiry = NOW + 2 * HOUR + 1000;
-    expect(sent(WHOLE, { ...TERMS, expiry }).body.end_date).toBe(new Date(expiry).toISOString());
+    expect(sent(WHOLE, { ...TERMS, expiry }).request.end).toBe(expiry);
   });
 
   test('a time keeps its milliseconds, and a duration is counted from it', () => {
-    const { asked, body } = sent({ ...WHOLE, start: START + 7, ending: { for: '1h30m' }, name: 'night-run' });
-    expect(asked.startNow).toBe(false);
-    expect(body).toMatchObject({ start_date: '2026-11-23T09:00:00.007Z', name: 'night-run' });
-    expect(body.end_date).toBe('2026-11-23T10:30:00.007Z');
+    const { request } = sent({ ...WHOLE, start: START + 7, ending: { for: '1h30m' }, name: 'night-run' });
+    expect(request).toMatchObject({ start: START + 7, end: START + 1.5 * HOUR + 7, name: 'night-run' });
   });
 
-  test('a change names no name, and its reservation in the request', () => {
-    const own = { ...{ site1: 'be-gent1', site2: 'fr-lille', bandwidth: 1000, name: 'mine' } };
-    const end = { sTag: 1, cTag: 1 };
-    const tags = [
-      { site: 'be-gent1', ...end },
-      { site: 'fr-lille', ...end },
-    ] as const;
-    const draft = draftOf({ ...own, id: 'con_x', start: NOW - HOUR, end: START, createdBy: 'user_x', tags });
+  test('a change names no name, and its reservation beside the request', () => {
+    const own = { site1: 'be-gent1', site2: 'fr-lille', bandwidth: 1000, name: 'mine' };
+    const draft = draftOf({ ...own, id: 'con_x', start: NOW - HOUR, end: START });
     expect(draft).toMatchObject({ bandwidth: '1G', start: NOW - HOUR, ending: { at: START } });
-    const { asked, body } = sent({ ...draft, ending: { at: START + HOUR } });
-    expect(asked.id).toBe('con_x');
-    expect(body).not.toHaveProperty('name');
-    expect(body.end_date).toBe('2026-11-23T10:00:00.000Z');
+    const { id, request } = sent({ ...draft, ending: { at: START + HOUR } });
+    expect([id, 'name' in request, request.end]).toEqual(['con_x', false, START + HOUR]);
+  });
+
+  test('of what is not whole, link and period are known all the same', () => {
+    const { wish, link, period } = readDraft({ ...WHOLE, bandwidth: 'much', start: START }, TERMS);
+    expect({ wish, link, period }).toEqual({
+      link: LINKS[0],
+      period: { start: START, end: START + 2 * HOUR },
+    });
   });
 });
 
@@ -151,5 +146,5 @@ test('a draft that was kept is read again; anything else is none', () => {
     JSON.stringify({ ...WHOLE, name: 1 }),
     JSON.stringify({ ...WHOLE, start: 'x' }),
   ];
-  for (const text of [null, ...odd]) expect(readKept(text)).toBeUndefined();
+  for (const text of odd) expect(readKept(text)).toBeUndefined();
 });

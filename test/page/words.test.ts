@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Alternative, Limit } from '../../src/contract/problems.ts';
-import type { RefusalFacts } from '../../src/page/service.ts';
+import type { RefusedReply } from '../../src/page/service.ts';
 import {
   alternativeText,
   awayText,
@@ -18,17 +18,19 @@ import {
 } from '../../src/page/words.ts';
 import { createClock } from '../../src/words/civil-time.ts';
 
+import { RESERVATION } from '../fixtures/tokens.ts';
+
 const HOUR = 3_600_000;
 const NOW = Date.parse('2026-11-22T10:00:00Z');
 const clock = createClock('Europe/Brussels');
 const CALENDAR = { clock, now: NOW };
 const PERIOD = { start: NOW, end: NOW + 2 * HOUR };
 const WISH = {
-  asked: { startNow: false, body: '' },
+  request: { site1: 'be-gent1', site2: 'pl-poznan1', bandwidth: 9000, ...PERIOD },
   link: { site1: 'be-gent1', site2: 'pl-poznan1', bandwidth: 10_000 },
   ...{ bandwidth: 9000, period: PERIOD },
 };
-const REFUSED: RefusalFacts = { status: 422, code: '', messages: [], limits: [], free: [], alternatives: [] };
+const REFUSED: RefusedReply = { status: 422, code: '', messages: [], limits: [], free: [], alternatives: [] };
 const LIMIT: Limit = {
   ...{ limit: 'bandwidth', site: null, layer: null, capacity: 10_000, free: 6000 },
   ...{ start_date: '2026-11-22T10:30:00.000Z', end_date: '2026-11-22T11:00:00.000Z' },
@@ -102,8 +104,7 @@ test('that it fits, with what is free; of a change what is free says nothing', (
   const free = { ...PERIOD, free: 9500, freeMax: 10_000, vlans: 996 };
   const when = 'Sun 22 Nov 11:00 to 13:00';
   expect(fitText(WISH, free, CALENDAR)).toBe(`It fits, ${when}: 9.5 of 10 Gbps and 996 VLANs are free.`);
-  const change = { ...WISH, asked: { ...WISH.asked, id: 'con_x' } };
-  expect(fitText(change, free, CALENDAR)).toBe(`It fits: ${when}.`);
+  expect(fitText({ ...WISH, id: 'con_x' }, free, CALENDAR)).toBe(`It fits: ${when}.`);
 });
 
 test('an alternative says what differs', () => {
@@ -142,8 +143,9 @@ test('reservations: what they are called, where they are in their life, and in w
   expect([titleOf({ id: 'con_x_0123456789', name: 'mine' }), titleOf({ id: 'con_x_0123456789' })]).toEqual([
     ...['mine', '…456789'],
   ]);
-  const tags = [{ site: 'be-gent1', sTag: 1001, cTag: 17 }];
-  expect(tagsText(tags)).toBe('be-gent1: S-tag 1001, C-tag 17');
+  expect(tagsText({ ...RESERVATION, ...PERIOD })).toBe(
+    'be-gent1: S-tag 100, C-tag 101\npl-poznan1: S-tag 200, C-tag 201',
+  );
 });
 
 test('a field for date and time holds the zone’s own time', () => {

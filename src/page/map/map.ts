@@ -14,10 +14,8 @@ export interface MapOptions {
 /** The network as a picture: sites, and links with their use now. */
 export interface NetworkMap {
   readonly element: HTMLElement;
-  /** @param share of the link's capacity that is in use now, 0 to 1; null where it is not known */
-  setUse(link: Link, share: number | null): void;
-  /** Marks one link, and no other; null marks none. It does not call `onSelect`. */
-  select(link: Link | null): void;
+  /** Shows the share of each link that is in use, see `State`, and marks one link. */
+  show(parts: { use: ReadonlyMap<Link, number | null>; selected?: Link }): void;
 }
 
 /** Links from this share on are drawn as busy, and from the second on as nearly full. */
@@ -37,7 +35,7 @@ export function createMap({ sites, links, onSelect }: MapOptions): NetworkMap {
   end.id = 'after-map';
   element.append(skipTo(end), picture, readout, legend(), end);
 
-  const use = new Map<Link, number | null>();
+  let use: ReadonlyMap<Link, number | null> = new Map();
   /** Each link is drawn on the map or in an inset, and where it leaves an inset in both. */
   let drawn = new Map<Link, SVGElement[]>();
   let selected: Link | null = null;
@@ -181,14 +179,9 @@ export function createMap({ sites, links, onSelect }: MapOptions): NetworkMap {
 
   return {
     element,
-    setUse: (link, share) => {
-      const known = links.find((each) => each.site1 === link.site1 && each.site2 === link.site2);
-      if (!known) return;
-      use.set(known, share);
-      showUse(known);
-    },
-    select: (link) => {
-      selected = links.find((each) => each.site1 === link?.site1 && each.site2 === link.site2) ?? null;
+    show(parts) {
+      [use, selected] = [parts.use, parts.selected ?? null];
+      for (const link of links) showUse(link);
       showSelected();
     },
   };

@@ -1,6 +1,6 @@
 import { HOUR } from '../../contract/durations.ts';
 import { type Clock, floorToStep, lengthOfStep, nextStep, type Step } from '../../words/civil-time.ts';
-import type { Column, Own, Window } from '../service.ts';
+import type { Column, Own, Period } from '../service.ts';
 import { knownFrom } from './tiles.ts';
 
 /** The lengths of a line of the table, the shortest first. */
@@ -13,12 +13,12 @@ const STEPS: readonly Step[] = [
 const MOST_LINES = 60;
 
 /** How long a line of a window's table is at least: the times of its lines are rounded to this. */
-export function tableStep({ start, end }: Window): Step {
+export function tableStep({ start, end }: Period): Step {
   return STEPS.find((one) => (end - start) / lengthOfStep(one) <= MOST_LINES) ?? { unit: 'week', count: 1 };
 }
 
 /** Parts of a window of equal length each, as they are asked for. */
-export interface Segment extends Window {
+export interface Segment extends Period {
   points: number;
 }
 
@@ -26,7 +26,7 @@ export interface Segment extends Window {
  * The parts of a window that a table has as lines: whole hours, days or weeks on the zone's clock, from where the use of
  * links is known on. They come in segments of equal lengths, as days differ where clocks change.
  */
-export function tableSegments({ start, end }: Window, clock: Clock, now: number): Segment[] {
+export function tableSegments({ start, end }: Period, clock: Clock, now: number): Segment[] {
   const known = Math.ceil(knownFrom(now) / HOUR) * HOUR;
   const step = tableStep({ start, end });
   const segments: Segment[] = [];

@@ -1,7 +1,8 @@
 import type { TwoLineAxis } from '../../words/time-axis.ts';
-import type { Column, Window } from '../service.ts';
+import type { Column, Period } from '../service.ts';
 import { type Bar, barHeight, type Layout } from './layout.ts';
-import { placeOf } from './view.ts';
+import type { Mark } from './model.ts';
+import { placeOf } from './windows.ts';
 
 /** The colours of a drawing, as canvas takes them. */
 export interface Colours {
@@ -34,22 +35,18 @@ export interface Row {
   isSelected: boolean;
 }
 
-/** A period of a row that is marked. */
-export interface Mark extends Window {
-  row: number;
-}
-
 /** All that a drawing is made of. */
 export interface Scene {
-  window: Window;
+  window: Period;
   layout: Layout;
   axis: TwoLineAxis;
   /** The rows that are on the screen, and the number of the first one. */
   rows: readonly Row[];
   firstRow: number;
   now: number;
-  /** What was picked or is being picked, and where the keyboard is. */
-  pick: Mark | undefined;
+  /** The draft of the form, or the period that is being dragged. */
+  mark: Mark | undefined;
+  /** Where the keyboard is, while it is here. */
   cursor: Mark | undefined;
 }
 
@@ -116,7 +113,7 @@ export class Painter {
     if (layout.top > 10) {
       for (let y = top; y < bottom; y += row) context.clearRect(0, y, width, layout.top - 2);
     }
-    this.#mark(scene.pick, scene, x, colours.pick, false);
+    this.#mark(scene.mark, scene, x, colours.pick, false);
     this.#mark(scene.cursor, scene, x, colours.focus, true);
   }
 

@@ -1,6 +1,6 @@
 import { MINUTE } from '../../contract/durations.ts';
 import { type Clock, ceilToStep, floorToStep, lengthOfStep, type Step } from '../../words/civil-time.ts';
-import type { Column, Window } from '../service.ts';
+import type { Column, Period } from '../service.ts';
 
 /** What a picked period depends on. Times in milliseconds. */
 export interface PickContext {
@@ -11,7 +11,7 @@ export interface PickContext {
 }
 
 /** The part of a period that can still be booked: from the next full minute on. Undefined where all of it is over. */
-export function bookable({ start, end }: Window, now: number): Window | undefined {
+export function bookable({ start, end }: Period, now: number): Period | undefined {
   const from = start < now ? Math.ceil(now / MINUTE) * MINUTE : start;
   return from < end ? { start: from, end } : undefined;
 }
@@ -21,7 +21,7 @@ export function draggedPeriod(
   one: number,
   other: number,
   { clock, now, step }: PickContext,
-): Window | undefined {
+): Period | undefined {
   const [first, last] = [Math.min(one, other), Math.max(one, other)];
   return bookable({ start: floorToStep(first, step, clock), end: ceilToStep(last, step, clock) }, now);
 }
@@ -43,7 +43,7 @@ export function clickedPeriod(
   length: number,
   columns: readonly Column[],
   { clock, now, step }: PickContext,
-): Window | undefined {
+): Period | undefined {
   const at = columns.findIndex(({ start, end }) => start <= instant && instant < end);
   const clicked = columns[at];
   if (!clicked || !isFree(clicked)) return undefined;
@@ -58,7 +58,7 @@ export function clickedPeriod(
 }
 
 /** The keyboard's period moved by so many steps; it keeps its length. */
-export function movedPeriod({ start, end }: Window, steps: 1 | -1, { clock, step }: PickContext): Window {
+export function movedPeriod({ start, end }: Period, steps: 1 | -1, { clock, step }: PickContext): Period {
   const from = steps > 0 ? floorToStep(start, step, clock) + lengthOfStep(step) : start - 1;
   // In the middle of the step, so that an hour more or less in a day does not matter.
   const next = floorToStep(steps > 0 ? from + lengthOfStep(step) / 4 : from, step, clock);
@@ -66,7 +66,7 @@ export function movedPeriod({ start, end }: Window, steps: 1 | -1, { clock, step
 }
 
 /** The keyboard's period with its end moved by so many steps; it keeps one step at least. */
-export function lengthenedPeriod({ start, end }: Window, steps: 1 | -1, context: PickContext): Window {
+export function lengthenedPeriod({ start, end }: Period, steps: 1 | -1, context: PickContext): Period {
   const moved = movedPeriod({ start: end, end }, steps, context).start;
   return { start, end: moved > start ? moved : end };
 }

@@ -1,30 +1,27 @@
 import { formatBandwidth } from '../../contract/bandwidth.ts';
 import { element } from '../elements.ts';
-import type { Link, Own, Window } from '../service.ts';
+import type { Link, Own, Period } from '../service.ts';
 import { type Line, tableLines, tableSegments, tableStep } from './lines.ts';
+import type { TimelineState } from './model.ts';
 import { isFree } from './pick.ts';
 import type { TileSource } from './tiles.ts';
 import { type Calendar, instantText, linkText, ownText, stepText, windowText } from './words.ts';
 
-/** What the table is made from. */
+/** Options of {@link createTable}. */
 export interface TableOptions extends Pick<TileSource, 'links' | 'columns'> {
-  /** The name of the calendar's zone. */
-  zone(): string;
-  calendar(): Calendar;
-  window(): Window;
+  /** The parts of the state that the table shows, as they are now. */
+  parts(): Calendar & { state: Pick<TimelineState, 'window'>; zone: string; mayPick: boolean };
   /** My reservations on a link. */
   ownOn(link: Link): readonly Own[];
-  /** Whether lines can be picked. */
-  mayPick(): boolean;
-  onPick(link: Link, period: Window): void;
+  onPick(link: Link, period: Period): void;
 }
 
 /** The same facts as the drawing has, in words. */
 export interface TableView {
   /** Hidden until it is shown. */
   element: HTMLElement;
-  /** Shows this link alone, or all. */
-  select(link: Link | null): void;
+  /** Shows the link of this row alone, or all. */
+  select(row: number | undefined): void;
   /** While it is shown: asks again, and puts the new table in place of the old one where anything differs. */
   fill(): void;
 }
@@ -40,8 +37,8 @@ export function createTable(options: TableOptions): TableView {
   const { links, columns, ownOn, onPick } = options;
   let request: AbortController | undefined;
   let shown = '';
-  const load = async (chosen: readonly Link[], window: Window, signal: AbortSignal): Promise<LinkLines[]> => {
-    const { clock, now } = options.calendar();
+  const load = async (chosen: readonly Link[], window: Period, signal: AbortSignal): Promise<LinkLines[]> => {
+    const { clock, now } = options.parts();
     const segments = tableSegments(window, clock, now);
     const found: LinkLines[] = [];
     for (const link of chosen) {
@@ -57,14 +54,15 @@ export function createTable(options: TableOptions): TableView {
     request?.abort();
     request = new AbortController();
     const { signal } = request;
-    const [window, zone] = [options.window(), options.zone()];
+    const { zone, state } = options.parts();
+    const { window } = state;
     const chosen = choice.value === '' ? links : links.filter((_, index) => `${index}` === choice.value);
     const found = await load(chosen, window, signal);
-    const mayPick = options.mayPick();
+    const { clock, now, mayPick } = options.parts();
     const text = JSON.stringify([found, window, zone, mayPick]);
     if (signal.aborted || text === shown) return;
     shown = text;
-    place.replaceChildren(tableOf(found, window, { calendar: options.calendar(), zone, mayPick, onPick }));
+    place.replaceChildren(tableOf(found, window, { calendar: { clock, now }, zone, mayPick, onPick }));
   };
   const choice = element(
     'select',
@@ -79,15 +77,15 @@ export function createTable(options: TableOptions): TableView {
   const whole = element('div', { hidden: true }, element('label', {}, 'Links ', choice), place);
   return {
     element: whole,
-    select(link) {
-      choice.value = link ? `${links.indexOf(link)}` : '';
+    select(row) {
+      choice.value = row === undefined ? '' : `${row}`;
       void fill();
     },
     fill: () => void fill(),
   };
 }
 
-/** How a table's times are written, and what picking from it does. */
+/** The way that a table's times are written, and the effect of picking from it. */
 interface TableContext extends Pick<TableOptions, 'onPick'> {
   calendar: Calendar;
   zone: string;
@@ -97,7 +95,7 @@ interface TableContext extends Pick<TableOptions, 'onPick'> {
 const HEADS = ['From', 'To', 'Free throughout', 'At best', 'VLANs', 'Yours'];
 
 /** A body for each link, a row for each line. */
-function tableOf(links: readonly LinkLines[], window: Window, context: TableContext): HTMLTableElement {
+function tableOf(links: readonly LinkLines[], window: Period, context: TableContext): HTMLTableElement {
   const names = context.mayPick ? [...HEADS, 'Book'] : HEADS;
   const across = { colspan: `${names.length}` };
   const bodies = links.map(({ link, lines }) => {

@@ -1,5 +1,5 @@
 import { DAY, MINUTE } from '../../contract/durations.ts';
-import type { Column, Link, Window } from '../service.ts';
+import type { Column, Link, Period } from '../service.ts';
 
 /** The lengths of a column at each level, in milliseconds: whole minutes, hours and days, as most reservations have. */
 export const LEVELS: readonly number[] = [
@@ -19,21 +19,21 @@ const MOST_UNDER_WAY = 6;
 const MOST_KEPT = 400;
 
 /** The level whose columns are just wide enough to be told apart. */
-export function levelFor({ start, end }: Window, width: number): number {
+export function levelFor({ start, end }: Period, width: number): number {
   const least = ((end - start) / width) * LEAST_PIXELS;
   const found = LEVELS.findIndex((length) => length >= least);
   return found === -1 ? LEVELS.length - 1 : found;
 }
 
 /** The indices of a level's tiles that a window touches, in order. A tile's index is its start by its length. */
-export function tilesOf({ start, end }: Window, level: number): number[] {
+export function tilesOf({ start, end }: Period, level: number): number[] {
   const length = (LEVELS[level] ?? DAY) * TILE_COLUMNS;
   const [first, last] = [Math.floor(start / length), Math.ceil(end / length) - 1];
   return Array.from({ length: last - first + 1 }, (_, index) => first + index);
 }
 
 /** The time of a tile. */
-export function tileWindow(level: number, index: number): Window {
+export function tileWindow(level: number, index: number): Period {
   const length = (LEVELS[level] ?? DAY) * TILE_COLUMNS;
   return { start: index * length, end: (index + 1) * length };
 }
@@ -50,11 +50,11 @@ export function knownFrom(now: number): number {
  * @returns undefined where all of the tile is over
  */
 export function questionOf(
-  { start, end }: Window,
+  { start, end }: Period,
   level: number,
   now: number,
-  before?: Window,
-): (Window & { points: number }) | undefined {
+  before?: Period,
+): (Period & { points: number }) | undefined {
   const length = LEVELS[level] ?? DAY;
   const hour = 60 * MINUTE;
   const isKnown = before && before.start > now - KEPT_BACK + 5 * MINUTE;
@@ -64,7 +64,7 @@ export function questionOf(
 }
 
 /** A part of a link's use at one level. */
-export interface Tile extends Window {
+export interface Tile extends Period {
   readonly key: string;
   /** Which of the links. */
   readonly link: number;
@@ -74,7 +74,7 @@ export interface Tile extends Window {
 }
 
 interface Entry extends Tile {
-  asked: Window | undefined;
+  asked: Period | undefined;
   /** The link's use may have changed since it was loaded. */
   isStale: boolean;
   hasFailed: boolean;
@@ -87,7 +87,7 @@ export interface TileSource {
   /**
    * Asks for what is free in columns. The same array as the time before says that nothing has changed in the link.
    */
-  columns(link: Link, window: Window, points: number, signal: AbortSignal): Promise<readonly Column[]>;
+  columns(link: Link, window: Period, points: number, signal: AbortSignal): Promise<readonly Column[]>;
   now(): number;
   /** A tile has new columns. */
   onChange(): void;
@@ -151,7 +151,7 @@ export class Tiles {
   }
 
   /** The loaded tiles of a link that touch a window, the ones to draw first first: those of a level last. */
-  over(link: number, { start, end }: Window, level: number): Tile[] {
+  over(link: number, { start, end }: Period, level: number): Tile[] {
     const found: Entry[] = [];
     let covered = 0;
     for (const index of tilesOf({ start, end }, level)) {
@@ -173,7 +173,7 @@ export class Tiles {
   }
 
   /** What is free of a link in a period, as exactly as it is known at the level or near it; undefined where it is not. */
-  free(link: number, { start, end }: Window, level: number): Omit<Column, 'start' | 'end'> | undefined {
+  free(link: number, { start, end }: Period, level: number): Omit<Column, 'start' | 'end'> | undefined {
     const columns = this.columns(link, { start, end }, level);
     if (columns.length === 0) return undefined;
     const known = columns.reduce(
@@ -190,7 +190,7 @@ export class Tiles {
   }
 
   /** The columns of a link in a window, of one level: the given one, or the nearest that has all of them. In order. */
-  columns(link: number, { start, end }: Window, level: number): Column[] {
+  columns(link: number, { start, end }: Period, level: number): Column[] {
     const tiles = this.over(link, { start, end }, level);
     const levels = [...new Set(tiles.map((tile) => tile.level))].toReversed();
     const of = (one: number): Column[] =>
@@ -258,7 +258,7 @@ export class Tiles {
     this.#load();
   }
 
-  #answered(entry: Entry, asked: Window, columns: readonly Column[]): void {
+  #answered(entry: Entry, asked: Period, columns: readonly Column[]): void {
     const isSame = entry.columns === columns;
     if (this.#probes.get(entry.link) === entry) {
       this.#probes.delete(entry.link);

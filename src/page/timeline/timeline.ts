@@ -1,22 +1,31 @@
 import { DAY, MINUTE } from '../../contract/durations.ts';
-import { type Clock, ceilToStep, createClock, lengthOfStep, type Step } from '../../words/civil-time.ts';
+import { lengthOfStep } from '../../words/civil-time.ts';
 import { twoLineAxis } from '../../words/time-axis.ts';
 import { element, setText } from '../elements.ts';
-import type { Column, Link, Own, Window } from '../service.ts';
+import type { Column, Link, Own, Period } from '../service.ts';
 import { FORCED, readColours } from './colours.ts';
 import { followGestures, type Point } from './gestures.ts';
-import { createGlide } from './glide.ts';
-import { followKeys } from './keys.ts';
-import { type Bar, barsOf, layoutFor, rowAt } from './layout.ts';
-import { type Mark, Painter } from './paint.ts';
-import { bookable, clickedPeriod, draggedPeriod, type PickContext } from './pick.ts';
+import { type Bar, barsOf, rowAt } from './layout.ts';
+import {
+  bookableMark,
+  clickStep,
+  keyboardMark,
+  type Mark,
+  pickContext,
+  type TimelineAction,
+  type TimelineState,
+  type TimelineTerms,
+} from './model.ts';
+import { Painter } from './paint.ts';
+import { clickedPeriod, draggedPeriod } from './pick.ts';
 import { createTable } from './table.ts';
 import { knownFrom, levelFor, type Place, Tiles, tilesOf, tileWindow } from './tiles.ts';
-import { createToolbar, type Unit } from './toolbar.ts';
-import { clampWindow, instantAt, panWindow, snapStep, turnedPage, unitWindow, zoomWindow } from './view.ts';
-import { type Calendar, HINTS, keysText, linkText, periodSentence, windowText } from './words.ts';
+import { timelineElements } from './timeline-elements.ts';
+import { createToolbar } from './toolbar.ts';
+import { betweenWindows, instantAt, panWindow, zoomWindow } from './windows.ts';
+import { keysText, periodSentence, windowText } from './words.ts';
 
-/** What a timeline is made of. All times in milliseconds since the Unix epoch. */
+/** Options of {@link Timeline}. */
 export interface TimelineOptions {
   /** A row each, in this order. */
   links: readonly Link[];
@@ -24,52 +33,33 @@ export interface TimelineOptions {
    * Asks what is free of a link in so many columns of equal length. Where nothing has changed since the time before, the
    * same array is given back; the timeline then asks nothing more of that link.
    */
-  columns(link: Link, window: Window, points: number, signal: AbortSignal): Promise<readonly Column[]>;
-  now(): number;
-  /** The zone of all times that are shown: an IANA name, or `UTC`. */
-  zone(): string;
-  /** Whether periods can be picked; if not, what is marked is only described. Asked again by `setReservations`. */
-  mayPick(): boolean;
+  columns(link: Link, window: Period, points: number, signal: AbortSignal): Promise<readonly Column[]>;
+  /** Changes the timeline's state, and so shows it. */
+  dispatch(action: TimelineAction): void;
   /** A period of a link was picked, by pointer, by keyboard or in the table, from the next full minute on. */
-  onPick(pick: { link: Link; start: number; end: number }): void;
+  onPick(link: Link, period: Period): void;
   /** The bar of one of my reservations was clicked. */
   onOwn(own: Own): void;
-  /** Another window is shown, and has come to rest. */
-  onWindow(window: Window): void;
 }
 
-/** Every link's use over time: a drawing that is moved and zoomed, a table of the same facts, and the same in words. */
-export interface Timeline {
-  /** Buttons, the drawing, the live region and the table. */
-  element: HTMLElement;
-  /** Shows a window; one that is too short, too long or too far away is corrected. */
-  show(window: Window): void;
+/** The parts of the state that the timeline shows. */
+export interface TimelineParts extends TimelineTerms {
+  state: TimelineState;
+  zone: string;
   /** My reservations, which are drawn above others' use. */
-  setReservations(list: readonly Own[]): void;
-  /** Marks a link's row; the table shows this link alone. */
-  select(link: Link | null): void;
-  /** Forgets what is picked and where the keyboard is: it begins anew with an hour at now. */
-  clearPick(): void;
-  /** Asks again for what is shown, and draws what has changed; reads the zone again. */
-  refresh(): void;
-  /** Says a text in the live region. */
-  say(text: string): void;
+  own: readonly Own[];
 }
 
 /** Below this width labels are above the rows, in CSS pixels. */
 const NARROW = 640;
-/** How wide a step is at least to which what is picked snaps, and the period that a click picks; in pixels. */
-const SNAP_PIXELS = 8;
-const CLICK_PIXELS = 32;
 /** How far beside one's own bar a click still means it, in pixels. */
 const BAR_SLOP = 4;
 /** Milliseconds. */
 const LOAD_DELAY = 60;
 const SETTLE_DELAY = 250;
 const SAY_DELAY = 500;
-const NOW_INTERVAL = 20_000;
-/** How long the keyboard's period is at first, once what was picked is cleared. */
-const FRESH: Step = { unit: 'minute', count: 60 };
+/** How long a glide takes, in milliseconds. */
+const GLIDE = 180;
 /** How much is loaded on each side of a window, as a share of it. */
 const MARGIN = 0.3;
 /** How many rows above and below the screen are drawn too: all of a usual network, so that scrolling finds them there. */
@@ -77,519 +67,441 @@ const MARGIN_ROWS = 20;
 /** The level at which a wide surrounding is loaded once somebody moves, so that zooming out finds something to draw. */
 const OVERVIEW_LEVEL = levelFor({ start: 0, end: 366 * DAY }, 800);
 
-/** Makes a timeline; it loads and draws once its element is in a document. */
-export function createTimeline(options: TimelineOptions): Timeline {
-  const { links } = options;
-  const canvas = element('canvas', {
-    ...{ tabindex: '0', role: 'application', 'aria-roledescription': 'timeline' },
-    ...{ 'aria-label': 'Use of the links over time', 'aria-describedby': 'timeline-keys' },
-  });
-  const labels = links.map((link) => element('li', {}, linkText(link)));
-  const title = element('p', { class: 'timeline-period' });
-  const hints = HINTS[matchMedia('(pointer: coarse)').matches ? 'touch' : 'pointer'];
-  const readout = element('p', { class: 'timeline-readout' });
-  const live = element('p', { class: 'spoken', role: 'status' });
-  const shortKeys = element('p', { class: 'timeline-keys', 'aria-hidden': 'true' });
-  const drawing = element(
-    'div',
-    { class: 'timeline-drawing' },
-    element('ol', { class: 'timeline-labels', 'aria-hidden': 'true' }, ...labels),
-    canvas,
-    shortKeys,
-  );
-  const keys = element('p', { id: 'timeline-keys', hidden: true });
-  const chart = element('div', {}, drawing, readout, legend(), keys);
-  const probe = element('span', { hidden: true });
-  const root = element('div', { class: 'timeline' });
-  const context = canvas.getContext('2d');
-  if (!context) throw new Error('this browser has no canvas');
+/**
+ * Every link's use over time: a drawing that is moved and zoomed, a table of the same facts, and the same in words. A view of
+ * {@link TimelineState}; what it keeps itself is drawn pixels and loaded tiles.
+ */
+export class Timeline {
+  /** Buttons, the drawing, the live region and the table. */
+  readonly element: HTMLElement;
+  readonly #options: TimelineOptions;
+  readonly #dom: ReturnType<typeof timelineElements>;
+  readonly #painter: Painter;
+  readonly #tiles: Tiles;
+  readonly #toolbar: ReturnType<typeof createToolbar>;
+  readonly #table: ReturnType<typeof createTable>;
+  readonly #calmed = matchMedia('(prefers-reduced-motion: reduce)');
+  #parts: TimelineParts | undefined;
+  /** The bars of my reservations by row; forgotten when they or the layout change. */
+  #bars: (readonly Bar[] | undefined)[] = [];
+  #frame = 0;
+  #isPaintDue = false;
+  #isLoadDue = false;
+  #settling: ReturnType<typeof setTimeout> | undefined;
+  #saying: ReturnType<typeof setTimeout> | undefined;
+  #said = '';
 
-  let clock: Clock = createClock(options.zone());
-  let zone = options.zone();
-  const calendar = (): Calendar => ({ clock, now: options.now() });
-  let ownOf = new Map<Link, readonly Own[]>();
-  const ownOn = (link: Link): readonly Own[] => ownOf.get(link) ?? [];
-  /** Where those are drawn; forgotten when they or the layout change. */
-  const barsKnown = new Map<Link, readonly Bar[]>();
-  const barsOn = (link: Link): readonly Bar[] => {
-    const bars = barsKnown.get(link) ?? barsOf(ownOn(link), link.bandwidth, layout);
-    barsKnown.set(link, bars);
+  /** Makes a timeline; it loads and draws once its element is in a document, and it is shown. */
+  constructor(options: TimelineOptions) {
+    const { links, columns, dispatch } = options;
+    this.#options = options;
+    this.#dom = timelineElements(links);
+    const context = this.#dom.canvas.getContext('2d');
+    if (!context) throw new Error('this browser has no canvas');
+    this.#painter = new Painter(context, readColours(this.#dom.probe));
+    this.#tiles = new Tiles({
+      ...{ links, columns, now: () => this.#shown.now },
+      onChange: () => dispatch({ type: 'loaded' }),
+    });
+    this.#toolbar = createToolbar(dispatch);
+    this.#table = createTable({
+      ...{ links, columns, parts: () => this.#shown },
+      ownOn: (link) => this.#ownOn(link),
+      onPick: (link, period) => this.#pick({ row: links.indexOf(link), ...period }),
+    });
+    const { title, chart, live, probe } = this.#dom;
+    this.element = element(
+      'div',
+      { class: 'timeline' },
+      ...[this.#toolbar.element, title, chart, this.#table.element, live, probe],
+    );
+    this.#follow();
+  }
+
+  /** Shows the state. */
+  show(parts: TimelineParts): void {
+    const before = this.#parts;
+    this.#parts = parts;
+    const { state, mayPick } = parts;
+    /** Whether one of these parts is another one than before. */
+    const isOther = (...of: readonly ((parts: TimelineParts) => unknown)[]): boolean =>
+      before === undefined || of.some((part) => part(parts) !== part(before));
+    const isMoved = isOther(...MOVED);
+    if (isOther(...BARS)) this.#bars = [];
+    this.#toolbar.show(state.unit, state.isTable);
+    [this.#dom.chart.hidden, this.#table.element.hidden] = [state.isTable, !state.isTable];
+    const { spoken, short } = keysText(mayPick);
+    setText(this.#dom.keys, spoken);
+    setText(this.#dom.shortKeys, short);
+    const fault = this.#tiles.hasFailed ? ' · Not all could be loaded; it is tried again.' : '';
+    setText(this.#dom.title, `${windowText(state.window, parts)} · ${parts.zone}${fault}`);
+    setText(this.#dom.readout, this.#readout());
+    this.#say();
+    if (isOther(({ selectedRow }) => selectedRow)) this.#table.select(parts.selectedRow);
+    if (isOther(({ state: { isTable } }) => isTable)) this.#measure();
+    if (isMoved) {
+      this.#load();
+      clearTimeout(this.#settling);
+      this.#settling = setTimeout(() => this.#table.fill(), SETTLE_DELAY);
+    }
+    if (isOther(...TABLED)) this.#table.fill();
+    if (isOther((one) => one.state.goal)) this.#glide(state);
+    if (state.cursor && isOther((one) => one.state.cursor)) this.#scrollTo(state.cursor);
+    if (isMoved || isOther(...DRAWN)) this.#draw();
+  }
+
+  /** Asks again for what is shown. */
+  refresh(): void {
+    this.#tiles.refresh();
+    this.#table.fill();
+  }
+
+  get #shown(): TimelineParts {
+    if (!this.#parts) throw new Error('nothing is shown yet');
+    return this.#parts;
+  }
+
+  /** Follows pointers, keys, and whatever changes around the drawing. */
+  #follow(): void {
+    const { canvas, probe } = this.#dom;
+    const { dispatch } = this.#options;
+    this.#followPointer();
+    canvas.addEventListener('keydown', (event) => {
+      if (event.ctrlKey || event.metaKey || event.altKey || !KEYS.has(event.key)) return;
+      event.preventDefault();
+      if (event.key === 'Escape') dispatch({ type: 'cancelled' });
+      else if (event.key !== 'Enter' && event.key !== ' ')
+        dispatch({ type: 'key', key: event.key, isShift: event.shiftKey });
+      else this.#pick(keyboardMark(this.#shown.state, this.#shown));
+    });
+    canvas.addEventListener('focus', () => {
+      if (canvas.matches(':focus-visible') && this.#shown.state.layout.width > 0)
+        dispatch({ type: 'focused' });
+    });
+    canvas.addEventListener('blur', () => this.#draw());
+    const recolour = (): void => {
+      this.#painter.colours = readColours(probe);
+      this.#draw();
+    };
+    for (const query of ['(prefers-color-scheme: dark)', FORCED]) {
+      matchMedia(query).addEventListener('change', recolour);
+    }
+    new ResizeObserver(() => {
+      // The style sheet is there by now.
+      recolour();
+      this.#measure();
+    }).observe(this.element);
+    for (const event of ['scroll', 'resize']) {
+      addEventListener(event, () => {
+        this.#draw();
+        this.#load();
+      });
+    }
+  }
+
+  #followPointer(): void {
+    const { links, dispatch, onOwn } = this.#options;
+    const { canvas } = this.#dom;
+    followGestures(canvas, {
+      selectsAt: (point) => this.#rowAt(point) !== undefined,
+      onMove: (pixels) => {
+        const { window, layout } = this.#shown.state;
+        dispatch({ type: 'moved', window: panWindow(window, -pixels / layout.width) });
+      },
+      onZoom: (factor, x) => {
+        const { window } = this.#shown.state;
+        dispatch({ type: 'moved', window: zoomWindow(window, factor, this.#instantAt(x)) });
+      },
+      onHover: (point) => {
+        const row = point && this.#rowAt(point);
+        canvas.classList.toggle('moves', row === undefined);
+        canvas.classList.toggle('opens', point !== undefined && this.#ownAt(point) !== undefined);
+        if (!point || row === undefined) {
+          dispatch({ type: 'pointed' });
+          return;
+        }
+        const instant = this.#instantAt(point.x);
+        const [column] = this.#columns(row, { start: instant, end: instant + 1 });
+        const { start, end } = column ?? { start: instant, end: instant + MINUTE };
+        dispatch({ type: 'pointed', mark: { row, start, end } });
+      },
+      onSelect: (from, to) => dispatch({ type: 'dragged', mark: this.#dragged(from, to) }),
+      onSelected: (from, to) => this.#pick(this.#dragged(from, to)),
+      onCancel: () => dispatch({ type: 'cancelled' }),
+      onTap: (point) => {
+        const own = this.#ownAt(point);
+        const row = this.#rowAt(point);
+        if (own) onOwn(own);
+        else if (row !== undefined && links[row]) this.#tap(row, this.#instantAt(point.x));
+      },
+    });
+  }
+
+  /** A click picks where the link is free, and says what is there where it is not. */
+  #tap(row: number, instant: number): void {
+    const { state } = this.#shown;
+    const length = lengthOfStep(clickStep(state));
+    const around = this.#columns(row, { start: instant - 2 * length, end: instant + 2 * length });
+    const period = clickedPeriod(instant, length, around, pickContext(state, this.#shown));
+    if (period) this.#pick({ row, ...period });
+    else this.#options.dispatch({ type: 'told', mark: { row, start: instant, end: instant + MINUTE } });
+  }
+
+  #pick(marked: Mark | undefined): void {
+    const mark = marked && bookableMark(marked, this.#shown.now);
+    const link = mark && this.#options.links[mark.row];
+    if (mark && link && this.#shown.mayPick) this.#options.onPick(link, { start: mark.start, end: mark.end });
+    this.#options.dispatch({ type: 'picked', mark });
+  }
+
+  #dragged(from: Point, to: Point): Mark | undefined {
+    const row = this.#rowAt(from);
+    const context = pickContext(this.#shown.state, this.#shown);
+    const period = draggedPeriod(this.#instantAt(from.x), this.#instantAt(to.x), context);
+    return row === undefined || !period ? undefined : { row, ...period };
+  }
+
+  #rowAt({ y }: Point): number | undefined {
+    return rowAt(y, this.#shown.state.layout, this.#options.links.length);
+  }
+
+  #instantAt(x: number): number {
+    const { window, layout } = this.#shown.state;
+    return instantAt(x, window, layout.width);
+  }
+
+  #columns(row: number, period: Period): Column[] {
+    return this.#tiles.columns(row, period, this.#level());
+  }
+
+  #level(): number {
+    const { window, layout } = this.#shown.state;
+    return levelFor(window, layout.width);
+  }
+
+  #ownOn(link: Link): readonly Own[] {
+    return this.#shown.own.filter((one) => isBetween(one, link));
+  }
+
+  #barsOn(row: number): readonly Bar[] {
+    const link = this.#options.links[row];
+    const bars =
+      this.#bars[row] ?? (link ? barsOf(this.#ownOn(link), link.bandwidth, this.#shown.state.layout) : []);
+    this.#bars[row] = bars;
     return bars;
-  };
-  let selected: Link | null = null;
-  let view: Window = unitWindow('week', options.now(), clock, true);
-  let unit: Unit | undefined = 'week';
-  let layout = layoutFor(0, false);
-  let pick: Mark | undefined;
-  let cursor: Mark | undefined;
-  let isFresh = false;
-  let hasMoved = false;
-  const level = (): number => levelFor(view, layout.width);
-  const calmed = matchMedia('(prefers-reduced-motion: reduce)');
-  const painter = new Painter(context, readColours(probe));
+  }
 
-  // Loading
+  /** The reservation whose bar is here, or nearest. */
+  #ownAt(point: Point): Own | undefined {
+    const row = this.#rowAt(point);
+    if (row === undefined) return undefined;
+    const { layout } = this.#shown.state;
+    const below = point.y - layout.axis - row * layout.row - layout.top;
+    const [from, until] = [this.#instantAt(point.x - BAR_SLOP), this.#instantAt(point.x + BAR_SLOP)];
+    const away = ({ y, height }: Bar): number => Math.max(y - below, below - y - height, 0);
+    return this.#barsOn(row)
+      .filter((bar) => bar.own.start <= until && bar.own.end > from && away(bar) <= BAR_SLOP)
+      .toSorted((one, other) => away(one) - away(other))[0]?.own;
+  }
 
-  const tiles = new Tiles({
-    links,
-    columns: options.columns,
-    now: options.now,
-    onChange: () => {
-      draw();
-      if (told) tell(told);
-    },
-  });
-  let isLoadDue = false;
-  const load = (): void => {
-    if (isLoadDue) return;
-    isLoadDue = true;
+  /** The line below the drawing. */
+  #readout(): string {
+    const { state, mark, mayPick } = this.#shown;
+    const shown = state.readout ? state.readout.mark : (state.drag ?? mark);
+    if (shown) return this.#sentence(shown);
+    return state.readout ? 'This time is over.' : this.#dom.hints[mayPick ? 'pick' : 'look'];
+  }
+
+  #sentence({ row, start, end }: Mark): string {
+    const link = this.#options.links[row];
+    if (!link) return '';
+    const period = { start, end };
+    const isOver = end <= knownFrom(this.#shown.now);
+    const facts = isOver ? 'over' : this.#tiles.free(row, period, this.#level());
+    const own = this.#ownOn(link).filter((one) => one.start < end && one.end > start);
+    return periodSentence(link, period, { facts, own, calendar: this.#shown });
+  }
+
+  /** Says the line in the live region too, where it is to be said and differs from what was said last. */
+  #say(): void {
+    const { live, readout } = this.#dom;
+    const said = this.#shown.state.readout?.said;
+    const line = readout.textContent ?? '';
+    const text =
+      said === undefined
+        ? ''
+        : typeof said === 'object'
+          ? windowText(said, this.#shown)
+          : `${said === 'picked' ? 'Picked: ' : ''}${line}`;
+    if (text === this.#said) return;
+    this.#said = text;
+    clearTimeout(this.#saying);
+    this.#saying = setTimeout(() => {
+      live.textContent = text;
+    }, SAY_DELAY);
+  }
+
+  /** Moves to the goal in a short time, frame by frame; at once where the system asks for less motion. */
+  #glide({ window: from, goal }: TimelineState): void {
+    const { dispatch } = this.#options;
+    cancelAnimationFrame(this.#frame);
+    if (!goal) return;
+    if (this.#calmed.matches || this.#dom.chart.hidden) {
+      dispatch({ type: 'glided', window: goal });
+      return;
+    }
+    let began: number | undefined;
+    const step = (time: number): void => {
+      began ??= time;
+      const share = Math.min(1, (time - began) / GLIDE);
+      if (share < 1) this.#frame = requestAnimationFrame(step);
+      dispatch({
+        type: 'glided',
+        window: share === 1 ? goal : betweenWindows(from, goal, 1 - (1 - share) ** 3),
+      });
+    };
+    this.#frame = requestAnimationFrame(step);
+  }
+
+  /** Scrolls the page where the keyboard has left the screen. */
+  #scrollTo({ row }: Mark): void {
+    const { layout } = this.#shown.state;
+    const y = this.#dom.canvas.getBoundingClientRect().top + layout.axis + row * layout.row;
+    if (y < 0) scrollBy(0, y - layout.axis);
+    else if (y + layout.row > innerHeight) scrollBy(0, y + 2 * layout.row - innerHeight);
+  }
+
+  #load(): void {
+    if (this.#isLoadDue) return;
+    this.#isLoadDue = true;
     setTimeout(() => {
-      isLoadDue = false;
-      if (!chart.hidden && layout.width > 0) tiles.want(wanted());
+      this.#isLoadDue = false;
+      const { state } = this.#shown;
+      if (!state.isTable && state.layout.width > 0) this.#tiles.want(this.#wanted());
     }, LOAD_DELAY);
-  };
-  /** What to load: what is in view first, then what is beside it. */
-  const wanted = (): Place[] => {
-    const [first, last] = rowsInView();
-    const from = knownFrom(options.now());
+  }
+
+  /** The tiles to load: those in view first, then those beside it. */
+  #wanted(): Place[] {
+    const { state, now } = this.#shown;
+    const { start, end } = state.window;
+    const [first, last] = this.#rowsInView();
+    const from = knownFrom(now);
     const places = new Map<string, Place>();
-    const add = (window: Window, one: number): void => {
+    const add = (window: Period, level: number): void => {
       for (let link = first; link < last; link += 1) {
-        for (const index of tilesOf(window, one)) {
-          if (tileWindow(one, index).end > from)
-            places.set(`${link}/${one}/${index}`, { link, level: one, index });
+        for (const index of tilesOf(window, level)) {
+          if (tileWindow(level, index).end > from)
+            places.set(`${link}/${level}/${index}`, { link, level, index });
         }
       }
     };
-    add(view, level());
-    const margin = MARGIN * (view.end - view.start);
-    add({ start: view.start - margin, end: view.end + margin }, level());
-    if (hasMoved) add({ start: view.start, end: view.end }, OVERVIEW_LEVEL);
+    add(state.window, this.#level());
+    const margin = MARGIN * (end - start);
+    add({ start: start - margin, end: end + margin }, this.#level());
+    if (state.hasMoved) add({ start, end }, OVERVIEW_LEVEL);
     return [...places.values()];
-  };
-
-  // Drawing
+  }
 
   /** The rows that are on the screen, with some around them: from the first to before the last. */
-  const rowsInView = (): [first: number, last: number] => {
-    const { top } = canvas.getBoundingClientRect();
-    const at = (y: number): number =>
-      Math.max(0, Math.min(links.length, (y - top - layout.axis) / layout.row));
+  #rowsInView(): [first: number, last: number] {
+    const { layout } = this.#shown.state;
+    const { length } = this.#options.links;
+    const { top } = this.#dom.canvas.getBoundingClientRect();
+    const at = (y: number): number => Math.max(0, Math.min(length, (y - top - layout.axis) / layout.row));
     return [
       Math.max(0, Math.floor(at(0)) - MARGIN_ROWS),
-      Math.min(links.length, Math.ceil(at(innerHeight)) + MARGIN_ROWS),
+      Math.min(length, Math.ceil(at(innerHeight)) + MARGIN_ROWS),
     ];
-  };
-  let isPaintDue = false;
-  const draw = (): void => {
-    if (isPaintDue) return;
-    isPaintDue = true;
-    requestAnimationFrame(() => {
-      isPaintDue = false;
-      paint();
-    });
-  };
-  const paint = (): void => {
-    const state = tiles.hasFailed ? ' · Not all could be loaded; it is tried again.' : '';
-    const text = `${windowText(view, calendar())} · ${zone}${state}`;
-    setText(title, text);
-    if (layout.width === 0 || chart.hidden) return;
-    // The page was moved to a display with other pixels.
-    if (canvas.width !== Math.round(layout.width * devicePixelRatio)) {
-      measure();
-      return;
-    }
-    const [first, last] = rowsInView();
-    const rows = links.slice(first, last).map((link, index) => ({
-      parts: tiles.over(first + index, view, level()).flatMap(({ columns }) => (columns ? [columns] : [])),
-      capacity: link.bandwidth,
-      own: barsOn(link),
-      isSelected: link === selected,
-    }));
-    const axis = twoLineAxis(view, clock, {
-      width: layout.width,
-      measure: (label) => painter.measure(label),
-      gap: 8,
-    });
-    const isHere = document.activeElement === canvas && canvas.matches(':focus-visible');
-    painter.draw(
-      {
-        ...{ window: view, layout, axis, rows, firstRow: first, now: options.now(), pick },
-        cursor: isHere ? cursor : undefined,
-      },
-      devicePixelRatio,
-    );
-  };
-  const measure = (): void => {
-    const isNarrow = root.clientWidth < NARROW;
-    root.classList.toggle('narrow', isNarrow);
+  }
+
+  /** Reads how wide the drawing is. */
+  #measure(): void {
+    const { canvas, chart } = this.#dom;
+    if (chart.hidden) return;
+    const isNarrow = this.element.clientWidth < NARROW;
+    this.element.classList.toggle('narrow', isNarrow);
     const { width } = canvas.getBoundingClientRect();
-    layout = layoutFor(width, isNarrow);
-    barsKnown.clear();
-    const height = layout.axis + layout.row * links.length;
+    this.#options.dispatch({ type: 'sized', width, isNarrow });
+    // Hidden, it asks for nothing.
+    if (width === 0) this.#tiles.want([]);
+  }
+
+  #draw(): void {
+    if (this.#isPaintDue) return;
+    this.#isPaintDue = true;
+    requestAnimationFrame(() => {
+      this.#isPaintDue = false;
+      this.#paint();
+    });
+  }
+
+  /** Makes the canvas as large as the layout says, in the pixels of the display. */
+  #fit(): void {
+    const { canvas, drawing } = this.#dom;
+    const { layout } = this.#shown.state;
+    const height = layout.axis + layout.row * this.#options.links.length;
     drawing.style.setProperty('--timeline-axis', `${layout.axis}px`);
     drawing.style.setProperty('--timeline-row', `${layout.row}px`);
     canvas.style.height = `${height}px`;
-    const [across, down] = [Math.round(width * devicePixelRatio), Math.round(height * devicePixelRatio)];
-    // Setting a size clears the canvas, so it is painted at once.
-    if (canvas.width !== across || canvas.height !== down) {
-      [canvas.width, canvas.height] = [across, down];
-      paint();
-    }
-    // Hidden, it asks for nothing.
-    if (width > 0) load();
-    else tiles.want([]);
-  };
-
-  // Moving
-
-  let settling: ReturnType<typeof setTimeout> | undefined;
-  const moveTo = (window: Window): void => {
-    view = clampWindow(window, options.now());
-    draw();
-    load();
-    clearTimeout(settling);
-    settling = setTimeout(() => {
-      options.onWindow(view);
-      table.fill();
-    }, SETTLE_DELAY);
-  };
-  const glide = createGlide(moveTo);
-  /** Moves by a gesture: at once, and no longer a whole day, week, month or year. */
-  const moveBy = (window: Window): void => {
-    glide.stop();
-    hasMoved = true;
-    setUnit(undefined);
-    moveTo(window);
-  };
-  /** Moves by a button or a key: in a short glide, unless the system asks for less motion. */
-  const glideTo = (window: Window): void => {
-    hasMoved = true;
-    const to = clampWindow(window, options.now());
-    if (calmed.matches || chart.hidden) {
-      glide.stop();
-      moveTo(to);
-    } else glide.begin(view, to);
-  };
-  /** What is shown, or where it glides to: what is pressed meanwhile starts from there. */
-  const aim = (): Window => glide.goal ?? view;
-  const isNowShown = (): boolean => aim().start <= options.now() && options.now() < aim().end;
-  const middle = (): number => (aim().start + aim().end) / 2;
-  const zoomBy = (factor: number, at: number): void => {
-    setUnit(undefined);
-    glideTo(zoomWindow(aim(), factor, at));
-  };
-  const turn = (times: 1 | -1): void => glideTo(turnedPage(aim(), times, clock, unit));
-  const goToNow = (): void => {
-    const length = aim().end - aim().start;
-    const now = options.now();
-    glideTo(
-      unit ? unitWindow(unit, now, clock, true) : { start: now - length / 10, end: now + 0.9 * length },
-    );
-  };
-
-  const setUnit = (next: Unit | undefined): void => {
-    unit = next;
-    toolbar.press(unit);
-  };
-  const toolbar = createToolbar({
-    onUnit: (next) => {
-      const anchor = isNowShown() ? options.now() : middle();
-      setUnit(next);
-      glideTo(unitWindow(next, anchor, clock, isNowShown()));
-    },
-    onTurn: (times) => turn(times),
-    onNow: () => goToNow(),
-    onZoom: (factor) => zoomBy(factor, isNowShown() && factor < 1 ? options.now() : middle()),
-    onTable: (isTable) => {
-      [chart.hidden, table.element.hidden] = [isTable, !isTable];
-      if (isTable) table.fill();
-      else measure();
-    },
-  });
-  toolbar.press(unit);
-
-  // Words
-
-  let saying: ReturnType<typeof setTimeout> | undefined;
-  const say = (text: string): void => {
-    clearTimeout(saying);
-    saying = setTimeout(() => {
-      live.textContent = text;
-    }, SAY_DELAY);
-  };
-  const ownIn = (link: Link, { start, end }: Window): Own[] =>
-    ownOn(link).filter((one) => one.start < end && one.end > start);
-  const sentence = ({ row, start, end }: Mark): string => {
-    const link = links[row];
-    if (!link) return '';
-    const facts = end <= knownFrom(options.now()) ? 'over' : tiles.free(row, { start, end }, level());
-    return periodSentence(
-      link,
-      { start, end },
-      { facts, own: ownIn(link, { start, end }), calendar: calendar() },
-    );
-  };
-  /** What was said last, so that it is said again when more of it is loaded. */
-  let told: Mark | undefined;
-  const tell = (mark: Mark): void => {
-    told = mark;
-    const text = sentence(mark);
-    if (readout.textContent === text) return;
-    readout.textContent = text;
-    say(text);
-  };
-
-  // Picking
-
-  let mayPick: boolean | undefined;
-  const hint = (): string => hints[mayPick ? 'pick' : 'look'];
-  /** Invites to pick, or no longer. */
-  const invite = (): void => {
-    if (mayPick === options.mayPick()) return;
-    mayPick = options.mayPick();
-    pick = undefined;
-    setText(readout, hint());
-    const { spoken, short } = keysText(mayPick);
-    setText(keys, spoken);
-    setText(shortKeys, short);
-  };
-  invite();
-  const snap = (pixels: number): Step => snapStep(view, layout.width, pixels);
-  const picking = (): PickContext => ({ ...calendar(), step: snap(SNAP_PIXELS) });
-  const choose = (mark: Mark | undefined): void => {
-    const link = mark && links[mark.row];
-    const period = mark && bookable(mark, options.now());
-    if (!mark || !link || !period) {
-      pick = undefined;
-      readout.textContent = 'This time is over.';
-      say('This time is over.');
-    } else {
-      told = undefined;
-      pick = { row: mark.row, ...period };
-      const text = sentence(pick);
-      readout.textContent = text;
-      if (mayPick) options.onPick({ link, ...period });
-      say(mayPick ? `Picked: ${text}` : text);
-    }
-    draw();
-  };
-  const cancel = (): void => {
-    pick = undefined;
-    draw();
-  };
-  const instantOf = ({ x }: Point): number => instantAt(x, view, layout.width);
-  const dragged = (from: Point, to: Point): Mark | undefined => {
-    const row = rowAt(from.y, layout, links.length);
-    const period = draggedPeriod(instantOf(from), instantOf(to), picking());
-    return row === undefined || !period ? undefined : { row, ...period };
-  };
-  /** The reservation whose bar is here, or nearest. */
-  const ownAt = (point: Point): Own | undefined => {
-    const row = rowAt(point.y, layout, links.length);
-    const link = row === undefined ? undefined : links[row];
-    if (row === undefined || !link) return undefined;
-    const below = point.y - layout.axis - row * layout.row - layout.top;
-    const [from, until] = [-BAR_SLOP, BAR_SLOP].map((pixels) => instantOf({ ...point, x: point.x + pixels }));
-    const away = ({ y, height }: Bar): number => Math.max(y - below, below - y - height, 0);
-    return barsOn(link)
-      .filter((bar) => bar.own.start <= (until ?? 0) && bar.own.end > (from ?? 0) && away(bar) <= BAR_SLOP)
-      .toSorted((one, other) => away(one) - away(other))[0]?.own;
-  };
-  const columnsAround = (row: number, instant: number, length: number): Column[] =>
-    tiles.columns(row, { start: instant - 2 * length, end: instant + 2 * length }, level());
-  followGestures(canvas, {
-    selectsAt: (point) => rowAt(point.y, layout, links.length) !== undefined,
-    onMove: (pixels) => moveBy(panWindow(view, -pixels / layout.width)),
-    onZoom: (factor, x) => moveBy(zoomWindow(view, factor, instantAt(x, view, layout.width))),
-    onHover: (point) => {
-      told = undefined;
-      const row = point && rowAt(point.y, layout, links.length);
-      canvas.classList.toggle('moves', row === undefined);
-      canvas.classList.toggle('opens', point !== undefined && ownAt(point) !== undefined);
-      if (!point || row === undefined) {
-        readout.textContent = pick ? sentence(pick) : hint();
-        return;
-      }
-      const instant = instantOf(point);
-      const columns = tiles.columns(row, { start: instant, end: instant + 1 }, level());
-      const { start, end } = columns[0] ?? { start: instant, end: instant + MINUTE };
-      readout.textContent = sentence({ row, start, end });
-    },
-    onSelect: (from, to) => {
-      pick = dragged(from, to);
-      readout.textContent = pick ? sentence(pick) : 'This time is over.';
-      draw();
-    },
-    onSelected: (from, to) => choose(dragged(from, to)),
-    onCancel: cancel,
-    onTap: (point) => {
-      const own = ownAt(point);
-      if (own) {
-        options.onOwn(own);
-        return;
-      }
-      const row = rowAt(point.y, layout, links.length);
-      if (row === undefined) return;
-      const instant = instantOf(point);
-      const length = lengthOfStep(snap(CLICK_PIXELS));
-      const period = clickedPeriod(instant, length, columnsAround(row, instant, length), picking());
-      if (period) choose({ row, ...period });
-      else tell({ row, start: instant, end: instant + MINUTE });
-    },
-  });
-
-  // Keyboard
-
-  /** Where the keyboard is; it begins at now, or in view. */
-  const keyboardMark = (): Mark => {
-    if (cursor) return cursor;
-    const step = isFresh ? FRESH : snap(CLICK_PIXELS);
-    const row = Math.max(0, selected ? links.indexOf(selected) : (pick?.row ?? 0));
-    const start = pick?.start ?? ceilToStep(Math.max(view.start, options.now()), step, clock);
-    return { row, start, end: pick?.end ?? start + lengthOfStep(step) };
-  };
-  const setCursor = (mark: Mark): void => {
-    cursor = mark;
-    const margin = (view.end - view.start) / 20;
-    if (mark.start < view.start)
-      moveBy(panWindow(view, (mark.start - margin - view.start) / (view.end - view.start)));
-    else if (mark.start > view.end - margin) {
-      moveBy(panWindow(view, (mark.start + 2 * margin - view.end) / (view.end - view.start)));
-    }
-    const { top } = canvas.getBoundingClientRect();
-    const y = top + layout.axis + mark.row * layout.row;
-    if (y < 0) scrollBy(0, y - layout.axis);
-    else if (y + layout.row > innerHeight) scrollBy(0, y + 2 * layout.row - innerHeight);
-    tell(mark);
-    draw();
-  };
-  followKeys(canvas, {
-    rows: links.length,
-    picking,
-    mark: keyboardMark,
-    onGo: setCursor,
-    onTurn(mark, times) {
-      const before = aim();
-      turn(times);
-      const by = (before.end - before.start) * times;
-      cursor = { row: mark.row, start: mark.start + by, end: mark.end + by };
-      say(windowText(panWindow(before, times), calendar()));
-    },
-    onZoom: zoomBy,
-    onNow(mark) {
-      pick = undefined;
-      goToNow();
-      const start = ceilToStep(options.now(), snap(CLICK_PIXELS), clock);
-      cursor = { row: mark.row, start, end: start + mark.end - mark.start };
-      tell(cursor);
-    },
-    onChoose: choose,
-    onCancel: cancel,
-  });
-  canvas.addEventListener('focus', () => {
-    if (!canvas.matches(':focus-visible') || layout.width === 0) return;
-    setCursor(keyboardMark());
-  });
-  canvas.addEventListener('blur', draw);
-
-  const table = createTable({
-    ...{ links, columns: options.columns, zone: () => zone, calendar, window: () => view, ownOn },
-    mayPick: () => mayPick === true,
-    onPick: (link, period) => choose({ row: links.indexOf(link), ...period }),
-  });
-  root.append(toolbar.element, title, chart, table.element, live, probe);
-
-  // What changes from outside
-
-  const recolour = (): void => {
-    painter.colours = readColours(probe);
-    draw();
-  };
-  for (const query of ['(prefers-color-scheme: dark)', FORCED]) {
-    matchMedia(query).addEventListener('change', recolour);
+    const size = [layout.width, height].map((length) => Math.round(length * devicePixelRatio));
+    const [across = 0, down = 0] = size;
+    // Setting a size clears the canvas.
+    if (canvas.width !== across || canvas.height !== down) [canvas.width, canvas.height] = [across, down];
   }
-  new ResizeObserver(() => {
-    // The style sheet is there by now.
-    painter.colours = readColours(probe);
-    measure();
-  }).observe(root);
-  for (const event of ['scroll', 'resize']) {
-    addEventListener(event, () => {
-      draw();
-      load();
+
+  #paint(): void {
+    const { state, now, mark, clock } = this.#shown;
+    const { window, layout, isTable } = state;
+    if (layout.width === 0 || isTable) return;
+    this.#fit();
+    const { canvas } = this.#dom;
+    const [first, last] = this.#rowsInView();
+    const level = this.#level();
+    const rows = this.#options.links.slice(first, last).map((link, index) => ({
+      parts: this.#tiles
+        .over(first + index, window, level)
+        .flatMap(({ columns }) => (columns ? [columns] : [])),
+      capacity: link.bandwidth,
+      own: this.#barsOn(first + index),
+      isSelected: first + index === this.#shown.selectedRow,
+    }));
+    const axis = twoLineAxis(window, clock, {
+      width: layout.width,
+      measure: (label) => this.#painter.measure(label),
+      gap: 8,
     });
+    const isHere = document.activeElement === canvas && canvas.matches(':focus-visible');
+    this.#painter.draw(
+      {
+        ...{ window, layout, axis, rows, firstRow: first, now, mark: state.drag ?? mark },
+        cursor: isHere ? state.cursor : undefined,
+      },
+      devicePixelRatio,
+    );
   }
-  setInterval(draw, NOW_INTERVAL);
-
-  return {
-    element: root,
-    show: (window) => {
-      glide.stop();
-      setUnit(undefined);
-      moveTo(window);
-    },
-    setReservations: (list) => {
-      invite();
-      const link = pick && links[pick.row];
-      const known = new Set(link && ownOn(link).map(({ id }) => id));
-      ownOf = new Map(links.map((link) => [link, list.filter((one) => isBetween(one, link))]));
-      barsKnown.clear();
-      // What was picked is booked.
-      if (pick && link && ownIn(link, pick).some(({ id }) => !known.has(id))) {
-        pick = undefined;
-        setText(readout, hint());
-      }
-      draw();
-      table.fill();
-    },
-    select: (link) => {
-      selected = links.find((one) => link && isBetween(link, one)) ?? null;
-      table.select(selected);
-      draw();
-    },
-    clearPick: () => {
-      pick = undefined;
-      cursor = undefined;
-      told = undefined;
-      isFresh = true;
-      clearTimeout(saying);
-      live.textContent = '';
-      setText(readout, hint());
-      draw();
-    },
-    refresh: () => {
-      if (options.zone() !== zone) {
-        zone = options.zone();
-        clock = createClock(zone);
-      }
-      tiles.refresh();
-      draw();
-      table.fill();
-    },
-    say,
-  };
 }
+
+/** The parts on which things depend: what is loaded, the bars, the table, and the drawing. */
+type Part = (parts: TimelineParts) => unknown;
+const MOVED: readonly Part[] = [({ state }) => state.window, ({ state }) => state.layout];
+const BARS: readonly Part[] = [(parts) => parts.own, ({ state }) => state.layout];
+const TABLED: readonly Part[] = [
+  ...([({ state }) => state.isTable, ({ own }) => own] satisfies Part[]),
+  ...([({ zone }) => zone, ({ mayPick }) => mayPick] satisfies Part[]),
+];
+const DRAWN: readonly Part[] = [
+  ...([({ own }) => own, ({ mark }) => mark, ({ selectedRow }) => selectedRow] satisfies Part[]),
+  ...([({ zone }) => zone, ({ now }) => now, ({ state }) => state.isTable] satisfies Part[]),
+  ...([({ state }) => state.drag, ({ state }) => state.cursor, ({ state }) => state.loads] satisfies Part[]),
+];
+/** The keys that mean something on the drawing; those of the browser and of the page are left to them. */
+const KEYS: ReadonlySet<string> = new Set([
+  ...['ArrowLeft', 'ArrowRight', 'ArrowUp', 'ArrowDown', 'PageUp', 'PageDown', 'Home'],
+  ...['+', '=', '-', '_', 'Enter', ' ', 'Escape'],
+]);
 
 /** Whether something is between a link's sites; a reservation may name them in the other order. */
 function isBetween(one: Pick<Own, 'site1' | 'site2'>, { site1, site2 }: Link): boolean {
   return (one.site1 === site1 && one.site2 === site2) || (one.site1 === site2 && one.site2 === site1);
-}
-
-/** What the colours mean. */
-function legend(): HTMLElement {
-  const entries = [
-    ['free', 'free throughout'],
-    ['part', 'free for part of it'],
-    ['used', 'in use'],
-    ['mine', 'yours'],
-    ['none', 'no VLAN free'],
-    ['over', 'over'],
-    ['now', 'now'],
-  ] as const;
-  return element(
-    'ul',
-    { class: 'timeline-legend', 'aria-hidden': 'true' },
-    ...entries.map(([name, text]) => element('li', {}, element('i', { class: name }), text)),
-  );
 }

@@ -1,44 +1,28 @@
 import { element } from '../elements.ts';
-
-/** The lengths that have a button. */
-export const UNITS = ['day', 'week', 'month', 'year'] as const;
-/** See {@link UNITS}. */
-export type Unit = (typeof UNITS)[number];
-
-/** What the buttons do. */
-export interface ToolbarHandlers {
-  onUnit(unit: Unit): void;
-  /** Earlier or later by a whole window. */
-  onTurn(times: 1 | -1): void;
-  onNow(): void;
-  /** Below 1 shows less. */
-  onZoom(factor: number): void;
-  /** The drawing or the table. */
-  onTable(isTable: boolean): void;
-}
+import { type TimelineAction, UNITS, type Unit } from './model.ts';
 
 /** The buttons above the timeline. */
 export interface Toolbar {
   element: HTMLElement;
-  /** Marks the button of the unit that is shown; undefined for none. */
-  press(unit: Unit | undefined): void;
+  /** Marks the buttons of what is shown; `unit` undefined for none. */
+  show(unit: Unit | undefined, isTable: boolean): void;
 }
 
 /** Makes the buttons. */
-export function createToolbar({ onUnit, onTurn, onNow, onZoom, onTable }: ToolbarHandlers): Toolbar {
+export function createToolbar(dispatch: (action: TimelineAction) => void): Toolbar {
   const button = (text: string, onclick: () => void, label?: string): HTMLButtonElement =>
     element('button', { type: 'button', 'aria-label': label, onclick }, text);
-  const units = UNITS.map((unit) => button(`${unit[0]?.toUpperCase()}${unit.slice(1)}`, () => onUnit(unit)));
-  const table = button('Table', () => {
-    const isTable = table.ariaPressed !== 'true';
-    table.ariaPressed = `${isTable}`;
-    onTable(isTable);
-  });
-  table.ariaPressed = 'false';
+  const turn = (times: 1 | -1) => () => dispatch({ type: 'turn', times });
+  const zoom = (factor: number) => () => dispatch({ type: 'zoom', factor });
+  const units = UNITS.map((unit) =>
+    button(`${unit[0]?.toUpperCase()}${unit.slice(1)}`, () => dispatch({ type: 'unit', unit })),
+  );
+  const table = button('Table', () => dispatch({ type: 'table', isTable: table.ariaPressed !== 'true' }));
+  const now = button('Now', () => dispatch({ type: 'now' }));
   const groups = [
     units,
-    [button('‹', () => onTurn(-1), 'Earlier'), button('Now', onNow), button('›', () => onTurn(1), 'Later')],
-    [button('−', () => onZoom(2), 'Zoom out'), button('+', () => onZoom(0.5), 'Zoom in')],
+    [button('‹', turn(-1), 'Earlier'), now, button('›', turn(1), 'Later')],
+    [button('−', zoom(2), 'Zoom out'), button('+', zoom(0.5), 'Zoom in')],
     [table],
   ];
   return {
@@ -47,8 +31,9 @@ export function createToolbar({ onUnit, onTurn, onNow, onZoom, onTable }: Toolba
       { class: 'timeline-toolbar', role: 'group', 'aria-label': 'Time shown' },
       ...groups.map((group) => element('span', {}, ...group)),
     ),
-    press(shown) {
+    show(shown, isTable) {
       for (const [index, one] of units.entries()) one.ariaPressed = `${UNITS[index] === shown}`;
+      table.ariaPressed = `${isTable}`;
     },
   };
 }

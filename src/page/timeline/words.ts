@@ -1,7 +1,7 @@
 import { formatBandwidth } from '../../contract/bandwidth.ts';
 import { DAY, HOUR } from '../../contract/durations.ts';
 import { type Clock, dateText, type Step, timeText, weekdayName, yearOf } from '../../words/civil-time.ts';
-import type { Link, Own, Window } from '../service.ts';
+import type { Link, Own, Period } from '../service.ts';
 
 /** `Mon 23 Nov`, of a civil time. */
 export function dayText(civil: number): string {
@@ -32,7 +32,7 @@ function clockText(instant: number, clock: Clock): string {
 }
 
 /** A period in words: `Mon 23 Nov 09:00 to 17:00`, or with both days. */
-export function periodText({ start, end }: Window, calendar: Calendar): string {
+export function periodText({ start, end }: Period, calendar: Calendar): string {
   const { clock } = calendar;
   const isSameDay = Math.floor(clock.civil(start) / DAY) === Math.floor(clock.civil(end) / DAY);
   return `${instantText(start, calendar)} to ${isSameDay ? clockText(end, clock) : instantText(end, calendar)}`;
@@ -42,7 +42,7 @@ export function periodText({ start, end }: Window, calendar: Calendar): string {
  * What a window shows, as a title: `Sun 22 Nov 2026`, `Sun 22 Nov to Sat 28 Nov 2026` where it consists of whole days, and
  * with times where not.
  */
-export function windowText({ start, end }: Window, calendar: Calendar): string {
+export function windowText({ start, end }: Period, calendar: Calendar): string {
   const [from, to] = [calendar.clock.civil(start), calendar.clock.civil(end)];
   if (from % DAY !== 0 || to % DAY !== 0) return periodText({ start, end }, calendar);
   const last = to - DAY;
@@ -105,7 +105,7 @@ export function ownText({ id, name, bandwidth }: Own): string {
  */
 export function periodSentence(
   link: Link,
-  period: Window,
+  period: Period,
   { facts, own, calendar }: { facts: Free | 'over' | undefined; own: readonly Own[]; calendar: Calendar },
 ): string {
   const free =

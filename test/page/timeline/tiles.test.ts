@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Column, Window } from '../../../src/page/service.ts';
+import type { Column, Period } from '../../../src/page/service.ts';
 import {
   LEVELS,
   levelFor,
@@ -74,7 +74,7 @@ class Service {
   });
 
   /** The same array where nothing has changed, as after a 304. */
-  #same(site: string, { start, end }: Window, points: number, free: number): readonly Column[] {
+  #same(site: string, { start, end }: Period, points: number, free: number): readonly Column[] {
     const key = `${site} ${start}`;
     const before = this.#answers.get(key);
     if (before?.[0]?.free === free) return before;

@@ -14,20 +14,8 @@ const at = (...parts: [number, number, number, number?]): number => brussels.ins
 it('say a period of a link as a person would', () => {
   const period = { start: at(2026, 10, 23, 9), end: at(2026, 10, 23, 17) };
   const facts = { free: 6000, freeMax: 6000, vlans: 996 };
-  const own = [
-    {
-      ...{ id: 'con_x_01jd3x0m2sf0vrv9mhb1wk6x4q', name: 'training', bandwidth: 500, createdBy: '' },
-      ...{
-        site1: 'be-gent1',
-        site2: 'pl-poznan1',
-        ...period,
-        tags: [
-          { site: '', sTag: 1, cTag: 1 },
-          { site: '', sTag: 1, cTag: 1 },
-        ] as const,
-      },
-    },
-  ];
+  const ends = { site1: 'be-gent1', site2: 'pl-poznan1', ...period };
+  const own = [{ id: 'con_x_01jd3x0m2sf0vrv9mhb1wk6x4q', name: 'training', bandwidth: 500, ...ends }];
   expect(periodSentence(link, period, { facts, own: [], calendar })).toBe(
     'be-gent1 – pl-poznan1, Mon 23 Nov 09:00 to 17:00: 6 of 10 Gbps free throughout, 996 VLANs.',
   );

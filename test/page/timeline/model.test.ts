@@ -21,7 +21,7 @@ import {
   turnedPage,
   unitWindow,
   zoomWindow,
-} from '../../../src/page/timeline/view.ts';
+} from '../../../src/page/timeline/windows.ts';
 import { createClock, type Step } from '../../../src/words/civil-time.ts';
 
 const [MINUTE, HOUR, DAY] = [60_000, 3_600_000, 86_400_000];
@@ -91,10 +91,8 @@ describe('the drawing', () => {
   });
 
   it('stacks my reservations of the same time, as high as they need, within the plot', () => {
-    const tags = { site: 'a', sTag: 1, cTag: 1 };
     const own = (start: number, end: number, bandwidth: number): Own => ({
-      ...{ id: `con_${start}`, site1: 'a', site2: 'b', bandwidth, start, end, createdBy: 'user' },
-      tags: [tags, { ...tags, site: 'b' }],
+      ...{ id: `con_${start}`, site1: 'a', site2: 'b', bandwidth, start, end },
     });
     const places = (...list: Own[]) =>
       barsOf(list, 10_000, { plot: 30 }).map(({ own: { start }, y, height }) => [start, y, height]);
@@ -215,11 +213,7 @@ describe('the table', () => {
       ...{ start: index * HOUR, end: (index + 1) * HOUR, free, freeMax: free, vlans: 5 },
     });
     const columns = [part(0, 10), part(1, 10), part(2, 20), part(3, 20), part(4, 20)];
-    const tags = [
-      { site: '', sTag: 1, cTag: 1 },
-      { site: '', sTag: 1, cTag: 1 },
-    ] as const;
-    const mine = { id: 'con_1', site1: 'a', site2: 'b', bandwidth: 1, createdBy: '', tags };
+    const mine = { id: 'con_1', site1: 'a', site2: 'b', bandwidth: 1 };
     const lines = tableLines(columns, [{ ...mine, start: 3 * HOUR, end: 4 * HOUR }]);
     expect(lines.map(({ start, end, own }) => [start / HOUR, end / HOUR, own.length])).toEqual([
       ...[[0, 2, 0]],

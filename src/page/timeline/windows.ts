@@ -1,6 +1,6 @@
 import { DAY, HOUR } from '../../contract/durations.ts';
 import { type Clock, lengthOfStep, movedByStep, type Step, startOfStep } from '../../words/civil-time.ts';
-import type { Window } from '../service.ts';
+import type { Period } from '../service.ts';
 
 /** The shortest and the longest window that is shown, in milliseconds. */
 export const SHORTEST = HOUR;
@@ -11,17 +11,17 @@ const FURTHEST_BACK = 366 * DAY;
 const FURTHEST_AHEAD = 5 * 366 * DAY;
 
 /** Where an instant lies, in pixels of a plot that shows a window in its width. */
-export function placeOf(instant: number, { start, end }: Window, width: number): number {
+export function placeOf(instant: number, { start, end }: Period, width: number): number {
   return ((instant - start) / (end - start)) * width;
 }
 
 /** The instant that lies at a pixel; the inverse of {@link placeOf}. */
-export function instantAt(x: number, { start, end }: Window, width: number): number {
+export function instantAt(x: number, { start, end }: Period, width: number): number {
   return start + (x / width) * (end - start);
 }
 
 /** A window of an allowed length, not too far from now. */
-export function clampWindow({ start, end }: Window, now: number): Window {
+export function clampWindow({ start, end }: Period, now: number): Period {
   const length = Math.min(Math.max(end - start, SHORTEST), LONGEST);
   const centred = (start + end - length) / 2;
   const from = Math.min(Math.max(centred, now - FURTHEST_BACK), now + FURTHEST_AHEAD - length);
@@ -29,7 +29,7 @@ export function clampWindow({ start, end }: Window, now: number): Window {
 }
 
 /** A window zoomed by a factor (above 1 shows more), with an instant that stays at its pixel. */
-export function zoomWindow({ start, end }: Window, factor: number, fixed: number): Window {
+export function zoomWindow({ start, end }: Period, factor: number, fixed: number): Period {
   const length = Math.min(Math.max((end - start) * factor, SHORTEST), LONGEST);
   const share = (fixed - start) / (end - start);
   const from = fixed - share * length;
@@ -37,7 +37,7 @@ export function zoomWindow({ start, end }: Window, factor: number, fixed: number
 }
 
 /** A window moved by a share of its length. */
-export function panWindow({ start, end }: Window, share: number): Window {
+export function panWindow({ start, end }: Period, share: number): Period {
   const by = (end - start) * share;
   return { start: start + by, end: end + by };
 }
@@ -46,7 +46,7 @@ export function panWindow({ start, end }: Window, share: number): Window {
  * A window moved by its whole length on the zone's clock, so that it begins at the same time of day after a change of the
  * clocks; by a month or a year where it is one.
  */
-export function turnedPage({ start, end }: Window, times: 1 | -1, clock: Clock, unit?: Step['unit']): Window {
+export function turnedPage({ start, end }: Period, times: 1 | -1, clock: Clock, unit?: Step['unit']): Period {
   const [from, to] = [clock.civil(start), clock.civil(end)];
   const moved = (civil: number): number =>
     clock.instant(unit ? movedByStep(civil, { unit, count: 1 }, times) : civil + times * (to - from));
@@ -60,7 +60,7 @@ export function turnedPage({ start, end }: Window, times: 1 | -1, clock: Clock, 
  * @param anchor the instant that must be in the window
  * @param fromToday whether the window begins today in place of at the start of its unit
  */
-export function unitWindow(unit: Step['unit'], anchor: number, clock: Clock, fromToday: boolean): Window {
+export function unitWindow(unit: Step['unit'], anchor: number, clock: Clock, fromToday: boolean): Period {
   const step: Step = { unit, count: 1 };
   const first: Step = fromToday ? { unit: unit === 'year' ? 'month' : 'day', count: 1 } : step;
   const from = startOfStep(clock.civil(anchor), first);
@@ -75,13 +75,13 @@ const SNAPS: readonly Step[] = [
 ];
 
 /** The shortest step to which periods snap that is so many pixels long, or the longest one. */
-export function snapStep({ start, end }: Window, width: number, pixels: number): Step {
+export function snapStep({ start, end }: Period, width: number, pixels: number): Step {
   const least = ((end - start) / width) * pixels;
   return SNAPS.find((step) => lengthOfStep(step) >= least) ?? { unit: 'week', count: 1 };
 }
 
 /** Interpolates from one window to another for a glide: geometric in length, so that zooming looks even. `share` 0 to 1. */
-export function betweenWindows(from: Window, to: Window, share: number): Window {
+export function betweenWindows(from: Period, to: Period, share: number): Period {
   const [before, after] = [from.end - from.start, to.end - to.start];
   const length = before * (after / before) ** share;
   // The instant that both show at the same place stays where it is.

@@ -1,0 +1,99 @@
+import { type PageContext, say, tell } from './context.ts';
+import { Refused, Unanswered } from './service.ts';
+
+/** The login of the page: its begin, its end, and who it is. */
+export interface PageLogin {
+  /** Aborted when the login ends: what is asked for as a user is given up then. */
+  readonly visit: AbortSignal;
+  /** Sends the browser to the identity provider, from where it comes back to this page. */
+  logIn(): Promise<void>;
+  logOut(): Promise<void>;
+  /** Asks who is logged in. */
+  load(): Promise<void>;
+}
+
+/** Why nobody can log in, where the browser forbids it. */
+const NOT_KEPT = `You are not logged in: your browser keeps no cookies or no data of this page. Allow both for ${location.host}, and log in again.`;
+
+/** Makes a {@link PageLogin}; where the browser comes back from the identity provider, that login is ended first. */
+export function createLogin(context: PageContext): PageLogin {
+  const { store, service, base, lasting, passing } = context;
+  let visit = new AbortController();
+  const cameBack = comeBack();
+
+  function failed(error: unknown): void {
+    if (error instanceof Refused || error instanceof Unanswered)
+      say(context, `The login failed. ${error.message}`, 'page');
+    else context.failed(error);
+  }
+
+  /** @returns whether the browser has come back, and somebody is logged in */
+  async function comeBack(): Promise<boolean> {
+    const { pathname, search } = location;
+    if (pathname !== new URL('callback', base).pathname) return false;
+    history.replaceState(null, '', new URL('..', base));
+    const begun = passing.get('login') ?? '';
+    // It is used once.
+    passing.set('login', null);
+    try {
+      const isKept = lasting.set('session', await service.endLogin(search, begun));
+      if (!isKept) say(context, NOT_KEPT, 'page');
+      return isKept;
+    } catch (error) {
+      failed(error);
+      return false;
+    }
+  }
+
+  /** Forgets what only a user may see. */
+  function leave(): void {
+    visit.abort();
+    store.dispatch({ type: 'logged-out' });
+  }
+
+  return {
+    get visit() {
+      return visit.signal;
+    },
+    async logIn() {
+      try {
+        const { address, begun } = await service.beginLogin();
+        if (passing.set('login', begun)) location.assign(address);
+        else say(context, NOT_KEPT, 'page');
+      } catch (error) {
+        failed(error);
+      }
+    },
+    async logOut() {
+      store.dispatch({ type: 'unsaid', since: 'closed' });
+      visit.abort();
+      try {
+        await service.logOut();
+        lasting.set('session', null);
+        leave();
+        say(context, 'You are logged out.', 'page', true);
+      } catch (error) {
+        visit = new AbortController();
+        tell(context, error, 'page');
+      }
+    },
+    async load() {
+      const hasLoggedIn = await cameBack;
+      const { login: before } = store.state;
+      const secret = lasting.get('session');
+      const login = await service.session();
+      if (login.user === null) {
+        if (hasLoggedIn && !before) say(context, NOT_KEPT, 'page');
+        // It may have ended while the page was closed.
+        else if (before?.user || secret !== null) store.dispatch({ type: 'login-ended' });
+        // Another tab may have logged in meanwhile.
+        if (lasting.get('session') === secret) lasting.set('session', null);
+        leave();
+        return;
+      }
+      if (visit.signal.aborted || before?.user?.id !== login.user.id) visit = new AbortController();
+      const wanted = new URL(location.href).searchParams.get('experiment') ?? lasting.get('experiment');
+      store.dispatch({ type: 'logged-in', login, wanted });
+    },
+  };
+}

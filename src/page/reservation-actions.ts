@@ -1,0 +1,134 @@
+import { DAY, HOUR } from '../contract/durations.ts';
+import type { Booking } from './booking.ts';
+import { type PageContext, say, tell } from './context.ts';
+import { ask } from './dialogs.ts';
+import { draftOf } from './draft.ts';
+import { element } from './elements.ts';
+import type { ReservationAction } from './reservation-list.ts';
+import { showServerText } from './server-text.ts';
+import { type OwnReservation, Refused } from './service.ts';
+import { calendarOf, linkOf } from './state.ts';
+import { extensionText, ownSentence, tagsText, titleOf } from './words.ts';
+
+/** The views that an action brings into sight. */
+export interface Sights {
+  focusForm(): void;
+  focusReservation(id: string): void;
+  scrollToTimeline(): void;
+}
+
+/** Makes the function that does what a button of a reservation says. */
+export function createReservationActions(context: PageContext, booking: Booking, sights: Sights) {
+  const { store, service } = context;
+  const sentence = (own: OwnReservation): string => ownSentence(own, calendarOf(store.state));
+  const done = (own: OwnReservation, text: string): void => say(context, text, { id: own.id }, true);
+
+  /** Runs something with a reservation, once at a time. */
+  async function whileBusy(id: string, run: () => Promise<void>): Promise<void> {
+    if (store.state.busy.has(id)) return;
+    store.dispatch({ type: 'busy', id, isBusy: true });
+    try {
+      await run();
+    } catch (error) {
+      tell(context, error, { id });
+    } finally {
+      store.dispatch({ type: 'busy', id, isBusy: false });
+    }
+  }
+
+  /** Extends a reservation at once; where that does not fit, the form opens and says what would. */
+  function extend(experiment: string, own: OwnReservation, milliseconds: number): Promise<void> {
+    return whileBusy(own.id, async () => {
+      const { id, site1, site2, bandwidth, start } = own;
+      const end = own.end + milliseconds;
+      try {
+        const request = { site1, site2, bandwidth, start, end };
+        const reservation = await service.send(experiment, { id, request });
+        store.dispatch({ type: 'changed', reservation });
+        done(own, `Extended: ${sentence(reservation)}.`);
+        context.look();
+      } catch (error) {
+        if (!(error instanceof Refused) || error.facts.status !== 422) throw error;
+        booking.fill({ ...draftOf(own), ending: { at: end } });
+        sights.focusForm();
+        say(context, extensionText(own, milliseconds, error.facts, calendarOf(store.state)), 'form');
+      }
+    });
+  }
+
+  async function remove(experiment: string, own: OwnReservation): Promise<void> {
+    const isSure = await ask({
+      title: `Delete ${titleOf(own)}?`,
+      text: `${sentence(own)}. Its bandwidth and VLANs are free for others at once. This can’t be undone.`,
+      ...{ yes: 'Delete', no: 'Keep it' },
+    });
+    if (!isSure) return;
+    await whileBusy(own.id, async () => {
+      await service.delete(experiment, own.id);
+      if (store.state.draft.id === own.id) booking.reset();
+      store.dispatch({ type: 'deleted', id: own.id });
+      sights.focusReservation(own.id);
+      done(own, `Deleted: ${sentence(own)}.`);
+      context.look();
+    });
+  }
+
+  async function copyTags(own: OwnReservation): Promise<void> {
+    if (await copy(`${tagsText(own)}\n`)) done(own, `The tags of ${titleOf(own)} are copied.`);
+    else say(context, 'The browser does not let this page copy: select the tags.', { id: own.id });
+  }
+
+  function saveToken(experiment: string, own: OwnReservation): Promise<void> {
+    return whileBusy(own.id, async () => {
+      const name = `${own.name ?? own.id}.jwt`;
+      download(name, 'application/jwt', await service.token(experiment, own.id));
+      done(own, `The token is in ${name}. slices-conn verify ${name} checks it offline.`);
+    });
+  }
+
+  function showInTimeline(own: OwnReservation): void {
+    const room = Math.max(HOUR, (own.end - own.start) / 4);
+    const window = { start: own.start - room, end: own.end + room };
+    store.dispatch({ type: 'timeline', action: { type: 'moved', window } });
+    const selected = linkOf(store.state, own);
+    if (selected) store.dispatch({ type: 'learnt', facts: { selected } });
+    sights.scrollToTimeline();
+  }
+
+  return async (action: ReservationAction, own: OwnReservation): Promise<void> => {
+    const experiment = store.state.chosen?.id;
+    if (experiment === undefined) return;
+    store.dispatch({ type: 'unsaid', since: 'begun' });
+    const actions: Readonly<Record<ReservationAction, () => void | Promise<void>>> = {
+      hour: () => extend(experiment, own, HOUR),
+      day: () => extend(experiment, own, DAY),
+      change() {
+        booking.fill(draftOf(own));
+        sights.focusForm();
+      },
+      delete: () => remove(experiment, own),
+      copy: () => copyTags(own),
+      token: () => saveToken(experiment, own),
+      server: () => showServerText(own, copy),
+      show: () => showInTimeline(own),
+    };
+    await actions[action]();
+  };
+}
+
+async function copy(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Hands a text to the browser as a file. */
+function download(name: string, type: string, text: string): void {
+  const address = URL.createObjectURL(new Blob([text], { type }));
+  element('a', { href: address, download: name }).click();
+  // The browser reads it after this task.
+  setTimeout(() => URL.revokeObjectURL(address), 60_000);
+}

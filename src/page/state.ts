@@ -1,0 +1,339 @@
+import { may, type Action as Permission } from '../contract/roles.ts';
+import { clockOf } from '../words/civil-time.ts';
+import {
+  type Draft,
+  EMPTY_DRAFT,
+  isSameDraft,
+  linkBetween,
+  type ReadDraft,
+  readDraft,
+  type Wish,
+} from './draft.ts';
+import type {
+  Column,
+  ExperimentChoice,
+  FormRequest,
+  Link,
+  Login,
+  NetworkFacts,
+  OwnReservation,
+  RefusedReply,
+} from './service.ts';
+import {
+  changeTimeline,
+  type Mark,
+  openTimeline,
+  type TimelineAction,
+  type TimelineState,
+} from './timeline/model.ts';
+import type { Calendar } from './timeline/words.ts';
+import { stateOf } from './words.ts';
+
+/** What is known of the draft: the answer to a dry run, or what became of the request. */
+export type Answer =
+  /** Nothing is known: something is missing, or nobody has asked yet. */
+  | { kind: 'none' }
+  /** A dry run is under way. */
+  | { kind: 'asking' }
+  /** It fits. `free`: what is free then, where the service says so. */
+  | { kind: 'fits'; wish: Wish; free: Column | undefined }
+  /** `isSent`: the request itself was refused, not only its dry run. */
+  | { kind: 'refused'; wish: Wish; facts: RefusedReply; isSent: boolean }
+  /** The dry run had no answer. */
+  | { kind: 'away' }
+  /** The request itself had no answer: it may have been done. */
+  | { kind: 'unanswered' };
+
+/** A request of the form that was sent, and the experiment that it was sent for. */
+export interface SentRequest {
+  experiment: string;
+  asked: FormRequest;
+}
+
+/** The subject of a notice, beside which it stands: the page, the form, or a reservation. */
+export type Subject = 'page' | 'form' | { id: string };
+
+/** A sentence about what became of an action. Each is a new object, so that the same text again is news. */
+export interface Notice {
+  text: string;
+  at: Subject;
+  /** Something was done: the notice goes by itself. A problem stays. */
+  isDone: boolean;
+}
+
+/** Whether the server answers. */
+export interface Reach {
+  isAway: boolean;
+  /** When it answered last, in milliseconds; when the page was opened where it never did. */
+  since: number;
+}
+
+/** All that the page knows. Views are functions of it, and only {@link change} makes the next one. */
+export interface State {
+  /** The current time, in milliseconds: one value for everything that is shown and read. */
+  now: number;
+  /** The zone of all times: an IANA name, or `UTC`. */
+  zone: string;
+  reach: Reach;
+  /** Undefined until the server has answered. */
+  network?: NetworkFacts;
+  /** The share of each link that is in use now, 0 to 1; null where it is not known. */
+  use: ReadonlyMap<Link, number | null>;
+  /** Undefined until it is known whether anyone is logged in. */
+  login?: Login;
+  /** Whether someone may have logged in or out in another tab, or been given another role: it is asked with the next news. */
+  isDoubted: boolean;
+  /** Whether the login ended by itself: what was being typed stays, and so does the notice that says so. */
+  hasEnded: boolean;
+  /** The experiment that is worked in. */
+  chosen?: ExperimentChoice;
+  /** Its reservations that have not ended; undefined while they are not known. */
+  live?: readonly OwnReservation[];
+  /** Those that have; undefined until they are asked for. */
+  ended?: readonly OwnReservation[];
+  /** Why the reservations can't be seen, where the service says so. */
+  hidden?: string;
+  /** The ids of reservations with a request under way. */
+  busy: ReadonlySet<string>;
+  /** The link that is marked everywhere. */
+  selected?: Link;
+  /** The content of the form, which the timeline marks as it is typed. */
+  draft: Draft;
+  /** The draft that stood in the form before a reservation was to be changed. */
+  aside: Draft;
+  /** Whether the draft was sent as it is: then empty fields are named. */
+  isChecked: boolean;
+  answer: Answer;
+  /**
+   * The request that is under way, or had no answer. It is sent again as it was, so that it can't be done twice, and only an
+   * answer to it, or another draft, takes it away.
+   */
+  sent?: SentRequest;
+  isSending: boolean;
+  notice?: Notice;
+  timeline: TimelineState;
+}
+
+/** Everything that changes the state. */
+export type Action =
+  /** Time has passed. */
+  | { type: 'tick' }
+  /** Facts that nothing else depends on. */
+  | {
+      type: 'learnt';
+      facts: Partial<
+        Pick<State, 'network' | 'zone' | 'reach' | 'use' | 'ended' | 'hidden' | 'selected' | 'isDoubted'>
+      >;
+    }
+  /** Somebody is logged in. `wanted`: the experiment that was worked in before, by its id. */
+  | { type: 'logged-in'; login: Login; wanted: string | null }
+  /** Nobody is logged in: what only a user may see is forgotten. */
+  | { type: 'logged-out' }
+  /** The login has ended by itself. */
+  | { type: 'login-ended' }
+  | { type: 'chosen'; experiment: ExperimentChoice | undefined }
+  /** The reservations that have not ended, as the service lists them. */
+  | { type: 'listed'; live: readonly OwnReservation[] }
+  | { type: 'busy'; id: string; isBusy: boolean }
+  /** A reservation was created or updated. */
+  | { type: 'changed'; reservation: OwnReservation }
+  | { type: 'deleted'; id: string }
+  /** The form was filled or typed in. */
+  | { type: 'drafted'; draft: Draft }
+  /** The form goes back to the draft of a new reservation. */
+  | { type: 'reset' }
+  /** The form was sent with something missing. */
+  | { type: 'checked' }
+  | { type: 'answered'; answer: Answer }
+  | { type: 'sent'; sent: SentRequest }
+  /** What became of the request that was sent; `failed` where the page itself did. */
+  | { type: 'settled'; as: 'accepted' | 'unanswered' | 'failed' | (Answer & { kind: 'none' | 'refused' }) }
+  | { type: 'said'; notice: Notice }
+  /** The notice goes, unless it names a problem and its time has `passed`; that the login has ended outlasts what is `begun`. */
+  | { type: 'unsaid'; since: 'begun' | 'closed' | 'passed' }
+  | { type: 'timeline'; action: TimelineAction };
+
+/** The state as the page opens. @param kept the draft of this tab, and the request of it that had no answer */
+export function openState(
+  now: number,
+  zone: string,
+  kept: { draft?: Draft; sent?: SentRequest } = {},
+): State {
+  return {
+    ...{ now, zone, reach: { isAway: false, since: now }, use: new Map(), busy: new Set() },
+    ...{ isDoubted: true, hasEnded: false },
+    ...{ draft: kept.draft ?? EMPTY_DRAFT, aside: EMPTY_DRAFT, isChecked: false, isSending: false },
+    answer: { kind: kept.sent ? 'unanswered' : 'none' },
+    sent: kept.sent,
+    timeline: openTimeline(now, clockOf(zone)),
+  };
+}
+
+/** The next state. Pure: the time is the state's own. */
+export function change(state: State, action: Action): State {
+  switch (action.type) {
+    case 'tick':
+      return state;
+    case 'learnt':
+      return { ...state, ...action.facts };
+    case 'logged-in': {
+      const { login, wanted } = action;
+      const notice = state.hasEnded ? undefined : state.notice;
+      return chosen({ ...state, login, notice, hasEnded: false }, usual(login, state, wanted));
+    }
+    case 'logged-out':
+      return loggedOut(state);
+    case 'login-ended':
+      return loginEnded(state);
+    case 'chosen':
+      return chosen(state, action.experiment);
+    case 'listed':
+      return listed(state, action.live);
+    case 'busy': {
+      const others = [...state.busy].filter((id) => id !== action.id);
+      return { ...state, busy: new Set(action.isBusy ? [...others, action.id] : others) };
+    }
+    case 'changed': {
+      const { reservation } = action;
+      return { ...state, live: [...without(state.live, reservation.id), reservation] };
+    }
+    case 'deleted': {
+      const next = { ...state, live: without(state.live, action.id) };
+      return state.draft.id === action.id && !state.isSending ? reset(next) : next;
+    }
+    case 'drafted':
+      return state.isSending ? state : drafted(state, action.draft);
+    case 'reset':
+      return state.isSending ? state : reset(state);
+    case 'checked':
+      return { ...state, isChecked: true };
+    case 'answered':
+      return { ...state, answer: action.answer };
+    case 'sent':
+      return { ...state, sent: action.sent, isSending: true };
+    case 'settled':
+      return settled({ ...state, isSending: false }, action.as);
+    case 'said':
+      return { ...state, notice: action.notice };
+    case 'unsaid': {
+      const stays = { begun: state.hasEnded, closed: false, passed: state.notice?.isDone === false };
+      return stays[action.since] ? state : { ...state, notice: undefined };
+    }
+    case 'timeline':
+      return { ...state, timeline: changeTimeline(state.timeline, action.action, timelineTerms(state)) };
+  }
+}
+
+const without = (list: State['live'], id: string): OwnReservation[] =>
+  (list ?? []).filter((one) => one.id !== id);
+
+/** The experiment that was chosen before, or the only one that has not expired. */
+function usual({ experiments }: Login, state: State, wanted: string | null): ExperimentChoice | undefined {
+  const active = experiments.filter(({ expires_at }) => Date.parse(expires_at) > state.now);
+  return (
+    experiments.find(({ id }) => id === (state.chosen?.id ?? wanted)) ??
+    (active.length === 1 ? active[0] : undefined)
+  );
+}
+
+function chosen(state: State, experiment: ExperimentChoice | undefined): State {
+  if (experiment?.id === state.chosen?.id) return { ...state, chosen: experiment };
+  const next = { ...state, chosen: experiment, live: undefined, ended: undefined, hidden: undefined };
+  return state.draft.id === undefined || state.isSending ? next : reset(next);
+}
+
+function loggedOut(state: State): State {
+  const isNews = state.login?.user !== null;
+  const use = new Map([...state.use.keys()].map((link) => [link, null]));
+  return {
+    ...{ ...state, use, login: { user: null, experiments: [] } },
+    ...{ chosen: undefined, live: undefined, ended: undefined },
+    selected: isNews ? undefined : state.selected,
+  };
+}
+
+function loginEnded(state: State): State {
+  if (state.hasEnded) return state;
+  const kept = isSameDraft(state.draft, EMPTY_DRAFT) ? '' : '; what you typed is kept';
+  const text = `Your login has ended. Log in again${kept}.`;
+  return { ...state, hasEnded: true, notice: { text, at: 'form', isDone: false } };
+}
+
+/** What has ended meanwhile is kept in the list of ended ones. */
+function listed(state: State, live: readonly OwnReservation[]): State {
+  const over = (state.live ?? []).filter(
+    (one) => stateOf(one, state.now) === 'ended' && !live.some(({ id }) => id === one.id),
+  );
+  return { ...state, live, ended: state.ended && [...state.ended, ...over] };
+}
+
+/** Another draft is another request: of the one before it is no longer asked what became of it. */
+function drafted(state: State, draft: Draft): State {
+  const aside = draft.id !== undefined && state.draft.id === undefined ? state.draft : state.aside;
+  const timeline = changeTimeline(state.timeline, { type: 'redrafted' }, timelineTerms(state));
+  return { ...state, draft, aside, timeline, answer: { kind: 'none' }, sent: undefined, isChecked: false };
+}
+
+/** Empties the form, so that a second click can't book the same again. */
+function reset(state: State): State {
+  const draft = state.draft.id === undefined ? EMPTY_DRAFT : state.aside;
+  return { ...drafted(state, draft), aside: EMPTY_DRAFT };
+}
+
+function settled(state: State, as: Extract<Action, { type: 'settled' }>['as']): State {
+  if (as === 'accepted') return reset(state);
+  if (as === 'failed') return state;
+  if (as === 'unanswered') return { ...state, answer: { kind: 'unanswered' } };
+  return { ...state, sent: undefined, answer: as };
+}
+
+/** Whether the user's role in the chosen experiment allows something. */
+export function mayDo({ chosen: experiment }: Pick<State, 'chosen'>, permission: Permission): boolean {
+  return experiment !== undefined && may(experiment.role, permission);
+}
+
+/** The clock and the time with which times are written. */
+export function calendarOf({ zone, now }: Pick<State, 'zone' | 'now'>): Calendar {
+  return { clock: clockOf(zone), now };
+}
+
+/** The draft as it reads now. */
+export function readForm({ draft, now, network, chosen: experiment, answer }: FormParts): ReadDraft {
+  const links = network?.links ?? [];
+  const expiry = experiment ? Date.parse(experiment.expires_at) : Number.POSITIVE_INFINITY;
+  const read = readDraft(draft, { now, links, expiry });
+  const isTaken = read.wish && answer.kind === 'refused' && answer.facts.code === 'name_taken';
+  return isTaken ? { ...read, problems: new Map([['name', 'This name is taken.']]) } : read;
+}
+
+/** The parts of the state with which the form is read. */
+export type FormParts = Pick<State, 'draft' | 'now' | 'network' | 'chosen' | 'answer'>;
+/** See {@link FormParts}. */
+export function formParts({ draft, now, network, chosen: experiment, answer }: State): FormParts {
+  return { draft, now, network, chosen: experiment, answer };
+}
+
+/** The draft's period on its link, as the timeline marks it; undefined where it has none, or its user may send none. */
+export function markOf(state: FormParts): Mark | undefined {
+  const { link, period } = readForm(state);
+  if (!link || !period || !mayDo(state, state.draft.id === undefined ? 'create' : 'update')) return undefined;
+  return { row: state.network?.links.indexOf(link) ?? 0, ...period };
+}
+
+/** The facts of the page that the timeline needs to change. */
+export function timelineTerms(state: State) {
+  const links = state.network?.links ?? [];
+  const { selected } = state;
+  return {
+    ...calendarOf(state),
+    rows: links.length,
+    selectedRow: selected && links.indexOf(selected),
+    mark: markOf(state),
+    mayPick: mayDo(state, 'create'),
+  };
+}
+
+/** The link of the network between two sites, to be selected. */
+export function linkOf(state: State, { site1, site2 }: Pick<Link, 'site1' | 'site2'>): Link | undefined {
+  return linkBetween(state.network?.links ?? [], site1, site2);
+}

@@ -1,0 +1,276 @@
+import { ceilToStep, lengthOfStep, type Step } from '../../words/civil-time.ts';
+import type { Period } from '../service.ts';
+import { type Layout, layoutFor } from './layout.ts';
+import { bookable, lengthenedPeriod, movedPeriod, type PickContext } from './pick.ts';
+import { clampWindow, panWindow, snapStep, turnedPage, unitWindow, zoomWindow } from './windows.ts';
+import type { Calendar } from './words.ts';
+
+/** A period of a row. */
+export interface Mark extends Period {
+  row: number;
+}
+
+/** The lengths of a window that have a button. */
+export const UNITS = ['day', 'week', 'month', 'year'] as const;
+/** One of {@link UNITS}. */
+export type Unit = (typeof UNITS)[number];
+
+/** The subject of the line below the drawing. */
+export interface Readout {
+  /** Undefined where it is all over. */
+  mark?: Mark;
+  /** How it is said in the live region too: as it is, as what was picked, or the window to which a page was turned. */
+  said?: 'mark' | 'picked' | Period;
+}
+
+/** The state of the timeline, a part of the page's. Windows and periods in milliseconds. */
+export interface TimelineState {
+  /** The window that is shown. */
+  window: Period;
+  /** The window to which it glides; absent while nothing moves. */
+  goal?: Period;
+  /** The button that stays pressed, since the window is a whole unit. */
+  unit?: Unit;
+  /** Whether somebody has moved it: then a wide surrounding is loaded too. */
+  hasMoved: boolean;
+  layout: Layout;
+  /** Whether the table is shown in place of the drawing. */
+  isTable: boolean;
+  /** The period that is being dragged, or that is looked at by a user who may not pick. */
+  drag?: Mark;
+  /** Where the keyboard is. */
+  cursor?: Mark;
+  /** Whether the keyboard begins with an hour: the form was emptied. */
+  isFresh: boolean;
+  /** Absent: the draft is described, or what can be done here. */
+  readout?: Readout;
+  /** Grows with each tile that was loaded, or could not be. */
+  loads: number;
+}
+
+/** Everything that changes the timeline. */
+export type TimelineAction =
+  /** It has another width, in CSS pixels. */
+  | { type: 'sized'; width: number; isNarrow: boolean }
+  | { type: 'loaded' }
+  | { type: 'table'; isTable: boolean }
+  /** Buttons, which glide. A factor below 1 shows less; without `at`, now or the middle stays in place. */
+  | { type: 'unit'; unit: Unit }
+  | { type: 'turn'; times: 1 | -1 }
+  | { type: 'now' }
+  | { type: 'zoom'; factor: number; at?: number }
+  /** A frame of a glide. */
+  | { type: 'glided'; window: Period }
+  /** A gesture, or another view, moves it at once. */
+  | { type: 'moved'; window: Period }
+  /** The pointer is at a period, or nowhere. */
+  | { type: 'pointed'; mark?: Mark }
+  /** A period is marked by dragging; without one, all of it is over. */
+  | { type: 'dragged'; mark?: Mark }
+  /** A period was picked; without one, all of it is over. */
+  | { type: 'picked'; mark?: Mark }
+  /** A period is said, but not picked. */
+  | { type: 'told'; mark: Mark }
+  | { type: 'key'; key: string; isShift: boolean }
+  /** The keyboard has come to the drawing. */
+  | { type: 'focused' }
+  | { type: 'cancelled' }
+  /** The form has another draft, which is described from now on. */
+  | { type: 'redrafted' }
+  /** The form was emptied. */
+  | { type: 'cleared' };
+
+/** The facts of the page that the timeline needs. */
+export interface TimelineTerms extends Calendar {
+  rows: number;
+  /** The row of the link that is marked everywhere. */
+  selectedRow?: number;
+  /** The draft of the form. */
+  mark?: Mark;
+  /** Whether periods can be picked; if not, they are only described. */
+  mayPick: boolean;
+}
+
+/** The smallest step to which picked periods snap, in pixels. */
+const SNAP_PIXELS = 8;
+/** The shortest period that a click picks, and with which the keyboard begins, in pixels. */
+const CLICK_PIXELS = 32;
+/** The keyboard's first period once the form was emptied. */
+const FRESH: Step = { unit: 'minute', count: 60 };
+
+/** The timeline as the page opens: this week from today on. */
+export function openTimeline(now: number, clock: Calendar['clock']): TimelineState {
+  const window = unitWindow('week', now, clock, true);
+  const layout = layoutFor(0, false);
+  return { window, unit: 'week', layout, hasMoved: false, isTable: false, isFresh: false, loads: 0 };
+}
+
+/** The next state of the timeline. Pure. */
+export function changeTimeline(
+  state: TimelineState,
+  action: TimelineAction,
+  terms: TimelineTerms,
+): TimelineState {
+  switch (action.type) {
+    case 'sized':
+      return { ...state, layout: layoutFor(action.width, action.isNarrow) };
+    case 'loaded':
+      return { ...state, loads: state.loads + 1 };
+    case 'table':
+      return { ...state, isTable: action.isTable };
+    case 'unit':
+    case 'turn':
+    case 'now':
+    case 'zoom':
+      return glideTo(state, action, terms);
+    case 'glided': {
+      const { window } = action;
+      return { ...state, window, goal: window === state.goal ? undefined : state.goal };
+    }
+    case 'moved':
+      return movedTo(state, action.window, terms);
+    case 'pointed':
+      return { ...state, readout: action.mark && { mark: action.mark } };
+    case 'dragged':
+      return { ...state, drag: action.mark, readout: { mark: action.mark } };
+    case 'picked': {
+      const { mark } = action;
+      const said = terms.mayPick && mark ? 'picked' : 'mark';
+      return { ...state, drag: terms.mayPick ? undefined : mark, readout: { mark, said } };
+    }
+    case 'told':
+      return { ...state, readout: { mark: action.mark, said: 'mark' } };
+    case 'key':
+      return keyed(state, action, terms);
+    case 'focused':
+      return withCursor(state, keyboardMark(state, terms), terms);
+    case 'cancelled':
+      return { ...state, drag: undefined, readout: state.readout?.said && state.readout };
+    case 'redrafted':
+      return { ...state, drag: undefined, readout: undefined };
+    case 'cleared':
+      return { ...state, drag: undefined, cursor: undefined, readout: undefined, isFresh: true };
+  }
+}
+
+/** Moves at once; it is no longer a whole unit. */
+function movedTo(state: TimelineState, window: Period, { now }: TimelineTerms): TimelineState {
+  return { ...state, window: clampWindow(window, now), goal: undefined, unit: undefined, hasMoved: true };
+}
+
+function glideTo(
+  state: TimelineState,
+  action: Extract<TimelineAction, { type: 'unit' | 'turn' | 'now' | 'zoom' }>,
+  { now, clock }: TimelineTerms,
+): TimelineState {
+  // Pressed during a glide, buttons add up.
+  const from = state.goal ?? state.window;
+  const isNowShown = from.start <= now && now < from.end;
+  const middle = (from.start + from.end) / 2;
+  const length = from.end - from.start;
+  const to = (goal: Period, unit: Unit | undefined): TimelineState => ({
+    ...{ ...state, goal: clampWindow(goal, now), unit, hasMoved: true },
+  });
+  switch (action.type) {
+    case 'unit':
+      return to(unitWindow(action.unit, isNowShown ? now : middle, clock, isNowShown), action.unit);
+    case 'turn':
+      return to(turnedPage(from, action.times, clock, state.unit), state.unit);
+    case 'now': {
+      const around = { start: now - length / 10, end: now + 0.9 * length };
+      return to(state.unit ? unitWindow(state.unit, now, clock, true) : around, state.unit);
+    }
+    case 'zoom': {
+      const at = action.at ?? (isNowShown && action.factor < 1 ? now : middle);
+      return to(zoomWindow(from, action.factor, at), undefined);
+    }
+  }
+}
+
+/** What picked periods snap to, at the zoom that is shown. */
+export function pickContext({ window, layout }: TimelineState, { clock, now }: Calendar): PickContext {
+  return { clock, now, step: snapStep(window, layout.width, SNAP_PIXELS) };
+}
+
+/** The step that is wide enough for a click. */
+export function clickStep({ window, layout }: TimelineState): Step {
+  return snapStep(window, layout.width, CLICK_PIXELS);
+}
+
+/** The part of a mark that can still be booked; undefined where all of it is over. */
+export function bookableMark(mark: Mark, now: number): Mark | undefined {
+  const period = bookable(mark, now);
+  return period && { row: mark.row, ...period };
+}
+
+/** Where the keyboard is; it begins with the draft, or in view at now. */
+export function keyboardMark(state: TimelineState, terms: TimelineTerms): Mark {
+  const { cursor, isFresh, window } = state;
+  if (cursor) return cursor;
+  const mark = state.drag ?? terms.mark;
+  const row = terms.selectedRow ?? mark?.row ?? 0;
+  // A draft that starts now has no time of its own.
+  if (mark && mark.start > terms.now) return { ...mark, row };
+  const step = isFresh ? FRESH : clickStep(state);
+  const start = ceilToStep(Math.max(window.start, terms.now), step, terms.clock);
+  return { row, start, end: start + lengthOfStep(step) };
+}
+
+/** The keyboard goes to a mark, and the window with it. */
+function withCursor(state: TimelineState, cursor: Mark, terms: TimelineTerms): TimelineState {
+  const { start, end } = state.window;
+  const margin = (end - start) / 20;
+  const by =
+    cursor.start < start
+      ? cursor.start - margin - start
+      : cursor.start > end - margin
+        ? cursor.start + 2 * margin - end
+        : 0;
+  const next = by === 0 ? state : movedTo(state, panWindow(state.window, by / (end - start)), terms);
+  return { ...next, cursor, readout: { mark: cursor, said: 'mark' } };
+}
+
+function keyed(
+  state: TimelineState,
+  { key, isShift }: Extract<TimelineAction, { type: 'key' }>,
+  terms: TimelineTerms,
+): TimelineState {
+  const mark = keyboardMark(state, terms);
+  const times = key === 'ArrowRight' || key === 'ArrowDown' || key === 'PageDown' ? 1 : -1;
+  switch (key) {
+    case 'ArrowLeft':
+    case 'ArrowRight': {
+      const moved = isShift ? lengthenedPeriod : movedPeriod;
+      return withCursor(state, { row: mark.row, ...moved(mark, times, pickContext(state, terms)) }, terms);
+    }
+    case 'ArrowUp':
+    case 'ArrowDown':
+      return withCursor(
+        state,
+        { ...mark, row: Math.min(terms.rows - 1, Math.max(0, mark.row + times)) },
+        terms,
+      );
+    case 'PageUp':
+    case 'PageDown': {
+      const before = state.goal ?? state.window;
+      const by = (before.end - before.start) * times;
+      const cursor = { row: mark.row, start: mark.start + by, end: mark.end + by };
+      const next = glideTo(state, { type: 'turn', times }, terms);
+      return { ...next, cursor, readout: { mark: cursor, said: panWindow(before, times) } };
+    }
+    case '+':
+    case '=':
+      return glideTo(state, { type: 'zoom', factor: 0.5, at: mark.start }, terms);
+    case '-':
+    case '_':
+      return glideTo(state, { type: 'zoom', factor: 2, at: mark.start }, terms);
+    case 'Home': {
+      const start = ceilToStep(terms.now, clickStep(state), terms.clock);
+      const cursor = { row: mark.row, start, end: start + mark.end - mark.start };
+      const next = glideTo({ ...state, drag: undefined }, { type: 'now' }, terms);
+      return { ...next, cursor, readout: { mark: cursor, said: 'mark' } };
+    }
+    default:
+      return state;
+  }
+}

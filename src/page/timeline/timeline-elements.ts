@@ -1,0 +1,48 @@
+import { element } from '../elements.ts';
+import type { Link } from '../service.ts';
+import { HINTS, linkText } from './words.ts';
+
+/** The elements of a timeline, between its buttons and its table. */
+export function timelineElements(links: readonly Link[]) {
+  const canvas = element('canvas', {
+    ...{ tabindex: '0', role: 'application', 'aria-roledescription': 'timeline' },
+    ...{ 'aria-label': 'Use of the links over time', 'aria-describedby': 'timeline-keys' },
+  });
+  const labels = links.map((link) => element('li', {}, linkText(link)));
+  const shortKeys = element('p', { class: 'timeline-keys', 'aria-hidden': 'true' });
+  const drawing = element(
+    'div',
+    { class: 'timeline-drawing' },
+    element('ol', { class: 'timeline-labels', 'aria-hidden': 'true' }, ...labels),
+    canvas,
+    shortKeys,
+  );
+  const readout = element('p', { class: 'timeline-readout' });
+  const keys = element('p', { id: 'timeline-keys', hidden: true });
+  return {
+    ...{ canvas, shortKeys, drawing, readout, keys },
+    chart: element('div', {}, drawing, readout, legend(), keys),
+    title: element('p', { class: 'timeline-period' }),
+    live: element('p', { class: 'spoken', role: 'status' }),
+    probe: element('span', { hidden: true }),
+    hints: HINTS[matchMedia('(pointer: coarse)').matches ? 'touch' : 'pointer'],
+  };
+}
+
+/** The meaning of the colours. */
+function legend(): HTMLElement {
+  const entries = [
+    ['free', 'free throughout'],
+    ['part', 'free for part of it'],
+    ['used', 'in use'],
+    ['mine', 'yours'],
+    ['none', 'no VLAN free'],
+    ['over', 'over'],
+    ['now', 'now'],
+  ] as const;
+  return element(
+    'ul',
+    { class: 'timeline-legend', 'aria-hidden': 'true' },
+    ...entries.map(([name, text]) => element('li', {}, element('i', { class: name }), text)),
+  );
+}
