@@ -5,7 +5,10 @@ import type { Invoke } from '../../invocation.ts';
 import { addPeriodOptions } from '../../period.ts';
 import type { ReserveFlags } from './run.ts';
 
-/** `slices-conn reserve SITE1 SITE2 --bandwidth B (--start T | --start-now) (--end T | --for D)`, --earliest, --volume. */
+/**
+ * `slices-conn reserve SITE1 SITE2 --bandwidth B (--start T | --start-now) (--end T | --for D)`, --earliest,
+ * --volume.
+ */
 export function reserveCommand(invoke: Invoke): Command {
   const command = new Command('reserve')
     .summary('book a link between two sites')

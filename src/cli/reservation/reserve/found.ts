@@ -10,8 +10,8 @@ import { formatDistance, shortTime } from '../../times.ts';
 import { formatVolume } from '../../values.ts';
 
 /**
- * The result of a search, for its card: how far away the earliest start is; of a volume how long it takes, and when it
- * could be done at best.
+ * The result of a search, for its card: how far away the earliest start is; of a volume how long it takes,
+ * and when it could be done at best.
  *
  * @param isBooked whether the reservation uses the link already
  */
@@ -55,8 +55,8 @@ export interface Flow {
 }
 
 /**
- * The fluid bound: when a volume could be carried at the earliest by a rate that is at each instant as much as is free.
- * No constant rate is sooner.
+ * The fluid bound: when a volume could be carried at the earliest by a rate that is at each instant as much
+ * as is free. No constant rate is sooner.
  *
  * @param parts exact steps, in order and without a gap
  * @returns milliseconds; undefined where the parts do not suffice

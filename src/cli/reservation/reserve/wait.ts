@@ -19,8 +19,8 @@ interface Waiting {
 }
 
 /**
- * Waits until a booked link has started (cli/README.md, "Output", `reserve --wait`). Whatever ends the wait, the link stays booked,
- * and the failure names the reservation.
+ * Waits until a booked link has started (cli/README.md, "Output", `reserve --wait`). Whatever ends the wait,
+ * the link stays booked, and the failure names the reservation.
  *
  * @returns the reservation as it is then: others may have changed it meanwhile
  * @throws Failure `start_pending` when the seconds are over, `not_found` when the reservation is gone

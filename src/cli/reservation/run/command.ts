@@ -5,7 +5,9 @@ import type { RunFlags } from './run.ts';
 /** The hidden command that is the guardian of a `run`. */
 export const GUARDIAN = '__guardian';
 
-/** `slices-conn run SITE1 SITE2 --bandwidth B --for D [--extend] [--on-lost warn|term] -- COMMAND [ARG...]`. */
+/**
+ * `slices-conn run SITE1 SITE2 --bandwidth B --for D [--extend] [--on-lost warn|term] -- COMMAND [ARG...]`.
+ */
 export function runCommand(invoke: Invoke): Command {
   return new Command('run')
     .summary('book a link for as long as a command runs')
@@ -38,7 +40,9 @@ Examples:
     .action(invoke<RunFlags>(async () => (await import('./run.ts')).run));
 }
 
-/** The hidden command that `run` starts beside itself, and that deletes its reservation if `run` is killed. */
+/**
+ * The hidden command that `run` starts beside itself, and that deletes its reservation if `run` is killed.
+ */
 export function guardianCommand(invoke: Invoke): Command {
   return new Command(GUARDIAN)
     .summary('delete the reservation of a run that was killed')

@@ -14,7 +14,7 @@ export interface RunFlags {
   bandwidth: string;
   for: string;
   extend?: boolean;
-  /** What to do when the link is lost: say so, or end the command. */
+  /** The action when the link is lost: a warning, or the end of the command. */
   onLost: 'warn' | 'term';
 }
 
@@ -71,7 +71,11 @@ export async function run(
   }
 }
 
-/** Checks that the command stands after `--`: else its flags could have been taken for ours. @throws Failure `usage` */
+/**
+ * Checks that the command stands after `--`: else its flags could have been taken for ours.
+ *
+ * @throws Failure `usage`
+ */
 function checkSeparated(command: readonly string[], typed: readonly string[]): void {
   const at = typed.indexOf('--');
   const after = at === -1 ? [] : typed.slice(at + 1);
