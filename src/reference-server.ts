@@ -9,28 +9,31 @@ import { EXPERIMENTS_API_GROUP, PROJECTS_API_GROUP } from './contract/routes.ts'
 import { readInstalled } from './installed-files.ts';
 import { forwardedAddress } from './server/client-address.ts';
 import { createConnectivity } from './server/connectivity/connectivity.ts';
-import { administratorsNamed } from './server/credentials.ts';
+import { administratorsNamed, type ServiceTrust } from './server/credentials.ts';
 import { createDocs } from './server/docs/docs.ts';
 import { createHealth } from './server/health.ts';
 import type { IdentityProvider } from './server/identity/identity-provider.ts';
 import { loadIdentityProvider } from './server/identity/load.ts';
-import { createSessions, createUserSessions } from './server/identity/sessions.ts';
+import { createSessions, createUserSessions, type Sessions } from './server/identity/sessions.ts';
 import { latestExpiry, type Person, userClaims } from './server/identity/user-token.ts';
-import { addressesBelow, createIssuers } from './server/keys/service-issuer.ts';
+import type { Service } from './server/keys/key-ring.ts';
+import { addressesBelow, createIssuers, type ServiceIssuer } from './server/keys/service-issuer.ts';
 import { createListener } from './server/listener.ts';
 import { type Log, noLog, withoutRepeats } from './server/log.ts';
 import type { ServerMetrics } from './server/metrics/server-metrics.ts';
 import {
   builtInDirectory,
   checkDirectory,
+  type Directory,
   type DirectoryFile,
   directoryOf,
+  type InitialDirectory,
   type UserRoles,
   usersOf,
 } from './server/portal/directory.ts';
 import { createPortal } from './server/portal/portal.ts';
-import { routeMounter } from './server/routing.ts';
-import { createIdentity, createServices, externalService } from './server/services.ts';
+import { type RouteMounter, routeMounter } from './server/routing.ts';
+import { createIdentity, createServices, externalService, type ServicesOptions } from './server/services.ts';
 import {
   type ForeignIssuers,
   foreignAddresses,
@@ -169,124 +172,181 @@ export interface ReferenceServer {
  * @throws DatabaseFormatError, StoreUnavailableError, Failure when the database can't be used
  */
 export async function createReferenceServer(given: ReferenceServerOptions = {}): Promise<ReferenceServer> {
-  const options = { ...given, log: given.log && withoutRepeats(given.log) };
-  let opened: Stores | undefined;
-  const open = async (database: string): Promise<Stores> => {
-    opened = await openStores(database, options.log);
-    return opened;
-  };
-  return assemble(options, open).catch(async (error: unknown) => {
+  const setup = setUp({ ...given, log: given.log && withoutRepeats(given.log) });
+  const stores = await openStores(given.database ?? ':memory:', setup.log);
+  try {
+    return await start(setup, stores);
+  } catch (error) {
     // A server that does not start leaves nothing open (THREATS.md 65).
-    await opened?.close();
+    await stores.close();
     throw error;
-  });
+  }
 }
 
-/** @param open opens the stores, after all options were checked */
-async function assemble(
-  options: ReferenceServerOptions,
-  open: (database: string) => Promise<Stores>,
-): Promise<ReferenceServer> {
+/** What a server is made of before its database is opened: the options, checked. */
+type Setup = ReturnType<typeof setUp>;
+
+function setUp(options: ReferenceServerOptions) {
   const { baseUrl = 'http://offline.localhost', now = Date.now, random = randomPool(randomBytes) } = options;
-  const { log = noLog, metrics, accessTokenTtl } = options;
+  const { log = noLog, trust } = options;
   const own = addressesBelow(baseUrl);
-  const pageClientId = options.ui === false ? undefined : options.ui?.clientId;
-  const foreign =
-    options.trust &&
-    foreignTrust(options.trust, {
-      now,
-      log,
-      ...(pageClientId === undefined ? {} : { clients: [pageClientId] }),
-      ...(metrics ? { keySetFailed: metrics.keySetFailed } : {}),
-    });
-  if (pageClientId !== undefined && !foreign) {
-    throw new RangeError('ui.clientId is a client of an identity provider of trust, and there is none');
-  }
-  if (foreign && options.autoApprove !== undefined) {
+  const addresses = trust ? { ...own, ...foreignAddresses(trust) } : own;
+  const { hostname } = new URL(baseUrl);
+  const makeId = (kind: IdKind): string => newId(kind, hostname, now(), random(10));
+  const foreign = trustElsewhere(options, now, log);
+  return {
+    options,
+    now,
+    log,
+    own,
+    addresses,
+    /** The path of the base address, without a slash at the end. */
+    prefix: new URL(addresses.connectivity).pathname.replace(/\/$/, ''),
+    site: { name: options.name, baseUrl: addresses.connectivity },
+    groups: {
+      projects: options.projectsApiGroup ?? PROJECTS_API_GROUP,
+      experiments: options.experimentsApiGroup ?? EXPERIMENTS_API_GROUP,
+    },
+    makeId,
+    /** Undefined where the server has users, a portal and an identity provider of its own. */
+    foreign,
+    network: createNetwork(options.topology ?? builtInTopology()),
+    isAdministrator: administratorsNamed(
+      options.administrators ?? [],
+      trust ? soleIssuer(trust) : own.identity,
+    ),
+    /** The records that it starts with; undefined where other issuers are trusted. */
+    initial: foreign ? undefined : initialDirectory(options, now, makeId),
+  };
+}
+
+function initialDirectory(
+  { directory }: ReferenceServerOptions,
+  now: () => number,
+  makeId: (kind: IdKind) => string,
+): InitialDirectory {
+  return directory ? directoryOf(checkDirectory(directory), now(), makeId) : builtInDirectory(now(), makeId);
+}
+
+/** Trust in the issuers of `trust`; undefined without it. @throws RangeError for options that exclude each other */
+function trustElsewhere(
+  { trust, ui, autoApprove, metrics }: ReferenceServerOptions,
+  now: () => number,
+  log: Log,
+): ServiceTrust | undefined {
+  const clientId = pageClientIdOf({ ui });
+  if (trust && autoApprove !== undefined) {
     throw new RangeError('autoApprove lets a built-in user in, and trust has none');
   }
-  const addresses = options.trust ? { ...own, ...foreignAddresses(options.trust) } : own;
-  const network = createNetwork(options.topology ?? builtInTopology());
-  const { hostname } = new URL(baseUrl);
-  const site = { name: options.name, baseUrl: addresses.connectivity };
-  const makeId = (kind: IdKind): string => newId(kind, hostname, now(), random(10));
-  const groups = {
-    projects: options.projectsApiGroup ?? PROJECTS_API_GROUP,
-    experiments: options.experimentsApiGroup ?? EXPERIMENTS_API_GROUP,
-  };
+  if (trust) {
+    const clients = clientId === undefined ? [] : [clientId];
+    return foreignTrust(trust, { now, log, clients, keySetFailed: metrics?.keySetFailed });
+  }
+  if (clientId === undefined) return undefined;
+  throw new RangeError('ui.clientId is a client of an identity provider of trust, and there is none');
+}
 
-  const isAdministrator = administratorsNamed(
-    options.administrators ?? [],
-    options.trust ? soleIssuer(options.trust) : own.identity,
-  );
+/** The page's client at the identity provider of `trust`. */
+function pageClientIdOf({ ui }: Pick<ReferenceServerOptions, 'ui'>): string | undefined {
+  return ui === false ? undefined : ui?.clientId;
+}
 
-  const initial = foreign
-    ? undefined
-    : options.directory
-      ? directoryOf(checkDirectory(options.directory), now(), makeId)
-      : builtInDirectory(now(), makeId);
+/** What the services of a server share once its database is open. */
+interface Shared {
+  stores: Stores;
+  issuers: Record<Service, ServiceIssuer>;
+  sessions: Sessions;
+  trust: ServiceTrust;
+  users: Users;
+  /** The identity provider with the key that signs now. */
+  identity: () => Promise<IdentityProvider>;
+}
 
-  const stores = await open(options.database ?? ':memory:');
-  const { reservations, directory, keys } = stores;
+async function start(setup: Setup, stores: Stores): Promise<ReferenceServer> {
+  const { options, now, log, own, addresses, groups, site, foreign, initial } = setup;
+  const { metrics, accessTokenTtl } = options;
   const issuers = await createIssuers(own, {
-    store: keys,
+    store: stores.keys,
     now,
     history: stores.history,
     log,
     rotateEvery: options.rotateKeysEvery,
   });
-  if (initial) await directory.settle(initial);
-
+  if (initial) await stores.directory.settle(initial);
+  if (options.maxLive !== undefined) await stores.reservations.prepareCounts();
+  metrics?.serve({ prefix: setup.prefix, groups });
   const sessions = createSessions(stores.identityRecords, now);
-  const trust =
+  const trust: ServiceTrust =
     foreign && options.trust
       ? { ...foreign, ownership: ownershipAmong(options.trust, stores.owners, stores.history) }
       : { ...ownTrust(issuers, addresses.connectivity, now), isLive: sessions.isLive };
-  metrics?.serve({ prefix: new URL(addresses.connectivity).pathname.replace(/\/$/, ''), groups });
+  const users = await usersIn(stores.directory, initial);
+  const identity = keptIdentity(setup, { stores, issuers, sessions, trust, users });
   const mount = routeMounter(groups);
-  const allocator = new Allocator({
-    network,
-    store: reservations,
-    now,
-    newId: () => makeId('reservation'),
-    observe: metrics?.allocator,
-    maxShare: options.maxShare,
-    maxLive: options.maxLive,
-  });
-  if (options.maxLive !== undefined) await reservations.prepareCounts();
   const health = createHealth({ mount, ping: () => stores.ping(), log });
-  /** How people log in to the page; undefined where nobody can. */
-  const pageAccess = (within: (request: Request) => Promise<Response>) =>
-    createPageAccess({
-      site,
-      addresses,
-      groups,
-      within,
-      trust,
-      store: stores.pageSessions,
-      provider: options.trust
-        ? pageProviderElsewhere(options.trust, addresses.identity, pageClientId)
-        : { fetch: async (request) => (await identity()).fetch(request) },
-      now,
-      log,
-    });
   const answer = createServices({
+    ...servicesOf(setup, { stores, issuers, sessions, trust, users, identity }, mount),
+    health: health.routes,
+  });
+  return {
+    addresses,
+    users: initial ? usersOf(initial) : [],
+    fetch: answer,
+    listener: createListener({
+      site,
+      fetch: answer,
+      clientAddress: options.behindProxy ? forwardedAddress : undefined,
+      identity: foreign ? undefined : identity,
+      log,
+      metrics,
+    }),
+    async signIn(user) {
+      const person = await users.named(user);
+      const { connectivity: audience } = addresses;
+      return issuers.identity.issue(userClaims(person, { audience, login: now(), ttl: accessTokenTtl }));
+    },
+    drain: () => health.drain(),
+    forget: (before) => stores.reservations.forget(before),
+    close: () => stores.close(),
+  };
+}
+
+function servicesOf(
+  setup: Setup,
+  { stores, issuers, sessions, trust, identity }: Shared,
+  mount: RouteMounter,
+): Omit<ServicesOptions, 'health'> {
+  const { options, now, log, addresses, groups, site, foreign, network, makeId, prefix } = setup;
+  const { metrics, accessTokenTtl, maxShare, maxLive, maxChanges, ui } = options;
+  const { reservations, directory } = stores;
+  const elsewhere = foreign !== undefined;
+  const newReservationId = (): string => makeId('reservation');
+  const observe = metrics?.allocator;
+  return {
     site,
     groups,
     connectivity: createConnectivity({
       network,
-      allocator,
+      allocator: new Allocator({
+        network,
+        store: reservations,
+        now,
+        newId: newReservationId,
+        observe,
+        maxShare,
+        maxLive,
+      }),
       reservations,
       issuer: issuers.connectivity,
       trust,
       mount,
-      isAdministrator,
-      maxChanges: options.maxChanges,
+      isAdministrator: setup.isAdministrator,
+      maxChanges,
       log,
       now,
       observe: metrics?.booking,
     }),
-    portal: foreign
+    portal: elsewhere
       ? externalService('portal', addresses.portal)
       : createPortal({
           directory,
@@ -297,50 +357,91 @@ async function assemble(
           now,
           newId: makeId,
         }),
-    identity: foreign
+    identity: elsewhere
       ? externalService('identity provider', addresses.identity)
       : createIdentity(issuers.identity),
     docs: createDocs({
       groups,
-      portalElsewhere: foreign !== undefined,
-      prefix: new URL(addresses.connectivity).pathname.replace(/\/$/, ''),
+      portalElsewhere: elsewhere,
+      prefix,
       site,
       readFile: (name) => readInstalled('api-docs', name),
       now,
     }),
-    health: health.routes,
-    pages: createServicePages({ site, addresses, elsewhere: foreign !== undefined }),
+    pages: createServicePages({ site, addresses, elsewhere }),
     ui:
-      options.ui === false
+      ui === false
         ? undefined
         : (within) =>
             createUi({
               site,
               addresses,
-              elsewhere: foreign !== undefined,
+              elsewhere,
               network,
               readFile: (name) => readInstalled('ui', name),
-              access: pageAccess(within),
+              access: createPageAccess({
+                site,
+                addresses,
+                groups,
+                within,
+                trust,
+                store: stores.pageSessions,
+                provider: options.trust
+                  ? pageProviderElsewhere(options.trust, addresses.identity, pageClientIdOf(options))
+                  : { fetch: async (request) => (await identity()).fetch(request) },
+                now,
+                log,
+              }),
             }),
     log,
     metrics,
-  });
+  };
+}
 
-  // The database may hold users from an earlier start with another directory, or without `trust`.
+/** The people who can log in. */
+interface Users {
+  all(): Promise<Person[]>;
+  /** @returns undefined for the id of nobody who can log in */
+  withId(id: string): Promise<Person | undefined>;
+  /** @throws RangeError for a name of nobody who can log in */
+  named(name: string): Promise<Person>;
+}
+
+/**
+ * Those of the initial records. The database may hold users from an earlier start with another directory, or without
+ * `trust`.
+ */
+async function usersIn(directory: Directory, initial: InitialDirectory | undefined): Promise<Users> {
   const known = initial ? await directory.people() : [];
   const ids = (initial?.people ?? []).flatMap(
     ({ name }) => known.find((person) => person.name === name)?.id ?? [],
   );
-  const users = async (): Promise<Person[]> => {
+  const all = async (): Promise<Person[]> => {
     const people = await directory.people();
     return ids.flatMap((id) => people.find((person) => person.id === id) ?? []);
   };
-  const userNamed = async (name: string): Promise<Person> => {
-    const person = (await users()).find((user) => user.name === name);
-    if (!person) throw new RangeError(`there is no user ${name}`);
-    return person;
+  return {
+    all,
+    withId: async (id) => (ids.includes(id) ? directory.person(id) : undefined),
+    async named(name) {
+      const person = (await all()).find((user) => user.name === name);
+      if (!person) throw new RangeError(`there is no user ${name}`);
+      return person;
+    },
   };
-  const openIdentity = async (key: PrivateJwk): Promise<IdentityProvider> => {
+}
+
+/**
+ * The identity provider, made when it is needed. Its library takes its key when it is created, so another signing key needs
+ * another provider. So does another history of the database, which may lack the secrets and the key of the same kid.
+ */
+function keptIdentity(
+  setup: Setup,
+  { stores, issuers, sessions, trust, users }: Omit<Shared, 'identity'>,
+): () => Promise<IdentityProvider> {
+  const { options, now, log, site, addresses } = setup;
+  const { accessTokenTtl, autoApprove } = options;
+  const open = async (key: PrivateJwk): Promise<IdentityProvider> => {
     const { createIdentityProvider } = await loadIdentityProvider();
     return createIdentityProvider({
       issuer: addresses.identity,
@@ -348,57 +449,27 @@ async function assemble(
       key,
       records: sessions.records,
       verify: (token) => verifyUserToken(token, trust.user),
-      people: users,
-      person: async (id) => (ids.includes(id) ? directory.person(id) : undefined),
-      experimentsOf: (id) => directory.experimentsOf(id),
+      people: users.all,
+      person: users.withId,
+      experimentsOf: (id) => stores.directory.experimentsOf(id),
       ...(options.ui === false ? {} : { pageCallback: pageCallback(addresses.connectivity) }),
       site,
       now,
       log,
       accessTokenTtl,
-      ...(options.autoApprove === undefined ? {} : { autoApprove: await userNamed(options.autoApprove) }),
+      autoApprove: autoApprove === undefined ? undefined : await users.named(autoApprove),
     });
   };
   let opened: { name: string; provider: Promise<IdentityProvider> } | undefined;
-  /**
-   * The provider's library takes its key when it is created, so another signing key needs another provider. So does another
-   * history of the database, which may lack the secrets and the key of the same kid.
-   */
-  const identity = async (): Promise<IdentityProvider> => {
+  return async () => {
     const { jwk } = await issuers.identity.signingKey(latestExpiry(now(), accessTokenTtl));
     const name = `${jwk.kid} ${stores.history()}`;
-    if (opened?.name !== name) opened = { name, provider: openIdentity(jwk) };
+    if (opened?.name !== name) opened = { name, provider: open(jwk) };
     const current = opened;
     return current.provider.catch((error: unknown) => {
       // A failure is not kept: the database may be back for the next request.
       if (opened === current) opened = undefined;
       throw error;
     });
-  };
-
-  return {
-    addresses,
-    users: initial ? usersOf(initial) : [],
-    fetch: answer,
-    listener: createListener({
-      site,
-      fetch: answer,
-      ...(options.behindProxy ? { clientAddress: forwardedAddress } : {}),
-      ...(foreign ? {} : { identity }),
-      log,
-      metrics,
-    }),
-    async signIn(user) {
-      const person = await userNamed(user);
-      const claims = userClaims(person, {
-        audience: addresses.connectivity,
-        login: now(),
-        ttl: accessTokenTtl,
-      });
-      return issuers.identity.issue(claims);
-    },
-    drain: () => health.drain(),
-    forget: (before) => reservations.forget(before),
-    close: () => stores.close(),
   };
 }
