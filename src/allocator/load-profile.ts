@@ -1,4 +1,4 @@
-import { doubledFloats, doubledInts, lastAtOrBefore } from './typed-arrays.ts';
+import { CAPACITY, halfBase, LoadBlocks, type LoadExtremes, NO_LIMIT } from './load-blocks.ts';
 
 /** A stretch of time over which nothing changes: `[start, end)` in milliseconds. */
 export interface LoadSegment {
@@ -26,13 +26,6 @@ export interface LoadLimits {
   live?: number;
 }
 
-/** The extremes of a load over a period, in Mbps, and the most reservations at an instant of it. */
-export interface LoadExtremes {
-  peak: number;
-  low: number;
-  live: number;
-}
-
 /** A position in a profile: a stretch over which nothing changes. It is invalid once the profile changes. */
 export interface LoadCursor {
   /** When the stretch ends, in milliseconds; infinity for the last. */
@@ -58,20 +51,8 @@ export interface LoadBlock {
   loadOf(at: number): number;
 }
 
-/** How many breakpoints a block holds at most; one that is full is split in two. */
-const CAPACITY = 256;
-/**
- * How many breakpoints of the last block stay when it is full. What experiments hold is loaded in the order of ends, so
- * that starts come in later, about as many.
- */
-const FULL_ENOUGH = 112;
 /** How many a block gets where they are appended. The room is for breakpoints that come in between later. */
 const FILLED = 224;
-/** How many blocks there is room for at first; it doubles. With shares, each experiment has a profile, so it is small. */
-const FIRST_BLOCKS = 1;
-
-/** More than any number of reservations. */
-const NO_LIMIT = 2 ** 30;
 
 /** What a reservation changes. */
 interface Change {
@@ -79,14 +60,6 @@ interface Change {
   delta: number;
   /** How many reservations. */
   live: number;
-}
-
-/** A block whose breakpoints are in the slabs. */
-interface Inserted {
-  base: number;
-  length: number;
-  raised: number;
-  liveRaised: number;
 }
 
 /**
@@ -106,63 +79,27 @@ interface Inserted {
  * profile.peak(0, 40) // 500: 100 + 400 between 15 and 20
  * profile.peak(20, 30) // 400
  */
-export class LoadProfile {
-  /** How many blocks there are. In the order of time, the arrays below have one entry for each. */
-  #count = 0;
-  /** Each block's first breakpoint. */
-  #firsts = new Float64Array(FIRST_BLOCKS);
-  /** Added to every load of the block without touching it. */
-  #raised = new Float64Array(FIRST_BLOCKS);
-  /** The largest load of the block, with what it was raised by. */
-  #peaks = new Float64Array(FIRST_BLOCKS);
-  /** The smallest load of the block, with what it was raised by. */
-  #lows = new Float64Array(FIRST_BLOCKS);
-  /** Added to every number of reservations of the block without touching it. */
-  #liveRaised = new Int32Array(FIRST_BLOCKS);
-  /** The largest number of reservations of the block, with what it was raised by. */
-  #livePeaks = new Int32Array(FIRST_BLOCKS);
-  /** How many breakpoints the block has. */
-  #lengths = new Int32Array(FIRST_BLOCKS);
-  /** Where in the slabs the block begins. */
-  #bases = new Int32Array(FIRST_BLOCKS);
-
-  /**
-   * The breakpoints of all blocks. Where a block begins are its times; `CAPACITY` further on, beside them in memory,
-   * the load that holds from each on, without what the block was raised by.
-   */
-  #points = new Float64Array(FIRST_BLOCKS * 2 * CAPACITY);
-  /** The numbers of reservations that hold from each breakpoint on: a block begins at half of its base. */
-  #lives = new Int32Array(FIRST_BLOCKS * CAPACITY);
-  /** The bases of removed blocks, to be used again. */
-  readonly #free: number[] = [];
-  #used = 0;
-
-  constructor() {
-    const base = this.#place();
-    this.#points[base] = Number.NEGATIVE_INFINITY;
-    this.#insert(0, { base, length: 1, raised: 0, liveRaised: 0 });
-  }
-
+export class LoadProfile extends LoadBlocks {
   /**
    * Adds a reservation of `delta` Mbps over `[start, end)`; a negative one is removed.
    *
    * @param live how many reservations more that are
    */
   add(start: number, end: number, delta: number, live = Math.sign(delta)): void {
-    this.#cut(start);
-    this.#cut(end);
-    const first = this.#blockAt(start);
-    const last = this.#blockAt(end);
-    const from = this.#positionIn(first, start);
-    const to = this.#positionIn(last, end);
+    this.cut(start);
+    this.cut(end);
+    const first = this.blockAt(start);
+    const last = this.blockAt(end);
+    const from = this.positionIn(first, start);
+    const to = this.positionIn(last, end);
     if (first === last) this.#addWithin(first, from, to, { delta, live });
     else {
-      this.#addWithin(first, from, this.#endOf(first), { delta, live });
+      this.#addWithin(first, from, this.endOf(first), { delta, live });
       this.#raise(first + 1, last, { delta, live });
-      this.#addWithin(last, this.#startOf(last), to, { delta, live });
+      this.#addWithin(last, this.startOf(last), to, { delta, live });
     }
-    this.#join(end);
-    this.#join(start);
+    this.join(end);
+    this.join(start);
   }
 
   /**
@@ -170,88 +107,88 @@ export class LoadProfile {
    * reservations is made in one walk, without {@link add} for each. The last step has no load.
    */
   append({ time, load, live }: LoadStep): void {
-    const index = this.#count - 1;
-    const last = this.#endOf(index) - 1;
-    if (this.#loadAt(last) === load && this.#liveAt(index, last) === live) return;
-    const isFilled = (this.#lengths[index] ?? 0) === FILLED;
-    const at = isFilled ? this.#place() : last + 1;
-    this.#points[at] = time;
-    this.#points[at + CAPACITY] = load;
-    this.#lives[at - halfBase(at)] = live;
-    if (isFilled) this.#insert(index + 1, { base: at, length: 1, raised: 0, liveRaised: 0 });
+    const index = this.count - 1;
+    const last = this.endOf(index) - 1;
+    if (this.loadAt(last) === load && this.liveAt(index, last) === live) return;
+    const isFilled = (this.lengths[index] ?? 0) === FILLED;
+    const at = isFilled ? this.place() : last + 1;
+    this.points[at] = time;
+    this.points[at + CAPACITY] = load;
+    this.lives[at - halfBase(at)] = live;
+    if (isFilled) this.insert(index + 1, { base: at, length: 1, raised: 0, liveRaised: 0 });
     else {
-      this.#lengths[index] = last + 2 - this.#startOf(index);
-      this.#peaks[index] = Math.max(this.#peaks[index] ?? 0, load);
-      this.#lows[index] = Math.min(this.#lows[index] ?? 0, load);
-      this.#livePeaks[index] = Math.max(this.#livePeaks[index] ?? 0, live);
+      this.lengths[index] = last + 2 - this.startOf(index);
+      this.peaks[index] = Math.max(this.peaks[index] ?? 0, load);
+      this.lows[index] = Math.min(this.lows[index] ?? 0, load);
+      this.livePeaks[index] = Math.max(this.livePeaks[index] ?? 0, live);
     }
   }
 
   /** The highest load at any instant of `[start, end)`, in Mbps. */
   peak(start: number, end: number): number {
-    const first = this.#blockAt(start);
-    const at = this.#blockAt(end);
-    const last = Math.max(first, (this.#firsts[at] ?? 0) < end ? at : at - 1);
-    let peak = this.#peakWithin(first, this.#positionIn(first, start), end);
+    const first = this.blockAt(start);
+    const at = this.blockAt(end);
+    const last = Math.max(first, (this.firsts[at] ?? 0) < end ? at : at - 1);
+    let peak = this.#peakWithin(first, this.positionIn(first, start), end);
     for (let index = first + 1; index < last; index += 1) {
-      const whole = this.#peaks[index] ?? 0;
+      const whole = this.peaks[index] ?? 0;
       if (whole > peak) peak = whole;
     }
-    return last > first ? Math.max(peak, this.#peakWithin(last, this.#startOf(last), end)) : peak;
+    return last > first ? Math.max(peak, this.#peakWithin(last, this.startOf(last), end)) : peak;
   }
 
   /** The extremes over `[start, end)`. */
   extremes(start: number, end: number): LoadExtremes {
-    const first = this.#blockAt(start);
-    const at = this.#blockAt(end);
-    const last = Math.max(first, (this.#firsts[at] ?? 0) < end ? at : at - 1);
+    const first = this.blockAt(start);
+    const at = this.blockAt(end);
+    const last = Math.max(first, (this.firsts[at] ?? 0) < end ? at : at - 1);
     let [peak, low, live] = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY, 0];
     for (let index = first + 1; index < last; index += 1) {
-      const [highest, lowest] = [this.#peaks[index] ?? 0, this.#lows[index] ?? 0];
-      const most = this.#livePeaks[index] ?? 0;
+      const [highest, lowest] = [this.peaks[index] ?? 0, this.lows[index] ?? 0];
+      const most = this.livePeaks[index] ?? 0;
       if (highest > peak) peak = highest;
       if (lowest < low) low = lowest;
       if (most > live) live = most;
     }
     const extremes = { peak, low, live };
-    this.#extremesWithin(first, this.#positionIn(first, start), end, extremes);
-    if (last > first) this.#extremesWithin(last, this.#startOf(last), end, extremes);
+    this.#extremesWithin(first, this.positionIn(first, start), end, extremes);
+    if (last > first) this.#extremesWithin(last, this.startOf(last), end, extremes);
     return extremes;
   }
 
   /** The stretches over which nothing changes from `time` on. */
   from(time: number): LoadCursor {
-    let index = this.#blockAt(time);
-    let at = this.#positionIn(index, time);
-    let end = this.#endOf(index);
+    let index = this.blockAt(time);
+    let at = this.positionIn(index, time);
+    let end = this.endOf(index);
     return {
       end: () => this.#timeAfter(index, at),
-      load: () => this.#loadAt(at) + (this.#raised[index] ?? 0),
-      live: () => this.#liveAt(index, at),
+      load: () => this.loadAt(at) + (this.raised[index] ?? 0),
+      live: () => this.liveAt(index, at),
       advance: () => {
         at += 1;
-        if (at < end || index + 1 === this.#count) return;
+        if (at < end || index + 1 === this.count) return;
         index += 1;
-        at = this.#startOf(index);
-        end = this.#endOf(index);
+        at = this.startOf(index);
+        end = this.endOf(index);
       },
     };
   }
 
   /** The blocks of stretches that make up `[start, end)`, in order. */
   *blocks(start: number, end: number): Generator<LoadBlock> {
-    const points = this.#points;
-    for (let index = this.#blockAt(start); index < this.#count; index += 1) {
-      const from = Math.max(start, this.#firsts[index] ?? 0);
+    const points = this.points;
+    for (let index = this.blockAt(start); index < this.count; index += 1) {
+      const from = Math.max(start, this.firsts[index] ?? 0);
       if (from >= end) return;
-      const last = this.#endOf(index);
-      const first = this.#positionIn(index, from);
-      const raised = this.#raised[index] ?? 0;
+      const last = this.endOf(index);
+      const first = this.positionIn(index, from);
+      const raised = this.raised[index] ?? 0;
       yield {
         start: from,
         end: Math.min(end, this.#timeAfter(index, last - 1)),
-        peak: this.#peaks[index] ?? 0,
-        low: this.#lows[index] ?? 0,
+        peak: this.peaks[index] ?? 0,
+        low: this.lows[index] ?? 0,
         length: this.#positionFrom(index, first + 1, end) - first,
         startOf: (at) => (at === 0 ? from : (points[first + at] ?? 0)),
         loadOf: (at) => (points[first + at + CAPACITY] ?? 0) + raised,
@@ -280,16 +217,16 @@ export class LoadProfile {
    * @param latest where the search ends: what it finds after that may be too early
    */
   earliest(from: number, duration: number, limits: LoadLimits, latest = Number.POSITIVE_INFINITY): number {
-    const first = this.#blockAt(from);
+    const first = this.blockAt(from);
     let candidate = from;
-    for (let index = first; index < this.#count && candidate <= latest; index += 1) {
-      if (index > first && (this.#firsts[index] ?? 0) >= candidate + duration) return candidate;
+    for (let index = first; index < this.count && candidate <= latest; index += 1) {
+      if (index > first && (this.firsts[index] ?? 0) >= candidate + duration) return candidate;
       if (this.#isWithin(index, limits)) continue;
-      const end = this.#endOf(index);
-      if ((this.#lows[index] ?? 0) > limits.load) candidate = this.#timeAfter(index, end - 1);
+      const end = this.endOf(index);
+      if ((this.lows[index] ?? 0) > limits.load) candidate = this.#timeAfter(index, end - 1);
       else {
-        const start = index === first ? this.#positionIn(index, from) : this.#startOf(index);
-        if ((this.#points[end - 1] ?? 0) < candidate + duration) {
+        const start = index === first ? this.positionIn(index, from) : this.startOf(index);
+        if ((this.points[end - 1] ?? 0) < candidate + duration) {
           const at = this.#lastAbove(index, start, end, limits);
           if (at >= start) candidate = this.#timeAfter(index, at);
         } else {
@@ -304,17 +241,17 @@ export class LoadProfile {
 
   /** The first instant of `[from, until)` that is above a limit; `until` when there is none. */
   firstAbove(from: number, until: number, limits: LoadLimits): number {
-    const first = this.#blockAt(from);
-    for (let index = first; index < this.#count; index += 1) {
-      if (index > first && (this.#firsts[index] ?? 0) >= until) return until;
+    const first = this.blockAt(from);
+    for (let index = first; index < this.count; index += 1) {
+      if (index > first && (this.firsts[index] ?? 0) >= until) return until;
       if (this.#isWithin(index, limits)) continue;
-      const [start, end] = [this.#startOf(index), this.#endOf(index)];
-      const highest = limits.load - (this.#raised[index] ?? 0);
-      const most = (limits.live ?? NO_LIMIT) - (this.#liveRaised[index] ?? 0);
-      for (let at = index === first ? this.#positionIn(index, from) : start; at < end; at += 1) {
-        const time = Math.max(from, this.#points[at] ?? 0);
+      const [start, end] = [this.startOf(index), this.endOf(index)];
+      const highest = limits.load - (this.raised[index] ?? 0);
+      const most = (limits.live ?? NO_LIMIT) - (this.liveRaised[index] ?? 0);
+      for (let at = index === first ? this.positionIn(index, from) : start; at < end; at += 1) {
+        const time = Math.max(from, this.points[at] ?? 0);
         if (time >= until) return until;
-        if (this.#loadAt(at) > highest || (this.#lives[at - start / 2] ?? 0) > most) return time;
+        if (this.loadAt(at) > highest || (this.lives[at - start / 2] ?? 0) > most) return time;
       }
     }
     return until;
@@ -322,31 +259,31 @@ export class LoadProfile {
 
   /** The first instant of `[from, until)` with a load below so many Mbps; `until` when there is none. */
   firstBelow(from: number, until: number, load: number): number {
-    const first = this.#blockAt(from);
-    for (let index = first; index < this.#count; index += 1) {
-      if (index > first && (this.#firsts[index] ?? 0) >= until) return until;
-      if ((this.#lows[index] ?? 0) >= load) continue;
-      const [end, lowest] = [this.#endOf(index), load - (this.#raised[index] ?? 0)];
-      let at = index === first ? this.#positionIn(index, from) : this.#startOf(index);
-      while (at < end && this.#loadAt(at) >= lowest) at += 1;
-      if (at < end) return Math.min(until, Math.max(from, this.#points[at] ?? 0));
+    const first = this.blockAt(from);
+    for (let index = first; index < this.count; index += 1) {
+      if (index > first && (this.firsts[index] ?? 0) >= until) return until;
+      if ((this.lows[index] ?? 0) >= load) continue;
+      const [end, lowest] = [this.endOf(index), load - (this.raised[index] ?? 0)];
+      let at = index === first ? this.positionIn(index, from) : this.startOf(index);
+      while (at < end && this.loadAt(at) >= lowest) at += 1;
+      if (at < end) return Math.min(until, Math.max(from, this.points[at] ?? 0));
     }
     return until;
   }
 
   /** Whether the whole of a block is within the limits. */
   #isWithin(index: number, { load, live = NO_LIMIT }: LoadLimits): boolean {
-    return (this.#peaks[index] ?? 0) <= load && (this.#livePeaks[index] ?? 0) <= live;
+    return (this.peaks[index] ?? 0) <= load && (this.livePeaks[index] ?? 0) <= live;
   }
 
   /** The last breakpoint within a block, from `first` to before `end`, that is above a limit; `first - 1` for none. */
   #lastAbove(index: number, first: number, end: number, { load, live }: LoadLimits): number {
-    const highest = load - (this.#raised[index] ?? 0);
+    const highest = load - (this.raised[index] ?? 0);
     let at = end - 1;
-    if (live === undefined) while (at >= first && this.#loadAt(at) <= highest) at -= 1;
+    if (live === undefined) while (at >= first && this.loadAt(at) <= highest) at -= 1;
     else {
-      const [half, most] = [this.#startOf(index) / 2, live - (this.#liveRaised[index] ?? 0)];
-      while (at >= first && this.#loadAt(at) <= highest && (this.#lives[at - half] ?? 0) <= most) at -= 1;
+      const [half, most] = [this.startOf(index) / 2, live - (this.liveRaised[index] ?? 0)];
+      while (at >= first && this.loadAt(at) <= highest && (this.lives[at - half] ?? 0) <= most) at -= 1;
     }
     return at;
   }
@@ -361,10 +298,10 @@ export class LoadProfile {
       limits,
     }: { start: number; candidate: number; duration: number; limits: LoadLimits },
   ): { candidate: number; isSure: boolean } {
-    const [points, lives] = [this.#points, this.#lives];
-    const [end, half] = [this.#endOf(index), this.#startOf(index) / 2];
-    const highest = limits.load - (this.#raised[index] ?? 0);
-    const most = (limits.live ?? NO_LIMIT) - (this.#liveRaised[index] ?? 0);
+    const [points, lives] = [this.points, this.lives];
+    const [end, half] = [this.endOf(index), this.startOf(index) / 2];
+    const highest = limits.load - (this.raised[index] ?? 0);
+    const most = (limits.live ?? NO_LIMIT) - (this.liveRaised[index] ?? 0);
     let [earliest, isAbove] = [candidate, false];
     for (let at = start; at < end; at += 1) {
       const time = points[at] ?? 0;
@@ -376,76 +313,35 @@ export class LoadProfile {
   }
 
   #timeAfter(index: number, at: number): number {
-    if (at + 1 < this.#endOf(index)) return this.#points[at + 1] ?? 0;
-    return index + 1 < this.#count ? (this.#firsts[index + 1] ?? 0) : Number.POSITIVE_INFINITY;
-  }
-
-  /** The last block that begins at or before `time`. */
-  #blockAt(time: number): number {
-    return lastAtOrBefore(this.#firsts, 0, this.#count, time);
-  }
-
-  /** Position of a block's last breakpoint at or before `time`; of its first one when none is. */
-  #positionIn(index: number, time: number): number {
-    return lastAtOrBefore(this.#points, this.#startOf(index), this.#endOf(index), time);
-  }
-
-  #startOf(index: number): number {
-    return this.#bases[index] ?? 0;
-  }
-
-  #endOf(index: number): number {
-    return (this.#bases[index] ?? 0) + (this.#lengths[index] ?? 0);
+    if (at + 1 < this.endOf(index)) return this.points[at + 1] ?? 0;
+    return index + 1 < this.count ? (this.firsts[index + 1] ?? 0) : Number.POSITIVE_INFINITY;
   }
 
   #peakWithin(index: number, from: number, end: number): number {
-    const to = this.#endOf(index);
-    let peak = this.#loadAt(from);
-    for (let at = from + 1; at < to && (this.#points[at] ?? 0) < end; at += 1) {
-      const load = this.#loadAt(at);
+    const to = this.endOf(index);
+    let peak = this.loadAt(from);
+    for (let at = from + 1; at < to && (this.points[at] ?? 0) < end; at += 1) {
+      const load = this.loadAt(at);
       if (load > peak) peak = load;
     }
-    return peak + (this.#raised[index] ?? 0);
+    return peak + (this.raised[index] ?? 0);
   }
 
   /** Widens the extremes that are found by those of a block, from a position to before `end`. */
   #extremesWithin(index: number, from: number, end: number, found: LoadExtremes): void {
     const readsLoads =
-      (this.#peaks[index] ?? 0) > found.peak || (this.#lows[index] ?? Number.POSITIVE_INFINITY) < found.low;
-    const readsLives = (this.#livePeaks[index] ?? 0) > found.live;
+      (this.peaks[index] ?? 0) > found.peak || (this.lows[index] ?? Number.POSITIVE_INFINITY) < found.low;
+    const readsLives = (this.livePeaks[index] ?? 0) > found.live;
     if (!readsLoads && !readsLives) return;
     const to = this.#positionFrom(index, from + 1, end);
-    if (readsLoads) this.#readLoads(index, from, to, found);
-    if (readsLives) this.#readLives(index, from, to, found);
-  }
-
-  #readLoads(index: number, from: number, to: number, found: LoadExtremes): void {
-    const points = this.#points;
-    let [peak, low] = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY];
-    for (let at = from + CAPACITY; at < to + CAPACITY; at += 1) {
-      const load = points[at] ?? 0;
-      if (load > peak) peak = load;
-      if (load < low) low = load;
-    }
-    const raised = this.#raised[index] ?? 0;
-    found.peak = Math.max(found.peak, peak + raised);
-    found.low = Math.min(found.low, low + raised);
-  }
-
-  #readLives(index: number, from: number, to: number, found: LoadExtremes): void {
-    const [lives, half] = [this.#lives, this.#startOf(index) / 2];
-    let live = -NO_LIMIT;
-    for (let at = from - half; at < to - half; at += 1) {
-      const held = lives[at] ?? 0;
-      if (held > live) live = held;
-    }
-    found.live = Math.max(found.live, live + (this.#liveRaised[index] ?? 0));
+    if (readsLoads) this.readLoads(index, from, to, found);
+    if (readsLives) this.readLives(index, from, to, found);
   }
 
   /** The first position of a block from `from` on whose breakpoint is at `time` or later; that after its last one. */
   #positionFrom(index: number, from: number, time: number): number {
-    const points = this.#points;
-    let [low, high] = [from, this.#endOf(index)];
+    const points = this.points;
+    let [low, high] = [from, this.endOf(index)];
     if (high > low && (points[high - 1] ?? 0) < time) return high;
     while (low < high) {
       const middle = (low + high) >>> 1;
@@ -457,8 +353,8 @@ export class LoadProfile {
 
   /** Raises whole blocks, `first` to before `last`. */
   #raise(first: number, last: number, { delta, live }: Change): void {
-    const [raised, peaks, lows] = [this.#raised, this.#peaks, this.#lows];
-    const [liveRaised, livePeaks] = [this.#liveRaised, this.#livePeaks];
+    const [raised, peaks, lows] = [this.raised, this.peaks, this.lows];
+    const [liveRaised, livePeaks] = [this.liveRaised, this.livePeaks];
     for (let index = first; index < last; index += 1) {
       raised[index] = (raised[index] ?? 0) + delta;
       peaks[index] = (peaks[index] ?? 0) + delta;
@@ -469,10 +365,10 @@ export class LoadProfile {
   }
 
   #addWithin(index: number, from: number, to: number, change: Change): void {
-    if (from === this.#startOf(index) && to === this.#endOf(index)) this.#raise(index, index + 1, change);
+    if (from === this.startOf(index) && to === this.endOf(index)) this.#raise(index, index + 1, change);
     else if (from < to) {
       const { delta, live } = change;
-      const [points, lives, half] = [this.#points, this.#lives, this.#startOf(index) / 2];
+      const [points, lives, half] = [this.points, this.lives, this.startOf(index) / 2];
       let [peak, low, most] = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY, -NO_LIMIT];
       for (let at = from; at < to; at += 1) {
         const load = (points[at + CAPACITY] ?? 0) + delta;
@@ -483,18 +379,18 @@ export class LoadProfile {
         lives[at - half] = held;
         if (held > most) most = held;
       }
-      const raised = this.#raised[index] ?? 0;
-      const liveRaised = this.#liveRaised[index] ?? 0;
+      const raised = this.raised[index] ?? 0;
+      const liveRaised = this.liveRaised[index] ?? 0;
       // An extreme that the change leads away from may have been here: then the rest of the block must be measured.
       const isMeasured =
-        (delta < 0 && peak - delta + raised >= (this.#peaks[index] ?? 0)) ||
+        (delta < 0 && peak - delta + raised >= (this.peaks[index] ?? 0)) ||
         (delta > 0 && low - delta <= this.#lowestBeside(index, from, to)) ||
-        (live < 0 && most - live + liveRaised >= (this.#livePeaks[index] ?? 0));
-      if (isMeasured) this.#measure(index);
+        (live < 0 && most - live + liveRaised >= (this.livePeaks[index] ?? 0));
+      if (isMeasured) this.measure(index);
       else {
-        this.#peaks[index] = Math.max(this.#peaks[index] ?? 0, peak + raised);
-        this.#lows[index] = Math.min(this.#lows[index] ?? 0, low + raised);
-        this.#livePeaks[index] = Math.max(this.#livePeaks[index] ?? 0, most + liveRaised);
+        this.peaks[index] = Math.max(this.peaks[index] ?? 0, peak + raised);
+        this.lows[index] = Math.min(this.lows[index] ?? 0, low + raised);
+        this.livePeaks[index] = Math.max(this.livePeaks[index] ?? 0, most + liveRaised);
       }
     }
   }
@@ -504,133 +400,9 @@ export class LoadProfile {
    * the end of all reservations.
    */
   #lowestBeside(index: number, from: number, to: number): number {
-    const low = (this.#lows[index] ?? 0) - (this.#raised[index] ?? 0);
-    const isBefore = from > this.#startOf(index) && this.#loadAt(from - 1) === low;
-    const isAfter = to < this.#endOf(index) && this.#loadAt(to) === low;
+    const low = (this.lows[index] ?? 0) - (this.raised[index] ?? 0);
+    const isBefore = from > this.startOf(index) && this.loadAt(from - 1) === low;
+    const isAfter = to < this.endOf(index) && this.loadAt(to) === low;
     return isBefore || isAfter ? Number.NEGATIVE_INFINITY : low;
   }
-
-  #measure(index: number): void {
-    const found = { peak: Number.NEGATIVE_INFINITY, low: Number.POSITIVE_INFINITY, live: -NO_LIMIT };
-    const [start, end] = [this.#startOf(index), this.#endOf(index)];
-    this.#readLoads(index, start, end, found);
-    this.#readLives(index, start, end, found);
-    this.#peaks[index] = found.peak;
-    this.#lows[index] = found.low;
-    this.#livePeaks[index] = found.live;
-  }
-
-  /** Makes `time` a breakpoint. */
-  #cut(time: number): void {
-    const index = this.#blockAt(time);
-    const at = this.#positionIn(index, time);
-    if (this.#points[at] === time) return;
-    const end = this.#endOf(index);
-    // What holds at `at` holds after it too: it is there twice, until its time is another one.
-    this.#shift(at + 1, at, end);
-    this.#points[at + 1] = time;
-    const length = (this.#lengths[index] ?? 0) + 1;
-    this.#lengths[index] = length;
-    if (length === CAPACITY) this.#split(index);
-  }
-
-  #split(index: number): void {
-    const kept = index === this.#count - 1 ? FULL_ENOUGH : CAPACITY / 2;
-    const upper = this.#startOf(index) + kept;
-    const base = this.#place();
-    this.#shift(base, upper, this.#endOf(index));
-    this.#lengths[index] = kept;
-    const [raised, liveRaised] = [this.#raised[index] ?? 0, this.#liveRaised[index] ?? 0];
-    this.#insert(index + 1, { base, length: CAPACITY - kept, raised, liveRaised });
-    this.#measure(index);
-  }
-
-  /** Drops the breakpoint at `time` when the same holds on both sides of it. */
-  #join(time: number): void {
-    const index = this.#blockAt(time);
-    const [start, end] = [this.#startOf(index), this.#endOf(index)];
-    const at = this.#positionIn(index, time);
-    if (this.#points[at] !== time || (at === start && index === 0)) return;
-    const before = at > start ? index : index - 1;
-    const left = at > start ? at - 1 : this.#endOf(before) - 1;
-    if (this.#liveAt(before, left) !== this.#liveAt(index, at)) return;
-    const same = this.#loadAt(left) + (this.#raised[before] ?? 0);
-    if (same !== this.#loadAt(at) + (this.#raised[index] ?? 0)) return;
-    this.#shift(at, at + 1, end);
-    this.#lengths[index] = end - start - 1;
-    if (end - start === 1) this.#remove(index);
-    else {
-      // The block keeps a breakpoint at which the same holds, so its extremes stay.
-      if (at > start) return;
-      this.#firsts[index] = this.#points[start] ?? 0;
-      this.#measure(index);
-    }
-  }
-
-  #loadAt(at: number): number {
-    return this.#points[at + CAPACITY] ?? 0;
-  }
-
-  /** How many reservations hold from a breakpoint of a block on. */
-  #liveAt(index: number, at: number): number {
-    return (this.#lives[at - this.#startOf(index) / 2] ?? 0) + (this.#liveRaised[index] ?? 0);
-  }
-
-  /** Moves breakpoints, `from` to before `end`, within a block or to another. */
-  #shift(to: number, from: number, end: number): void {
-    this.#points.copyWithin(to, from, end);
-    this.#points.copyWithin(to + CAPACITY, from + CAPACITY, end + CAPACITY);
-    const [source, target] = [halfBase(from), halfBase(to)];
-    this.#lives.copyWithin(to - target, from - source, end - source);
-  }
-
-  /** Room for a block. */
-  #place(): number {
-    const free = this.#free.pop();
-    if (free !== undefined) return free;
-    const base = this.#used;
-    this.#used += 2 * CAPACITY;
-    if (this.#used > this.#points.length) {
-      this.#points = doubledFloats(this.#points);
-      this.#lives = doubledInts(this.#lives);
-    }
-    return base;
-  }
-
-  #insert(index: number, { base, length, raised, liveRaised }: Inserted): void {
-    if (this.#count === this.#firsts.length) {
-      this.#firsts = doubledFloats(this.#firsts);
-      this.#raised = doubledFloats(this.#raised);
-      this.#peaks = doubledFloats(this.#peaks);
-      this.#lows = doubledFloats(this.#lows);
-      this.#liveRaised = doubledInts(this.#liveRaised);
-      this.#livePeaks = doubledInts(this.#livePeaks);
-      this.#lengths = doubledInts(this.#lengths);
-      this.#bases = doubledInts(this.#bases);
-    }
-    for (const each of this.#columns()) each.copyWithin(index + 1, index, this.#count);
-    this.#count += 1;
-    this.#firsts[index] = this.#points[base] ?? 0;
-    this.#raised[index] = raised;
-    this.#liveRaised[index] = liveRaised;
-    this.#lengths[index] = length;
-    this.#bases[index] = base;
-    this.#measure(index);
-  }
-
-  #remove(index: number): void {
-    this.#free.push(this.#startOf(index));
-    for (const each of this.#columns()) each.copyWithin(index, index + 1, this.#count);
-    this.#count -= 1;
-  }
-
-  #columns() {
-    const floats = [this.#firsts, this.#raised, this.#peaks, this.#lows] as const;
-    return [...floats, this.#liveRaised, this.#livePeaks, this.#lengths, this.#bases] as const;
-  }
-}
-
-/** Half of the base of the block in which a position of the slab lies. */
-function halfBase(at: number): number {
-  return Math.floor(at / (2 * CAPACITY)) * CAPACITY;
 }
