@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { type Machine, newMachine, reportOf, reservationIn, tagsOf, typed } from './command.ts';
@@ -78,19 +78,6 @@ describe('the life of a reservation', () => {
     expect(lasts).toBeGreaterThanOrEqual(2 * HOUR);
     expect(lasts).toBeLessThanOrEqual(2 * HOUR + 6000);
     expect(end_date).toMatch(/\.000Z$/);
-  });
-
-  test('a dry run books nothing', async () => {
-    const { json, run, home } = newMachine();
-    const { exitCode, stdout } = await run(['--offline', ...LATER, '--dry-run']);
-    expect(exitCode).toBe(0);
-    expect(stdout).toMatch(/nothing was booked/i);
-    const tried = await json(...LATER, '--dry-run', '--save', 'link.jwt');
-    expect(tried).toMatchObject({ verified: false, token: null, claims: null });
-    expect(await json('list', '--all')).toEqual({ items: [] });
-    expect(existsSync(join(home, 'link.jwt'))).toBe(false);
-    const refused = await run(['--offline', '--json', ...LATER, '--dry-run', '--bandwidth', '101G']);
-    expect(reportOf(refused).exitCode).toBe(6);
   });
 
   test('four concurrent reserves get different tags, even while the database is created', async () => {

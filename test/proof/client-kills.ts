@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { SqlRow } from '../../src/store/sql.ts';
+import type { Ended } from '../fixtures/program.ts';
 import { PROXY_POINTS, type TcpProxy } from '../fixtures/proxy.ts';
 import type { Chance } from './chance.ts';
 import { LINKS, sweepAll } from './links.ts';
 import { type ProofMachine, proxiedServer } from './machine.ts';
-import { type Ended, printedId } from './outcomes.ts';
+import { printedId } from './outcomes.ts';
 import type { Place } from './place.ts';
 import { replayAll } from './replay.ts';
 import type { Report } from './report.ts';

@@ -1,16 +1,10 @@
 import * as v from 'valibot';
 import type { SqlRow } from '../../src/store/sql.ts';
 import type { Rows } from '../allocator/sweep.ts';
+import type { Ended } from '../fixtures/program.ts';
 import { LINKS, sweepAll } from './links.ts';
 import { replayAll } from './replay.ts';
 import type { Finding, Report } from './report.ts';
-
-/** A command that has ended. */
-export interface Ended {
-  exitCode: number | null;
-  stdout: string;
-  stderr: string;
-}
 
 /** A person's machine: the command line, and what its ledger says. */
 export interface Person {

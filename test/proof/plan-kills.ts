@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Ended } from '../fixtures/program.ts';
 import { openProxy, PROXY_POINTS, type TcpProxy } from '../fixtures/proxy.ts';
 import type { Chance } from './chance.ts';
 import { sweepAll, TWENTY } from './links.ts';
 import { type ProxiedServer, proxiedServer } from './machine.ts';
-import type { Ended } from './outcomes.ts';
 import { replayAll } from './replay.ts';
 import type { Report } from './report.ts';
 import { dawn, HOUR, type ProofOptions, type Run, runProof } from './run.ts';
