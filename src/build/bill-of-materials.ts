@@ -7,7 +7,7 @@ export type Runtime = Readonly<Record<string, string>>;
 const INTERFACES: ReadonlySet<string> = new Set(['modules', 'napi', 'unicode', 'cldr', 'tz']);
 
 /**
- * What the executables consist of, in CycloneDX 1.6 (ECMA-424): each bundled package, and each Node.js with the libraries
+ * The parts of the executables, in CycloneDX 1.6 (ECMA-424): each bundled package, and each Node.js with the libraries
  * inside it. It has no time and no serial number, so that two builds of one commit give the same bytes.
  *
  * @param own this package

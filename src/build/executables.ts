@@ -166,7 +166,7 @@ function fetchNode(name: string): string {
   return join(folder, 'package', bin.node);
 }
 
-/** What a Node.js consists of. @param program that runs here */
+/** The parts of a Node.js. @param program that runs here */
 function runtimeOf(program: string): Runtime {
   return JSON.parse(execFileSync(program, ['-p', 'JSON.stringify(process.versions)'], { encoding: 'utf8' }));
 }

@@ -14,7 +14,7 @@ const SMALLEST_TRIANGLE = { detailed: 4, elsewhere: 600 };
 /** The same for islands and lakes, by the box around them. */
 const SMALLEST_RING = { detailed: 20, elsewhere: 2500 };
 
-/** What the map draws below the links: two paths of SVG, in the units of {@link project}. */
+/** The land that the map draws below the links: two paths of SVG, in the units of {@link project}. */
 export interface Land {
   /** The continents and islands, as areas. */
   land: string;

@@ -10,7 +10,7 @@ export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** Packages of which files are copied, beside those whose code is bundled. */
 const COPIED = ['swagger-ui-dist', 'world-atlas'].map((name) => join(ROOT, 'node_modules', name));
 
-/** What a package says of itself. */
+/** The facts in a package's own file. */
 export interface PackageFacts {
   name: string;
   version: string;
@@ -44,7 +44,7 @@ interface StandIn {
 
 const IN_UNDICI = /[\\/]undici[\\/]lib[\\/](?!web[\\/])/;
 
-/** What stands in for what packages import, and need not for what this program does with them. */
+/** Stand-ins for imports of packages that this program does not need. */
 const STAND_INS: readonly StandIn[] = [
   // For sub-commands that are programs of their own: this program has none.
   { source: /^node:child_process$/, importer: /[\\/]commander[\\/]/, code: 'export default {};' },
@@ -104,7 +104,7 @@ export const standIns: Plugin = {
   },
 };
 
-/** What takes one of Node's modules, and how the bundler makes it look imported: it copies all of it. */
+/** The statements that take one of Node's modules, and how the bundler makes it look imported: it copies all of it. */
 const REQUIRED = /\b(\w+) = require\("node:[\w/]+"\)/g;
 const COPIED_WHOLE = /^(\w+) = \w+(?:\.\w+)?\(\1, 1\);$/gm;
 
@@ -164,7 +164,7 @@ export function compiledMain(bundle: readonly RolldownOutput['output'][number][]
 
 const escaped = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
 
-/** What a package's own file says. @param folder of the package */
+/** Reads the facts of a package from its own file. @param folder of the package */
 export function packageFacts(folder: string): PackageFacts {
   const { name, version, license }: PackageFacts = JSON.parse(
     readFileSync(join(folder, 'package.json'), 'utf8'),

@@ -117,7 +117,7 @@ export function foreignFault(found: Stats): string | undefined {
 }
 
 /**
- * What stands in a file's place; undefined where nothing does.
+ * The state of a file's place; undefined where it is empty.
  *
  * @throws Failure `state_unusable` that names what is in the way, such as a file in the place of a folder
  */

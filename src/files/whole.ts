@@ -79,8 +79,8 @@ export function removeFile(path: string): void {
 }
 
 /**
- * A private file's text; undefined where there is none. As every file of ours, one that others can only read is closed to
- * them: its folder lets nobody else in.
+ * A private file's text; undefined where there is none. As every file of ours, a file that others can only read is
+ * closed to them: its folder is private.
  *
  * @throws Failure `state_unusable` when a symbolic link, another user's file or one that others can write to stands there:
  *   nothing in it may be trusted

@@ -8,7 +8,7 @@ import type { RouteMounter } from './routing.ts';
 /** How long the database may take to answer before this server counts as not ready, in milliseconds. */
 export const READY_TIMEOUT = 2000;
 
-/** What health and readiness need. */
+/** Options of the checks of health and readiness. */
 export interface HealthOptions {
   mount: RouteMounter;
   /** Runs one cheap query on the database. @throws StoreUnavailableError */

@@ -132,7 +132,7 @@ export function createListener(options: ListenerOptions): RequestListener {
   };
 }
 
-/** What of a request decides on the form of a refusal. */
+/** The part of a request that decides on the form of a refusal. */
 function acceptedBy({ url = '', headers }: IncomingMessage, { baseUrl }: Site): Request {
   const address = new URL(baseUrl);
   // The setter takes any text, and the target of a refused request may be any.
@@ -140,7 +140,7 @@ function acceptedBy({ url = '', headers }: IncomingMessage, { baseUrl }: Site): 
   return new Request(address, { headers: { accept: headers.accept ?? '' } });
 }
 
-/** Whether a refusal is of a token that does not verify, which may be a guess, and not of what somebody may do. */
+/** Whether a refusal is of a token that does not verify, which may be a guess, and not of a missing right. */
 async function isGuess(refused: Response): Promise<boolean> {
   const { code } = await problemIn(refused);
   return code === 'token_invalid' || code === 'token_expired';

@@ -1,6 +1,6 @@
 import { jsonText } from '../contract/visible-text.ts';
 
-/** What a log record may hold: names, numbers and reasons; never a token, a header or a body. */
+/** The facts of a log record: names, numbers and reasons; never a token, a header or a body. */
 export type LogFields = Readonly<Record<string, string | number | boolean | undefined>>;
 
 /** Writes a record of an event. */

@@ -22,7 +22,7 @@ export interface OwnerStore {
  */
 export type Ownership = (kind: OwnedKind, id: string, issuer: string) => Promise<void>;
 
-/** How many owners are cached: some megabytes. An owner never changes. */
+/** The most owners that are cached: some megabytes. An owner never changes. */
 const MAX_CACHED_OWNERS = 10_000;
 
 /**

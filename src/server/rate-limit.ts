@@ -1,4 +1,4 @@
-/** How many names a {@link RateLimit} remembers at least before it forgets those whose limit is whole again. */
+/** A {@link RateLimit} with this many names forgets those whose limit is whole again. */
 const MOST_NAMES = 10_000;
 
 /**

@@ -97,7 +97,7 @@ export function createServices(options: ServicesOptions): (request: Request) => 
   };
 }
 
-/** What pages of every origin may read, below the base address (Fetch Standard, "CORS protocol"). */
+/** The documents that pages of every origin may read, below the base address (Fetch Standard, "CORS protocol"). */
 const PUBLIC_DOCUMENTS = ['', '/portal', '/auth']
   .map((service) => service + KEY_SET_PATH)
   .concat('/api-spec');
@@ -109,7 +109,7 @@ function allowedAt(path: string, groups: ApiGroups): string[] {
   return allowedMethods(path, 'connectivity', groups);
 }
 
-/** How much of a refusal's reason is logged, in characters. */
+/** The longest reason of a refusal that is logged, in characters. */
 const MAX_LOGGED_REASON = 500;
 
 /** The code and the reason of a refusal. The reason may repeat names and numbers of the request, but no token. */

@@ -168,7 +168,7 @@ export function remoteKeySet(options: RemoteKeySetOptions & { send?: Send }): Re
   };
 }
 
-/** What a `fetch` of ours says about it: a certificate, a proxy. Other errors may hold anything. */
+/** The reasons that a `fetch` of ours gives: a certificate, a proxy. Other errors may hold anything. */
 function reasonOf(cause: unknown): string {
   return cause instanceof Failure && cause.facts.why !== undefined ? `: ${cause.facts.why}` : '.';
 }

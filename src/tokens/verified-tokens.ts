@@ -15,7 +15,7 @@ export interface RememberedToken {
   key: CryptoKey;
 }
 
-/** How many tokens are remembered by default: some megabytes. */
+/** The most tokens that are remembered by default: some megabytes. */
 const DEFAULT_CAPACITY = 4096;
 
 /** The longest token that is remembered, in characters: an entry is as large as its token. */
@@ -37,7 +37,7 @@ export class VerifiedTokens {
     this.#capacity = capacity;
   }
 
-  /** How many tokens are remembered. */
+  /** The most tokens that are remembered. */
   get size(): number {
     return this.#tokens.size;
   }

@@ -182,7 +182,7 @@ export async function verifyAs<Schema extends ClaimsSchema>(
   return claims;
 }
 
-/** What is remembered of a token, as long as its issuer is trusted here and publishes the same key. */
+/** The facts of a token that are remembered as long as its issuer is trusted here and publishes the same key. */
 async function stillSound<Schema extends ClaimsSchema>(
   known: RememberedToken,
   schema: Schema,

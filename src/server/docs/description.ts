@@ -4,7 +4,7 @@ import openapi from '../../contract/openapi.json' with { type: 'json' };
 import { EXPERIMENTS_API_GROUP, PROJECTS_API_GROUP } from '../../contract/routes.ts';
 import type { ApiGroups } from '../routing.ts';
 
-/** What of the API a server describes, and where. */
+/** The part of the API that a server describes, and its addresses. */
 export interface DescriptionOptions {
   groups: ApiGroups;
   /** The path of the base address; empty for the root. */

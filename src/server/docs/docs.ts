@@ -98,7 +98,7 @@ export function createDocs(options: DocsOptions): Hono {
   return app;
 }
 
-/** How much of a file is handed on at once, in bytes. */
+/** The most of a file that is sent at once, in bytes. */
 const PIECE_BYTES = 65_536;
 
 /** A file as a body that holds no more of it than one piece, however slowly it is read (THREATS.md 41). */

@@ -3,7 +3,7 @@ import type { Log } from '../log.ts';
 import { AlreadyDecided } from './adapter.ts';
 import { DEFAULT_SCOPE, type Person } from './user-token.ts';
 
-/** What each scope lets a client do, in the words of the confirmation page (RFC 8628 §5.4). */
+/** The meaning of each scope, in the words of the confirmation page (RFC 8628 §5.4). */
 export const SCOPE_MEANING: Readonly<Record<string, string>> = {
   openid: 'know who you are',
   userinfo: 'read your user name',

@@ -3,7 +3,7 @@ import { StoreUnavailableError } from '../../allocator/store.ts';
 import { addressBlock, addressBlocks } from '../client-address.ts';
 import type { IdentityRecords } from './records.ts';
 
-/** How many requests to an endpoint are allowed within {@link ATTEMPT_WINDOW}. */
+/** The requests to an endpoint that are allowed within {@link ATTEMPT_WINDOW}. */
 export interface EndpointLimit {
   /** From one address, or one /64 of IPv6; see {@link addressBlock}. Where every request counts, see {@link addressLimits} too. */
   address: number;
@@ -11,7 +11,7 @@ export interface EndpointLimit {
   global: number;
   /** Whether every request counts, or only those with a wrong code or token. */
   counts: 'every' | 'wrong';
-  /** The error in a refusal (RFC 6749 §5.2; RFC 8628 §3.5 for those who poll). */
+  /** The error in a refusal (RFC 6749 §5.2; RFC 8628 §3.5 while polling). */
   error: 'temporarily_unavailable' | 'slow_down';
 }
 
@@ -135,7 +135,7 @@ export const ATTEMPT_WINDOW = 600_000;
 /** A key that attempts are counted under, and how many a window allows. */
 export type AttemptLimit = readonly [key: string, most: number];
 
-/** How much more a block of addresses may do than one of those that it consists of. */
+/** The factor by which a block of addresses may do more than each block within it. */
 const BLOCK_GROWTH = 2;
 
 /**

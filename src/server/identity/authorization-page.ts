@@ -21,7 +21,7 @@ export interface AuthorizationPageOptions extends LoginPageOptions {
   log: Log;
 }
 
-/** What the form sends again: a login as its client asked for it (RFC 6749 §4.1.1, RFC 7636 §4.3, OpenID Connect). */
+/** The parameters that the form sends again: a login as its client asked for it (RFC 6749 §4.1.1, RFC 7636 §4.3, OpenID Connect). */
 const FORM_PARAMETERS = [
   'client_id',
   'redirect_uri',
@@ -33,7 +33,7 @@ const FORM_PARAMETERS = [
   'code_challenge_method',
 ];
 
-/** How many logins are granted within 10 minutes, from one address and in all: as many as device codes are made. */
+/** The most logins that are granted within 10 minutes, from one address and in all: as many as device codes are made. */
 const LOGIN_LIMITS = ENDPOINT_LIMITS['/device/auth'] ?? { address: 0, global: 0 };
 
 /** The longest state or nonce, in characters: they come back in an address. */

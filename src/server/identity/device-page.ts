@@ -28,7 +28,7 @@ export interface DevicePageOptions extends LoginPageOptions {
   secret: Uint8Array;
 }
 
-/** How many wrong user codes are allowed within a window (RFC 8628 §5.1). */
+/** The wrong user codes that are allowed within a window (RFC 8628 §5.1). */
 export interface GuessLimits {
   session: number;
   /** Of an address or a /64; those of the blocks around it follow from it, see {@link addressLimits}. */
@@ -36,7 +36,7 @@ export interface GuessLimits {
 }
 
 /**
- * There is no limit for all addresses together: whoever reached it would keep everyone from logging in. The code is long
+ * There is no limit for all addresses together: one attacker who reached it would keep everyone from logging in. The code is long
  * enough without it. Twelve letters of twenty make 52 bits. A server answers fewer than 10,000 guesses a second, which are
  * 6 million in the ten minutes that a code lives; the chance that they hit one of a hundred open codes is below one in six
  * million.
@@ -75,7 +75,7 @@ export const CODE_MASK = '****-****-****';
 /** Letters of a code. */
 const CODE_LENGTH = CODE_MASK.replaceAll('-', '').length;
 
-/** How many characters of a code that was typed, or came with a link, are shown in the form. */
+/** The most characters of an entered code that the form shows again. */
 const MAX_ENTERED = 20;
 
 /**
@@ -258,7 +258,7 @@ function lettersOf(entered: string): string {
   return entered.replace(/[a-z]/g, (letter) => letter.toUpperCase()).replace(/[^A-Z]/g, '');
 }
 
-/** What was entered, as the form shows it again: letters, digits, spaces and dashes. */
+/** The entered code as the form shows it again: letters, digits, spaces and dashes. */
 function typed(entered: string): string {
   return entered.replace(/[^\p{L}\p{N} -]/gu, '').slice(0, MAX_ENTERED);
 }
@@ -276,7 +276,7 @@ export async function choicesOf({
   );
 }
 
-/** What a person may do, by their roles in experiments, such as `viewer in demo: may look, not book`. */
+/** The rights of a person, by their roles in experiments, such as `viewer in demo: may look, not book`. */
 function whatMay({ name }: Person, experiments: readonly { name: string; role: string }[]): string {
   if (experiments.length === 0) return 'in no experiment';
   return [...Map.groupBy(experiments, ({ role }) => role)]

@@ -2,7 +2,7 @@ import { html, raw } from 'hono/html';
 import { type Html, page, type Site } from '../ui/page.ts';
 import type { Person } from './user-token.ts';
 
-/** What every form needs, so that its submission is accepted. */
+/** The context that every form needs for its submission to be accepted. */
 export interface FormContext {
   site: Site;
   /** Where the form is sent. */
@@ -15,7 +15,7 @@ export interface FormContext {
 const EXAMPLE = html`<code>WDJB-MJHT-QXZP</code>`;
 const LOG_IN = html`<code>slices-conn login</code>`;
 
-/** What the form that asks for a code says about the last one. */
+/** The problem of the last code, as the form that asks for another says it. */
 export const CODE_PROBLEMS = {
   malformed: html`This is not a code. A code is twelve letters, such as ${EXAMPLE}.`,
   unknown: html`There is no such code. Compare it with the one in your terminal.`,
@@ -46,7 +46,7 @@ export interface Choice extends Person {
   may: string;
 }
 
-/** What a person is asked to confirm (RFC 8628 §5.4). */
+/** The login that a person is asked to confirm (RFC 8628 §5.4). */
 export interface Confirmation {
   client: string;
   /** For how many days a machine will act without the person; absent for a login of a person. */
@@ -63,7 +63,7 @@ export interface Confirmation {
 
 /** A login to this server's own page, as a person is asked for it. */
 export interface PageLogin extends Pick<Confirmation, 'client' | 'scopes' | 'people'> {
-  /** What the form sends again, besides the choice. */
+  /** The parameters that the form sends again, besides the choice. */
   parameters: URLSearchParams;
 }
 
@@ -91,7 +91,7 @@ function choiceOf(people: readonly Choice[], chosen: string | undefined): Html {
   )}</fieldset>`;
 }
 
-/** What a client will be able to do. */
+/** The abilities that a client will have. */
 function abilities(scopes: Confirmation['scopes']): Html {
   return html`<div class="scopes">It will be able to:<ul>${scopes.map(({ name, meaning }) => html`<li>${meaning} <span class="soft">(<code>${name}</code>)</span></li>`)}</ul></div>`;
 }

@@ -195,7 +195,7 @@ function isRight({ status, body, oidc }: KoaContextWithOIDC): boolean {
 /** The grants that programs use. */
 const FOR_PROGRAMS = ['urn:ietf:params:oauth:grant-type:device_code', 'refresh_token'];
 
-/** What every client here is: without a secret. */
+/** The settings of every client here: it has no secret. */
 const PUBLIC_CLIENT = { token_endpoint_auth_method: 'none', id_token_signed_response_alg: 'ES256' } as const;
 
 function clientsOf(pageCallback: string | undefined): Configuration['clients'] {

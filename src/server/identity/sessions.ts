@@ -7,7 +7,7 @@ import { ACCESS_TOKEN_TTL } from './user-token.ts';
 /** How long the answer about a session is cached, in milliseconds. */
 export const SESSION_CHECK_TTL = 5000;
 
-/** How many sessions are cached: some megabytes. */
+/** The most sessions that are cached: some megabytes. */
 const MAX_CACHED_SESSIONS = 10_000;
 
 /** Whether a login is still live. @param sid the claim of its tokens that names it: the key of its grant's record */

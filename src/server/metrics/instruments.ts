@@ -125,7 +125,7 @@ export interface Family {
   /** `[a-z_][a-z0-9_]*`; a counter's ends in `_total`. */
   name: string;
   type: 'counter' | 'gauge' | 'histogram';
-  /** What it measures, for people. */
+  /** Its meaning, for people. */
   help: string;
   samples: readonly Sample[];
 }

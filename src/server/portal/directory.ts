@@ -231,7 +231,7 @@ function timeOf(text: string): number {
   return parseInstant(text) ?? Number.NaN;
 }
 
-/** What is wrong with the form of a directory, with its place. */
+/** The fault in the form of a directory, with its place. */
 function formViolation({ path, message, expected, received, kind }: v.BaseIssue<unknown>): string {
   const place = (path ?? [])
     .map(({ key }) => (typeof key === 'number' ? `[${key}]` : `.${String(key)}`))

@@ -70,7 +70,7 @@ export function pageProviderElsewhere(
   };
 }
 
-/** What people need who log in to the page; undefined where nobody can, since there is no client or no cookie would be kept. */
+/** The parts that logins to the page need; undefined where there is no client, or browsers would keep no cookie. */
 export function createPageAccess(options: PageAccessOptions): { login: Hono; requests: Hono } | undefined {
   const { site, addresses, groups, within, trust, store, provider, now, log } = options;
   if (!provider || !cookiesWork(site.baseUrl)) return undefined;

@@ -11,7 +11,7 @@ const MEDIA_TYPES: Readonly<Record<string, string>> = {
   svg: 'image/svg+xml',
 };
 
-/** What the name of one of the page's files may be: it becomes a part of a path. */
+/** The form of a page file's name: it becomes a part of a path. */
 const FILE_NAME = /^[a-z][a-z0-9-]*\.([a-z]+)$/;
 
 /** Reads one of the page's files, as installed with this package; undefined where there is none of that name. */

@@ -4,7 +4,7 @@ import type { Link } from '../../contract/links.ts';
 import type { Html, Site } from './page.ts';
 import { type ServiceAddresses, waysIn } from './ways-in.ts';
 
-/** What the first page is made of. */
+/** The content of the first page. */
 export interface NetworkPageOptions {
   site: Site;
   addresses: ServiceAddresses;

@@ -21,7 +21,7 @@ import { firstProblem, ProblemError, refusal } from '../problem-error.ts';
 import { type ApiGroups, routePattern } from '../routing.ts';
 import type { PageSession } from './sessions.ts';
 
-/** What the page may ask of the connectivity service; every other request is 404. */
+/** The requests that the page may send to the connectivity service; every other request is 404. */
 const PASSED = [
   'listLinks',
   'linkAvailability',
@@ -64,7 +64,7 @@ export interface PassedRequestsOptions {
   portal: (request: Request) => Promise<Response>;
   /** Checks that the services here accept an access token. @throws ProblemError that says why they don't */
   accept: (access: string) => Promise<UserClaims>;
-  /** The session of a request, with an access token. @param refused one that was not accepted, and must be another */
+  /** The session of a request, with an access token. @param refused an access token that was not accepted and must be replaced */
   sessionOf: (request: Request, refused?: string) => Promise<PageSession | undefined>;
   /** Ends the session of a request. */
   endSession: (request: Request) => Promise<void>;
@@ -74,11 +74,11 @@ export interface PassedRequestsOptions {
 
 /** How long before its end an experiment's token is not used any more, in milliseconds. */
 const TOKEN_MARGIN_MS = 30_000;
-/** How many experiments' tokens are kept in memory: some megabytes. */
+/** The most experiments' tokens are kept in memory: some megabytes. */
 const MAX_CACHED_TOKENS = 1000;
 
 /**
- * What the page asks for as somebody: the session, and the listed requests to the connectivity service, which answers them in
+ * The page's requests for a person: the session, and the listed requests to the connectivity service, which answers them in
  * this process as any others, with the tokens of the session put in (src/README.md, "The page").
  */
 export function createPassedRequests(options: PassedRequestsOptions): Hono {
@@ -251,7 +251,7 @@ function createExperimentTokens(portal: Portal, now: () => number) {
   };
 }
 
-/** What `/ui/api/session` says where nobody is logged in. */
+/** The answer of `/ui/api/session` without a login. */
 export const LOGGED_OUT = { user: null, experiments: [] } as const;
 
 /** An answer with the headers that concern the page. */

@@ -18,7 +18,7 @@ export interface PageTokens {
   refreshExpiresAt?: number;
 }
 
-/** What binds a login to the browser that started it: the state comes back in its address, the others in its tokens. */
+/** The texts that bind a login to the browser that started it: the state comes back in its address, the others in its tokens. */
 export interface LoginSecrets {
   state: string;
   nonce: string;
@@ -63,7 +63,7 @@ export class LoginRefused extends Error {
   override readonly name = 'LoginRefused';
 }
 
-/** What the page asks for: the same as the command line. */
+/** The scopes that the page asks for: the same as the command line. */
 const SCOPE = 'openid offline_access userinfo projects';
 
 /** Longest lifetime of a token that is accepted, in seconds: ten years. Larger numbers give dates that Date can't hold. */
@@ -236,7 +236,7 @@ function tokensIn(reply: Oauth.TokenEndpointResponse, now: number, before?: Page
 const REMOTE_ENDPOINTS = ['authorization_endpoint', 'token_endpoint', 'revocation_endpoint'];
 
 /**
- * What a provider elsewhere publishes about itself (OpenID Connect Discovery). Its endpoints must be at its own origin, or
+ * The metadata that a provider elsewhere publishes about itself (OpenID Connect Discovery). Its endpoints must be at its own origin, or
  * they would receive codes and tokens that are for it (THREATS.md 4).
  *
  * @param authUrl `{auth_url}`

@@ -7,7 +7,7 @@ import type { Log } from '../log.ts';
 import type { PageTokens } from './provider-client.ts';
 
 /**
- * What opens a session: two random texts of 43 characters, of which neither alone is worth anything. The browser sends its
+ * The secret that opens a session: two random texts of 43 characters, of which neither alone is worth anything. The browser sends its
  * cookies to every port of this host (RFC 6265 §8.5), and takes them from every port. The page's storage belongs to one origin.
  */
 export interface SessionSecret {
@@ -25,7 +25,7 @@ export interface StoredPageSession {
   sealed: string;
   /** Counts the renewals of its tokens. */
   version: number;
-  /** Counts who has set about renewing this version; 0 where nobody has. */
+  /** The number of replicas that have begun to renew this version. */
   turn: number;
   /** Milliseconds. */
   expiresAt: number;

@@ -18,7 +18,7 @@ export interface UiOptions {
   elsewhere: boolean;
   network: Network;
   readFile: ReadPageFile;
-  /** What people who log in to the page need; undefined where nobody can. */
+  /** The parts that logins to the page need; undefined where there are no logins. */
   access?: { login: Hono; requests: Hono } | undefined;
 }
 

@@ -23,7 +23,7 @@ ${!elsewhere && html`<p>The login shows a code. <a href="${at}/auth/device">Ente
 <ul><li><a href="${at}/api-docs">Try the API</a> in this browser</li><li><a href="${at}/api-spec">Its description</a>, OpenAPI 3.1</li><li><a href="${at}${KEY_SET_PATH}">The public keys</a> that verify connectivity tokens</li></ul>`;
 }
 
-/** What to type for a login here: the built-in profile is for the default address. */
+/** The commands for a login here: the built-in profile is for the default address. */
 function commands({ connectivity, portal, identity }: ServiceAddresses): string[] {
   if (connectivity === LOCAL_URL) return ['slices-conn login'];
   return [
