@@ -109,6 +109,11 @@ async function bundlePage(): Promise<void> {
     input: { page: join(ROOT, 'src/page/page.ts') },
     platform: 'browser',
     tsconfig: join(ROOT, 'src/page/tsconfig.json'),
+    // The page uses pure functions of contract/ beside schemas: without these words all schemas and valibot came with them.
+    treeshake: {
+      ...{ propertyReadSideEffects: false, moduleSideEffects: false },
+      manualPureFunctions: ['v', 'extension', 'requestInstant', 'requestSite'],
+    },
   });
   const land = JSON.stringify(drawLand());
   for (const target of ['cli', 'lib']) {
