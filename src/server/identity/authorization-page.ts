@@ -21,7 +21,10 @@ export interface AuthorizationPageOptions extends LoginPageOptions {
   log: Log;
 }
 
-/** The parameters that the form sends again: a login as its client asked for it (RFC 6749 §4.1.1, RFC 7636 §4.3, OpenID Connect). */
+/**
+ * The parameters that the form sends again: a login as its client asked for it (RFC 6749 §4.1.1, RFC 7636 §4.3, OpenID
+ * Connect).
+ */
 const FORM_PARAMETERS = [
   'client_id',
   'redirect_uri',

@@ -7,7 +7,8 @@ import type { Log } from '../log.ts';
 import type { PageTokens } from './provider-client.ts';
 
 /**
- * The secret that opens a session: two random texts of 43 characters, of which neither alone is worth anything. The browser sends its
+ * The secret that opens a session: two random texts of 43 characters, of which neither alone is worth anything. The
+ * browser sends its
  * cookies to every port of this host (RFC 6265 §8.5), and takes them from every port. The page's storage belongs to one origin.
  */
 export interface SessionSecret {
