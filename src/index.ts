@@ -7,21 +7,17 @@
 
 import type { ReferenceServer, ReferenceServerOptions } from './reference-server.ts';
 
-export type { BatchItem, BatchOptions } from './client/batch.ts';
+export type { ChangeOptions, ChangeResult, ChangeResults } from './client/changes.ts';
 export type {
   AvailabilityQuestion,
   LinkWindow,
   SlotsQuestion,
-  TokenPlacement,
 } from './client/connectivity.ts';
-export {
-  type ConnectivityClient,
-  type ConnectivityClientOptions,
-  createConnectivityClient,
-} from './client/connectivity.ts';
+export { type ConnectivityClient, createConnectivityClient } from './client/connectivity.ts';
 export type { TokenInput, TokenText } from './client/exchange.ts';
 export { createPortalClient, type PortalClient, type PortalClientOptions } from './client/portal.ts';
-export type { ProofOptions, ProvenReservation, ReserveOptions } from './client/proof.ts';
+export type { ProofOptions, ProvenReservation } from './client/proof.ts';
+export type { ConnectivityClientOptions, TokenPlacement } from './client/service-requests.ts';
 export type { Availability, AvailablePart, Slot } from './contract/availability.ts';
 export type { Experiment, ExperimentRequestBody, Project } from './contract/directory.ts';
 export { Failure, type FailureCode, type FailureDetail, type FailureFacts } from './contract/failure.ts';
@@ -37,7 +33,7 @@ export type {
   ProblemBody,
   ProblemDetail,
 } from './contract/problems.ts';
-export type { ReservationChange, ReservationRequest } from './contract/reservation-request.ts';
+export { asRequest, type ChangeItem, type ReservationRequest } from './contract/reservation-request.ts';
 export type { Role } from './contract/roles.ts';
 export { Secret } from './contract/secret.ts';
 export type { Fetch } from './contract/sending.ts';

@@ -1,7 +1,7 @@
 import { DAY } from '../contract/durations.ts';
 import type { Link } from '../contract/links.ts';
 import { MAX_FREE_PARTS, type Problem } from '../contract/problems.ts';
-import type { ReservationChange, ReservationRequest } from '../contract/reservation-request.ts';
+import type { ReservationRequest } from '../contract/reservation-request.ts';
 import type { LinkCalendar, Refusal } from './calendar.ts';
 import type { Demand, Period } from './demand.ts';
 import { linkId, type Network } from './network.ts';
@@ -284,7 +284,7 @@ function decideCreate(
 }
 
 /** What to change about a reservation; an absent member keeps its value. Milliseconds and Mbps. */
-export interface UpdateRequest extends Omit<ReservationChange, 'start'> {
+export interface UpdateRequest extends Partial<Pick<ReservationRequest, 'bandwidth' | 'end'>> {
   start?: number;
   /** Whether the request said `start_now`: then so do its alternatives. Default: no. */
   startsNow?: boolean;

@@ -1,16 +1,16 @@
 import * as v from 'valibot';
 import type { ConnectivityClaims } from '../contract/claims.ts';
-import { isoDuration } from '../contract/durations.ts';
-import { Failure } from '../contract/failure.ts';
+import { HOUR, isoDuration } from '../contract/durations.ts';
+import { Failure, shellWord } from '../contract/failure.ts';
 import { ReservationId } from '../contract/fields.ts';
 import { formatInstant } from '../contract/instants.ts';
 import { isObject, readJson } from '../contract/json.ts';
 import { type Reservation, ReservationReply } from '../contract/reservation.ts';
-import type { ReservationRequest } from '../contract/reservation-request.ts';
+import { periodOf, type ReservationRequest } from '../contract/reservation-request.ts';
 import { claimedReservation } from '../tokens/claimed.ts';
 import { TokenError } from '../tokens/token-error.ts';
 import { type Trust, verifyConnectivityToken } from '../tokens/verify.ts';
-import { readAs } from './exchange.ts';
+import { readAs, tokenIn } from './exchange.ts';
 import type { Reply } from './reply-failure.ts';
 
 /** A reservation, and the signed token that proves it. */
@@ -22,86 +22,97 @@ export interface ProvenReservation {
   claims: ConnectivityClaims | null;
 }
 
-/**
- * The values that an answer must have. Absent members may have any value. Times in milliseconds, bandwidth in Mbps.
- *
- * With `duration` or `volume` the service chose the period: then it must lie within `start` and `end`, last exactly for
- * the duration, or have at most the bandwidth and carry the volume.
- */
-export interface Expectation {
+/** What an answer must be about. Absent members may have any value. */
+export interface Due {
+  /**
+   * The request that it answers. Where it names its bandwidth and period, the reservation has exactly these. With a
+   * duration or a volume the service chose: then the reservation lies within the request's period, lasts exactly for the
+   * duration, or has at most the bandwidth and carries the volume.
+   */
+  request?: ReservationRequest;
+  /** For a start of now: the instants between which it lies, both included, in milliseconds. */
+  now?: { from: number; to: number };
   id?: string;
-  sites?: readonly [string, string];
-  bandwidth?: number;
-  /** Exactly, or between two instants for a start of now, since two clocks may differ. */
-  start?: number | Range;
-  end?: number;
-  /** Milliseconds. */
-  duration?: number;
-  /** Bytes. */
-  volume?: number;
   experiment?: string;
-  /** Where the answer has one. */
-  name?: string;
 }
 
-/** Two instants, both included. */
-export interface Range {
-  from: number;
-  to: number;
-}
+/** How far this machine's clock may be from the service's for a start of now: an hour, in milliseconds. */
+const START_NOW_TOLERANCE_MS = HOUR;
 
-/**
- * What a reservation that was asked for must be.
- *
- * @param now when a start of now may be
- */
-export function expectationOf(
-  { site1, site2, bandwidth, start, end, duration, volume, name }: ReservationRequest,
-  now: Range,
-): Expectation {
+/** When a request that starts now may start: since it was first sent, with a tolerance for two clocks. Milliseconds. */
+export function startNowBetween(firstSentAt: number, now: number): { from: number; to: number } {
   return {
-    sites: [site1, site2],
-    start: start === 'now' ? now : start,
-    end,
-    bandwidth,
-    duration,
-    volume,
-    name,
+    from: Math.min(firstSentAt, now) - START_NOW_TOLERANCE_MS,
+    to: now + START_NOW_TOLERANCE_MS,
   };
 }
 
+/** What {@link prove} needs of the client. */
+export interface Prover {
+  /** The issuers whose signature is accepted. */
+  trust: Trust;
+  /** Reads a reservation, where an answer about it holds no token. */
+  read: (id: string) => Promise<Reply>;
+}
+
 /**
- * Verifies a connectivity token, and checks that it names the reservation, sites, bandwidth and period of the request.
- * A valid token about another reservation is refused (THREATS.md 23).
+ * The reservation that an answer proves: its token verifies, and is about the request (THREATS.md 23). Where the answer
+ * holds no token, the reservation is read again.
  *
- * @throws Failure `unverified` with the id of the reservation that the token names, so that it is not lost;
- *   or a failure to fetch the keys
+ * @throws Failure `unverified`, `unsigned` or `reply_invalid` with the id of the reservation, so that it is not lost; or a
+ *   failure to fetch the keys
  */
-export async function proveReservation(
-  token: string,
-  trust: Trust,
-  expected: Expectation = {},
+export async function prove(
+  answer: Reply,
+  due: Due,
+  { trust, read }: Prover,
+  { allowUnsigned = false }: ProofOptions = {},
 ): Promise<ProvenReservation> {
+  const token = tokenIn(answer);
+  if (token !== undefined) return proveToken(token, trust, due);
+  const id = due.id ?? readReservation(answer, claimedId(answer)).id;
+  const again = await read(id).catch((error: unknown) => {
+    throw error instanceof Failure ? error.with({ reservation: id }) : error;
+  });
+  const second = tokenIn(again);
+  if (second !== undefined) return proveToken(second, trust, { ...due, id });
+  const reservation = readReservation(again, id);
+  checkDifference(reservation, { ...due, id });
+  if (allowUnsigned) return { reservation, verified: false, token: null, claims: null };
+  throw new Failure('unsigned', 'The service answered without a signed token.', {
+    why: 'Without a signature, nothing proves that the answer comes from the service.',
+    // The same command with --allow-unsigned would book again (THREATS.md 45).
+    fix: `slices-conn show ${shellWord(id)} --allow-unsigned`,
+    reservation: id,
+  });
+}
+
+/** The answer to a dry run, which nothing signs. @throws Failure `unverified`, which names no reservation: none exists */
+export function rehearsed(reservation: Reservation, due: Due): ProvenReservation {
+  checkDifference(reservation, due);
+  return { reservation, verified: false, token: null, claims: null };
+}
+
+async function proveToken(token: string, trust: Trust, due: Due): Promise<ProvenReservation> {
   let claims: ConnectivityClaims;
   try {
-    claims = await verifyConnectivityToken(token, trust, expected.id);
+    claims = await verifyConnectivityToken(token, trust, due.id);
   } catch (error) {
     if (!(error instanceof TokenError)) throw error;
-    const reservation = expected.id ?? claimedReservation(token);
+    const reservation = due.id ?? claimedReservation(token);
     throw new Failure('unverified', "The service's signed answer does not verify.", {
       why: error.message,
       reservation,
       cause: error,
     });
   }
-  const reservation = claims.connectivity;
-  checkExpectation(reservation, expected);
-  return { reservation, verified: true, token, claims };
+  checkDifference(claims.connectivity, due);
+  return { reservation: claims.connectivity, verified: true, token, claims };
 }
 
-/** Compares a reservation with the request. @throws Failure `unverified` naming the first difference */
-export function checkExpectation(reservation: Reservation, expected: Expectation): void {
-  const difference = differenceFrom(reservation, expected);
+/** @throws Failure `unverified` naming the first difference */
+function checkDifference(reservation: Reservation, due: Due): void {
+  const difference = differenceFrom(reservation, due);
   if (difference === undefined) return;
   throw new Failure('unverified', 'The service answered about another reservation than the one requested.', {
     why: difference,
@@ -109,20 +120,30 @@ export function checkExpectation(reservation: Reservation, expected: Expectation
   });
 }
 
-/** The first difference between a reservation and the request, as a sentence; undefined where it is what was asked for. */
-export function differenceFrom(reservation: Reservation, expected: Expectation): string | undefined {
-  const { id, sites, experiment, duration, volume, name } = expected;
-  const { site1, site2 } = reservation;
+/** The first difference between a reservation and what it must be, as a sentence; undefined where there is none. */
+export function differenceFrom(reservation: Reservation, due: Due): string | undefined {
+  const { id, request, experiment } = due;
   if (id !== undefined && reservation.id !== id) return `It is about ${reservation.id}, not ${id}.`;
-  if (sites && (site1 !== sites[0] || site2 !== sites[1])) {
-    return `It is for ${site1} – ${site2}, not ${sites.join(' – ')}.`;
-  }
-  const searched = duration !== undefined || volume !== undefined;
-  const difference = searched ? outsideOf(reservation, expected) : notExactly(reservation, expected);
+  const difference = request && differenceFromRequest(reservation, request, due.now);
   if (difference !== undefined) return difference;
   if (experiment !== undefined && reservation.experiment_id !== experiment) {
     return `It belongs to ${reservation.experiment_id}, not to ${experiment}.`;
   }
+  return undefined;
+}
+
+function differenceFromRequest(
+  reservation: Reservation,
+  request: ReservationRequest,
+  now: Due['now'],
+): string | undefined {
+  const { site1, site2, name, duration, volume } = request;
+  if (reservation.site1 !== site1 || reservation.site2 !== site2) {
+    return `It is for ${reservation.site1} – ${reservation.site2}, not ${site1} – ${site2}.`;
+  }
+  const searched = duration !== undefined || volume !== undefined;
+  const difference = (searched ? outsideOf : notExactly)(reservation, request, now);
+  if (difference !== undefined) return difference;
   // A service without names answers without one.
   if (name !== undefined && reservation.name !== undefined && reservation.name !== name) {
     return `Its name is ${reservation.name}, not ${name}.`;
@@ -131,34 +152,34 @@ export function differenceFrom(reservation: Reservation, expected: Expectation):
 }
 
 /** For a request that names bandwidth and period: they must be equal. */
-function notExactly(reservation: Reservation, { bandwidth, start, end }: Expectation): string | undefined {
-  if (bandwidth !== undefined && reservation.bandwidth !== bandwidth) {
+function notExactly(
+  reservation: Reservation,
+  { bandwidth, start, end }: ReservationRequest,
+  now: Due['now'],
+): string | undefined {
+  if (reservation.bandwidth !== bandwidth)
     return `It is for ${reservation.bandwidth} Mbps, not ${bandwidth}.`;
+  const period = periodOf(reservation);
+  const [from, to] = start === 'now' ? [now?.from ?? period.start, now?.to ?? period.start] : [start, start];
+  if (period.start < from || period.start > to) {
+    return `It starts at ${reservation.start_date}, not ${start === 'now' ? 'now' : `at ${formatInstant(start)}`}.`;
   }
-  if (start !== undefined && !startsAt(reservation, start)) {
-    const due = typeof start === 'number' ? `at ${formatInstant(start)}` : 'now';
-    return `It starts at ${reservation.start_date}, not ${due}.`;
-  }
-  if (end !== undefined && Date.parse(reservation.end_date) !== end) {
-    return `It ends at ${reservation.end_date}, not at ${formatInstant(end)}.`;
-  }
+  if (period.end !== end) return `It ends at ${reservation.end_date}, not at ${formatInstant(end)}.`;
   return undefined;
 }
 
 /** For a request that lets the service choose: the reservation must lie within what was asked for. */
 function outsideOf(
   reservation: Reservation,
-  { bandwidth, start, end, duration, volume }: Expectation,
+  { bandwidth, start, end, duration, volume }: ReservationRequest,
+  now: Due['now'],
 ): string | undefined {
-  const [starts, ends] = [Date.parse(reservation.start_date), Date.parse(reservation.end_date)];
-  const lasts = Math.max(0, ends - starts);
-  const earliest = typeof start === 'number' ? start : start?.from;
-  if (earliest !== undefined && starts < earliest) {
-    return `It starts at ${reservation.start_date}, before ${typeof start === 'number' ? formatInstant(start) : 'now'}.`;
+  const period = periodOf(reservation);
+  const lasts = Math.max(0, period.end - period.start);
+  if (period.start < (start === 'now' ? (now?.from ?? period.start) : start)) {
+    return `It starts at ${reservation.start_date}, before ${start === 'now' ? 'now' : formatInstant(start)}.`;
   }
-  if (end !== undefined && ends > end) {
-    return `It ends at ${reservation.end_date}, after ${formatInstant(end)}.`;
-  }
+  if (period.end > end) return `It ends at ${reservation.end_date}, after ${formatInstant(end)}.`;
   if (duration !== undefined && lasts !== duration) {
     return `It lasts for ${isoDuration(lasts)}, not for ${isoDuration(duration)}.`;
   }
@@ -180,11 +201,6 @@ function bytesCarried(bandwidth: number, milliseconds: number): bigint {
   return BigInt(bandwidth) * BigInt(milliseconds) * 125n;
 }
 
-function startsAt({ start_date }: Reservation, due: number | Range): boolean {
-  const start = Date.parse(start_date);
-  return typeof due === 'number' ? start === due : due.from <= start && start <= due.to;
-}
-
 /**
  * Reads the reservation of a reply that holds no token.
  *
@@ -201,7 +217,7 @@ export function readReservation(reply: Reply, id?: string): Reservation {
 }
 
 /** The reservation's id in a reply that can't be read otherwise, so that the reservation is not lost. */
-export function claimedId({ text }: Reply): string | undefined {
+function claimedId({ text }: Reply): string | undefined {
   const reading = readJson(text);
   const id = reading.ok && isObject(reading.value) ? reading.value['id'] : undefined;
   return v.is(ReservationId, id) ? id : undefined;
@@ -226,27 +242,4 @@ export function checkDeletion({ type }: Reply, id: string): void {
 export interface ProofOptions {
   /** Accept an unsigned answer: it comes back with `verified: false`. Default false. */
   allowUnsigned?: boolean;
-}
-
-/** How a link is booked. */
-export interface ReserveOptions extends ProofOptions {
-  /** Sent as `Idempotency-Key`. A service that honours it books the same request under the same key once. */
-  idempotencyKey?: string;
-  /**
-   * When the request was first sent under its key, in milliseconds; default: now. The answer to a repeated request is the
-   * first one's reservation: a start of now was then.
-   */
-  firstSentAt?: number;
-}
-
-/** Checks the answer to a dry run like any other. @throws Failure `unverified`, which names no reservation: none exists */
-export function asRehearsed(reservation: Reservation, expected: Expectation): Reservation {
-  try {
-    checkExpectation(reservation, expected);
-  } catch (error) {
-    if (!(error instanceof Failure)) throw error;
-    const { reservation: _none, ...facts } = error.facts;
-    throw new Failure(error.code, error.message, facts);
-  }
-  return reservation;
 }

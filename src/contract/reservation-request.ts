@@ -1,5 +1,6 @@
 import * as v from 'valibot';
-import { isoDuration, readIsoDuration } from './durations.ts';
+import { MAX_ITEMS } from './batch.ts';
+import { isoDuration } from './durations.ts';
 import { Failure } from './failure.ts';
 import { formatInstant, parseInstant } from './instants.ts';
 import type { ProblemCode } from './problem-codes.ts';
@@ -12,10 +13,11 @@ import {
 } from './reservation.ts';
 
 /**
- * A new reservation. Times in milliseconds, bandwidth in Mbps.
+ * A reservation that is asked for: by a create, or by an update, which says all that the reservation is to be. Times and
+ * durations in milliseconds, bandwidth in Mbps.
  *
  * With `duration` (milliseconds, at least 1000) or `volume` (bytes) the service looks for the period, which lies within
- * `start` and `end`: extensions, which a service may lack; see `ServiceFeatures`.
+ * `start` and `end`: extensions of a create, which a service may lack; see `ServiceFeatures`.
  *
  * @example
  * // Two hours of 9 Gbps, as soon as possible this week:
@@ -23,84 +25,77 @@ import {
  * // 50 TB by Friday, as fast as the link allows:
  * { site1: 'be-gent1', site2: 'se-kth', volume: 50e12, start: 'now', end: friday }
  */
-export interface ReservationRequest {
-  site1: string;
-  site2: string;
-  /**
-   * A name of the user's choice (cli/README.md, "Commands"). A service without names ignores it; then only the ledger of the
-   * machine that asked knows it.
-   */
-  name?: string;
-  /** With `volume` the most that it may use, by default the link's capacity; else it is required. */
-  bandwidth?: number;
-  /** `now`: at the time of the request (`start_now`). With `duration` or `volume`: not before. */
-  start: number | 'now';
-  /** With `duration` or `volume`: not after. */
-  end: number;
-  /** The earliest period of this length is booked. */
-  duration?: number;
-  /** What is to be carried, at one constant rate: of all rates and periods, the one that finishes first is booked. */
-  volume?: number;
-}
-
-/** A change to a reservation. Absent members stay. */
-export interface ReservationChange {
-  bandwidth?: number;
-  start?: number | 'now';
-  end?: number;
-}
-
-/** A reservation as it was asked for, with times as text (cli/README.md, "Output", list items). */
-export const Requested = v.object({
+export const ReservationRequest = v.object({
   site1: v.string(),
   site2: v.string(),
-  /** Mbps. Null: as much as the link has, for a volume. */
-  bandwidth: v.nullable(v.number()),
-  /** Null: at the time of the request. With a duration or a volume: not before. */
-  start_date: v.nullable(v.string()),
-  /** With a duration or a volume: not after. */
-  end_date: v.string(),
-  /** Where the earliest period of a duration was asked for: the duration, such as `PT2H`. */
-  duration: v.optional(v.string()),
-  /** Where a volume was asked for: the bytes to be carried by the end. */
-  volume: v.optional(v.number()),
-  /** The reservation's name, where one was asked for. */
+  /**
+   * A name of the user's choice (cli/README.md, "Commands"), which no update changes. A service without names ignores it;
+   * then only the ledger of the machine that asked knows it.
+   */
   name: v.optional(v.string()),
+  /** With `volume` the most that it may use, by default the link's capacity; else it is required. */
+  bandwidth: v.optional(v.number()),
+  /** `now`: at the time of the request (`start_now`). With `duration` or `volume`: not before. */
+  start: v.union([v.number(), v.literal('now')]),
+  /** With `duration` or `volume`: not after. */
+  end: v.number(),
+  /** The earliest period of this length is booked. */
+  duration: v.optional(v.number()),
+  /** Bytes to be carried at one constant rate: of all rates and periods, the one that finishes first is booked. */
+  volume: v.optional(v.number()),
 });
-/** See {@link Requested}. */
-export type Requested = v.InferOutput<typeof Requested>;
+/** See {@link ReservationRequest}. */
+export type ReservationRequest = v.InferOutput<typeof ReservationRequest>;
 
-/** Two durations that differ by no more than this count as the same, in milliseconds. */
-const SAME_DURATION = 5000;
+/** One change: creates, updates or deletes one reservation. */
+export type ChangeItem =
+  | { action: 'create'; request: ReservationRequest }
+  /** The request says all that the reservation is to be, changed or not; see {@link asRequest}. */
+  | { action: 'update'; id: string; request: ReservationRequest }
+  /** Administrators of a service give a reason, 1 to 200 characters, which the service keeps. */
+  | { action: 'delete'; id: string; reason?: string };
 
-/** A request as the ledger keeps it. @throws Failure `usage` for a request without a bandwidth, or for both searches */
-export function requestedOf(reservation: ReservationRequest): Requested {
-  const { site1, site2, bandwidth, start, end, duration, volume, name } = reservation;
-  if (duration !== undefined && volume !== undefined) {
-    throw new Failure('usage', 'A reservation is for a duration or for a volume, not for both.');
+/**
+ * Checks changes that are to be made together, before anything is written down or sent.
+ *
+ * @throws Failure `usage` for no items, for more than {@link MAX_ITEMS}, for a search beside other items, and for a
+ *   request without a bandwidth, or for two searches
+ */
+export function checkItems(items: readonly ChangeItem[], { earliest = false } = {}): void {
+  if (items.length < 1 || items.length > MAX_ITEMS) {
+    throw new Failure('usage', `A batch has 1 to ${MAX_ITEMS} changes; these are ${items.length}.`);
   }
-  if (bandwidth === undefined && volume === undefined) {
-    throw new Failure('usage', 'A reservation needs a bandwidth, unless it is for a volume.');
+  const isAlone = items.length === 1 && !earliest;
+  for (const item of items) {
+    if (item.action === 'delete') continue;
+    const { bandwidth, duration, volume } = item.request;
+    if (duration !== undefined && volume !== undefined) {
+      throw new Failure('usage', 'A reservation is for a duration or for a volume, not for both.');
+    }
+    if (bandwidth === undefined && volume === undefined) {
+      throw new Failure('usage', 'A reservation needs a bandwidth, unless it is for a volume.');
+    }
+    if (!isAlone && (duration !== undefined || volume !== undefined)) {
+      throw new Failure(
+        'usage',
+        'A batch looks for no single time or rate: its items can have no duration or volume.',
+      );
+    }
   }
+}
+
+/** The body of a request to create or update, as it travels (contract/README.md, "POST"). */
+export function toBody(request: ReservationRequest, tokens: string[]): ReservationRequestBody {
+  const { site1, site2, name, bandwidth, start, end, duration, volume } = request;
   return {
     site1,
     site2,
-    bandwidth: bandwidth ?? null,
+    name,
+    bandwidth: bandwidth === undefined ? undefined : String(bandwidth),
     start_date: start === 'now' ? null : formatInstant(start),
     end_date: formatInstant(end),
-    ...(duration === undefined ? {} : { duration: isoDuration(duration) }),
-    volume,
-    name,
-  };
-}
-
-/** The body of a request to create or update, as it travels. */
-export function toBody(reservation: ReservationRequest, tokens: string[]): ReservationRequestBody {
-  const { bandwidth, volume, ...rest } = requestedOf(reservation);
-  return {
-    ...rest,
-    ...(bandwidth === null ? {} : { bandwidth: String(bandwidth) }),
-    ...(volume === undefined ? {} : { volume: String(volume) }),
+    duration: duration === undefined ? undefined : isoDuration(duration),
+    volume: volume === undefined ? undefined : String(volume),
     tokens,
   };
 }
@@ -209,42 +204,20 @@ function searchProblems({ duration, volume }: Record<string, unknown>, earliest:
 
 /** The query of a request to create or update: begins with `?`, or is empty. */
 export function queryOf({ start, duration }: ReservationRequest, { dryRun = false } = {}): string {
-  const said = [
+  const flags = [
     ...(start === 'now' ? ['start_now=true'] : []),
     ...(duration === undefined ? [] : ['earliest=true']),
     ...(dryRun ? ['dry_run=true'] : []),
   ];
-  return said.length > 0 ? `?${said.join('&')}` : '';
+  return flags.length > 0 ? `?${flags.join('&')}` : '';
 }
 
-/** The reverse of {@link requestedOf}. */
-export function asReservation(requested: Requested): ReservationRequest {
-  const { site1, site2, bandwidth, start_date, end_date, duration, volume, name } = requested;
-  const start = start_date === null ? 'now' : instantOf(start_date);
-  const asked = {
-    site1,
-    site2,
-    start,
-    end: instantOf(end_date),
-    name,
-  } as const;
-  if (volume !== undefined) return { ...asked, volume, ...(bandwidth === null ? {} : { bandwidth }) };
-  const lasting = duration === undefined ? undefined : readIsoDuration(duration);
-  return { ...asked, bandwidth: bandwidth ?? 0, duration: lasting };
-}
-
-/** The whole reservation that an update asks for: members that do not change are taken from `current`. */
-export function updated(
-  current: Reservation,
-  change: ReservationChange,
-): ReservationRequest & { bandwidth: number } {
-  return {
-    site1: current.site1,
-    site2: current.site2,
-    bandwidth: change.bandwidth ?? current.bandwidth,
-    start: change.start ?? instantOf(current.start_date),
-    end: change.end ?? instantOf(current.end_date),
-  };
+/** The request that a reservation meets exactly. An update says what changes: `{ ...asRequest(current), bandwidth: 5 }`. */
+export function asRequest(
+  reservation: Reservation,
+): ReservationRequest & { bandwidth: number; start: number } {
+  const { site1, site2, name, bandwidth } = reservation;
+  return { site1, site2, name, bandwidth, ...periodOf(reservation) };
 }
 
 /** A reservation's period in milliseconds. */
@@ -252,36 +225,30 @@ export function periodOf({ start_date, end_date }: Reservation): { start: number
   return { start: instantOf(start_date), end: instantOf(end_date) };
 }
 
-/** Whether a reservation has the bandwidth and period that an update asked for. A start of `now` fits any start. */
-export function meets(found: Reservation, wanted: ReservationRequest): boolean {
-  const sameStart = wanted.start === 'now' || instantOf(found.start_date) === wanted.start;
-  return found.bandwidth === wanted.bandwidth && sameStart && instantOf(found.end_date) === wanted.end;
+/** Two durations that differ by no more than this count as the same, in milliseconds. */
+const SAME_DURATION_MS = 5000;
+
+/** A request with the instant at which it was made, in milliseconds, and the words in which its times were typed. */
+export interface TypedRequest {
+  request: ReservationRequest;
+  at: number;
+  typedTimes?: string;
 }
 
 /**
  * Whether two requests under one idempotency key ask for the same reservation. `--start +2h --for 1h` typed again later
  * gives other times: the same words mean what they meant at first. Without the words, `--start-now --for 2h` gives another
  * end, but the same duration.
- *
- * @param askedAt when the first was made, in milliseconds
- * @param now when the second is made, in milliseconds
- * @param isTypedAlike whether the times were given in the same words
  */
-export function isSameRequest(
-  before: Requested,
-  askedAt: number,
-  again: Requested,
-  now: number,
-  isTypedAlike = false,
-): boolean {
-  const { start_date } = again;
+export function isSameRequest(before: TypedRequest, again: TypedRequest): boolean {
+  const [first, second] = [before.request, again.request];
   const members = ['site1', 'site2', 'bandwidth', 'duration', 'volume', 'name'] as const;
-  if (members.some((member) => before[member] !== again[member])) return false;
-  if (isTypedAlike) return true;
-  if (before.start_date !== start_date) return false;
-  if (before.end_date === again.end_date) return true;
-  const [lasted, lasts] = [instantOf(before.end_date) - askedAt, instantOf(again.end_date) - now];
-  return start_date === null && Math.abs(lasted - lasts) <= SAME_DURATION;
+  if (members.some((member) => first[member] !== second[member])) return false;
+  if (again.typedTimes !== undefined && again.typedTimes === before.typedTimes) return true;
+  if (first.start !== second.start) return false;
+  if (first.end === second.end) return true;
+  const [lasted, lasts] = [first.end - before.at, second.end - again.at];
+  return first.start === 'now' && Math.abs(lasted - lasts) <= SAME_DURATION_MS;
 }
 
 /** An instant of a reply or of the ledger, in milliseconds: UTC where no zone is named. NaN for other text. */

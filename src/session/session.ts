@@ -1,11 +1,8 @@
-import { type AdministrationClient, createAdministrationClient } from '../client/administration.ts';
 import { type ConnectivityClient, createConnectivityClient } from '../client/connectivity.ts';
 import { createPortalClient, type PortalClient } from '../client/portal.ts';
 import type { Experiment, Project } from '../contract/directory.ts';
 import { formatDuration, MINUTE } from '../contract/durations.ts';
 import { Failure } from '../contract/failure.ts';
-import type { Reservation } from '../contract/reservation.ts';
-import type { ReservationRequest } from '../contract/reservation-request.ts';
 import { KEY_SET_PATH } from '../contract/routes.ts';
 import { Secret } from '../contract/secret.ts';
 import { type Send, sendFrom } from '../contract/sending.ts';
@@ -62,8 +59,8 @@ export class Session {
   readonly profile: Profile;
   readonly portal: PortalClient;
   readonly connectivity: ConnectivityClient;
-  /** The operations of the service's administrators, on all reservations. */
-  readonly administration: AdministrationClient;
+  /** The same with the user token alone: administrators act on the reservations of every experiment. */
+  readonly administration: ConnectivityClient;
   /** The experiment's reservations, each recorded in the ledger. */
   readonly reservations: Reservations;
   /** The trusted issuers of each kind of token: only the profile's own services. */
@@ -74,6 +71,10 @@ export class Session {
   readonly userToken: TokenSource;
   readonly login: Login | undefined;
   readonly machineLogin: MachineLogin | undefined;
+  /** The experiment token that the environment gives; undefined where it gives none. */
+  readonly givenExperimentToken: TokenSource | undefined;
+  /** The tokens of projects and experiments that are kept; undefined where none are. */
+  readonly portalTokens: Connection['portalTokens'];
   readonly #options: SessionOptions;
   /** The connectivity service's keys. */
   readonly #serviceKeys: RemoteKeySet;
@@ -94,26 +95,18 @@ export class Session {
     this.userToken = connection.userToken;
     this.login = connection.login;
     this.machineLogin = connection.machineLogin;
+    this.givenExperimentToken = connection.experimentToken;
+    this.portalTokens = connection.portalTokens;
     const portal = createPortalClient({ ...profile, ...LIMITED_ALREADY, send, userToken });
     this.portal = withTokenAdvice(portal, profile.name);
     this.#serviceKeys = this.#keysOf(profile.baseUrl);
     const keysOf = (issuer: string) =>
       issuer === profile.baseUrl ? this.#serviceKeys : this.#keysOf(issuer);
     this.trust = trustIn(profile, keysOf, now);
-    this.connectivity = createConnectivityClient({
-      ...profile,
-      ...LIMITED_ALREADY,
-      send,
-      userToken,
-      experimentToken: async () => (await this.access()).token,
-      trust: this.trust.connectivity,
-    });
-    this.administration = createAdministrationClient({
-      baseUrl: profile.baseUrl,
-      send,
-      userToken,
-      trust: this.trust.connectivity,
-    });
+    const service = { ...profile, ...LIMITED_ALREADY, send, userToken, trust: this.trust.connectivity };
+    this.administration = createConnectivityClient(service);
+    const experimentToken = async () => (await this.access()).token;
+    this.connectivity = createConnectivityClient({ ...service, experimentToken });
     this.reservations = new Reservations({
       connectivity: this.connectivity,
       ledger: () => this.ledger(),
@@ -121,7 +114,6 @@ export class Session {
         await userToken();
         return this.access();
       },
-      features: () => this.connectivity.features(),
       now,
       newKey,
       sleep,
@@ -152,16 +144,6 @@ export class Session {
     }
     this.#options.notice(`warning: Your ${found} The service's time counts.`);
     return ahead;
-  }
-
-  /**
-   * The reservation that the request would create now. Nothing is created.
-   *
-   * @throws Failure `not_supported` where the service does not describe dry runs, or the search that the request needs: it
-   *   would book (THREATS.md 45)
-   */
-  async rehearse(request: ReservationRequest): Promise<Reservation> {
-    return this.connectivity.rehearse(request).catch(nothingBooked);
   }
 
   /** The ledger: what this machine asked of the profile's connectivity service. @throws Failure `state_unusable` */
@@ -283,22 +265,11 @@ export class Session {
 
   /** A token for a project: the kept one, or a new one from the portal. */
   async projectToken(id: string): Promise<Secret> {
-    const { portalTokens } = this.#options.connection;
-    const kept = portalTokens?.read(id);
+    const kept = this.portalTokens?.read(id);
     if (kept) return kept;
     const token = new Secret(await this.portal.projectToken(id));
-    await portalTokens?.keep(id, token);
+    await this.portalTokens?.keep(id, token);
     return token;
-  }
-
-  /** The tokens of projects and experiments that are kept, by id. */
-  keptTokens(): ReadonlyMap<string, Secret> {
-    return this.#options.connection.portalTokens?.all() ?? new Map();
-  }
-
-  /** The experiment token that the environment gives; undefined where it gives none. */
-  get givenExperimentToken(): TokenSource | undefined {
-    return this.#options.connection.experimentToken;
   }
 
   /**
@@ -349,11 +320,4 @@ export class Session {
 /** The warning that keys are not fresh (THREATS.md 26). @param age milliseconds */
 export function staleKeys(url: string, age: number): string {
   return `warning: The key set at ${url} can't be reached; a copy from ${Math.round(age / MINUTE)} min ago is used.`;
-}
-
-/** Says of a failed dry run that nothing was booked, unless the failure names a reservation (THREATS.md 43). */
-function nothingBooked(error: unknown): never {
-  if (!(error instanceof Failure) || !error.facts.maybeDone || error.facts.reservation !== undefined)
-    throw error;
-  throw error.with({ maybeDone: false, retryable: true, why: 'A dry run books nothing.' });
 }

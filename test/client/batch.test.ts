@@ -1,10 +1,11 @@
 import { http } from 'msw';
 import { describe, expect, test } from 'vitest';
-import type { BatchItem, BatchOptions } from '../../src/client/batch.ts';
+import type { ChangeOptions } from '../../src/client/changes.ts';
 import { createConnectivityClient } from '../../src/client/connectivity.ts';
 import { MAX_ITEMS } from '../../src/contract/batch.ts';
 import openapi from '../../src/contract/openapi.json' with { type: 'json' };
 import type { Reservation } from '../../src/contract/reservation.ts';
+import { asRequest, type ChangeItem } from '../../src/contract/reservation-request.ts';
 import { failureOf } from '../fixtures/failures.ts';
 import { claimsOf, IDS, makeKey, makeToken, NOW, RESERVATION, trustIn } from '../fixtures/tokens.ts';
 import { type Answer, answeredBy } from './answers.ts';
@@ -19,10 +20,11 @@ const { site1, site2, bandwidth } = RESERVATION;
 const OTHER_ID = `${IDS.reservation}x`;
 const SECOND: Reservation = { ...RESERVATION, id: OTHER_ID, bandwidth: 5 };
 
-const CREATE = { action: 'create', reservation: { site1, site2, bandwidth, ...period } } as const;
-const UPDATE = { action: 'update', current: { ...SECOND, bandwidth: 7 }, change: { bandwidth: 5 } } as const;
+const REQUEST = { site1, site2, bandwidth, ...period };
+const CREATE = { action: 'create', request: REQUEST } as const;
+const UPDATE = { action: 'update', id: OTHER_ID, request: asRequest(SECOND) } as const;
 const DELETE = { action: 'delete', id: IDS.reservation } as const;
-const ITEMS: BatchItem[] = [CREATE, UPDATE, DELETE];
+const ITEMS: ChangeItem[] = [CREATE, UPDATE, DELETE];
 
 function signed(connectivity: Reservation): string {
   return makeToken(key, claimsOf('connectivity', { sub: connectivity.id, connectivity }));
@@ -43,7 +45,7 @@ function service(answer: Answer, spec: Answer = () => json(openapi)) {
     experimentToken: makeToken(key, claimsOf('experiment')),
     trust: trustIn(key),
   });
-  const run = (options: BatchOptions = {}, items = ITEMS) => client.batch(items, options);
+  const run = (options: ChangeOptions = {}, items = ITEMS) => client.change(items, options);
   return { run, sent };
 }
 const answering = (...items: unknown[]) => service(() => json({ items }));
@@ -73,12 +75,13 @@ describe('a batch', () => {
   });
 
   test('a start of now is a start of null, and a name goes along', async () => {
-    const reservation = { site1, site2, bandwidth, start: 'now', end: period.end, name: 'a' } as const;
+    const request = { ...REQUEST, start: 'now', name: 'a' } as const;
     const { run, sent } = answering(
       proven({ ...RESERVATION, start_date: new Date(NOW).toISOString(), name: 'a' }),
+      GONE,
     );
-    await run({}, [{ action: 'create', reservation }]);
-    expect(JSON.parse(sent[1]?.body ?? '').items).toMatchObject([{ start_date: null, name: 'a' }]);
+    await run({}, [{ action: 'create', request }, DELETE]);
+    expect(JSON.parse(sent[1]?.body ?? '').items).toMatchObject([{ start_date: null, name: 'a' }, DELETE]);
   });
 
   test('an answer without a token is read again for one', async () => {
@@ -150,7 +153,7 @@ describe('answers that do not verify: the failure has the ids of all, and they m
     expect(failure.facts.reservations).toEqual([RESERVATION.id, OTHER_ID, null]);
   });
 
-  const both = [CREATE, { ...CREATE, reservation: { ...CREATE.reservation, bandwidth: 5 } }] as BatchItem[];
+  const both: ChangeItem[] = [CREATE, { ...CREATE, request: { ...REQUEST, bandwidth: 5 } }];
   test.each<[string, number, number, boolean]>([
     ['by one offset', HOUR, HOUR, true],
     ['not at all', 0, 0, true],
@@ -191,11 +194,11 @@ describe('nothing is sent', () => {
     expect(sent.map(({ method }) => method)).toEqual(['GET']);
   });
 
-  test.each<[string, BatchItem[]]>([
+  test.each<[string, ChangeItem[]]>([
     ['no items', []],
     ['too many', Array.from({ length: MAX_ITEMS + 1 }, () => DELETE)],
-    ['a search', [{ action: 'create', reservation: { ...CREATE.reservation, duration: HOUR } }]],
-    ['a volume', [{ action: 'create', reservation: { ...CREATE.reservation, volume: 5 } }]],
+    ['a search', [{ action: 'create', request: { ...REQUEST, duration: HOUR } }, DELETE]],
+    ['a volume', [{ action: 'create', request: { ...REQUEST, volume: 5 } }, DELETE]],
   ])('for %s', async (_, items) => {
     const { run, sent } = answering();
     expect((await failureOf(() => run({}, items))).code).toBe('usage');

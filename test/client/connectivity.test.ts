@@ -1,11 +1,8 @@
 import { http, type RequestHandler } from 'msw';
 import { describe, expect, test } from 'vitest';
-import {
-  type ConnectivityClient,
-  type ConnectivityClientOptions,
-  createConnectivityClient,
-} from '../../src/client/connectivity.ts';
+import { type ConnectivityClient, createConnectivityClient } from '../../src/client/connectivity.ts';
 import type { ProofOptions } from '../../src/client/proof.ts';
+import type { ConnectivityClientOptions } from '../../src/client/service-requests.ts';
 import openapi from '../../src/contract/openapi.json' with { type: 'json' };
 import type { Reservation } from '../../src/contract/reservation.ts';
 import type { ReservationRequest } from '../../src/contract/reservation-request.ts';
@@ -14,6 +11,7 @@ import { failureOf } from '../fixtures/failures.ts';
 import { claimsOf, IDS, makeKey, makeToken, NOW, RESERVATION, SECONDS, trustIn } from '../fixtures/tokens.ts';
 import { type Answer, answeredBy, inTurn } from './answers.ts';
 import { cut, html, json, jwt, text } from './replies.ts';
+import { create, rehearse, remove, update } from './single-changes.ts';
 
 const BASE = 'https://conn.example.org';
 const PATH = `${BASE}/apis/v1alpha1/connectivity`;
@@ -75,9 +73,9 @@ function signed(changes: Wire = {}, claims: Readonly<Record<string, unknown>> = 
 
 /** The three methods that verify their answer, each for {@link RESERVATION}. */
 const PROVING: [string, (client: ConnectivityClient, proof?: ProofOptions) => Promise<unknown>][] = [
-  ['reserve', (client, proof) => client.reserve(REQUEST, proof)],
+  ['reserve', (client, proof) => create(client, REQUEST, proof)],
   ['show', (client, proof) => client.show(IDS.reservation, proof)],
-  ['update', (client, proof) => client.update({ ...RESERVATION, bandwidth: 1 }, { bandwidth: 1000 }, proof)],
+  ['update', (client, proof) => update(client, { ...RESERVATION, bandwidth: 1 }, { bandwidth: 1000 }, proof)],
 ];
 
 const methodsAndAddresses = (sent: readonly { method: string; url: string }[]) =>
@@ -89,7 +87,7 @@ describe('requests', () => {
       {},
       post(() => jwt(signed(), 201)),
     );
-    await client.reserve(REQUEST);
+    await create(client, REQUEST);
     expect(methodsAndAddresses(sent)).toEqual(['POST ']);
     expect(sent[0]?.headers.get('accept')).toBe('application/jwt');
     expect(sent[0]?.headers.get('content-type')).toBe('application/json');
@@ -105,7 +103,7 @@ describe('requests', () => {
 
   test('start now sends start_now=true and no date', async () => {
     const { client, sent } = service(jwt(signed({ start_date: new Date(NOW).toISOString() }), 201));
-    await client.reserve({ ...REQUEST, start: 'now' });
+    await create(client, { ...REQUEST, start: 'now' });
     expect(methodsAndAddresses(sent)).toEqual(['POST ?start_now=true']);
     expect(JSON.parse(sent[0]?.body ?? '')).toMatchObject({ start_date: null });
   });
@@ -113,7 +111,7 @@ describe('requests', () => {
   test('update sends the whole body, with unchanged and changed members', async () => {
     const end = REQUEST.end + 3_600_000;
     const { client, sent } = service(jwt(signed({ end_date: new Date(end).toISOString() })));
-    await client.update(RESERVATION, { end });
+    await update(client, RESERVATION, { end });
     expect(methodsAndAddresses(sent)).toEqual([`PUT /${IDS.reservation}`]);
     expect(JSON.parse(sent[0]?.body ?? '')).toEqual({
       site1: 'be-gent1',
@@ -126,10 +124,10 @@ describe('requests', () => {
   });
 
   test.each<[string, (client: ConnectivityClient) => Promise<unknown>, Response]>([
-    ['reserve', (client) => client.reserve(REQUEST), jwt(signed(), 201)],
+    ['reserve', (client) => create(client, REQUEST), jwt(signed(), 201)],
     ['show', (client) => client.show(IDS.reservation), jwt(signed())],
-    ['update', (client) => client.update(RESERVATION, {}), jwt(signed())],
-    ['delete', (client) => client.delete(IDS.reservation), new Response(null, { status: 204 })],
+    ['update', (client) => update(client, RESERVATION, {}), jwt(signed())],
+    ['delete', (client) => remove(client, IDS.reservation), new Response(null, { status: 204 })],
     ['list', (client) => client.list(), json({ items: [] })],
   ])('%s: the two tokens go where the profile says', async (_, call, reply) => {
     const placements = [
@@ -151,7 +149,7 @@ describe('requests', () => {
 
   test.each(['../links', 'a/b', 'con_x_1?x=1'])('an id stays one part of the path: %s', async (id) => {
     const { client, sent } = service(new Response(null, { status: 204 }));
-    await client.delete(id);
+    await remove(client, id);
     expect(sent[0]?.url).toBe(`${PATH}/${encodeURIComponent(id)}`);
   });
 
@@ -163,7 +161,7 @@ describe('requests', () => {
         {},
         post(() => new Response(null, { status, headers })),
       );
-      const failure = await failureOf(() => client.reserve(REQUEST));
+      const failure = await failureOf(() => create(client, REQUEST));
       expect(failure).toMatchObject({ code: 'reply_invalid', facts: { httpStatus: status } });
       expect(sent).toHaveLength(1);
     },
@@ -174,7 +172,7 @@ describe('requests', () => {
       throw new TypeError('fetch failed');
     });
     const { client, sent } = serviceWith({}, lost);
-    const failure = await failureOf(() => client.reserve(REQUEST));
+    const failure = await failureOf(() => create(client, REQUEST));
     expect(failure).toMatchObject({ code: 'network', facts: { retryable: false } });
     expect(sent).toHaveLength(1);
   });
@@ -367,7 +365,7 @@ describe('the answer to reserve and update', () => {
       {},
       post(() => reply),
     );
-    expect((await failureOf(() => client.reserve(REQUEST))).code).toBe('reply_invalid');
+    expect((await failureOf(() => create(client, REQUEST))).code).toBe('reply_invalid');
   });
 
   test.each<[string, () => Response]>([
@@ -382,9 +380,9 @@ describe('the answer to reserve and update', () => {
       putOne(reply),
       getOne(() => jwt(signed())),
     );
-    expect(await client.update(RESERVATION, {})).toMatchObject({ verified: true });
+    expect(await update(client, RESERVATION, {})).toMatchObject({ verified: true });
     expect(methodsAndAddresses(sent)).toEqual([`PUT /${IDS.reservation}`, `GET /${IDS.reservation}`]);
-    const failure = await failureOf(() => client.update(RESERVATION, { bandwidth: 5 }));
+    const failure = await failureOf(() => update(client, RESERVATION, { bandwidth: 5 }));
     expect(failure).toMatchObject({ code: 'unverified', facts: { reservation: IDS.reservation } });
   });
 
@@ -393,14 +391,14 @@ describe('the answer to reserve and update', () => {
     ['a day before', '2026-10-31T12:00:00.000Z'],
   ])('to start now is refused with a start %s', async (_, start_date) => {
     const token = signed({ start_date });
-    const failure = await failureOf(() => service(jwt(token)).client.reserve({ ...REQUEST, start: 'now' }));
+    const failure = await failureOf(() => create(service(jwt(token)).client, { ...REQUEST, start: 'now' }));
     expect(failure).toMatchObject({ code: 'unverified', facts: { reservation: IDS.reservation } });
   });
 
   test('to start now can have a start a little before or after this machine’s now', async () => {
     for (const offset of [-2000, 2000]) {
       const token = signed({ start_date: new Date(NOW + offset).toISOString() });
-      const proven = await service(jwt(token)).client.reserve({ ...REQUEST, start: 'now' });
+      const proven = await create(service(jwt(token)).client, { ...REQUEST, start: 'now' });
       expect(proven.verified).toBe(true);
     }
   });
@@ -424,9 +422,9 @@ describe('a dry run', () => {
       described,
       ...inTurn(json(wire()), json(wire({ start_date: new Date(NOW).toISOString() }))),
     );
-    expect(await client.rehearse(REQUEST)).toEqual(RESERVATION);
+    expect(await rehearse(client, REQUEST)).toEqual(RESERVATION);
     expect(methodsAndAddresses(sent)).toEqual([`GET ${BASE}/api-spec`, 'POST ?dry_run=true']);
-    await client.rehearse({ ...REQUEST, start: 'now' });
+    await rehearse(client, { ...REQUEST, start: 'now' });
     // The description was read for the first.
     expect(methodsAndAddresses(sent)[2]).toBe('POST ?start_now=true&dry_run=true');
   });
@@ -442,20 +440,19 @@ describe('a dry run', () => {
       described,
       post(() => json(wire(changes))),
     );
-    const failure = await failureOf(() => client.rehearse(REQUEST));
+    const failure = await failureOf(() => rehearse(client, REQUEST));
     expect(failure).toMatchObject({ code: 'unverified' });
     expect(failure.facts.why).toContain(why);
     expect(failure.facts.reservation).toBeUndefined();
   });
 
   test('has created a reservation when the service ignores dry_run, and the failure names it', async () => {
-    const failure = await failureOf(() =>
-      serviceWith(
-        {},
-        described,
-        post(() => json(wire(), 201)),
-      ).client.rehearse(REQUEST),
+    const { client } = serviceWith(
+      {},
+      described,
+      post(() => json(wire(), 201)),
     );
+    const failure = await failureOf(() => rehearse(client, REQUEST));
     expect(failure).toMatchObject({ code: 'reply_invalid', facts: { reservation: IDS.reservation } });
   });
 });
@@ -468,26 +465,24 @@ describe('delete', () => {
     ['200 with the reservation', () => json(wire())],
     ['200 with another object', () => json({ deleted: true })],
   ])('%s means that it was deleted', async (_, reply) => {
-    await serviceWith({}, deleteOne(reply)).client.delete(IDS.reservation);
+    await remove(serviceWith({}, deleteOne(reply)).client, IDS.reservation);
   });
 
   test('a page in place of an answer does not mean that it was deleted', async () => {
-    const failure = await failureOf(() =>
-      serviceWith(
-        {},
-        deleteOne(() => html()),
-      ).client.delete(IDS.reservation),
+    const { client } = serviceWith(
+      {},
+      deleteOne(() => html()),
     );
+    const failure = await failureOf(() => remove(client, IDS.reservation));
     expect(failure.code).toBe('reply_invalid');
   });
 
   test('404 becomes not_found', async () => {
-    const failure = await failureOf(() =>
-      serviceWith(
-        {},
-        deleteOne(() => json({}, 404)),
-      ).client.delete(IDS.reservation),
+    const { client } = serviceWith(
+      {},
+      deleteOne(() => json({}, 404)),
     );
+    const failure = await failureOf(() => remove(client, IDS.reservation));
     expect(failure.code).toBe('not_found');
   });
 });

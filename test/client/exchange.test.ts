@@ -10,6 +10,7 @@ import type { Outgoing } from '../../src/contract/sending.ts';
 import { failureOf } from '../fixtures/failures.ts';
 import { type Answer, answeredBy, inTurn } from './answers.ts';
 import { cut, endless, html, json, text } from './replies.ts';
+import { remove } from './single-changes.ts';
 
 const URL_ = 'https://conn.example.org/apis/v1alpha1/connectivity';
 
@@ -362,7 +363,7 @@ describe('row 53: a service that does not answer', () => {
         experimentToken: userToken,
         trust: { issuers: new Map() },
       });
-      const asked = [portal.projects(), connectivity.delete('con_a'), connectivity.links()];
+      const asked = [portal.projects(), remove(connectivity, 'con_a'), connectivity.links()];
       const failures = asked.map((waiting) => failureOf(() => waiting));
       await vi.advanceTimersByTimeAsync(59_999);
       expect(vi.getTimerCount()).toBe(asked.length);

@@ -10,6 +10,7 @@ import { createReferenceServer, type ReferenceServer } from '../../src/reference
 import { remoteKeySet } from '../../src/tokens/remote-key-set.ts';
 import { failureOf } from '../fixtures/failures.ts';
 import { NOW } from '../fixtures/tokens.ts';
+import { create, remove, update } from './single-changes.ts';
 
 const HOUR = 3_600_000;
 let server: ReferenceServer;
@@ -58,30 +59,30 @@ const request: ReservationRequest = {
 describe('reserve, show, update and delete at the reference server', () => {
   test.each(['user', 'experiment'] as const)('work with the token placement %s', async (placement) => {
     const client = connectivityOf('lead', placement);
-    const booked = await client.reserve(request);
+    const booked = await create(client, request);
     expect(booked).toMatchObject({ verified: true, reservation: { bandwidth: 1000, site1: 'be-gent1' } });
     const { id } = booked.reservation;
     expect((await client.show(id)).reservation).toEqual(booked.reservation);
     expect(await client.list()).toContainEqual(booked.reservation);
 
-    const longer = await client.update(booked.reservation, { end: NOW + 4 * HOUR, bandwidth: 2000 });
+    const longer = await update(client, booked.reservation, { end: NOW + 4 * HOUR, bandwidth: 2000 });
     expect(longer.reservation).toMatchObject({
       id,
       bandwidth: 2000,
       start_date: booked.reservation.start_date,
     });
 
-    await client.delete(id);
+    await remove(client, id);
     expect((await failureOf(() => client.show(id))).code).toBe('not_found');
-    expect((await failureOf(() => client.delete(id))).code).toBe('not_found');
+    expect((await failureOf(() => remove(client, id))).code).toBe('not_found');
     expect((await client.list())?.map((listed) => listed.id)).not.toContain(id);
   });
 
   test('the sites can be named in either order, and the tags follow their site', async () => {
     const client = connectivityOf('lead');
-    const { reservation: there } = await client.reserve(request);
-    await client.delete(there.id);
-    const { reservation: back } = await client.reserve({
+    const { reservation: there } = await create(client, request);
+    await remove(client, there.id);
+    const { reservation: back } = await create(client, {
       ...request,
       site1: 'pl-poznan1',
       site2: 'be-gent1',
@@ -94,7 +95,7 @@ describe('reserve, show, update and delete at the reference server', () => {
       site2_c_tag: there.site1_c_tag,
       site2_s_tag: there.site1_s_tag,
     });
-    await client.delete(back.id);
+    await remove(client, back.id);
   });
 });
 
@@ -108,22 +109,22 @@ describe('refusals of the reference server', () => {
     ['an end after the experiment’s', { end: NOW + 91 * 24 * HOUR }, 'experiment_ends_first'],
     ['more than the link has', { bandwidth: 100_001 }, 'bandwidth_unavailable'],
   ])('%s', async (_, changes, code) => {
-    const failure = await failureOf(() => connectivityOf('lead').reserve({ ...request, ...changes }));
+    const failure = await failureOf(() => create(connectivityOf('lead'), { ...request, ...changes }));
     expect(failure).toMatchObject({ code, facts: { httpStatus: 422, retryable: false } });
     expect(failure.facts.details?.[0]?.type).toBe('NotValid');
   });
 
   test('it accepts its own alternatives', async () => {
     const client = connectivityOf('lead');
-    const { facts } = await failureOf(() => client.reserve({ ...request, bandwidth: 100_001 }));
+    const { facts } = await failureOf(() => create(client, { ...request, bandwidth: 100_001 }));
     const [offer] = facts.alternatives ?? [];
-    const { reservation } = await client.reserve({
+    const { reservation } = await create(client, {
       ...request,
       bandwidth: offer?.bandwidth ?? 0,
       start: Date.parse(offer?.start_date ?? ''),
       end: Date.parse(offer?.end_date ?? ''),
     });
-    await client.delete(reservation.id);
+    await remove(client, reservation.id);
   });
 });
 
@@ -155,9 +156,9 @@ describe('a token is given', () => {
         now: () => NOW,
       },
     });
-    const { reservation, verified } = await client.reserve(request);
+    const { reservation, verified } = await create(client, request);
     expect(verified).toBe(true);
-    await client.delete(reservation.id);
+    await remove(client, reservation.id);
   });
 
   test.each([undefined, null, 5, {}, () => undefined])('but not as %s', async (wrong) => {

@@ -8,6 +8,7 @@ import { failureOf } from '../fixtures/failures.ts';
 import { claimsOf, IDS, makeKey, makeToken, NOW, RESERVATION, trustIn } from '../fixtures/tokens.ts';
 import { type Answer, answeredBy } from './answers.ts';
 import { html, json, jwt, text } from './replies.ts';
+import { create, rehearse } from './single-changes.ts';
 
 const BASE = 'https://conn.example.org';
 const PATH = `${BASE}/apis/v1alpha1/connectivity`;
@@ -75,11 +76,11 @@ describe('a service without the extensions', () => {
   test.each(asked)(
     '%s, and %4$s: not_supported, and nothing is sent',
     async (_, request, lacks, __, spec) => {
-      for (const method of ['reserve', 'rehearse'] as const) {
+      for (const dryRun of [false, true]) {
         const { client, sent } = service(spec);
-        const failure = await failureOf(() => client[method](request));
+        const failure = await failureOf(() => create(client, request, { dryRun }));
         expect(failure.code).toBe('not_supported');
-        expect(failure.message).toMatch(method === 'rehearse' ? /./ : lacks);
+        expect(failure.message).toMatch(dryRun ? /./ : lacks);
         expect(failure.facts.why).toMatch(/^Its API description does not mention .*Nothing was booked\.$/);
         expect(sent.map((request) => request.url)).toEqual([`${BASE}/api-spec`]);
       }
@@ -91,7 +92,7 @@ describe('a service without the extensions', () => {
       throw new TypeError('fetch failed');
     };
     const { client, sent } = service(away);
-    const failure = await failureOf(() => client.reserve(EARLIEST));
+    const failure = await failureOf(() => create(client, EARLIEST));
     expect(failure).toMatchObject({ code: 'network', facts: { retryable: true } });
     expect(failure.facts.maybeDone).toBeUndefined();
     expect(sent).toHaveLength(1);
@@ -104,7 +105,7 @@ describe('a service without the extensions', () => {
       () => html(500),
       [http.post(PATH, () => jwt(signed({ start_date, end_date }), 201))],
     );
-    expect(await client.reserve(request)).toMatchObject({ verified: true });
+    expect(await create(client, request)).toMatchObject({ verified: true });
     expect(sent).toHaveLength(1);
   });
 
@@ -148,7 +149,7 @@ describe('what is sent', () => {
     const { client, sent } = service(described, [
       http.post(PATH, () => jwt(signed({ start_date: at(HOUR), end_date: at(3 * HOUR) }), 201)),
     ]);
-    await client.reserve(request);
+    await create(client, request);
     expect(sent[1]?.url).toBe(PATH + query);
     const { tokens: _tokens, ...body } = JSON.parse(sent[1]?.body ?? '') as Record<string, unknown>;
     expect(body).toEqual({ ...SITES, end_date: at(10 * HOUR), ...members });
@@ -159,7 +160,7 @@ describe('what is sent', () => {
     ['a duration and a volume', { ...EARLIEST, volume: 5 }],
   ])('nothing for %s: usage', async (_, request) => {
     const { client, sent } = service(described);
-    expect((await failureOf(() => client.reserve(request))).code).toBe('usage');
+    expect((await failureOf(() => create(client, request))).code).toBe('usage');
     expect(sent.filter(({ method }) => method === 'POST')).toEqual([]);
   });
 });
@@ -208,17 +209,17 @@ describe('the proof is that the reservation lies within what was asked for', () 
       ),
     ]);
     if (why === undefined) {
-      expect(await client.reserve(request)).toMatchObject({ verified: true });
-      expect(await client.rehearse(request)).toMatchObject({ id: IDS.reservation });
+      expect(await create(client, request)).toMatchObject({ verified: true });
+      expect(await rehearse(client, request)).toMatchObject({ id: IDS.reservation });
       return;
     }
-    const failure = await failureOf(() => client.reserve(request));
+    const failure = await failureOf(() => create(client, request));
     expect(failure).toMatchObject({
       code: 'unverified',
       facts: { reservation: IDS.reservation, maybeDone: true },
     });
     expect(failure.facts.why).toContain(why);
-    const rehearsed = await failureOf(() => client.rehearse(request));
+    const rehearsed = await failureOf(() => rehearse(client, request));
     expect(rehearsed.code).toBe('unverified');
     expect(rehearsed.facts.reservation).toBeUndefined();
   });
@@ -227,8 +228,8 @@ describe('the proof is that the reservation lies within what was asked for', () 
     const answer = signed({ start_date: at(-5 * HOUR), end_date: at(-3 * HOUR) });
     const { client } = service(described, [http.post(PATH, () => jwt(answer, 201))]);
     const request = { ...EARLIEST, start: 'now' } as const;
-    expect((await failureOf(() => client.reserve(request))).code).toBe('unverified');
-    const again = client.reserve(request, { idempotencyKey: 'k', firstSentAt: NOW - 5 * HOUR });
+    expect((await failureOf(() => create(client, request))).code).toBe('unverified');
+    const again = create(client, request, { idempotencyKey: 'k', firstSentAt: NOW - 5 * HOUR });
     expect(await again).toMatchObject({ verified: true });
   });
 });
@@ -302,7 +303,7 @@ describe('the facts of a refusal', () => {
   const detail = [{ loc: ['Bandwidth'], msg: 'no', type: 'NotValid' }];
   const refusalOf = (facts: object) =>
     failureOf(() =>
-      service(described, [http.post(PATH, () => json({ detail, ...facts }, 422))]).client.reserve(EARLIEST),
+      create(service(described, [http.post(PATH, () => json({ detail, ...facts }, 422))]).client, EARLIEST),
     );
   const period = { start_date: at(HOUR), end_date: at(2 * HOUR) };
 

@@ -70,6 +70,7 @@ describe('the packed tarball, installed with --ignore-scripts', () => {
     /** Plain JavaScript that a strict compiler takes as it is. */
     const PROGRAM = `
 import {
+  asRequest,
   createConnectivityClient,
   createIssuer,
   createPortalClient,
@@ -99,9 +100,10 @@ const client = createConnectivityClient({
 });
 const start = Date.now() + 3_600_000;
 const link = { site1: 'be-gent1', site2: 'pl-poznan1', bandwidth: 1000, start, end: start + 3_600_000 };
-const { reservation, token } = await client.reserve(link);
+const [{ reservation, token }] = await client.change([{ action: 'create', request: link }]);
 const shown = await client.show(reservation.id);
-const updated = await client.update(reservation, { bandwidth: 2000 });
+const faster = { ...asRequest(reservation), bandwidth: 2000 };
+const [updated] = await client.change([{ action: 'update', id: reservation.id, request: faster }]);
 
 const key = await importSigningKey(await generateSigningKey());
 const issuer = createIssuer({ issuer: 'https://own.example.org', key });
@@ -117,7 +119,7 @@ const kinds = [];
 for (const one of [token ?? '', experimentToken, await portal.projectToken(project.id), await issuer.issue({ sub: 'robot' })]) {
   kinds.push((await verifier.verify(one)).kind);
 }
-await client.delete(reservation.id);
+await client.change([{ action: 'delete', id: reservation.id }]);
 const gone = await client.show(reservation.id).catch((error) => (error instanceof Failure ? error.code : 'lost'));
 await server.close();
 console.log(JSON.stringify([typeof experimentToken, shown.verified, updated.reservation.bandwidth, kinds, gone]));

@@ -238,11 +238,11 @@ async function standing(
 
 /** What the ledger says of everything that was asked for in the hour. */
 async function ledgerOutcomes(person: Person, { start }: Deed): Promise<unknown[]> {
-  const Asked = v.object({ start_date: v.string() });
+  const Asked = v.object({ start: v.number() });
   const rows = await person.ledger();
   return rows.flatMap(({ requested, outcome }) => {
     const asked = v.safeParse(Asked, JSON.parse(String(requested)));
-    return asked.success && Date.parse(asked.output.start_date) === start ? [outcome] : [];
+    return asked.success && asked.output.start === start ? [outcome] : [];
   });
 }
 

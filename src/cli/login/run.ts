@@ -244,7 +244,7 @@ async function userToken(session: Session, now: number): Promise<KnownToken> {
 
 async function otherTokens(session: Session): Promise<KnownToken[]> {
   const { givenExperimentToken: given } = session;
-  const kept = [...session.keptTokens()].map(([id, token]): KnownToken => {
+  const kept = [...(session.portalTokens?.all() ?? [])].map(([id, token]): KnownToken => {
     const kind = id.startsWith('proj_') ? 'project' : 'experiment';
     return { kind, source: 'portal', where: session.profile.portalUrl, ...claimed(token) };
   });

@@ -1,11 +1,16 @@
+import { type ChangeOptions, isBatch } from '../../client/changes.ts';
+import { isMissing } from '../../client/exchange.ts';
+import { CODE_OF_LOCATION } from '../../client/reply-failure.ts';
 import { Failure } from '../../contract/failure.ts';
+import { BY_THE_LINK } from '../../contract/problem-codes.ts';
 import type { Reservation } from '../../contract/reservation.ts';
 import {
-  type Requested,
+  asRequest,
+  type ChangeItem,
+  periodOf,
   type ReservationRequest,
-  requestedOf,
-  updated,
 } from '../../contract/reservation-request.ts';
+import { createAllOrNone } from '../../session/reservations/all-or-none.ts';
 import type { Session } from '../../session/session.ts';
 import { EXIT_CODE_OF } from '../exit-codes.ts';
 import { periodToSend } from '../period.ts';
@@ -61,40 +66,11 @@ export class NotApplied extends Failure {
   }
 }
 
-/** Whether a service has decided that a change can't be. Any other failure says nothing about the change. */
-export function isRefusal(error: unknown): error is Failure {
-  return error instanceof Failure && EXIT_CODE_OF[error.code] === 6;
-}
-
-/** The request that a creation sends. */
-export function requestFor(
-  { name, wanted: { site1, site2, bandwidth, start, end, length } }: PlannedChange & { action: 'create' },
-  sending: { now: number; expiry: number | undefined },
-): ReservationRequest {
-  const lasting = start === 'now' ? { lasting: length } : {};
-  const period = periodToSend({ start, end, ...lasting }, sending.now, sending.expiry);
-  return { name, site1, site2, bandwidth, ...period };
-}
-
-/** What is asked for, as it is sent (cli/README.md, "Output"); null for a deletion. */
-export function requestedBy(change: PlannedChange): Requested | null {
-  switch (change.action) {
-    case 'delete':
-      return null;
-    case 'update':
-      return requestedOf({ ...updated(change.current, change.change), name: change.name });
-    default: {
-      const { name, site1, site2, bandwidth, start, end } = change.wanted;
-      return requestedOf({ name, site1, site2, bandwidth, start, end });
-    }
-  }
-}
-
-/** What an applier needs. */
+/** What {@link createApplier} needs. */
 export interface ApplierOptions {
-  session: Pick<Session, 'rehearse'> & {
-    connectivity: Pick<Session['connectivity'], 'batch'>;
-    reservations: Pick<Session['reservations'], 'apply' | 'create' | 'delete'>;
+  session: {
+    connectivity: Pick<Session['connectivity'], 'change'>;
+    reservations: Pick<Session['reservations'], 'change'>;
   };
   /** When requests are sent, in milliseconds. */
   now: () => number;
@@ -102,11 +78,234 @@ export interface ApplierOptions {
   expiry: number | undefined;
   /** Whether all creations are to start later, by the same time, as soon as all fit. */
   earliest: boolean;
+  /** Whether the service describes batches. Without them, or where it has none all the same, creations are made one by one. */
+  hasBatches: boolean;
+  /** Without batches: the keys of earlier requests under a name whose outcome is not known. */
+  pending: ReadonlyMap<string, string>;
 }
 
-/** The failure where a service has no batches. */
-export function lacksBatches(why: string): Failure {
+type Creation = PlannedChange & { action: 'create' };
+
+/**
+ * Makes changes by one request (`ConnectivityClient.change`). A service without batches can only make creations, one after
+ * the other, and try each alone (cli/README.md, "Output").
+ */
+export function createApplier(options: ApplierOptions): Applier {
+  const { earliest, hasBatches, pending } = options;
+  const { connectivity, reservations } = options.session;
+
+  const rehearse = (changes: readonly PlannedChange[], how: ChangeOptions): Promise<Attempted> =>
+    attempt(changes, how, options, (items) => connectivity.change(items, { ...how, dryRun: true }));
+  const outcomesIfRehearsed = ({ outcomes, failure }: Attempted): ChangeOutcome[] => {
+    if (failure && !isRefusal(failure)) throw failure;
+    return outcomes;
+  };
+  async function applyOneByOne(changes: readonly PlannedChange[]): Promise<ChangeOutcome[]> {
+    const created = await createAllOrNone(
+      reservations,
+      creationsIn(changes, earliest).map((change) => ({
+        request: requestFor(change, options),
+        key: pending.get(change.name),
+      })),
+    );
+    if (created.ok) {
+      const made = created.made.map(({ reservation }) => reservation);
+      return changes.map((change, at) => ({ change, reservation: made[at] ?? null, failure: undefined }));
+    }
+    const { at, failure, left } = created;
+    const outcomes = changes.map((change, each) => ({
+      change,
+      reservation: null,
+      failure: each === at ? failure : undefined,
+    }));
+    throw new NotApplied(failure, outcomes, { undone: at - left.length, left });
+  }
+  async function togetherOr<Result>(
+    together: () => Promise<Result>,
+    oneByOne: () => Promise<Result>,
+  ): Promise<Result> {
+    if (!hasBatches) return oneByOne();
+    return together().catch((error: unknown) => {
+      if (!lacksRoute(error)) throw error;
+      return oneByOne();
+    });
+  }
+
+  return {
+    rehearse: (changes) =>
+      togetherOr(
+        async () => outcomesIfRehearsed(await rehearse(changes, { earliest })),
+        async () => {
+          const outcomes: ChangeOutcome[] = [];
+          for (const change of creationsIn(changes, earliest)) {
+            outcomes.push(...outcomesIfRehearsed(await rehearse([change], {})));
+          }
+          return outcomes;
+        },
+      ),
+    apply: (changes) =>
+      togetherOr(
+        async () => {
+          const how = { earliest };
+          const { outcomes, failure } = await attempt(changes, how, options, (items) =>
+            reservations.change(items, how),
+          );
+          if (failure) throw new NotApplied(failure, outcomes);
+          return outcomes;
+        },
+        () => applyOneByOne(changes),
+      ),
+    earliestStart: (changes) =>
+      togetherOr<number | 'never' | undefined>(
+        async () => {
+          if (!changes.some(({ action }) => action === 'create')) return undefined;
+          const { outcomes, failure } = await rehearse(changes, { earliest: true });
+          if (failure) return BY_THE_LINK.includes(failure.code) ? 'never' : undefined;
+          const starts = outcomes.flatMap(({ change, reservation }) =>
+            change.action === 'create' && reservation ? [periodOf(reservation).start] : [],
+          );
+          return Math.min(...starts);
+        },
+        async () => undefined,
+      ),
+  };
+}
+
+/** The outcomes in the order of the file, and the failure of all, where one was refused. */
+interface Attempted {
+  outcomes: ChangeOutcome[];
+  failure?: Failure;
+}
+
+/** Sends changes together. @throws Failure that is about no single change */
+async function attempt(
+  changes: readonly PlannedChange[],
+  how: ChangeOptions,
+  sending: Pick<ApplierOptions, 'now' | 'expiry'>,
+  send: (items: readonly ChangeItem[]) => Promise<readonly ({ reservation: Reservation } | null)[]>,
+): Promise<Attempted> {
+  const sent = inOrder(changes);
+  const items = sent.map((change) => itemOf(change, sending));
+  const outcomesOf = (one: (at: number) => Omit<ChangeOutcome, 'change'>): ChangeOutcome[] =>
+    changes.map((change) => ({ change, ...one(sent.indexOf(change)) }));
+  try {
+    const results = await send(items);
+    const outcomes = outcomesOf((at) => ({
+      reservation: results[at]?.reservation ?? null,
+      failure: undefined,
+    }));
+    return { outcomes };
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    const refused = isBatch(items, how) ? refusedItems(error) : refusedAlone(error);
+    if (refused.size === 0) throw error;
+    const outcomes = outcomesOf((at) => ({ reservation: null, failure: refused.get(at) }));
+    return { outcomes, failure: error };
+  }
+}
+
+function itemOf(change: PlannedChange, sending: Pick<ApplierOptions, 'now' | 'expiry'>): ChangeItem {
+  if (change.action === 'create') return { action: 'create', request: requestFor(change, sending) };
+  const { id } = change.current;
+  if (change.action === 'update') return { action: 'update', id, request: change.request };
+  return { action: 'delete', id };
+}
+
+/** The request that a creation sends. */
+export function requestFor(
+  { name, wanted: { site1, site2, bandwidth, start, end, length } }: Creation,
+  { now, expiry }: Pick<ApplierOptions, 'now' | 'expiry'>,
+): ReservationRequest {
+  const lasting = start === 'now' ? { lasting: length } : {};
+  return { name, site1, site2, bandwidth, ...periodToSend({ start, end, ...lasting }, now(), expiry) };
+}
+
+/** What is asked for; null for a deletion. */
+export function requestedBy(change: PlannedChange): ReservationRequest | null {
+  if (change.action === 'delete') return null;
+  if (change.action === 'update') return change.request;
+  const { name, site1, site2, bandwidth, start, end } = change.wanted;
+  return { name, site1, site2, bandwidth, start, end };
+}
+
+/** Whether a service has decided that a change can't be. Any other failure says nothing about the change. */
+function isRefusal(error: unknown): error is Failure {
+  return error instanceof Failure && EXIT_CODE_OF[error.code] === 6;
+}
+
+/** Whether the address is not there. A reservation that is not there is named by its item. */
+function lacksRoute(error: unknown): boolean {
+  const isAboutItem = error instanceof NotApplied;
+  return !isAboutItem && isMissing(error) && !error.facts.details?.some(({ item }) => item !== undefined);
+}
+
+/** @throws Failure `not_supported` for anything but creations at their own times */
+function creationsIn(changes: readonly PlannedChange[], earliest: boolean): Creation[] {
+  if (earliest) throw lacksBatches('--earliest moves all creations together.');
+  return changes.map((change) => {
+    if (change.action === 'create') return change;
+    throw lacksBatches(
+      'The file needs updates or deletions, and they are made together with all else or not at all.',
+    );
+  });
+}
+
+function lacksBatches(why: string): Failure {
   return new Failure('not_supported', "This service can't make several changes together.", {
     why: `${why} Nothing was changed.`,
   });
+}
+
+/** What gives back comes before what needs more: each change of a batch sees those before it. */
+function inOrder(changes: readonly PlannedChange[]): PlannedChange[] {
+  const rank = (change: PlannedChange): number => {
+    if (change.action === 'delete') return 0;
+    if (change.action === 'create') return 3;
+    return change.action === 'update' && isGrowing(change) ? 2 : 1;
+  };
+  return changes.toSorted((one, other) => rank(one) - rank(other));
+}
+
+/** Whether an update needs anything that the reservation does not have. */
+function isGrowing({ current, request }: PlannedChange & { action: 'update' }): boolean {
+  const before = asRequest(current);
+  const isEarlier = request.start !== 'now' && request.start < before.start;
+  return (request.bandwidth ?? 0) > before.bandwidth || isEarlier || request.end > before.end;
+}
+
+/** The refusal of a change that was sent alone. A service that may answer otherwise later has not decided on it. */
+function refusedAlone(failure: Failure): Map<number, Failure> {
+  const { httpStatus, maybeDone, retryable } = failure.facts;
+  return new Map(httpStatus === undefined || maybeDone || retryable ? [] : [[0, failure]]);
+}
+
+/** The failures of the items of a refused batch, by their index. */
+function refusedItems({ code, message, facts }: Failure): Map<number, Failure> {
+  const { details = [], limits, free, alternatives, httpStatus } = facts;
+  const failures = new Map<number, Failure>();
+  for (const [item, said] of Map.groupBy(details, (detail) => detail.item)) {
+    if (item === undefined) continue;
+    const isFirst = failures.size === 0;
+    const [location] = said.flatMap(({ loc }) => loc);
+    const ofItem = <Fact extends { item?: number }>(known: readonly Fact[] = []): Fact[] | undefined => {
+      const found = known.filter((fact) => fact.item === item || (isFirst && fact.item === undefined));
+      return found.length > 0 ? found : undefined;
+    };
+    const more = { limits: ofItem(limits), free: ofItem(free), alternatives: ofItem(alternatives) };
+    failures.set(
+      item,
+      new Failure(isFirst ? code : codeAt(location, code), said.map(({ msg }) => msg).join(' ') || message, {
+        httpStatus,
+        ...more,
+        details: said,
+      }),
+    );
+  }
+  return failures;
+}
+
+/** The code of a refusal by the place that it names; see `replyFailure`. */
+function codeAt(location: string | number | undefined, otherwise: Failure['code']): Failure['code'] {
+  const codes: Readonly<Record<string, Failure['code']>> = CODE_OF_LOCATION;
+  return codes[String(location)] ?? otherwise;
 }

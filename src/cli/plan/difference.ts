@@ -1,7 +1,7 @@
 import { MAX_ITEMS } from '../../contract/batch.ts';
 import { Failure } from '../../contract/failure.ts';
 import type { Reservation } from '../../contract/reservation.ts';
-import { periodOf, type ReservationChange } from '../../contract/reservation-request.ts';
+import { asRequest, periodOf, type ReservationRequest } from '../../contract/reservation-request.ts';
 import type { WantedReservation } from './plan-file.ts';
 
 /** A reservation that exists, or has existed, under a name. */
@@ -18,7 +18,7 @@ export type PlannedChange =
       name: string;
       wanted: WantedReservation;
       current: Reservation;
-      change: ReservationChange;
+      request: ReservationRequest;
     }
   | { action: 'delete'; name: string; current: Reservation }
   /** It is as the file says. */
@@ -78,11 +78,10 @@ export function differenceFrom(
         `${one.place}: ${name} is between ${live.site1} and ${live.site2}, and the file says ${one.site1} and ${one.site2}.`,
       );
     }
-    const change = changeTo(one, live, earliest);
-    const isMet = Object.keys(change).length === 0;
-    return isMet
+    const request = requestTo(one, live, earliest);
+    return isMetBy(request, live)
       ? { action: 'none', name, wanted: one, current: live }
-      : { action: 'update', name, wanted: one, current: live, change };
+      : { action: 'update', name, wanted: one, current: live, request };
   });
   if (moved.length > 0) throw sitesChanged(moved);
   const kept = new Set(wanted.map(({ name }) => name));
@@ -95,31 +94,30 @@ export function differenceFrom(
   });
 }
 
-/** What an update changes; empty where nothing does. */
-function changeTo(
-  { bandwidth, start, end, length }: WantedReservation,
+/** The request that makes a reservation as the file says. What is so already stays. */
+function requestTo(
+  { name, bandwidth, start, end, length }: WantedReservation,
   current: Reservation,
   earliest: boolean,
-): ReservationChange {
-  const period = periodOf(current);
-  const rate = bandwidth === current.bandwidth ? {} : { bandwidth };
-  const differs = Math.abs(period.end - period.start - length);
-  if (start === 'now' || earliest) {
-    const isMet = differs <= (start === 'now' ? LOOSE : 0);
-    return isMet ? rate : { ...rate, end: period.start + length };
-  }
-  return {
-    ...rate,
-    ...(period.start === start ? {} : { start }),
-    ...(period.end === end ? {} : { end }),
-  };
+): ReservationRequest {
+  const before = { ...asRequest(current), name };
+  if (start !== 'now' && !earliest) return { ...before, bandwidth, start, end };
+  const differs = Math.abs(before.end - before.start - length);
+  const isMet = differs <= (start === 'now' ? LOOSE : 0);
+  return { ...before, bandwidth, end: isMet ? before.end : before.start + length };
+}
+
+/** Whether an update by this request would change nothing. */
+function isMetBy({ bandwidth, start, end }: ReservationRequest, current: Reservation): boolean {
+  const before = asRequest(current);
+  return bandwidth === before.bandwidth && start === before.start && end === before.end;
 }
 
 /** Whether a reservation that has ended was what the file says. One that starts now is wanted anew. */
 function wasMet(wanted: WantedReservation, ended: Reservation, earliest: boolean): boolean {
   if (wanted.start === 'now' || !sameSites(wanted, ended)) return false;
   const isLater = earliest && periodOf(ended).start >= wanted.start;
-  return Object.keys(changeTo(wanted, ended, isLater)).length === 0;
+  return isMetBy(requestTo(wanted, ended, isLater), ended);
 }
 
 /** A link has no direction (contract/README.md, "The link's direction"). */

@@ -151,7 +151,7 @@ function rowOf(
 function bandwidthText(change: PlannedChange): string {
   if (change.action === 'delete') return formatBandwidth(change.current.bandwidth);
   const after = formatBandwidth(change.wanted.bandwidth);
-  if (change.action !== 'update' || change.change.bandwidth === undefined) return after;
+  if (change.action !== 'update' || change.request.bandwidth === change.current.bandwidth) return after;
   const before = formatBandwidth(change.current.bandwidth);
   const isAlike = before.split(' ')[1] === after.split(' ')[1];
   return `${isAlike ? before.split(' ')[0] : before} → ${after}`;

@@ -7,18 +7,24 @@ import { claimedExperimentExpiry } from '../../tokens/claimed.ts';
 import { EXIT_CODE_OF } from '../exit-codes.ts';
 import type { Invocation } from '../invocation.ts';
 import { onServiceTime } from '../period.ts';
+import { requestResult } from '../print/cards.ts';
 import { folded } from '../print/folded.ts';
 import { captionOf } from '../print/reservation-table.ts';
 import { checkConfirmable, confirm } from '../questions.ts';
 import { inWords } from '../reservation/alternatives.ts';
 import { linkAndPeriod } from '../reservation/reservation-argument.ts';
 import { shortTime } from '../times.ts';
-import { type Applier, type ChangeOutcome, NotApplied, requestedBy, requestFor } from './applier.ts';
-import { batchesOr } from './batches.ts';
+import {
+  type Applier,
+  type ChangeOutcome,
+  createApplier,
+  NotApplied,
+  requestedBy,
+  requestFor,
+} from './applier.ts';
 import { differenceFrom, type NamedReservation, type PlannedChange } from './difference.ts';
 import { type PlanContent, readPlan } from './plan-file.ts';
 import { appliedSummary, planSummary, planTable } from './plan-table.ts';
-import { singleRequests } from './single-requests.ts';
 
 /** The flags of `apply`, as typed. */
 export interface ApplyFlags {
@@ -122,10 +128,9 @@ async function compare(
   const changes = differenceFrom(wanted.reservations, existing, { ...flags, now: now() });
   const needed = changes.filter(({ action }) => action !== 'none');
   const expiry = claimedExperimentExpiry(experiment.token.reveal());
-  const options = { session, now, expiry, earliest };
-  const single = singleRequests({ ...options, pending });
   const isTogether = needed.length > 0 && (await hasBatches(session));
-  return { changes, needed, applier: isTogether ? batchesOr(single, options) : single };
+  const applier = createApplier({ session, now, expiry, earliest, hasBatches: isTogether, pending });
+  return { changes, needed, applier };
 }
 
 /** Whether the service describes batches. */
@@ -232,8 +237,7 @@ async function asTold(
   const items = itemsOf(changes, outcomes, false);
   const told = outcomes.flatMap(({ change, failure }) => {
     if (!failure) return [];
-    const request =
-      change.action === 'create' ? requestFor(change, { now: now(), expiry: undefined }) : undefined;
+    const request = change.action === 'create' ? requestFor(change, { now, expiry: undefined }) : undefined;
     const said = request ? inWords(failure, { request, now: now() }) : failure;
     return [`${change.name}: ${said.message}`];
   });
@@ -332,12 +336,13 @@ function itemsOf(
     const { failure, reservation = null } = outcomeOf.get(change) ?? {};
     const current = change.action === 'create' ? null : change.current;
     const isDone = isApplied && action !== 'none';
+    const requested = requestedBy(change);
     return {
       name,
       action,
       fits: failure === undefined,
       reservation: isDone ? reservation : current,
-      requested: requestedBy(change),
+      requested: requested && requestResult(requested),
       error: failure ? errorOf(failure) : null,
     };
   });

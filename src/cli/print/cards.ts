@@ -1,8 +1,8 @@
 import type { ProvenReservation } from '../../client/proof.ts';
-import { formatDuration } from '../../contract/durations.ts';
-import { parseInstant } from '../../contract/instants.ts';
+import { formatDuration, isoDuration } from '../../contract/durations.ts';
+import { formatInstant, parseInstant } from '../../contract/instants.ts';
 import { type Reservation, type ReservationState, stateAt } from '../../contract/reservation.ts';
-import { periodOf } from '../../contract/reservation-request.ts';
+import { periodOf, type ReservationRequest } from '../../contract/reservation-request.ts';
 import { formatDistance, shortTime, type TimeContext, timeTeller } from '../times.ts';
 import { formatBandwidth } from '../values.ts';
 import { type CardLine, escapeText, type Printer } from './output.ts';
@@ -10,6 +10,24 @@ import { type CardLine, escapeText, type Printer } from './output.ts';
 /** The shape that `--json` gives a reservation (cli/README.md, "Output"). */
 export function reservationResult({ reservation, verified, token, claims }: ProvenReservation): object {
   return { reservation, verified, token, claims, source: 'service' };
+}
+
+/**
+ * The shape that `--json` gives a request, as `requested` (cli/README.md, "Output"). A start of null is at the time of the
+ * request, a bandwidth of null as much as the link has, for a volume.
+ */
+export function requestResult(request: ReservationRequest): object {
+  const { site1, site2, bandwidth = null, start, end, duration, volume, name } = request;
+  return {
+    site1,
+    site2,
+    bandwidth,
+    start_date: start === 'now' ? null : formatInstant(start),
+    end_date: formatInstant(end),
+    duration: duration === undefined ? undefined : isoDuration(duration),
+    volume,
+    name,
+  };
 }
 
 /** A reservation's state at an instant. */

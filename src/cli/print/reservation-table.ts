@@ -1,6 +1,5 @@
-import { instantOf } from '../../contract/reservation-request.ts';
 import type { ListedReservation } from '../../session/reservations/joined-list.ts';
-import { nameOf, shortIds } from '../../session/reservations/known.ts';
+import { knownRequest, nameOf, shortIds } from '../../session/reservations/known.ts';
 import { shortEnd, shortTime, type TimeContext } from '../times.ts';
 import { formatBandwidth } from '../values.ts';
 import type { NamedExperiment } from './cards.ts';
@@ -106,31 +105,29 @@ function rowOf(
   idText: (id: string) => string,
   { withoutWeekday = false, ...brevity }: Brevity = {},
 ): Row {
-  const { id, state, reservation, requested } = item;
-  const known = reservation ?? requested;
-  const [start, end] = [instantOf(known?.start_date ?? ''), instantOf(known?.end_date ?? '')];
+  const { id, state } = item;
+  const known = knownRequest(item);
   const timeText = (instant: number): string => shortTime(instant, times, withoutWeekday);
-  const isShort = brevity.shortEnd && !Number.isNaN(start);
   return {
     state,
     id: id === null ? UNKNOWN : idText(id),
     name: nameOf(item) ?? UNKNOWN,
     link: known ? `${known.site1} – ${known.site2}` : UNKNOWN,
     bandwidth: known?.bandwidth == null ? UNKNOWN : formatBandwidth(known.bandwidth),
-    from: Number.isNaN(start) ? (known ? 'at once' : UNKNOWN) : timeText(start),
-    until: Number.isNaN(end)
-      ? UNKNOWN
-      : isShort
-        ? shortEnd(start, end, times, withoutWeekday)
-        : timeText(end),
+    from: known ? (known.start === 'now' ? 'at once' : timeText(known.start)) : UNKNOWN,
+    until: known
+      ? brevity.shortEnd && known.start !== 'now'
+        ? shortEnd(known.start, known.end, times, withoutWeekday)
+        : timeText(known.end)
+      : UNKNOWN,
     experiment: experiment.name ?? experiment.id ?? UNKNOWN,
   };
 }
 
 /** When it starts, in milliseconds; after all others where that is not known. */
-export function startOf({ item: { reservation, requested } }: ListedIn): number {
-  const start = instantOf(reservation?.start_date ?? requested?.start_date ?? '');
-  return Number.isNaN(start) ? Number.MAX_SAFE_INTEGER : start;
+export function startOf({ item }: ListedIn): number {
+  const start = knownRequest(item)?.start ?? 'now';
+  return start === 'now' ? Number.MAX_SAFE_INTEGER : start;
 }
 
 /** How each state is painted. */

@@ -1,6 +1,5 @@
-import { instantOf } from '../../contract/reservation-request.ts';
 import type { ListedReservation } from '../../session/reservations/joined-list.ts';
-import { nameOf, shortIds } from '../../session/reservations/known.ts';
+import { knownRequest, nameOf, shortIds } from '../../session/reservations/known.ts';
 import type { Period } from '../../words/civil-time.ts';
 import { shortTime } from '../times.ts';
 import { bandwidthWord } from '../values.ts';
@@ -50,10 +49,9 @@ interface Row {
 }
 
 /**
- * Reservations as bars over one time axis, the first to start first, with the present marked. The axis
- * reaches from the first start to the last end. Each state has a bar of its own; several experiments have a
- * heading each. On a terminal a row begins with its name or a short id, where there is room; elsewhere it
- * ends with the full id.
+ * Reservations as bars over one time axis, the first to start first, with the present marked. The axis reaches from the
+ * first start to the last end. Each state has a bar of its own; several experiments have a heading each. On a terminal a
+ * row begins with its name or a short id, where there is room; elsewhere it ends with the full id.
  *
  * @param width columns of the terminal; no line is longer, but for full ids elsewhere
  */
@@ -107,11 +105,10 @@ export function timeline(
 }
 
 /** A reservation's period; undefined where it is not known. A request for now began when it was asked. */
-function periodOf({ reservation, requested, entry }: ListedReservation): Period | undefined {
-  const { start_date, end_date } = reservation ?? requested ?? {};
-  const start = start_date == null ? entry?.beganAt : instantOf(start_date);
-  const end = instantOf(end_date ?? '');
-  return start !== undefined && end > start ? { start, end } : undefined;
+function periodOf(item: ListedReservation): Period | undefined {
+  const known = knownRequest(item);
+  const start = known?.start === 'now' ? item.entry?.beganAt : known?.start;
+  return known && start !== undefined && known.end > start ? { start, end: known.end } : undefined;
 }
 
 /** The period that the axis shows: all of theirs, and now. */
@@ -131,14 +128,11 @@ interface LabelTexts {
   bandwidth: string;
 }
 
-function linkText(
-  { reservation, requested }: ListedReservation,
-  { between }: Glyphs,
-): Omit<LabelTexts, 'id'> {
-  const known = reservation ?? requested;
+function linkText(item: ListedReservation, { between }: Glyphs): Omit<LabelTexts, 'id'> {
+  const known = knownRequest(item);
   if (!known) return { link: '?', bandwidth: '' };
   const { site1, site2, bandwidth } = known;
-  const rate = bandwidth === null ? '' : bandwidthWord(bandwidth);
+  const rate = bandwidth === undefined ? '' : bandwidthWord(bandwidth);
   // Before it is measured: what is escaped is longer.
   return { link: escapeText(`${site1}${between}${site2}`), bandwidth: rate };
 }

@@ -1,8 +1,6 @@
 import { Failure } from '../../contract/failure.ts';
 import { idKind } from '../../contract/ids.ts';
-import type { Reservation } from '../../contract/reservation.ts';
-import { instantOf, type Requested } from '../../contract/reservation-request.ts';
-import { type KnownReservation, nameOf, shortIds } from '../../session/reservations/known.ts';
+import { type KnownReservation, knownRequest, nameOf, shortIds } from '../../session/reservations/known.ts';
 import type { Session } from '../../session/session.ts';
 import type { Invocation } from '../invocation.ts';
 import { pick } from '../questions.ts';
@@ -127,15 +125,15 @@ export function checkPerson({ ask }: Pick<Invocation, 'ask'>): void {
  * A reservation in a few words: name, link, bandwidth, and period in the context's zone, which is not named.
  */
 export function linkAndPeriod(
-  { reservation, requested }: Pick<KnownReservation, 'reservation' | 'requested'>,
+  item: Pick<KnownReservation, 'reservation' | 'requested'>,
   times: TimeContext,
 ): string {
-  const known: Reservation | Requested | null = reservation ?? requested;
+  const known = knownRequest(item);
   if (!known) return 'a link that is not known here';
-  const { site1, site2, bandwidth, start_date, end_date } = known;
-  const [start, end] = [start_date === null ? times.now : instantOf(start_date), instantOf(end_date)];
+  const { site1, site2, bandwidth, end } = known;
+  const start = known.start === 'now' ? times.now : known.start;
   const period = `${shortTime(start, times, true)} to ${shortEnd(start, end, times, true)}`;
-  const rate = bandwidth === null ? 'as fast as the link allows' : formatBandwidth(bandwidth);
-  const name = reservation?.name ?? requested?.name;
+  const rate = bandwidth === undefined ? 'as fast as the link allows' : formatBandwidth(bandwidth);
+  const name = known.name ?? item.requested?.name;
   return `${name === undefined ? '' : `${name}: `}${site1} – ${site2}, ${rate}, ${period}`;
 }

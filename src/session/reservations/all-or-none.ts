@@ -29,14 +29,14 @@ export type Created =
  * work done again goes on from there.
  */
 export async function createAllOrNone(
-  reservations: Pick<Reservations, 'create' | 'delete'>,
+  reservations: Pick<Reservations, 'change'>,
   creations: readonly Creation[],
 ): Promise<Created> {
   const made: ProvenReservation[] = [];
   for (const [at, { request, key }] of creations.entries()) {
     try {
-      const options = key === undefined ? {} : { idempotencyKey: key };
-      made.push(await reservations.create(request, options));
+      const [proven] = await reservations.change([{ action: 'create', request }], { idempotencyKey: key });
+      made.push(proven);
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
       const ids = made.map(({ reservation }) => reservation.id);
@@ -50,13 +50,13 @@ export async function createAllOrNone(
 
 /** Deletes reservations. @returns the ids of those that could not be deleted */
 async function deleteEach(
-  reservations: Pick<Reservations, 'delete'>,
+  reservations: Pick<Reservations, 'change'>,
   ids: readonly string[],
 ): Promise<string[]> {
   const left: string[] = [];
   for (const id of ids) {
     try {
-      await reservations.delete(id);
+      await reservations.change([{ action: 'delete', id }]);
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
       if (error.code !== 'not_found') left.push(id);

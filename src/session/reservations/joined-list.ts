@@ -1,8 +1,8 @@
 import type { ConnectivityClient } from '../../client/connectivity.ts';
-import { differenceFrom, expectationOf } from '../../client/proof.ts';
+import { differenceFrom } from '../../client/proof.ts';
 import { MINUTE } from '../../contract/durations.ts';
 import { type Reservation, type ReservationState, stateAt } from '../../contract/reservation.ts';
-import { asReservation, instantOf, periodOf, type Requested } from '../../contract/reservation-request.ts';
+import { instantOf, periodOf, type ReservationRequest } from '../../contract/reservation-request.ts';
 import type { Ledger, LedgerEntry } from './ledger.ts';
 
 /** Reservations as the service and this machine know them together. */
@@ -97,7 +97,7 @@ export interface ListedReservation {
   reservation: Reservation | null;
   state: ReservationState | 'deleted' | 'unknown';
   source: 'service' | 'ledger';
-  requested: Requested | null;
+  requested: ReservationRequest | null;
   /** What the ledger knows of it, where this machine asked for it. */
   entry: LedgerEntry | undefined;
 }
@@ -109,9 +109,9 @@ export interface Settlement {
   reservation: Reservation | null;
 }
 
-/** How long an attempt may still arrive at the service after it was sent, in milliseconds. */
-const MAY_STILL_ARRIVE = 10 * MINUTE;
-/** How far the service's clock may be from this machine's, in milliseconds. */
+/** An attempt may still arrive at the service this long after it was sent: 10 min, in milliseconds. */
+const ARRIVAL_LIMIT_MS = 10 * MINUTE;
+/** The service's clock may be this far from this machine's where an attempt's reservation is looked for: 5 min, in milliseconds. */
 const CLOCK_TOLERANCE_MS = 5 * MINUTE;
 
 /**
@@ -152,7 +152,7 @@ export function joinLedger(
       settlements.push({ entry, reservation: found });
       continue;
     }
-    const isOver = service !== undefined && now - entry.askedAt > MAY_STILL_ARRIVE;
+    const isOver = service !== undefined && now - entry.askedAt > ARRIVAL_LIMIT_MS;
     const isGone = service !== undefined && entry.id !== undefined && entry.outcome !== 'deleted';
     if (isGone || (entry.id === undefined && isOver)) settlements.push({ entry, reservation: null });
     if (entry.id === undefined && isOver) continue;
@@ -187,23 +187,22 @@ function ledgerState({ outcome, reservation }: LedgerEntry, now: number): Listed
 }
 
 /** The oldest reservation that an attempt may have made. */
-function fitting(entry: LedgerEntry, candidates: readonly Reservation[]): Reservation | undefined {
-  const { requested, beganAt } = entry;
+function fitting(
+  { requested, beganAt }: LedgerEntry,
+  candidates: readonly Reservation[],
+): Reservation | undefined {
   if (!requested) return undefined;
-  const asked = asReservation(requested);
   return candidates
     .filter((candidate) => {
       const created = instantOf(candidate.created_at);
       const now = { from: created - CLOCK_TOLERANCE_MS, to: created + CLOCK_TOLERANCE_MS };
-      const exactly = expectationOf(asked, now);
       // A batch may have moved it: then its name says that it is the one.
-      const { sites, bandwidth } = exactly;
-      const isNamed = asked.name !== undefined && candidate.name === asked.name;
-      const expected = isNamed ? { sites, bandwidth } : exactly;
+      const isNamed = requested.name !== undefined && candidate.name === requested.name;
+      const request = isNamed ? { ...requested, ...periodOf(candidate) } : requested;
       return (
         created >= beganAt - CLOCK_TOLERANCE_MS &&
-        created <= beganAt + MAY_STILL_ARRIVE + CLOCK_TOLERANCE_MS &&
-        differenceFrom(candidate, expected) === undefined
+        created <= beganAt + ARRIVAL_LIMIT_MS + CLOCK_TOLERANCE_MS &&
+        differenceFrom(candidate, { request, now }) === undefined
       );
     })
     .toSorted((one, other) => instantOf(one.created_at) - instantOf(other.created_at))[0];

@@ -1,4 +1,5 @@
 import { Failure } from '../../contract/failure.ts';
+import { asRequest, type ReservationRequest } from '../../contract/reservation-request.ts';
 import { type JoinedList, joinLedger, type ListedReservation } from './joined-list.ts';
 import type { Ledger } from './ledger.ts';
 
@@ -67,6 +68,14 @@ async function found(
   const known = new Map<string, KnownReservation>();
   for (const item of [...own, ...items]) if (fits(item)) known.set(item.id, item);
   return [...known.values()];
+}
+
+/** A listed reservation as a request: as the service says, else as this machine asked for it; undefined where neither is known. */
+export function knownRequest({
+  reservation,
+  requested,
+}: Pick<ListedReservation, 'reservation' | 'requested'>): ReservationRequest | undefined {
+  return reservation ? asRequest(reservation) : (requested ?? undefined);
 }
 
 /** The name of a reservation: as the service says, else as this machine asked for it; undefined where it has none. */

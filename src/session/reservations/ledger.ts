@@ -2,7 +2,7 @@ import * as v from 'valibot';
 import { Failure } from '../../contract/failure.ts';
 import { readJson } from '../../contract/json.ts';
 import { type Reservation, ReservationReply } from '../../contract/reservation.ts';
-import { Requested } from '../../contract/reservation-request.ts';
+import { type ChangeItem, ReservationRequest } from '../../contract/reservation-request.ts';
 
 /** A value that a ledger's database takes. */
 type SqlValue = string | number | null;
@@ -37,7 +37,7 @@ const Row = v.object({
 });
 
 /** A request as its column has it. */
-const Typed = v.object({ ...Requested.entries, typedTimes: v.optional(v.string()) });
+const Typed = v.object({ ...ReservationRequest.entries, typedTimes: v.optional(v.string()) });
 
 /** One reservation that this machine asked for, and what it knows of it. */
 export interface LedgerEntry {
@@ -49,11 +49,11 @@ export interface LedgerEntry {
   askedAt: number;
   /** When the reservation was asked for first, in milliseconds, and as what. */
   beganAt: number;
-  requested: Requested | null;
+  requested: ReservationRequest | null;
   /** The words in which its times were typed, such as `+2h`; they mean the times in `requested`. */
   typedTimes?: string;
-  /** A change that was sent and not answered yet. */
-  pending: Requested | null;
+  /** An update that was sent and not answered yet. */
+  pending: ReservationRequest | null;
   /** `unknown`: it was sent, and no answer is known. */
   outcome: (typeof OUTCOMES)[number];
   id: string | undefined;
@@ -105,36 +105,25 @@ export class Ledger {
   /**
    * Writes down what is about to be asked for.
    *
+   * @param name of an update or a deletion: for a reservation that this machine did not create itself
    * @param now milliseconds
-   * @param typedTimes see {@link LedgerEntry}
+   * @param typedTimes of a create: see {@link LedgerEntry}
    */
-  async begin(
-    { experiment, key }: AttemptName,
-    requested: Requested,
-    now: number,
-    typedTimes?: string,
-  ): Promise<void> {
-    await this.#run(
-      `INSERT INTO attempt (service, experiment, key, asked, asked_ms, began_ms, requested, outcome)
-       VALUES ($1, $2, $3, 'reserve', $4, $4, $5, 'unknown')
-       ON CONFLICT (service, experiment, key) DO UPDATE SET asked = 'reserve', asked_ms = $4, began_ms = $4, requested = $5,
-         outcome = 'unknown'`,
-      experiment,
-      key,
-      now,
-      JSON.stringify({ ...requested, typedTimes }),
-    );
-  }
-
-  /**
-   * Writes down that a change or the deletion of a reservation is about to be asked for.
-   *
-   * @param name for a reservation that this machine did not book itself
-   * @param requested null for a deletion
-   * @param now milliseconds
-   */
-  async beginChange(id: string, name: AttemptName, requested: Requested | null, now: number): Promise<void> {
+  async begin(item: ChangeItem, name: AttemptName, now: number, typedTimes?: string): Promise<void> {
     const { experiment, key } = name;
+    if (item.action === 'create') {
+      await this.#run(
+        `INSERT INTO attempt (service, experiment, key, asked, asked_ms, began_ms, requested, outcome)
+         VALUES ($1, $2, $3, 'reserve', $4, $4, $5, 'unknown')
+         ON CONFLICT (service, experiment, key) DO UPDATE SET asked = 'reserve', asked_ms = $4, began_ms = $4,
+           requested = $5, outcome = 'unknown'`,
+        experiment,
+        key,
+        now,
+        JSON.stringify({ ...item.request, typedTimes }),
+      );
+      return;
+    }
     await this.#run(
       `INSERT INTO attempt (service, experiment, key, asked, asked_ms, began_ms, pending, outcome, reservation_id)
        VALUES ($1, $2, $3, $4, $5, $5, $6, 'unknown', $7)
@@ -143,10 +132,10 @@ export class Ledger {
          was = CASE outcome WHEN 'unknown' THEN was ELSE outcome END`,
       experiment,
       key,
-      requested ? 'update' : 'delete',
+      item.action,
       now,
-      requested && JSON.stringify(requested),
-      id,
+      item.action === 'update' ? JSON.stringify(item.request) : null,
+      item.id,
     );
   }
 
@@ -299,7 +288,7 @@ function toEntry(value: Record<string, unknown>): LedgerEntry {
     beganAt: row.began_ms,
     requested,
     typedTimes,
-    pending: row.pending === null ? null : readColumn(Requested, row.pending),
+    pending: row.pending === null ? null : readColumn(ReservationRequest, row.pending),
     outcome: row.outcome,
     id: row.reservation_id ?? undefined,
     reservation: row.reservation === null ? undefined : readColumn(ReservationReply, row.reservation),

@@ -1,23 +1,21 @@
-import { type BatchItem, type BatchOptions, wantedBy } from '../../client/batch.ts';
+import {
+  type ChangeResults,
+  type ChangeOptions as ClientChangeOptions,
+  isBatch,
+} from '../../client/changes.ts';
 import type { ConnectivityClient } from '../../client/connectivity.ts';
-import type { ServiceFeatures } from '../../client/features.ts';
-import type { ProofOptions, ProvenReservation, ReserveOptions } from '../../client/proof.ts';
+import { differenceFrom, type ProofOptions, type ProvenReservation } from '../../client/proof.ts';
 import { HOUR } from '../../contract/durations.ts';
 import { Failure, type FailureFacts } from '../../contract/failure.ts';
 import { isWithin } from '../../contract/instants.ts';
-import type { Reservation } from '../../contract/reservation.ts';
 import {
-  asReservation,
+  type ChangeItem,
+  checkItems,
   isSameRequest,
-  meets,
-  type Requested,
-  type ReservationChange,
   type ReservationRequest,
-  requestedOf,
-  updated,
 } from '../../contract/reservation-request.ts';
 import type { ExperimentAccess } from '../login/experiment-access.ts';
-import { type JoinedList, type LedgerWork, listCurrent, listJoined } from './joined-list.ts';
+import { type JoinedList, joinLedger, type LedgerWork, listJoined } from './joined-list.ts';
 import type { AttemptName, Ledger, LedgerEntry } from './ledger.ts';
 
 /** What {@link Reservations} needs. */
@@ -26,8 +24,6 @@ export interface ReservationsOptions {
   ledger: () => Promise<Ledger>;
   /** The experiment and its token; fetched before anything is written to the ledger. */
   access: () => Promise<ExperimentAccess>;
-  /** What the service can do beyond the spec. */
-  features: () => Promise<ServiceFeatures>;
   /** Milliseconds since the Unix epoch. */
   now: () => number;
   /** Makes an `Idempotency-Key`. */
@@ -38,30 +34,33 @@ export interface ReservationsOptions {
   notice: (text: string) => void;
 }
 
-/** How a reservation is created under the ledger. */
-export interface CreateOptions extends ReserveOptions {
+/** How changes are made under the ledger. */
+export interface ChangeOptions extends ProofOptions {
+  /** Of one create: the person's own key. The same command can be run again with it, and creates once. */
+  idempotencyKey?: string;
   /** The words in which the times were typed: the same words under the same key mean the times of the first command. */
   typedTimes?: string;
+  /** Move all creates later by the smallest common offset at which everything fits. Default false. */
+  earliest?: boolean;
 }
 
-/** How changes are made together; see `ConnectivityClient.batch`. The key is made here. */
-export type ApplyOptions = Pick<BatchOptions, 'earliest' | 'allowUnsigned'>;
-
-/** A batch on its way. */
-interface SentBatch {
-  key: string;
-  /** Each with its name in the ledger. */
-  items: readonly { item: BatchItem; name: AttemptName }[];
-  options: BatchOptions;
+/** Changes on their way, each with its name in the ledger. */
+interface Attempt {
+  items: readonly { item: ChangeItem; name: AttemptName }[];
+  options: ClientChangeOptions & { idempotencyKey: string };
 }
 
-/** How long a service surely keeps an idempotency key, in milliseconds: a little less than 24 hours (contract/README.md, "Extensions"). */
-const KEY_KEPT = 23 * HOUR;
-/** Pauses before a request is sent again under its idempotency key, in milliseconds. */
-const PAUSES = [500, 2000];
+type Results = (ProvenReservation | null)[];
+
+/** A service surely keeps an idempotency key this long: a little less than 24 hours (contract/README.md, "Extensions"). */
+const KEY_KEPT_MS = 23 * HOUR;
+/** Pauses before changes are sent again under their idempotency key, in milliseconds. */
+const RESEND_PAUSES_MS = [500, 2000];
+/** A deletion needs no key, and is sent again at once: a second one finds nothing to delete. */
+const DELETE_PAUSES_MS = [0];
 
 /**
- * Reservations that are never lost: each request is in the ledger before it leaves this machine, and its outcome after
+ * Reservations that are never lost: each change is in the ledger before it leaves this machine, and its outcome after
  * (cli/README.md, "Files"; THREATS.md 12). Every method throws Failure.
  */
 export class Reservations {
@@ -72,35 +71,56 @@ export class Reservations {
   }
 
   /**
-   * Books a link. When the answer got lost, the request is sent again where the service honours `Idempotency-Key`, or the
-   * reservation is looked for in the service's list; where it has neither, the outcome stays unknown.
+   * Makes changes, all or none; see `ConnectivityClient.change`. When the answer got lost, the outcome is found out:
    *
-   * @param options with a key of the person's own, the same command can be run again and books once
-   * @throws Failure with `maybeDone` when it is unknown whether the reservation was created
+   * | changes | are sent again | then the outcome shows in |
+   * |---|---|---|
+   * | one create | under its key, where the service honours `Idempotency-Key` | the service's list |
+   * | one update | never | the reservation |
+   * | one deletion | once, which is safe | the reservation, which is gone |
+   * | several | under their key | list and reservations: all of them, or none |
+   *
+   * After a crash the ledger has every item; the service's list says which were made.
+   *
+   * @returns for each item, in their order, what it leaves behind; null for a deletion
+   * @throws Failure with `maybeDone` when it is unknown whether the changes were made
    */
-  async create(
-    reservation: ReservationRequest,
-    { typedTimes, ...options }: CreateOptions = {},
-  ): Promise<ProvenReservation> {
+  async change<const Items extends readonly ChangeItem[]>(
+    items: Items,
+    options?: ChangeOptions,
+  ): Promise<ChangeResults<Items>>;
+  async change(items: readonly ChangeItem[], options: ChangeOptions = {}): Promise<unknown> {
+    checkItems(items, options);
+    const { typedTimes, ...sent } = options;
     const { now, newKey } = this.#options;
-    const { idempotencyKey } = options;
-    const name: AttemptName = { experiment: await this.#experiment(), key: idempotencyKey ?? newKey() };
-    const requested = requestedOf(reservation);
-    const ledger = await this.#options.ledger();
-    const before = idempotencyKey === undefined ? undefined : await ledger.find(name);
-    const send = async (): Promise<ProvenReservation> => {
-      await ledger.begin(name, requested, now(), typedTimes);
-      return this.#send(name, reservation, options);
+    const { id: experiment = '' } = await this.#options.access();
+    const idempotencyKey = sent.idempotencyKey ?? newKey();
+    const isAlone = items.length === 1;
+    const attempt: Attempt = {
+      items: items.map((item, index) => {
+        const key = isAlone ? idempotencyKey : `${idempotencyKey}/${index + 1}`;
+        return { item, name: { experiment, key } };
+      }),
+      options: { ...sent, idempotencyKey, firstSentAt: now() },
     };
-    if (!before || before.outcome === 'refused') return send();
-    const isTypedAlike = typedTimes !== undefined && typedTimes === before.typedTimes;
-    if (
-      !before.requested ||
-      !isSameRequest(before.requested, before.beganAt, requested, now(), isTypedAlike)
-    ) {
-      throw keyReused(`The key ${name.key} was used for another reservation.`);
+    const ledger = await this.#options.ledger();
+    const begin = async (): Promise<Results> => {
+      await ledger.together(async (kept) => {
+        for (const { item, name } of attempt.items) await kept.begin(item, name, now(), typedTimes);
+      });
+      return this.#send(attempt);
+    };
+    const before =
+      sent.idempotencyKey === undefined ? undefined : await ledger.find({ experiment, key: idempotencyKey });
+    if (!before || before.outcome === 'refused') return begin();
+    const [only] = items;
+    const again = only?.action === 'create' && { request: only.request, at: now(), typedTimes };
+    const { requested, beganAt } = before;
+    const first = requested && { request: requested, at: beganAt, typedTimes: before.typedTimes };
+    if (!again || !first || !isSameRequest(first, again)) {
+      throw keyReused(`The key ${idempotencyKey} was used for another reservation.`);
     }
-    return this.#again({ ...before, requested: before.requested }, options, send);
+    return [await this.#repeat({ ...before, requested: first.request }, attempt, begin)];
   }
 
   /** Shows a reservation, and records the answer in the ledger. */
@@ -116,121 +136,114 @@ export class Reservations {
     }
   }
 
-  /** Changes a reservation. When the answer got lost, the reservation is read: it says whether it was changed. */
-  async update(
-    current: Reservation,
-    change: ReservationChange,
-    options: ProofOptions = {},
-  ): Promise<ProvenReservation> {
-    const { connectivity, ledger, now, newKey } = this.#options;
-    const { id } = current;
-    const name = { experiment: await this.#experiment(), key: newKey() };
-    await (await ledger()).beginChange(id, name, requestedOf(updated(current, change)), now());
-    try {
-      const proven = await connectivity.update(current, change, options);
-      await this.#record((kept) => kept.observed(proven));
-      return proven;
-    } catch (error) {
-      if (!(error instanceof Failure)) throw error;
-      // The service answered, but its proof does not verify.
-      if (error.facts.reservation !== undefined) throw inDoubt(error);
-      if (!error.facts.maybeDone) {
-        await this.#record((kept) => kept.changeRefused(id));
-        throw error;
-      }
-      const found = await connectivity.show(id, options).catch(() => undefined);
-      if (!found || !meets(found.reservation, updated(current, change))) {
-        throw inDoubt(error, { reservation: id, fix: `slices-conn show ${id}` });
-      }
-      await this.#record((kept) => kept.observed(found));
-      return found;
-    }
-  }
-
-  /** Deletes a reservation. When the answer got lost, the request is sent once more, which is safe. */
-  async delete(id: string): Promise<void> {
-    const { connectivity, ledger, now, newKey } = this.#options;
-    const name = { experiment: await this.#experiment(), key: newKey() };
-    await (await ledger()).beginChange(id, name, null, now());
-    try {
-      await connectivity.delete(id).catch(async (error: unknown) => {
-        // A service that answered wrongly would answer wrongly again.
-        const lost = error instanceof Failure && error.facts.maybeDone && error.code !== 'reply_invalid';
-        if (!lost) throw error;
-        await connectivity.delete(id).catch((again: unknown) => {
-          // The outcome of the first request stays unknown: this failure says nothing about it.
-          if (!isNotFound(again)) throw error;
-        });
-      });
-    } catch (error) {
-      const refused = error instanceof Failure && !error.facts.maybeDone;
-      if (refused) await this.#record((kept) => kept.changeRefused(id));
-      if (isNotFound(error)) await this.#record((kept) => kept.deleted(id));
-      if (!(error instanceof Failure) || refused) throw error;
-      throw inDoubt(error, { reservation: id, fix: `slices-conn show ${id}` });
-    }
-    await this.#record((kept) => kept.deleted(id));
-  }
-
-  /**
-   * Makes changes together, all or none, and records each in the ledger before they leave. When the answer got lost, they
-   * are sent again under the same idempotency key; then the reservations are looked for by their names.
-   *
-   * After a crash the ledger has every item; the service's list says which were made: all, or none.
-   *
-   * @param options without `dryRun`: `ConnectivityClient.batch` does that, and the ledger has nothing to say of it
-   * @returns for each item, in their order, what it left behind; null for a deletion
-   * @throws Failure as `ConnectivityClient.batch` does; with `maybeDone` when it is unknown whether they were made
-   */
-  async apply(
-    items: readonly BatchItem[],
-    options: ApplyOptions = {},
-  ): Promise<(ProvenReservation | null)[]> {
-    const { connectivity, features, now, newKey } = this.#options;
-    const experiment = await this.#experiment();
-    // Before the ledger says that anything was asked for.
-    if (!(await features()).batch) return connectivity.batch(items, options);
-    const key = newKey();
-    const batch: SentBatch = {
-      key,
-      items: items.map((item, index) => ({ item, name: { experiment, key: `${key}/${index + 1}` } })),
-      options: { ...options, idempotencyKey: key, firstSentAt: now() },
-    };
-    await (await this.#options.ledger()).together(async (ledger) => {
-      for (const { item, name } of batch.items) await begin(ledger, item, name, now());
-    });
-    try {
-      return await this.#sendTogether(batch);
-    } catch (error) {
-      if (!(error instanceof Failure)) throw error;
-      if (error.facts.maybeDone && error.facts.reservations === undefined) {
-        return this.#recoverTogether(batch, error);
-      }
-      throw await this.#failedTogether(batch, error);
-    }
-  }
-
   /** The experiment's reservations; see {@link listJoined}. @param filter `current`: without what is past */
   async list({ current = false } = {}): Promise<JoinedList> {
     const { connectivity, now } = this.#options;
-    const experiment = await this.#experiment();
+    const { id: experiment = '' } = await this.#options.access();
     const record: LedgerWork = (work) => this.#record(work);
     return listJoined({ connectivity, experiment, record, now }, current);
   }
 
-  /** Sends a batch once, and records answers that verify. */
-  async #sendTogether({ items, options }: SentBatch): Promise<(ProvenReservation | null)[]> {
-    const sent = items.map(({ item }) => item);
-    const results = await this.#options.connectivity.batch(sent, options);
-    await this.#madeTogether(items, results);
+  /**
+   * Sends changes, and finds out what became of a lost answer.
+   *
+   * @param earlier the key of an earlier request for the same, whose outcome is not known
+   */
+  async #send(attempt: Attempt, earlier?: string): Promise<Results> {
+    try {
+      return await this.#sendOnce(attempt);
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      const { maybeDone = false } = error.facts;
+      if (maybeDone && !idsIn(error)) return this.#recover(attempt, error);
+      // Only a decision says that an earlier request under this key was not met.
+      if (!maybeDone && earlier !== undefined && !isDecision(error)) {
+        throw inDoubt(error, earlierFacts(earlier, error));
+      }
+      throw await this.#failed(attempt, error);
+    }
+  }
+
+  /** Sends changes, and records answers that verify. */
+  async #sendOnce(attempt: Attempt): Promise<Results> {
+    const items = attempt.items.map(({ item }) => item);
+    return this.#made(attempt, await this.#options.connectivity.change(items, attempt.options));
+  }
+
+  /** Finds the outcome of changes whose answer got lost. */
+  async #recover(attempt: Attempt, lost: Failure): Promise<Results> {
+    const { connectivity, notice, sleep } = this.#options;
+    const { items } = attempt;
+    const creates = items.filter(({ item }) => item.action === 'create');
+    const can = creates.length > 0 ? await connectivity.features().catch(() => undefined) : undefined;
+    const isDeletion = items.length === 1 && items[0]?.item.action === 'delete';
+    // A service that answered wrongly would answer wrongly again.
+    const isWrong = lost.code === 'reply_invalid' || lost.code === 'unverified';
+    const isKeyed = isTogether(attempt) || can?.idempotencyKey === true;
+    const pauses = isWrong ? [] : isDeletion ? DELETE_PAUSES_MS : isKeyed ? RESEND_PAUSES_MS : [];
+    if (pauses.length > 0 && !isDeletion) {
+      notice(
+        'The answer got lost. Sending the request again under the same idempotency key, so it is not made twice.',
+      );
+    }
+    for (const pause of pauses) {
+      if (pause > 0) await sleep(pause);
+      try {
+        return await this.#sendOnce(attempt);
+      } catch (error) {
+        if (!(error instanceof Failure)) throw error;
+        if (isDeletion && isNotFound(error)) return this.#made(attempt, [null]);
+        // The service knows the key, and has nothing under it: so it decides as about any other request.
+        if (idsIn(error) || isDecision(error)) throw await this.#failed(attempt, error);
+        if (!isUndecided(error)) break;
+      }
+    }
+    // Another reservation may look like a create without a name; the next request under its key tells them apart.
+    const isFindable = pauses.length === 0 || creates.every(({ item }) => nameIn(item) !== undefined);
+    const found =
+      isFindable && (creates.length === 0 || can?.list)
+        ? await this.#look(attempt).catch(() => undefined)
+        : undefined;
+    if (found) return this.#made(attempt, found);
+    throw inDoubt(lost, whereToLook(attempt));
+  }
+
+  /**
+   * What changes have made, where the service shows that all of them were made. Where it does not, the ledger stays as it
+   * is: they may still arrive, as a whole.
+   */
+  async #look({ items, options }: Attempt): Promise<Results | undefined> {
+    const { connectivity } = this.#options;
+    const ids = items.some(({ item }) => item.action === 'create') ? await this.#idsByKey(items) : undefined;
+    const results: Results = [];
+    for (const { item, name } of items) {
+      const id = item.action === 'create' ? ids?.get(name.key) : item.id;
+      const found = id === undefined ? undefined : await connectivity.show(id, options).catch(orGone);
+      const isMade =
+        item.action === 'delete'
+          ? !found
+          : found &&
+            (item.action === 'create' || !differenceFrom(found.reservation, { request: item.request }));
+      if (!isMade) return undefined;
+      results.push(found ?? null);
+    }
     return results;
   }
 
-  /** Records what a batch made: a result for each item. */
-  async #madeTogether(
-    items: SentBatch['items'],
-    results: readonly (ProvenReservation | null)[],
-  ): Promise<void> {
+  /** The ids of the reservations that attempts have made, as the service's list shows them, by the attempts' keys. */
+  async #idsByKey([first]: Attempt['items']): Promise<Map<string, string>> {
+    const { connectivity, now } = this.#options;
+    const entries = await (await this.#options.ledger()).entries(first?.name.experiment ?? '');
+    const { items } = joinLedger((await connectivity.list()) ?? [], entries, now());
+    return new Map(
+      items.flatMap(({ entry, id, source }) =>
+        source === 'service' && entry && id !== null ? [[entry.key, id]] : [],
+      ),
+    );
+  }
+
+  /** Records what changes have made: a result for each. */
+  async #made({ items }: Attempt, results: Results): Promise<Results> {
     await this.#record((ledger) =>
       ledger.together(async (kept) => {
         for (const [index, { item, name }] of items.entries()) {
@@ -241,205 +254,69 @@ export class Reservations {
         }
       }),
     );
-  }
-
-  /** Records what a batch's failure says of its items. */
-  async #failedTogether({ items }: SentBatch, failure: Failure): Promise<Failure> {
-    const { reservations, maybeDone } = failure.facts;
-    await this.#record((ledger) =>
-      ledger.together(async (kept) => {
-        for (const [index, { item, name }] of items.entries()) {
-          const id = reservations?.[index];
-          if (maybeDone && item.action === 'create' && id) await kept.named(name, id);
-          else if (!maybeDone && item.action === 'create') await kept.refused(name);
-          else if (!maybeDone && item.action === 'update') await kept.changeRefused(item.current.id);
-          else if (!maybeDone && item.action === 'delete') await kept.changeRefused(item.id);
-        }
-      }),
-    );
-    return maybeDone ? inDoubt(failure, { fix: failure.facts.fix ?? 'slices-conn list' }) : failure;
-  }
-
-  /** Finds the outcome of a batch whose answer got lost. */
-  async #recoverTogether(batch: SentBatch, lost: Failure): Promise<(ProvenReservation | null)[]> {
-    const { notice, sleep } = this.#options;
-    let last = lost;
-    // A service that answered wrongly would answer wrongly again.
-    if (lost.code !== 'reply_invalid') {
-      notice(
-        'The answer got lost. Sending the changes again under the same idempotency key, so they are made once.',
-      );
-      for (const pause of PAUSES) {
-        await sleep(pause);
-        try {
-          return await this.#sendTogether(batch);
-        } catch (error) {
-          if (!(error instanceof Failure)) throw error;
-          last = error;
-          if (error.facts.reservations !== undefined || !isUndecided(error)) break;
-        }
-      }
-      // The service knows the key, and has nothing under it: so it decides as about any other request.
-      if (last.facts.reservations !== undefined || isDecision(last))
-        throw await this.#failedTogether(batch, last);
-    }
-    const found = await this.#foundTogether(batch).catch(() => undefined);
-    if (found) return found;
-    throw inDoubt(lost, { fix: 'slices-conn list' });
-  }
-
-  /**
-   * What a batch made, where the service's list shows that it was made: by the names of its creates. Where it does not, the
-   * ledger stays as it is: the batch may still arrive, as a whole.
-   */
-  async #foundTogether({ items, options }: SentBatch): Promise<(ProvenReservation | null)[] | undefined> {
-    const { connectivity } = this.#options;
-    const current = await listCurrent(connectivity);
-    if (!current) return undefined;
-    const found = items.map(({ item }) => {
-      if (item.action === 'delete') return current.has(item.id) ? undefined : null;
-      const wanted = wantedBy(item);
-      if (item.action === 'create')
-        return wanted.name === undefined
-          ? undefined
-          : [...current.values()].find(({ name }) => name === wanted.name);
-      const live = current.get(item.current.id);
-      return live && meets(live, wanted) ? live : undefined;
-    });
-    // All or none: one that is not there says that the others, too, were there before.
-    if (found.includes(undefined)) return undefined;
-    const results: (ProvenReservation | null)[] = [];
-    for (const reservation of found) {
-      results.push(reservation ? await connectivity.show(reservation.id, options) : null);
-    }
-    await this.#madeTogether(items, results);
     return results;
   }
 
-  async #experiment(): Promise<string> {
-    return (await this.#options.access()).id ?? '';
-  }
-
-  async #send(
-    name: AttemptName,
-    reservation: ReservationRequest,
-    options: ReserveOptions,
-    wasUnknown = false,
-  ): Promise<ProvenReservation> {
-    try {
-      return await this.#reserve(name, reservation, options);
-    } catch (error) {
-      if (!(error instanceof Failure)) throw error;
-      const { reservation: id, maybeDone = false } = error.facts;
-      if (id !== undefined) {
-        await this.#record((ledger) => ledger.named(name, id));
-        throw inDoubt(error, { fix: error.facts.fix ?? `slices-conn show ${id}` });
-      }
-      if (maybeDone) return this.#recover(name, reservation, options, error);
-      // Only a decision says that an earlier request under this key was not met.
-      if (wasUnknown && !isDecision(error)) throw inDoubt(error, earlier(name, error));
-      await this.#record((ledger) => ledger.refused(name));
-      throw error;
-    }
-  }
-
-  /** Sends a request once, and records an answer that verifies. */
-  async #reserve(
-    name: AttemptName,
-    reservation: ReservationRequest,
-    options: ReserveOptions,
-  ): Promise<ProvenReservation> {
-    const { connectivity } = this.#options;
-    const proven = await connectivity.reserve(reservation, { ...options, idempotencyKey: name.key });
-    await this.#record((ledger) => ledger.booked(name, proven));
-    return proven;
-  }
-
-  /** Finds the outcome of a request whose answer got lost. */
-  async #recover(
-    name: AttemptName,
-    reservation: ReservationRequest,
-    options: ReserveOptions,
-    lost: Failure,
-  ): Promise<ProvenReservation> {
-    const { features, notice, sleep } = this.#options;
-    const can = await features().catch(() => undefined);
-    let last = lost;
-    // A service that answered wrongly would answer wrongly again.
-    if (can?.idempotencyKey && lost.code !== 'reply_invalid' && lost.code !== 'unverified') {
-      notice(
-        'The answer got lost. Sending the request again under the same idempotency key, so it is not booked twice.',
-      );
-      for (const pause of PAUSES) {
-        await sleep(pause);
-        try {
-          return await this.#reserve(name, reservation, options);
-        } catch (error) {
-          if (!(error instanceof Failure)) throw error;
-          last = error;
-          if (error.facts.reservation !== undefined || !isUndecided(error)) break;
+  /** Records what a failure says of changes. @returns the failure to report */
+  async #failed(attempt: Attempt, failure: Failure): Promise<Failure> {
+    const { items } = attempt;
+    const { maybeDone = false, fix } = failure.facts;
+    const ids = idsIn(failure) ?? [];
+    const isGone = items.length === 1 && isNotFound(failure);
+    await this.#record((ledger) =>
+      ledger.together(async (kept) => {
+        for (const [index, { item, name }] of items.entries()) {
+          const id = ids[index];
+          if (item.action === 'create') {
+            if (maybeDone && id) await kept.named(name, id);
+            else if (!maybeDone) await kept.refused(name);
+          } else if (!maybeDone) {
+            await kept.changeRefused(item.id);
+            if (isGone) await kept.deleted(item.id);
+          }
         }
-      }
-      const { reservation: id } = last.facts;
-      if (id !== undefined) {
-        await this.#record((ledger) => ledger.named(name, id));
-        throw inDoubt(last);
-      }
-      // The service knows the key, and has nothing under it: so it decides as about any other request.
-      if (isDecision(last)) {
-        await this.#record((ledger) => ledger.refused(name));
-        throw last;
-      }
-    } else if (can?.list) {
-      const found = await this.#found(name).catch(() => undefined);
-      if (found) return this.show(found.id, options);
-    }
-    throw inDoubt(lost, { fix: 'slices-conn list' });
-  }
-
-  /** The reservation that an attempt made, as the service's list shows it. */
-  async #found(name: AttemptName): Promise<Reservation | undefined> {
-    const { items } = await this.list();
-    const mine = items.find(({ entry, source }) => entry?.key === name.key && source === 'service');
-    return mine?.reservation ?? undefined;
+      }),
+    );
+    return maybeDone ? inDoubt(failure, { fix: fix ?? whereToLook(attempt, ids).fix }) : failure;
   }
 
   /**
-   * The same command as before, under the same key.
+   * The same command as before, under the same key of the person.
    *
-   * @param send sends it as if it were the first one
+   * @param begin makes the changes as if they were asked for first now
    */
-  async #again(
-    before: LedgerEntry & { requested: Requested },
-    options: ReserveOptions,
-    send: () => Promise<ProvenReservation>,
-  ): Promise<ProvenReservation> {
-    const { features, now } = this.#options;
-    const name: AttemptName = before;
-    const deleted = keyReused(`The reservation under the key ${name.key} was deleted.`);
+  async #repeat(
+    before: LedgerEntry & { requested: ReservationRequest },
+    { options }: Attempt,
+    begin: () => Promise<Results>,
+  ): Promise<ProvenReservation | null> {
+    const { connectivity, now } = this.#options;
+    const { experiment, key, requested, beganAt } = before;
+    const deleted = keyReused(`The reservation under the key ${key} was deleted.`);
     if (before.outcome === 'deleted' && before.asked === 'delete') throw deleted;
-    const shown = before.id !== undefined && (await this.show(before.id, options).catch(orGone));
+    const shown = before.id === undefined ? undefined : await this.show(before.id, options).catch(orGone);
     if (shown) return shown;
-    const can = await features().catch(() => undefined);
-    const isKept = isWithin(before.beganAt, KEY_KEPT, now());
+    const can = await connectivity.features().catch(() => undefined);
+    const isKept = can?.idempotencyKey === true && isWithin(beganAt, KEY_KEPT_MS, now());
     if (before.id !== undefined) {
       // A service that knows the key says that its reservation was deleted. One whose data was restored from before the
       // reservation knows neither: it books again.
-      if (before.asked === 'delete' || !can?.idempotencyKey || !isKept) throw deleted;
-      return send().catch(async (error: unknown) => {
+      if (before.asked === 'delete' || !isKept) throw deleted;
+      return begin().then(only, async (error: unknown) => {
         if (!(error instanceof Failure) || error.code !== deleted.code) throw error;
         await this.#record((ledger) => ledger.deleted(before.id ?? ''));
         throw deleted;
       });
     }
-    const reservation = asReservation(before.requested);
     // As it was sent then: to the service, the same request.
-    if (can?.idempotencyKey && isKept) {
-      return this.#send(name, reservation, { ...options, firstSentAt: before.beganAt }, true);
-    }
-    const found = can?.list ? await this.#found(name) : undefined;
-    if (found) return this.show(found.id, options);
-    throw new Failure('network', `The outcome of the request under the key ${name.key} is not known.`, {
+    const attempt: Attempt = {
+      items: [{ item: { action: 'create', request: requested }, name: { experiment, key } }],
+      options: { ...options, firstSentAt: beganAt },
+    };
+    if (isKept) return only(await this.#send(attempt, key));
+    const found = can?.list ? await this.#look(attempt) : undefined;
+    if (found) return only(await this.#made(attempt, found));
+    throw new Failure('network', `The outcome of the request under the key ${key} is not known.`, {
       why: "Its answer got lost, and this service can't look it up.",
       maybeDone: true,
       fix: 'slices-conn list',
@@ -458,12 +335,30 @@ export class Reservations {
   }
 }
 
-/** Writes down that an item of a batch is about to be asked for. @param now milliseconds */
-async function begin(ledger: Ledger, item: BatchItem, name: AttemptName, now: number): Promise<void> {
-  if (item.action === 'delete') return ledger.beginChange(item.id, name, null, now);
-  const requested = requestedOf(wantedBy(item));
-  if (item.action === 'create') return ledger.begin(name, requested, now);
-  return ledger.beginChange(item.current.id, name, requested, now);
+const only = ([result = null]: Results): ProvenReservation | null => result;
+
+function isTogether({ items, options }: Attempt): boolean {
+  return isBatch(
+    items.map(({ item }) => item),
+    options,
+  );
+}
+
+function nameIn(item: ChangeItem): string | undefined {
+  return item.action === 'create' ? item.request.name : undefined;
+}
+
+/** The ids of reservations that exist, or may exist, in spite of a failure: one for each item. */
+function idsIn({ facts }: Failure): readonly (string | null)[] | undefined {
+  return facts.reservations ?? (facts.reservation === undefined ? undefined : [facts.reservation]);
+}
+
+/** The command that shows what became of changes. @param ids of created reservations, where they are known */
+function whereToLook({ items }: Attempt, ids: readonly (string | null)[] = []): FailureFacts {
+  const [first, another] = items;
+  const id = another || !first ? null : first.item.action === 'create' ? ids[0] : first.item.id;
+  if (id == null) return { fix: 'slices-conn list' };
+  return { reservation: id, fix: `slices-conn show ${id}` };
 }
 
 /** Undefined for a reservation that the service does not have. */
@@ -486,7 +381,7 @@ function inDoubt(failure: Failure, facts: FailureFacts = {}): Failure {
 }
 
 /** The reason and next step where a repeated request failed, but the earlier one may have succeeded. */
-function earlier({ key }: AttemptName, { facts: { why, fix = 'slices-conn list' } }: Failure): FailureFacts {
+function earlierFacts(key: string, { facts: { why, fix = 'slices-conn list' } }: Failure): FailureFacts {
   const said = `An earlier request under the key ${key} may have taken effect.`;
   return { why: why === undefined ? said : `${why} ${said}`, fix };
 }

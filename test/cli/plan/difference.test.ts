@@ -3,9 +3,11 @@ import {
   type ComparingOptions,
   differenceFrom,
   type NamedReservation,
+  type PlannedChange,
 } from '../../../src/cli/plan/difference.ts';
 import type { WantedReservation } from '../../../src/cli/plan/plan-file.ts';
 import { Failure } from '../../../src/contract/failure.ts';
+import { asRequest } from '../../../src/contract/reservation-request.ts';
 import { NOW, RESERVATION } from '../../fixtures/tokens.ts';
 
 const SECOND = 1000;
@@ -42,6 +44,13 @@ function named(
   return { name, reservation: { ...RESERVATION, ...sites, ...dates, ...rest } };
 }
 
+/** The members that an update changes. */
+function changed({ current, request }: PlannedChange & { action: 'update' }): object {
+  const before = asRequest(current);
+  const members = (['bandwidth', 'start', 'end'] as const).filter((name) => before[name] !== request[name]);
+  return Object.fromEntries(members.map((name) => [name, request[name]]));
+}
+
 /** Actions by names, with what an update changes. */
 function difference(
   file: readonly WantedReservation[],
@@ -51,7 +60,7 @@ function difference(
   return differenceFrom(file, existing, { now: NOW, ...options }).map((change) => [
     change.action,
     change.name,
-    ...(change.action === 'update' ? [change.change] : []),
+    ...(change.action === 'update' ? [changed(change)] : []),
   ]);
 }
 
@@ -188,13 +197,10 @@ describe('the difference between a file and what exists', () => {
     ] as const) {
       const [update] = differenceFrom([one], [existing], { now: NOW, ...options });
       if (update?.action !== 'update') throw new Error('it is no update');
-      const { bandwidth, start, end } = update.change;
-      const after = {
-        ...existing.reservation,
-        ...(bandwidth === undefined ? {} : { bandwidth }),
-        ...(start === undefined ? {} : { start_date: new Date(start).toISOString() }),
-        ...(end === undefined ? {} : { end_date: new Date(end).toISOString() }),
-      };
+      const { bandwidth = 0, start, end } = update.request;
+      const start_date = new Date(start === 'now' ? NOW : start).toISOString();
+      const dates = { start_date, end_date: new Date(end).toISOString() };
+      const after = { ...existing.reservation, bandwidth, ...dates };
       expect(difference([one], [{ name: 'a', reservation: after }], options)).toEqual([['none', 'a']]);
     }
   });

@@ -19,14 +19,13 @@ function listed(
   [start, end]: readonly [number | null, number],
   { site1 = 'be-gent1', site2 = 'pl-poznan1', bandwidth = 1000, experiment = demo, id = '' } = {},
 ): ListedIn {
-  const at = (hours: number): string => new Date(NOW + hours * HOUR).toISOString();
-  const dates = { start_date: start === null ? null : at(start), end_date: at(end) };
+  const period = { start: start === null ? ('now' as const) : NOW + start * HOUR, end: NOW + end * HOUR };
   const item: ListedReservation = {
     id: id || `con_host_0000${state.slice(0, 2)}${end}`.padEnd(20, 'x'),
     reservation: null,
     state,
     source: 'ledger',
-    requested: { site1, site2, bandwidth, ...dates },
+    requested: { site1, site2, bandwidth, ...period },
     entry: undefined,
   };
   return { item, experiment };

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Reservation } from '../../../src/contract/reservation.ts';
-import type { Requested } from '../../../src/contract/reservation-request.ts';
+import type { ReservationRequest } from '../../../src/contract/reservation-request.ts';
 import { joinLedger } from '../../../src/session/reservations/joined-list.ts';
 import type { LedgerEntry } from '../../../src/session/reservations/ledger.ts';
 import { NOW, RESERVATION } from '../../fixtures/tokens.ts';
@@ -17,12 +17,12 @@ function made(name: string, changes: Partial<Reservation> = {}): Reservation {
 }
 
 /** The request that {@link made} answers. */
-const REQUESTED: Requested = {
+const REQUESTED: ReservationRequest = {
   site1: 'be-gent1',
   site2: 'pl-poznan1',
   bandwidth: 1000,
-  start_date: at(HOUR),
-  end_date: at(2 * HOUR),
+  start: NOW + HOUR,
+  end: NOW + 2 * HOUR,
 };
 
 /** An attempt that was sent at {@link NOW} and not answered. */
@@ -185,7 +185,7 @@ describe('a reservation that fits an attempt', () => {
     ['later than that', 0, 5 * MINUTE + 1, false],
     ['long before it was made', 0, -HOUR, false],
   ])('start now: a reservation that starts %s', (_, made_at, start, fits) => {
-    const now = attempt('lost', { requested: { ...REQUESTED, start_date: null } });
+    const now = attempt('lost', { requested: { ...REQUESTED, start: 'now' } });
     const found = made('a', { created_at: at(made_at), start_date: at(start) });
     expect(joined([found], [now]).settled).toEqual(fits ? [`lost: ${A}`] : []);
   });

@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, describe, expect, test } from 'vitest';
-import type { Requested } from '../../../src/contract/reservation-request.ts';
+import type { ChangeItem, ReservationRequest } from '../../../src/contract/reservation-request.ts';
 import { Ledger, type LedgerDatabase } from '../../../src/session/reservations/ledger.ts';
 import { SqliteDatabase } from '../../../src/store/sqlite/database.ts';
 import { LEDGER_FORMAT } from '../../../src/store/sqlite/migrations.ts';
@@ -14,14 +14,15 @@ const SERVICE = 'https://conn.example.org';
 const NAME = { experiment: IDS.experiment, key: 'key' };
 const OTHER = { ...NAME, key: 'other' };
 const ID = RESERVATION.id;
-const REQUESTED: Requested = {
+const REQUESTED: ReservationRequest = {
   site1: 'be-gent1',
   site2: 'pl-poznan1',
   bandwidth: 1000,
-  start_date: RESERVATION.start_date,
-  end_date: RESERVATION.end_date,
+  start: Date.parse(RESERVATION.start_date),
+  end: Date.parse(RESERVATION.end_date),
 };
-const CHANGE: Requested = { ...REQUESTED, bandwidth: 5 };
+const CREATE: ChangeItem = { action: 'create', request: REQUESTED };
+const CHANGE: ReservationRequest = { ...REQUESTED, bandwidth: 5 };
 const CHANGED = { ...RESERVATION, bandwidth: 5 };
 
 const left: (() => Promise<void> | void)[] = [];
@@ -43,12 +44,12 @@ async function open(path: string, service = SERVICE): Promise<Ledger> {
 }
 
 type Step = (ledger: Ledger) => Promise<void>;
-const begin: Step = (ledger) => ledger.begin(NAME, REQUESTED, NOW);
+const begin: Step = (ledger) => ledger.begin(CREATE, NAME, NOW);
 const booked: Step = (ledger) => ledger.booked(NAME, { reservation: RESERVATION, token: 'token' });
 const named: Step = (ledger) => ledger.named(NAME, ID);
 const refused: Step = (ledger) => ledger.refused(NAME);
-const update: Step = (ledger) => ledger.beginChange(ID, OTHER, CHANGE, NOW + 1);
-const remove: Step = (ledger) => ledger.beginChange(ID, OTHER, null, NOW + 1);
+const update: Step = (ledger) => ledger.begin({ action: 'update', id: ID, request: CHANGE }, OTHER, NOW + 1);
+const remove: Step = (ledger) => ledger.begin({ action: 'delete', id: ID }, OTHER, NOW + 1);
 const changeRefused: Step = (ledger) => ledger.changeRefused(ID);
 const observed: Step = (ledger) => ledger.observed({ reservation: CHANGED, token: null });
 const deleted: Step = (ledger) => ledger.deleted(ID);
@@ -140,7 +141,7 @@ describe.each([
   test('one reservation is one entry, with the key that returned it last', async () => {
     const ledger = await open(pathOf());
     for (const step of [begin, booked]) await step(ledger);
-    await ledger.begin(OTHER, REQUESTED, NOW + 1);
+    await ledger.begin(CREATE, OTHER, NOW + 1);
     await ledger.booked(OTHER, { reservation: RESERVATION, token: 'again' });
     expect(await ledger.all()).toMatchObject([{ key: 'other', id: ID, outcome: 'booked', token: 'again' }]);
   });
@@ -148,17 +149,17 @@ describe.each([
   test('an id stays with its first key', async () => {
     const ledger = await open(pathOf());
     for (const step of [begin, booked]) await step(ledger);
-    await ledger.begin(OTHER, REQUESTED, NOW + 1);
+    await ledger.begin(CREATE, OTHER, NOW + 1);
     await ledger.named(OTHER, ID);
     expect(await ledger.all()).toEqual([BOOKED, { ...SENT, ...OTHER, askedAt: NOW + 1, beganAt: NOW + 1 }]);
   });
 
   test('find reads one key of one experiment, and entries one experiment, oldest first', async () => {
     const ledger = await open(pathOf());
-    await ledger.begin({ ...NAME, key: 'late' }, REQUESTED, NOW + 2);
-    await ledger.begin({ ...NAME, key: 'b' }, REQUESTED, NOW);
-    await ledger.begin({ ...NAME, key: 'a' }, REQUESTED, NOW);
-    await ledger.begin({ experiment: 'elsewhere', key: 'a' }, CHANGE, NOW);
+    await ledger.begin(CREATE, { ...NAME, key: 'late' }, NOW + 2);
+    await ledger.begin(CREATE, { ...NAME, key: 'b' }, NOW);
+    await ledger.begin(CREATE, { ...NAME, key: 'a' }, NOW);
+    await ledger.begin({ action: 'create', request: CHANGE }, { experiment: 'elsewhere', key: 'a' }, NOW);
     const keys = (await ledger.entries(IDS.experiment)).map(({ key }) => key);
     expect(keys).toEqual(['a', 'b', 'late']);
     expect(await ledger.find({ experiment: 'elsewhere', key: 'a' })).toMatchObject({ requested: CHANGE });
@@ -189,7 +190,7 @@ describe('killed between two commits', () => {
     left.push(() => database.close());
     const ledger = new Ledger(database, SERVICE);
     for (const step of [begin, booked]) await step(ledger);
-    await ledger.begin(OTHER, REQUESTED, NOW + 1);
+    await ledger.begin(CREATE, OTHER, NOW + 1);
     const answer = { reservation: RESERVATION, token: 'again' };
     await killedAfter(database, commits)
       .booked(OTHER, answer)
@@ -241,7 +242,7 @@ describe('two ledgers on one file', () => {
     const file = newFile();
     const ledgers = await Promise.all([1, 2, 3].map(() => open(file)));
     const keys = Array.from({ length: 30 }, (_, index) => `key ${index}`);
-    await Promise.all(keys.map((key, index) => ledgers[index % 3]?.begin({ ...NAME, key }, REQUESTED, NOW)));
+    await Promise.all(keys.map((key, index) => ledgers[index % 3]?.begin(CREATE, { ...NAME, key }, NOW)));
     const kept = await ledgers[0]?.all();
     expect(kept?.map(({ key }) => key)).toEqual(keys.toSorted());
   });

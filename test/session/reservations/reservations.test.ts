@@ -1,14 +1,18 @@
 import { describe, expect, test } from 'vitest';
-import type { BatchItem } from '../../../src/client/batch.ts';
+import type { ProvenReservation } from '../../../src/client/proof.ts';
 import { Failure } from '../../../src/contract/failure.ts';
 import type { Reservation } from '../../../src/contract/reservation.ts';
-import type { ReservationRequest } from '../../../src/contract/reservation-request.ts';
+import {
+  asRequest,
+  type ChangeItem,
+  type ReservationRequest,
+} from '../../../src/contract/reservation-request.ts';
 import { EXPERIMENT_TOKEN_HEADER } from '../../../src/contract/routes.ts';
 import type { Fetch } from '../../../src/contract/sending.ts';
 import { createReferenceServer } from '../../../src/reference-server.ts';
 import { Profiles } from '../../../src/session/profiles/profiles.ts';
 import type { Ledger, LedgerDatabase } from '../../../src/session/reservations/ledger.ts';
-import type { Reservations } from '../../../src/session/reservations/reservations.ts';
+import type { ChangeOptions, Reservations } from '../../../src/session/reservations/reservations.ts';
 import { Session } from '../../../src/session/session.ts';
 import { SqliteDatabase } from '../../../src/store/sqlite/database.ts';
 import { LEDGER_FORMAT } from '../../../src/store/sqlite/migrations.ts';
@@ -173,6 +177,29 @@ async function scene({ list, key }: Abilities = ALL): Promise<Scene> {
   };
 }
 
+async function create(
+  reservations: Reservations,
+  request: ReservationRequest,
+  options?: ChangeOptions,
+): Promise<ProvenReservation> {
+  const [proven] = await reservations.change([{ action: 'create', request }], options);
+  return proven;
+}
+
+async function update(
+  reservations: Reservations,
+  current: Reservation,
+  change: Partial<ReservationRequest>,
+): Promise<ProvenReservation> {
+  const request = { ...asRequest(current), ...change };
+  const [proven] = await reservations.change([{ action: 'update', id: current.id, request }]);
+  return proven;
+}
+
+async function remove(reservations: Reservations, id: string): Promise<void> {
+  await reservations.change([{ action: 'delete', id }]);
+}
+
 /** The id of the only reservation at the service. */
 async function onlyId({ onServer }: Scene): Promise<string> {
   const booked = await onServer();
@@ -182,152 +209,207 @@ async function onlyId({ onServer }: Scene): Promise<string> {
 
 /** Creates a reservation without faults. */
 async function bookedAt(here: Scene): Promise<Reservation> {
-  return (await here.reservations.create(LATER)).reservation;
+  return (await create(here.reservations, LATER)).reservation;
 }
 
-describe('a create request whose answer is lost', () => {
-  const LOSSES: [string, Fate[]][] = [
-    ['was not delivered', [vanished]],
-    ['was delivered, its reply lost', [replyLost]],
-    ['was delivered, its reply lost twice', [replyLost, replyLost]],
-    ['was not delivered, then its reply lost', [vanished, replyLost]],
-    ['was delivered, its reply lost, then not delivered', [replyLost, vanished]],
-    ['was answered by a proxy, 503', [answering(page(503))]],
-    ['was answered by a proxy, 502, though it was done', [replaced(page(502))]],
-    ['was answered with 500 without a code, though it was done', [replaced(page(500))]],
-    ['was delivered, then the service asked for fewer requests', [replyLost, answering(refusing(429, 'x'))]],
-    ['row 43: was done, and the service does not know it', [replaced(nobodyKnows)]],
-    ['row 43: was not done, and the service does not know it', [answering(nobodyKnows)]],
-    [
-      'row 43: was done without the service knowing, then it did nothing',
-      [replaced(nobodyKnows), answering(nothingDone)],
-    ],
-  ];
+/** One kind of change at a scene: what is asked for, and what is at the service before and after. */
+interface Change {
+  items: readonly ChangeItem[];
+  method: string;
+  before: string[];
+  after: string[];
+}
 
-  test.each(LOSSES)('%s: with keys one reservation is made and verified', async (_, fates) => {
-    const here = await scene();
-    here.fates['POST'] = [...fates];
-    const proven = await here.reservations.create(LATER);
-    const id = await onlyId(here);
-    expect(proven).toMatchObject({ verified: true, reservation: { id, bandwidth: 1000 } });
-    expect(await here.outcomes()).toEqual(['made-1 reserve booked id']);
-    expect(
-      await here.ledger.find({ experiment: proven.reservation.experiment_id, key: 'made-1' }),
-    ).toMatchObject({
-      reservation: proven.reservation,
-      token: proven.token,
-    });
-    expect(here.sent('POST')).toBe(fates.length + 1);
-    expect(here.notices.join('\n')).toMatch(/lost.*same idempotency key/i);
-  });
+const CHANGES = {
+  create: async () => ({
+    items: [{ action: 'create', request: LATER }],
+    ...{ method: 'POST', before: [], after: ['- 1000'] },
+  }),
+  update: async (here) => {
+    const current = await bookedAt(here);
+    const request = { ...asRequest(current), bandwidth: 5 };
+    return {
+      items: [{ action: 'update', id: current.id, request }],
+      ...{ method: 'PUT', before: ['- 1000'], after: ['- 5'] },
+    };
+  },
+  deletion: async (here) => ({
+    items: [{ action: 'delete', id: (await bookedAt(here)).id }],
+    ...{ method: 'DELETE', before: ['- 1000'], after: [] },
+  }),
+  batch: async (here) => {
+    const [current, other] = [await bookedAt(here), await bookedAt(here)];
+    const request = { ...asRequest(current), bandwidth: 7 };
+    return {
+      items: [
+        { action: 'create', request: { ...LATER, name: 'one' } },
+        { action: 'update', id: current.id, request },
+        { action: 'delete', id: other.id },
+      ],
+      ...{ method: 'POST', before: ['- 1000', '- 1000'], after: ['- 7', 'one 1000'] },
+    };
+  },
+} as const satisfies Record<string, (here: Scene) => Promise<Change>>;
 
-  test.each<[string, Fate]>([
-    ['its reply lost', replyLost],
-    ['a proxy answered 502', replaced(page(502))],
-    ['a page answered 200', replaced(page(200))],
-    ['an empty 200', replaced(() => new Response(''))],
-    ['a redirect', replaced(() => new Response(null, { status: 307, headers: { location: '/login' } }))],
-  ])('was delivered, %s: with a list only it is found there, after one request', async (_, fate) => {
-    const here = await scene({ list: true, key: false });
-    here.fates['POST'] = [fate];
-    const proven = await here.reservations.create(LATER);
-    expect(proven).toMatchObject({ verified: true, reservation: { id: await onlyId(here) } });
-    expect(here.sent('POST')).toBe(1);
-    expect(await here.outcomes()).toEqual(['made-1 reserve booked id']);
-  });
+/** The reservations at the service, in short. */
+async function stateOf(here: Scene): Promise<string[]> {
+  return (await here.onServer()).map(({ name = '-', bandwidth }) => `${name} ${bandwidth}`).toSorted();
+}
 
-  test('a page in place of the answer: the reservation is found in the list, without a second request', async () => {
-    const here = await scene();
-    here.fates['POST'] = [replaced(page(200))];
-    expect(await here.reservations.create(LATER)).toMatchObject({ verified: true });
-    expect(here.sent('POST')).toBe(1);
-    expect(await here.outcomes()).toEqual(['made-1 reserve booked id']);
-  });
+describe('an answer that is lost', () => {
+  const LIST_ONLY: Abilities = { list: true, key: false };
+  const NONE: Abilities = { list: false, key: false };
+  const redirect = (): Response => new Response(null, { status: 307, headers: { location: '/login' } });
+  const half = (): Response =>
+    new Response('{"id":"con_', { headers: { 'content-type': 'application/json' } });
+  const fewer = answering(refusing(429, 'x'));
+  const expired = answering(refusing(401, 'token_expired'));
 
-  test.each([
-    ['a list only', { list: true, key: false }],
-    ['neither', { list: false, key: false }],
-  ])('was not delivered, with %s: it is unknown after one request', async (_, abilities) => {
+  type Kind = keyof typeof CHANGES;
+  /** Whether the outcome is found, or stays unknown though the changes were made or not; and how many were sent. */
+  type Found = 'made' | 'unknown, made' | 'unknown, not made';
+  test.each<[Kind, string, Abilities, Fate[], Found, number]>([
+    ['create', 'not delivered', ALL, [vanished], 'made', 2],
+    ['create', 'its reply lost', ALL, [replyLost], 'made', 2],
+    ['create', 'its reply lost twice', ALL, [replyLost, replyLost], 'made', 3],
+    ['create', 'not delivered, then its reply lost', ALL, [vanished, replyLost], 'made', 3],
+    ['create', 'answered by a proxy, 503', ALL, [answering(page(503))], 'made', 2],
+    ['create', 'done, and answered by a proxy, 502', ALL, [replaced(page(502))], 'made', 2],
+    ['create', 'done, and answered with 500', ALL, [replaced(page(500))], 'made', 2],
+    ['create', 'done, then asked for fewer', ALL, [replyLost, fewer], 'made', 3],
+    ['create', 'row 43: done, and nobody knows', ALL, [replaced(nobodyKnows)], 'made', 2],
+    ['create', 'row 43: not done, and nobody knows', ALL, [answering(nobodyKnows)], 'made', 2],
+    ['create', 'row 43: done, then not', ALL, [replaced(nobodyKnows), answering(nothingDone)], 'made', 3],
+    ['create', 'done, and answered by a page', ALL, [replaced(page(200))], 'made', 1],
+    ['create', 'lost each time', ALL, [replyLost, replyLost, replyLost], 'unknown, made', 3],
+    ['create', 'lost, then the token expired', ALL, [replyLost, expired], 'unknown, made', 2],
+    ['create', 'lost, then a proxy, 404', ALL, [replyLost, answering(page(404))], 'unknown, made', 2],
+    ['create', 'its reply lost', LIST_ONLY, [replyLost], 'made', 1],
+    ['create', 'an empty 200', LIST_ONLY, [replaced(() => new Response(''))], 'made', 1],
+    ['create', 'a redirect', LIST_ONLY, [replaced(redirect)], 'made', 1],
+    ['create', 'not delivered', LIST_ONLY, [vanished], 'unknown, not made', 1],
+    ['create', 'not delivered', NONE, [vanished], 'unknown, not made', 1],
+    ['create', 'its reply lost', NONE, [replyLost], 'unknown, made', 1],
+    ['create', 'half an object', NONE, [replaced(half)], 'unknown, made', 1],
+    ['create', 'row 43: nobody knows', NONE, [replaced(nobodyKnows)], 'unknown, made', 1],
+    ['update', 'its reply lost', ALL, [replyLost], 'made', 1],
+    ['update', 'its reply lost', NONE, [replyLost], 'made', 1],
+    ['update', 'row 43: done, and nobody knows', ALL, [replaced(nobodyKnows)], 'made', 1],
+    ['update', 'not delivered', ALL, [vanished], 'unknown, not made', 1],
+    ['update', 'row 43: not done, and nobody knows', ALL, [answering(nobodyKnows)], 'unknown, not made', 1],
+    ['deletion', 'not delivered', ALL, [vanished], 'made', 2],
+    ['deletion', 'its reply lost', ALL, [replyLost], 'made', 2],
+    ['deletion', 'its reply lost, then not delivered', NONE, [replyLost, vanished], 'made', 2],
+    ['deletion', 'its reply lost, then the token expired', NONE, [replyLost, expired], 'made', 2],
+    ['deletion', 'row 43: not done, and nobody knows', ALL, [answering(nobodyKnows)], 'made', 2],
+    ['deletion', 'row 43: done, then not', ALL, [replaced(nobodyKnows), answering(nothingDone)], 'made', 2],
+    ['deletion', 'never delivered', ALL, [vanished, vanished], 'unknown, not made', 2],
+    ['deletion', 'done, and answered by a page', ALL, [replaced(page(200))], 'unknown, made', 1],
+    ['batch', 'not delivered', ALL, [vanished], 'made', 2],
+    ['batch', 'its reply lost twice', ALL, [replyLost, replyLost], 'made', 3],
+    ['batch', 'row 43: not done, and nobody knows', ALL, [answering(nobodyKnows)], 'made', 2],
+    ['batch', 'row 43: done, then not', ALL, [replaced(nobodyKnows), answering(nothingDone)], 'made', 3],
+    ['batch', 'lost each time: found by its name', ALL, [replyLost, replyLost, replyLost], 'made', 3],
+    ['batch', 'done, and answered by a page', ALL, [replaced(page(200))], 'made', 1],
+    ['batch', 'never delivered', ALL, [vanished, vanished, vanished], 'unknown, not made', 3],
+  ])('%s, %s, service %j', async (kind, _, abilities, fates, expected, count) => {
     const here = await scene(abilities);
+    const { items, method, before, after } = await CHANGES[kind](here);
+    const sent = here.sent(method);
+    here.fates[method] = [...fates];
+    const work = here.reservations.change(items);
+    if (expected === 'made') {
+      for (const [index, proven] of (await work).entries()) {
+        const isGone = items[index]?.action === 'delete';
+        expect(proven).toEqual(isGone ? null : expect.objectContaining({ verified: true }));
+      }
+    } else {
+      expect((await failureOf(() => work)).facts).toMatchObject({ maybeDone: true, retryable: false });
+    }
+    expect(here.sent(method) - sent).toBe(count);
+    const lines = await here.outcomes();
+    expect(lines.filter((line) => line.includes('unknown'))).toHaveLength(
+      expected === 'made' ? 0 : items.length,
+    );
+    expect(await stateOf(here)).toEqual(expected === 'unknown, not made' ? before : after);
+    const isKeyed = (kind === 'create' && abilities.key) || kind === 'batch';
+    if (count > 1 && isKeyed) expect(here.notices.join('\n')).toMatch(/lost.*same idempotency key/i);
+    // Whatever is listed later, and by whom, is what the service has.
+    here.wait(HOUR / 2);
+    const { items: listed, hasList } = await here.again().list();
+    if (!hasList) return;
+    expect(listed.filter(({ source }) => source === 'service').length).toBe((await stateOf(here)).length);
+    expect((await here.outcomes()).filter((line) => line.includes('unknown'))).toEqual([]);
+  });
+
+  test('the reservation can’t be read either: an update and a deletion are unknown, with the id', async () => {
+    for (const kind of ['update', 'deletion'] as const) {
+      const here = await scene(NONE);
+      const { items, method } = await CHANGES[kind](here);
+      here.fates = Object.assign(here.fates, { [method]: [replyLost, vanished], GET: [vanished] });
+      const { facts } = await failureOf(() => here.reservations.change(items));
+      const [item] = items;
+      const id = item?.id ?? '';
+      expect(facts).toMatchObject({ maybeDone: true, reservation: id, fix: `slices-conn show ${id}` });
+      expect((await here.reservations.list()).items).toMatchObject([{ id, state: 'unknown' }]);
+      // `show` settles it.
+      await here.reservations.show(id).catch(() => undefined);
+      expect((await here.outcomes())[0]).toMatch(/update booked|delete deleted/);
+    }
+  });
+
+  test('of a create: the list shows the request for ten minutes; then it was never made', async () => {
+    const here = await scene(LIST_ONLY);
     here.fates['POST'] = [vanished];
-    const { code, facts } = await failureOf(() => here.reservations.create(LATER));
+    const { code, facts } = await failureOf(() => create(here.reservations, LATER));
     expect(code).toBe('network');
-    expect(facts).toMatchObject({ maybeDone: true, retryable: false, fix: 'slices-conn list' });
-    expect(facts.why).toMatch(/may have taken effect/);
-    expect(here.sent('POST')).toBe(1);
-    expect(await here.onServer()).toEqual([]);
-    expect(await here.outcomes()).toEqual(['made-1 reserve unknown no id']);
+    expect(facts).toMatchObject({
+      fix: 'slices-conn list',
+      why: expect.stringMatching(/may have taken effect/),
+    });
     expect((await here.reservations.list()).items).toMatchObject([
       { id: null, reservation: null, state: 'unknown', source: 'ledger', requested: { bandwidth: 1000 } },
     ]);
-  });
-
-  test.each<[string, Fate]>([
-    ['its reply lost', replyLost],
-    ['a proxy answered 502', replaced(page(502))],
-    ['a proxy answered 503', replaced(page(503))],
-    ['row 43: the service does not know it', replaced(nobodyKnows)],
-    ['row 43: the service fails after it', replaced(refusing(500, 'internal'))],
-    ['a proxy answered 408', replaced(page(408))],
-    ['a page answered 200', replaced(page(200))],
-    ['an empty 200', replaced(() => new Response(''))],
-    [
-      'half an object',
-      replaced(() => new Response('{"id":"con_', { headers: { 'content-type': 'application/json' } })),
-    ],
-    ['another object', replaced(() => Response.json({ ok: true }))],
-    ['a redirect', replaced(() => new Response(null, { status: 307, headers: { location: '/login' } }))],
-  ])('was delivered, %s: without extensions it is unknown after one request', async (_, fate) => {
-    const here = await scene({ list: false, key: false });
-    here.fates['POST'] = [fate];
-    const { facts } = await failureOf(() => here.reservations.create(LATER));
-    expect(facts).toMatchObject({ maybeDone: true, retryable: false });
-    expect(here.sent('POST')).toBe(1);
-    await onlyId(here);
-    expect(await here.outcomes()).toEqual(['made-1 reserve unknown no id']);
-  });
-
-  test('is lost at every retry: it is unknown, and a later list finds it', async () => {
-    const here = await scene();
-    here.fates['POST'] = [replyLost, replyLost, replyLost];
-    expect((await failureOf(() => here.reservations.create(LATER))).facts).toMatchObject({ maybeDone: true });
-    expect(await here.outcomes()).toEqual(['made-1 reserve unknown no id']);
-    const id = await onlyId(here);
-    const { items, hasList } = await here.again().list();
-    expect(hasList).toBe(true);
-    expect(items).toMatchObject([
-      { id, state: 'scheduled', source: 'service', requested: { bandwidth: 1000 } },
-    ]);
-    expect(await here.outcomes()).toEqual(['made-1 reserve booked id']);
-  });
-
-  test('was not delivered: after ten minutes the list shows that it was never made', async () => {
-    const here = await scene({ list: true, key: false });
-    here.fates['POST'] = [vanished];
-    await failureOf(() => here.reservations.create(LATER));
     here.wait(10 * 60_000 + 1);
     expect((await here.again().list()).items).toEqual([]);
     expect(await here.outcomes()).toEqual(['made-1 reserve refused no id']);
   });
 
-  test('a service without a description has no extensions: one request is sent', async () => {
-    const here = await scene({ list: false, key: false });
+  test('a service without a description has no extensions: nothing else is asked', async () => {
+    const here = await scene(NONE);
     here.fates['POST'] = [replyLost];
-    expect((await failureOf(() => here.reservations.create(LATER))).facts.maybeDone).toBe(true);
+    await failureOf(() => create(here.reservations, LATER));
     expect([here.sent('POST'), here.sent('GET')]).toEqual([1, 0]);
   });
+});
 
-  test.each<[string, Fate]>([
-    ['a token that has expired meanwhile', answering(refusing(401, 'token_expired'))],
-    ['a proxy that lets nobody in, 403', answering(page(403))],
-    ['a proxy that has lost the service, 404', answering(page(404))],
-  ])('is lost, and the retry meets %s: it is unknown', async (_, fate) => {
+describe('a change that was refused', () => {
+  test.each<[keyof typeof CHANGES, string, Fate]>([
+    ['update', 'row 43: the service says that it did nothing', answering(nothingDone)],
+    ['update', 'a refusal', answering(refusing(422, 'bandwidth_unavailable'))],
+    ['deletion', 'a refusal', answering(refusing(403, 'role_not_allowed'))],
+    ['batch', 'row 43: the service says that it did nothing', answering(nothingDone)],
+    ['batch', 'a refusal', answering(refusing(422, 'bandwidth_unavailable'))],
+  ])('%s, %s: everything is as before', async (kind, _, fate) => {
     const here = await scene();
-    here.fates['POST'] = [replyLost, fate];
-    const { facts } = await failureOf(() => here.reservations.create(LATER));
-    await onlyId(here);
-    expect(await here.outcomes()).toEqual(['made-1 reserve unknown no id']);
-    expect(facts.maybeDone).toBe(true);
+    const { items, method, before } = await CHANGES[kind](here);
+    const count = here.sent(method);
+    here.fates[method] = [fate];
+    const { facts } = await failureOf(() => here.reservations.change(items));
+    expect(facts.maybeDone).toBeUndefined();
+    expect(here.sent(method)).toBe(count + 1);
+    expect(await stateOf(here)).toEqual(before);
+    expect((await here.outcomes()).filter((line) => !/booked id|refused no id/.test(line))).toEqual([]);
+  });
+
+  test('a deletion of what is gone: not_found, and its entry is deleted; so it stays', async () => {
+    const here = await scene({ list: false, key: false });
+    const { id } = await bookedAt(here);
+    await remove(here.reservations, id);
+    expect((await failureOf(() => remove(here.reservations, id))).code).toBe('not_found');
+    here.fates['DELETE'] = [unreachable];
+    await failureOf(() => remove(here.reservations, id));
+    expect(await here.outcomes()).toEqual(['made-1 delete deleted id']);
   });
 });
 
@@ -337,20 +419,18 @@ describe('a search whose answer is lost', () => {
     [
       'earliest',
       { ...WINDOW, bandwidth: 60_000, duration: 2 * HOUR },
-      { bandwidth: 60_000, duration: 'PT2H' },
+      { bandwidth: 60_000, duration: 2 * HOUR },
     ],
-    ['earliest from now on', { ...WINDOW, start: 'now', bandwidth: 60_000, duration: 2 * HOUR }, {}],
-    ['volume', { ...WINDOW, volume: 5_000_000_000 }, { bandwidth: null, volume: 5_000_000_000 }],
-    ['volume at a rate', { ...WINDOW, bandwidth: 300, volume: 5_000_000_000 }, { bandwidth: 300 }],
+    ['volume', { ...WINDOW, volume: 5_000_000_000 }, { volume: 5_000_000_000 }],
   ];
   /** Somebody else has most of the link in the meantime, so that a second booking would be elsewhere. */
   const taken: ReservationRequest = { ...LATER, bandwidth: 50_000 };
 
   test.each(SEARCHES)('%s: sent again under its key, it is booked once', async (_, search, asked) => {
     const here = await scene();
-    await here.reservations.create(taken);
+    await create(here.reservations, taken);
     here.fates['POST'] = [replyLost, vanished];
-    const { reservation } = await here.reservations.create(search);
+    const { reservation } = await create(here.reservations, search);
     const booked = await here.onServer();
     expect(booked.map(({ id }) => id)).toContain(reservation.id);
     expect(booked).toHaveLength(2);
@@ -360,9 +440,9 @@ describe('a search whose answer is lost', () => {
 
   test.each(SEARCHES)('%s: with a list only, it is found there', async (_, search) => {
     const here = await scene({ list: true, key: false });
-    await here.reservations.create(taken);
+    await create(here.reservations, taken);
     here.fates['POST'] = [replyLost];
-    const { reservation } = await here.reservations.create(search);
+    const { reservation } = await create(here.reservations, search);
     expect((await here.onServer()).map(({ id }) => id)).toContain(reservation.id);
     expect(here.sent('POST')).toBe(2);
     expect(await here.outcomes()).toEqual(['made-1 reserve booked id', 'made-2 reserve booked id']);
@@ -371,10 +451,10 @@ describe('a search whose answer is lost', () => {
   test.each(SEARCHES)('%s: what lies outside of it in the list is not taken for it', async (_, search) => {
     const here = await scene({ list: true, key: false });
     // Another machine of the same person has booked in between.
-    await here.reservations.create({ ...taken, end: NOW + 11 * HOUR, bandwidth: 300 });
+    await create(here.reservations, { ...taken, end: NOW + 11 * HOUR, bandwidth: 300 });
     await here.ledger.deleted(await onlyId(here));
     here.fates['POST'] = [vanished];
-    const { facts } = await failureOf(() => here.reservations.create(search));
+    const { facts } = await failureOf(() => create(here.reservations, search));
     expect(facts.maybeDone).toBe(true);
     expect(await here.outcomes()).toContain('made-2 reserve unknown no id');
   });
@@ -384,11 +464,11 @@ describe('a search whose answer is lost', () => {
     async (_, search) => {
       const here = await scene();
       here.fates['POST'] = [replyLost, replyLost, replyLost];
-      await failureOf(() => here.reservations.create(search, KEY));
+      await failureOf(() => create(here.reservations, search, KEY));
       expect(await here.outcomes()).toEqual(['my-key reserve unknown no id']);
       here.wait(2 * HOUR);
-      const { reservation } = await here.again().create(search, KEY);
-      const again = await here.again().create(search, KEY);
+      const { reservation } = await create(here.again(), search, KEY);
+      const again = await create(here.again(), search, KEY);
       expect(again.reservation).toEqual(reservation);
       expect((await here.again().list()).items).toMatchObject([{ id: reservation.id }]);
       expect(here.sent('POST')).toBe(4);
@@ -401,15 +481,15 @@ describe('a search whose answer is lost', () => {
     ['a volume', { ...WINDOW, bandwidth: 60_000, volume: 5 }],
   ])('under its key, %s is another request', async (_, other) => {
     const here = await scene();
-    await here.reservations.create({ ...WINDOW, bandwidth: 60_000, duration: 2 * HOUR }, KEY);
-    const failure = await failureOf(() => here.again().create(other, KEY));
+    await create(here.reservations, { ...WINDOW, bandwidth: 60_000, duration: 2 * HOUR }, KEY);
+    const failure = await failureOf(() => create(here.again(), other, KEY));
     expect(failure.code).toBe('idempotency_key_reused');
     expect(here.sent('POST')).toBe(1);
   });
 
   test('a service that lacks it is asked for nothing, and nothing stays unknown', async () => {
     const here = await scene({ list: false, key: false });
-    const failure = await failureOf(() => here.reservations.create({ ...WINDOW, volume: 5 }));
+    const failure = await failureOf(() => create(here.reservations, { ...WINDOW, volume: 5 }));
     expect(failure.code).toBe('not_supported');
     expect(here.sent('POST')).toBe(0);
     expect(await here.outcomes()).toEqual(['made-1 reserve refused no id']);
@@ -423,7 +503,7 @@ describe('a refused create request', () => {
       const here = await scene();
       const wrong =
         what === 'bandwidth' ? { ...LATER, bandwidth: 10_000_000 } : { ...LATER, site2: 'nowhere' };
-      const { facts } = await failureOf(() => here.reservations.create(wrong));
+      const { facts } = await failureOf(() => create(here.reservations, wrong));
       expect(facts.maybeDone).toBeUndefined();
       expect(here.sent('POST')).toBe(1);
       expect(await here.outcomes()).toEqual(['made-1 reserve refused no id']);
@@ -438,11 +518,11 @@ describe('a refused create request', () => {
   ])('%s: it can be sent again under its key', async (_, fate) => {
     const here = await scene();
     here.fates['POST'] = [fate];
-    const { facts } = await failureOf(() => here.reservations.create(LATER, KEY));
+    const { facts } = await failureOf(() => create(here.reservations, LATER, KEY));
     expect(facts).toMatchObject({ retryable: true });
     expect(facts.maybeDone).toBeUndefined();
     expect(await here.outcomes()).toEqual(['my-key reserve refused no id']);
-    expect((await here.again().create(LATER, KEY)).verified).toBe(true);
+    expect((await create(here.again(), LATER, KEY)).verified).toBe(true);
     expect(await here.outcomes()).toEqual(['my-key reserve booked id']);
     expect(here.sent('POST')).toBe(2);
   });
@@ -453,9 +533,9 @@ describe('a person’s own idempotency key', () => {
     'run twice: the same reservation, at a service with %j',
     async (abilities) => {
       const here = await scene(abilities);
-      const first = await here.reservations.create(LATER, KEY);
+      const first = await create(here.reservations, LATER, KEY);
       here.wait(1000);
-      const second = await here.again().create(LATER, KEY);
+      const second = await create(here.again(), LATER, KEY);
       expect(second).toMatchObject({ verified: true, reservation: first.reservation });
       expect(first.reservation.id).toBe(await onlyId(here));
       expect(here.sent('POST')).toBe(1);
@@ -465,8 +545,8 @@ describe('a person’s own idempotency key', () => {
 
   test('another key makes another reservation', async () => {
     const here = await scene();
-    await here.reservations.create(LATER, KEY);
-    await here.reservations.create(LATER, { idempotencyKey: 'another' });
+    await create(here.reservations, LATER, KEY);
+    await create(here.reservations, LATER, { idempotencyKey: 'another' });
     expect(await here.onServer()).toHaveLength(2);
   });
 
@@ -478,8 +558,8 @@ describe('a person’s own idempotency key', () => {
     ['start: now', { start: 'now' }],
   ])('for another %s: idempotency_key_reused, and nothing is sent', async (_, changes) => {
     const here = await scene();
-    await here.reservations.create(LATER, KEY);
-    const failure = await failureOf(() => here.again().create({ ...LATER, ...changes }, KEY));
+    await create(here.reservations, LATER, KEY);
+    const failure = await failureOf(() => create(here.again(), { ...LATER, ...changes }, KEY));
     expect(failure.code).toBe('idempotency_key_reused');
     expect(failure.message).toContain('my-key');
     expect(here.sent('POST')).toBe(1);
@@ -489,12 +569,12 @@ describe('a person’s own idempotency key', () => {
   test('with the times in the same words, hours later: the same reservation', async () => {
     const here = await scene();
     const typed = { ...KEY, typedTimes: '+1h for 2h' };
-    const first = await here.reservations.create(LATER, typed);
+    const first = await create(here.reservations, LATER, typed);
     here.wait(5 * HOUR);
     const later = { ...LATER, start: NOW + 6 * HOUR, end: NOW + 8 * HOUR };
-    expect((await here.again().create(later, typed)).reservation).toEqual(first.reservation);
+    expect((await create(here.again(), later, typed)).reservation).toEqual(first.reservation);
     const otherwise = { ...KEY, typedTimes: '+1h until +3h' };
-    const failure = await failureOf(() => here.again().create(later, otherwise));
+    const failure = await failureOf(() => create(here.again(), later, otherwise));
     expect(failure.code).toBe('idempotency_key_reused');
     expect(here.sent('POST')).toBe(1);
   });
@@ -503,20 +583,20 @@ describe('a person’s own idempotency key', () => {
     const here = await scene();
     const typed = { ...KEY, typedTimes: '+1h for 2h' };
     here.fates['POST'] = [replyLost, vanished, vanished];
-    await failureOf(() => here.reservations.create(LATER, typed));
+    await failureOf(() => create(here.reservations, LATER, typed));
     here.wait(HOUR);
     const later = { ...LATER, start: NOW + 2 * HOUR, end: NOW + 4 * HOUR };
-    const { reservation } = await here.again().create(later, typed);
+    const { reservation } = await create(here.again(), later, typed);
     expect(Date.parse(reservation.start_date)).toBe(LATER.start);
     expect(reservation.id).toBe(await onlyId(here));
   });
 
   test('after somebody else deleted it: the service is asked, and nothing is booked', async () => {
     const here = await scene();
-    const { reservation } = await here.reservations.create(LATER, KEY);
+    const { reservation } = await create(here.reservations, LATER, KEY);
     await here.deletedElsewhere(reservation.id);
     for (const _ of ['first', 'again']) {
-      const failure = await failureOf(() => here.again().create(LATER, KEY));
+      const failure = await failureOf(() => create(here.again(), LATER, KEY));
       expect(failure.code).toBe('idempotency_key_reused');
       expect(failure.message).toMatch(/my-key was deleted/);
       expect(await here.onServer()).toEqual([]);
@@ -524,21 +604,21 @@ describe('a person’s own idempotency key', () => {
     }
     // Who may have forgotten the key, and who knows no keys, is not asked to book.
     here.wait(23 * HOUR);
-    await failureOf(() => here.again().create(LATER, KEY));
+    await failureOf(() => create(here.again(), LATER, KEY));
     expect(here.sent('POST')).toBe(3);
     const keyless = await scene({ list: true, key: false });
-    const other = await keyless.reservations.create(LATER, KEY);
+    const other = await create(keyless.reservations, LATER, KEY);
     await keyless.deletedElsewhere(other.reservation.id);
-    const failure = await failureOf(() => keyless.again().create(LATER, KEY));
+    const failure = await failureOf(() => create(keyless.again(), LATER, KEY));
     expect(failure.code).toBe('idempotency_key_reused');
     expect(keyless.sent('POST')).toBe(1);
   });
 
   test('after the deletion: idempotency_key_reused, and nothing is booked', async () => {
     const here = await scene();
-    const { reservation } = await here.reservations.create(LATER, KEY);
-    await here.reservations.delete(reservation.id);
-    const failure = await failureOf(() => here.again().create(LATER, KEY));
+    const { reservation } = await create(here.reservations, LATER, KEY);
+    await remove(here.reservations, reservation.id);
+    const failure = await failureOf(() => create(here.again(), LATER, KEY));
     expect(failure.code).toBe('idempotency_key_reused');
     expect(failure.message).toMatch(/deleted/);
     expect(await here.onServer()).toEqual([]);
@@ -548,10 +628,10 @@ describe('a person’s own idempotency key', () => {
     '--start-now --for 2h, typed again a minute later: the same reservation; %j',
     async (abilities) => {
       const here = await scene(abilities);
-      const first = await here.reservations.create({ ...LATER, start: 'now', end: NOW + 2 * HOUR }, KEY);
+      const first = await create(here.reservations, { ...LATER, start: 'now', end: NOW + 2 * HOUR }, KEY);
       here.wait(60_000);
       const later: ReservationRequest = { ...LATER, start: 'now', end: NOW + 60_000 + 2 * HOUR };
-      expect((await here.again().create(later, KEY)).reservation).toEqual(first.reservation);
+      expect((await create(here.again(), later, KEY)).reservation).toEqual(first.reservation);
       await onlyId(here);
     },
   );
@@ -559,10 +639,10 @@ describe('a person’s own idempotency key', () => {
   test('--start-now --for 2h, its answers lost, typed again an hour later: the same reservation', async () => {
     const here = await scene();
     here.fates['POST'] = [replyLost, replyLost, replyLost];
-    await failureOf(() => here.reservations.create({ ...LATER, start: 'now', end: NOW + 2 * HOUR }, KEY));
+    await failureOf(() => create(here.reservations, { ...LATER, start: 'now', end: NOW + 2 * HOUR }, KEY));
     here.wait(60_000);
     const later: ReservationRequest = { ...LATER, start: 'now', end: NOW + 60_000 + 2 * HOUR };
-    const { reservation } = await here.again().create(later, KEY);
+    const { reservation } = await create(here.again(), later, KEY);
     expect(reservation).toMatchObject({ id: await onlyId(here), start_date: new Date(NOW).toISOString() });
     expect(await here.outcomes()).toEqual(['my-key reserve booked id']);
   });
@@ -573,8 +653,8 @@ describe('a person’s own idempotency key', () => {
   ])('run again after its answers were lost, the first %s: one reservation is made', async (_, first) => {
     const here = await scene();
     here.fates['POST'] = [first, vanished, vanished];
-    await failureOf(() => here.reservations.create(LATER, KEY));
-    const { reservation } = await here.again().create(LATER, KEY);
+    await failureOf(() => create(here.reservations, LATER, KEY));
+    const { reservation } = await create(here.again(), LATER, KEY);
     expect(reservation.id).toBe(await onlyId(here));
     expect(await here.outcomes()).toEqual(['my-key reserve booked id']);
   });
@@ -584,9 +664,9 @@ describe('a person’s own idempotency key', () => {
     here.fates['POST'] = [replyLost];
     // The list fails too, for now.
     here.fates['GET'] = [vanished];
-    await failureOf(() => here.reservations.create(LATER, KEY));
+    await failureOf(() => create(here.reservations, LATER, KEY));
     expect(await here.outcomes()).toEqual(['my-key reserve unknown no id']);
-    const { reservation } = await here.again().create(LATER, KEY);
+    const { reservation } = await create(here.again(), LATER, KEY);
     expect(reservation.id).toBe(await onlyId(here));
     expect(here.sent('POST')).toBe(1);
   });
@@ -594,8 +674,8 @@ describe('a person’s own idempotency key', () => {
   test('run again at a service without extensions: still unknown, without another create request', async () => {
     const here = await scene({ list: false, key: false });
     here.fates['POST'] = [replyLost];
-    await failureOf(() => here.reservations.create(LATER, KEY));
-    const { code, facts } = await failureOf(() => here.again().create(LATER, KEY));
+    await failureOf(() => create(here.reservations, LATER, KEY));
+    const { code, facts } = await failureOf(() => create(here.again(), LATER, KEY));
     expect([code, facts.maybeDone]).toEqual(['network', true]);
     expect(here.sent('POST')).toBe(1);
     expect(await here.outcomes()).toEqual(['my-key reserve unknown no id']);
@@ -609,168 +689,22 @@ describe('a person’s own idempotency key', () => {
   ])('row 43: run again after its answers were lost, and %s: still unknown', async (_, fate) => {
     const here = await scene();
     here.fates['POST'] = [replyLost, vanished, vanished, fate];
-    await failureOf(() => here.reservations.create(LATER, KEY));
+    await failureOf(() => create(here.reservations, LATER, KEY));
     expect(await here.outcomes()).toEqual(['my-key reserve unknown no id']);
-    const { facts } = await failureOf(() => here.again().create(LATER, KEY));
+    const { facts } = await failureOf(() => create(here.again(), LATER, KEY));
     expect(facts).toMatchObject({ maybeDone: true, retryable: false });
     expect(facts.why).toContain('An earlier request under the key my-key may have taken effect.');
     await onlyId(here);
     expect(await here.outcomes()).toEqual(['my-key reserve unknown no id']);
-    expect((await here.again().create(LATER, KEY)).reservation.id).toBe(await onlyId(here));
+    expect((await create(here.again(), LATER, KEY)).reservation.id).toBe(await onlyId(here));
   });
 
   test('after an update: the same command gives the updated reservation', async () => {
     const here = await scene();
-    const { reservation } = await here.reservations.create(LATER, KEY);
-    await here.reservations.update(reservation, { bandwidth: 5 });
-    const again = await here.again().create(LATER, KEY);
+    const { reservation } = await create(here.reservations, LATER, KEY);
+    await update(here.reservations, reservation, { bandwidth: 5 });
+    const again = await create(here.again(), LATER, KEY);
     expect(again.reservation).toMatchObject({ id: reservation.id, bandwidth: 5 });
-  });
-});
-
-describe('an update whose answer is lost', () => {
-  test.each<[string, Fate]>([
-    ['its reply lost', replyLost],
-    ['a proxy answered 502', replaced(page(502))],
-    ['row 43: the service does not know it', replaced(nobodyKnows)],
-  ])('was made, %s: the reservation shows it', async (_, fate) => {
-    const here = await scene();
-    const reservation = await bookedAt(here);
-    here.fates['PUT'] = [fate];
-    const proven = await here.reservations.update(reservation, { bandwidth: 5 });
-    expect(proven).toMatchObject({ verified: true, reservation: { id: reservation.id, bandwidth: 5 } });
-    expect(here.sent('PUT')).toBe(1);
-    expect(await here.outcomes()).toEqual(['made-1 update booked id']);
-    expect((await here.ledger.all())[0]?.reservation).toMatchObject({ bandwidth: 5 });
-  });
-
-  test.each<[string, Fate]>([
-    ['its request lost', vanished],
-    ['row 43: the service does not know it', answering(nobodyKnows)],
-  ])('was not made, %s: it is unknown, and the list settles it', async (_, fate) => {
-    const here = await scene();
-    const reservation = await bookedAt(here);
-    here.fates['PUT'] = [fate];
-    const { facts } = await failureOf(() => here.reservations.update(reservation, { bandwidth: 5 }));
-    expect(facts).toMatchObject({ maybeDone: true, retryable: false, reservation: reservation.id });
-    expect(facts.fix).toBe(`slices-conn show ${reservation.id}`);
-    expect(await here.outcomes()).toEqual(['made-1 update unknown id']);
-    expect((await here.again().list()).items).toMatchObject([
-      { reservation: { bandwidth: 1000 }, state: 'scheduled', source: 'service' },
-    ]);
-    expect(await here.outcomes()).toEqual(['made-1 update booked id']);
-  });
-
-  test('was not made: the reservation is unchanged', async () => {
-    const here = await scene();
-    const reservation = await bookedAt(here);
-    here.fates['PUT'] = [vanished];
-    await failureOf(() => here.reservations.update(reservation, { bandwidth: 5 }));
-    await here.again().list();
-    expect((await here.again().list()).items).toMatchObject([{ requested: { bandwidth: 1000 } }]);
-  });
-
-  test('is unknown, with its id, when the reservation can’t be read either', async () => {
-    const here = await scene({ list: false, key: false });
-    const reservation = await bookedAt(here);
-    here.fates['PUT'] = [replyLost];
-    here.fates['GET'] = [vanished];
-    const { facts } = await failureOf(() => here.reservations.update(reservation, { bandwidth: 5 }));
-    expect(facts).toMatchObject({ maybeDone: true, reservation: reservation.id });
-    // Without a list `show` settles the entry in the ledger. The network sees the request for the list first.
-    const { items } = await here.reservations.list();
-    expect(items).toMatchObject([{ id: reservation.id, state: 'unknown', source: 'ledger' }]);
-    expect((await here.reservations.show(reservation.id)).reservation.bandwidth).toBe(5);
-    expect(await here.outcomes()).toEqual(['made-1 update booked id']);
-  });
-
-  test('row 43: was not made, and the service says so: the reservation is unchanged', async () => {
-    const here = await scene();
-    const reservation = await bookedAt(here);
-    here.fates['PUT'] = [answering(nothingDone)];
-    const { facts } = await failureOf(() => here.reservations.update(reservation, { bandwidth: 5 }));
-    expect(facts).toMatchObject({ retryable: true });
-    expect(facts.maybeDone).toBeUndefined();
-    expect(await here.outcomes()).toEqual(['made-1 update booked id']);
-  });
-
-  test('a refused update leaves the reservation unchanged', async () => {
-    const here = await scene();
-    const reservation = await bookedAt(here);
-    const failure = await failureOf(() => here.reservations.update(reservation, { bandwidth: 10_000_000 }));
-    expect(failure.facts.maybeDone).toBeUndefined();
-    expect(await here.ledger.all()).toMatchObject([
-      { outcome: 'booked', requested: { bandwidth: 1000 }, reservation: { bandwidth: 1000 } },
-    ]);
-  });
-});
-
-describe('a delete request whose answer is lost', () => {
-  test.each<[string, Fate[]]>([
-    ['was not delivered', [vanished]],
-    ['was done', [replyLost]],
-    ['was done, and a proxy answered 502', [replaced(page(502))]],
-    ['row 43: was done, and the service does not know it', [replaced(nobodyKnows)]],
-    ['row 43: was not done, and the service does not know it', [answering(nobodyKnows)]],
-  ])('%s: the reservation is deleted', async (_, fates) => {
-    const here = await scene();
-    const { id } = await bookedAt(here);
-    here.fates['DELETE'] = fates;
-    await here.reservations.delete(id);
-    expect(await here.onServer()).toEqual([]);
-    expect(here.sent('DELETE')).toBe(2);
-    expect(await here.outcomes()).toEqual(['made-1 delete deleted id']);
-    expect((await here.reservations.list()).items).toMatchObject([
-      { id, state: 'deleted', source: 'ledger' },
-    ]);
-  });
-
-  test.each<[string, Fate[]]>([
-    ['and again', [replyLost, vanished]],
-    [
-      'row 43: the service does not know it, and then does nothing',
-      [replaced(nobodyKnows), answering(nothingDone)],
-    ],
-    ['a page came in its place', [replaced(page(200))]],
-  ])('%s: the outcome is unknown until the next `show` or `list`', async (_, fates) => {
-    const here = await scene();
-    const { id } = await bookedAt(here);
-    here.fates['DELETE'] = fates;
-    const { facts } = await failureOf(() => here.reservations.delete(id));
-    expect(facts).toMatchObject({ maybeDone: true, retryable: false, reservation: id });
-    expect(await here.outcomes()).toEqual(['made-1 delete unknown id']);
-    expect((await here.again().list()).items).toMatchObject([{ id, state: 'deleted', source: 'ledger' }]);
-    expect(await here.outcomes()).toEqual(['made-1 delete deleted id']);
-  });
-
-  test.each<[string, Fate]>([
-    ['nobody is there', unreachable],
-    ['the token has expired', answering(refusing(401, 'token_expired'))],
-  ])('was made, and the retry meets %s: the outcome is unknown', async (_, fate) => {
-    const here = await scene({ list: false, key: false });
-    const { id } = await bookedAt(here);
-    here.fates['DELETE'] = [replyLost, fate];
-    const { facts } = await failureOf(() => here.reservations.delete(id));
-    expect(await here.onServer()).toEqual([]);
-    expect(await here.outcomes()).toEqual(['made-1 delete unknown id']);
-    expect(facts.maybeDone).toBe(true);
-  });
-
-  test('of a missing reservation is not_found, and its entry is deleted', async () => {
-    const here = await scene();
-    const { id } = await bookedAt(here);
-    await here.reservations.delete(id);
-    expect((await failureOf(() => here.reservations.delete(id))).code).toBe('not_found');
-    expect(await here.outcomes()).toEqual(['made-1 delete deleted id']);
-  });
-
-  test('of a deleted reservation at an unreachable service: it stays deleted', async () => {
-    const here = await scene({ list: false, key: false });
-    const { id } = await bookedAt(here);
-    await here.reservations.delete(id);
-    here.fates['DELETE'] = [unreachable];
-    await failureOf(() => here.reservations.delete(id));
-    expect(await here.outcomes()).toEqual(['made-1 delete deleted id']);
   });
 });
 
@@ -790,7 +724,7 @@ describe('an answer that does not verify', () => {
     async (abilities) => {
       const here = await scene(abilities);
       here.fates['POST'] = [forged];
-      const failure: Failure = await failureOf(() => here.reservations.create(LATER));
+      const failure: Failure = await failureOf(() => create(here.reservations, LATER));
       const id = await onlyId(here);
       expect(failure).toMatchObject({ code: 'unverified', facts: { reservation: id, maybeDone: true } });
       expect(failure.facts.fix).toContain(id);
@@ -806,7 +740,7 @@ describe('an answer that does not verify', () => {
     const here = await scene();
     const reservation = await bookedAt(here);
     here.fates['PUT'] = [forged];
-    const failure = await failureOf(() => here.reservations.update(reservation, { bandwidth: 5 }));
+    const failure = await failureOf(() => update(here.reservations, reservation, { bandwidth: 5 }));
     expect(failure).toMatchObject({ code: 'unverified', facts: { reservation: reservation.id } });
     expect(await here.outcomes()).toEqual(['made-1 update unknown id']);
   });
@@ -814,36 +748,18 @@ describe('an answer that does not verify', () => {
   test('before a delete request that is not sent: the reservation stays in the ledger', {}, async () => {
     const here = await scene({ list: false, key: false });
     here.fates['POST'] = [forged];
-    await failureOf(() => here.reservations.create(LATER));
+    await failureOf(() => create(here.reservations, LATER));
     const id = await onlyId(here);
     here.fates['DELETE'] = [unreachable];
-    await failureOf(() => here.reservations.delete(id));
+    await failureOf(() => remove(here.reservations, id));
     expect((await here.reservations.list()).items).toMatchObject([{ id }]);
   });
 });
 
 describe('changes that are made together', () => {
-  const NAMED: ReservationRequest = { ...LATER, name: 'one' };
-  /** A create with a name, an update, and a deletion. */
-  async function changesAt(here: Scene): Promise<{ items: BatchItem[]; changed: string; gone: string }> {
-    const [current, other] = [await bookedAt(here), await bookedAt(here)];
-    const items: BatchItem[] = [
-      { action: 'create', reservation: NAMED },
-      { action: 'update', current, change: { bandwidth: 7 } },
-      { action: 'delete', id: other.id },
-    ];
-    return { items, changed: current.id, gone: other.id };
-  }
-
-  async function stateAt(here: Scene): Promise<string[]> {
-    return (await here.onServer()).map(({ name = '-', bandwidth }) => `${name} ${bandwidth}`).toSorted();
-  }
-  const AFTER = ['- 7', 'one 1000'];
-  const BEFORE = ['- 1000', '- 1000'];
-
   test('each is in the ledger before they leave, and its outcome after', async () => {
     const here = await scene();
-    const { items } = await changesAt(here);
+    const { items, after } = await CHANGES.batch(here);
     let during: string[] = [];
     here.fates['POST'] = [
       async (forward) => {
@@ -851,7 +767,7 @@ describe('changes that are made together', () => {
         return forward();
       },
     ];
-    const results = await here.reservations.apply(items);
+    const results = await here.reservations.change(items);
     expect(results).toMatchObject([
       { verified: true, reservation: { name: 'one' } },
       { verified: true },
@@ -867,99 +783,28 @@ describe('changes that are made together', () => {
       'made-2 delete deleted id',
       'made-3/1 reserve booked id',
     ]);
-    expect(await stateAt(here)).toEqual(AFTER);
+    expect(await stateOf(here)).toEqual(after);
   });
 
-  test.each<[string, Fate[]]>([
-    ['was not delivered', [vanished]],
-    ['was delivered, its reply lost', [replyLost]],
-    ['was delivered, its reply lost twice', [replyLost, replyLost]],
-    ['was answered by a proxy, 502, though it was done', [replaced(page(502))]],
-    ['row 43: was done, and the service does not know it', [replaced(nobodyKnows)]],
-    ['row 43: was not done, and the service does not know it', [answering(nobodyKnows)]],
-    [
-      'was done without the service knowing, then it did nothing',
-      [replaced(nobodyKnows), answering(nothingDone)],
-    ],
-  ])('%s: made once, and verified', async (_, fates) => {
+  test('a refusal names its item, and the ledger has the creates as refused', async () => {
     const here = await scene();
-    const { items } = await changesAt(here);
-    here.fates['POST'] = [...fates];
-    expect(await here.reservations.apply(items)).toMatchObject([
-      { verified: true },
-      { verified: true },
-      null,
-    ]);
-    expect(await stateAt(here)).toEqual(AFTER);
-    expect((await here.outcomes()).filter((line) => line.includes('unknown'))).toEqual([]);
-    expect(here.notices.join('\n')).toMatch(/same idempotency key/);
-  });
-
-  test.each<[string, Fate]>([
-    ['the reply of each try is lost', replyLost],
-    ['each is answered by a page', replaced(page(200))],
-  ])('%s: found by names in the list', async (_, fate) => {
-    const here = await scene();
-    const { items } = await changesAt(here);
-    here.fates['POST'] = [fate, fate, fate];
-    expect(await here.reservations.apply(items)).toMatchObject([
-      { verified: true },
-      { verified: true },
-      null,
-    ]);
-    expect(await stateAt(here)).toEqual(AFTER);
-    expect((await here.outcomes()).filter((line) => line.includes('unknown'))).toEqual([]);
-  });
-
-  test('never delivered: in doubt; the ledger says so, and the next list settles it', async () => {
-    const here = await scene();
-    const { items } = await changesAt(here);
-    here.fates['POST'] = [vanished, vanished, vanished];
-    const failure = await failureOf(() => here.reservations.apply(items));
-    expect(failure).toMatchObject({ code: 'network', facts: { maybeDone: true, retryable: false } });
-    expect(await stateAt(here)).toEqual(BEFORE);
-    // The changes may still arrive, as a whole: that the first two stand as before settles nothing.
-    expect(await here.outcomes()).toEqual([
-      'made-1 update unknown id',
-      'made-2 delete unknown id',
-      'made-3/1 reserve unknown no id',
-    ]);
-    here.wait(HOUR / 2);
-    await here.again().list();
-    expect(await here.outcomes()).toEqual([
+    const { items } = await CHANGES.batch(here);
+    const tooMuch: ChangeItem = { action: 'create', request: { ...LATER, bandwidth: 1_000_000 } };
+    const failure = await failureOf(() => here.reservations.change([...items, tooMuch]));
+    expect(failure.facts.details?.map(({ item }) => item)).toEqual([3]);
+    expect((await here.outcomes()).toSorted()).toEqual([
       'made-1 update booked id',
       'made-2 delete booked id',
       'made-3/1 reserve refused no id',
+      'made-3/4 reserve refused no id',
     ]);
-    expect(await here.again().apply(items)).toMatchObject([{ verified: true }, { verified: true }, null]);
-    expect(await stateAt(here)).toEqual(AFTER);
-  });
-
-  test('a refusal leaves the ledger as it was', async () => {
-    const here = await scene();
-    const { items } = await changesAt(here);
-    const tooMuch: BatchItem = { action: 'create', reservation: { ...LATER, bandwidth: 1_000_000 } };
-    const failure = await failureOf(() => here.reservations.apply([...items, tooMuch]));
-    expect(failure.facts.details?.map(({ item }) => item)).toEqual([3]);
-    expect(failure.facts.maybeDone).toBeUndefined();
-    expect(await stateAt(here)).toEqual(BEFORE);
-    expect((await here.outcomes()).toSorted()).toEqual(
-      [
-        'made-1 reserve booked id',
-        'made-2 reserve booked id',
-        'made-3/1 reserve refused no id',
-        'made-3/4 reserve refused no id',
-      ].map((line) =>
-        line.replace(/made-1 reserve/, 'made-1 update').replace(/made-2 reserve/, 'made-2 delete'),
-      ),
-    );
   });
 
   test('killed before the answer: the list settles the ledger, also where the service moved the creates', async () => {
     const here = await scene();
-    const busy = { action: 'create', reservation: { ...LATER, bandwidth: 100_000 } } as const;
-    await here.reservations.apply([busy]);
-    const items: BatchItem[] = [{ action: 'create', reservation: NAMED }];
+    const busy = { action: 'create', request: { ...LATER, bandwidth: 100_000 } } as const;
+    await here.reservations.change([busy]);
+    const items: ChangeItem[] = [{ action: 'create', request: { ...LATER, name: 'one' } }];
     await new Promise<void>((killed) => {
       here.fates['POST'] = [
         async (forward) => {
@@ -968,18 +813,18 @@ describe('changes that are made together', () => {
           return new Promise<never>(() => undefined);
         },
       ];
-      void here.reservations.apply(items, { earliest: true });
+      void here.reservations.change(items, { earliest: true });
     });
-    expect(await here.outcomes()).toContain('made-2/1 reserve unknown no id');
+    expect(await here.outcomes()).toContain('made-2 reserve unknown no id');
     await here.again().list();
-    expect(await here.outcomes()).toContain('made-2/1 reserve booked id');
-    expect((await failureOf(() => here.again().apply(items))).code).toBe('name_taken');
+    expect(await here.outcomes()).toContain('made-2 reserve booked id');
+    expect((await failureOf(() => here.again().change(items))).code).toBe('name_taken');
     expect(await here.onServer()).toHaveLength(2);
   });
 
   test('an answer that does not verify: each id is in the ledger, in doubt', async () => {
     const here = await scene();
-    const { items } = await changesAt(here);
+    const { items } = await CHANGES.batch(here);
     here.fates['POST'] = [
       async (forward) => {
         const body = (await (await forward()).json()) as { items: { token: string | null }[] };
@@ -987,7 +832,7 @@ describe('changes that are made together', () => {
         return Response.json(body);
       },
     ];
-    const failure = await failureOf(() => here.reservations.apply(items));
+    const failure = await failureOf(() => here.reservations.change(items));
     expect(failure).toMatchObject({ code: 'unverified', facts: { maybeDone: true } });
     expect(await here.outcomes()).toEqual([
       'made-1 update unknown id',
@@ -996,10 +841,14 @@ describe('changes that are made together', () => {
     ]);
   });
 
-  test('a service without batches: not_supported, and the ledger has nothing', async () => {
+  test('a service without batches: not_supported, and nothing is sent', async () => {
     const here = await scene({ list: true, key: false });
-    const items: BatchItem[] = [{ action: 'create', reservation: NAMED }];
-    expect((await failureOf(() => here.reservations.apply(items))).code).toBe('not_supported');
-    expect([here.sent('POST'), await here.outcomes()]).toEqual([0, []]);
+    const items: ChangeItem[] = ['one', 'two'].map((name) => ({
+      action: 'create',
+      request: { ...LATER, name },
+    }));
+    expect((await failureOf(() => here.reservations.change(items))).code).toBe('not_supported');
+    expect(here.sent('POST')).toBe(0);
+    expect((await here.reservations.list()).items).toEqual([]);
   });
 });

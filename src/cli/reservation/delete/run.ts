@@ -54,7 +54,7 @@ export async function deleteReservations(
   }
   const failures = await deleteEach(ids, async (id) => {
     await session.actFor(id);
-    await session.reservations.delete(id);
+    await session.reservations.change([{ action: 'delete', id }]);
   });
   if (failures.size > 0) throw summary(ids, failures);
   const items = ids.map((id) => ({ id, deleted: true }));
@@ -184,7 +184,10 @@ async function releaseEach(
     unasked: UNASKED,
     declined: DECLINED,
   });
-  const failures = await deleteEach(ids, (id) => administration.release(id, reason));
+  const failures = await deleteEach(
+    ids,
+    async (id) => void (await administration.change([{ action: 'delete', id, reason }])),
+  );
   if (failures.size > 0) throw summary(ids, failures);
   const items = [...found].map(([id, { reservation }]) => ({ id, deleted: true, reason, reservation }));
   const times = await invocation.times();

@@ -1,12 +1,14 @@
+import { isoDuration } from '../../../contract/durations.ts';
 import { Failure, ownCommand } from '../../../contract/failure.ts';
+import { formatInstant } from '../../../contract/instants.ts';
 import type { ListedReservation } from '../../../session/reservations/joined-list.ts';
-import { isCurrent, isOwn } from '../../../session/reservations/known.ts';
+import { isCurrent, isOwn, knownRequest } from '../../../session/reservations/known.ts';
 import type { Session } from '../../../session/session.ts';
 import { claimedSubject } from '../../../tokens/claimed.ts';
 import { withServices } from '../../advice.ts';
 import type { ServiceFlags } from '../../global-options.ts';
 import type { Invocation } from '../../invocation.ts';
-import type { NamedExperiment } from '../../print/cards.ts';
+import { type NamedExperiment, requestResult } from '../../print/cards.ts';
 import { type ListedIn, reservationTable } from '../../print/reservation-table.ts';
 import { shortTime, type TimeContext } from '../../times.ts';
 import { nearestSite, siteName } from '../../values.ts';
@@ -37,7 +39,10 @@ export async function list(
     output.notice('This service does not list reservations. The list shows what this machine asked for.');
   }
   const times = await invocation.times();
-  const items = shown.map(({ item: { entry: _entry, ...item } }) => item);
+  const items = shown.map(({ item: { entry: _entry, requested, ...item } }) => ({
+    ...item,
+    requested: requested && requestResult(requested),
+  }));
   const { timeline } = flags.timeline ? await import('../../print/timeline.ts') : {};
   await output.result({ items }, (print) => {
     if (shown.length === 0) return `${noneText(experiments, flags)}\n`;
@@ -99,7 +104,7 @@ function isWanted(
   { all, mine, site, state }: ListFlags,
   user: string | undefined,
 ): boolean {
-  const { site1, site2 } = item.reservation ?? item.requested ?? {};
+  const { site1, site2 } = knownRequest(item) ?? {};
   return (
     (state === undefined ? all === true || isCurrent(item) : item.state === state) &&
     (site === undefined || site === site1 || site === site2) &&
@@ -138,16 +143,16 @@ function whatToDo(
 }
 
 function reserveAgain(requested: NonNullable<ListedReservation['requested']>, key: string): string {
-  const { site1, site2, bandwidth, start_date, end_date, duration, volume, name } = requested;
-  const rate = bandwidth === null ? [] : ['--bandwidth', String(bandwidth)];
-  const start = start_date === null ? ['--start-now'] : ['--start', start_date];
+  const { site1, site2, bandwidth, duration, volume, name } = requested;
+  const rate = bandwidth === undefined ? [] : ['--bandwidth', String(bandwidth)];
+  const start = requested.start === 'now' ? ['--start-now'] : ['--start', formatInstant(requested.start)];
   const search =
     duration !== undefined
-      ? ['--earliest', '--for', duration]
+      ? ['--earliest', '--for', isoDuration(duration)]
       : volume !== undefined
         ? ['--volume', String(volume)]
         : [];
-  const period = [...start, '--end', end_date, ...search];
+  const period = [...start, '--end', formatInstant(requested.end), ...search];
   const named = name === undefined ? [] : ['--name', name];
   return ownCommand('reserve', site1, site2, ...rate, ...period, ...named, '--idempotency-key', key);
 }

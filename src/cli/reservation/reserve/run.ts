@@ -1,10 +1,10 @@
 import type { ProvenReservation } from '../../../client/proof.ts';
 import { Failure, shellWord } from '../../../contract/failure.ts';
-import { LAST_INSTANT } from '../../../contract/instants.ts';
+import { formatInstant, LAST_INSTANT } from '../../../contract/instants.ts';
 import { periodOf, type ReservationRequest } from '../../../contract/reservation-request.ts';
 import { parseDuration } from '../../../contract/typed-duration.ts';
 import type { ExperimentAccess } from '../../../session/login/experiment-access.ts';
-import { nameOf } from '../../../session/reservations/known.ts';
+import { knownRequest, nameOf } from '../../../session/reservations/known.ts';
 import type { Session } from '../../../session/session.ts';
 import { claimedExperimentExpiry } from '../../../tokens/claimed.ts';
 import type { Invocation } from '../../invocation.ts';
@@ -128,8 +128,10 @@ function experimentEnd(expiry: number | undefined): number {
 
 async function rehearse(run: Run, request: ReservationRequest): Promise<void> {
   const { invocation, session, experiment } = run;
-  const reservation = await session.rehearse(request).catch(refusedTo(run, request));
-  const rehearsed = { reservation, verified: false, token: null, claims: null };
+  const [rehearsed] = await session.connectivity
+    .change([{ action: 'create', request }], { dryRun: true })
+    .catch(refusedTo(run, request));
+  const { reservation } = rehearsed;
   const more = await foundLines(run, request, reservation, false);
   const times = await invocation.times();
   await invocation.output.result({ ...reservationResult(rehearsed), dryRun: true }, (print) =>
@@ -145,7 +147,9 @@ async function book(run: Run, request: ReservationRequest, lasting?: number): Pr
   const { start, startNow, end } = flags;
   const typedTimes = JSON.stringify([start, startNow, end, flags.for, (await invocation.times()).zone]);
   const options = { allowUnsigned, ...(idempotencyKey === undefined ? {} : { idempotencyKey, typedTimes }) };
-  const proven = await session.reservations.create(request, options).catch(refusedTo(run, request));
+  const [proven] = await session.reservations
+    .change([{ action: 'create', request }], options)
+    .catch(refusedTo(run, request));
   if (save !== undefined) await saveProof(invocation.files, save, proven);
   if (wait === undefined) return printBooked(run, proven, request, lasting);
   const started = () => waitForStart(proven, { invocation, session, wait, allowUnsigned });
@@ -203,12 +207,12 @@ function refusedTo(
 async function withHolder(taken: Failure, session: Session, name: string): Promise<Failure> {
   const { items } = await session.currentReservations().catch(() => ({ items: [] }));
   const holder = items.find((item) => nameOf(item) === name);
-  const known = holder?.reservation ?? holder?.requested;
+  const known = holder && knownRequest(holder);
   const names = new Set(items.map(nameOf));
   const numbered = Array.from({ length: items.length + 1 }, (_, at) => `${name.slice(0, 60)}-${at + 2}`);
   const free = numbered.find((one) => !names.has(one));
   const who = holder && taken.message.includes(holder.id) ? 'It is' : `${holder?.id} has it:`;
-  const why = `${who} ${known?.site1} – ${known?.site2}, from ${known?.start_date ?? 'now'} to ${known?.end_date}.`;
+  const why = `${who} ${known?.site1} – ${known?.site2}, from ${known?.start === 'now' ? 'now' : formatInstant(known?.start ?? 0)} to ${formatInstant(known?.end ?? 0)}.`;
   return taken.with({ ...(holder ? { why } : {}), fix: `--name ${free}` });
 }
 

@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { Failure } from '../../../contract/failure.ts';
-import { asReservation, Requested } from '../../../contract/reservation-request.ts';
+import { ReservationRequest } from '../../../contract/reservation-request.ts';
 import type { Session } from '../../../session/session.ts';
 import type { Invocation } from '../../invocation.ts';
 
@@ -8,7 +8,7 @@ const Unfinished = v.object({
   /** The experiment and the idempotency key that the reservation was asked for with. */
   experiment: v.string(),
   key: v.string(),
-  requested: Requested,
+  request: ReservationRequest,
   /** The reservation's id, once it is known. */
   id: v.nullable(v.string()),
   /** When it ends, in milliseconds. */
@@ -56,24 +56,20 @@ export async function guard(invocation: Invocation): Promise<void> {
 /** Deletes what is left. */
 async function clear(session: Session, left: Unfinished): Promise<void> {
   const id = left.id ?? (await idOf(session, left));
-  if (id !== undefined) await session.reservations.delete(id);
+  if (id !== undefined) await session.reservations.change([{ action: 'delete', id }]);
 }
 
 /**
  * The reservation of a request whose answer `run` did not live to see: asked for again under its idempotency key, which
  * books nothing twice. Undefined where nothing was sent, or nothing was booked.
  */
-async function idOf(
-  session: Session,
-  { experiment, key, requested }: Unfinished,
-): Promise<string | undefined> {
+async function idOf(session: Session, { experiment, key, request }: Unfinished): Promise<string | undefined> {
   const entry = await (await session.ledger()).find({ experiment, key });
   if (!entry || entry.outcome === 'refused' || entry.outcome === 'deleted') return undefined;
   if (entry.id !== undefined) return entry.id;
   try {
-    const { reservation } = await session.reservations.create(asReservation(requested), {
-      idempotencyKey: key,
-    });
+    const options = { idempotencyKey: key };
+    const [{ reservation }] = await session.reservations.change([{ action: 'create', request }], options);
     return reservation.id;
   } catch (error) {
     const id = error instanceof Failure ? error.facts.reservation : undefined;

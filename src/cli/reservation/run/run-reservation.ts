@@ -3,12 +3,7 @@ import { formatDuration, MINUTE } from '../../../contract/durations.ts';
 import { Failure, ownCommand } from '../../../contract/failure.ts';
 import { formatInstant, LAST_INSTANT } from '../../../contract/instants.ts';
 import type { Reservation } from '../../../contract/reservation.ts';
-import {
-  periodOf,
-  type ReservationRequest,
-  requestedOf,
-  updated,
-} from '../../../contract/reservation-request.ts';
+import { asRequest, periodOf, type ReservationRequest } from '../../../contract/reservation-request.ts';
 import type { Session } from '../../../session/session.ts';
 import { claimedExperimentExpiry, claimedExpiry } from '../../../tokens/claimed.ts';
 import { withServices } from '../../advice.ts';
@@ -95,7 +90,7 @@ export class RunReservation {
   /**
    * Creates it, after its guardian was started.
    *
-   * @throws Failure as `Reservations.create`. An invalid answer's reservation is deleted; one whose outcome is
+   * @throws Failure as `Reservations.change`. An invalid answer's reservation is deleted; one whose outcome is
    *   unknown is left to the guardian.
    */
   static async create(run: Run, request: ReservationRequest): Promise<RunReservation> {
@@ -106,11 +101,10 @@ export class RunReservation {
     const file = await files.privatePath(`${key}.jwt`);
     const guardian = await processes.startGuardian(await guardianFlags(run));
     invocation.ifStopped({ why: 'A reservation that was made is deleted in the background.' });
-    const requested = requestedOf(request);
-    const left: Unfinished = { experiment, key, requested, id: null, end: request.end, file };
+    const left: Unfinished = { experiment, key, request, id: null, end: request.end, file };
     await guardian.tell(JSON.stringify(left));
-    const proven = await session.reservations
-      .create(request, { idempotencyKey: key })
+    const [proven] = await session.reservations
+      .change([{ action: 'create', request }], { idempotencyKey: key })
       .catch(async (error: unknown) => {
         throw await undone(session, guardian, error);
       });
@@ -186,7 +180,7 @@ export class RunReservation {
     const guardian = this.#guardian;
     try {
       if (!this.#isDeleted) {
-        await session.reservations.delete(this.#id);
+        await session.reservations.change([{ action: 'delete', id: this.#id }]);
         await this.say(`Deleted ${this.#id}`);
       }
       await guardian.tell(NOTHING_LEFT);
@@ -253,7 +247,9 @@ export class RunReservation {
       return this.say(`warning: The link can't be extended: ${limit} then. ${left}`);
     }
     try {
-      await this.#observe(await session.reservations.update(reservation, { end }));
+      const item = { action: 'update', id: this.#id, request: { ...asRequest(reservation), end } } as const;
+      const [extended] = await session.reservations.change([item]);
+      await this.#observe(extended);
     } catch (error) {
       // Others may delete theirs, and a service may come back: asked for again at two thirds of what is left.
       this.#extendAt = Math.max(now() + ((this.#end - now()) * 2) / 3, now() + LOOK_AGAIN);
@@ -267,7 +263,7 @@ export class RunReservation {
     const { reservation } = this.#proven;
     const extend = durationWord(end - this.#end) ?? '1m';
     const found = refusalOf(error, {
-      request: updated(reservation, { end }),
+      request: { ...asRequest(reservation), end },
       typed: ['update', this.#id, '--extend', extend],
       flags: { extend },
       update: { id: this.#id, ...periodOf(reservation), asksForStart: false, isNamed: true },
@@ -327,7 +323,7 @@ async function undone(session: Session, guardian: Pipe, error: unknown): Promise
       else return error.with({ why: `${why} What was booked is deleted in the background.`.trimStart() });
       return error;
     }
-    await session.reservations.delete(reservation);
+    await session.reservations.change([{ action: 'delete', id: reservation }]);
     await guardian.tell(NOTHING_LEFT);
     return error.with({
       why: `${why} The reservation was deleted.`.trimStart(),

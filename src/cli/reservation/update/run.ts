@@ -1,11 +1,5 @@
 import { Failure, shellWord } from '../../../contract/failure.ts';
-import type { Reservation } from '../../../contract/reservation.ts';
-import {
-  periodOf,
-  type ReservationChange,
-  type ReservationRequest,
-  updated,
-} from '../../../contract/reservation-request.ts';
+import { asRequest, periodOf, type ReservationRequest } from '../../../contract/reservation-request.ts';
 import { claimedExperimentExpiry } from '../../../tokens/claimed.ts';
 import type { Invocation } from '../../invocation.ts';
 import {
@@ -33,8 +27,9 @@ export async function update(
   [typed]: readonly string[],
   flags: UpdateFlags,
 ): Promise<void> {
-  const { bandwidth, start, end, for: lasting, extend, allowUnsigned = false } = flags;
-  if ([bandwidth, start, end, lasting, extend].every((flag) => flag === undefined)) {
+  const { bandwidth, allowUnsigned = false } = flags;
+  const changes = [bandwidth, flags.start, flags.end, flags.for, flags.extend];
+  if (changes.every((flag) => flag === undefined)) {
     throw new Failure('usage', 'The change is missing.', {
       why: 'Give --bandwidth, --start, --end, --for or --extend.',
       fix:
@@ -52,26 +47,28 @@ export async function update(
   const asked = await readPeriodChange(flags, periodOf(current.reservation), await invocation.times());
   const experiment = await session.access();
   const expiry = claimedExperimentExpiry(experiment.token.reveal());
+  const before = asRequest(current.reservation);
   const period = periodToSend(asked, invocation.now(), expiry);
-  const change: ReservationChange = { ...rate, ...period };
-  await send(change, asked.lasting);
+  const { start = before.start, end = before.end } = period;
+  await send({ ...before, ...rate, start, end }, asked.lasting);
 
-  async function send(wanted: ReservationChange, due?: number): Promise<void> {
-    const proven = await reservations
-      .update(current.reservation, wanted, { allowUnsigned })
+  async function send(request: ReservationRequest, due?: number): Promise<void> {
+    const [proven] = await reservations
+      .change([{ action: 'update', id, request }], { allowUnsigned })
       .catch((error: unknown) => {
         throw refusalOf(error, {
-          request: updated(current.reservation, wanted),
+          request,
           typed: invocation.typed,
           flags,
           update: {
             id,
-            ...periodOf(current.reservation),
-            asksForStart: change.start !== undefined,
+            start: before.start,
+            end: before.end,
+            asksForStart: period.start !== undefined,
             isNamed: typed !== undefined,
           },
           now: invocation.now(),
-          send: (picked) => send(changeTo(picked, current.reservation)),
+          send,
         });
       });
     const times = await invocation.times();
@@ -81,10 +78,4 @@ export async function update(
     const warning = shortfall(periodOf(proven.reservation), due);
     if (warning !== undefined) invocation.output.notice(warning);
   }
-}
-
-/** What a wanted reservation changes. A start that has passed can't be sent again as a change. */
-function changeTo({ bandwidth, start, end }: ReservationRequest, current: Reservation): ReservationChange {
-  const isMoved = start !== periodOf(current).start;
-  return { bandwidth, ...(isMoved ? { start } : {}), end };
 }

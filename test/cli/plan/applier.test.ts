@@ -1,12 +1,16 @@
 import { describe, expect, it } from 'vitest';
-import { NotApplied } from '../../../src/cli/plan/applier.ts';
-import { batches, batchesOr } from '../../../src/cli/plan/batches.ts';
+import { type Applier, createApplier, NotApplied } from '../../../src/cli/plan/applier.ts';
 import type { PlannedChange } from '../../../src/cli/plan/difference.ts';
 import type { WantedReservation } from '../../../src/cli/plan/plan-file.ts';
-import type { BatchItem, BatchOptions } from '../../../src/client/batch.ts';
+import type { ChangeOptions } from '../../../src/client/changes.ts';
 import type { ProvenReservation } from '../../../src/client/proof.ts';
 import { Failure } from '../../../src/contract/failure.ts';
 import type { Reservation } from '../../../src/contract/reservation.ts';
+import {
+  asRequest,
+  type ChangeItem,
+  type ReservationRequest,
+} from '../../../src/contract/reservation-request.ts';
 import { NOW, RESERVATION } from '../../fixtures/tokens.ts';
 
 const HOUR = 3_600_000;
@@ -24,51 +28,38 @@ function current(id: string): Reservation {
 
 const create = (name: string): PlannedChange => ({ action: 'create', name, wanted: wanted(name) });
 const drop = (name: string): PlannedChange => ({ action: 'delete', name, current: current(name) });
-const update = (
-  name: string,
-  change: { bandwidth?: number; start?: number; end?: number },
-): PlannedChange => ({
-  ...{ action: 'update', name, wanted: wanted(name) },
-  ...{ current: current(name), change },
+const update = (name: string, change: Partial<ReservationRequest>): PlannedChange => ({
+  ...{ action: 'update', name, wanted: wanted(name), current: current(name) },
+  request: { ...asRequest(current(name)), ...change },
 });
 
 /** What an item is about. */
-const about = (item: BatchItem): string =>
-  item.action === 'create'
-    ? (item.reservation.name ?? '')
-    : item.action === 'delete'
-      ? item.id
-      : item.current.id;
+const about = (item: ChangeItem): string => (item.action === 'create' ? (item.request.name ?? '') : item.id);
 
-/** An applier over a service that answers each batch so. */
+/** An applier over a service that answers each request so. */
 function applierOver(
-  answer: (items: readonly BatchItem[], options: BatchOptions) => (Reservation | null)[],
-  earliest = false,
-) {
-  const sent: [string[], BatchOptions][] = [];
-  const batch = async (items: readonly BatchItem[], options: BatchOptions = {}) => {
+  answer: (items: readonly ChangeItem[], options: ChangeOptions) => (Reservation | null)[],
+  { earliest = false, hasBatches = true } = {},
+): { sent: [string[], ChangeOptions][]; applier: Applier } {
+  const sent: [string[], ChangeOptions][] = [];
+  const change = async (items: readonly ChangeItem[], options: ChangeOptions = {}) => {
     sent.push([items.map(about), options]);
     return answer(items, options).map((reservation): ProvenReservation | null => {
       return reservation && { reservation, verified: true, token: null, claims: null };
     });
   };
-  const unexpected = async (): Promise<never> => {
-    throw new RangeError('nothing else is asked');
-  };
-  const session = {
-    rehearse: unexpected,
-    connectivity: { batch },
-    reservations: { apply: batch, create: unexpected, delete: unexpected },
-  };
-  const options = { session, now: () => NOW, expiry: undefined, earliest };
-  return { sent, applier: batches(options), options };
+  // The result has a type for each item.
+  const service = { change: change as never };
+  const session = { connectivity: service, reservations: service };
+  const options = { session, now: () => NOW, expiry: undefined, earliest, hasBatches, pending: new Map() };
+  return { sent, applier: createApplier(options) };
 }
 
-const asWanted = (items: readonly BatchItem[]) =>
+const asWanted = (items: readonly ChangeItem[]) =>
   items.map((item) => (item.action === 'delete' ? null : current(about(item))));
 
-const fail = (code: Failure['code'], item?: number) => () => {
-  throw new Failure(code, 'No.', { details: [{ loc: [], msg: 'No.', type: 'NotValid', item }] });
+const fail = (code: Failure['code'], item?: number, httpStatus?: number) => () => {
+  throw new Failure(code, 'No.', { httpStatus, details: [{ loc: [], msg: 'No.', type: 'NotValid', item }] });
 };
 
 describe('changes by one batch', () => {
@@ -123,36 +114,48 @@ describe('changes by one batch', () => {
   });
 
   it('that fail for no reason of a change are a failure like any other', async () => {
+    const changes = [create('a'), create('b')];
     const away = applierOver(fail('unavailable'));
-    await expect(away.applier.apply([create('a')])).rejects.toMatchObject({
-      name: 'Failure',
-      code: 'unavailable',
-    });
+    await expect(away.applier.apply(changes)).rejects.toMatchObject({ name: 'Failure', code: 'unavailable' });
     const taken = applierOver(fail('name_taken', 0));
-    await expect(taken.applier.rehearse([create('a')])).rejects.toMatchObject({ code: 'name_taken' });
-    await expect(taken.applier.apply([create('a')])).rejects.toThrow(NotApplied);
+    await expect(taken.applier.rehearse(changes)).rejects.toMatchObject({ code: 'name_taken' });
+    await expect(taken.applier.apply(changes)).rejects.toThrow(NotApplied);
   });
 
-  it('are made by single requests where a service has no batches in spite of its description', async () => {
-    const answered = (httpStatus: number, item?: number) =>
-      applierOver(() => {
-        const details = [{ loc: [], msg: 'No.', type: 'NotValid', item }];
-        throw new Failure('not_found', 'No.', { httpStatus, details });
-      });
-    const single = applierOver(asWanted).applier;
-    for (const status of [404, 405, 501]) {
-      const applier = batchesOr(single, answered(status).options);
-      expect(await applier.apply([create('a')])).toHaveLength(1);
-      expect(await applier.rehearse([create('a')])).toHaveLength(1);
+  it('one change that is refused alone is refused too, and one that may be tried again is not', async () => {
+    const refusal = (facts: object) => () => {
+      throw new Failure('not_found', 'No.', { httpStatus: 404, ...facts });
+    };
+    const gone = applierOver(refusal({}));
+    const failed = await gone.applier.apply([drop('a')]).catch((error: unknown) => error);
+    expect(failed).toBeInstanceOf(NotApplied);
+    expect(failed).toMatchObject({ code: 'not_found', outcomes: [{ failure: { code: 'not_found' } }] });
+    for (const facts of [{ retryable: true }, { maybeDone: true }]) {
+      const { applier } = applierOver(refusal(facts));
+      await expect(applier.apply([create('a')])).rejects.toMatchObject({ name: 'Failure' });
     }
-    // One that is about a reservation is an answer.
-    await expect(batchesOr(single, answered(404, 0).options).apply([create('a')])).rejects.toThrow(
-      NotApplied,
-    );
+  });
+
+  it('creations are made one by one where a service has no batches in spite of its description', async () => {
+    for (const httpStatus of [404, 405, 501]) {
+      const answer = (items: readonly ChangeItem[]) => {
+        if (items.length > 1) throw new Failure('not_found', 'No.', { httpStatus });
+        return asWanted(items);
+      };
+      const { applier, sent } = applierOver(answer);
+      expect(await applier.apply([create('a'), create('b')])).toHaveLength(2);
+      expect(await applier.rehearse([create('a'), create('b')])).toHaveLength(2);
+      expect(sent.map(([names]) => names.join(' '))).toEqual(['a b', 'a', 'b', 'a b', 'a', 'b']);
+      await expect(applier.apply([create('a'), drop('b')])).rejects.toMatchObject({ code: 'not_supported' });
+    }
+    // A failure that is about an item is an answer.
+    const answered = applierOver(fail('not_found', 0, 404));
+    await expect(answered.applier.apply([create('a'), create('b')])).rejects.toThrow(NotApplied);
+    expect(answered.sent).toHaveLength(1);
   });
 
   it('fit together from the start of the first creation on', async () => {
-    const later = (items: readonly BatchItem[], { earliest }: BatchOptions) => {
+    const later = (items: readonly ChangeItem[], { earliest }: ChangeOptions) => {
       if (!earliest) throw new RangeError('not asked for');
       return items.map((item, at) =>
         item.action === 'create'
@@ -165,7 +168,7 @@ describe('changes by one batch', () => {
     expect(sent).toEqual([[['b', 'a', 'c'], { dryRun: true, earliest: true }]]);
     expect(await applier.earliestStart([update('b', {})])).toBeUndefined();
     // Where it is so already, and still does not fit, no later time helps.
-    const refused = applierOver(fail('bandwidth_unavailable', 0), true).applier;
+    const refused = applierOver(fail('bandwidth_unavailable', 0), { earliest: true }).applier;
     expect(await refused.earliestStart([create('a')])).toBe('never');
     const unknown = applierOver(fail('site_unknown', 0)).applier;
     expect(await unknown.earliestStart([create('a')])).toBeUndefined();

@@ -1,0 +1,301 @@
+import * as v from 'valibot';
+import { type BatchItemBody, BatchResultsReply } from '../contract/batch.ts';
+import { Failure, shellWord } from '../contract/failure.ts';
+import { ReservationId } from '../contract/fields.ts';
+import { isObject, readJson } from '../contract/json.ts';
+import {
+  type ChangeItem,
+  checkItems,
+  periodOf,
+  queryOf,
+  type ReservationRequest,
+  toBody,
+} from '../contract/reservation-request.ts';
+import { IDEMPOTENCY_KEY_HEADER, JWT_TYPE } from '../contract/routes.ts';
+import { readAs } from './exchange.ts';
+import { requireFeatures } from './features.ts';
+import {
+  checkDeletion,
+  type Due,
+  type ProofOptions,
+  type ProvenReservation,
+  prove,
+  readReservation,
+  rehearsed,
+  startNowBetween,
+} from './proof.ts';
+import { type Reply, withHolder } from './reply-failure.ts';
+import { proverOf, type ServiceRequests } from './service-requests.ts';
+
+/** How changes are made. */
+export interface ChangeOptions extends ProofOptions {
+  /** Sent as `Idempotency-Key`. A service that honours it makes the same changes under the same key once. */
+  idempotencyKey?: string;
+  /**
+   * When the request was first sent under its key, in milliseconds; default: now. The answer to a repeated request is the
+   * first one's reservation: a start of now was then.
+   */
+  firstSentAt?: number;
+  /** Answer what would be made, and leave nothing behind. Then nothing is signed: `verified` is false. Default false. */
+  dryRun?: boolean;
+  /** Move all creates later by the smallest common offset at which everything fits. Default false. */
+  earliest?: boolean;
+}
+
+/** What a change leaves behind: the reservation; null for a deletion. */
+export type ChangeResult<Item extends ChangeItem> = Item extends { action: 'delete' }
+  ? null
+  : ProvenReservation;
+
+/** One {@link ChangeResult} for each item, in their order. */
+export type ChangeResults<Items extends readonly ChangeItem[]> = {
+  [Index in keyof Items]: ChangeResult<Items[Index]>;
+};
+
+/** See `ConnectivityClient.change`. */
+export type Change<Options> = <const Items extends readonly ChangeItem[]>(
+  items: Items,
+  options?: Options,
+) => Promise<ChangeResults<Items>>;
+
+/** Whether changes travel as a batch: several, and what single requests can't ask for. */
+export function isBatch(items: readonly ChangeItem[], { dryRun, earliest }: ChangeOptions): boolean {
+  return items.length > 1 || earliest === true || (dryRun === true && items[0]?.action !== 'create');
+}
+
+/** The service's answers, not proven: a reply about each item; undefined for a deletion. */
+interface Answers {
+  replies: readonly (Reply | undefined)[];
+  /** Of a batch: the id of each item's reservation, as the answer has it. */
+  ids?: readonly (string | null)[];
+  /** By how much the service says that it moved the creates of a batch, in milliseconds. Each is checked against it. */
+  offset: number;
+}
+
+/** Makes changes at a service, and proves its answer about each; see `ConnectivityClient.change`. */
+export function createChange(service: ServiceRequests): Change<ChangeOptions> {
+  async function change<const Items extends readonly ChangeItem[]>(
+    items: Items,
+    options?: ChangeOptions,
+  ): Promise<ChangeResults<Items>>;
+  async function change(items: readonly ChangeItem[], options: ChangeOptions = {}): Promise<unknown> {
+    checkItems(items, options);
+    const [only] = items;
+    try {
+      const answers =
+        !only || isBatch(items, options)
+          ? await sendTogether(service, items, options)
+          : await sendAlone(service, only, options);
+      return await proven(service, items, answers, options);
+    } catch (error) {
+      throw options.dryRun ? nothingBooked(error) : error;
+    }
+  }
+  return change;
+}
+
+/** Sends one item by its own route (contract/README.md, "Endpoints"). */
+async function sendAlone(
+  service: ServiceRequests,
+  item: ChangeItem,
+  options: ChangeOptions,
+): Promise<Answers> {
+  if (item.action === 'delete') {
+    const { id, reason } = item;
+    const query = reason === undefined ? '' : `?${new URLSearchParams({ reason })}`;
+    const parts = { tokens: 'both', accept: 'application/json', values: { id }, query } as const;
+    checkDeletion(await service.send('deleteReservation', parts), id);
+    return { replies: [undefined], offset: 0 };
+  }
+  const { request } = item;
+  const { dryRun = false } = options;
+  await requireFeatures(service.features, [...(dryRun ? (['dryRun'] as const) : []), ...searchIn(request)]);
+  const parts = {
+    tokens: 'both',
+    accept: dryRun ? 'application/json' : JWT_TYPE,
+    query: queryOf(request, { dryRun }),
+    body: await bodyOf(service, item),
+  } as const;
+  if (item.action === 'update') {
+    const reply = await service.send('updateReservation', { ...parts, values: { id: item.id } });
+    return { replies: [reply], offset: 0 };
+  }
+  const reply = await service
+    .send('createReservation', { ...parts, headers: keyHeader(options) })
+    .catch(withHolder(request));
+  if (dryRun && reply.status !== 200) throw booked(reply);
+  return { replies: [reply], offset: 0 };
+}
+
+/** A service that does not know dry runs has booked. */
+function booked(reply: Reply): Failure {
+  const { id } = readReservation(reply);
+  return new Failure('reply_invalid', 'The service does not know dry runs: it booked.', {
+    reservation: id,
+    maybeDone: true,
+    fix: `slices-conn show ${shellWord(id)}`,
+  });
+}
+
+/** Sends items as one batch (contract/README.md, "Extensions"). */
+async function sendTogether(
+  service: ServiceRequests,
+  items: readonly ChangeItem[],
+  options: ChangeOptions,
+): Promise<Answers> {
+  await requireFeatures(service.features, ['batch']);
+  const bodies = await Promise.all(items.map((item) => itemBody(service, item)));
+  const flags = (['dryRun', 'earliest'] as const).filter((flag) => options[flag]);
+  const query = flags.map((flag) => `${flag === 'dryRun' ? 'dry_run' : flag}=true`).join('&');
+  const reply = await service
+    .send('batchReservations', {
+      tokens: 'both',
+      headers: keyHeader(options),
+      accept: 'application/json',
+      query: query === '' ? '' : `?${query}`,
+      body: { items: bodies, tokens: [(await service.userToken()).reveal()] },
+    })
+    .catch(withHolder());
+  try {
+    return readResults(reply, items, options);
+  } catch (error) {
+    throw options.dryRun ? error : afterChange(error, claimedIds(reply, items.length));
+  }
+}
+
+function keyHeader({ idempotencyKey, dryRun }: ChangeOptions): Record<string, string> {
+  return idempotencyKey === undefined || dryRun ? {} : { [IDEMPOTENCY_KEY_HEADER]: idempotencyKey };
+}
+
+/** The body of a create or an update. An update does not change a name, so it does not send one. */
+async function bodyOf(
+  service: ServiceRequests,
+  { action, request }: Exclude<ChangeItem, { action: 'delete' }>,
+) {
+  const tokens = [(await service.userToken()).reveal()];
+  return toBody(action === 'update' ? { ...request, name: undefined } : request, tokens);
+}
+
+/** An item as it travels in a batch. */
+async function itemBody(service: ServiceRequests, item: ChangeItem): Promise<BatchItemBody> {
+  if (item.action === 'delete') return { action: 'delete', id: item.id };
+  const { tokens: _tokens, duration: _duration, volume: _volume, ...body } = await bodyOf(service, item);
+  const { bandwidth = '' } = body;
+  if (item.action === 'create') return { action: 'create', ...body, bandwidth };
+  return { action: 'update', id: item.id, ...body, bandwidth };
+}
+
+/** The extensions that a request needs for its search. */
+function searchIn({ duration, volume }: ReservationRequest): ('earliest' | 'volume')[] {
+  if (duration !== undefined) return ['earliest'];
+  return volume === undefined ? [] : ['volume'];
+}
+
+/**
+ * Reads the reply to a batch: an answer about each item.
+ *
+ * @throws Failure `reply_invalid` for anything else
+ */
+function readResults(reply: Reply, items: readonly ChangeItem[], { earliest }: ChangeOptions): Answers {
+  const results = readAs(BatchResultsReply, reply, 'answer to the batch').items;
+  const isWhole =
+    results.length === items.length &&
+    items.every(({ action }, index) => action === 'delete' || results[index]?.connectivity);
+  if (!isWhole) {
+    throw new Failure('reply_invalid', 'The service did not answer about every change.', {
+      why: `It answered about ${results.filter(({ connectivity }) => connectivity).length} reservations.`,
+      httpStatus: reply.status,
+    });
+  }
+  const replies = results.map(({ connectivity, token }, index) => {
+    if (items[index]?.action === 'delete') return undefined;
+    const type = token === null ? 'application/json' : JWT_TYPE;
+    return { ...reply, type, text: token ?? JSON.stringify(connectivity) };
+  });
+  const ids = results.map(({ connectivity }) => connectivity?.id ?? null);
+  const first = items.findIndex(({ action }) => action === 'create');
+  const [item, moved] = [items[first], results[first]?.connectivity];
+  const isMoved = earliest === true && item?.action === 'create' && moved;
+  return { replies, ids, offset: isMoved ? periodOf(moved).end - item.request.end : 0 };
+}
+
+/** The ids in a reply that can't be read otherwise, so that no reservation is lost; null where an item has none. */
+function claimedIds(reply: Reply, count: number): (string | null)[] {
+  const reading = readJson(reply.text);
+  const found = reading.ok && isObject(reading.value) ? reading.value['items'] : undefined;
+  return Array.from({ length: count }, (_, index) => {
+    const item: unknown = Array.isArray(found) ? found[index] : undefined;
+    const connectivity = isObject(item) ? item['connectivity'] : undefined;
+    const id = isObject(connectivity) ? connectivity['id'] : undefined;
+    return v.is(ReservationId, id) ? id : null;
+  });
+}
+
+/** The proof of each answer. */
+async function proven(
+  service: ServiceRequests,
+  items: readonly ChangeItem[],
+  { replies, ids, offset }: Answers,
+  options: ChangeOptions,
+): Promise<(ProvenReservation | null)[]> {
+  const { dryRun = false, firstSentAt = service.now() } = options;
+  const prover = proverOf(service);
+  const results: (ProvenReservation | null)[] = [];
+  try {
+    if (offset < 0) throw movedEarlier(ids);
+    for (const [index, item] of items.entries()) {
+      const reply = replies[index];
+      if (item.action === 'delete' || !reply) {
+        results.push(null);
+        continue;
+      }
+      const now = startNowBetween(firstSentAt, service.now());
+      const experiment = await service.experiment();
+      const due: Due =
+        item.action === 'update'
+          ? { id: item.id, request: item.request, now, experiment }
+          : { ...movedBy(offset, item.request, now), experiment };
+      results.push(
+        dryRun ? rehearsed(readReservation(reply), due) : await prove(reply, due, prover, options),
+      );
+    }
+    return results;
+  } catch (error) {
+    throw dryRun ? error : afterChange(error, ids);
+  }
+}
+
+/** @param offset milliseconds */
+function movedBy(offset: number, request: ReservationRequest, now: { from: number; to: number }): Due {
+  const { start, end } = request;
+  return {
+    request: { ...request, start: start === 'now' ? start : start + offset, end: end + offset },
+    now: { from: now.from + offset, to: now.to + offset },
+  };
+}
+
+function movedEarlier(ids: readonly (string | null)[] = []): Failure {
+  return new Failure(
+    'unverified',
+    'The service moved the reservations to an earlier time than was asked for.',
+    { reservation: ids.find((id) => id !== null) ?? undefined },
+  );
+}
+
+/** A failure after the service has made the changes: its answer can't be used, but the changes stay. @param ids of a batch */
+function afterChange(error: unknown, ids?: readonly (string | null)[]): unknown {
+  if (!(error instanceof Failure)) return error;
+  const stays = { maybeDone: true, retryable: false };
+  if (!ids) return error.with(stays);
+  const reservations = ids.some((id) => id !== null) ? ids : undefined;
+  return error.with({ ...stays, reservation: undefined, reservations });
+}
+
+/** A failed dry run has booked nothing, unless the failure says so (THREATS.md 43). */
+function nothingBooked(error: unknown): unknown {
+  if (!(error instanceof Failure)) return error;
+  const { maybeDone, reservation } = error.facts;
+  if (!maybeDone) return error.with({ reservation: undefined });
+  if (reservation !== undefined) return error;
+  return error.with({ maybeDone: false, retryable: true, why: 'A dry run books nothing.' });
+}

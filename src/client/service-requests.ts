@@ -1,0 +1,154 @@
+import { Failure } from '../contract/failure.ts';
+import { EXPERIMENT_TOKEN_HEADER, JWT_TYPE, type RouteName } from '../contract/routes.ts';
+import type { Secret } from '../contract/secret.ts';
+import { type Fetch, sendFrom, type Transport } from '../contract/sending.ts';
+import { claimedSubject } from '../tokens/claimed.ts';
+import type { Trust } from '../tokens/verify.ts';
+import {
+  bearerHeader,
+  exchange,
+  headerToken,
+  REPLY_TIMEOUT,
+  type RequestParts,
+  readTokenInput,
+  requestTo,
+  type TokenHeaders,
+  type TokenInput,
+} from './exchange.ts';
+import { rememberedFeatures, type ServiceFeatures } from './features.ts';
+import type { Prover } from './proof.ts';
+import { expiredInstead, type Reply } from './reply-failure.ts';
+
+/** Where the two tokens go (contract/README.md, "Experiment token's header", column Client). */
+export type TokenPlacement = 'user' | 'experiment';
+
+/** Options of `createConnectivityClient`. */
+export interface ConnectivityClientOptions {
+  fetch: Fetch;
+  /**
+   * How long a reply may take to its end, in milliseconds; `Infinity` where `fetch` has a limit of its own. Default
+   * 60,000. A request that the limit ends may still have taken effect (`maybeDone`).
+   */
+  timeout?: number;
+  /** `{base_url}`, without a trailing slash. */
+  baseUrl: string;
+  /** The user token (contract/README.md, "User token"). */
+  userToken: TokenInput;
+  /**
+   * A token of the experiment that reservations belong to, such as the portal's client gives. Without it only the user
+   * token is sent: administrators of the reference server may read and delete the reservations of every experiment so.
+   */
+  experimentToken?: TokenInput;
+  /** The issuers whose signature on a reservation is accepted. */
+  trust: Trust;
+  /** `user` (the default): user token in Authorization; `experiment`: experiment token there, user token in `tokens`. */
+  tokenPlacement?: TokenPlacement;
+  /** Default `Slices-Experiment-Token`. */
+  experimentTokenHeader?: string;
+}
+
+/**
+ * The tokens that a request carries: `both`; the `user` token alone; or the user token with the experiment's, whose
+ * `share` of a link may be less than what is free, where there is one.
+ */
+export type SentTokens = 'both' | 'user' | 'share';
+
+/** A request to a route, without its tokens. */
+export interface ServiceRequest extends Omit<RequestParts, 'headers'> {
+  tokens: SentTokens;
+  /** Beside those with tokens. */
+  headers?: Readonly<Record<string, string>>;
+}
+
+/** One connectivity service: its requests carry the tokens that they need. Every method throws Failure. */
+export interface ServiceRequests {
+  send(name: RouteName, request: ServiceRequest): Promise<Reply>;
+  features(): Promise<ServiceFeatures>;
+  userToken(): Promise<Secret>;
+  /** The id of the experiment, as its token claims it; undefined where it does not, and without a token. */
+  experiment(): Promise<string | undefined>;
+  readonly trust: Trust;
+  /** Milliseconds since the Unix epoch. */
+  readonly now: () => number;
+}
+
+/** The requests of a client. */
+export function serviceRequests(
+  options: Omit<ConnectivityClientOptions, 'fetch'> & Transport,
+): ServiceRequests {
+  const { baseUrl, trust, tokenPlacement = 'user', timeout = REPLY_TIMEOUT } = options;
+  const { experimentTokenHeader = EXPERIMENT_TOKEN_HEADER } = options;
+  const transport = sendFrom(options);
+  const now = trust.now ?? Date.now;
+  const userToken = () => readTokenInput(options.userToken);
+
+  async function experimentToken(isOptional: boolean): Promise<Secret | undefined> {
+    if (options.experimentToken === undefined) return undefined;
+    return readTokenInput(options.experimentToken).catch((error: unknown) => {
+      if (isOptional) return undefined;
+      throw error;
+    });
+  }
+
+  async function headersWith(tokens: SentTokens): Promise<TokenHeaders> {
+    const user = await userToken();
+    const experiment = tokens === 'user' ? undefined : await experimentToken(tokens === 'share');
+    if (!experiment) return { headers: { authorization: bearerHeader(user) }, secrets: [user] };
+    const secrets = [user, experiment];
+    if (tokenPlacement === 'experiment' && tokens === 'both') {
+      return { headers: { authorization: bearerHeader(experiment) }, secrets };
+    }
+    const headers = { authorization: bearerHeader(user), [experimentTokenHeader]: headerToken(experiment) };
+    return { headers, secrets };
+  }
+
+  async function send(name: RouteName, { tokens, headers = {}, ...parts }: ServiceRequest): Promise<Reply> {
+    const held = await headersWith(tokens);
+    const sendAs = async (accept: string): Promise<Reply> => {
+      const request = requestTo(baseUrl, name, {
+        ...parts,
+        accept,
+        headers: { ...held.headers, ...headers },
+      });
+      try {
+        return await exchange(transport, request, held.secrets, timeout);
+      } catch (error) {
+        // It has done nothing, and can't sign (RFC 9110 §15.5.7): what it says unsigned is judged as such.
+        const signsNothing = error instanceof Failure && error.facts.httpStatus === 406;
+        if (signsNothing && accept === JWT_TYPE) return sendAs('application/json');
+        throw expiredInstead(error, Object.values(held.headers), now());
+      }
+    };
+    const sent = sendAs(parts.accept);
+    return options.experimentToken === undefined ? sent.catch(notAdministrator) : sent;
+  }
+
+  return {
+    send,
+    features: rememberedFeatures(transport, baseUrl, now),
+    userToken,
+    async experiment() {
+      const token = await experimentToken(false);
+      return token && claimedSubject(token.reveal());
+    },
+    trust,
+    now,
+  };
+}
+
+/** A service asks users who are not administrators for an experiment token: that failure becomes `forbidden`. */
+function notAdministrator(error: unknown): never {
+  if (!(error instanceof Failure) || error.code !== 'token_missing') throw error;
+  throw new Failure('forbidden', 'This service does not know you as an administrator.', {
+    ...error.facts,
+    why: 'Its operator names administrators when it starts: serve --administrator USER_ID.',
+  });
+}
+
+/** Proves answers of a service; those without a token are read again. */
+export function proverOf({ send, trust }: ServiceRequests): Prover {
+  return {
+    trust,
+    read: (id) => send('readReservation', { tokens: 'both', accept: JWT_TYPE, values: { id } }),
+  };
+}
