@@ -434,16 +434,6 @@ describe('SqliteDatabase.transaction', () => {
       expect(await database.read('SELECT id FROM link ORDER BY id')).toEqual([{ id: 'a' }, { id: 'c' }]);
     });
 
-    test('nobody is answered before it is on disk', async () => {
-      const other = new DatabaseSync(file, { readOnly: true });
-      const seen = names.map(async (name) => {
-        await insert(name);
-        return other.prepare('SELECT count(*) AS n FROM link').get()?.['n'];
-      });
-      expect(await Promise.all(seen)).toEqual(names.map(() => names.length));
-      other.close();
-    });
-
     test('one that comes when the last was just answered is not forgotten', async () => {
       for (const name of names) await insert(name).then(() => insert(`${name}+`));
       expect(await database.read('SELECT count(*) AS n FROM link')).toEqual([{ n: 2 * names.length }]);

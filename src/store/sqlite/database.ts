@@ -227,12 +227,20 @@ export class SqliteDatabase {
     }
   }
 
-  /** Waits for what is under way and closes the file. */
+  /** Waits for what is under way and closes every connection, also where one fails to close. @throws the first error */
   async close(): Promise<void> {
     await this.#working;
     this.#isClosed = true;
+    const failures: unknown[] = [];
     // The one that writes is the last: only it can bring the log into the file and remove it.
-    for (const each of [this.#reader, ...this.#idle, this.#database]) if (each?.isOpen) each.close();
+    for (const each of [this.#reader, ...this.#idle, this.#database]) {
+      try {
+        if (each?.isOpen) each.close();
+      } catch (error) {
+        failures.push(storeError(error));
+      }
+    }
+    if (failures.length > 0) throw failures[0];
   }
 
   #enqueue<Answer>(
