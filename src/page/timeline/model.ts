@@ -98,6 +98,12 @@ const CLICK_PIXELS = 32;
 /** The keyboard's first period once the form was emptied. */
 const FRESH: Step = { unit: 'minute', count: 60 };
 
+/** The keys that mean something on the drawing; those of the browser and of the page are left to them. */
+export const KEYS: ReadonlySet<string> = new Set([
+  ...['ArrowLeft', 'ArrowRight', 'ArrowUp', 'ArrowDown', 'PageUp', 'PageDown', 'Home'],
+  ...['+', '=', '-', '_', 'Enter', ' ', 'Escape'],
+]);
+
 /** The timeline as the page opens: this week from today on. */
 export function openTimeline(now: number, clock: Calendar['clock']): TimelineState {
   const window = unitWindow('week', now, clock, true);

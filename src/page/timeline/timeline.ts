@@ -1,6 +1,7 @@
 import { DAY, MINUTE } from '../../contract/durations.ts';
 import { lengthOfStep } from '../../words/civil-time.ts';
 import { twoLineAxis } from '../../words/time-axis.ts';
+import { linkBetween } from '../draft.ts';
 import { element, setText } from '../elements.ts';
 import type { Column, Link, Own, Period } from '../service.ts';
 import { FORCED, readColours } from './colours.ts';
@@ -9,6 +10,7 @@ import { type Bar, barsOf, rowAt } from './layout.ts';
 import {
   bookableMark,
   clickStep,
+  KEYS,
   keyboardMark,
   type Mark,
   pickContext,
@@ -280,7 +282,7 @@ export class Timeline {
   }
 
   #ownOn(link: Link): readonly Own[] {
-    return this.#shown.own.filter((one) => isBetween(one, link));
+    return this.#shown.own.filter(({ site1, site2 }) => linkBetween([link], site1, site2));
   }
 
   #barsOn(row: number): readonly Bar[] {
@@ -495,13 +497,3 @@ const DRAWN: readonly Part[] = [
   ...([({ zone }) => zone, ({ now }) => now, ({ state }) => state.isTable] satisfies Part[]),
   ...([({ state }) => state.drag, ({ state }) => state.cursor, ({ state }) => state.loads] satisfies Part[]),
 ];
-/** The keys that mean something on the drawing; those of the browser and of the page are left to them. */
-const KEYS: ReadonlySet<string> = new Set([
-  ...['ArrowLeft', 'ArrowRight', 'ArrowUp', 'ArrowDown', 'PageUp', 'PageDown', 'Home'],
-  ...['+', '=', '-', '_', 'Enter', ' ', 'Escape'],
-]);
-
-/** Whether something is between a link's sites; a reservation may name them in the other order. */
-function isBetween(one: Pick<Own, 'site1' | 'site2'>, { site1, site2 }: Link): boolean {
-  return (one.site1 === site1 && one.site2 === site2) || (one.site1 === site2 && one.site2 === site1);
-}
