@@ -1,3 +1,4 @@
+import { inTimes } from '../contract/said.ts';
 import { readCommandLine } from './completion/command-line.ts';
 import { COMPLETE } from './completion/scripts.ts';
 import { EXIT_CODE_OF, type ExitCode } from './exit-codes.ts';
@@ -10,7 +11,7 @@ import { asciiText, jsonText, wantsColor } from './print/output.ts';
 import { createProgram, NO_HELP, runProgram } from './program.ts';
 import { Declined, numbered } from './questions.ts';
 import type { ServerCommands } from './serve/server.ts';
-import { localTimes, type TimeContext } from './times.ts';
+import { type TimeContext, timesIn } from './times.ts';
 import type { World } from './world.ts';
 
 /**
@@ -129,7 +130,7 @@ async function picked(
   const offer = await numbered({ ask, output }, 'Which number? (Enter: none) ', offers);
   if (!offer) return undefined;
   return async () => {
-    output.prompt(`Asking for ${localTimes(await times())(offer.label)}.`);
+    output.prompt(`Asking for ${inTimes(offer.label, timesIn(await times()))}.`);
     await take(offer);
   };
 }

@@ -1,6 +1,7 @@
 import { DAY, formatDuration } from '../contract/durations.ts';
 import { Failure } from '../contract/failure.ts';
 import { formatInstant, isTimeZone, LAST_INSTANT, parseInstant } from '../contract/instants.ts';
+import type { Times } from '../contract/said.ts';
 import { parseDuration } from '../contract/typed-duration.ts';
 import { type Clock, createClock, dateText, timeText, weekdayName, yearOf } from '../words/civil-time.ts';
 
@@ -215,32 +216,34 @@ export function shortTime(instant: number, { now, zone }: TimeContext, isNarrow 
   return words.join(' ');
 }
 
-/** A timestamp in a text, unless it is the value of a flag in a command. */
-const TIMESTAMP = /(?<!--[a-z]+[ =])\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,12})?(?:Z|[+-]\d\d:\d\d)/g;
-
 /**
- * A function that writes the timestamps of a message as short times, to the second where they have one, with
- * the zone beside the first of all; of an end after `to`, the time of day alone where it is on the same day.
- * Commands in the message stay as they are.
+ * Times in sentences: short, to the second where they have one, with the zone beside the first of all; of an end the time
+ * of day alone where it is on the day of its start.
  *
- * @example localTimes(context)('It ends at 2026-11-22T13:00:30.000Z.') // 'It ends at Sun 22 Nov 14:00:30 Europe/Brussels.'
+ * @example timesIn(context).instant(end) // 'Sun 22 Nov 14:00:30 Europe/Brussels'
  */
-export function localTimes(context: TimeContext): (text: string) => string {
+export function timesIn(context: TimeContext): Times {
   let isFirst = true;
-  return (text) => {
-    /** The timestamp before, and where it ended. */
-    let before: { instant: number; end: number } | undefined;
-    return text.replace(TIMESTAMP, (found, at: number) => {
-      const instant = parseInstant(found);
-      if (instant === undefined) return found;
-      const isEnd = before !== undefined && text.slice(before.end, at) === ' to ';
-      const day = isEnd && before ? shortEnd(before.instant, instant, context) : shortTime(instant, context);
-      before = { instant, end: at + found.length };
-      const seconds = Math.floor(instant / 1000) % 60;
-      const zone = isFirst ? ` ${context.zone}` : '';
-      isFirst = false;
-      return `${day}${seconds === 0 ? '' : `:${String(seconds).padStart(2, '0')}`}${zone}`;
-    });
+  const exact = (text: string, at: number): string => {
+    const seconds = Math.floor(at / 1000) % 60;
+    const zone = isFirst ? ` ${context.zone}` : '';
+    isFirst = false;
+    return `${text}${seconds === 0 ? '' : `:${String(seconds).padStart(2, '0')}`}${zone}`;
+  };
+  return {
+    instant: (at) => exact(shortTime(at, context), at),
+    ends: (start, end) => [
+      exact(shortTime(start, context), start),
+      exact(shortEnd(start, end, context), end),
+    ],
+  };
+}
+
+/** Times whose zone the reader finds nearby. @param isNarrow leaves out the weekday, as in a table */
+export function shortTimes(context: TimeContext, isNarrow = false): Times {
+  return {
+    instant: (at) => shortTime(at, context, isNarrow),
+    ends: (start, end) => [shortTime(start, context, isNarrow), shortEnd(start, end, context, isNarrow)],
   };
 }
 

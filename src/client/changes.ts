@@ -24,7 +24,7 @@ import {
   rehearsed,
   startNowBetween,
 } from './proof.ts';
-import { type Reply, withHolder } from './reply-failure.ts';
+import type { Reply } from './reply-failure.ts';
 import { proverOf, type ServiceRequests } from './service-requests.ts';
 
 /** How changes are made. */
@@ -120,9 +120,7 @@ async function sendAlone(
     const reply = await service.send('updateReservation', { ...parts, values: { id: item.id } });
     return { replies: [reply], offset: 0 };
   }
-  const reply = await service
-    .send('createReservation', { ...parts, headers: keyHeader(options) })
-    .catch(withHolder(request));
+  const reply = await service.send('createReservation', { ...parts, headers: keyHeader(options) });
   if (dryRun && reply.status !== 200) throw booked(reply);
   return { replies: [reply], offset: 0 };
 }
@@ -147,15 +145,13 @@ async function sendTogether(
   const bodies = await Promise.all(items.map((item) => itemBody(service, item)));
   const flags = (['dryRun', 'earliest'] as const).filter((flag) => options[flag]);
   const query = flags.map((flag) => `${flag === 'dryRun' ? 'dry_run' : flag}=true`).join('&');
-  const reply = await service
-    .send('batchReservations', {
-      tokens: 'both',
-      headers: keyHeader(options),
-      accept: 'application/json',
-      query: query === '' ? '' : `?${query}`,
-      body: { items: bodies, tokens: [(await service.userToken()).reveal()] },
-    })
-    .catch(withHolder());
+  const reply = await service.send('batchReservations', {
+    tokens: 'both',
+    headers: keyHeader(options),
+    accept: 'application/json',
+    query: query === '' ? '' : `?${query}`,
+    body: { items: bodies, tokens: [(await service.userToken()).reveal()] },
+  });
   try {
     return readResults(reply, items, options);
   } catch (error) {

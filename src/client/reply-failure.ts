@@ -15,8 +15,10 @@ import {
   type ProblemCode,
 } from '../contract/problem-codes.ts';
 import { AlternativeReply, FreePart, Limit } from '../contract/problems.ts';
+import { Sentence, type Times, UTC_TIMES } from '../contract/said.ts';
 import type { ReplyHeaders } from '../contract/sending.ts';
 import { claimedExpiry } from '../tokens/claimed.ts';
+import { problemTexts, readProblem } from '../words/problems.ts';
 
 /** A reply, read to its end. */
 export interface Reply {
@@ -26,13 +28,6 @@ export interface Reply {
   type: string;
   text: string;
 }
-
-const LOOSE_DETAIL = v.looseObject({
-  loc: v.optional(v.pipe(v.unknown(), v.transform(namesIn)), []),
-  msg: v.optional(v.string(), ''),
-  type: v.optional(v.string(), ''),
-  item: v.fallback(v.optional(v.pipe(v.number(), v.integer(), v.minValue(0))), undefined),
-});
 
 /** The code for a service that gives none, by the location that it names. */
 export const CODE_OF_LOCATION = {
@@ -58,22 +53,42 @@ const SAYS: Partial<Record<FailureCode, string>> = {
 export function replyFailure(reply: Reply): Failure {
   const { status } = reply;
   const body = readBody(reply);
-  const details = readDetails(body['detail']);
+  const { code: own, details } = readProblem(body);
   const location = details.flatMap(({ loc }) => loc.filter(isLocation))[0];
-  const named = namedCode(body['code'], location ? 422 : status === 401 ? 403 : status);
+  const named = namedCode(own, location ? 422 : status === 401 ? 403 : status);
   const code = codeFor(status, location, named);
-  const [message = SAYS[code], ...others] = details.map(sentence).filter((msg) => msg !== '');
-  const facts: FailureFacts = {
+  return refusedBy(code, details, {
     httpStatus: status,
     retryable: code !== 'outcome_unknown' && (status === 429 || status >= 500),
-    details,
-    ...(others.length > 0 ? { why: others.join(' ') } : {}),
     alternatives: readItems(AlternativeReply, body['alternatives']),
     limits: readItems(Limit, body['limits']),
     free: readItems(FreePart, body['free']),
-    ...(code === 'scope_missing' ? { fix: 'slices-conn login' } : {}),
-  };
-  return new Failure(code, message ?? `The service answered with status ${status}.`, facts);
+    fix: fixOf(code, details),
+  });
+}
+
+/** The failure with the sentences of a service's refusal: the first is its message, the others are the reason. */
+export function refusedBy(
+  code: FailureCode,
+  details: readonly FailureDetail[],
+  facts: FailureFacts,
+): Failure {
+  const texts = (times: Times): string[] => problemTexts(details, facts.limits ?? [], times);
+  const [first, ...others] = texts(UTC_TIMES);
+  const message = first === undefined ? undefined : new Sentence((times) => texts(times)[0] ?? '');
+  const why = others.length === 0 ? undefined : new Sentence((times) => texts(times).slice(1).join(' '));
+  return new Failure(code, message ?? SAYS[code] ?? `The service answered with status ${facts.httpStatus}.`, {
+    details,
+    why,
+    ...facts,
+  });
+}
+
+/** The command that a refusal leads to; of a name that is taken the one that shows who has it. */
+function fixOf(code: FailureCode, details: readonly FailureDetail[]): string | undefined {
+  if (code === 'scope_missing') return 'slices-conn login';
+  const { holder } = details.find((detail) => detail.code === 'name_taken')?.facts ?? {};
+  return typeof holder === 'string' ? ownCommand('show', holder) : undefined;
 }
 
 /** The codes with which a service says that it changed nothing, and that the same is worth asking again. */
@@ -116,33 +131,8 @@ function readBody(reply: Pick<Reply, 'text'>): Record<string, unknown> {
   return reading.ok && isObject(reading.value) ? reading.value : {};
 }
 
-function readDetails(detail: unknown): FailureDetail[] {
-  if (typeof detail === 'string') return [{ loc: [], msg: detail, type: '' }];
-  if (!Array.isArray(detail)) return [];
-  return detail.flatMap((item) => {
-    const result = v.safeParse(LOOSE_DETAIL, item);
-    if (!result.success) return [];
-    const { loc, msg, type, item: index } = result.output;
-    return [{ loc, msg, type, item: index }];
-  });
-}
-
-/** The texts and numbers of a `loc`; other values are left out. */
-function namesIn(loc: unknown): (string | number)[] {
-  return (Array.isArray(loc) ? loc : [loc]).filter(isName);
-}
-
-function isName(part: unknown): part is string | number {
-  return typeof part === 'string' || typeof part === 'number';
-}
-
 function isLocation(part: string | number): part is DetailLocation {
   return DETAIL_LOCATIONS.some((known) => known === part);
-}
-
-/** An error's message for people. The spec's messages name their member; others get its path in front. */
-function sentence({ loc, msg }: FailureDetail): string {
-  return msg === '' || loc.length === 0 || loc.some(isLocation) ? msg : `${loc.join('.')}: ${msg}`;
 }
 
 /** The items of an extension's list that can be read; another service may have members of these names for something else. */
@@ -170,12 +160,4 @@ export function expiredInstead(error: unknown, sent: readonly string[], now: num
 function hasExpired(token: string, now: number): boolean {
   const expiry = claimedExpiry(token);
   return expiry !== undefined && expiry <= now;
-}
-
-/** Adds to the refusal of a name the command that shows who has it. */
-export function withHolder({ name }: { name?: string } = {}): (error: unknown) => never {
-  return (error) => {
-    if (!(error instanceof Failure) || error.code !== 'name_taken') throw error;
-    throw error.with({ fix: name === undefined ? ownCommand('list') : ownCommand('show', name) });
-  };
 }

@@ -1,5 +1,6 @@
 import type { ProblemCode } from './problem-codes.ts';
 import type { AlternativeReply, FreePart, Limit } from './problems.ts';
+import type { Said } from './said.ts';
 
 /** The codes of failures that a service does not name itself: found by the client, the session or the command line. */
 export const CLIENT_FAILURES = [
@@ -40,14 +41,17 @@ export interface FailureDetail {
   type: string;
   /** Of a batch: the index of the item that it is about, where the service says so. */
   item?: number;
+  /** The service's own code for it, and what its message was made of; see `words/problems.ts`. */
+  code?: string;
+  facts?: Readonly<Record<string, unknown>>;
 }
 
 /** The facts of a failure, for people and for programs. */
 export interface FailureFacts {
   /** Why it happened, in a sentence. */
-  why?: string;
+  why?: Said;
   /** Lines that belong to the reason, such as the candidates for an ambiguous name. */
-  lines?: readonly string[];
+  lines?: readonly Said[];
   /** What to type next. */
   fix?: string;
   httpStatus?: number;
@@ -78,16 +82,19 @@ export class Failure extends Error {
   override readonly name = 'Failure';
   readonly code: FailureCode;
   readonly facts: FailureFacts;
+  /** The message; as a string it has its times in UTC. */
+  readonly says: Said;
 
-  constructor(code: FailureCode, message: string, facts: FailureFacts = {}) {
-    super(message, facts.cause === undefined ? undefined : { cause: facts.cause });
+  constructor(code: FailureCode, says: Said, facts: FailureFacts = {}) {
+    super(String(says), facts.cause === undefined ? undefined : { cause: facts.cause });
     this.code = code;
     this.facts = facts;
+    this.says = says;
   }
 
   /** The same failure with more said about it. */
   with(facts: FailureFacts): Failure {
-    return new Failure(this.code, this.message, { ...this.facts, ...facts });
+    return new Failure(this.code, this.says, { ...this.facts, ...facts });
   }
 }
 

@@ -1,4 +1,4 @@
-import { EXAMPLE_END, EXAMPLE_LATER, EXAMPLE_START } from './instants.ts';
+import { EXAMPLE_END, EXAMPLE_START } from './instants.ts';
 
 /** The allowed values of `detail[].loc` (contract/README.md, "Errors"). */
 export const DETAIL_LOCATIONS = ['Site', 'Date', 'Bandwidth'] as const;
@@ -57,28 +57,32 @@ const ROWS = {
   date_past: {
     ...DATE,
     command: 'help times',
-    example: `start_date ${EXPIRED} has passed. Give start_now=true to start at once.`,
+    example: `The start, ${EXPIRED}, has passed. Give start_now=true to start at once.`,
   },
   period_empty: {
     ...DATE,
     command: 'help times',
-    example: `end_date ${EXAMPLE_START} is not after start_date ${EXAMPLE_END}.`,
+    example: `The end, ${EXAMPLE_START}, is not after the start, ${EXAMPLE_END}.`,
   },
-  reservation_ended: { ...DATE, command: 'list', example: `The reservation ended at ${EXPIRED}.` },
+  reservation_ended: {
+    ...DATE,
+    command: 'list',
+    example: `The reservation ended at ${EXPIRED}. Book a new one.`,
+  },
   experiment_ends_first: {
     ...DATE,
     command: 'experiment show',
-    example: `end_date ${EXAMPLE_END} is after the experiment's expiry, ${EXAMPLE_START}; the reservation can last until then.`,
+    example: `The end, ${EXAMPLE_END}, is after the experiment's expiry, ${EXAMPLE_START}.`,
   },
   experiment_expired: {
     ...DATE,
     command: 'experiment list',
-    example: `The experiment demo expired at ${EXPIRED}.`,
+    example: `The experiment expired at ${EXPIRED}. Use another one.`,
   },
   project_ends_first: {
     ...DATE,
     command: 'project show',
-    example: `end_date ${EXAMPLE_END} is after the expiry of project demo, ${EXAMPLE_START}; the reservation can last until then.`,
+    example: `The end, ${EXAMPLE_END}, is after the expiry of project demo, ${EXAMPLE_START}.`,
   },
   project_expired: { ...DATE, example: `The project demo expired at ${EXPIRED}.` },
   bandwidth_invalid: {
@@ -88,16 +92,16 @@ const ROWS = {
   bandwidth_unavailable: {
     ...BANDWIDTH,
     command: 'sites',
-    example: `Not enough free bandwidth between be-gent1 and pl-poznan1: 99500 + 1000 = 100500 Mbps of 100000 from ${EXAMPLE_START} to ${EXAMPLE_END}. Would be accepted: 500 Mbps for the same period; 1000 Mbps from ${EXAMPLE_END} to ${EXAMPLE_LATER}.`,
+    example: `Not enough free bandwidth between be-gent1 and pl-poznan1. 500 Mbps of the 1 Gbps asked for are free from ${EXAMPLE_START} to ${EXAMPLE_END}. Would be accepted: 500 Mbps, same period; 1 Gbps from ${EXAMPLE_END}.`,
   },
   vlans_unavailable: {
     ...BANDWIDTH,
     command: 'list',
-    example: `No available VLANs between the two sites from ${EXAMPLE_START} to ${EXAMPLE_END}: each of the 1000 S-tags at be-gent1 is taken for some of it.`,
+    example: `No available VLANs between the two sites. None of the 1000 S-tags at be-gent1 is free all the time from ${EXAMPLE_START} to ${EXAMPLE_END}.`,
   },
   share_exceeded: {
     ...BANDWIDTH,
-    example: 'A project may have 50000 Mbps of a link; 49500 Mbps are reserved already.',
+    example: `One project may have 50 Gbps of this link, and yours has 500 Mbps left from ${EXAMPLE_START} to ${EXAMPLE_END}; 1 Gbps were asked for.`,
   },
   volume_invalid: {
     ...BANDWIDTH,
@@ -177,7 +181,6 @@ const ROWS = {
   /** The user, or the experiment, has asked for many changes: the answer has `Retry-After`, and nothing was changed. */
   too_many_requests: {
     ...{ status: 429, exit: 7 },
-    advice: 'Wait a minute, then try again.',
     example: 'You have asked for 10000 changes within an hour. Nothing was changed; try again in 1 s.',
   },
   internal: { status: 500, exit: 7, example: 'Something went wrong in the service; its log says what.' },

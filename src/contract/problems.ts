@@ -14,6 +14,28 @@ const item = v.optional(
   ),
 );
 
+const fact = (description: string) => v.optional(v.pipe(v.string(), v.description(description)));
+const factAt = (description: string) => v.optional(v.pipe(Instant, v.description(description)));
+const factMbps = v.optional(v.pipe(v.number(), v.integer(), v.description('Mbps.')));
+
+/** What the message of an error was made of, for programs that say it in their own words. */
+export const ProblemFacts = v.object({
+  member: fact('The member of the request that is wrong.'),
+  at: factAt('The instant that is wrong, or at which it happened.'),
+  start_date: factAt('The start of a period.'),
+  end_date: factAt('The end of a period.'),
+  expires_at: factAt('When the experiment or the project expires.'),
+  project: fact('The name of the project.'),
+  site: fact('The site that is not known.'),
+  sites: v.optional(v.pipe(v.array(v.string()), v.description('The sites that are known.'))),
+  name: fact('The name that is taken.'),
+  holder: fact('The id of the reservation that has it.'),
+  bandwidth: factMbps,
+  capacity: factMbps,
+});
+/** See {@link ProblemFacts}. */
+export type ProblemFacts = v.InferOutput<typeof ProblemFacts>;
+
 /** One error in the `detail` list (contract/README.md, "Validation error body"). */
 export const ProblemDetail = v.object({
   loc: v.pipe(
@@ -23,6 +45,10 @@ export const ProblemDetail = v.object({
   msg: v.pipe(v.string(), v.description('What is wrong and what would work, for people.')),
   type: v.pipe(v.string(), v.description('`NotValid`.')),
   item,
+  code: v.optional(v.pipe(v.picklist(PROBLEM_CODES), v.description('The kind of error.'), extension())),
+  facts: v.optional(
+    v.pipe(ProblemFacts, v.description('What the message was made of. Most errors have none.'), extension()),
+  ),
 });
 /** See {@link ProblemDetail}. */
 export type ProblemDetail = v.InferOutput<typeof ProblemDetail>;
@@ -97,6 +123,9 @@ export const Limit = v.pipe(
       v.description('Where it was broken, or null for a limit at any time.'),
     ),
     end_date: v.nullable(Instant),
+    tenant: v.optional(
+      v.pipe(v.picklist(['project', 'experiment']), v.description('Whose share it limits; else left out.')),
+    ),
     item,
   }),
   v.description('A limit that was broken.'),
@@ -153,6 +182,8 @@ export type ProblemBody = v.InferOutput<typeof ProblemBody>;
 export interface Problem {
   code: ProblemCode;
   msg: string;
+  /** What the message was made of; see {@link ProblemFacts}. */
+  facts?: ProblemFacts;
   /** For a batch: the index of the item that it is about. */
   item?: number;
 }
@@ -174,11 +205,13 @@ export function problemBody(
 ): ProblemBody {
   return {
     code: problems[0].code,
-    detail: problems.map(({ code, msg, item: index }) => ({
+    detail: problems.map(({ code, msg, facts, item: index }) => ({
       loc: [PROBLEMS[code].loc ?? []].flat(),
       msg: withoutTokens(msg),
       type: 'NotValid',
       item: index,
+      code,
+      facts,
     })),
     ...(limits.length > 0 ? { limits: [...limits] } : {}),
     ...(free.length > 0 ? { free: [...free] } : {}),

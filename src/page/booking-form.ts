@@ -6,7 +6,7 @@ import { element, setChoices, setText } from './elements.ts';
 import type { Link } from './service.ts';
 import { calendarOf, type FormParts, readForm, type State } from './state.ts';
 import type { Calendar } from './timeline/words.ts';
-import { alternativeText, fitText, readWall, refusalText, titleOf, wallText } from './words.ts';
+import { fitText, offerText, readWall, refusalText, titleOf, wallText } from './words.ts';
 
 /** The parts of the state that the form shows. */
 export type FormView = FormParts & Pick<State, 'isChecked' | 'isSending' | 'zone' | 'live'>;
@@ -171,8 +171,7 @@ export class BookingForm {
       this.#options.booking.fill(withAlternative(this.#draft, offer));
       this.#send.focus();
     };
-    const text =
-      answer.kind === 'refused' ? alternativeText(offer, answer.wish, calendarOf(this.#shown)) : '';
+    const text = answer.kind === 'refused' ? offerText(offer, answer.wish, calendarOf(this.#shown)) : '';
     return element('li', {}, element('button', { type: 'button', class: 'alternative', onclick }, text));
   }
 
@@ -220,7 +219,7 @@ function statusText(view: FormView, hasOffers: boolean): string {
     case 'fits':
       return fitText(answer.wish, answer.free, calendarOf(view));
     case 'refused': {
-      const why = refusalText(answer.facts, calendarOf(view), answer.wish.bandwidth);
+      const why = refusalText(answer.facts, calendarOf(view));
       return `${answer.isSent ? wordsFor(draft).refused : ''}${why}${hasOffers ? ' Would be accepted:' : ''}`;
     }
     case 'away':

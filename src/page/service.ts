@@ -1,11 +1,13 @@
 import type { Availability } from '../contract/availability.ts';
 import { setBounded } from '../contract/bounded-map.ts';
 import type { Experiment } from '../contract/directory.ts';
+import type { FailureDetail } from '../contract/failure.ts';
 import type { Place, Link as WholeLink } from '../contract/links.ts';
 import type { RefusalFacts } from '../contract/problems.ts';
 import type { Reservation } from '../contract/reservation.ts';
 import { queryOf, type ReservationRequest, toBody } from '../contract/reservation-request.ts';
 import { MAX_PAGE_ITEMS } from '../contract/routes.ts';
+import { readProblem } from '../words/problems.ts';
 
 /** A link as the page knows it: its sites, and its capacity in Mbps. It has no direction. */
 export type Link = Pick<WholeLink, 'site1' | 'site2' | 'bandwidth'>;
@@ -59,8 +61,8 @@ export interface RefusedReply extends Required<RefusalFacts> {
   status: number;
   /** A problem code of contract/problems.ts, or empty. */
   code: string;
-  /** Sentences of the service. */
-  messages: readonly string[];
+  /** The errors; their words are in src/words. */
+  details: readonly FailureDetail[];
 }
 
 /** A request to create a reservation, or to update one. It is the same text each time that it is sent. */
@@ -78,7 +80,7 @@ export class Refused extends Error {
   readonly facts: RefusedReply;
 
   constructor(facts: RefusedReply) {
-    super(facts.messages.join(' '));
+    super(facts.details.map(({ msg }) => msg).join(' '));
     this.facts = facts;
   }
 
@@ -173,17 +175,18 @@ interface ReadOptions {
 
 /** What a refused reply says, however much of the problem body it has. */
 function factsOf(status: number, text: string): RefusedReply {
-  let body: Partial<Omit<RefusedReply, 'messages'>> & { detail?: { msg?: string }[] } = {};
+  let body: RefusalFacts = {};
   try {
     body = JSON.parse(text);
   } catch {
     // A proxy in between answers with a page of its own.
   }
-  const messages = (body.detail ?? []).flatMap(({ msg }) => msg ?? []);
+  const { code = '', details } = readProblem(body);
+  const none = { loc: [], msg: `The server answered with status ${status}.`, type: '' };
   return {
     status,
-    code: body.code ?? '',
-    messages: messages.length > 0 ? messages : [`The server answered with status ${status}.`],
+    code,
+    details: details.length > 0 ? details : [none],
     limits: body.limits ?? [],
     free: body.free ?? [],
     alternatives: body.alternatives ?? [],
@@ -221,7 +224,7 @@ export function createService({ base, secret, fetch }: ServiceOptions): Service 
       throw new Unanswered('The server does not answer.', { cause });
     }
     const facts = factsOf(reply.status, text);
-    throw isUnknown(facts) ? new Unanswered(facts.messages.join(' ')) : new Refused(facts);
+    throw isUnknown(facts) ? new Unanswered(new Refused(facts).message) : new Refused(facts);
   }
 
   /** The text of a successful reply. @throws Unanswered when it breaks off */

@@ -1,15 +1,15 @@
 import { formatBandwidth } from '../contract/bandwidth.ts';
 import { formatDuration } from '../contract/durations.ts';
-import { parseInstant } from '../contract/instants.ts';
-import { BY_THE_LINK, isProblemCode, PROBLEMS } from '../contract/problem-codes.ts';
+import { isProblemCode, PROBLEMS } from '../contract/problem-codes.ts';
 import type { Alternative } from '../contract/problems.ts';
 import { may, readRole } from '../contract/roles.ts';
+import { alternativeText } from '../words/alternatives.ts';
 import type { Clock } from '../words/civil-time.ts';
-import { limitText } from '../words/limits.ts';
+import { problemTexts } from '../words/problems.ts';
 import { roleAllows } from '../words/roles.ts';
 import type { Wish } from './draft.ts';
 import type { Column, Own, OwnReservation, Period, Refused } from './service.ts';
-import { type Calendar, instantText, periodText, shareText, vlansText } from './timeline/words.ts';
+import { type Calendar, instantText, periodText, shareText, timesIn, vlansText } from './timeline/words.ts';
 
 /** A role in words. @param role as the portal says it */
 export function roleText(role: string): string {
@@ -64,48 +64,12 @@ export function nextText({ start, end }: Period, now: number): string {
   return `ended ${formatDuration(now - end)} ago`;
 }
 
-/** A timestamp in a text of the service. */
-const TIMESTAMP = /\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,12})?(?:Z|[+-]\d\d:\d\d)/g;
-
-/** Two timestamps as a period. */
-const PERIOD = new RegExp(`(${TIMESTAMP.source}) to (${TIMESTAMP.source})`, 'g');
-
-/** The same text with its timestamps as the page writes times. */
-export function withLocalTimes(text: string, calendar: Calendar): string {
-  return text
-    .replace(PERIOD, (found, from: string, to: string) => {
-      const [start, end] = [parseInstant(from), parseInstant(to)];
-      return start === undefined || end === undefined ? found : periodText({ start, end }, calendar);
-    })
-    .replace(TIMESTAMP, (found) => {
-      const instant = parseInstant(found);
-      return instant === undefined ? found : instantText(instant, calendar);
-    });
-}
-
-/** What the service's sentence says of alternatives, which are buttons here. */
-const SAID_BY_BUTTONS = /(?:\.|; the reservation can last until then\.) Would be accepted: .*$/s;
-
-/** The service names the reservation that has a name by its id; on the page it is called by its name. */
-const NAME_TAKEN = /^(The name )(\S+)( is taken by reservation )con_\S+/;
-
-/** Why something was refused, and what to do next. @param bandwidth that was asked for, in Mbps */
-export function refusalText(
-  { code, messages, limits, alternatives, status }: Refused['facts'],
-  calendar: Calendar,
-  bandwidth?: number,
-): string {
+/** Why something was refused, and what to do next. */
+export function refusalText({ code, details, limits }: Refused['facts'], calendar: Calendar): string {
   if (code === 'token_missing') return 'Your login has ended. Log in again; what you typed is kept.';
-  if (status === 429) return 'You have sent too many requests. Wait a minute, then try again.';
-  const said =
-    BY_THE_LINK.includes(code) && limits.length > 0
-      ? limits.map((limit) => limitText(limit, bandwidth))
-      : messages.map((message) =>
-          alternatives.length > 0 ? message.replace(SAID_BY_BUTTONS, '.') : message,
-        );
-  const next = isProblemCode(code) ? PROBLEMS[code].advice : undefined;
-  const text = [...new Set(said), ...(next === undefined ? [] : [next])].join(' ');
-  return withLocalTimes(code === 'name_taken' ? text.replace(NAME_TAKEN, '$1$2$3$2') : text, calendar);
+  const said = problemTexts(details, limits, timesIn(calendar));
+  const advice = isProblemCode(code) ? PROBLEMS[code].advice : undefined;
+  return [...said, ...(advice === undefined ? [] : [advice])].join(' ');
 }
 
 /**
@@ -143,19 +107,14 @@ export function fitText({ id, link, period }: Wish, free: Column | undefined, ca
 }
 
 /** An alternative as the text of a button: what differs from what was asked for. */
-export function alternativeText(
-  { kind, start_now, start_date, end_date, bandwidth }: Alternative,
-  { period }: Pick<Wish, 'period'>,
+export function offerText(
+  { bandwidth, start_now, start_date, end_date }: Alternative,
+  { request }: Pick<Wish, 'request'>,
   calendar: Calendar,
 ): string {
-  const rate = formatBandwidth(bandwidth);
-  const [from, end] = [start_date === null ? period.start : Date.parse(start_date), Date.parse(end_date)];
-  if (kind === 'most_bandwidth') return `${rate} for the same time`;
-  const length = formatDuration(end - from);
-  if (kind === 'longest' && Math.abs(from - period.start) < 10_000)
-    return `${rate} until ${instantText(end, calendar)} (${length})`;
-  const start = start_now ? 'from now' : `from ${instantText(from, calendar)}`;
-  return `${rate} ${start} for ${length}`;
+  const start = start_now || start_date === null ? 'now' : Date.parse(start_date);
+  const offered = { bandwidth, start, end: Date.parse(end_date) } as const;
+  return alternativeText(offered, request, calendar.now, timesIn(calendar));
 }
 
 /** A reservation in a sentence's part: its name or the end of its id, link and period. */

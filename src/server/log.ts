@@ -1,7 +1,8 @@
+import type { Sentence } from '../contract/said.ts';
 import { jsonText } from '../contract/visible-text.ts';
 
 /** The facts of a log record: names, numbers and reasons; never a token, a header or a body. */
-export type LogFields = Readonly<Record<string, string | number | boolean | undefined>>;
+export type LogFields = Readonly<Record<string, string | number | boolean | Sentence | undefined>>;
 
 /** Writes a record of an event. */
 export type Log = (level: 'info' | 'error', event: string, fields: LogFields) => void;

@@ -2,6 +2,8 @@ import { CommitUnknownError, DATABASE_UNUSABLE, StoreUnavailableError } from '..
 import { isObject, readJson } from '../contract/json.ts';
 import { PROBLEMS, type ProblemCode } from '../contract/problem-codes.ts';
 import { type Problem, problemBody, type RefusalFacts } from '../contract/problems.ts';
+import { Sentence, type Times, UTC_TIMES } from '../contract/said.ts';
+import { problemTexts, readProblem } from '../words/problems.ts';
 import { jsonReply } from './json-reply.ts';
 import type { Log } from './log.ts';
 
@@ -114,13 +116,15 @@ export function problemReply(error: ProblemError, headers: Record<string, string
   });
 }
 
-/** The code and the first sentence of a problem body, ours or another portal's; neither of a text that is none. */
-export function firstProblem(text: string): { code?: string; msg?: string } {
+/** The code of a problem body, and its first error for people, of any service; neither of a text that is none. */
+export function firstProblem(text: string): { code?: string; says?: Sentence } {
   const reading = readJson(text);
   const body = reading.ok && isObject(reading.value) ? reading.value : {};
-  const [first]: unknown[] = Array.isArray(body['detail']) ? body['detail'] : [];
+  const { code, details } = readProblem(body);
+  const limits = Array.isArray(body['limits']) ? body['limits'] : [];
+  const said = (times: Times): string | undefined => problemTexts(details, limits, times)[0];
   return {
-    code: body['code'] === undefined ? undefined : String(body['code']),
-    msg: isObject(first) && typeof first['msg'] === 'string' ? first['msg'] : undefined,
+    code,
+    says: said(UTC_TIMES) === undefined ? undefined : new Sentence((times) => said(times) ?? ''),
   };
 }

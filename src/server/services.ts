@@ -1,5 +1,6 @@
 import { Hono } from 'hono';
 import { KEY_SET_PATH } from '../contract/routes.ts';
+import { Sentence } from '../contract/said.ts';
 import { withoutTokens } from '../contract/secret.ts';
 import { READ_ONLY } from './docs/files.ts';
 import { isHealthPath } from './health.ts';
@@ -113,10 +114,13 @@ function allowedAt(path: string, groups: ApiGroups): string[] {
 const MAX_LOGGED_REASON = 500;
 
 /** The code and the reason of a refusal. The reason may repeat names and numbers of the request, but no token. */
-export async function problemIn(response: Response): Promise<{ code?: string; why?: string }> {
+export async function problemIn(response: Response): Promise<{ code?: string; why?: Sentence }> {
   if (response.ok) return {};
-  const { code, msg } = firstProblem(await response.clone().text());
-  return { code, why: msg === undefined ? undefined : withoutTokens(msg).slice(0, MAX_LOGGED_REASON) };
+  const { code, says } = firstProblem(await response.clone().text());
+  return {
+    code,
+    why: says && new Sentence((times) => withoutTokens(says.in(times)).slice(0, MAX_LOGGED_REASON)),
+  };
 }
 
 /** The identity provider's key set, with which user tokens are verified: its only part that needs no socket. */

@@ -169,7 +169,7 @@ describe('every next step works when it is pasted', () => {
     '`--experiment ${experiment}`': 'slices-conn apply demo.yaml --experiment demo',
     "ownCommand('delete', ...left)": 'slices-conn delete ID',
     'ownCommand(...words)': 'slices-conn plan demo.yaml',
-    "name === undefined ? ownCommand('list') : ownCommand('show', name)": 'slices-conn list',
+    'fixOf(code, details)': 'slices-conn show ID',
     'retyped(words, [])': undefined,
     "retyped(typed, [startRetyping('now', asked), ...endRetyping(started, asked)])":
       'slices-conn reserve be-gent1 pl-poznan1 --bandwidth 1000 --start-now --end +2h',

@@ -73,14 +73,14 @@ describe('problemBody', () => {
   ] as const)('%s is at %s', (code, loc) => {
     expect(problemBody([{ code, msg: 'text' }])).toEqual({
       code,
-      detail: [{ loc: [loc], msg: 'text', type: 'NotValid' }],
+      detail: [{ loc: [loc], msg: 'text', type: 'NotValid', code }],
     });
   });
 
   test('loc is empty when it is not Site, Date or Bandwidth', () => {
     expect(problemBody([{ code: 'token_missing', msg: 'text' }])).toEqual({
       code: 'token_missing',
-      detail: [{ loc: [], msg: 'text', type: 'NotValid' }],
+      detail: [{ loc: [], msg: 'text', type: 'NotValid', code: 'token_missing' }],
     });
   });
 

@@ -117,7 +117,7 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
       .getByText(/^Not booked: The link has 100 Gbps/)
       .waitFor();
     expect(await page.locator(':focus').textContent()).toMatch(/^Not booked: /);
-    await page.getByRole('button', { name: '100 Gbps for the same time' }).click();
+    await page.getByRole('button', { name: '100 Gbps, same period' }).click();
     await answer(page).getByText('100 of 100 Gbps and 1000 VLANs are free').waitFor();
     expect(await page.getByLabel('Bandwidth').inputValue()).toBe('100G');
     await page.getByLabel('Bandwidth').fill('60G');
@@ -132,7 +132,7 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
     expect(await result(page).isVisible()).toBe(false);
     await page.getByRole('button', { name: 'Book', exact: true }).click();
     await answer(page)
-      .getByText(/^Not booked: The name night-run is taken by reservation night-run until/)
+      .getByText(/^Not booked: Another reservation has the name night-run until/)
       .waitFor();
     expect(await page.locator(':focus').getAttribute('aria-invalid')).toBe('true');
     await page.getByText('This name is taken.').waitFor();

@@ -83,7 +83,7 @@ describe('row 42: a server that others can reach needs users, a stored key, TLS 
   ])('%s', (_, changes, due) => {
     const failure = refusal(changes);
     expect(failure !== undefined).toBe(due.length > 0);
-    const why = failure?.facts.why ?? '';
+    const why = String(failure?.facts.why);
     for (const danger of ALL) {
       const named = due.includes(danger);
       expect([danger, danger.test(why.replace(/For others: .*/, ''))]).toEqual([danger, named]);
@@ -97,7 +97,7 @@ describe('row 42: a server that others can reach needs users, a stored key, TLS 
   ])('%s allows only that risk', (flag, allowed, danger) => {
     const host = { host: '192.0.2.1', memory: true };
     expect(refusal(host)?.facts.why).toContain(flag);
-    const why = refusal({ ...host, ...allowed })?.facts.why ?? '';
+    const why = String(refusal({ ...host, ...allowed })?.facts.why);
     expect(why).not.toContain(flag);
     for (const other of [USERS, KEY, HTTP]) expect(other.test(why)).toBe(other !== danger);
   });

@@ -14,8 +14,9 @@ const NETWORK = {
 const DRAFT: Draft = { ...EMPTY_DRAFT, site1: 'be-gent1', site2: 'pl-poznan1' };
 const OWN: OwnReservation = { ...RESERVATION, start: NOW, end: NOW + 1 };
 const FREE = { start: NOW, end: NOW + 1, free: 90_000, freeMax: 90_000, vlans: 996 };
+const DETAILS = [{ loc: [], msg: 'No.', type: '' }];
 const refusal = (code: string): Refused =>
-  new Refused({ status: 422, code, messages: ['No.'], limits: [], free: [], alternatives: [] });
+  new Refused({ status: 422, code, details: DETAILS, limits: [], free: [], alternatives: [] });
 const experiment = (id: string) => ({
   ...{ id, name: id, role: 'lead', expires_at: '2030-01-01T00:00:00Z', project: { id: '', name: '' } },
 });
@@ -113,7 +114,7 @@ describe('the dry run while typing', () => {
     expect(form.view.answer.kind).toBe('asking');
     questions[0]?.answer.reject(refusal('bandwidth_unavailable'));
     await settled();
-    expect(form.view.answer).toMatchObject({ kind: 'refused', facts: { messages: ['No.'] } });
+    expect(form.view.answer).toMatchObject({ kind: 'refused', facts: { details: DETAILS } });
     booking.refresh();
     expect(form.view.answer.kind).toBe('refused');
     questions[1]?.answer.reject(new Unanswered('away'));

@@ -111,7 +111,7 @@ describe('what is not a success', () => {
     expect(error).toBeInstanceOf(Refused);
     expect(error).toMatchObject({
       isLoggedOut: false,
-      facts: { code: 'date_past', messages: ['It is date_past.'] },
+      facts: { code: 'date_past', details: [{ msg: 'It is date_past.' }] },
     });
     const { service: other } = asking(problem(403, 'token_missing'));
     await expect(other.session()).rejects.toMatchObject({ isLoggedOut: true });

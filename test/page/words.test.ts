@@ -2,12 +2,12 @@ import { describe, expect, test } from 'vitest';
 import type { Alternative, Limit } from '../../src/contract/problems.ts';
 import type { RefusedReply } from '../../src/page/service.ts';
 import {
-  alternativeText,
   awayText,
   extensionText,
   fitText,
   inOrder,
   nextText,
+  offerText,
   readWall,
   refusalText,
   roleText,
@@ -30,7 +30,7 @@ const WISH = {
   link: { site1: 'be-gent1', site2: 'pl-poznan1', bandwidth: 10_000 },
   ...{ bandwidth: 9000, period: PERIOD },
 };
-const REFUSED: RefusedReply = { status: 422, code: '', messages: [], limits: [], free: [], alternatives: [] };
+const REFUSED: RefusedReply = { status: 422, code: '', details: [], limits: [], free: [], alternatives: [] };
 const LIMIT: Limit = {
   ...{ limit: 'bandwidth', site: null, layer: null, capacity: 10_000, free: 6000 },
   ...{ start_date: '2026-11-22T10:30:00.000Z', end_date: '2026-11-22T11:00:00.000Z' },
@@ -59,40 +59,29 @@ test('a role is said in words, in whatever letters it comes', () => {
 });
 
 describe('why something was refused', () => {
-  test('by the link: with numbers and local times', () => {
-    const facts = { ...REFUSED, code: 'bandwidth_unavailable', messages: ['not shown'], limits: [LIMIT] };
-    expect(refusalText(facts, CALENDAR, 9000)).toBe(
+  const detail = (code: string, facts?: object) => ({
+    loc: [],
+    msg: 'No.',
+    type: 'NotValid',
+    code,
+    facts: { ...facts },
+  });
+
+  test('in local times', () => {
+    const code = 'bandwidth_unavailable';
+    const facts = { ...REFUSED, code, details: [detail(code, { bandwidth: 9000 })], limits: [LIMIT] };
+    expect(refusalText(facts, CALENDAR)).toBe(
       '6 of the 9 Gbps asked for are free from Sun 22 Nov 11:30 to 12:00.',
     );
   });
 
-  test('by a rule: the service’s sentence, without what is on the buttons', () => {
-    const said = 'end_date 2026-12-24T12:00:00.000Z is too late; the reservation can last until then.';
-    const facts = {
-      ...REFUSED,
-      code: 'experiment_ends_first',
-      messages: [`${said} Would be accepted: 1 Mbps.`],
-    };
-    const shown = 'end_date Thu 24 Dec 13:00 is too late';
-    expect(refusalText({ ...facts, alternatives: [OFFER] }, CALENDAR)).toBe(`${shown}.`);
-    expect(refusalText({ ...facts, messages: [said] }, CALENDAR)).toContain('can last until then.');
-  });
-
   test.each([
-    ['token_missing', 403, 'Your login has ended. Log in again; what you typed is kept.'],
-    ['role_not_allowed', 403, 'No. Ask a lead of the experiment, or choose another experiment.'],
-    ['', 429, 'You have sent too many requests. Wait a minute, then try again.'],
-    ['name_taken', 409, 'No.'],
-  ])('%s', (code, status, text) => {
-    expect(refusalText({ ...REFUSED, code, status, messages: ['No.', 'No.'] }, CALENDAR)).toBe(text);
+    ['token_missing', 'Your login has ended. Log in again; what you typed is kept.'],
+    ['role_not_allowed', 'No. Ask a lead of the experiment, or choose another experiment.'],
+    ['idempotency_key_reused', 'No.'],
+  ])('%s, with the next step', (code, text) => {
+    expect(refusalText({ ...REFUSED, code, details: [detail(code), detail(code)] }, CALENDAR)).toBe(text);
   });
-});
-
-test('a name that is taken is said with the name, not with an id that nobody sees', () => {
-  const messages = ['The name run is taken by reservation con_lab.example_01jd until it ends or is deleted.'];
-  expect(refusalText({ ...REFUSED, code: 'name_taken', status: 409, messages }, CALENDAR)).toBe(
-    'The name run is taken by reservation run until it ends or is deleted.',
-  );
 });
 
 test('since when the server is away, with the day where it is another', () => {
@@ -107,10 +96,8 @@ test('that it fits, with what is free; of a change what is free says nothing', (
   expect(fitText({ ...WISH, id: 'con_x' }, free, CALENDAR)).toBe(`It fits: ${when}.`);
 });
 
-test('an alternative says what differs', () => {
-  const text = (offer: Partial<Alternative>) => alternativeText({ ...OFFER, ...offer }, WISH, CALENDAR);
-  expect(text({ kind: 'most_bandwidth', bandwidth: 6000 })).toBe('6 Gbps for the same time');
-  expect(text({})).toBe('9 Gbps until Sun 22 Nov 12:30 (1 h 30 min)');
+test('an alternative says what differs, in local times', () => {
+  const text = (offer: Partial<Alternative>) => offerText({ ...OFFER, ...offer }, WISH, CALENDAR);
   const start_date = '2026-11-22T10:30:00.000Z';
   expect(text({ kind: 'earliest', start_date })).toBe('9 Gbps from Sun 22 Nov 11:30 for 1 h');
   expect(text({ kind: 'earliest', start_now: true, start_date: null })).toBe(

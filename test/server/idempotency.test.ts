@@ -136,7 +136,7 @@ describe('the same request under the same key', async () => {
     const other = await bookAs(lead, difference, changes, query);
     expect(outcome(other)).toBe(REUSED);
     expect(problemIn(other).detail).toEqual([
-      { loc: [], msg: expect.stringContaining('another request'), type: 'NotValid' },
+      { loc: [], msg: expect.stringContaining('another request'), type: 'NotValid', code: REUSED.slice(4) },
     ]);
     expect(service.rows()).toEqual(before);
     expect((await bookAs(lead, difference)).body).toEqual(first.body);

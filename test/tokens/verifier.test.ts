@@ -35,7 +35,10 @@ async function refusal(authorization: string | undefined, changes: Partial<Verif
   if (found.ok) return { status: 200, code: 'accepted' };
   const body: unknown = await found.response.json();
   const { code, detail } = v.parse(ProblemBody, body);
-  expect(body).toEqual({ code, detail: [{ loc: [], msg: expect.stringMatching(/\S/), type: 'NotValid' }] });
+  expect(body).toEqual({
+    code,
+    detail: [{ loc: [], msg: expect.stringMatching(/\S/), type: 'NotValid', code }],
+  });
   expect(found.response.headers.get('content-type')).toMatch(/^application\/json/);
   return { status: found.response.status, code, msg: detail[0]?.msg ?? '' };
 }

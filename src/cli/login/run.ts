@@ -2,6 +2,7 @@ import type { DeviceLogin, IssuedTokens } from '../../client/identity.ts';
 import { Failure } from '../../contract/failure.ts';
 import { formatInstant } from '../../contract/instants.ts';
 import { isProtected } from '../../contract/loopback.ts';
+import { instant, sentence } from '../../contract/said.ts';
 import type { Secret } from '../../contract/secret.ts';
 import type { Login } from '../../session/login/connection.ts';
 import { notLoggedIn } from '../../session/login/login-tokens.ts';
@@ -259,7 +260,7 @@ function claimed(token: Secret): Pick<KnownToken, 'sub' | 'name' | 'expiresAt'> 
 }
 
 function expired({ where, expiresAt = 0 }: KnownToken): Failure {
-  return new Failure('token_expired', `The user token expired at ${formatInstant(expiresAt)}.`, {
+  return new Failure('token_expired', sentence`The user token expired at ${instant(expiresAt)}.`, {
     why: `It is from ${where}.`,
     fix: 'slices-conn login',
   });

@@ -1,8 +1,8 @@
 import { type ChangeOptions, isBatch } from '../../client/changes.ts';
 import { isMissing } from '../../client/exchange.ts';
-import { CODE_OF_LOCATION } from '../../client/reply-failure.ts';
+import { CODE_OF_LOCATION, refusedBy } from '../../client/reply-failure.ts';
 import { Failure } from '../../contract/failure.ts';
-import { BY_THE_LINK } from '../../contract/problem-codes.ts';
+import { BY_THE_LINK, isProblemCode } from '../../contract/problem-codes.ts';
 import type { Reservation } from '../../contract/reservation.ts';
 import {
   asRequest,
@@ -55,11 +55,11 @@ export class NotApplied extends Failure {
   readonly left: readonly string[];
 
   constructor(
-    { code, message, facts }: Failure,
+    { code, says, facts }: Failure,
     outcomes: readonly ChangeOutcome[],
     { undone = 0, left = [] }: { undone?: number; left?: readonly string[] } = {},
   ) {
-    super(code, message, facts);
+    super(code, says, facts);
     this.outcomes = outcomes;
     this.undone = undone;
     this.left = left;
@@ -280,7 +280,7 @@ function refusedAlone(failure: Failure): Map<number, Failure> {
 }
 
 /** The failures of the items of a refused batch, by their index. */
-function refusedItems({ code, message, facts }: Failure): Map<number, Failure> {
+function refusedItems({ code, facts }: Failure): Map<number, Failure> {
   const { details = [], limits, free, alternatives, httpStatus } = facts;
   const failures = new Map<number, Failure>();
   for (const [item, said] of Map.groupBy(details, (detail) => detail.item)) {
@@ -292,14 +292,9 @@ function refusedItems({ code, message, facts }: Failure): Map<number, Failure> {
       return found.length > 0 ? found : undefined;
     };
     const more = { limits: ofItem(limits), free: ofItem(free), alternatives: ofItem(alternatives) };
-    failures.set(
-      item,
-      new Failure(isFirst ? code : codeAt(location, code), said.map(({ msg }) => msg).join(' ') || message, {
-        httpStatus,
-        ...more,
-        details: said,
-      }),
-    );
+    const named = said[0]?.code;
+    const own = isProblemCode(named) ? named : isFirst ? code : codeAt(location, code);
+    failures.set(item, refusedBy(own, said, { httpStatus, ...more }));
   }
   return failures;
 }

@@ -1,12 +1,13 @@
 import { formatDuration } from '../../contract/durations.ts';
 import type { Failure } from '../../contract/failure.ts';
-import type { Limit } from '../../contract/problems.ts';
 import type { Reservation } from '../../contract/reservation.ts';
 import { periodOf } from '../../contract/reservation-request.ts';
+import { inOneText, inTimes } from '../../contract/said.ts';
 import { shortIds } from '../../session/reservations/known.ts';
+import { limitNote } from '../../words/limits.ts';
 import { folded } from '../print/folded.ts';
 import { asciiText, escapeText, type Printer } from '../print/output.ts';
-import { localTimes, shortEnd, shortTime, type TimeContext } from '../times.ts';
+import { shortTimes, type TimeContext } from '../times.ts';
 import { formatBandwidth, nearestSite } from '../values.ts';
 import type { ChangeOutcome } from './applier.ts';
 import type { PlannedChange } from './difference.ts';
@@ -158,8 +159,8 @@ function bandwidthText(change: PlannedChange): string {
 }
 
 /** @example '1 Dec 09:00 → 17:00' */
-function periodText({ start, end }: { start: number; end: number }, times: TimeContext): string {
-  return `${shortTime(start, times, true)} → ${shortEnd(start, end, times, true)}`;
+function periodText({ start, end }: { start: number; end: number }, context: TimeContext): string {
+  return shortTimes(context, true).ends(start, end).join(' → ');
 }
 
 /** The tags at both ends, in the link's order. */
@@ -172,33 +173,16 @@ function sameTags(one: Reservation, other: Reservation): boolean {
 }
 
 /** Why a change does not fit, in a few words: the limit where the service tells it. @example '6 Gbps free 1 Dec 11:00–14:00' */
-export function shortReason({ code, message, facts }: Failure, times: TimeContext): string {
-  const [limit] = facts.limits ?? [];
-  const unknown = code === 'site_unknown' ? /"([^"]*)"/.exec(message)?.[1] : undefined;
-  const near = unknown === undefined ? undefined : nearestSite(unknown);
+export function shortReason(
+  { says, facts: { limits = [], details = [], why } }: Failure,
+  context: TimeContext,
+): string {
+  const times = shortTimes(context, true);
+  const unknown = details.find(({ code }) => code === 'site_unknown')?.facts?.['site'];
+  const near = typeof unknown === 'string' ? nearestSite(unknown) : undefined;
   if (near !== undefined) return `There is no site ${unknown}. Did you mean ${near}?`;
-  // An alternative for one change says nothing of all changes together.
-  return (
-    (limit && limitText(limit, times)) ??
-    localTimes(times)(message.replace(MEMBER, 'Its $1, $2,').replace(ADVICE, ''))
-  );
-}
-
-/** How a service's reason about a date begins. */
-const MEMBER = /^(start|end)_date (\d\S*)/;
-/** The end of a service's reason. */
-const ADVICE = / Would be accepted: .*$/s;
-
-function limitText(
-  { limit, site, layer, capacity, free, start_date, end_date }: Limit,
-  times: TimeContext,
-): string | undefined {
-  if (start_date === null || end_date === null) return undefined;
-  const [start, end] = [Date.parse(start_date), Date.parse(end_date)];
-  const period = `${shortTime(start, times, true)}–${shortEnd(start, end, times, true)}`;
-  if (limit === 'tags') return `no ${layer}-tag free at ${site} ${period}`;
-  const what = layer === null ? formatBandwidth(free) : `${free} of ${capacity} ${layer}-tags`;
-  return `${what} ${limit === 'share' ? "left of the experiment's share" : 'free'} ${period}`;
+  const [limit] = limits;
+  return (limit && limitNote(limit, times)) ?? inTimes(inOneText(says, why) ?? '', times);
 }
 
 /** What a plan comes to. @example 'Plan: 1 to create, 1 does not fit: nothing would be applied.' */

@@ -1,5 +1,5 @@
 import { Failure, ownCommand } from '../../contract/failure.ts';
-import { formatInstant } from '../../contract/instants.ts';
+import { inOneText, Sentence, sentence } from '../../contract/said.ts';
 import type { ExperimentAccess } from '../../session/login/experiment-access.ts';
 import { nameOf } from '../../session/reservations/known.ts';
 import type { Session } from '../../session/session.ts';
@@ -11,17 +11,9 @@ import { requestResult } from '../print/cards.ts';
 import { folded } from '../print/folded.ts';
 import { captionOf } from '../print/reservation-table.ts';
 import { checkConfirmable, confirm } from '../questions.ts';
-import { inWords } from '../reservation/alternatives.ts';
 import { linkAndPeriod } from '../reservation/reservation-argument.ts';
 import { shortTime } from '../times.ts';
-import {
-  type Applier,
-  type ChangeOutcome,
-  createApplier,
-  NotApplied,
-  requestedBy,
-  requestFor,
-} from './applier.ts';
+import { type Applier, type ChangeOutcome, createApplier, NotApplied, requestedBy } from './applier.ts';
 import { differenceFrom, type NamedReservation, type PlannedChange } from './difference.ts';
 import { type PlanContent, readPlan } from './plan-file.ts';
 import { appliedSummary, planSummary, planTable } from './plan-table.ts';
@@ -230,23 +222,20 @@ async function confirmDeletions(
 async function asTold(
   failed: NotApplied,
   { changes, needed, applier }: Compared,
-  { now, typed }: Invocation,
+  { typed }: Invocation,
   path: string,
 ): Promise<Failure> {
-  const { outcomes, undone, left, code, message, facts } = failed;
+  const { outcomes, undone, left, code, says, facts } = failed;
   const items = itemsOf(changes, outcomes, false);
-  const told = outcomes.flatMap(({ change, failure }) => {
-    if (!failure) return [];
-    const request = change.action === 'create' ? requestFor(change, { now, expiry: undefined }) : undefined;
-    const said = request ? inWords(failure, { request, now: now() }) : failure;
-    return [`${change.name}: ${said.message}`];
-  });
+  const told = outcomes.flatMap(({ change, failure }) =>
+    failure ? [sentence`${change.name}: ${inOneText(failure.says, failure.facts.why) ?? ''}`] : [],
+  );
   const before =
     undone > 0
-      ? ` ${undone === 1 ? 'The one' : `The ${undone}`} made before it ${undone === 1 ? 'was' : 'were'} deleted again.`
+      ? `${undone === 1 ? 'The one' : `The ${undone}`} made before it ${undone === 1 ? 'was' : 'were'} deleted again.`
       : '';
   if (left.length > 0) {
-    return new Failure('partly_done', `${told[0] ?? message}`, {
+    return new Failure('partly_done', told[0] ?? says, {
       ...facts,
       why: `What was made before it could not all be deleted again: ${left.join(', ')}.`,
       maybeDone: true,
@@ -256,13 +245,13 @@ async function asTold(
     });
   }
   if (EXIT_CODE_OF[code] !== 6) {
-    return new Failure(code, message, { ...facts, why: `${facts.why ?? ''}${before}`.trim(), items });
+    return new Failure(code, says, { ...facts, why: inOneText(facts.why, before), items });
   }
   const count = told.length === 1 ? '1 of the changes does' : `${told.length} of the changes do`;
   // Alternatives of one reservation would not be all or none.
   const { alternatives: _other, fix: _fix, why: _why, ...rest } = facts;
   const start = path === '-' ? undefined : await applier.earliestStart(needed);
-  const later = start === undefined ? [] : [togetherFrom(start, formatInstant)];
+  const later = start === undefined ? [] : [new Sentence((times) => togetherFrom(start, times.instant))];
   const words =
     typeof start === 'number'
       ? [...typed, '--earliest']
@@ -270,7 +259,7 @@ async function asTold(
   const fix = start === 'never' ? availabilityOf(outcomes) : ownCommand(...words);
   return new Failure(code, `${count} not fit; nothing was changed.`, {
     ...rest,
-    ...(before === '' ? {} : { why: before.trim() }),
+    why: inOneText(before),
     lines: [...told, ...later],
     items,
     ...(path === '-' ? {} : { fix }),

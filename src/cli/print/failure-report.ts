@@ -1,10 +1,11 @@
 import { Failure, type FailureFacts, ownCommand } from '../../contract/failure.ts';
+import { inOneText, inTimes, type Said, UTC_TIMES } from '../../contract/said.ts';
 import { withoutTokens } from '../../contract/secret.ts';
 import { completed, nextStep } from '../advice.ts';
 import { EXIT_CODE_OF, type ExitCode } from '../exit-codes.ts';
 import type { ServiceFlags } from '../global-options.ts';
 import { continued } from '../help-layout.ts';
-import { localTimes, type TimeContext } from '../times.ts';
+import { type TimeContext, timesIn } from '../times.ts';
 import { folded } from './folded.ts';
 import { offerItem, offerLines, Refusal } from './offers.ts';
 import { escapeLines, escapeText, jsonText, type TextStream } from './output.ts';
@@ -42,21 +43,20 @@ export function reportFailure(
   const exitCode: ExitCode = facts.exitCode ?? EXIT_CODE_OF[code];
   if (debug && error instanceof Error) stderr.write(`${escapeLines(withoutTokens(error.stack ?? ''))}\n`);
   if (!json) {
-    // A usage failure repeats what was typed, and shows how a time is written.
-    const local = times && code !== 'usage' ? localTimes(times) : (text: string) => text;
+    const zoned = times ? timesIn(times) : UTC_TIMES;
     const columns = (stderr.isTerminal && stderr.columns) || Number.POSITIVE_INFINITY;
-    const sentences = (label: string, text: string): string => {
-      const said = shown(local(text));
+    const sentences = (label: string, text: Said): string => {
+      const said = shown(inTimes(text, zoned));
       const isLong = label.length + said.length > columns;
       const lines = isLong ? folded(said, columns - label.length) : [said];
       return `${label}${lines.join(`\n${' '.repeat(label.length)}`)}\n`;
     };
-    const what = sentences('error: ', message);
+    const what = sentences('error: ', failure.says);
     const why = facts.why === undefined ? '' : sentences('  why: ', facts.why);
-    const lines = (facts.lines ?? []).map((line) => `    ${shown(local(line))}\n`).join('');
+    const lines = (facts.lines ?? []).map((line) => `    ${shown(inTimes(line, zoned))}\n`).join('');
     const reservation = facts.reservation === undefined ? '' : `  reservation: ${shown(facts.reservation)}\n`;
     const choices = offers.map(({ label, command }) => ({
-      label: shown(local(label)),
+      label: shown(inTimes(label, zoned)),
       command: shown(command),
     }));
     const tried = fix === undefined ? [] : [continued(`  try: ${shown(fix)}`, columns)];
@@ -70,10 +70,7 @@ export function reportFailure(
     error: {
       code,
       message,
-      why:
-        [facts.why, facts.lines?.join('; ').replaceAll('.; ', '. ')]
-          .filter((text) => text !== undefined)
-          .join(' ') || null,
+      why: inOneText(facts.why, facts.lines && inOneLine(facts.lines)) ?? null,
       fix: fix ?? null,
       exitCode,
       httpStatus: facts.httpStatus ?? null,
@@ -89,6 +86,14 @@ export function reportFailure(
   return exitCode;
 }
 
+/** Lines as they stand in one text: sentences one after the other, other lines parted by a semicolon. */
+function inOneLine(lines: readonly Said[]): string {
+  const texts = lines.map(String);
+  return texts
+    .map((text, at) => (at === texts.length - 1 || text.endsWith('.') ? text : `${text};`))
+    .join(' ');
+}
+
 /** Whether the next step is the same command: the service is not available for a while, and has changed nothing. */
 function isToRepeat({ code, facts }: Failure): boolean {
   const { retryable, maybeDone, reservation } = facts;
@@ -98,7 +103,7 @@ function isToRepeat({ code, facts }: Failure): boolean {
 /** Adds to a failure with exit code 7 that nothing was changed, so that it is safe to try again (cli/README.md, "Exit codes"). */
 function withNothingChanged({ code, facts }: Failure): FailureFacts {
   if (EXIT_CODE_OF[code] !== 7 || facts.maybeDone || facts.reservation !== undefined) return facts;
-  return { ...facts, why: `${facts.why ?? ''} Nothing was changed.`.trimStart() };
+  return { ...facts, why: inOneText(facts.why, 'Nothing was changed.') };
 }
 
 /** Masks tokens: a message may repeat one that was typed in the wrong place (THREATS.md 54). */

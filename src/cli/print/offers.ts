@@ -1,4 +1,5 @@
 import { Failure } from '../../contract/failure.ts';
+import type { Said } from '../../contract/said.ts';
 import { continued } from '../help-layout.ts';
 
 /** In which way an alternative is the best (cli/README.md, "Output"); null where an older service does not say. */
@@ -13,8 +14,8 @@ export interface Offer {
   start: number | 'now';
   /** Milliseconds. */
   end: number;
-  /** What differs from what was asked for, in words; times in UTC, which are made local when they are printed. */
-  label: string;
+  /** What differs from what was asked for, in words. */
+  label: Said;
   /** The command that was typed, with the flags changed that differ. */
   command: string;
 }
@@ -25,8 +26,8 @@ export class Refusal extends Failure {
   /** Asks for an offer that a person has picked; undefined where none can be picked, as after a dry run. */
   readonly take: ((offer: Offer) => Promise<void>) | undefined;
 
-  constructor({ code, message, facts }: Failure, offers: readonly Offer[], take?: Refusal['take']) {
-    super(code, message, facts);
+  constructor({ code, says, facts }: Failure, offers: readonly Offer[], take?: Refusal['take']) {
+    super(code, says, facts);
     this.offers = offers;
     this.take = take;
   }
@@ -51,7 +52,7 @@ export function offerItem({ kind, bandwidth, start, end, command }: Offer): obje
  *
  * @param columns of the terminal; Infinity without one: then one line each
  */
-export function offerLines(offers: readonly Pick<Offer, 'label' | 'command'>[], columns: number): string[] {
+export function offerLines(offers: readonly { label: string; command: string }[], columns: number): string[] {
   const width = Math.max(...offers.map(({ label }) => label.length));
   const lines = offers.map(({ label, command }, at) => `  ${at + 1}  ${label.padEnd(width)}  ${command}`);
   if (lines.every(({ length }) => length <= columns)) return lines;

@@ -4,8 +4,10 @@ import { formatInstant, parseInstant } from '../../contract/instants.ts';
 import { BY_THE_LINK } from '../../contract/problem-codes.ts';
 import { ALTERNATIVE_KINDS, type AlternativeReply } from '../../contract/problems.ts';
 import type { ReservationRequest } from '../../contract/reservation-request.ts';
+import { inOneText, Sentence } from '../../contract/said.ts';
 import { SITES } from '../../contract/sites.ts';
 import { parseDuration } from '../../contract/typed-duration.ts';
+import { alternativeText, difference, type Offered } from '../../words/alternatives.ts';
 import { exceedsLink, limitText } from '../../words/limits.ts';
 import { type Retyping, retyped } from '../advice.ts';
 import type { PeriodChangeFlags } from '../period.ts';
@@ -38,7 +40,7 @@ export function refusalOf(error: unknown, asked: Refused): unknown {
   const offers = (error.facts.alternatives ?? [])
     .flatMap((alternative) => readAlternative(alternative, asked))
     .toSorted((one, other) => rankOf(one.kind) - rankOf(other.kind));
-  const said = inWords(error, asked);
+  const said = asSearch(error, asked);
   const [first] = offers;
   // What can't be offered is not told to programs either.
   if (!first) return withoutOffers(said.with({ alternatives: [] }), asked);
@@ -67,48 +69,15 @@ function readAlternative(alternative: AlternativeReply, asked: Refused): Offer[]
   const wanted = { bandwidth, start, end };
   const kind = alternative.kind ?? kindOf(wanted, request, now);
   const offer = { ...wanted, kind };
-  return [{ ...offer, label: labelOf(offer, request, now), command: retyped(...retypingOf(offer, asked)) }];
+  const label = new Sentence((times) => alternativeText(offer, request, now, times));
+  return [{ ...offer, label, command: retyped(...retypingOf(offer, asked)) }];
 }
 
-/** Bandwidth and period of an offer. */
-type Wanted = Pick<Offer, 'bandwidth' | 'start' | 'end'>;
-
 /** The kind of an alternative that a service does not name. */
-function kindOf(wanted: Wanted, request: ReservationRequest, now: number): OfferKind {
+function kindOf(wanted: Offered, request: ReservationRequest, now: number): OfferKind {
   const { sameStart, sameLength } = difference(wanted, request, now);
   if (wanted.bandwidth !== request.bandwidth) return sameStart && sameLength ? 'most_bandwidth' : null;
   return sameStart ? 'longest' : sameLength ? 'earliest' : null;
-}
-
-/** Two durations that differ by less count as the same where the time of the request decides, in milliseconds. */
-const SAME = 10_000;
-
-function difference(
-  { start, end }: Wanted,
-  request: ReservationRequest,
-  now: number,
-): { sameStart: boolean; sameLength: boolean; length: number } {
-  const at = (instant: number | 'now'): number => (instant === 'now' ? now : instant);
-  const length = end - at(start);
-  const asked = request.duration ?? request.end - at(request.start);
-  const isLoose = start === 'now' || request.start === 'now';
-  return {
-    length,
-    sameStart: start === request.start,
-    sameLength: Math.abs(length - asked) <= (isLoose ? SAME : 0),
-  };
-}
-
-/** What an offer is, by what differs from what was asked for. Times are in UTC; see {@link Offer}. */
-function labelOf(offer: Wanted, request: ReservationRequest, now: number): string {
-  const { bandwidth, start, end } = offer;
-  if (request.volume !== undefined) return `done by ${formatInstant(end)}`;
-  const { sameStart, sameLength, length } = difference(offer, request, now);
-  const isSearch = request.duration !== undefined;
-  const rate = formatBandwidth(bandwidth);
-  if (sameStart && sameLength && !isSearch) return `${rate}, same period`;
-  const from = sameStart && !isSearch ? '' : ` from ${start === 'now' ? 'now' : formatInstant(start)}`;
-  return `${rate}${from}${sameLength ? '' : ` for ${formatDuration(length)}`}`;
 }
 
 /** The request that a picked offer makes. */
@@ -151,7 +120,7 @@ function startRetyping(start: Offer['start'], { update }: Refused): Retyping {
 const surelyFree = (end: number, now: number): number => (Math.floor((end - now) / MINUTE) - 1) * MINUTE;
 
 /** What makes a typed command end with an offer: the flag that was typed where it can say so, else `--end`. */
-function endRetyping({ start, end }: Wanted, asked: Refused): Retyping[] {
+function endRetyping({ start, end }: Offered, asked: Refused): Retyping[] {
   const { request, flags, update, startsWithCommand, now } = asked;
   if (startsWithCommand) {
     return end === request.end
@@ -201,41 +170,25 @@ export function durationWord(milliseconds: number): string | undefined {
   return parts.join('');
 }
 
-/** What a service's message says about alternatives, at its end. */
-const SAID_BY_OFFERS = /(?:\.|; the reservation can last until then\.)(?: Would be accepted: .*)?$/s;
-
-/** The failure with its message for people: what was asked for, and how much of it is free when. */
-export function inWords(failure: Failure, asked: Pick<Refused, 'request' | 'now'>): Failure {
-  const { why: said, ...facts } = failure.facts;
-  const [first, ...others] = sentencesOf(failure, asked);
-  // What the alternatives say is not said in the message too.
-  const own = facts.alternatives?.length ? failure.message.replace(SAID_BY_OFFERS, '.') : failure.message;
-  const message = first ?? own;
-  const why = first === undefined ? said : others.join(' ');
-  return new Failure(failure.code, message, { ...facts, why: why === '' ? undefined : why });
-}
-
-/** Why a request was refused, with the numbers; empty where the service's own message has to do. Times are in UTC. */
-function sentencesOf(
-  { code, facts: { limits = [] } }: Failure,
-  { request, now }: Pick<Refused, 'request' | 'now'>,
-): string[] {
-  const { start, end, bandwidth, duration, volume } = request;
-  if (code === 'date_past' && start !== 'now' && start <= now)
-    return [`The start, ${formatInstant(start)}, has passed.`];
-  if (!BY_THE_LINK.includes(code)) return [];
+/** The failure of a search says what was looked for: a service tells the limits of one period. */
+function asSearch(failure: Failure, { request, now }: Refused): Failure {
+  const { code, facts } = failure;
+  const { bandwidth = 0, duration, volume } = request;
+  const limits = facts.limits ?? [];
   const isSearch = volume !== undefined || duration !== undefined;
-  if (!isSearch || limits.some((limit) => exceedsLink(limit, bandwidth))) {
-    return limits.map((limit) => limitText(limit, bandwidth));
-  }
-  const period = `from ${formatInstant(start === 'now' ? now : start)} to ${formatInstant(end)}`;
-  const none =
-    volume === undefined
-      ? `There is no time for ${formatBandwidth(bandwidth ?? 0)} for ${formatDuration(duration ?? 0)} ${period}.`
-      : `${formatVolume(volume)} can't be carried ${period}: too little is free.`;
+  if (!isSearch || !BY_THE_LINK.includes(code)) return failure;
+  if (limits.some((limit) => exceedsLink(limit, request.bandwidth))) return failure;
+  const none = new Sentence((times) => {
+    const [start, end] = times.ends(request.start === 'now' ? now : request.start, request.end);
+    return volume === undefined
+      ? `There is no time for ${formatBandwidth(bandwidth)} for ${formatDuration(duration ?? 0)} from ${start} to ${end}.`
+      : `${formatVolume(volume)} can't be carried from ${start} to ${end}: too little is free.`;
+  });
   // The tightest part of a window says little about the whole of it; a share holds throughout.
-  const shares = limits.filter(({ limit }) => limit === 'share');
-  return [none, ...shares.map((limit) => limitText(limit, bandwidth))];
+  const shares = limits
+    .filter(({ limit }) => limit === 'share')
+    .map((limit) => new Sentence((times) => limitText(limit, request.bandwidth, times)));
+  return new Failure(code, none, { ...facts, why: inOneText(...shares) });
 }
 
 /** A refusal in place of which the service offers nothing: what to do all the same, where anything helps. */
@@ -248,10 +201,8 @@ function withoutOffers(failure: Failure, asked: Refused): Failure {
     if (code === 'share_exceeded') return failure.with({ fix: 'slices-conn list' });
     if ((facts.limits ?? []).length > 0)
       return failure.with({ fix: `slices-conn availability ${site1} ${site2}` });
-    const said = facts.why === undefined ? '' : `${facts.why} `;
-    return failure.with({
-      why: `${said}The service offers nothing else. Ask for a shorter time, or for less.`,
-    });
+    const nothing = 'The service offers nothing else. Ask for a shorter time, or for less.';
+    return failure.with({ why: inOneText(facts.why, nothing) });
   }
   if (code === 'date_past' && flags.start !== undefined && request.end > now) {
     const started = { bandwidth: 0, start: 'now', end: request.end } as const;

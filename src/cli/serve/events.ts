@@ -1,5 +1,6 @@
+import { Sentence } from '../../contract/said.ts';
 import { withoutTokens } from '../../contract/secret.ts';
-import { shortEnd, shortTime, type TimeContext } from '../times.ts';
+import { shortTimes, type TimeContext } from '../times.ts';
 import { formatBandwidth } from '../values.ts';
 import type { EventFields } from './server.ts';
 
@@ -8,12 +9,6 @@ const UNSAID: ReadonlySet<string> = new Set(['not_found', 'method_not_allowed'])
 
 /** How many characters of a reservation's id are shown: commands take the end of an id for the whole. */
 const SHORT_ID = 6;
-
-/** Where a refusal's reason ends, and what would be accepted instead begins. */
-const ADVICE = ' Would be accepted: ';
-
-/** An instant as the server writes it. */
-const INSTANT = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g;
 
 /**
  * A server's event as a line for the person who runs it: the time of day, what happened, and to what (cli/README.md,
@@ -70,15 +65,13 @@ function happened(event: string, fields: EventFields, context: TimeContext): Sai
 function refused({ method, path, status, code, why }: EventFields, context: TimeContext): Said {
   if (code === undefined || Number(status) < 400) return undefined;
   if (method === 'GET' && UNSAID.has(String(code))) return undefined;
-  // The client gets the advice.
-  const [reason = ''] = String(why ?? `${method} ${path}`).split(ADVICE);
-  const local = reason.replace(INSTANT, (text) => shortTime(Date.parse(text), context));
-  return ['refused', withoutTokens(`${local} (${status} ${code})`)];
+  const reason = why instanceof Sentence ? why.in(shortTimes(context)) : (why ?? `${method} ${path}`);
+  return ['refused', withoutTokens(`${reason} (${status} ${code})`)];
 }
 
 function reserved({ link, bandwidth, start_date, end_date }: EventFields, context: TimeContext): string {
   const [start, end] = [Date.parse(String(start_date)), Date.parse(String(end_date))];
-  const period = `${shortTime(start, context)} – ${shortEnd(start, end, context)}`;
+  const period = shortTimes(context).ends(start, end).join(' – ');
   return `${String(link).replace('~', ' – ')}, ${formatBandwidth(Number(bandwidth))}, ${period}`;
 }
 

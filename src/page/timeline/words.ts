@@ -1,5 +1,6 @@
 import { formatBandwidth } from '../../contract/bandwidth.ts';
 import { DAY, HOUR } from '../../contract/durations.ts';
+import type { Times } from '../../contract/said.ts';
 import { type Clock, dateText, type Step, timeText, weekdayName, yearOf } from '../../words/civil-time.ts';
 import type { Link, Own, Period } from '../service.ts';
 
@@ -33,9 +34,20 @@ function clockText(instant: number, clock: Clock): string {
 
 /** A period in words: `Mon 23 Nov 09:00 to 17:00`, or with both days. */
 export function periodText({ start, end }: Period, calendar: Calendar): string {
+  return timesIn(calendar).ends(start, end).join(' to ');
+}
+
+/** Times in sentences, in the page's zone. */
+export function timesIn(calendar: Calendar): Times {
   const { clock } = calendar;
-  const isSameDay = Math.floor(clock.civil(start) / DAY) === Math.floor(clock.civil(end) / DAY);
-  return `${instantText(start, calendar)} to ${isSameDay ? clockText(end, clock) : instantText(end, calendar)}`;
+  const dayOf = (instant: number): number => Math.floor(clock.civil(instant) / DAY);
+  return {
+    instant: (at) => instantText(at, calendar),
+    ends: (start, end) => [
+      instantText(start, calendar),
+      dayOf(start) === dayOf(end) ? clockText(end, clock) : instantText(end, calendar),
+    ],
+  };
 }
 
 /**

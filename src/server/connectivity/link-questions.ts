@@ -178,7 +178,7 @@ function firstPage({ start, end }: { start?: number; end?: number | undefined },
 const PAGING_TIME = HOUR;
 
 function windowProblems({ start, end }: Period, now: number, cursor: string | undefined): Problem[] {
-  const problems = emptyProblems({ start, end }, ['start', 'end']);
+  const problems = emptyProblems({ start, end });
   if (start < now - MAX_PAST - (cursor === undefined ? 0 : PAGING_TIME)) {
     problems.push(pastProblem('start', start, `It may lie ${formatDuration(MAX_PAST)} back at most.`));
   }

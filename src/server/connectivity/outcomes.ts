@@ -2,7 +2,6 @@ import type { Refusal } from '../../allocator/calendar.ts';
 import type { Period, TagPlace } from '../../allocator/demand.ts';
 import type { Offer } from '../../allocator/offers.ts';
 import type { ItemOutcome, RefusedOutcome } from '../../allocator/operations.ts';
-import type { ShareRefusal } from '../../allocator/shares.ts';
 import { idKind } from '../../contract/ids.ts';
 import { formatInstant } from '../../contract/instants.ts';
 import type { Link } from '../../contract/links.ts';
@@ -14,6 +13,10 @@ import {
   type Problem,
   type RefusalFacts,
 } from '../../contract/problems.ts';
+import { UTC_TIMES } from '../../contract/said.ts';
+import { alternativeText } from '../../words/alternatives.ts';
+import { limitText } from '../../words/limits.ts';
+import { problem } from '../../words/problems.ts';
 
 /** What a reply says of an item that is refused. */
 export interface ItemRefusal {
@@ -22,18 +25,19 @@ export interface ItemRefusal {
 }
 
 /**
- * The refusal of a demand that the link can't meet: every limit that it exceeds, with the arithmetic, what is free, and what
- * would be accepted instead (contract/README.md, "Errors" 2 and 3).
+ * The refusal of a demand that the link can't meet: every limit that it exceeds, what is free, and what would be accepted
+ * instead (contract/README.md, "Errors" 2 and 3).
  *
  * @param asked the period, or the window of a search
  */
 export function refusedOutcome(outcome: RefusedOutcome, asked: Period): ItemRefusal {
-  const { link, offers, free } = outcome;
-  const problems = outcome.refusals.map((refusal) => problem(refusal, outcome));
+  const { offers, free, demand } = outcome;
+  const limits = outcome.refusals.map((refusal) => limit(refusal, outcome));
+  const problems = limits.map((broken) => linkProblem(broken, outcome, demand.bandwidth));
   return {
     problems: withAdvice(problems, offers, asked),
     facts: {
-      limits: outcome.refusals.map((refusal) => limit(refusal, link)),
+      limits,
       free: free.map(({ start, end, bandwidth }) => ({
         start_date: formatInstant(start),
         end_date: formatInstant(end),
@@ -46,8 +50,7 @@ export function refusedOutcome(outcome: RefusedOutcome, asked: Period): ItemRefu
 
 /** The refusal of a name that another reservation of the experiment has. */
 export function nameTaken({ name, reservation }: { name: string; reservation: string }): Problem {
-  const msg = `The name ${name} is taken by reservation ${reservation} until it ends or is deleted.`;
-  return { code: 'name_taken', msg };
+  return problem('name_taken', { name, holder: reservation }, `It is ${reservation}.`);
 }
 
 /** The first problem's message says what would be accepted too, for clients that show nothing else. */
@@ -57,61 +60,40 @@ function withAdvice(
   asked?: Period,
 ): Problem[] {
   if (!first || offers.length === 0) return first ? [first, ...rest] : rest;
-  const advice = offers.map((offer) => sentence(offer, asked)).join('; ');
-  return [{ ...first, msg: `${first.msg} Would be accepted: ${advice}.` }, ...rest];
+  const advice = offers.map(({ bandwidth, startsNow, start, end }) => {
+    const isNow = startsNow && start !== asked?.start;
+    return alternativeText({ bandwidth, start: isNow ? 'now' : start, end }, asked, start, UTC_TIMES);
+  });
+  return [{ ...first, msg: `${first.msg} Would be accepted: ${advice.join('; ')}.` }, ...rest];
 }
 
-function problem(
-  refusal: Refusal,
-  { link, reversed, tenant, demand: { bandwidth: demanded }, offers }: RefusedOutcome,
-): Problem {
+/** Begins the messages of a link's refusals, as the spec does ("Errors" 3). */
+const HEADINGS = {
+  bandwidth: 'Not enough free bandwidth',
+  tags: 'No available VLANs',
+  share: 'Not enough of the share is left',
+} as const;
+
+const CODES = {
+  bandwidth: 'bandwidth_unavailable',
+  tags: 'vlans_unavailable',
+  share: 'share_exceeded',
+} as const satisfies Record<Limit['limit'], ProblemCode>;
+
+/** @param asked Mbps */
+function linkProblem(broken: Limit, { link, reversed }: RefusedOutcome, asked: number): Problem {
   const { site1, site2 } = link;
-  const between = reversed ? `between ${site2} and ${site1}` : `between ${site1} and ${site2}`;
-  const period = `from ${formatInstant(refusal.start)} to ${formatInstant(refusal.end)}`;
-  if (refusal.limit === 'bandwidth') {
-    const used = refusal.capacity - refusal.free;
-    // Said once: the first alternative names as much.
-    const isOffered = offers.some(
-      ({ kind, bandwidth }) => kind === 'most_bandwidth' && bandwidth === refusal.free,
-    );
-    const free = isOffered ? '.' : `; ${refusal.free} Mbps are free.`;
-    return {
-      code: 'bandwidth_unavailable',
-      msg: `Not enough free bandwidth ${between}: ${used} + ${demanded} = ${used + demanded} Mbps of ${refusal.capacity} ${period}${free}`,
-    };
-  }
-  if (refusal.limit === 'share') {
-    const msg = shareText(refusal, link, { tenant, demanded, between });
-    return { code: 'share_exceeded', msg };
-  }
-  const { site, layer } = placeOf(refusal.place, link);
-  const kind = `${layer}-tags`;
+  const sites = reversed ? `${site2} and ${site1}` : `${site1} and ${site2}`;
+  const between = broken.limit === 'tags' ? 'the two sites' : sites;
   return {
-    code: 'vlans_unavailable',
-    msg: `No available VLANs between the two sites ${period}: each of the ${refusal.total} ${kind} at ${site} is taken for some of it.`,
+    code: CODES[broken.limit],
+    msg: `${HEADINGS[broken.limit]} between ${between}. ${limitText(broken, asked, UTC_TIMES)}`,
+    facts: { bandwidth: asked },
   };
 }
 
-function shareText(
-  refusal: ShareRefusal,
-  link: Link,
-  { tenant, demanded, between }: { tenant: string; demanded: number; between: string },
-): string {
-  const { held, allowed } = refusal;
-  const whose = idKind(tenant) === 'project' ? 'project' : 'experiment';
-  const period = `from ${formatInstant(refusal.start)} to ${formatInstant(refusal.end)}`;
-  if (refusal.of === 'live') {
-    return `The ${whose} has ${held} of at most ${allowed} reservations that have not ended. Delete one, or wait until one has ended.`;
-  }
-  if (refusal.of === 'bandwidth') {
-    return `One ${whose} may hold ${allowed} Mbps ${between} at any instant: this one holds ${held}, and ${held} + ${demanded} = ${held + demanded} Mbps ${period}.`;
-  }
-  const { site, layer } = placeOf(refusal.place, link);
-  return `One ${whose} may hold ${allowed} of the ${layer}-tags at ${site} ${between} at any instant: this one holds ${held} ${period}.`;
-}
-
 /** A limit for programs. Of tags at a place, none is free for the whole period, though others may be at each instant. */
-function limit(refusal: Refusal, link: Link): Limit {
+function limit(refusal: Refusal, { link, tenant }: RefusedOutcome): Limit {
   const period = { start_date: formatInstant(refusal.start), end_date: formatInstant(refusal.end) };
   const nowhere = { site: null, layer: null };
   if (refusal.limit === 'bandwidth') {
@@ -127,22 +109,13 @@ function limit(refusal: Refusal, link: Link): Limit {
     ...(refusal.of === 'tags' ? placeOf(refusal.place, link) : nowhere),
     capacity: allowed,
     free: Math.max(0, allowed - held),
+    tenant: idKind(tenant) === 'project' ? 'project' : 'experiment',
     ...(refusal.of === 'live' ? { start_date: null, end_date: null } : period),
   };
 }
 
 function placeOf(place: TagPlace, { site1, site2 }: Link): { site: string; layer: 'S' | 'C' } {
   return { site: place.startsWith('site1') ? site1 : site2, layer: place.endsWith('s_tag') ? 'S' : 'C' };
-}
-
-/** An alternative in words: of its period only what differs from the one that was asked for. */
-function sentence({ kind, startsNow, bandwidth, start, end }: Offer, asked: Period | undefined): string {
-  const rate = `${bandwidth} Mbps`;
-  if (kind === 'most_bandwidth' && start === asked?.start && end === asked.end) {
-    return `${rate} for the same period`;
-  }
-  if (kind === 'longest' && start === asked?.start) return `${rate} until ${formatInstant(end)}`;
-  return `${rate} from ${startsNow ? 'now' : formatInstant(start)} to ${formatInstant(end)}`;
 }
 
 function alternative({ kind, startsNow, start, end, bandwidth }: Offer): Alternative {
@@ -179,10 +152,8 @@ export function refusedDates(
   found: Offer | RefusedOutcome | undefined,
 ): ItemRefusal {
   if (!found) return { problems, facts: {} };
-  // The rule's own message says what to do where nothing else is in the way.
-  if (!('offers' in found)) return { problems, facts: { alternatives: [alternative(found)] } };
-  const alternatives = found.offers.map(alternative);
-  return { problems: withAdvice(problems, found.offers), facts: { alternatives } };
+  const offers = 'offers' in found ? found.offers : [found];
+  return { problems: withAdvice(problems, offers), facts: { alternatives: offers.map(alternative) } };
 }
 
 /**

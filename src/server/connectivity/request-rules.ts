@@ -2,10 +2,10 @@ import type { Period } from '../../allocator/demand.ts';
 import { linkId, type Network } from '../../allocator/network.ts';
 import type { ReservationRecord } from '../../allocator/store.ts';
 import { formatDuration } from '../../contract/durations.ts';
-import { formatInstant } from '../../contract/instants.ts';
 import type { Link } from '../../contract/links.ts';
 import type { Problem } from '../../contract/problems.ts';
 import type { BodyReading, ReservationRequest } from '../../contract/reservation-request.ts';
+import { problem } from '../../words/problems.ts';
 
 /** A period as far as the body could be read; an absent member breaks no rule. */
 export interface KnownPeriod {
@@ -63,8 +63,7 @@ export function updatedPeriodProblems(
   const { now } = bounds;
   const { start, end } = updated;
   if (current.end <= now) {
-    const msg = `The reservation ended at ${formatInstant(current.end)}; book a new one.`;
-    return [{ code: 'reservation_ended', msg }];
+    return [problem('reservation_ended', { at: current.end }, 'Book a new one.')];
   }
   const problems = [...emptyProblems(updated), ...expiryProblems(updated, bounds)];
   if (!isAbsent(start) && start !== current.start && start < now) {
@@ -78,14 +77,10 @@ export function updatedPeriodProblems(
   return problems;
 }
 
-/** A period that ends before it starts, or at once. @param names of its members, for the message */
-export function emptyProblems(
-  { start, end }: KnownPeriod,
-  [first, last]: readonly [string, string] = ['start_date', 'end_date'],
-): Problem[] {
+/** A period that ends before it starts, or at once. */
+export function emptyProblems({ start, end }: KnownPeriod): Problem[] {
   if (isAbsent(start) || end === undefined || start < end) return [];
-  const msg = `${last} ${formatInstant(end)} is not after ${first} ${formatInstant(start)}.`;
-  return [{ code: 'period_empty', msg }];
+  return [problem('period_empty', { start_date: start, end_date: end })];
 }
 
 /**
@@ -111,26 +106,20 @@ export function durationProblems(duration: number | undefined, { start, end }: K
 }
 
 function expiryProblems({ end }: KnownPeriod, { now, expiry, project }: PeriodBounds): Problem[] {
-  if (expiry <= now) {
-    const msg = `The experiment expired at ${formatInstant(expiry)}; use another one.`;
-    return [{ code: 'experiment_expired', msg }];
-  }
+  if (expiry <= now) return [problem('experiment_expired', { expires_at: expiry }, 'Use another one.')];
   if (project && project.expiry <= now) {
-    const msg = `The project ${project.name} expired at ${formatInstant(project.expiry)}.`;
-    return [{ code: 'project_expired', msg }];
+    return [problem('project_expired', { project: project.name, expires_at: project.expiry })];
   }
   if (end === undefined || end <= lastEnd({ expiry, project })) return [];
-  if (project && project.expiry < expiry) {
-    const msg = `end_date ${formatInstant(end)} is after the expiry of project ${project.name}, ${formatInstant(project.expiry)}; the reservation can last until then.`;
-    return [{ code: 'project_ends_first', msg }];
-  }
-  const msg = `end_date ${formatInstant(end)} is after the experiment's expiry, ${formatInstant(expiry)}; the reservation can last until then.`;
-  return [{ code: 'experiment_ends_first', msg }];
+  const wanted = { member: 'end_date', at: end };
+  return project && project.expiry < expiry
+    ? [problem('project_ends_first', { ...wanted, project: project.name, expires_at: project.expiry })]
+    : [problem('experiment_ends_first', { ...wanted, expires_at: expiry })];
 }
 
-/** The problem of an instant that has passed. @param member its name, for the message */
-export function pastProblem(member: string, instant: number, advice: string): Problem {
-  return { code: 'date_past', msg: `${member} ${formatInstant(instant)} has passed. ${advice}` };
+/** The problem of an instant that has passed. @param member of the request, which has it */
+export function pastProblem(member: string, at: number, advice?: string): Problem {
+  return problem('date_past', { member, at }, advice);
 }
 
 function isAbsent(instant: number | null | undefined): instant is null | undefined {
@@ -146,10 +135,8 @@ export function siteProblems(site1: unknown, site2: unknown, network: Network): 
   if (typeof site1 !== 'string' || typeof site2 !== 'string') return [];
   const unknown = [...new Set([site1, site2])].filter((site) => !network.sites.includes(site));
   if (unknown.length > 0) {
-    return unknown.map((site) => ({
-      code: 'site_unknown',
-      msg: `There is no site ${JSON.stringify(site.slice(0, 64))}. The sites are: ${network.sites.join(', ')}.`,
-    }));
+    const { sites } = network;
+    return unknown.map((site) => problem('site_unknown', { site: site.slice(0, 64), sites: [...sites] }));
   }
   if (site1 === site2) {
     return [{ code: 'sites_equal', msg: `site1 and site2 are both ${site1}; a link needs two.` }];
@@ -166,9 +153,7 @@ export function siteProblems(site1: unknown, site2: unknown, network: Network): 
 /** A bandwidth that the link does not have at any time (contract/README.md, "Errors" 2); an absent bandwidth breaks no rule. */
 export function capacityProblems(link: Link | undefined, bandwidth: number | undefined): Problem[] {
   if (!link || bandwidth === undefined || bandwidth <= link.bandwidth) return [];
-  const { site1, site2 } = link;
-  const msg = `bandwidth is ${bandwidth} Mbps; ${site1} and ${site2} have ${link.bandwidth} Mbps between them.`;
-  return [{ code: 'bandwidth_unavailable', msg }];
+  return [problem('bandwidth_unavailable', { bandwidth, capacity: link.bandwidth })];
 }
 
 function connections(site: string, network: Network): string {

@@ -12,6 +12,7 @@ import { formatInstant } from '../../contract/instants.ts';
 import { type Problem, schemaProblems } from '../../contract/problems.ts';
 import type { RouteName } from '../../contract/routes.ts';
 import { DEFAULT_TTL } from '../../tokens/issuer.ts';
+import { problem } from '../../words/problems.ts';
 import { authenticateUser, requireRole, type ServiceTrust } from '../credentials.ts';
 import { sessionId, type UserSession, type UserSessions } from '../identity/sessions.ts';
 import { jsonReply } from '../json-reply.ts';
@@ -183,14 +184,10 @@ function readExperimentRequest(body: Record<string, unknown>): ExperimentRequest
 }
 
 function expiryProblem(expiry: number, now: number, project: ProjectRecord): Problem | undefined {
-  if (expiry <= now) {
-    return { code: 'date_past', msg: `expires_at ${formatInstant(expiry)} has passed.` };
-  }
+  const wanted = { member: 'expires_at', at: expiry };
+  if (expiry <= now) return problem('date_past', wanted);
   if (expiry <= project.expiresAt) return undefined;
-  return {
-    code: 'project_ends_first',
-    msg: `expires_at ${formatInstant(expiry)} is after the end of project ${project.name}, ${formatInstant(project.expiresAt)}.`,
-  };
+  return problem('project_ends_first', { ...wanted, project: project.name, expires_at: project.expiresAt });
 }
 
 function projectReply(project: WithRole<ProjectRecord>): Project {

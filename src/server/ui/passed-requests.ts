@@ -272,7 +272,7 @@ function isRefused(error: unknown): boolean {
 
 /** The portal's refusal, with its reason where it gives one. */
 function asRefused({ status }: Response, text: string): ProblemError {
-  const { msg = `It answered ${status}.` } = firstProblem(text);
-  if (status === 403 || status === 404) return refusal('wrong_experiment', msg);
-  return refusal('unavailable', `The portal gave no token for the experiment. ${msg}`);
+  const why = String(firstProblem(text).says ?? `It answered ${status}.`);
+  if (status === 403 || status === 404) return refusal('wrong_experiment', why);
+  return refusal('unavailable', `The portal gave no token for the experiment. ${why}`);
 }

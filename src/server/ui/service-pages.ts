@@ -109,11 +109,11 @@ export async function refusalFor(request: Request, reply: Response, site: Site):
     return reply;
   const below = addressOf(request).pathname.slice(new URL(site.baseUrl).pathname.replace(/\/$/, '').length);
   if (/^(?:\/portal)?\/apis(?:\/|$)/.test(below)) return reply;
-  const { msg = '' } = firstProblem(await reply.clone().text());
+  const { says = '' } = firstProblem(await reply.clone().text());
   const content = page(
     site,
     TITLES[reply.status] ?? 'This request was refused',
-    html`<p>${escapeText(msg)}</p><p>Go to <a href="${site.baseUrl}/">${site.baseUrl}</a>.</p>`,
+    html`<p>${escapeText(String(says))}</p><p>Go to <a href="${site.baseUrl}/">${site.baseUrl}</a>.</p>`,
   );
   const headers = new Headers(reply.headers);
   headers.delete('content-length');

@@ -103,7 +103,12 @@ describe('changes by one batch', () => {
     const { applier } = applierOver(refuse);
     const outcomes = await applier.rehearse(changes);
     const facts = outcomes.map(
-      ({ failure }) => failure && [failure.code, failure.message, failure.facts.limits],
+      ({ failure }) =>
+        failure && [
+          failure.code,
+          `${failure.message} ${failure.facts.why ?? ''}`.trim(),
+          failure.facts.limits,
+        ],
     );
     expect(facts).toEqual([
       undefined,

@@ -18,7 +18,9 @@ async function errorsOf(text: string): Promise<string[]> {
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
     expect(error.code).toBe('usage');
-    return error.facts.lines === undefined ? [error.message] : [error.message, ...error.facts.lines];
+    return error.facts.lines === undefined
+      ? [error.message]
+      : [error.message, ...error.facts.lines.map(String)];
   }
   return [];
 }

@@ -150,7 +150,7 @@ describe('a word without a known key or a value', () => {
     expect(failure.code).toBe('usage');
     expect(failure.message).toMatch(/^A profile has no key "/);
     expect(failure.message.length).toBeLessThan(100);
-    const why = failure.facts.why ?? '';
+    const why = String(failure.facts.why);
     for (const key of KEY_NAMES) expect(why).toContain(key);
     expect(/^Did you mean (\w+)\? /.exec(why)?.[1]).toBe(near);
   });

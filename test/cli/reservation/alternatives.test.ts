@@ -64,7 +64,7 @@ function refused(
     typed = `${LINK} --start ${at(HOUR)} --for 8h`,
     code = 'bandwidth_unavailable',
     facts = {},
-    text = 'Not enough. Would be accepted: 1 Mbps.',
+    text = 'Not enough.',
     ...asked
   }: Partial<Omit<Refused, 'typed'>> & {
     typed?: string;
@@ -159,7 +159,7 @@ describe('the command of an alternative changes only the flags that differ', () 
         ...old
       } = { ...most, start_date: iso(0), end_date: iso(8 * HOUR + 5000) };
       const { offers } = refused([old], asked);
-      expect(offers).toMatchObject([{ kind: 'most_bandwidth', start: 'now', label: '6 Gbps, same period' }]);
+      expect(offers).toMatchObject([{ kind: 'most_bandwidth', start: 'now' }]);
       expect(offers[0]?.command).toBe(`slices-conn ${LINK.replace('9G', '6G')} --start-now --for 8h`);
     });
 
@@ -181,9 +181,9 @@ describe('the command of an alternative changes only the flags that differ', () 
       const slower = { ...most, end_date: iso(3 * HOUR) };
       const after = { ...earliest, start_date: iso(12 * HOUR), end_date: iso(14 * HOUR) };
       const { offers } = refused([after, slower], { request: search, typed });
-      expect(offers.map(({ label, command }) => [label, command])).toEqual([
-        [`6 Gbps from ${iso(HOUR)}`, `slices-conn ${typed.replace('9G', '6G')}`],
-        [`9 Gbps from ${iso(12 * HOUR)}`, `slices-conn ${typed.replace(at(9 * HOUR), at(14 * HOUR))}`],
+      expect(offers.map(({ command }) => command)).toEqual([
+        `slices-conn ${typed.replace('9G', '6G')}`,
+        `slices-conn ${typed.replace(at(9 * HOUR), at(14 * HOUR))}`,
       ]);
     });
 
@@ -191,12 +191,7 @@ describe('the command of an alternative changes only the flags that differ', () 
       const { bandwidth: _rate, ...carried } = { ...request, volume: 50e12 };
       const line = `reserve be-gent1 pl-poznan1 --volume 50T --end ${at(9 * HOUR)}`;
       const { offers, failure } = refused([earliest], { request: carried, typed: line });
-      expect(offers).toMatchObject([
-        {
-          label: `done by ${iso(13 * HOUR)}`,
-          command: `slices-conn ${line.replace(at(9 * HOUR), at(13 * HOUR))}`,
-        },
-      ]);
+      expect(offers[0]?.command).toBe(`slices-conn ${line.replace(at(9 * HOUR), at(13 * HOUR))}`);
       expect(failure.message).toBe(
         `50 TB can't be carried from ${iso(HOUR)} to ${iso(9 * HOUR)}: too little is free.`,
       );
@@ -247,7 +242,7 @@ describe('the command of an alternative changes only the flags that differ', () 
 describe('a refusal', () => {
   test('has the alternatives in their order, each in words, and the first one’s command as the next step', () => {
     const { failure, offers } = refused([longest, most, earliest], { facts: { httpStatus: 422 } });
-    expect(offers.map(({ kind, label }) => [kind, label])).toEqual([
+    expect(offers.map(({ kind, label }) => [kind, String(label)])).toEqual([
       ['most_bandwidth', '6 Gbps, same period'],
       ['earliest', `9 Gbps from ${iso(5 * HOUR)}`],
       ['longest', '9 Gbps for 2 h'],
@@ -263,69 +258,10 @@ describe('a refusal', () => {
     });
   });
 
-  test.each<[string, Partial<Limit>, string]>([
-    ['bandwidth', {}, '6 of the 9 Gbps asked for are free'],
-    ['little bandwidth', { free: 500 }, '500 Mbps of the 9 Gbps asked for are free'],
-    ['1 Gbps', { free: 1000 }, '1 of the 9 Gbps asked for is free'],
-    ['no bandwidth', { free: 0 }, 'None of the 9 Gbps asked for are free'],
-    ['too little bandwidth at any time', { capacity: 1000 }, 'The link has 1 Gbps; 9 Gbps were asked for'],
-    [
-      'tags',
-      { limit: 'tags', site: 'be-gent1', layer: 'S', capacity: 4, free: 0 },
-      'None of the 4 S-tags at be-gent1 is free all the time',
-    ],
-    [
-      'a share of the bandwidth',
-      { limit: 'share', capacity: 5000, free: 1000 },
-      'One project may have 5 Gbps of this link, and yours has 1 Gbps left',
-    ],
-    [
-      'a share of the tags',
-      { limit: 'share', site: 'be-gent1', layer: 'C', capacity: 5, free: 0 },
-      'One project may have 5 of the C-tags at be-gent1, and yours has 0 left',
-    ],
-  ])('says what is missing: %s', (_, changes, text) => {
-    const { failure } = refused([most], { facts: { why: 'Twice.', limits: [{ ...limit, ...changes }] } });
-    expect(failure.message).toContain(text);
-    if (!text.startsWith('The link'))
-      expect(failure.message).toContain(`from ${iso(3 * HOUR)} to ${iso(5 * HOUR)}`);
-    expect(failure.facts.why).toBeUndefined();
-  });
-
-  test('says how many reservations an experiment may have', () => {
-    const live: Limit = { ...limit, limit: 'share', capacity: 3, free: 0, start_date: null, end_date: null };
-    const { message, facts } = refused([], { code: 'share_exceeded', facts: { limits: [live] } }).failure;
-    expect([message, facts.fix]).toEqual([
-      'One project may have 3 reservations that have not ended, and yours has 3. Delete one, or wait until one has ended.',
-      'slices-conn list',
-    ]);
-  });
-
-  test('says every limit that is broken', () => {
-    const tags: Limit = { ...limit, limit: 'tags', site: 'be-gent1', layer: 'S', capacity: 4, free: 0 };
-    expect(refused([most], { facts: { limits: [limit, tags] } }).failure.facts.why).toMatch(
-      /^None of the 4 S-tags/,
-    );
-  });
-
-  test.each([
-    ['Not enough.', 'Not enough. Would be accepted: 1 Mbps. Would be accepted: 2 Mbps.'],
-    [
-      'end_date is late.',
-      'end_date is late; the reservation can last until then. Would be accepted: 1 Mbps.',
-    ],
-    ['end_date is late.', 'end_date is late; the reservation can last until then.'],
-    ['No. Not a dot', 'No. Not a dot'],
-  ])('of a service without limits keeps its message, %s, without what is said below it', (message, text) => {
-    expect(refused([most], { text }).failure.message).toBe(message);
-    expect(refused([], { text }).failure.message).toBe(text);
-  });
-
-  test('of a start that has passed says when it was', () => {
-    const passed = { ...request, start: NOW - HOUR };
-    expect(refused([], { request: passed, code: 'date_past' }).failure.message).toBe(
-      `The start, ${iso(-HOUR)}, has passed.`,
-    );
+  test('keeps what the service says', () => {
+    const facts = { why: 'Why.', limits: [limit] };
+    const { message, facts: told } = refused([most], { text: 'Not enough.', facts }).failure;
+    expect([message, told.why]).toEqual(['Not enough.', 'Why.']);
   });
 
   test('of a search says a share, but not the tightest part of its time', () => {
@@ -333,17 +269,15 @@ describe('a refusal', () => {
     const share: Limit = { ...limit, limit: 'share' };
     const { message, facts } = refused([], { ...search, facts: { limits: [limit, share] } }).failure;
     expect(message).toBe(`There is no time for 9 Gbps for 1 h from ${iso(HOUR)} to ${iso(9 * HOUR)}.`);
-    expect(facts.why).toMatch(/^One project may have 10 Gbps of this link/);
-    expect(facts.why).not.toContain('of the 9 Gbps');
+    expect(String(facts.why)).toMatch(/^One project may have/);
   });
 
-  test('without alternatives says where to look, and asks for no shorter time where that can’t help', () => {
-    const { facts, message } = refused([], { facts: { limits: [{ ...limit, capacity: 1000 }] } }).failure;
-    expect([message, facts.fix, facts.why]).toEqual([
-      'The link has 1 Gbps; 9 Gbps were asked for.',
-      'slices-conn availability be-gent1 pl-poznan1',
-      undefined,
-    ]);
+  test.each([
+    ['bandwidth_unavailable', 'slices-conn availability be-gent1 pl-poznan1'],
+    ['share_exceeded', 'slices-conn list'],
+  ] as const)('%s without alternatives says where to look', (code, fix) => {
+    const { facts } = refused([], { code, facts: { limits: [limit] } }).failure;
+    expect([facts.fix, facts.why]).toEqual([fix, undefined]);
   });
 
   test('without alternatives and limits says what to change', () => {

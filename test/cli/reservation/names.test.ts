@@ -151,12 +151,12 @@ describe('reserve --name', () => {
     expect(reportOf(await run('--json', ...typed, 'nightly'))).toMatchObject({
       code: 'name_taken',
       exitCode: 2,
-      message: `The name nightly is taken by reservation ${id} until it ends or is deleted.`,
-      why: `It is be-gent1 – pl-poznan1, from 2026-11-01T13:00:00.000Z to 2026-11-01T15:00:00.000Z.`,
+      message: 'Another reservation has the name nightly until it ends or is deleted.',
+      why: `${id} has it: be-gent1 – pl-poznan1, from 2026-11-01T13:00:00.000Z to 2026-11-01T15:00:00.000Z.`,
       fix: 'slices-conn --offline --json reserve be-gent1 pl-poznan1 --bandwidth 1G --start +1h --for 2h --name nightly-3',
     });
     expect((await run(...typed, 'nightly')).stderr).toContain(
-      '  why: It is be-gent1 – pl-poznan1, from Sun 1 Nov 13:00 UTC to 15:00.\n',
+      `  why: ${id} has it: be-gent1 – pl-poznan1, from Sun 1 Nov 13:00 UTC to 15:00.\n`,
     );
   });
 

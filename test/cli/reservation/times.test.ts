@@ -79,7 +79,7 @@ describe('--start-now --for 2h', () => {
 test('an error shows local times to people, and UTC to programs', async () => {
   const late = ['--start', '+1h', '--end', '+1000d', '--tz', 'Europe/Brussels'];
   expect((await book(late)).stderr).toMatch(
-    /^error: end_date Sat 28 Jul 2029 14:00 Europe\/Brussels is after/,
+    /^error: The end, Sat 28 Jul 2029 14:00 Europe\/Brussels, is after/,
   );
   expect(reportOf(await book([...late, '--json'])).message).toContain('2029-07-28T12:00:00.000Z');
 });

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { eventLine } from '../../../src/cli/serve/events.ts';
 import type { EventFields, ServeWith } from '../../../src/cli/serve/server.ts';
+import { instant, sentence } from '../../../src/contract/said.ts';
 import type { RunningServer } from '../../../src/operate/serve.ts';
 import { commandWorld, NO_SERVICE, serverCommands } from '../../fixtures/command-world.ts';
 import { recordedStream } from '../../fixtures/recorded-stream.ts';
@@ -101,7 +102,7 @@ test.each<[string, 'info' | 'error', EventFields, string | undefined]>([
   [
     'request',
     'info',
-    { ...refusal, why: 'Full from 2026-11-01T22:00:00.000Z on. Would be accepted: 1 Mbps.' },
+    { ...refusal, why: sentence`Full from ${instant(Date.parse('2026-11-01T22:00:00Z'))} on.` },
     'refused   Full from Sun 1 Nov 23:00 on. (422 bandwidth_unavailable)',
   ],
   ['request', 'info', refusal, 'refused   POST /x (422 bandwidth_unavailable)'],

@@ -1,7 +1,8 @@
 import type { ProvenReservation } from '../../../client/proof.ts';
 import { Failure, shellWord } from '../../../contract/failure.ts';
-import { formatInstant, LAST_INSTANT } from '../../../contract/instants.ts';
+import { LAST_INSTANT } from '../../../contract/instants.ts';
 import { periodOf, type ReservationRequest } from '../../../contract/reservation-request.ts';
+import { inOneText, instant, type Said, Sentence, sentence } from '../../../contract/said.ts';
 import { parseDuration } from '../../../contract/typed-duration.ts';
 import type { ExperimentAccess } from '../../../session/login/experiment-access.ts';
 import { knownRequest, nameOf } from '../../../session/reservations/known.ts';
@@ -211,9 +212,16 @@ async function withHolder(taken: Failure, session: Session, name: string): Promi
   const names = new Set(items.map(nameOf));
   const numbered = Array.from({ length: items.length + 1 }, (_, at) => `${name.slice(0, 60)}-${at + 2}`);
   const free = numbered.find((one) => !names.has(one));
-  const who = holder && taken.message.includes(holder.id) ? 'It is' : `${holder?.id} has it:`;
-  const why = `${who} ${known?.site1} – ${known?.site2}, from ${known?.start === 'now' ? 'now' : formatInstant(known?.start ?? 0)} to ${formatInstant(known?.end ?? 0)}.`;
-  return taken.with({ ...(holder ? { why } : {}), fix: `--name ${free}` });
+  const why =
+    holder && known
+      ? sentence`${holder.id} has it: ${known.site1} – ${known.site2}, ${periodText(known)}.`
+      : undefined;
+  return taken.with({ why, fix: `--name ${free}` });
+}
+
+function periodText({ start, end }: Pick<ReservationRequest, 'start' | 'end'>): Said {
+  if (start === 'now') return sentence`from now to ${instant(end)}`;
+  return new Sentence((times) => `from ${times.ends(start, end).join(' to ')}`);
 }
 
 /** Writes the signed reservation to a file. When that fails, the error says that the link is booked. */
@@ -228,7 +236,7 @@ async function saveProof(
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
     throw error.with({
-      why: `The link is booked. ${error.facts.why ?? ''}`.trimEnd(),
+      why: inOneText('The link is booked.', error.facts.why),
       reservation: reservation.id,
       maybeDone: true,
       fix: `slices-conn show ${shellWord(reservation.id)} --token`,

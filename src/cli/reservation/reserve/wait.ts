@@ -1,7 +1,7 @@
 import type { ProvenReservation } from '../../../client/proof.ts';
 import { Failure, ownCommand } from '../../../contract/failure.ts';
-import { formatInstant } from '../../../contract/instants.ts';
 import { periodOf } from '../../../contract/reservation-request.ts';
+import { inOneText, instant, sentence } from '../../../contract/said.ts';
 import type { Session } from '../../../session/session.ts';
 import type { Invocation } from '../../invocation.ts';
 import { reservationState } from '../../print/cards.ts';
@@ -50,12 +50,11 @@ export async function waitForStart(booked: ProvenReservation, waiting: Waiting):
       }
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
-      const why =
-        error.code === 'not_found' ? error.facts.why : `The link is booked. ${error.facts.why ?? ''}`;
-      throw error.with({ reservation: id, ...(why === undefined ? {} : { why: why.trimEnd() }) });
+      const booked = error.code === 'not_found' ? undefined : 'The link is booked.';
+      throw error.with({ reservation: id, why: inOneText(booked, error.facts.why) });
     }
     throw new Failure('start_pending', `The link has not started within ${wait} s.`, {
-      why: `It is booked, and starts at ${formatInstant(periodOf(reservation).start)}.`,
+      why: sentence`It is booked, and starts at ${instant(periodOf(reservation).start)}.`,
       reservation: id,
       fix: ownCommand('watch', id),
     });

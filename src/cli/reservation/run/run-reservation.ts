@@ -1,9 +1,10 @@
 import type { ProvenReservation } from '../../../client/proof.ts';
 import { formatDuration, MINUTE } from '../../../contract/durations.ts';
 import { Failure, ownCommand } from '../../../contract/failure.ts';
-import { formatInstant, LAST_INSTANT } from '../../../contract/instants.ts';
+import { LAST_INSTANT } from '../../../contract/instants.ts';
 import type { Reservation } from '../../../contract/reservation.ts';
 import { asRequest, periodOf, type ReservationRequest } from '../../../contract/reservation-request.ts';
+import { inOneText, instant, inTimes, type Said, sentence } from '../../../contract/said.ts';
 import type { Session } from '../../../session/session.ts';
 import { claimedExperimentExpiry, claimedExpiry } from '../../../tokens/claimed.ts';
 import { withServices } from '../../advice.ts';
@@ -11,7 +12,7 @@ import type { Invocation } from '../../invocation.ts';
 import { reservationResult } from '../../print/cards.ts';
 import { Refusal } from '../../print/offers.ts';
 import { jsonText } from '../../print/output.ts';
-import { formatDistance, localTimes } from '../../times.ts';
+import { formatDistance, timesIn } from '../../times.ts';
 import { formatBandwidth } from '../../values.ts';
 import type { Pipe } from '../../world.ts';
 import { durationWord, refusalOf } from '../alternatives.ts';
@@ -51,7 +52,7 @@ export async function checkGivenTokens(session: Session, end: number, now: numbe
   if (!given || given.expiry >= end) return;
   const fitting = durationWord((Math.floor((given.expiry - now) / MINUTE) - 1) * MINUTE);
   throw new Failure('usage', `The token in ${given.where} expires before the reservation would end.`, {
-    why: `It expires at ${formatInstant(given.expiry)}, the reservation would end at ${formatInstant(end)}, and without a token it can't be deleted. A token from the environment is not renewed; a login is, and so is SLICES_CONN_REFRESH_TOKEN.`,
+    why: sentence`It expires at ${instant(given.expiry)}, the reservation would end at ${instant(end)}, and without a token it can't be deleted. A token from the environment is not renewed; a login is, and so is SLICES_CONN_REFRESH_TOKEN.`,
     fix: fitting === undefined ? 'slices-conn login' : `--for ${fitting}`,
   });
 }
@@ -112,7 +113,7 @@ export class RunReservation {
     try {
       await created.#keep(proven);
       if (output.json) output.prompt(jsonText(reservationResult(proven)));
-      else await created.say(`Reserved ${created.#inWords}`);
+      else await created.say(sentence`Reserved ${created.#inWords}`);
       return created;
     } catch (error) {
       await created.delete();
@@ -151,7 +152,7 @@ export class RunReservation {
    *
    * @returns how it was lost, as a sentence; undefined while it is there, as far as is known
    */
-  async look(extend: boolean): Promise<string | undefined> {
+  async look(extend: boolean): Promise<Said | undefined> {
     const { invocation, session } = this.#run;
     const { now } = invocation;
     try {
@@ -161,17 +162,17 @@ export class RunReservation {
     } catch (error) {
       this.#isDeleted = isNotFound(error);
       if (this.#isDeleted) return `The reservation ${this.#id} was deleted.`;
-      if (this.#isSeen) await this.say(`warning: The link can't be looked at: ${messageOf(error)}`);
+      if (this.#isSeen) await this.say(sentence`warning: The link can't be looked at: ${saidOf(error)}`);
       this.#isSeen = false;
     }
     this.#lookAt = now() + (this.#isSeen ? LOOK_EVERY : LOOK_AGAIN);
-    return now() < this.#end ? undefined : `The link ended at ${formatInstant(this.#end)}.`;
+    return now() < this.#end ? undefined : sentence`The link ended at ${instant(this.#end)}.`;
   }
 
   /** Prints a notice, with times in the person's zone. */
-  async say(text: string): Promise<void> {
+  async say(said: Said): Promise<void> {
     const { output, times } = this.#run.invocation;
-    output.notice(localTimes(await times())(text));
+    output.notice(inTimes(said, timesIn(await times())));
   }
 
   /** Deletes it, and ends its guardian. A deletion that fails is reported, and left to the guardian to try again. */
@@ -201,13 +202,13 @@ export class RunReservation {
     return periodOf(this.#proven.reservation).end;
   }
 
-  get #inWords(): string {
+  get #inWords(): Said {
     const { site1, site2, bandwidth } = this.#proven.reservation;
-    return `${site1} – ${site2}, ${formatBandwidth(bandwidth)}, until ${this.#until}: ${this.#id}`;
+    return sentence`${site1} – ${site2}, ${formatBandwidth(bandwidth)}, until ${this.#until}: ${this.#id}`;
   }
 
-  get #until(): string {
-    return `${formatInstant(this.#end)} (${formatDistance(this.#end, this.#run.invocation.now())})`;
+  get #until(): Said {
+    return sentence`${instant(this.#end)} (${formatDistance(this.#end, this.#run.invocation.now())})`;
   }
 
   /** Keeps the reservation as the service has shown it. */
@@ -224,7 +225,7 @@ export class RunReservation {
     const [before, after] = [this.#proven.reservation, proven.reservation];
     if (JSON.stringify(before) === JSON.stringify(after)) return;
     await this.#keep(proven);
-    if (before.end_date !== after.end_date) await this.say(`The link lasts until ${this.#until}.`);
+    if (before.end_date !== after.end_date) await this.say(sentence`The link lasts until ${this.#until}.`);
     const changes = changesOf(before, after);
     if (changes.length === 0) return;
     const names = 'SLICES_CONN_RESERVATION_FILE has the new values, the variables of the command have not.';
@@ -236,7 +237,7 @@ export class RunReservation {
     const { session, duration, invocation } = this.#run;
     const { now } = invocation;
     const { reservation } = this.#proven;
-    const left = `It ends at ${this.#until}.`;
+    const left = sentence`It ends at ${this.#until}.`;
     const [experiment, given] = [await session.access(), await givenToken(session)];
     const last = claimedExperimentExpiry(experiment.token.reveal()) ?? LAST_INSTANT;
     const end = Math.min(this.#end + duration, last, given?.expiry ?? LAST_INSTANT);
@@ -244,7 +245,7 @@ export class RunReservation {
       this.#extendAt = Number.POSITIVE_INFINITY;
       const limit =
         given && given.expiry < last ? `the token in ${given.where} expires` : 'the experiment ends';
-      return this.say(`warning: The link can't be extended: ${limit} then. ${left}`);
+      return this.say(sentence`warning: The link can't be extended: ${limit} then. ${left}`);
     }
     try {
       const item = { action: 'update', id: this.#id, request: { ...asRequest(reservation), end } } as const;
@@ -258,7 +259,7 @@ export class RunReservation {
   }
 
   /** @param end what was asked for, in milliseconds */
-  async #reportUnextended(error: unknown, end: number, left: string): Promise<void> {
+  async #reportUnextended(error: unknown, end: number, left: Said): Promise<void> {
     const { now, flags, output, times } = this.#run.invocation;
     const { reservation } = this.#proven;
     const extend = durationWord(end - this.#end) ?? '1m';
@@ -270,23 +271,21 @@ export class RunReservation {
       now: now(),
     });
     await this.say(
-      `warning: The link was not extended by ${formatDuration(end - this.#end)}: ${messageOf(found)} ${left}`,
+      sentence`warning: The link was not extended by ${formatDuration(end - this.#end)}: ${saidOf(found)} ${left}`,
     );
     if (!(found instanceof Refusal)) return;
-    const local = localTimes(await times());
+    const zoned = timesIn(await times());
     for (const { label, command } of found.offers) {
-      output.notice(`  ${local(label)}: ${withServices(flags, command)}`);
+      output.notice(`  ${inTimes(label, zoned)}: ${withServices(flags, command)}`);
     }
   }
 
   async #reportUndeleted(error: unknown): Promise<void> {
     const { flags, output, times } = this.#run.invocation;
     const command = withServices(flags, ownCommand('delete', '--yes', this.#id));
-    const local = localTimes(await times());
+    const warning = sentence`warning: ${this.#id} was not deleted: ${saidOf(error)} It ends at ${this.#until}.`;
     // Not a notice, which --quiet would leave out.
-    output.prompt(
-      local(`warning: ${this.#id} was not deleted: ${messageOf(error)} It ends at ${this.#until}.`),
-    );
+    output.prompt(warning.in(timesIn(await times())));
     output.prompt(`  try: ${command}`);
   }
 }
@@ -317,16 +316,16 @@ async function guardianFlags({ invocation: { flags }, session }: Run): Promise<s
 async function undone(session: Session, guardian: Pipe, error: unknown): Promise<unknown> {
   try {
     if (!(error instanceof Failure)) return error;
-    const { reservation, maybeDone = false, why = '' } = error.facts;
+    const { reservation, maybeDone = false, why } = error.facts;
     if (reservation === undefined) {
       if (!maybeDone) await guardian.tell(NOTHING_LEFT);
-      else return error.with({ why: `${why} What was booked is deleted in the background.`.trimStart() });
+      else return error.with({ why: inOneText(why, 'What was booked is deleted in the background.') });
       return error;
     }
     await session.reservations.change([{ action: 'delete', id: reservation }]);
     await guardian.tell(NOTHING_LEFT);
     return error.with({
-      why: `${why} The reservation was deleted.`.trimStart(),
+      why: inOneText(why, 'The reservation was deleted.'),
       fix: 'slices-conn list',
       maybeDone: false,
     });
@@ -350,8 +349,6 @@ function isNotFound(error: unknown): boolean {
   return error instanceof Failure && error.code === 'not_found';
 }
 
-function messageOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  const why = error instanceof Failure ? (error.facts.why ?? '') : '';
-  return `${error.message} ${why}`.trimEnd();
+function saidOf(error: unknown): Said {
+  return error instanceof Failure ? (inOneText(error.says, error.facts.why) ?? '') : String(error);
 }

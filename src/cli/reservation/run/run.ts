@@ -1,5 +1,6 @@
 import { Failure } from '../../../contract/failure.ts';
 import type { ReservationRequest } from '../../../contract/reservation-request.ts';
+import { sentence } from '../../../contract/said.ts';
 import { parseDuration } from '../../../contract/typed-duration.ts';
 import { claimedExperimentExpiry } from '../../../tokens/claimed.ts';
 import type { Invocation } from '../../invocation.ts';
@@ -109,10 +110,10 @@ async function untilEnded(
     if (over.signal.aborted) return ended;
     if (loss === undefined) continue;
     if (onLost === 'warn') {
-      await reservation.say(`warning: ${loss} The command goes on without the link.`);
+      await reservation.say(sentence`warning: ${loss} The command goes on without the link.`);
       return ended;
     }
-    await reservation.say(`${loss} The command is asked to end.`);
+    await reservation.say(sentence`${loss} The command is asked to end.`);
     started.signal('SIGTERM');
     await wait(GRACE);
     if (!over.signal.aborted) started.signal('SIGKILL');

@@ -1,0 +1,173 @@
+import type { FailureDetail } from '../contract/failure.ts';
+import { formatInstant, parseInstant } from '../contract/instants.ts';
+import { isObject } from '../contract/json.ts';
+import { BY_THE_LINK, DETAIL_LOCATIONS, type ProblemCode } from '../contract/problem-codes.ts';
+import type { Limit, Problem, ProblemFacts } from '../contract/problems.ts';
+import { type Times, UTC_TIMES } from '../contract/said.ts';
+import { capacityText, limitText } from './limits.ts';
+
+/** Facts with times in milliseconds. */
+type Known = {
+  [Name in keyof ProblemFacts]: Name extends (typeof INSTANTS)[number] ? number : ProblemFacts[Name];
+};
+
+/** The facts that are instants: ISO 8601 in a body. */
+const INSTANTS = ['at', 'start_date', 'end_date', 'expires_at'] as const;
+/** The facts that are texts, and those that are numbers. */
+const TEXTS = ['member', 'project', 'site', 'name', 'holder', 'token'] as const;
+const NUMBERS = ['bandwidth', 'capacity'] as const;
+
+/** A sentence, and the facts without which it can't be said. */
+interface Row<Needed extends keyof Known> {
+  needs: readonly Needed[];
+  say(facts: Known & Required<Pick<Known, Needed>>, times: Times): string;
+}
+
+function row<Needed extends keyof Known>(needs: readonly Needed[], say: Row<Needed>['say']): Row<Needed> {
+  return { needs, say };
+}
+
+/** What people call a member of a request. */
+const MEMBERS: Readonly<Record<string, string>> = {
+  ...{ start_date: 'start', start: 'start', end_date: 'end', end: 'end', expires_at: 'expiry' },
+};
+
+const memberText = (member: string): string => MEMBERS[member] ?? member;
+
+/** The sentence of each code whose problems carry facts. A problem of another code says its own, in `msg`. */
+const SENTENCES = {
+  site_unknown: row(['site'], ({ site, sites }) => {
+    const known = sites ? ` The sites are: ${sites.join(', ')}.` : '';
+    return `There is no site ${JSON.stringify(site)}.${known}`;
+  }),
+  date_past: row(
+    ['member', 'at'],
+    ({ member, at }, times) => `The ${memberText(member)}, ${times.instant(at)}, has passed.`,
+  ),
+  period_empty: row(['start_date', 'end_date'], ({ start_date, end_date }, times) => {
+    return `The end, ${times.instant(end_date)}, is not after the start, ${times.instant(start_date)}.`;
+  }),
+  reservation_ended: row(['at'], ({ at }, times) => `The reservation ended at ${times.instant(at)}.`),
+  experiment_ends_first: row(['member', 'at', 'expires_at'], ({ member, at, expires_at }, times) => {
+    const [wanted, last] = [times.instant(at), times.instant(expires_at)];
+    return `The ${memberText(member)}, ${wanted}, is after the experiment's expiry, ${last}.`;
+  }),
+  experiment_expired: row(
+    ['expires_at'],
+    ({ expires_at }, times) => `The experiment expired at ${times.instant(expires_at)}.`,
+  ),
+  project_ends_first: row(
+    ['member', 'at', 'project', 'expires_at'],
+    ({ member, at, project, expires_at }, times) => {
+      const [wanted, last] = [times.instant(at), times.instant(expires_at)];
+      return `The ${memberText(member)}, ${wanted}, is after the expiry of project ${project}, ${last}.`;
+    },
+  ),
+  project_expired: row(['project', 'expires_at'], ({ project, expires_at }, times) => {
+    return `The project ${project} expired at ${times.instant(expires_at)}.`;
+  }),
+  bandwidth_unavailable: row(['bandwidth', 'capacity'], ({ bandwidth, capacity }) =>
+    capacityText(capacity, bandwidth),
+  ),
+  name_taken: row(['name', 'holder'], ({ name }) => {
+    return `Another reservation has the name ${name} until it ends or is deleted.`;
+  }),
+} satisfies Partial<Record<ProblemCode, unknown>>;
+
+/** The codes that have a sentence. */
+type Sayable = keyof typeof SENTENCES;
+/** The facts that the sentence of a code needs, with times in milliseconds, and any others. */
+type FactsOf<Code extends Sayable> =
+  (typeof SENTENCES)[Code] extends Row<infer Needed> ? Known & Required<Pick<Known, Needed>> : never;
+
+/**
+ * A problem with facts, and the message that they make.
+ *
+ * @param facts times in milliseconds
+ * @param advice what a client of the API may do; other surfaces have their own next steps
+ */
+export function problem<Code extends Sayable>(code: Code, facts: FactsOf<Code>, advice?: string): Problem {
+  const said = (SENTENCES[code] as Row<keyof Known>).say(facts as Required<Known>, UTC_TIMES);
+  const instants = INSTANTS.flatMap((name) => {
+    const at = facts[name];
+    return at === undefined ? [] : [[name, formatInstant(at)]];
+  });
+  return {
+    code,
+    msg: advice === undefined ? said : `${said} ${advice}`,
+    facts: { ...facts, ...Object.fromEntries(instants) } as ProblemFacts,
+  };
+}
+
+/** The facts of a reply that have the type that they should have. */
+function knownFacts(facts: Readonly<Record<string, unknown>> = {}): Known {
+  const text = (value: unknown) => (typeof value === 'string' ? value : undefined);
+  const number = (value: unknown) => (typeof value === 'number' ? value : undefined);
+  const of = (names: readonly string[], read: (value: unknown) => unknown): [string, unknown][] =>
+    names.map((name) => [name, read(facts[name])]);
+  return Object.fromEntries([
+    ...of(INSTANTS, (value) => parseInstant(text(value) ?? '')),
+    ...of(TEXTS, text),
+    ...of(NUMBERS, number),
+    ...of(['sites'], (value) => (Array.isArray(value) ? value.map(String) : undefined)),
+  ]);
+}
+
+/**
+ * One error of a reply for people: by its facts where it has them, else the service's own words as they are. The spec's
+ * messages name their member; others get its path in front.
+ */
+function detailText({ loc, msg, code, facts }: FailureDetail, times: Times): string {
+  const known = knownFacts(facts);
+  const sentence = Object.entries(SENTENCES).find(([name]) => name === code)?.[1] as
+    | Row<keyof Known>
+    | undefined;
+  if (sentence?.needs.every((name) => known[name] !== undefined))
+    return sentence.say(known as Required<Known>, times);
+  const isNamed = loc.length === 0 || loc.some((part) => DETAIL_LOCATIONS.some((one) => one === part));
+  return msg === '' || isNamed ? msg : `${loc.join('.')}: ${msg}`;
+}
+
+/**
+ * The sentences of a refusal: for each error one, and for all that a link refuses one for each limit that was broken. Only
+ * times are different from one surface to another, so the number of sentences is not.
+ */
+export function problemTexts(
+  details: readonly FailureDetail[],
+  limits: readonly Limit[],
+  times: Times,
+): string[] {
+  const isByLink = ({ code, facts }: FailureDetail): boolean =>
+    limits.length > 0 && BY_THE_LINK.includes(code ?? '') && facts?.['capacity'] === undefined;
+  const first = details.find(isByLink);
+  const asked = knownFacts(first?.facts).bandwidth;
+  const texts = details.flatMap((detail) => {
+    if (!isByLink(detail)) return [detailText(detail, times)];
+    return detail === first ? limits.map((limit) => limitText(limit, asked, times)) : [];
+  });
+  return [...new Set(texts)].filter((text) => text !== '');
+}
+
+/** The code and the errors in the body of an unsuccessful reply, of any service; what can't be read is left out. */
+export function readProblem(body: unknown): { code: string | undefined; details: FailureDetail[] } {
+  const { code, detail } = isObject(body) ? body : {};
+  const found = typeof detail === 'string' ? [{ msg: detail }] : Array.isArray(detail) ? detail : [];
+  return { code: typeof code === 'string' ? code : undefined, details: found.flatMap(readDetail) };
+}
+
+function readDetail(value: unknown): FailureDetail[] {
+  if (!isObject(value)) return [];
+  const { loc = [], msg = '', type = '', item, code, facts } = value;
+  if (typeof msg !== 'string' || typeof type !== 'string') return [];
+  const isName = (part: unknown) => typeof part === 'string' || typeof part === 'number';
+  return [
+    {
+      loc: [loc].flat().filter(isName) as (string | number)[],
+      msg,
+      type,
+      item: Number.isInteger(item) && Number(item) >= 0 ? Number(item) : undefined,
+      code: typeof code === 'string' ? code : undefined,
+      facts: isObject(facts) ? facts : undefined,
+    },
+  ];
+}

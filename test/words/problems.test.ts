@@ -1,0 +1,135 @@
+import { describe, expect, test } from 'vitest';
+import type { FailureDetail } from '../../src/contract/failure.ts';
+import { type Limit, type Problem, problemBody } from '../../src/contract/problems.ts';
+import { type Times, UTC_TIMES } from '../../src/contract/said.ts';
+import { problem, problemTexts, readProblem } from '../../src/words/problems.ts';
+
+const AT = Date.parse('2026-12-01T12:00:00Z');
+const LAST = Date.parse('2026-12-01T10:00:00Z');
+const WANTED = { member: 'end_date', at: AT };
+const HOLDER = 'con_lab.example_01jd3x0m2sf0vrv9mhb1wk6x4q';
+
+/** A clock in which every instant is its hour in UTC. */
+const HOURS: Times = {
+  instant: (at) => `${new Date(at).getUTCHours()} h`,
+  ends: (start, end) => [`${new Date(start).getUTCHours()}`, `${new Date(end).getUTCHours()} h`],
+};
+
+const detail = (one: Partial<FailureDetail>): FailureDetail => ({ loc: [], msg: 'No.', type: '', ...one });
+const said = (body: unknown, limits: readonly Limit[] = [], times = HOURS): string[] =>
+  problemTexts(readProblem(JSON.parse(JSON.stringify(body))).details, limits, times);
+
+describe('a problem with facts', () => {
+  test.each<[Problem, string]>([
+    [problem('site_unknown', { site: 'x' }), 'There is no site "x".'],
+    [problem('site_unknown', { site: 'x', sites: ['a', 'b'] }), 'There is no site "x". The sites are: a, b.'],
+    [problem('date_past', { member: 'start_date', at: AT }), 'The start, 12 h, has passed.'],
+    [problem('date_past', { member: 'expires_at', at: AT }), 'The expiry, 12 h, has passed.'],
+    [
+      problem('period_empty', { start_date: AT, end_date: LAST }),
+      'The end, 10 h, is not after the start, 12 h.',
+    ],
+    [problem('reservation_ended', { at: AT }), 'The reservation ended at 12 h.'],
+    [
+      problem('experiment_ends_first', { ...WANTED, expires_at: LAST }),
+      "The end, 12 h, is after the experiment's expiry, 10 h.",
+    ],
+    [problem('experiment_expired', { expires_at: LAST }), 'The experiment expired at 10 h.'],
+    [
+      problem('project_ends_first', { ...WANTED, project: 'demo', expires_at: LAST }),
+      'The end, 12 h, is after the expiry of project demo, 10 h.',
+    ],
+    [problem('project_expired', { project: 'demo', expires_at: LAST }), 'The project demo expired at 10 h.'],
+    [
+      problem('bandwidth_unavailable', { bandwidth: 20_000, capacity: 10_000 }),
+      'The link has 10 Gbps; 20 Gbps were asked for.',
+    ],
+    [
+      problem('name_taken', { name: 'run', holder: HOLDER }),
+      'Another reservation has the name run until it ends or is deleted.',
+    ],
+  ])('%j is said in the times of the one who reads it', (one, text) => {
+    const body = problemBody([one]);
+    expect(said(body)).toEqual([text]);
+    expect(said(body, [], UTC_TIMES)).toEqual([one.msg]);
+  });
+
+  test('its message has the advice for clients of the API, the sentence has not', () => {
+    const one = problem('date_past', { member: 'start_date', at: AT }, 'Give start_now=true.');
+    expect(one.msg).toBe('The start, 2026-12-01T12:00:00.000Z, has passed. Give start_now=true.');
+    expect(one.facts).toEqual({ member: 'start_date', at: '2026-12-01T12:00:00.000Z' });
+    expect(said(problemBody([one]))).toEqual(['The start, 12 h, has passed.']);
+  });
+});
+
+describe("a service's own words", () => {
+  test.each([
+    ['without facts', { code: 'date_past' }],
+    ['with facts that miss one', { code: 'date_past', facts: { member: 'end_date' } }],
+    ['with facts of other types', { code: 'date_past', facts: { member: 7, at: 'noon' } }],
+    ['with a code that is not known here', { code: 'no_route', facts: { at: '2026-12-01T12:00:00Z' } }],
+    ['with the name of a member of every object', { code: 'constructor', facts: {} }],
+  ])('%s are said as they are', (_, one) => {
+    const msg = 'end_date 2026-12-01T12:00:00Z has passed.';
+    expect(said({ detail: [{ loc: ['Date'], msg, type: 'NotValid', ...one }] })).toEqual([msg]);
+  });
+
+  test('have the path of their member in front where it is not one of the spec', () => {
+    expect(
+      said({
+        detail: [
+          { loc: ['body', 'site1'], msg: 'No.' },
+          { loc: ['Site'], msg: 'No.' },
+        ],
+      }),
+    ).toEqual([...['body.site1: No.', 'No.']]);
+  });
+
+  test.each([
+    ['no object', [], []],
+    ['no detail', {}, []],
+    ['a text', { detail: 'No.' }, ['No.']],
+    ['no errors', { detail: [7, null, { msg: 7 }, {}] }, []],
+    ['the same twice', { detail: [{ msg: 'No.' }, { msg: 'No.' }] }, ['No.']],
+  ])('from a body with %s', (_, body, texts) => {
+    expect(said(body)).toEqual(texts);
+  });
+});
+
+test('what a link refuses is said by its limits, once; what the link never has by itself', () => {
+  const limit: Limit = {
+    ...{ limit: 'bandwidth', site: null, layer: null, capacity: 10_000, free: 6000 },
+    ...{ start_date: '2026-12-01T10:00:00.000Z', end_date: '2026-12-01T12:00:00.000Z' },
+  };
+  const byLink = (code: string, facts: object) => detail({ code, facts: { ...facts } });
+  const details = [
+    byLink('bandwidth_unavailable', { bandwidth: 9000 }),
+    byLink('share_exceeded', { bandwidth: 9000 }),
+    byLink('bandwidth_unavailable', { bandwidth: 20_000, capacity: 10_000 }),
+    detail({ code: 'site_invalid' }),
+  ];
+  expect(problemTexts(details, [limit, { ...limit, limit: 'share', capacity: 7000 }], HOURS)).toEqual([
+    '6 of the 9 Gbps asked for are free from 10 to 12 h.',
+    'One project may have 7 Gbps of this link, and yours has 6 Gbps left from 10 to 12 h; 9 Gbps were asked for.',
+    'The link has 10 Gbps; 20 Gbps were asked for.',
+    'No.',
+  ]);
+  expect(problemTexts(details.slice(0, 1), [], HOURS)).toEqual(['No.']);
+});
+
+test('times are written in the order of the text: a zone that is named once stands beside the first', () => {
+  const read: number[] = [];
+  const times = { ...HOURS, instant: (at: number) => String(read.push(at)) };
+  for (const one of [
+    problem('experiment_ends_first', { ...WANTED, expires_at: LAST }),
+    problem('project_ends_first', { ...WANTED, project: 'demo', expires_at: LAST }),
+    problem('period_empty', { start_date: AT, end_date: LAST }),
+  ]) {
+    read.length = 0;
+    expect(
+      said(problemBody([one]), [], times)
+        .join()
+        .match(/\b[12]\b/g),
+    ).toEqual(['1', '2']);
+  }
+});
