@@ -9,72 +9,74 @@ const PROJECT = 'project.id, project.name, project.description, project.created_
 const EXPERIMENT = `experiment.id, experiment.project, experiment.name, experiment.description,
   experiment.created_ms, experiment.expires_ms`;
 
+/** Brings people, projects and memberships to what an operator's file says. */
+async function settle(
+  database: SqlDatabase,
+  { people, projects, exact }: Parameters<Directory['settle']>[0],
+): Promise<void> {
+  const expiry = (table: string, value: string): string =>
+    exact ? value : `CASE WHEN ${table}.expires_ms > ${value} THEN ${table}.expires_ms ELSE ${value} END`;
+  await database.transaction(async (sql) => {
+    for (const { id, name } of people) {
+      await sql.run('INSERT INTO person (id, name) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING', id, name);
+    }
+    const settleMembers = async (scope: string, members: readonly Membership[]): Promise<void> => {
+      if (exact) await sql.run('DELETE FROM membership WHERE scope = $1', scope);
+      for (const { name, role } of members) {
+        await sql.run(
+          `INSERT INTO membership (person, scope, role) SELECT id, $1, $2 FROM person WHERE name = $3
+           ON CONFLICT (person, scope) DO NOTHING`,
+          scope,
+          role,
+          name,
+        );
+      }
+    };
+    for (const { id, name, description, createdAt, expiresAt, experiments, members } of projects) {
+      const kept = await sql.first(
+        `INSERT INTO project (id, name, description, created_ms, expires_ms) VALUES ($1, $2, $3, $4, $5)
+         ON CONFLICT (name) DO UPDATE SET expires_ms = ${expiry('project', '$5')}
+         RETURNING id`,
+        id,
+        name,
+        description,
+        createdAt,
+        expiresAt,
+      );
+      const project = String(kept?.['id']);
+      await settleMembers(project, members);
+      for (const experiment of experiments) {
+        const keptExperiment = await sql.first(
+          `INSERT INTO experiment (id, project, name, description, created_ms, expires_ms)
+           VALUES ($1, $2, $3, $4, $5, $6)
+           ON CONFLICT (project, name) DO UPDATE SET expires_ms = ${expiry('experiment', '$6')}
+           RETURNING id`,
+          experiment.id,
+          project,
+          experiment.name,
+          experiment.description,
+          experiment.createdAt,
+          experiment.expiresAt,
+        );
+        await settleMembers(String(keptExperiment?.['id']), experiment.members);
+      }
+    }
+    const named = new Set(projects.map(({ name }) => name));
+    for (const { id, name } of await sql.all('SELECT id, name FROM project')) {
+      if (named.has(String(name))) continue;
+      await sql.run(
+        `DELETE FROM membership
+         WHERE scope = $1 OR scope IN (SELECT id FROM experiment WHERE project = $1)`,
+        String(id),
+      );
+    }
+  });
+}
+
 /** Users, projects and experiments. */
 export function directoryStore(database: SqlDatabase): Directory {
   return {
-    async settle({ people, projects, exact }) {
-      const expiry = (table: string, value: string): string =>
-        exact ? value : `CASE WHEN ${table}.expires_ms > ${value} THEN ${table}.expires_ms ELSE ${value} END`;
-      await database.transaction(async (sql) => {
-        for (const { id, name } of people) {
-          await sql.run(
-            'INSERT INTO person (id, name) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING',
-            id,
-            name,
-          );
-        }
-        const settleMembers = async (scope: string, members: readonly Membership[]): Promise<void> => {
-          if (exact) await sql.run('DELETE FROM membership WHERE scope = $1', scope);
-          for (const { name, role } of members) {
-            await sql.run(
-              `INSERT INTO membership (person, scope, role) SELECT id, $1, $2 FROM person WHERE name = $3
-               ON CONFLICT (person, scope) DO NOTHING`,
-              scope,
-              role,
-              name,
-            );
-          }
-        };
-        for (const { id, name, description, createdAt, expiresAt, experiments, members } of projects) {
-          const kept = await sql.first(
-            `INSERT INTO project (id, name, description, created_ms, expires_ms) VALUES ($1, $2, $3, $4, $5)
-             ON CONFLICT (name) DO UPDATE SET expires_ms = ${expiry('project', '$5')}
-             RETURNING id`,
-            id,
-            name,
-            description,
-            createdAt,
-            expiresAt,
-          );
-          const project = String(kept?.['id']);
-          await settleMembers(project, members);
-          for (const experiment of experiments) {
-            const keptExperiment = await sql.first(
-              `INSERT INTO experiment (id, project, name, description, created_ms, expires_ms)
-               VALUES ($1, $2, $3, $4, $5, $6)
-               ON CONFLICT (project, name) DO UPDATE SET expires_ms = ${expiry('experiment', '$6')}
-               RETURNING id`,
-              experiment.id,
-              project,
-              experiment.name,
-              experiment.description,
-              experiment.createdAt,
-              experiment.expiresAt,
-            );
-            await settleMembers(String(keptExperiment?.['id']), experiment.members);
-          }
-        }
-        const named = new Set(projects.map(({ name }) => name));
-        for (const { id, name } of await sql.all('SELECT id, name FROM project')) {
-          if (named.has(String(name))) continue;
-          await sql.run(
-            `DELETE FROM membership
-             WHERE scope = $1 OR scope IN (SELECT id FROM experiment WHERE project = $1)`,
-            String(id),
-          );
-        }
-      });
-    },
+    settle: (settled) => settle(database, settled),
 
     async people() {
       return (await database.reader.all('SELECT id, name FROM person ORDER BY id')).map(toPerson);

@@ -136,6 +136,15 @@ export function identityRecordStore(database: SqlDatabase): IdentityRecords {
         await sql.run('DELETE FROM attempt WHERE began_ms < $1', beganBefore);
       }),
 
+    ...countedAttempts(database),
+  };
+}
+
+/** Shared secrets, and attempts that are counted for all replicas. */
+function countedAttempts(
+  database: SqlDatabase,
+): Pick<IdentityRecords, 'secret' | 'count' | 'attempts' | 'uncount'> {
+  return {
     secret: (name, candidate) =>
       database.transaction(async (sql) => {
         const value = Buffer.from(candidate).toString('base64url');

@@ -203,7 +203,7 @@ describe('every next step works when it is pasted', () => {
       'slices-conn profile show local',
     "redirectedBy.length === 0 ? 'slices-conn login' : `unset ${redirectedBy.join(' ')}`":
       'slices-conn login',
-    'error.facts.fix ?? `slices-conn show ${id}`': 'slices-conn show ID',
+    'fix ?? whereToLook(attempt, ids).fix': 'slices-conn show ID',
     "fix = 'slices-conn list'": 'slices-conn list',
     "failure.facts.fix ?? 'slices-conn list'": 'slices-conn list',
     "ownCommand('watch', id)": 'slices-conn watch ID',
