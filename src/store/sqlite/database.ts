@@ -132,14 +132,10 @@ export class SqliteDatabase {
           migrate(database, format);
           await commit(database);
         }
-        const checkBeside = checkOfPlaces(
-          isFile && format.journal === 'WAL' ? BESIDE_WAL.map((end) => path + end) : [],
-        );
-        const checkPlace = (): void => {
-          checkFile();
-          checkBeside();
-        };
-        checkPlace();
+        // By now SQLite has made the files beside it.
+        const beside = format.journal === 'WAL' ? BESIDE_WAL : [];
+        const checkPlace = checkOfPlaces(isFile ? ['', ...beside].map((end) => path + end) : []);
+        checkFile();
         const open = (): DatabaseSync => {
           checkPlace();
           return connect(true);
