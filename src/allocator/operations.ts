@@ -2,6 +2,7 @@ import { DAY } from '../contract/durations.ts';
 import type { Link } from '../contract/links.ts';
 import { MAX_FREE_PARTS, type Problem } from '../contract/problems.ts';
 import type { ReservationRequest } from '../contract/reservation-request.ts';
+import { type ReservationTexts, withTexts } from '../contract/reservation-texts.ts';
 import type { LinkCalendar, Refusal } from './calendar.ts';
 import type { Demand, Period } from './demand.ts';
 import { linkId, type Network } from './network.ts';
@@ -267,7 +268,7 @@ function decideCreate(
     };
   }
   const { tags } = plan;
-  const record: ReservationRecord = {
+  const unnamed: ReservationRecord = {
     id: newId(),
     link: id,
     reversed,
@@ -277,14 +278,16 @@ function decideCreate(
     tenant,
     createdBy,
     createdAt: now,
-    ...(name === undefined ? {} : { name }),
   };
+  const record = withTexts(unnamed, request);
   const audit: AuditEntry = { ...entry, demand, reservation: record.id, tags, why: null };
   return accepted({ action: 'create', record }, audit);
 }
 
 /** What to change about a reservation; an absent member keeps its value. Milliseconds and Mbps. */
-export interface UpdateRequest extends Partial<Pick<ReservationRequest, 'bandwidth' | 'end'>> {
+export interface UpdateRequest
+  extends Partial<Pick<ReservationRequest, 'bandwidth' | 'end'>>,
+    ReservationTexts {
   start?: number;
   /** Whether the request said `start_now`: then so do its alternatives. Default: no. */
   startsNow?: boolean;
@@ -361,7 +364,7 @@ function decideUpdate(
     };
   }
   const { tags } = plan;
-  const record = { ...current, ...demand, tags };
+  const record = withTexts({ ...current, ...demand, tags }, update);
   return accepted({ action: 'update', record }, { ...entry, tags, why: null });
 }
 

@@ -1,7 +1,11 @@
+import type { ReservationTexts } from '../contract/reservation-texts.ts';
 import type { Demand, Holding, Tags } from './demand.ts';
 
-/** A reservation as it is kept. Times in milliseconds, bandwidth in Mbps; tags by the link's ends, not the request's. */
-export interface ReservationRecord extends Holding {
+/**
+ * A reservation as it is kept. Times in milliseconds, bandwidth in Mbps; tags by the link's ends, not the request's. Its name
+ * is unique among its experiment's reservations that have not ended.
+ */
+export interface ReservationRecord extends Holding, ReservationTexts {
   id: string;
   /** See `linkId`. */
   link: string;
@@ -12,8 +16,6 @@ export interface ReservationRecord extends Holding {
   tenant: string;
   createdBy: string;
   createdAt: number;
-  /** The name that its experiment gave it: unique among its reservations that have not ended. */
-  name?: string;
 }
 
 /** What a reservation holds of its link, with its id. */

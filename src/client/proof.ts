@@ -7,6 +7,7 @@ import { formatInstant } from '../contract/instants.ts';
 import { isObject, readJson } from '../contract/json.ts';
 import { type Reservation, ReservationReply } from '../contract/reservation.ts';
 import { periodOf, type ReservationRequest } from '../contract/reservation-request.ts';
+import { RESERVATION_TEXTS } from '../contract/reservation-texts.ts';
 import { claimedReservation } from '../tokens/claimed.ts';
 import { TokenError } from '../tokens/token-error.ts';
 import { type Trust, verifyConnectivityToken } from '../tokens/verify.ts';
@@ -137,16 +138,17 @@ function differenceFromRequest(
   request: ReservationRequest,
   now: Due['now'],
 ): string | undefined {
-  const { site1, site2, name, duration, volume } = request;
+  const { site1, site2, duration, volume } = request;
   if (reservation.site1 !== site1 || reservation.site2 !== site2) {
     return `It is for ${reservation.site1} – ${reservation.site2}, not ${site1} – ${site2}.`;
   }
   const searched = duration !== undefined || volume !== undefined;
   const difference = (searched ? outsideOf : notExactly)(reservation, request, now);
   if (difference !== undefined) return difference;
-  // A service without names answers without one.
-  if (name !== undefined && reservation.name !== undefined && reservation.name !== name) {
-    return `Its name is ${reservation.name}, not ${name}.`;
+  for (const text of RESERVATION_TEXTS) {
+    const [due, said] = [request[text], reservation[text]];
+    // A service without names or other texts answers without them.
+    if (due !== undefined && said !== undefined && said !== due) return `Its ${text} is ${said}, not ${due}.`;
   }
   return undefined;
 }

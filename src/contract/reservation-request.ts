@@ -11,6 +11,7 @@ import {
   ReservationRequestBody,
   ReservationUpdate,
 } from './reservation.ts';
+import { RESERVATION_TEXTS, textsOf } from './reservation-texts.ts';
 
 /**
  * A reservation that is asked for: by a create, or by an update, which says all that the reservation is to be. Times and
@@ -86,11 +87,11 @@ export function checkItems(items: readonly ChangeItem[], { earliest = false } = 
 
 /** The body of a request to create or update, as it travels (contract/README.md, "POST"). */
 export function toBody(request: ReservationRequest, tokens: string[]): ReservationRequestBody {
-  const { site1, site2, name, bandwidth, start, end, duration, volume } = request;
+  const { site1, site2, bandwidth, start, end, duration, volume } = request;
   return {
     site1,
     site2,
-    name,
+    ...textsOf(request),
     bandwidth: bandwidth === undefined ? undefined : String(bandwidth),
     start_date: start === 'now' ? null : formatInstant(start),
     end_date: formatInstant(end),
@@ -216,8 +217,8 @@ export function queryOf({ start, duration }: ReservationRequest, { dryRun = fals
 export function asRequest(
   reservation: Reservation,
 ): ReservationRequest & { bandwidth: number; start: number } {
-  const { site1, site2, name, bandwidth } = reservation;
-  return { site1, site2, name, bandwidth, ...periodOf(reservation) };
+  const { site1, site2, bandwidth } = reservation;
+  return { site1, site2, ...textsOf(reservation), bandwidth, ...periodOf(reservation) };
 }
 
 /** A reservation's period in milliseconds. */
@@ -242,7 +243,7 @@ export interface TypedRequest {
  */
 export function isSameRequest(before: TypedRequest, again: TypedRequest): boolean {
   const [first, second] = [before.request, again.request];
-  const members = ['site1', 'site2', 'bandwidth', 'duration', 'volume', 'name'] as const;
+  const members = ['site1', 'site2', 'bandwidth', 'duration', 'volume', ...RESERVATION_TEXTS] as const;
   if (members.some((member) => first[member] !== second[member])) return false;
   if (again.typedTimes !== undefined && again.typedTimes === before.typedTimes) return true;
   if (first.start !== second.start) return false;

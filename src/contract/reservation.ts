@@ -12,6 +12,7 @@ import {
   UserId,
 } from './fields.ts';
 import { describeInput, EXAMPLE_END } from './instants.ts';
+import type { ReservationText } from './reservation-texts.ts';
 
 /** A VLAN tag as IEEE 802.1Q allows it: 1 to 4094. */
 export const VlanTag = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(4094));
@@ -26,6 +27,9 @@ const cTag = v.pipe(
   VlanTag,
   v.description('Client VLAN tag assigned by the service, for connections between sites or services (QinQ).'),
 );
+
+/** The texts of a reservation: extensions (reservation-texts.ts). */
+const TEXTS = { name: v.optional(ReservationName) } satisfies Record<ReservationText, v.GenericSchema>;
 
 /** A reservation as the reference server answers it (contract/README.md, "Connectivity reservation"). */
 export const Reservation = v.object({
@@ -42,7 +46,7 @@ export const Reservation = v.object({
   site1_c_tag: cTag,
   site2_s_tag: sTag,
   site2_c_tag: cTag,
-  name: v.optional(ReservationName),
+  ...TEXTS,
 });
 /** See {@link Reservation}. */
 export type Reservation = v.InferOutput<typeof Reservation>;
@@ -63,7 +67,7 @@ export const ReservationReply = v.object({
   end_date: ReplyInstant,
   created_at: ReplyInstant,
   // Another service may mean something else by it.
-  name: v.fallback(v.optional(ReservationName), undefined),
+  name: v.fallback(TEXTS.name, undefined),
 });
 
 /** The longest list of tokens in a request; more is refused before any is verified. */
@@ -134,7 +138,7 @@ const SPECIFIED = {
  * The body of a create request for a period (contract/README.md, "POST"), with the extension `name`. Dates come out as
  * milliseconds, bandwidth as Mbps.
  */
-export const PeriodBody = v.object({ ...SPECIFIED, name: v.optional(ReservationName) });
+export const PeriodBody = v.object({ ...SPECIFIED, ...TEXTS });
 
 /** Every create request as it travels: a {@link PeriodBody}, with the extensions `duration` and `volume`. */
 export const ReservationRequestBody = v.object({

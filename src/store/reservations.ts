@@ -14,6 +14,7 @@ import {
   StoreUnavailableError,
   textOfName,
 } from '../allocator/store.ts';
+import { RESERVATION_TEXTS } from '../contract/reservation-texts.ts';
 import { auditWrites } from './audit.ts';
 import { deleteIfExpired, findKey, IDEMPOTENCY_KEY, keyRow } from './idempotency-keys.ts';
 import { deleteOldRows } from './old-rows.ts';
@@ -34,7 +35,9 @@ import {
 /** What a reservation holds of its link, in the order in which {@link heldOf} reads it. */
 const HELD_COLUMNS = ['id', 'start_ms', 'end_ms', 'bandwidth', ...TAG_PLACES, 'tenant'] as const;
 const HELD = HELD_COLUMNS.join(', ');
-const COLUMNS = `${HELD}, experiment, link, reversed, created_by, created_ms, name`;
+const COLUMNS = `${HELD}, experiment, link, reversed, created_by, created_ms, ${RESERVATION_TEXTS.join(', ')}`;
+
+const TEXT_COLUMNS = Object.fromEntries(RESERVATION_TEXTS.map((text) => [text, 'text' as const]));
 
 /** A row is a reservation as it is now; a deleted one keeps its row, with `deleted_ms`, until it is forgotten. */
 const RESERVATION: SqlInsert = {
@@ -55,13 +58,14 @@ const RESERVATION: SqlInsert = {
     created_by: 'text',
     created_ms: 'bigint',
     deleted_ms: 'bigint',
-    name: 'text',
     tenant: 'text',
+    ...TEXT_COLUMNS,
   },
   onConflict: `ON CONFLICT (id) DO UPDATE SET version = excluded.version, start_ms = excluded.start_ms,
     end_ms = excluded.end_ms, bandwidth = excluded.bandwidth, site1_s_tag = excluded.site1_s_tag,
     site1_c_tag = excluded.site1_c_tag, site2_s_tag = excluded.site2_s_tag, site2_c_tag = excluded.site2_c_tag,
-    deleted_ms = excluded.deleted_ms`,
+    deleted_ms = excluded.deleted_ms,
+    ${RESERVATION_TEXTS.map((text) => `${text} = excluded.${text}`).join(', ')}`,
 };
 
 /** The four tags of a reservation, each with its period: the rows that SQLite's guard checks. */
@@ -376,8 +380,8 @@ function toColumns(record: ReservationRecord, version: number, deletedAt: number
     record.createdBy,
     record.createdAt,
     deletedAt,
-    record.name ?? null,
     record.tenant,
+    ...RESERVATION_TEXTS.map((text) => record[text] ?? null),
   ];
 }
 
@@ -410,6 +414,8 @@ function toRecord(row: SqlRow): ReservationRecord {
     reversed: row['reversed'] === 1,
     createdBy: String(row['created_by']),
     createdAt: Number(row['created_ms']),
-    ...(row['name'] === null ? {} : { name: String(row['name']) }),
+    ...Object.fromEntries(
+      RESERVATION_TEXTS.flatMap((text) => (row[text] === null ? [] : [[text, String(row[text])]])),
+    ),
   };
 }

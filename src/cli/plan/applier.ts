@@ -10,6 +10,7 @@ import {
   periodOf,
   type ReservationRequest,
 } from '../../contract/reservation-request.ts';
+import { textsOf } from '../../contract/reservation-texts.ts';
 import { createAllOrNone } from '../../session/reservations/all-or-none.ts';
 import type { Session } from '../../session/session.ts';
 import { EXIT_CODE_OF } from '../exit-codes.ts';
@@ -213,19 +214,26 @@ function itemOf(change: PlannedChange, sending: Pick<ApplierOptions, 'now' | 'ex
 
 /** The request that a creation sends. */
 export function requestFor(
-  { name, wanted: { site1, site2, bandwidth, start, end, length } }: Creation,
+  { wanted }: Creation,
   { now, expiry }: Pick<ApplierOptions, 'now' | 'expiry'>,
 ): ReservationRequest {
+  const { site1, site2, bandwidth, start, end, length } = wanted;
   const lasting = start === 'now' ? { lasting: length } : {};
-  return { name, site1, site2, bandwidth, ...periodToSend({ start, end, ...lasting }, now(), expiry) };
+  return {
+    site1,
+    site2,
+    ...textsOf(wanted),
+    bandwidth,
+    ...periodToSend({ start, end, ...lasting }, now(), expiry),
+  };
 }
 
 /** What is asked for; null for a deletion. */
 export function requestedBy(change: PlannedChange): ReservationRequest | null {
   if (change.action === 'delete') return null;
   if (change.action === 'update') return change.request;
-  const { name, site1, site2, bandwidth, start, end } = change.wanted;
-  return { name, site1, site2, bandwidth, start, end };
+  const { site1, site2, bandwidth, start, end } = change.wanted;
+  return { site1, site2, ...textsOf(change.wanted), bandwidth, start, end };
 }
 
 /** Whether a service has decided that a change can't be. Any other failure says nothing about the change. */

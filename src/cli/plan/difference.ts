@@ -2,6 +2,7 @@ import { MAX_ITEMS } from '../../contract/batch.ts';
 import { Failure } from '../../contract/failure.ts';
 import type { Reservation } from '../../contract/reservation.ts';
 import { asRequest, periodOf, type ReservationRequest } from '../../contract/reservation-request.ts';
+import { CHANGEABLE_TEXTS, textsOf } from '../../contract/reservation-texts.ts';
 import type { WantedReservation } from './plan-file.ts';
 
 /** A reservation that exists, or has existed, under a name. */
@@ -95,12 +96,9 @@ export function differenceFrom(
 }
 
 /** The request that makes a reservation as the file says. What is so already stays. */
-function requestTo(
-  { name, bandwidth, start, end, length }: WantedReservation,
-  current: Reservation,
-  earliest: boolean,
-): ReservationRequest {
-  const before = { ...asRequest(current), name };
+function requestTo(wanted: WantedReservation, current: Reservation, earliest: boolean): ReservationRequest {
+  const { bandwidth, start, end, length } = wanted;
+  const before = { ...asRequest(current), ...textsOf(wanted) };
   if (start !== 'now' && !earliest) return { ...before, bandwidth, start, end };
   const differs = Math.abs(before.end - before.start - length);
   const isMet = differs <= (start === 'now' ? LOOSE : 0);
@@ -108,9 +106,10 @@ function requestTo(
 }
 
 /** Whether an update by this request would change nothing. */
-function isMetBy({ bandwidth, start, end }: ReservationRequest, current: Reservation): boolean {
+function isMetBy(request: ReservationRequest, current: Reservation): boolean {
   const before = asRequest(current);
-  return bandwidth === before.bandwidth && start === before.start && end === before.end;
+  const compared = ['bandwidth', 'start', 'end', ...CHANGEABLE_TEXTS] as const;
+  return compared.every((member) => request[member] === before[member]);
 }
 
 /** Whether a reservation that has ended was what the file says. One that starts now is wanted anew. */

@@ -15,13 +15,14 @@ import {
 import { MAX_ITEMS } from '../../contract/batch.ts';
 import { Failure } from '../../contract/failure.ts';
 import { RESERVATION_NAME } from '../../contract/ids.ts';
+import { CHANGEABLE_TEXTS, type ReservationTexts } from '../../contract/reservation-texts.ts';
 import { parseDuration } from '../../contract/typed-duration.ts';
 import { didYouMean } from '../../session/choice.ts';
 import { later, parseTime, type TimeContext } from '../times.ts';
 import { parseBandwidth, siteName } from '../values.ts';
 
 /** A reservation that a plan file wants to exist under a name. Times in milliseconds, bandwidth in Mbps. */
-export interface WantedReservation {
+export interface WantedReservation extends ReservationTexts {
   name: string;
   site1: string;
   site2: string;
@@ -49,7 +50,7 @@ const MAX_SIZE = 1_048_576;
 const MOST_TOLD = 20;
 
 const TOP = ['version', 'experiment', 'defaults', 'reservations', '$schema'];
-const FIELDS = ['sites', 'bandwidth', 'start', 'end', 'for'] as const;
+const FIELDS = ['sites', 'bandwidth', 'start', 'end', 'for', ...CHANGEABLE_TEXTS] as const;
 type FieldName = (typeof FIELDS)[number];
 
 /** A value of the file, and where it stands. Undefined: it is wrong, and its error is told already. */
@@ -65,6 +66,7 @@ interface Fields {
   start?: Read<number | 'now'>;
   end?: Read<number>;
   for?: Read<number>;
+  texts?: ReservationTexts;
 }
 
 /**
@@ -231,6 +233,12 @@ class PlanFile {
       await field('end', (text) => this.#instant(text)),
       await field('for', parseDuration),
     );
+    const texts: ReservationTexts = {};
+    for (const text of CHANGEABLE_TEXTS) {
+      const found = members.get(text)?.value;
+      if (found) texts[text] = await this.#guarded(found, (typed) => typed);
+    }
+    fields.texts = texts;
     if (fields.end && fields.for) this.#wrong(fields.for.node, "end and for can't be given together.");
     return fields;
   }
@@ -282,7 +290,7 @@ class PlanFile {
     }
     const [site1, site2] = sites.value;
     return {
-      ...{ name, site1, site2, bandwidth: bandwidth.value },
+      ...{ ...defaults.texts, ...own.texts, name, site1, site2, bandwidth: bandwidth.value },
       ...{ start: start.value, end: until, length: until - from },
       place: this.#placeOf(offsetOf(sites.node)),
     };

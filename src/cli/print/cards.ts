@@ -3,6 +3,7 @@ import { formatDuration, isoDuration } from '../../contract/durations.ts';
 import { formatInstant, parseInstant } from '../../contract/instants.ts';
 import { type Reservation, type ReservationState, stateAt } from '../../contract/reservation.ts';
 import { periodOf, type ReservationRequest } from '../../contract/reservation-request.ts';
+import { RESERVATION_TEXTS, textsOf } from '../../contract/reservation-texts.ts';
 import { formatDistance, shortTime, type TimeContext, timeTeller } from '../times.ts';
 import { formatBandwidth } from '../values.ts';
 import { type CardLine, escapeText, type Printer } from './output.ts';
@@ -17,7 +18,7 @@ export function reservationResult({ reservation, verified, token, claims }: Prov
  * request, a bandwidth of null as much as the link has, for a volume.
  */
 export function requestResult(request: ReservationRequest): object {
-  const { site1, site2, bandwidth = null, start, end, duration, volume, name } = request;
+  const { site1, site2, bandwidth = null, start, end, duration, volume } = request;
   return {
     site1,
     site2,
@@ -26,7 +27,7 @@ export function requestResult(request: ReservationRequest): object {
     end_date: formatInstant(end),
     duration: duration === undefined ? undefined : isoDuration(duration),
     volume,
-    name,
+    ...textsOf(request),
   };
 }
 
@@ -55,7 +56,7 @@ export function reservationCard(
   const title = `${verb} ${paint.bold(escapeText(`${site1} – ${site2}`))}, ${formatBandwidth(bandwidth)}`;
   const lines: CardLine[] = [
     ['id', reservation.id],
-    ...nameLine(reservation),
+    ...textLines(reservation),
     ...periodLines(reservation, times),
     ...more,
     [site1, `S-tag ${reservation.site1_s_tag}   C-tag ${reservation.site1_c_tag}`],
@@ -81,7 +82,7 @@ export function rehearsalCard(
   const { site1, site2, bandwidth } = reservation;
   const title = `Would be accepted: ${print.paint.bold(escapeText(`${site1} – ${site2}`))}, ${formatBandwidth(bandwidth)}`;
   const lines: CardLine[] = [
-    ...nameLine(reservation),
+    ...textLines(reservation),
     ...periodLines(reservation, times),
     ...more,
     experimentLine(reservation, experiment),
@@ -89,8 +90,11 @@ export function rehearsalCard(
   return `${print.card(title, lines)}  nothing was booked\n`;
 }
 
-function nameLine({ name }: Reservation): CardLine[] {
-  return name === undefined ? [] : [['name', name]];
+function textLines(reservation: Reservation): CardLine[] {
+  return RESERVATION_TEXTS.flatMap((text): CardLine[] => {
+    const value = reservation[text];
+    return value === undefined ? [] : [[text, value]];
+  });
 }
 
 /** A period, with its duration while it lies ahead. */

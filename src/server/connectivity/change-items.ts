@@ -12,6 +12,7 @@ import {
   readBody,
   readUpdateBody,
 } from '../../contract/reservation-request.ts';
+import { textsOf } from '../../contract/reservation-texts.ts';
 import type { CallerExperiment } from '../credentials.ts';
 import { refuseIfAny } from '../problem-error.ts';
 import {
@@ -172,6 +173,7 @@ function checkUpdate(
     end,
     bandwidth,
     startsNow: start === 'now',
+    ...textsOf(reading.request),
   };
   const terms = {
     by: asker.user,

@@ -2,6 +2,7 @@ import type { Network } from '../../allocator/network.ts';
 import { CommitUnknownError, type ReservationRecord, StoreUnavailableError } from '../../allocator/store.ts';
 import { formatInstant } from '../../contract/instants.ts';
 import type { Reservation } from '../../contract/reservation.ts';
+import { textsOf } from '../../contract/reservation-texts.ts';
 import { DEFAULT_TTL } from '../../tokens/issuer.ts';
 import { jsonReply } from '../json-reply.ts';
 import type { ServiceIssuer } from '../keys/service-issuer.ts';
@@ -9,7 +10,7 @@ import { acceptsJwt } from '../request-reading.ts';
 
 /** A reservation as the service returns it: the sites in the request's order, each tag with its site. */
 export function reservationReply(record: ReservationRecord, network: Network): Reservation {
-  const { id, reversed, bandwidth, tags, name } = record;
+  const { id, reversed, bandwidth, tags } = record;
   const link = network.byId(record.link);
   const [first, second] = link ? [link.site1, link.site2] : record.link.split('~');
   const { site1_s_tag, site1_c_tag, site2_s_tag, site2_c_tag } = tags;
@@ -27,7 +28,7 @@ export function reservationReply(record: ReservationRecord, network: Network): R
     site1_c_tag: reversed ? site2_c_tag : site1_c_tag,
     site2_s_tag: reversed ? site1_s_tag : site2_s_tag,
     site2_c_tag: reversed ? site1_c_tag : site2_c_tag,
-    name,
+    ...textsOf(record),
   };
 }
 

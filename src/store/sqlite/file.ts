@@ -97,19 +97,20 @@ export function checkOfPlaces(paths: readonly string[]): () => void {
   const [first] = paths;
   if (first === undefined) return () => undefined;
   const folder = dirname(first);
-  let unchanged: string | undefined;
+  /** The folder's state, since when it is known, and whether the files were looked at since it was settled. */
+  let known = { state: '', seenAt: 0, isSettled: false };
   return () => {
     const found = look(folder);
-    const state = found && `${found.dev} ${found.ino} ${found.mtimeNs}`;
-    if (state !== undefined && state === unchanged) return;
+    const state = found ? `${found.dev} ${found.ino} ${found.mtimeNs}` : '';
+    if (known.isSettled && known.state === state) return;
+    if (known.state !== state) known = { state, seenAt: performance.now(), isSettled: false };
     const other = places.find(({ path, identity }) => identityOf(path) !== identity);
     if (other) {
       const cause = new Error(`The file ${other.path} was deleted, moved or replaced while it was in use.`);
       throw new StoreUnavailableError(DATABASE_UNUSABLE, { cause });
     }
-    // A change that follows at once would leave the folder with the same time.
-    const isSettled = found && Date.now() - Number(found.mtimeMs) > COARSE_MS;
-    unchanged = isSettled ? state : undefined;
+    // A change that followed the last one at once left the folder with the same time.
+    known.isSettled = performance.now() - known.seenAt > COARSE_MS;
   };
 }
 

@@ -1,8 +1,9 @@
 import { Command, InvalidArgumentError } from 'commander';
-import { RESERVATION_NAME } from '../../../contract/ids.ts';
+import { RESERVATION_TEXTS } from '../../../contract/reservation-texts.ts';
 import { waitSeconds } from '../../global-options.ts';
 import type { Invoke } from '../../invocation.ts';
 import { addPeriodOptions } from '../../period.ts';
+import { addTextOptions } from '../text-options.ts';
 import type { ReserveFlags } from './run.ts';
 
 /**
@@ -21,17 +22,13 @@ export function reserveCommand(invoke: Invoke): Command {
     .argument('<site1>', 'one end, such as be-gent1')
     .argument('<site2>', 'the other end')
     .option('--bandwidth <rate>', 'required, except with --volume: 100 (Mbps), 100M, 1G, 2.5G');
-  return addPeriodOptions(command)
+  addPeriodOptions(command)
     .option(
       '--earliest',
       'book the earliest time that fits: --for is the duration, --start not before, --end not after',
     )
-    .option('--volume <bytes>', 'book what carries so much by --end: 800G, 50T, 2TiB; in place of --for')
-    .option(
-      '--name <name>',
-      'a name to be used in place of its id: lower-case letters, digits and -',
-      reservationName,
-    )
+    .option('--volume <bytes>', 'book what carries so much by --end: 800G, 50T, 2TiB; in place of --for');
+  return addTextOptions(command, RESERVATION_TEXTS)
     .option(
       '--wait [seconds]',
       'return when the link has started; after this long, exit code 8, and the link stays booked',
@@ -58,12 +55,6 @@ Examples:
   slices-conn reserve be-gent1 pl-poznan1 --volume 50T --end 'friday 18:00'`,
     )
     .action(invoke<ReserveFlags>(async () => (await import('./run.ts')).reserve));
-}
-
-/** Checks the form of a name. */
-function reservationName(text: string): string {
-  if (RESERVATION_NAME.test(text)) return text;
-  throw new InvalidArgumentError('It must be 1 to 64 of a to z, 0 to 9 and -, a letter first.');
 }
 
 /** Checks a key: the characters that an HTTP header can carry. */

@@ -2,6 +2,7 @@ import type { ProvenReservation } from '../../../client/proof.ts';
 import { Failure, shellWord } from '../../../contract/failure.ts';
 import { LAST_INSTANT } from '../../../contract/instants.ts';
 import { periodOf, type ReservationRequest } from '../../../contract/reservation-request.ts';
+import { type ReservationTexts, textsOf } from '../../../contract/reservation-texts.ts';
 import { inOneText, instant, type Said, Sentence, sentence } from '../../../contract/said.ts';
 import { parseDuration } from '../../../contract/typed-duration.ts';
 import type { ExperimentAccess } from '../../../session/login/experiment-access.ts';
@@ -30,11 +31,10 @@ import { foundLines } from './found.ts';
 import { waitForStart } from './wait.ts';
 
 /** The flags of `reserve`, as typed. */
-export interface ReserveFlags extends PeriodFlags {
+export interface ReserveFlags extends PeriodFlags, ReservationTexts {
   bandwidth?: string;
   earliest?: boolean;
   volume?: string;
-  name?: string;
   /** Seconds; true without a number. */
   wait?: number | true;
   dryRun?: boolean;
@@ -53,12 +53,7 @@ export async function parseReserve(
   flags: ReserveFlags,
   times: TimeContext,
 ): Promise<ReservationRequest & Pick<NewPeriod, 'lasting'>> {
-  const { name } = flags;
-  const sites = {
-    site1: siteName(site1),
-    site2: siteName(site2),
-    name,
-  };
+  const sites = { site1: siteName(site1), site2: siteName(site2), ...textsOf(flags) };
   const { bandwidth: rate, earliest = false, volume } = flags;
   if (earliest && volume !== undefined) throw conflict('--earliest', '--volume');
   const most = rate === undefined ? {} : { bandwidth: parseBandwidth(rate) };

@@ -1,6 +1,8 @@
 import { Command } from 'commander';
+import { CHANGEABLE_TEXTS } from '../../../contract/reservation-texts.ts';
 import type { Invoke } from '../../invocation.ts';
 import { addPeriodChangeOptions } from '../../period.ts';
+import { addTextOptions } from '../text-options.ts';
 import type { UpdateFlags } from './run.ts';
 
 /** `slices-conn update ID [--bandwidth B] [--start T] [--end T|--for D|--extend D]`. */
@@ -15,7 +17,7 @@ export function updateCommand(invoke: Invoke): Command {
       'its name, its id, or four characters or more of the last part; asked for when left out',
     )
     .option('--bandwidth <rate>', '100 (Mbps), 100M, 1G, 2.5G');
-  return addPeriodChangeOptions(command)
+  return addTextOptions(addPeriodChangeOptions(command), CHANGEABLE_TEXTS)
     .option('--allow-unsigned', 'accept an answer that the service did not sign')
     .addHelpText(
       'after',

@@ -1,5 +1,6 @@
 import { Failure, shellWord } from '../../../contract/failure.ts';
 import { asRequest, periodOf, type ReservationRequest } from '../../../contract/reservation-request.ts';
+import { type ReservationTexts, textsOf } from '../../../contract/reservation-texts.ts';
 import { claimedExperimentExpiry } from '../../../tokens/claimed.ts';
 import type { Invocation } from '../../invocation.ts';
 import {
@@ -16,7 +17,7 @@ import { refusalOf } from '../alternatives.ts';
 import { reservationArgument } from '../reservation-argument.ts';
 
 /** The flags of the command, as typed. */
-export interface UpdateFlags extends PeriodChangeFlags {
+export interface UpdateFlags extends PeriodChangeFlags, ReservationTexts {
   bandwidth?: string;
   allowUnsigned?: boolean;
 }
@@ -28,7 +29,8 @@ export async function update(
   flags: UpdateFlags,
 ): Promise<void> {
   const { bandwidth, allowUnsigned = false } = flags;
-  const changes = [bandwidth, flags.start, flags.end, flags.for, flags.extend];
+  const texts = textsOf(flags);
+  const changes = [bandwidth, flags.start, flags.end, flags.for, flags.extend, ...Object.values(texts)];
   if (changes.every((flag) => flag === undefined)) {
     throw new Failure('usage', 'The change is missing.', {
       why: 'Give --bandwidth, --start, --end, --for or --extend.',
@@ -50,7 +52,7 @@ export async function update(
   const before = asRequest(current.reservation);
   const period = periodToSend(asked, invocation.now(), expiry);
   const { start = before.start, end = before.end } = period;
-  await send({ ...before, ...rate, start, end }, asked.lasting);
+  await send({ ...before, ...rate, ...texts, start, end }, asked.lasting);
 
   async function send(request: ReservationRequest, due?: number): Promise<void> {
     const [proven] = await reservations

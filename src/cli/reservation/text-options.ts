@@ -1,0 +1,27 @@
+import { type Command, InvalidArgumentError } from 'commander';
+import { RESERVATION_NAME } from '../../contract/ids.ts';
+import type { ReservationText } from '../../contract/reservation-texts.ts';
+
+/** The flag of each text of a reservation, whose value is that text. */
+const FLAGS: Record<ReservationText, { flags: string; help: string; read?: (text: string) => string }> = {
+  name: {
+    flags: '--name <name>',
+    help: 'a name to be used in place of its id: lower-case letters, digits and -',
+    read: reservationName,
+  },
+};
+
+/** Adds the flags of texts to a command. */
+export function addTextOptions(command: Command, texts: readonly ReservationText[]): Command {
+  for (const text of texts) {
+    const { flags, help, read = (typed: string) => typed } = FLAGS[text];
+    command.option(flags, help, read);
+  }
+  return command;
+}
+
+/** Checks the form of a name. */
+function reservationName(text: string): string {
+  if (RESERVATION_NAME.test(text)) return text;
+  throw new InvalidArgumentError('It must be 1 to 64 of a to z, 0 to 9 and -, a letter first.');
+}
