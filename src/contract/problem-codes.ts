@@ -116,6 +116,10 @@ const ROWS = {
     ...VALUE,
     example: 'name must be 1 to 64 of the letters a to z, the digits and "-", a letter first; got "Gent 1".',
   },
+  description_invalid: {
+    ...VALUE,
+    example: 'description must be one line of at most 200 printable characters.',
+  },
   /** A batch has no items, too many, or one that is no item. */
   items_invalid: { ...VALUE, example: 'A batch has 1 to 64 items; got 65.' },
   experiment_invalid: { ...VALUE, example: 'name must be a string.' },

@@ -34,6 +34,8 @@ export const ReservationRequest = v.object({
    * then only the ledger of the machine that asked knows it.
    */
   name: v.optional(v.string()),
+  /** What it is for: one line of at most 200 characters; empty for none. */
+  description: v.optional(v.string()),
   /** With `volume` the most that it may use, by default the link's capacity; else it is required. */
   bandwidth: v.optional(v.number()),
   /** `now`: at the time of the request (`start_now`). With `duration` or `volume`: not before. */
@@ -111,6 +113,7 @@ const MEMBERS: Readonly<Record<keyof ReservationRequestBody, ProblemCode>> = {
   duration: 'date_invalid',
   volume: 'volume_invalid',
   name: 'name_invalid',
+  description: 'description_invalid',
 };
 
 /**

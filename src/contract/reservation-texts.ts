@@ -3,7 +3,7 @@
  * decide about nothing, but that a name is free. A new member is one word here, its schema in reservation.ts, its column in
  * store/schema.ts, and its flag in cli/reservation/text-options.ts.
  */
-export const RESERVATION_TEXTS = ['name'] as const;
+export const RESERVATION_TEXTS = ['name', 'description'] as const;
 /** Those that an update can change. */
 export const CHANGEABLE_TEXTS: readonly ReservationText[] = RESERVATION_TEXTS.filter(
   (text) => text !== 'name',

@@ -28,8 +28,27 @@ const cTag = v.pipe(
   v.description('Client VLAN tag assigned by the service, for connections between sites or services (QinQ).'),
 );
 
+/** The longest description of a reservation, in characters. */
+const MAX_DESCRIPTION = 200;
+
+/** What a reservation is for, in the words of who asked for it: one line, or empty for none. */
+const Description = v.pipe(
+  v.string((issue) => `description must be a text; ${describeInput(issue.input)}.`),
+  v.check(
+    (text) => [...text].length <= MAX_DESCRIPTION && !/[\p{Cc}\p{Bidi_Control}]/u.test(text),
+    `description must be one line of at most ${MAX_DESCRIPTION} printable characters.`,
+  ),
+  v.maxLength(2 * MAX_DESCRIPTION),
+  v.description(`What the reservation is for: one line of at most ${MAX_DESCRIPTION} characters.`),
+  v.examples(['Nightly copy of the measurements']),
+  extension(),
+);
+
 /** The texts of a reservation: extensions (reservation-texts.ts). */
-const TEXTS = { name: v.optional(ReservationName) } satisfies Record<ReservationText, v.GenericSchema>;
+const TEXTS = {
+  name: v.optional(ReservationName),
+  description: v.optional(Description),
+} satisfies Record<ReservationText, v.GenericSchema>;
 
 /** A reservation as the reference server answers it (contract/README.md, "Connectivity reservation"). */
 export const Reservation = v.object({
@@ -68,6 +87,7 @@ export const ReservationReply = v.object({
   created_at: ReplyInstant,
   // Another service may mean something else by it.
   name: v.fallback(TEXTS.name, undefined),
+  description: v.fallback(TEXTS.description, undefined),
 });
 
 /** The longest list of tokens in a request; more is refused before any is verified. */
@@ -168,7 +188,7 @@ export const ReservationRequestBody = v.object({
 export type ReservationRequestBody = v.InferInput<typeof ReservationRequestBody>;
 
 /** The body of an update: as for creation; absent members keep their values (contract/README.md, "PUT"). */
-export const ReservationUpdate = v.partial(v.object(SPECIFIED));
+export const ReservationUpdate = v.partial(v.object({ ...SPECIFIED, description: Description }));
 /** See {@link ReservationUpdate}. */
 export type ReservationUpdate = v.InferOutput<typeof ReservationUpdate>;
 

@@ -45,8 +45,9 @@ export function serverTables({ bigint, id, sequence, table, sequenceTable, tagGu
     experiment TEXT NOT NULL,
     -- Whose share and number of reservations it counts in: the experiment's project, or the experiment.
     tenant TEXT NOT NULL,
-    -- The name that the experiment gave it.
+    -- The name that the experiment gave it, and what it is for.
     name TEXT,
+    description TEXT,
     created_by TEXT NOT NULL,
     created_ms ${bigint} NOT NULL,
     deleted_ms ${bigint},

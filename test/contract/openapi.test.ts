@@ -52,9 +52,9 @@ it('marks the members that extend the API, and no other', () => {
     Object.entries(v.parse(Members, schema).properties).flatMap(([name, member]) =>
       member['x-extension'] === true ? [name] : [],
     );
-  expect(extending(schemas['ReservationRequest'])).toEqual(['name', 'duration', 'volume']);
-  expect(extending(schemas['ReservationUpdate'])).toEqual([]);
-  expect(extending(schemas['Reservation'])).toEqual(['name']);
+  expect(extending(schemas['ReservationRequest'])).toEqual(['name', 'description', 'duration', 'volume']);
+  expect(extending(schemas['ReservationUpdate'])).toEqual(['description']);
+  expect(extending(schemas['Reservation'])).toEqual(['name', 'description']);
   expect(extending(schemas['ProblemBody'])).toEqual(['code', 'limits', 'free', 'alternatives']);
   const Detail = v.object({ properties: v.object({ detail: v.object({ items: v.unknown() }) }) });
   const { detail } = v.parse(Detail, schemas['ProblemBody']).properties;

@@ -180,3 +180,46 @@ describe('update of a reservation that has started', async () => {
     expect((await lead.read(own.id)).body).toEqual(own);
   });
 });
+
+describe('a description', async () => {
+  const service = await openService();
+  const lead = await service.as('lead');
+  const said = async (id: string): Promise<unknown> =>
+    (await verified(service, await lead.read(id, SIGNED), id)).connectivity.description;
+
+  test('is kept and signed; an update changes it, leaves it, or takes it away, and lists have it', async () => {
+    const { id } = await booked(lead, { ...hours(1, 2), name: 'told', description: 'A copy, “nightly” 🙂' });
+    expect(await said(id)).toBe('A copy, “nightly” 🙂');
+    expect(outcome(await lead.update(id, { bandwidth: '5', tokens: [] }))).toBe('200');
+    expect(await said(id)).toBe('A copy, “nightly” 🙂');
+    const changed = reservationIn(await lead.update(id, { description: 'Another', tokens: [] }));
+    expect(changed).toMatchObject({ description: 'Another', name: 'told', bandwidth: 5 });
+    const { items } = (await lead.list()).body as { items: { description: string }[] };
+    expect(items.map(({ description }) => description)).toEqual(['Another']);
+    expect(reservationIn(await lead.update(id, { description: '', tokens: [] }))).not.toHaveProperty(
+      'description',
+    );
+    expect(await said(id)).toBeUndefined();
+  });
+
+  test('that is empty is none', async () => {
+    expect(await booked(lead, { ...hours(3, 4), description: '' })).not.toHaveProperty('description');
+  });
+
+  test.each(['x'.repeat(201), 'two\nlines', 'a\u202eb', 7, null])(
+    '%j is 422 description_invalid',
+    async (description) => {
+      const { id } = await booked(lead, hours(5, 6));
+      expect(outcome(await lead.book(booking({ ...hours(7, 8), description })))).toBe(
+        '422 description_invalid',
+      );
+      expect(outcome(await lead.update(id, { description, tokens: [] }))).toBe('422 description_invalid');
+      await lead.delete(id);
+    },
+  );
+
+  test('of 200 characters beyond the first plane is kept whole', async () => {
+    const description = '🙂'.repeat(200);
+    expect(await booked(lead, { ...hours(9, 10), description })).toMatchObject({ description });
+  });
+});

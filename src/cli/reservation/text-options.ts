@@ -9,6 +9,10 @@ const FLAGS: Record<ReservationText, { flags: string; help: string; read?: (text
     help: 'a name to be used in place of its id: lower-case letters, digits and -',
     read: reservationName,
   },
+  description: {
+    flags: '--description <text>',
+    help: "what it is for, up to 200 characters; '' for nothing",
+  },
 };
 
 /** Adds the flags of texts to a command. */

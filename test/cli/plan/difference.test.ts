@@ -34,6 +34,7 @@ function named(
     site1?: string;
     site2?: string;
     bandwidth?: number;
+    description?: string;
   },
 ): NamedReservation {
   const dates = {
@@ -47,7 +48,9 @@ function named(
 /** The members that an update changes. */
 function changed({ current, request }: PlannedChange & { action: 'update' }): object {
   const before = asRequest(current);
-  const members = (['bandwidth', 'start', 'end'] as const).filter((name) => before[name] !== request[name]);
+  const members = (['bandwidth', 'start', 'end', 'description'] as const).filter(
+    (name) => before[name] !== request[name],
+  );
   return Object.fromEntries(members.map((name) => [name, request[name]]));
 }
 
@@ -79,6 +82,15 @@ describe('the difference between a file and what exists', () => {
       ['none', 'a'],
     ],
     ['another bandwidth', wanted(), [named({ bandwidth: 500 })], {}, ['update', 'a', { bandwidth: 1000 }]],
+    [
+      'another description',
+      wanted({ description: 'x' }),
+      [named()],
+      {},
+      ['update', 'a', { description: 'x' }],
+    ],
+    ['the same description', wanted({ description: 'x' }), [named({ description: 'x' })], {}, ['none', 'a']],
+    ['no description in the file', wanted(), [named({ description: 'x' })], {}, ['none', 'a']],
     ['another start', wanted(), [named({ start: 2 * HOUR })], {}, ['update', 'a', { start: NOW + HOUR }]],
     [
       'a start a millisecond away',

@@ -109,7 +109,7 @@ reservations:
   });
 });
 
-const KEYS = 'Its keys are sites, bandwidth, start, end, for.';
+const KEYS = 'Its keys are sites, bandwidth, start, end, for, description.';
 
 describe('what is wrong is told with file, line and column', () => {
   test.each<[string, string, string[]]>([
@@ -179,7 +179,9 @@ describe('what is wrong is told with file, line and column', () => {
     [
       'nothing but a name',
       file('a:'),
-      ['demo.yaml:3:5: Here belong the keys of a reservation: sites, bandwidth, start, end, for.'],
+      [
+        'demo.yaml:3:5: Here belong the keys of a reservation: sites, bandwidth, start, end, for, description.',
+      ],
     ],
     [
       'members that are missing',
@@ -245,7 +247,9 @@ describe('what is wrong is told with file, line and column', () => {
     [
       'an alias of nothing',
       file('a: *b'),
-      ['demo.yaml:3:6: Here belong the keys of a reservation: sites, bandwidth, start, end, for.'],
+      [
+        'demo.yaml:3:6: Here belong the keys of a reservation: sites, bandwidth, start, end, for, description.',
+      ],
     ],
     [
       'two documents',
@@ -294,7 +298,7 @@ describe('what is wrong is told with file, line and column', () => {
       'demo.yaml:3:18: "fast" is not a bandwidth. Write it as 100 (Mbps), 100M, 1G or 2.5G.',
       'demo.yaml:4:3: b has no end or for.',
       'demo.yaml:4:60: "soon" is not an absolute time. Write it as 2026-12-01T10:00:00Z, or now.',
-      'demo.yaml:4:66: "fro" is not a key of a reservation. Its keys are sites, bandwidth, start, end, for.',
+      'demo.yaml:4:66: "fro" is not a key of a reservation. Its keys are sites, bandwidth, start, end, for, description.',
     ]);
   });
 
