@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync, watch, writeFileSync } from 'node:fs';
@@ -22,6 +22,30 @@ const NEEDED: readonly (readonly [path: string, debianPackage: string])[] = [
 /** The Debian packages that are missing for guests to run here. */
 export function missingPackages(): string[] {
   return NEEDED.flatMap(([path, name]) => (existsSync(path) ? [] : [name]));
+}
+
+/**
+ * Why no guest runs on this machine, though all of it is installed; undefined where one does. User Mode Linux as Debian 12
+ * has it can't give a program its registers on processors that have more of them than it knows (AMX): each program crashes.
+ */
+export function processorFault(): string | undefined {
+  const { stdout } = spawnSync(
+    '/usr/bin/linux.uml',
+    [
+      'mem=64M',
+      'rootfstype=hostfs',
+      'rootflags=/',
+      'ro',
+      'init=/bin/true',
+      'con=null',
+      'con0=null,fd:1',
+      'quiet',
+    ],
+    { encoding: 'utf8', timeout: 20_000 },
+  );
+  return /ptrace set fp regs failed/.test(stdout ?? '')
+    ? 'User Mode Linux can not set the registers of this processor'
+    : undefined;
 }
 
 const init = fileURLToPath(new URL('guest-init.sh', import.meta.url));

@@ -40,6 +40,7 @@ const RESERVE = [
     '--earliest',
     '--volume',
     '--name',
+    '--description',
     '--wait',
     '--dry-run',
   ],
