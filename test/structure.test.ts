@@ -156,6 +156,13 @@ describe('every file of src', () => {
     expect(undocumented).toEqual([]);
   });
 
+  it('has at most 500 lines', () => {
+    const long = globSync('src/**/*.{ts,css,js}', { cwd: root }).filter(
+      (file) => readFileSync(join(root, file), 'utf8').trimEnd().split('\n').length > 500,
+    );
+    expect(long).toEqual([]);
+  });
+
   it('leaves the clock and randomness to those who call it', () => {
     const calls = files.filter((file) =>
       /Date\.now\(\)|new Date\(\)|Math\.random/.test(sources.get(file) ?? ''),

@@ -121,17 +121,8 @@ const OWN_REFUSALS = { requireHostHeader: false } as const;
 /** The oldest version of TLS that is spoken (RFC 9325 §3.1.1). */
 const TLS = { minVersion: 'TLSv1.2' } as const;
 
-/**
- * Makes an HTTP server, which does not listen yet.
- *
- * @param certificate speaks https with it; else http
- * @param forwarded the client's address of a request behind a proxy
- */
-export function createHttpServer(
-  certificate?: Certificate,
-  limits: Limits = HTTP_LIMITS,
-  forwarded?: ClientAddress,
-): HttpServer {
+/** The platform's server, with the limits that it enforces itself. */
+function platformServer(certificate: Certificate | undefined, limits: Limits): Server | SecureServer {
   const server = certificate
     ? createSecureServer({
         ...limits.http,
@@ -143,7 +134,21 @@ export function createHttpServer(
     : createServer({ ...limits.http, ...OWN_REFUSALS });
   server.maxRequestsPerSocket = limits.requestsPerConnection;
   server.maxConnections = limits.connections + limits.refusedConnections + limits.held;
+  return server;
+}
 
+/**
+ * Makes an HTTP server, which does not listen yet.
+ *
+ * @param certificate speaks https with it; else http
+ * @param forwarded the client's address of a request behind a proxy
+ */
+export function createHttpServer(
+  certificate?: Certificate,
+  limits: Limits = HTTP_LIMITS,
+  forwarded?: ClientAddress,
+): HttpServer {
+  const server = platformServer(certificate, limits);
   const sockets = new Set<Socket>();
   /** Sockets that can carry requests: over https, after the handshake. */
   const served = new Set<Socket>();
@@ -210,17 +215,8 @@ export function createHttpServer(
     if (before >= limits.perAddress) {
       return refuse(request, response, 'unavailable', 'Too many requests of one address are under way.');
     }
-    if (request.headers.host === undefined && request.httpVersion === '1.1') {
-      return refuse(request, response, 'request_invalid', 'The request has no Host.');
-    }
-    if (request.rawHeaders.length > 2 * limits.headers) {
-      return refuse(
-        request,
-        response,
-        'request_invalid',
-        `The request has more than ${limits.headers} headers.`,
-      );
-    }
+    const fault = headFault(request, limits);
+    if (fault !== undefined) return refuse(request, response, 'request_invalid', fault);
     underWay.add(response);
     // A client that does not read its reply would keep it in memory.
     const deadline = setTimeout(() => request.socket.destroy(), limits.exchangeTimeout);
@@ -349,6 +345,16 @@ function countWhileOpen(
     else counts.delete(block);
   });
   return before;
+}
+
+/** What is wrong with the headers of a request, if anything. */
+function headFault(
+  { headers, httpVersion, rawHeaders }: IncomingMessage,
+  limits: Limits,
+): string | undefined {
+  if (headers.host === undefined && httpVersion === '1.1') return 'The request has no Host.';
+  const isTooMany = rawHeaders.length > 2 * limits.headers;
+  return isTooMany ? `The request has more than ${limits.headers} headers.` : undefined;
 }
 
 function isSecure(server: Server | SecureServer): server is SecureServer {

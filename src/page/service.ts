@@ -197,15 +197,15 @@ function factsOf(status: number, text: string): RefusedReply {
 const isUnknown = ({ status, code }: RefusedReply): boolean =>
   code === 'outcome_unknown' || code === 'internal' || (status >= 500 && code === '');
 
-/** Makes a {@link Service} that asks the page's own server. */
-export function createService({ base, secret, fetch }: ServiceOptions): Service {
-  const caches: Map<string, unknown>[] = [];
+/** Sends one request. @throws Refused, Unanswered, or the signal's reason */
+type Ask = (
+  path: string,
+  init?: RequestInit & { headers?: Readonly<Record<string, string>> },
+) => Promise<Response>;
 
-  /** Sends one request. @throws Refused, Unanswered, or the signal's reason */
-  async function ask(
-    path: string,
-    init: RequestInit & { headers?: Readonly<Record<string, string>> } = {},
-  ): Promise<Response> {
+/** Makes the function that sends requests, with this browser's half of the session's secret. */
+function createAsk({ base, secret, fetch }: ServiceOptions): Ask {
+  return async (path, init = {}) => {
     const kept = secret();
     const signals = [AbortSignal.timeout(TIMEOUT), ...(init.signal ? [init.signal] : [])];
     let reply: Response;
@@ -225,17 +225,23 @@ export function createService({ base, secret, fetch }: ServiceOptions): Service 
     }
     const facts = factsOf(reply.status, text);
     throw isUnknown(facts) ? new Unanswered(new Refused(facts).message) : new Refused(facts);
-  }
+  };
+}
 
-  /** The text of a successful reply. @throws Unanswered when it breaks off */
-  async function textOf(reply: Response, signal?: AbortSignal): Promise<string> {
-    try {
-      return await reply.text();
-    } catch (cause) {
-      signal?.throwIfAborted();
-      throw new Unanswered('The answer broke off.', { cause });
-    }
+/** The text of a successful reply. @throws Unanswered when it breaks off */
+async function textOf(reply: Response, signal?: AbortSignal): Promise<string> {
+  try {
+    return await reply.text();
+  } catch (cause) {
+    signal?.throwIfAborted();
+    throw new Unanswered('The answer broke off.', { cause });
   }
+}
+
+/** Makes a {@link Service} that asks the page's own server. */
+export function createService(options: ServiceOptions): Service {
+  const ask = createAsk(options);
+  const caches: Map<string, unknown>[] = [];
 
   /**
    * Makes a function that reads something again and again: an unchanged reply is not sent twice, and is the same object as

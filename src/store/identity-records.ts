@@ -66,6 +66,32 @@ export function identityRecordStore(database: SqlDatabase): IdentityRecords {
         now,
       ),
 
+    prolong: (model, key, until) =>
+      database.run(
+        'UPDATE identity_record SET expires_ms = $3 WHERE model = $1 AND key = $2 AND expires_ms < $3',
+        model,
+        key,
+        until,
+      ),
+
+    remove: (model, key) =>
+      database.run('DELETE FROM identity_record WHERE model = $1 AND key = $2', model, key),
+    removeGrant: (model, grant) =>
+      database.run('DELETE FROM identity_record WHERE model = $1 AND grant_key = $2', model, grant),
+    purge: (expiredBefore, beganBefore) =>
+      database.transaction(async (sql) => {
+        await sql.run('DELETE FROM identity_record WHERE expires_ms < $1', expiredBefore);
+        await sql.run('DELETE FROM attempt WHERE began_ms < $1', beganBefore);
+      }),
+
+    ...redemptions(database),
+    ...countedAttempts(database),
+  };
+}
+
+/** Codes and tokens are redeemed once, and a device code is polled no faster than its pace. */
+function redemptions(database: SqlDatabase): Pick<IdentityRecords, 'redeem' | 'rotate' | 'pace'> {
+  return {
     async redeem(model, key, now) {
       const redeemed = await database.first(
         `UPDATE identity_record SET consumed_ms = $3
@@ -117,26 +143,6 @@ export function identityRecordStore(database: SqlDatabase): IdentityRecords {
       );
       return paced !== undefined;
     },
-
-    prolong: (model, key, until) =>
-      database.run(
-        'UPDATE identity_record SET expires_ms = $3 WHERE model = $1 AND key = $2 AND expires_ms < $3',
-        model,
-        key,
-        until,
-      ),
-
-    remove: (model, key) =>
-      database.run('DELETE FROM identity_record WHERE model = $1 AND key = $2', model, key),
-    removeGrant: (model, grant) =>
-      database.run('DELETE FROM identity_record WHERE model = $1 AND grant_key = $2', model, grant),
-    purge: (expiredBefore, beganBefore) =>
-      database.transaction(async (sql) => {
-        await sql.run('DELETE FROM identity_record WHERE expires_ms < $1', expiredBefore);
-        await sql.run('DELETE FROM attempt WHERE began_ms < $1', beganBefore);
-      }),
-
-    ...countedAttempts(database),
   };
 }
 

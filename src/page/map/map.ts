@@ -42,7 +42,7 @@ export function createMap({ sites, links, onSelect }: MapOptions): NetworkMap {
   /** Where the pointer or the keyboard is. */
   let pointed: Link | null = null;
   /** Links to sites without a place, as buttons below the map. */
-  const listed = new Map<Link, HTMLButtonElement>();
+  const listed = linkButtons({ sites, links, onSelect });
 
   const showUse = (link: Link): void => {
     const button = listed.get(link);
@@ -74,30 +74,13 @@ export function createMap({ sites, links, onSelect }: MapOptions): NetworkMap {
   function drawLink(link: Link, at: Scene['at']): SVGElement[] {
     const [from, to] = [at.get(link.site1), at.get(link.site2)];
     if (!from || !to) return [];
-    const ends = { x1: from.x, y1: from.y, x2: to.x, y2: to.y };
-    const line = svg(
-      'g',
-      { class: 'map-link' },
-      svg('line', { class: 'hit', ...ends }),
-      svg('line', { class: 'mark', ...ends }),
-      svg('line', { class: 'use', ...ends }),
-    );
+    const line = linkLine(from, to);
     const lines = drawn.get(link) ?? [];
     drawn.set(link, [...lines, line]);
     const choose = () => onSelect(link);
     line.addEventListener('click', choose);
     if (lines.length === 0) {
-      for (const [name, value] of [
-        ['role', 'button'],
-        ['tabindex', '0'],
-      ] as const) {
-        line.setAttribute(name, value);
-      }
-      line.addEventListener('keydown', (event) => {
-        if (event.key !== 'Enter' && event.key !== ' ') return;
-        event.preventDefault();
-        choose();
-      });
+      makeButton(line, choose);
     } else {
       line.setAttribute('aria-hidden', 'true');
     }
@@ -106,33 +89,15 @@ export function createMap({ sites, links, onSelect }: MapOptions): NetworkMap {
       pointed = on ? link : null;
       say();
     };
-    // Chromium lets keys reach whatever in a picture listens for the focus.
-    const isFirst = lines.length === 0;
-    for (const name of isFirst ? ['pointerenter', 'focus'] : ['pointerenter']) {
-      line.addEventListener(name, mark(true));
-    }
-    for (const name of isFirst ? ['pointerleave', 'blur'] : ['pointerleave']) {
-      line.addEventListener(name, mark(false));
-    }
+    followPointing(line, lines.length === 0, mark);
     return [line];
   }
 
   function drawScene(scene: Scene): SVGElement[] {
-    const dots = scene.sites.flatMap((name) => {
-      const point = scene.at.get(name);
-      if (!point) return [];
-      const dot = svg('circle', { cx: point.x, cy: point.y, r: DOT }, svg('title', {}, name));
-      const label = scene.labels.get(name);
-      if (!label) return [dot];
-      const middle = { x: label.x + label.width / 2, y: label.y + label.height / 2 };
-      const leader = svg('line', { class: 'leader', x1: point.x, y1: point.y, x2: middle.x, y2: middle.y });
-      const text = svg('text', { ...middle, 'text-anchor': 'middle', dy: '.35em' }, name);
-      return label.leader ? [leader, dot, text] : [dot, text];
-    });
     return [
       ...landBehind(scene),
       ...scene.links.flatMap((link) => drawLink(link, scene.at)),
-      svg('g', { class: 'map-sites', 'aria-hidden': 'true' }, ...dots),
+      svg('g', { class: 'map-sites', 'aria-hidden': 'true' }, ...siteMarks(scene)),
     ];
   }
 
@@ -151,21 +116,10 @@ export function createMap({ sites, links, onSelect }: MapOptions): NetworkMap {
     again?.focus();
   }
 
-  const isPlaced = new Set(sites.flatMap(({ name, place }) => (place ? [name] : [])));
-  const missing = sites.filter(({ name }) => isPlaced.size > 0 && !isPlaced.has(name));
+  const missing = missingSites(sites);
   if (missing.length > 0) {
-    const buttons = document.createElement('p');
-    buttons.className = 'map-elsewhere';
-    buttons.append(`Not on the map: ${missing.map(({ name }) => name).join(', ')}. `);
-    for (const link of links.filter(({ site1, site2 }) => !isPlaced.has(site1) || !isPlaced.has(site2))) {
-      const button = document.createElement('button');
-      button.type = 'button';
-      button.addEventListener('click', () => onSelect(link));
-      listed.set(link, button);
-      showUse(link);
-      buttons.append(button, ' ');
-    }
-    end.before(buttons);
+    for (const link of listed.keys()) showUse(link);
+    end.before(elsewhere(missing, [...listed.values()]));
     showSelected();
   }
 
@@ -185,6 +139,83 @@ export function createMap({ sites, links, onSelect }: MapOptions): NetworkMap {
       showSelected();
     },
   };
+}
+
+/** The sites without a place; none where no site has one. */
+function missingSites(sites: readonly MapSite[]): readonly MapSite[] {
+  return sites.some(({ place }) => place) ? sites.filter(({ place }) => !place) : [];
+}
+
+/** A button for each link that the map can't draw, since one of its sites is missing there. */
+function linkButtons({ sites, links, onSelect }: MapOptions): Map<Link, HTMLButtonElement> {
+  const buttons = new Map<Link, HTMLButtonElement>();
+  if (missingSites(sites).length === 0) return buttons;
+  const placed = new Set(sites.flatMap(({ name, place }) => (place ? [name] : [])));
+  for (const link of links.filter(({ site1, site2 }) => !placed.has(site1) || !placed.has(site2))) {
+    const button = document.createElement('button');
+    button.type = 'button';
+    button.addEventListener('click', () => onSelect(link));
+    buttons.set(link, button);
+  }
+  return buttons;
+}
+
+/** What is not on the map, in words and as buttons. */
+function elsewhere(missing: readonly MapSite[], buttons: readonly HTMLButtonElement[]): HTMLElement {
+  const line = document.createElement('p');
+  line.className = 'map-elsewhere';
+  line.append(`Not on the map: ${missing.map(({ name }) => name).join(', ')}. `);
+  for (const button of buttons) line.append(button, ' ');
+  return line;
+}
+
+/** The drawing of a link: a wide line to point at, the link itself, and its use. */
+function linkLine(from: { x: number; y: number }, to: { x: number; y: number }): SVGGElement {
+  const ends = { x1: from.x, y1: from.y, x2: to.x, y2: to.y };
+  return svg(
+    'g',
+    { class: 'map-link' },
+    svg('line', { class: 'hit', ...ends }),
+    svg('line', { class: 'mark', ...ends }),
+    svg('line', { class: 'use', ...ends }),
+  );
+}
+
+/** Lets keys and screen readers meet a line as a button. */
+function makeButton(line: SVGElement, choose: () => void): void {
+  line.setAttribute('role', 'button');
+  line.setAttribute('tabindex', '0');
+  line.addEventListener('keydown', (event) => {
+    if (event.key !== 'Enter' && event.key !== ' ') return;
+    event.preventDefault();
+    choose();
+  });
+}
+
+/** Marks a link while the pointer is at its line, or the focus where keys reach it. */
+function followPointing(line: SVGElement, hasKeys: boolean, mark: (on: boolean) => () => void): void {
+  // Chromium lets keys reach whatever in a picture listens for the focus.
+  for (const name of hasKeys ? ['pointerenter', 'focus'] : ['pointerenter']) {
+    line.addEventListener(name, mark(true));
+  }
+  for (const name of hasKeys ? ['pointerleave', 'blur'] : ['pointerleave']) {
+    line.addEventListener(name, mark(false));
+  }
+}
+
+/** The dots of a scene's sites, with their names. */
+function siteMarks(scene: Scene): SVGElement[] {
+  return scene.sites.flatMap((name) => {
+    const point = scene.at.get(name);
+    if (!point) return [];
+    const dot = svg('circle', { cx: point.x, cy: point.y, r: DOT }, svg('title', {}, name));
+    const label = scene.labels.get(name);
+    if (!label) return [dot];
+    const middle = { x: label.x + label.width / 2, y: label.y + label.height / 2 };
+    const leader = svg('line', { class: 'leader', x1: point.x, y1: point.y, x2: middle.x, y2: middle.y });
+    const text = svg('text', { ...middle, 'text-anchor': 'middle', dy: '.35em' }, name);
+    return label.leader ? [leader, dot, text] : [dot, text];
+  });
 }
 
 /** A link in words, such as `be-gent1 – pl-poznan1, 3 of 100 Gbps in use`. */
