@@ -67,7 +67,7 @@ export function forIssuer<Value>(issuers: ReadonlyMap<string, Value>, issuer: st
   return issuers.get(issuer) ?? issuers.get(issuer.endsWith('/') ? issuer.slice(0, -1) : `${issuer}/`);
 }
 
-/** A user of one issuer who may read and release any reservation of a server. The operator names them; no role does. */
+/** A user of one issuer who may read and delete any reservation of a server. The operator names them; no role does. */
 export interface Administrator {
   /** The user token's `sub`. */
   user: string;

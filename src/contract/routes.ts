@@ -70,7 +70,7 @@ const IDEMPOTENCY_KEY: Parameter = {
 /** The longest `reason` of an administrator's deletion, in characters. */
 export const MAX_REASON = 200;
 const RELEASE_REASON: Parameter = {
-  description: `Why an administrator of this server releases the reservation, 1 to ${MAX_REASON} characters; it is kept in the server's log. An administrator, whom the server's operator names, may read and delete any reservation with the user token alone; for everyone else it says nothing.`,
+  description: `Why an administrator of this server deletes the reservation, 1 to ${MAX_REASON} characters; it is kept in the server's log. An administrator, whom the server's operator names, may read and delete any reservation with the user token alone; for everyone else it says nothing.`,
   type: 'string',
   extension: true,
 };

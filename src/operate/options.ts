@@ -167,7 +167,7 @@ const SERVE = {
   /** Each a user id, or USER_ID@ISSUER_URL. */
   administrator: {
     flags: '--administrator <user-id>',
-    help: 'a user who may release any reservation; may be given several times',
+    help: 'a user who may delete any reservation; may be given several times',
     parse: repeatable,
   },
   log: {

@@ -1,8 +1,8 @@
 import { type Role, readRole } from '../contract/roles.ts';
 
 const ALLOWS: Readonly<Record<Role, string>> = {
-  lead: 'may book, change and release links',
-  admin: 'may change and release links, not book',
+  lead: 'may book, change and delete links',
+  admin: 'may change and delete links, not book',
   member: 'may not see its links',
   viewer: 'may look, not book',
 };

@@ -108,7 +108,7 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
     expect(await page.getByRole('table').getByRole('row').count()).toBeGreaterThan(5);
     await logIn(page, 'lead');
     expect(page.url()).toMatch(/\?experiment=exp_/);
-    await page.getByText('lead: may book, change and release links').waitFor();
+    await page.getByText('lead: may book, change and delete links').waitFor();
 
     await fill(page, '500G', 'night-run');
     await answer(page).getByText('The link has 100 Gbps; 500 Gbps were asked for.').waitFor();

@@ -70,7 +70,7 @@ describe('delete --as-administrator', () => {
       ...asAdministrator('--yes', '--reason', 'its job died'),
     );
     expect(result).toMatchObject({ exitCode: 0, stderr: '' });
-    expect(result.stdout).toContain('Released be-gent1 – pl-poznan1, 1 Gbps');
+    expect(result.stdout).toContain('Deleted be-gent1 – pl-poznan1, 1 Gbps');
     expect(result.stdout).toMatch(/booked by user_offline\.localhost_\w+; reason: its job died/);
     expect(await isThere()).toBe(false);
   });

@@ -148,8 +148,8 @@ describe('the confirmation in words', () => {
     const { browser } = await atConfirmation();
     const words = [...browser.reply.text.matchAll(/required> (\w+)<small>([^<]*)<\/small>/g)];
     expect(words.map(([, name, may]) => `${name} ${may}`)).toEqual([
-      'lead in demo: may book, change and release links',
-      'admin in demo: may change and release links, not book',
+      'lead in demo: may book, change and delete links',
+      'admin in demo: may change and delete links, not book',
       'member in demo: may not see its links',
       'viewer in demo: may look, not book',
     ]);

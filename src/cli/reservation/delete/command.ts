@@ -15,8 +15,8 @@ export function deleteCommand(invoke: Invoke): Command {
     )
     .option('--all', 'all that you created in the experiment and that have not ended')
     .option('--everyone', "with --all: other users' too")
-    .option('--as-administrator', 'release any reservation, as an administrator of the service')
-    .option('--reason <text>', 'why it is released; the service keeps the reason')
+    .option('--as-administrator', 'delete any reservation, as an administrator of the service')
+    .option('--reason <text>', 'why it is deleted; the service keeps the reason')
     .addHelpText(
       'after',
       `

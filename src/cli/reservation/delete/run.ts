@@ -40,7 +40,7 @@ export async function deleteReservations(
   const words = [...new Set(args.flat().map(reservationWord))];
   checkFlags(words, flags, invocation);
   checkConfirmable(invocation, UNASKED);
-  if (flags.asAdministrator) return releaseEach(invocation, words, flags.reason);
+  if (flags.asAdministrator) return deleteAsAdministrator(invocation, words, flags.reason);
   const session = await invocation.session();
   const meant = flags.all
     ? await undeleted(invocation, session, flags.everyone === true)
@@ -168,7 +168,7 @@ async function ask(
 }
 
 /** Deletes reservations of any experiment as an administrator; the question names their users. */
-async function releaseEach(
+async function deleteAsAdministrator(
   invocation: Invocation,
   words: readonly string[],
   given: string | undefined,
@@ -195,7 +195,7 @@ async function releaseEach(
     [...found.values()]
       .map((proven) => {
         const { reservation } = proven;
-        const card = reservationCard(print, print.paint.green('Released'), proven, { times });
+        const card = reservationCard(print, print.paint.green('Deleted'), proven, { times });
         return `${card}  ${escapeText(`booked by ${reservation.created_by}; reason: ${reason}`)}\n`;
       })
       .join(''),
@@ -205,7 +205,7 @@ async function releaseEach(
 function checkedReason(reason = ''): string {
   const text = reason.trim();
   if (text !== '' && [...text].length <= MAX_REASON) return text;
-  throw new Failure('usage', 'A release needs a reason.', {
+  throw new Failure('usage', 'An administrator gives a reason for a deletion.', {
     why: `--reason takes 1 to ${MAX_REASON} characters, which the service keeps.`,
     fix: '--reason left-behind',
   });
