@@ -8,10 +8,10 @@ import type { Reservation } from '../../src/contract/reservation.ts';
 import type { ReservationRequest } from '../../src/contract/reservation-request.ts';
 import { Secret } from '../../src/contract/secret.ts';
 import { failureOf } from '../fixtures/failures.ts';
+import { create, rehearse, remove, update } from '../fixtures/single-changes.ts';
 import { claimsOf, IDS, makeKey, makeToken, NOW, RESERVATION, SECONDS, trustIn } from '../fixtures/tokens.ts';
 import { type Answer, answeredBy, inTurn } from './answers.ts';
 import { cut, html, json, jwt, text } from './replies.ts';
-import { create, rehearse, remove, update } from './single-changes.ts';
 
 const BASE = 'https://conn.example.org';
 const PATH = `${BASE}/apis/v1alpha1/connectivity`;

@@ -8,9 +8,9 @@ import type { FailureCode } from '../../src/contract/failure.ts';
 import { Secret } from '../../src/contract/secret.ts';
 import type { Outgoing } from '../../src/contract/sending.ts';
 import { failureOf } from '../fixtures/failures.ts';
+import { remove } from '../fixtures/single-changes.ts';
 import { type Answer, answeredBy, inTurn } from './answers.ts';
 import { cut, endless, html, json, text } from './replies.ts';
-import { remove } from './single-changes.ts';
 
 const URL_ = 'https://conn.example.org/apis/v1alpha1/connectivity';
 

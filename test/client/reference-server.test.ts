@@ -9,8 +9,8 @@ import { Secret } from '../../src/contract/secret.ts';
 import { createReferenceServer, type ReferenceServer } from '../../src/reference-server.ts';
 import { remoteKeySet } from '../../src/tokens/remote-key-set.ts';
 import { failureOf } from '../fixtures/failures.ts';
-import { NOW } from '../fixtures/tokens.ts';
-import { create, remove, update } from './single-changes.ts';
+import { create, remove, update } from '../fixtures/single-changes.ts';
+import { LATER, NOW } from '../fixtures/tokens.ts';
 
 const HOUR = 3_600_000;
 let server: ReferenceServer;
@@ -48,18 +48,10 @@ function connectivityOf(user: Role, tokenPlacement: 'user' | 'experiment' = 'use
   });
 }
 
-const request: ReservationRequest = {
-  site1: 'be-gent1',
-  site2: 'pl-poznan1',
-  bandwidth: 1000,
-  start: NOW + HOUR,
-  end: NOW + 3 * HOUR,
-};
-
 describe('reserve, show, update and delete at the reference server', () => {
   test.each(['user', 'experiment'] as const)('work with the token placement %s', async (placement) => {
     const client = connectivityOf('lead', placement);
-    const booked = await create(client, request);
+    const booked = await create(client, LATER);
     expect(booked).toMatchObject({ verified: true, reservation: { bandwidth: 1000, site1: 'be-gent1' } });
     const { id } = booked.reservation;
     expect((await client.show(id)).reservation).toEqual(booked.reservation);
@@ -80,10 +72,10 @@ describe('reserve, show, update and delete at the reference server', () => {
 
   test('the sites can be named in either order, and the tags follow their site', async () => {
     const client = connectivityOf('lead');
-    const { reservation: there } = await create(client, request);
+    const { reservation: there } = await create(client, LATER);
     await remove(client, there.id);
     const { reservation: back } = await create(client, {
-      ...request,
+      ...LATER,
       site1: 'pl-poznan1',
       site2: 'be-gent1',
     });
@@ -109,17 +101,17 @@ describe('refusals of the reference server', () => {
     ['an end after the experiment’s', { end: NOW + 91 * 24 * HOUR }, 'experiment_ends_first'],
     ['more than the link has', { bandwidth: 100_001 }, 'bandwidth_unavailable'],
   ])('%s', async (_, changes, code) => {
-    const failure = await failureOf(() => create(connectivityOf('lead'), { ...request, ...changes }));
+    const failure = await failureOf(() => create(connectivityOf('lead'), { ...LATER, ...changes }));
     expect(failure).toMatchObject({ code, facts: { httpStatus: 422, retryable: false } });
     expect(failure.facts.details?.[0]?.type).toBe('NotValid');
   });
 
   test('it accepts its own alternatives', async () => {
     const client = connectivityOf('lead');
-    const { facts } = await failureOf(() => create(client, { ...request, bandwidth: 100_001 }));
+    const { facts } = await failureOf(() => create(client, { ...LATER, bandwidth: 100_001 }));
     const [offer] = facts.alternatives ?? [];
     const { reservation } = await create(client, {
-      ...request,
+      ...LATER,
       bandwidth: offer?.bandwidth ?? 0,
       start: Date.parse(offer?.start_date ?? ''),
       end: Date.parse(offer?.end_date ?? ''),
@@ -156,7 +148,7 @@ describe('a token is given', () => {
         now: () => NOW,
       },
     });
-    const { reservation, verified } = await create(client, request);
+    const { reservation, verified } = await create(client, LATER);
     expect(verified).toBe(true);
     await remove(client, reservation.id);
   });

@@ -5,10 +5,10 @@ import openapi from '../../src/contract/openapi.json' with { type: 'json' };
 import type { Reservation } from '../../src/contract/reservation.ts';
 import type { ReservationRequest } from '../../src/contract/reservation-request.ts';
 import { failureOf } from '../fixtures/failures.ts';
+import { create, rehearse } from '../fixtures/single-changes.ts';
 import { claimsOf, IDS, makeKey, makeToken, NOW, RESERVATION, trustIn } from '../fixtures/tokens.ts';
 import { type Answer, answeredBy } from './answers.ts';
 import { html, json, jwt, text } from './replies.ts';
-import { create, rehearse } from './single-changes.ts';
 
 const BASE = 'https://conn.example.org';
 const PATH = `${BASE}/apis/v1alpha1/connectivity`;

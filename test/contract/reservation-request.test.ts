@@ -8,18 +8,11 @@ import {
   type ReservationRequest,
   toBody,
 } from '../../src/contract/reservation-request.ts';
-import { IDS, NOW, RESERVATION } from '../fixtures/tokens.ts';
+import { IDS, LATER, NOW, RESERVATION } from '../fixtures/tokens.ts';
 
 const HOUR = 3_600_000;
 const at = (offset: number): string => new Date(NOW + offset).toISOString();
 
-const LATER: ReservationRequest = {
-  site1: 'be-gent1',
-  site2: 'pl-poznan1',
-  bandwidth: 1000,
-  start: NOW + HOUR,
-  end: NOW + 3 * HOUR,
-};
 /** `--start-now --for 2h`, typed at {@link NOW}. */
 const FOR_2H: ReservationRequest = { ...LATER, start: 'now', end: NOW + 2 * HOUR };
 

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import type { ProvenReservation } from '../../../src/client/proof.ts';
 import { Failure } from '../../../src/contract/failure.ts';
 import type { Reservation } from '../../../src/contract/reservation.ts';
 import {
@@ -12,23 +11,17 @@ import type { Fetch } from '../../../src/contract/sending.ts';
 import { createReferenceServer } from '../../../src/reference-server.ts';
 import { Profiles } from '../../../src/session/profiles/profiles.ts';
 import type { Ledger, LedgerDatabase } from '../../../src/session/reservations/ledger.ts';
-import type { ChangeOptions, Reservations } from '../../../src/session/reservations/reservations.ts';
+import type { Reservations } from '../../../src/session/reservations/reservations.ts';
 import { Session } from '../../../src/session/session.ts';
 import { SqliteDatabase } from '../../../src/store/sqlite/database.ts';
 import { LEDGER_FORMAT } from '../../../src/store/sqlite/migrations.ts';
 import { tokenOf } from '../../fixtures/command-world.ts';
 import { failureOf } from '../../fixtures/failures.ts';
-import { NOW } from '../../fixtures/tokens.ts';
+import { create, remove, update } from '../../fixtures/single-changes.ts';
+import { LATER, NOW } from '../../fixtures/tokens.ts';
 
 const HOUR = 3_600_000;
 const KEY = { idempotencyKey: 'my-key' };
-const LATER: ReservationRequest = {
-  site1: 'be-gent1',
-  site2: 'pl-poznan1',
-  bandwidth: 1000,
-  start: NOW + HOUR,
-  end: NOW + 3 * HOUR,
-};
 
 /** What the network does with a request: `forward` delivers it. */
 type Fate = (forward: () => Promise<Response>) => Promise<Response>;
@@ -175,29 +168,6 @@ async function scene({ list, key }: Abilities = ALL): Promise<Scene> {
     },
     again: () => newSession().reservations,
   };
-}
-
-async function create(
-  reservations: Reservations,
-  request: ReservationRequest,
-  options?: ChangeOptions,
-): Promise<ProvenReservation> {
-  const [proven] = await reservations.change([{ action: 'create', request }], options);
-  return proven;
-}
-
-async function update(
-  reservations: Reservations,
-  current: Reservation,
-  change: Partial<ReservationRequest>,
-): Promise<ProvenReservation> {
-  const request = { ...asRequest(current), ...change };
-  const [proven] = await reservations.change([{ action: 'update', id: current.id, request }]);
-  return proven;
-}
-
-async function remove(reservations: Reservations, id: string): Promise<void> {
-  await reservations.change([{ action: 'delete', id }]);
 }
 
 /** The id of the only reservation at the service. */
