@@ -89,6 +89,18 @@ export function describeInput(input: unknown): string {
   return `got ${typeof input === 'object' && input !== null ? 'an object' : String(input)}`;
 }
 
+/** Where a reservation is in its life. Never stored: read off the clock (contract/README.md, "States"). */
+export type ReservationState = 'scheduled' | 'active' | 'ended';
+
+/**
+ * The state of the half-open period `[start, end)` at an instant, all in milliseconds: before start `scheduled`,
+ * from start to just before end `active`, from end on `ended`.
+ */
+export function stateAt(now: number, period: { start: number; end: number }): ReservationState {
+  if (now < period.start) return 'scheduled';
+  return now < period.end ? 'active' : 'ended';
+}
+
 /**
  * Whether an instant of a clock that can be set is less than a span ago. An instant in the future is not: the clock was
  * set back since, and how long ago it was is unknown.

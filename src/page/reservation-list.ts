@@ -1,9 +1,10 @@
 import { formatBandwidth } from '../contract/bandwidth.ts';
+import { stateAt } from '../contract/instants.ts';
 import { element, setText } from './elements.ts';
 import type { OwnReservation } from './service.ts';
 import { calendarOf, mayDo, type State } from './state.ts';
 import { periodText } from './timeline/words.ts';
-import { inOrder, nextText, stateOf, tagFacts, titleOf } from './words.ts';
+import { inOrder, nextText, tagFacts, titleOf } from './words.ts';
 
 /** An action on a reservation. */
 export type ReservationAction = 'hour' | 'day' | 'change' | 'delete' | 'copy' | 'token' | 'server' | 'show';
@@ -78,7 +79,7 @@ export function createReservationList({ act, wantEnded }: ReservationListOptions
   function show(view: ReservationListView): void {
     const { chosen, live: known, ended, hidden, now } = view;
     setText(heading, `Reservations of ${chosen?.name ?? ''}`);
-    const isOver = (one: OwnReservation): boolean => stateOf(one, now) === 'ended';
+    const isOver = (one: OwnReservation): boolean => stateAt(now, one) === 'ended';
     const current = known?.filter((one) => !isOver(one));
     const text =
       hidden ?? (known === undefined ? 'Loading…' : current?.length === 0 ? 'None now or later.' : '');
@@ -160,7 +161,7 @@ function createRow(act: ReservationListOptions['act']): Row {
     show(reservation, view) {
       shown = reservation;
       const title = titleOf(reservation);
-      const stage = stateOf(reservation, view.now);
+      const stage = stateAt(view.now, reservation);
       const isBusy = view.busy.has(reservation.id);
       setText(name, title);
       setText(state, stage);

@@ -1,3 +1,4 @@
+import { stateAt } from '../contract/instants.ts';
 import { may, type Action as Permission } from '../contract/roles.ts';
 import { clockOf } from '../words/civil-time.ts';
 import {
@@ -27,7 +28,6 @@ import {
   type TimelineState,
 } from './timeline/model.ts';
 import type { Calendar } from './timeline/words.ts';
-import { stateOf } from './words.ts';
 
 /** What is known of the draft: the answer to a dry run, or what became of the request. */
 export type Answer =
@@ -262,7 +262,7 @@ function loginEnded(state: State): State {
 /** What has ended meanwhile is kept in the list of ended ones. */
 function listed(state: State, live: readonly OwnReservation[]): State {
   const over = (state.live ?? []).filter(
-    (one) => stateOf(one, state.now) === 'ended' && !live.some(({ id }) => id === one.id),
+    (one) => stateAt(state.now, one) === 'ended' && !live.some(({ id }) => id === one.id),
   );
   return { ...state, live, ended: state.ended && [...state.ended, ...over] };
 }

@@ -1,5 +1,6 @@
 import { formatBandwidth } from '../contract/bandwidth.ts';
 import { formatDuration } from '../contract/durations.ts';
+import { stateAt } from '../contract/instants.ts';
 import { isProblemCode, PROBLEMS } from '../contract/problem-codes.ts';
 import type { Alternative } from '../contract/problems.ts';
 import { may, readRole } from '../contract/roles.ts';
@@ -41,19 +42,13 @@ export function tagsText(own: OwnReservation): string {
     .join('\n');
 }
 
-/** Where a reservation is in its life; see contract/reservation.ts. */
-export function stateOf({ start, end }: Period, now: number): 'scheduled' | 'active' | 'ended' {
-  if (now < start) return 'scheduled';
-  return now < end ? 'active' : 'ended';
-}
-
 /** In the order in which they are looked at: active ones by their end, scheduled ones by their start, ended ones last. */
 export function inOrder<One extends Period>(list: readonly One[], now: number): One[] {
   const rank = { active: 0, scheduled: 1, ended: 2 };
   const within = (one: One): number =>
-    ({ active: one.end, scheduled: one.start, ended: -one.end })[stateOf(one, now)];
+    ({ active: one.end, scheduled: one.start, ended: -one.end })[stateAt(now, one)];
   return list.toSorted(
-    (one, other) => rank[stateOf(one, now)] - rank[stateOf(other, now)] || within(one) - within(other),
+    (one, other) => rank[stateAt(now, one)] - rank[stateAt(now, other)] || within(one) - within(other),
   );
 }
 

@@ -1,13 +1,13 @@
 import * as v from 'valibot';
 import { describe, expect, test } from 'vitest';
 import { MAX_BANDWIDTH } from '../../src/contract/bandwidth.ts';
+import { stateAt } from '../../src/contract/instants.ts';
 import {
   MAX_TOKENS,
   PeriodBody,
   Reservation,
   ReservationReply,
   ReservationUpdate,
-  stateAt,
 } from '../../src/contract/reservation.ts';
 import { RESERVATION } from '../fixtures/tokens.ts';
 

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { stateAt } from '../../src/contract/instants.ts';
 import type { Alternative, Limit } from '../../src/contract/problems.ts';
 import type { RefusedReply } from '../../src/page/service.ts';
 import {
@@ -11,7 +12,6 @@ import {
   readWall,
   refusalText,
   roleText,
-  stateOf,
   tagsText,
   titleOf,
   wallText,
@@ -123,7 +123,7 @@ test('reservations: what they are called, where they are in their life, and in w
     over,
     ended,
   ]);
-  expect([active, later, over].map((one) => stateOf(one, NOW))).toEqual(['active', 'scheduled', 'ended']);
+  expect([active, later, over].map((one) => stateAt(NOW, one))).toEqual(['active', 'scheduled', 'ended']);
   expect([active, next, ended].map((one) => nextText(one, NOW))).toEqual([
     ...['ends in 1 h', 'starts in 2 h', 'ended 8 h ago'],
   ]);

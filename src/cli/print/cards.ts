@@ -1,7 +1,7 @@
 import type { ProvenReservation } from '../../client/proof.ts';
 import { formatDuration, isoDuration } from '../../contract/durations.ts';
-import { formatInstant, parseInstant } from '../../contract/instants.ts';
-import { type Reservation, type ReservationState, stateAt } from '../../contract/reservation.ts';
+import { formatInstant, parseInstant, type ReservationState, stateAt } from '../../contract/instants.ts';
+import type { Reservation } from '../../contract/reservation.ts';
 import { periodOf, type ReservationRequest } from '../../contract/reservation-request.ts';
 import { RESERVATION_TEXTS, textsOf } from '../../contract/reservation-texts.ts';
 import { formatDistance, shortTime, type TimeContext, timeTeller } from '../times.ts';

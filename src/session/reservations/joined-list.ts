@@ -1,7 +1,8 @@
 import type { ConnectivityClient } from '../../client/connectivity.ts';
 import { differenceFrom } from '../../client/proof.ts';
 import { MINUTE } from '../../contract/durations.ts';
-import { type Reservation, type ReservationState, stateAt } from '../../contract/reservation.ts';
+import { type ReservationState, stateAt } from '../../contract/instants.ts';
+import type { Reservation } from '../../contract/reservation.ts';
 import { instantOf, periodOf, type ReservationRequest } from '../../contract/reservation-request.ts';
 import type { Ledger, LedgerEntry } from './ledger.ts';
 

@@ -1,5 +1,6 @@
 import { Failure } from '../../../contract/failure.ts';
-import { type Reservation, stateAt } from '../../../contract/reservation.ts';
+import { stateAt } from '../../../contract/instants.ts';
+import type { Reservation } from '../../../contract/reservation.ts';
 import { periodOf } from '../../../contract/reservation-request.ts';
 import { isCurrent } from '../../../session/reservations/known.ts';
 import type { Session } from '../../../session/session.ts';
