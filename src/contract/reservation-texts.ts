@@ -1,24 +1,17 @@
 /**
  * What people say about a reservation: members that hold text. They are kept, shown and signed as they were given, and
- * decide about nothing, but that a name is free. A new member is one word here, its schema in reservation.ts, its column in
- * store/schema.ts, and its flag in cli/reservation/text-options.ts.
+ * decide about nothing, but that a name is free. src/README.md, "How to add", says where a new one stands.
  */
 export const RESERVATION_TEXTS = ['name', 'description'] as const;
-/** Those that an update can change. */
-export const CHANGEABLE_TEXTS: readonly ReservationText[] = RESERVATION_TEXTS.filter(
-  (text) => text !== 'name',
-);
 /** One of {@link RESERVATION_TEXTS}. */
 export type ReservationText = (typeof RESERVATION_TEXTS)[number];
 /** The texts of a reservation, or of a request; in an update, an empty text takes the reservation's own away. */
 export type ReservationTexts = { [Text in ReservationText]?: string };
 
-/** The same with the texts of a change: those that it has replace others, and an empty one takes its own away. */
-export function withTexts<Texts extends ReservationTexts>(source: Texts, change: ReservationTexts): Texts {
-  const changed = { ...source, ...textsOf(change) };
-  for (const member of RESERVATION_TEXTS) if (changed[member] === '') delete changed[member];
-  return changed;
-}
+/** Those that an update can change. */
+export const CHANGEABLE_TEXTS: readonly ReservationText[] = RESERVATION_TEXTS.filter(
+  (text) => text !== 'name',
+);
 
 /** The texts that something has, without its other members. */
 export function textsOf(source: ReservationTexts): ReservationTexts {
@@ -27,4 +20,11 @@ export function textsOf(source: ReservationTexts): ReservationTexts {
     if (source[member] !== undefined) texts[member] = source[member];
   }
   return texts;
+}
+
+/** A copy with the texts of a change: each replaces the one before, and an empty one takes it away. */
+export function withTexts<Texts extends ReservationTexts>(source: Texts, change: ReservationTexts): Texts {
+  const changed = { ...source, ...textsOf(change) };
+  for (const member of RESERVATION_TEXTS) if (changed[member] === '') delete changed[member];
+  return changed;
 }

@@ -13,6 +13,7 @@ import {
 } from './fields.ts';
 import { describeInput, EXAMPLE_END } from './instants.ts';
 import type { ReservationText } from './reservation-texts.ts';
+import { isOneLine } from './visible-text.ts';
 
 /** A VLAN tag as IEEE 802.1Q allows it: 1 to 4094. */
 export const VlanTag = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(4094));
@@ -35,10 +36,9 @@ const MAX_DESCRIPTION = 200;
 const Description = v.pipe(
   v.string((issue) => `description must be a text; ${describeInput(issue.input)}.`),
   v.check(
-    (text) => [...text].length <= MAX_DESCRIPTION && !/[\p{Cc}\p{Bidi_Control}]/u.test(text),
+    (text) => isOneLine(text, MAX_DESCRIPTION),
     `description must be one line of at most ${MAX_DESCRIPTION} printable characters.`,
   ),
-  v.maxLength(2 * MAX_DESCRIPTION),
   v.description(`What the reservation is for: one line of at most ${MAX_DESCRIPTION} characters.`),
   v.examples(['Nightly copy of the measurements']),
   extension(),
@@ -191,15 +191,3 @@ export type ReservationRequestBody = v.InferInput<typeof ReservationRequestBody>
 export const ReservationUpdate = v.partial(v.object({ ...SPECIFIED, description: Description }));
 /** See {@link ReservationUpdate}. */
 export type ReservationUpdate = v.InferOutput<typeof ReservationUpdate>;
-
-/** Where a reservation is in its life. Never stored: read off the clock (contract/README.md, "States"). */
-export type ReservationState = 'scheduled' | 'active' | 'ended';
-
-/**
- * The state of the half-open period `[start, end)` at an instant, all in milliseconds: before start `scheduled`,
- * from start to just before end `active`, from end on `ended`.
- */
-export function stateAt(now: number, period: { start: number; end: number }): ReservationState {
-  if (now < period.start) return 'scheduled';
-  return now < period.end ? 'active' : 'ended';
-}

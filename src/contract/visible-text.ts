@@ -6,6 +6,11 @@
 const UNSAFE =
   /[\p{Cc}\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\p{Zl}\p{Zp}\ufff9-\ufffb\u2800\u{16fe4}\u{1d159}]/gu;
 
+/** Whether a text is one line of so many characters at most, without those that turn the direction of text. */
+export function isOneLine(text: string, most: number): boolean {
+  return [...text].length <= most && !/[\p{Cc}\p{Bidi_Control}]/u.test(text);
+}
+
 /**
  * Makes foreign text safe to print: each control or invisible character becomes its UTF-16 code, as in JSON.
  *

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { ReservationQuery } from '../../allocator/store.ts';
-import { MAX_TOKENS, type ReservationState } from '../../contract/reservation.ts';
+import type { ReservationState } from '../../contract/instants.ts';
+import { MAX_TOKENS } from '../../contract/reservation.ts';
 import {
   DEFAULT_PAGE_ITEMS,
   IDEMPOTENCY_KEY_HEADER,
@@ -9,6 +10,7 @@ import {
   MAX_REASON,
 } from '../../contract/routes.ts';
 import { withoutTokens } from '../../contract/secret.ts';
+import { isOneLine } from '../../contract/visible-text.ts';
 import { ProblemError, refusal } from '../problem-error.ts';
 import { addressOf } from '../request-reading.ts';
 
@@ -121,9 +123,7 @@ export function reusedKey(deleted?: readonly string[]): ProblemError {
  */
 export function readReason(request: Request): string {
   const reason = addressOf(request).searchParams.get('reason')?.trim() ?? '';
-  const { length } = [...reason];
-  if (length >= 1 && length <= MAX_REASON && !/[\p{Cc}\p{Bidi_Control}]/u.test(reason))
-    return withoutTokens(reason);
+  if (reason !== '' && isOneLine(reason, MAX_REASON)) return withoutTokens(reason);
   throw refusal(
     'request_invalid',
     `An administrator must give the reason for a deletion: ?reason= with 1 to ${MAX_REASON} printable characters.`,

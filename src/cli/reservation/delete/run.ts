@@ -180,7 +180,7 @@ async function deleteAsAdministrator(
   const found = new Map<string, ProvenReservation>();
   const unread = await deleteEach(ids, async (id) => void found.set(id, await administration.show(id)));
   if (unread.size > 0) throw summary(ids, unread, () => false);
-  await confirm(invocation, `Release ${[...found.values()].map(owned).join(', and ')}?`, {
+  await confirm(invocation, `Delete ${[...found.values()].map(owned).join(', and ')}?`, {
     unasked: UNASKED,
     declined: DECLINED,
   });

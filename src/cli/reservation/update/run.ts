@@ -33,7 +33,7 @@ export async function update(
   const changes = [bandwidth, flags.start, flags.end, flags.for, flags.extend, ...Object.values(texts)];
   if (changes.every((flag) => flag === undefined)) {
     throw new Failure('usage', 'The change is missing.', {
-      why: 'Give --bandwidth, --start, --end, --for or --extend.',
+      why: 'Give --bandwidth, --start, --end, --for, --extend or --description.',
       fix:
         typed === undefined
           ? 'slices-conn update --help'
