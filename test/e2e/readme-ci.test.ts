@@ -21,12 +21,11 @@ import {
 import { newMachine, reservationIn } from './command.ts';
 import { type Client, LAUNCHER, newClient, pointingAt } from './served.ts';
 
-/** The section "In CI" of the README: its two jobs, run as they stand there, and its examples. */
-const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
-const section = readme.split(/^## /m).find((text) => text.startsWith('In CI\n')) ?? '';
+/** The page on CI: its jobs, run as they stand there, and its examples. */
+const page = readFileSync(new URL('../../src/packaging/action/README.md', import.meta.url), 'utf8');
 
 function blocks(language: string): string[] {
-  return [...section.matchAll(new RegExp(`\`\`\`${language}\n([\\s\\S]*?)\`\`\``, 'g'))].map(
+  return [...page.matchAll(new RegExp(`\`\`\`${language}\n([\\s\\S]*?)\`\`\``, 'g'))].map(
     ([, block = '']) => block,
   );
 }
@@ -37,14 +36,14 @@ const PACKAGE = 'https://files.example.org/slices-conn-0.1.0.tgz';
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
 const hasJq = spawnSync('jq', ['--version']).status === 0;
-if (!hasJq) process.stderr.write('The README’s jobs are NOT TESTED: jq is missing.\n');
+if (!hasJq) process.stderr.write('The jobs of the page on CI are NOT TESTED: jq is missing.\n');
 // In CI these tests would be green without having run.
 const withJq = hasJq || process.env['CI'] ? describe : describe.skip;
 
 const DAY = 24 * 3_600_000;
 
 let served: RunningServer;
-/** What every job of the section gets besides its token. */
+/** What every job of the page gets besides its token. */
 let variables: Readonly<Record<string, string>>;
 /** The person who looks after the jobs. */
 let person: Client;
@@ -176,7 +175,7 @@ afterEach(async () => {
 /** Whether the state folder is lost too is the program's affair, not the job's: each is tried with one of them. */
 const LOST: Readonly<Record<string, string>> = { 'GitHub Actions': 'state', 'GitLab CI': 'other-state' };
 
-withJq.each(Object.entries(JOBS))('the job of the README for %s', (name, jobOn) => {
+withJq.each(Object.entries(JOBS))('the job for %s', (name, jobOn) => {
   let machine: Runner;
   const run = (token = refreshToken): Promise<JobRun> =>
     runJob(jobOn(machine, token), machine.folder, machine.env);
@@ -223,7 +222,7 @@ withJq.each(Object.entries(JOBS))('the job of the README for %s', (name, jobOn) 
   });
 });
 
-describe('the job of the README with the action', () => {
+describe('the job with the action', () => {
   const EXTRA = `\n          package: ${PACKAGE}`;
 
   async function run(machine: Runner, token = refreshToken, more = ''): Promise<JobRun> {
@@ -301,11 +300,11 @@ describe('the job of the README with the action', () => {
   });
 });
 
-test('every job of the section is run here', () => {
+test('every job of the page is run here', () => {
   expect(blocks('yaml')).toHaveLength(Object.keys(JOBS).length + 1);
 });
 
-withJq('the examples of the README with jq', () => {
+withJq('the examples with jq', () => {
   test.each<[string, () => Promise<Readonly<Record<string, string>>>]>([
     ['the token of login --ci', async () => ({ SLICES_CONN_REFRESH_TOKEN: refreshToken })],
     [

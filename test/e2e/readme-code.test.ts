@@ -5,10 +5,13 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 import { newMachine } from './command.ts';
 
-/** What the README shows besides its tours: the first command, and programs that use the package. */
+/** What the README and the pages that it links show besides tours: the first command, and programs that use the package. */
 const root = new URL('../..', import.meta.url).pathname;
-const readme = readFileSync(join(root, 'README.md'), 'utf8');
-const programs = [...readme.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, program = '']) => program);
+const read = (page: string): string => readFileSync(join(root, page), 'utf8');
+const readme = read('README.md');
+const programs = [...read('src/client/README.md').matchAll(/```ts\n([\s\S]*?)```/g)].map(
+  ([, program = '']) => program,
+);
 const folder = temporaryFolder();
 
 beforeAll(() => {
@@ -29,8 +32,9 @@ test('the first command of the README books a link on a machine that has never s
   expect(exitCode).toBe(0);
 });
 
-test('the commands of the official client, as the README sets them, give both tokens', async () => {
-  const [, block = ''] = /(npx slices-conn profile set slices \\\n[\s\S]*?)\n```/.exec(readme) ?? [];
+test('the commands of the official client, as the page on services sets them, give both tokens', async () => {
+  const [, block = ''] =
+    /(npx slices-conn profile set slices \\\n[\s\S]*?)\n```/.exec(read('src/session/README.md')) ?? [];
   const words = [...block.matchAll(/'([^']+)'|(experiment=\S+)/g)].map(
     ([, quoted, plain]) => quoted ?? plain ?? '',
   );
@@ -50,7 +54,7 @@ test('the commands of the official client, as the README sets them, give both to
   expect(experiment.stderr + experiment.stdout).toContain('experiment-jwt-demo');
 });
 
-describe('the programs of the README', () => {
+describe('the programs of the page on programs of your own', () => {
   test('compile against the types of the package', () => {
     expect(programs).toHaveLength(5);
     const files = programs.map((program, index) => {
