@@ -1,4 +1,4 @@
-import { type FailureCode, ownCommand, shellWord } from '../contract/failure.ts';
+import { type FailureCode, ownCommand, type Retyping, shellWord } from '../contract/failure.ts';
 import { isProblemCode, PROBLEMS } from '../contract/problem-codes.ts';
 import type { ServiceFlags } from './global-options.ts';
 
@@ -33,16 +33,11 @@ export function withServices(services: ServiceFlags, advice: string): string {
   return `slices-conn ${flags}${advice.slice('slices-conn '.length)}`;
 }
 
-/** Words in place of flags of a typed command. */
-export interface Retyping {
-  /** The flags that are replaced, with their values. */
-  flags: readonly string[];
-  /** The new flag and its values; none: the flags are left out. */
-  words: readonly string[];
-}
-
 /** Flags that a {@link Retyping} replaces, and that have no value. */
-const WITHOUT_VALUE: readonly string[] = ['--start-now', '--earliest', '--apply'];
+const WITHOUT_VALUE: readonly string[] = [
+  ...['--start-now', '--earliest', '--apply'],
+  ...['--memory', '--behind-proxy', '--insecure-built-in-users'],
+];
 
 /**
  * The typed command with other flags: each stands where the flag stood that it replaces, else at the end.

@@ -80,5 +80,7 @@ export function waitSeconds(text: string): number {
 function timeoutSeconds(text: string): number {
   const value = secondsIn(text);
   if (value > 0 && value <= 86_400) return value;
-  throw new InvalidArgumentError('It must be a number of seconds from 0 to 86400, or a duration such as 5m.');
+  throw new InvalidArgumentError(
+    'It must be more than 0 and at most 86400 seconds, or a duration such as 5m.',
+  );
 }

@@ -196,13 +196,13 @@ async function usage(
     fix,
   });
   const names = command.commands.map((child) => child.name());
-  // Before its flags, which are unknown without it.
-  if (names.length > 0 && word !== undefined) {
+  // Flags after it are unknown without it; a word after an unknown flag may be that flag's value.
+  if (names.length > 0 && word !== undefined && flag?.after !== 0) {
     return new Failure('usage', `${path} has no command ${word}.`, facts(word, names));
   }
   // A misspelt flag that is required is missing too, but that does not help.
   if (flag !== undefined) {
-    return new Failure('usage', `${path} has no flag ${flag}.`, facts(flag, flagNames(command)));
+    return new Failure('usage', `${path} has no flag ${flag.name}.`, facts(flag.name, flagNames(command)));
   }
   const what = message.replace(/^error: /, '');
   const named = /'(.*)'/.exec(what)?.[1] ?? '';
@@ -218,8 +218,9 @@ async function usage(
   }
 }
 
-/** The flags that a command takes, global ones included. */
+/** The flags that a command takes, global ones included; a group's own flags are not for the commands below it. */
 function flagNames(command: Command): string[] {
-  const own = command.options.flatMap(({ long }) => long ?? []);
-  return command.parent ? [...own, ...flagNames(command.parent)] : own;
+  let top = command;
+  while (top.parent) top = top.parent;
+  return [...new Set([command, top])].flatMap(({ options }) => options.flatMap(({ long }) => long ?? []));
 }

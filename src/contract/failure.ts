@@ -46,14 +46,22 @@ export interface FailureDetail {
   facts?: Readonly<Record<string, unknown>>;
 }
 
+/** Words in place of flags of the command that was typed. */
+export interface Retyping {
+  /** The flags that are replaced, with their values. */
+  flags: readonly string[];
+  /** The new flag and its values; none: the flags are left out. */
+  words: readonly string[];
+}
+
 /** The facts of a failure, for people and for programs. */
 export interface FailureFacts {
   /** Why it happened, in a sentence. */
   why?: Said;
   /** Lines that belong to the reason, such as the candidates for an ambiguous name. */
   lines?: readonly Said[];
-  /** What to type next. */
-  fix?: string;
+  /** What to type next: a command, a flag for the typed command such as `--for 2h`, or what to change of that command. */
+  fix?: string | readonly Retyping[];
   httpStatus?: number;
   /** The request may still have taken effect: only a look at the service can tell. */
   maybeDone?: boolean;

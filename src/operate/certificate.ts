@@ -1,4 +1,4 @@
-import { X509Certificate } from 'node:crypto';
+import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import { Failure, shellWord } from '../contract/failure.ts';
 import { readBounded } from '../files/bounded.ts';
@@ -27,9 +27,9 @@ export interface Certificate {
 export function readCertificate(files: CertificateFiles, now: number): Certificate {
   const cert = read('certificate', files.cert);
   const key = read('key', files.key);
-  let expiry: Date;
+  let own: X509Certificate;
   try {
-    expiry = new X509Certificate(cert).validToDate;
+    own = new X509Certificate(cert);
     createSecureContext({ cert });
   } catch (cause) {
     throw fileFailure('certificate', files.cert, cause);
@@ -41,6 +41,10 @@ export function readCertificate(files: CertificateFiles, now: number): Certifica
   }
   try {
     createSecureContext({ cert, key });
+    // OpenSSL keeps a key of another kind beside the certificate, and then has none for it.
+    const { asymmetricKeyType: kind } = own.publicKey;
+    if (!own.checkPrivateKey(createPrivateKey(key)))
+      throw new Error(`The certificate is for a key of the kind ${kind}.`);
   } catch (cause) {
     throw new Failure(
       'file_unusable',
@@ -52,6 +56,7 @@ export function readCertificate(files: CertificateFiles, now: number): Certifica
       },
     );
   }
+  const expiry = own.validToDate;
   if (expiry.getTime() > now) return { cert, key };
   throw new Failure('file_unusable', `The certificate ${files.cert} has expired.`, {
     why: `It was valid until ${expiry.toISOString()}; clients reject it.`,

@@ -1,6 +1,5 @@
 import { isIP } from 'node:net';
-import { Failure, shellWord } from '../contract/failure.ts';
-import type { TrustedIssuer } from '../contract/issuer-address.ts';
+import { Failure, type Retyping } from '../contract/failure.ts';
 import { isLoopback, loopbackAddress } from '../contract/loopback.ts';
 import type { ServeSettings } from './settings.ts';
 
@@ -74,11 +73,10 @@ export function checkExposure(settings: ServeSettings): void {
   }
   const dangers = DANGERS.filter(({ threatens, allowed }) => threatens(settings) && !allowed?.by(settings));
   if (dangers.length === 0) return;
-  const complete = deployable(settings);
   const meant = settings.trust !== undefined || isEncrypted(settings) || isPermissive(settings);
   throw new Failure('usage', message, {
-    why: [...dangers.map(({ why }) => why), ...(meant ? [] : [`For others: ${complete}`])].join(' '),
-    fix: meant ? complete : LOOPBACK,
+    why: dangers.map(({ why }) => why).join(' '),
+    fix: meant ? deployable(settings) : LOOPBACK,
   });
 }
 
@@ -98,7 +96,12 @@ function isExposed({ host, baseUrl, behindProxy }: ServeSettings): boolean {
   );
 }
 
-const LOOPBACK = 'slices-conn serve --host 127.0.0.1';
+/** The typed command for this machine alone. */
+const LOOPBACK: readonly Retyping[] = [
+  { flags: ['--host'], words: ['--host', '127.0.0.1'] },
+  { flags: ['--base-url'], words: [] },
+  { flags: ['--behind-proxy'], words: [] },
+];
 
 function checkBaseUrl(settings: ServeSettings): void {
   const { baseUrl, behindProxy } = settings;
@@ -124,26 +127,20 @@ function isPermissive(settings: ServeSettings): boolean {
   return Boolean(insecureBuiltInUsers || insecureHttp || insecureThrowAwayKey || anyAudience);
 }
 
-/** The settings as a command, with examples where something is missing to serve others. */
-function deployable(settings: ServeSettings): string {
-  const { host, port, baseUrl, trust, anyAudience, tls, behindProxy, data, database } = settings;
-  const issuers: readonly TrustedIssuer[] = trust?.issuers ?? [{ issuer: 'https://login.example.org' }];
+/** The typed command with what is missing to serve others, as examples, and without what is for one person's tests. */
+function deployable({ baseUrl, trust, anyAudience, tls, behindProxy }: ServeSettings): readonly Retyping[] {
   const named = baseUrl ?? 'https://slices.example.org';
-  // Without either, the data is kept in its usual place.
-  const kept = database === undefined ? data && `--data ${shellWord(data)}` : '--database "$DATABASE_URL"';
-  const files = [shellWord(tls?.cert ?? 'cert.pem'), shellWord(tls?.key ?? 'key.pem')] as const;
+  const withFlag = (flag: string, value: string): Retyping => ({ flags: [flag], words: [flag, value] });
+  const left = trust
+    ? ['--memory']
+    : ['--memory', '--directory', '--access-token-ttl', '--insecure-built-in-users'];
   return [
-    'slices-conn serve',
-    `--host ${shellWord(host)} --port ${port}`,
-    `--base-url ${shellWord(named)}`,
-    ...issuers.map(
-      ({ issuer, kinds }) => `--trust ${shellWord(kinds ? `${issuer}=${kinds.join(',')}` : issuer)}`,
-    ),
-    anyAudience ? '--any-audience' : `--audience ${shellWord(trust?.audience ?? named)}`,
-    ...(behindProxy ? ['--behind-proxy'] : []),
-    ...(tls || !behindProxy ? [`--tls-cert ${files[0]} --tls-key ${files[1]}`] : []),
-    ...(kept ? [kept] : []),
-  ].join(' ');
+    ...left.map((flag): Retyping => ({ flags: [flag], words: [] })),
+    withFlag('--base-url', named),
+    ...(trust ? [] : [withFlag('--trust', 'https://login.example.org')]),
+    ...(anyAudience || trust?.audience !== undefined ? [] : [withFlag('--audience', named)]),
+    ...(tls || behindProxy ? [] : [withFlag('--tls-cert', 'cert.pem'), withFlag('--tls-key', 'key.pem')]),
+  ];
 }
 
 /** Every spelling of it: 0.0.0.0, 0, ::, 0::0. */

@@ -64,13 +64,16 @@ export function removeReadyFile(path: string): void {
  * Writes the addresses of the services to the ready file (cli/README.md, "Commands"), whole or not at all: a script that waits for
  * the file never reads half of it. Everyone may read it, since it holds no secret.
  *
- * @param facts the portal's API groups, and the address of the metrics if there are any
+ * @param facts the portal's API groups, host and port of the socket, and the address of the metrics if there are any
  * @throws Failure `file_unusable`
  */
 export function writeReadyFile(
   path: string,
   addresses: ReferenceServer['addresses'],
-  facts: Pick<ServeOptions, 'projectsApiGroup' | 'experimentsApiGroup'> & { url: string | undefined },
+  facts: Pick<ServeOptions, 'projectsApiGroup' | 'experimentsApiGroup'> & {
+    listen: string;
+    url: string | undefined;
+  },
 ): void {
   const content = {
     base_url: addresses.connectivity,
@@ -79,6 +82,7 @@ export function writeReadyFile(
     projects_api_group: facts.projectsApiGroup,
     experiments_api_group: facts.experimentsApiGroup,
     client_id: CLIENT_ID,
+    listen: facts.listen,
     pid: process.pid,
     metrics_url: facts.url,
   };

@@ -83,7 +83,7 @@ const SERVE = {
   },
   autoApprove: {
     flags: '--auto-approve <role>',
-    help: 'log every device code in at once as this user, or one of --directory, for scripts',
+    help: 'approve every login at once as a user with this role (with --directory: as this user), for tests',
     choices: ROLES,
     // With --directory there are other users; `checkUser` checks it.
     parse: (text: string) => text,

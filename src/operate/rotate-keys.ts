@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { Failure } from '../contract/failure.ts';
+import { Failure, ownCommand } from '../contract/failure.ts';
 import { formatInstant } from '../contract/instants.ts';
 import { dataFolder } from '../files/private.ts';
 import { type KeyStatus, rotateByHand, SERVICES } from '../server/keys/key-ring.ts';
@@ -27,7 +27,7 @@ export async function rotateKeys(
   const { retireNow = false } = options;
   if (retireNow) await context.confirm();
   // Nothing is made here: a missing database means that another one was meant.
-  if (file !== undefined && !existsSync(file)) throw withoutKeys(`There is no database at ${file}.`);
+  if (file !== undefined && !existsSync(file)) throw withoutKeys(`There is no database at ${file}.`, options);
   if (folder !== undefined) dataFolder(folder);
   const stores = await open(place);
   try {
@@ -36,7 +36,7 @@ export async function rotateKeys(
     for (const service of SERVICES) {
       statuses.push(...(await rotateByHand(service, stores.keys, { retireNow, now })));
     }
-    if (statuses.length === 0) throw withoutKeys('The database holds no keys.');
+    if (statuses.length === 0) throw withoutKeys('The database holds no keys.', options);
     return statuses.map(({ publishedUntil, signsFrom, ...key }) => ({
       ...key,
       signs_from: formatInstant(signsFrom),
@@ -57,9 +57,12 @@ async function open(place: DataPlace): Promise<Stores> {
   }
 }
 
-function withoutKeys(what: string): Failure {
+function withoutKeys(what: string, { data, database }: RotateKeysOptions): Failure {
+  const where = Object.entries({ '--data': data, '--database': database }).flatMap(([flag, value]) =>
+    value === undefined ? [] : [flag, value],
+  );
   return new Failure('file_unusable', what, {
     why: 'A server makes the first keys when it starts.',
-    fix: 'slices-conn serve',
+    fix: ownCommand('serve', ...where),
   });
 }

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TopologyError } from '../allocator/network.ts';
 import { createTransport, type NetworkTransport } from '../client/transport.ts';
@@ -14,6 +15,7 @@ import { useLightResponses } from '../server/listener.ts';
 import { jsonLog, type Log } from '../server/log.ts';
 import { ISSUER_TIMEOUT } from '../server/trust.ts';
 import { cookiesWork } from '../server/ui/login.ts';
+import { takeFileLock } from '../store/sqlite/file.ts';
 import { type CertificateFiles, readCertificate } from './certificate.ts';
 import { databaseFailure, dataPlace } from './database.ts';
 import { allowedDangers, checkExposure } from './exposure.ts';
@@ -53,6 +55,8 @@ const FORGET_EVERY = HOUR;
 /** A reference server that takes requests. */
 export interface RunningServer {
   addresses: ReferenceServer['addresses'];
+  /** The host and port of its socket, which differ from its addresses with `--base-url`. */
+  listen: string;
   /** The page on which people log in. */
   loginPage: string;
   /** Who can log in; empty where other issuers are trusted. */
@@ -96,7 +100,7 @@ export async function serve(options: ServeOptions, surroundings: ServeSurroundin
   );
   const log = surroundings.show ?? jsonLog(surroundings.write, now);
   const bound = await server.open(host, port).catch((cause: unknown) => {
-    throw listeningFailure(cause, { host, port }, 'slices-conn serve --port 0');
+    throw listeningFailure(cause, { host, port }, '--port 0');
   });
   const opened: { close(): Promise<void> }[] = [server];
   try {
@@ -110,18 +114,24 @@ export async function serve(options: ServeOptions, surroundings: ServeSurroundin
     const given = { baseUrl, topology, directory, log, now, metrics };
     const services = await openServices(settings, { ...given, defaultFolder, issuers });
     opened.push(services);
+    const place = dataPlace(settings, defaultFolder);
+    const lock = settings.memory || place.folder === undefined ? undefined : lockData(place.folder);
+    if (lock) opened.push(lock);
     server.answerWith(services.listener);
     const url = watched?.url;
-    if (readyFile !== undefined) writeReadyFile(readyFile, services.addresses, { ...settings, url });
+    const listen = addressOf(tls ? 'https' : 'http', { host, port: bound }).replace(/^https?:\/\//, '');
+    log('info', 'listening', { listen, base_url: baseUrl });
+    if (readyFile !== undefined) writeReadyFile(readyFile, services.addresses, { ...settings, listen, url });
     const forgetting = setInterval(() => void forget(services, settings.keep, { now, log }), FORGET_EVERY);
     forgetting.unref();
     return {
       addresses: services.addresses,
+      listen,
       metrics: url,
       users: services.users,
       data: settings.memory ? 'memory' : (settings.database ?? settings.data ?? surroundings.defaultFolder),
       loginPage: settings.trust ? services.addresses.identity : `${services.addresses.identity}/device`,
-      warnings: warningsAbout(settings, baseUrl),
+      warnings: [...warningsAbout(settings, baseUrl), ...(lock?.isShared ? [SHARED_DATA] : [])],
       ...(tls ? { reload: () => renew(server, tls, { now, log }) } : {}),
       stop: async () => {
         clearInterval(forgetting);
@@ -223,6 +233,16 @@ async function openServices(settings: ServeSettings, opening: Opening): Promise<
     if (cause instanceof TopologyError) throw new Failure('file_unusable', cause.message, { cause });
     throw databaseFailure(cause, place);
   }
+}
+
+/** Said at the start of a server whose data another one serves. */
+const SHARED_DATA =
+  'Another server is running on this data. Both take bookings; --data gives this one a folder of its own.';
+
+/** Marks a data folder as served, for as long as this process runs. `isShared`: another process had marked it. */
+function lockData(folder: string): { isShared: boolean; close(): Promise<void> } {
+  const unlock = takeFileLock(join(folder, 'serve.lock'));
+  return { isShared: unlock === undefined, close: async () => unlock?.() };
 }
 
 /** Warnings for the person who starts the server. */

@@ -1,4 +1,4 @@
-import { Failure, shellWord } from '../contract/failure.ts';
+import { Failure, type Retyping } from '../contract/failure.ts';
 import {
   issuerName,
   issuerProblem,
@@ -53,7 +53,9 @@ export function readSettings(options: ServeOptions): ServeSettings {
     if (options[name] !== undefined && issuers === undefined) throw needsTrust(name);
   }
   for (const name of ['projectsApiGroup', 'experimentsApiGroup'] as const) checkGroup(name, flags[name]);
-  for (const name of administrator ?? []) checkAdministrator(name, issuers);
+  for (const [at, name] of (administrator ?? []).entries()) {
+    checkAdministrator(name, issuers, (by) => administrator?.with(at, by) ?? []);
+  }
   if (flags.database !== undefined) databaseAddress(flags.database);
   if (directory === undefined) checkUser(flags.autoApprove, ROLES);
   return {
@@ -77,20 +79,22 @@ export function readSettings(options: ServeOptions): ServeSettings {
 
 /** The values of `--trust`: each an issuer, with the kinds after the last `=` if there are any. */
 function readTrust(values: readonly string[]): TrustedIssuer[] {
-  const issuers = values.map(readIssuer);
+  const issuers = values.map((value, at) => readIssuer(value, (by) => trusting(values.with(at, by))));
   const missing = missingKind(issuers);
   if (missing === undefined) return issuers;
   throw new Failure('usage', `No issuer is trusted for ${missing} tokens.`, {
     why: 'A booking needs a user token and an experiment token. Each needs an issuer.',
-    fix: [
-      'slices-conn serve',
-      ...values.map((value) => `--trust ${shellWord(value)}`),
-      `--trust https://login.example.org=${missing}`,
-    ].join(' '),
+    fix: trusting([...values, `https://login.example.org=${missing}`]),
   });
 }
 
-function readIssuer(value: string): TrustedIssuer {
+/** The typed command with these issuers. */
+function trusting(values: readonly string[]): readonly Retyping[] {
+  return [{ flags: ['--trust'], words: values.flatMap((value) => ['--trust', value]) }];
+}
+
+/** @param instead the typed command with another value in its place */
+function readIssuer(value: string, instead: (value: string) => readonly Retyping[]): TrustedIssuer {
   const [, issuer = value, names] = /^(.*)=([a-z,]*)$/.exec(value) ?? [];
   const problem = issuerProblem(issuer);
   if (problem !== undefined) {
@@ -107,7 +111,7 @@ function readIssuer(value: string): TrustedIssuer {
   if (kinds.every((kind) => kind !== undefined)) return { issuer, kinds };
   throw new Failure('usage', `--trust ${value} names a kind of token that does not exist.`, {
     why: `The kinds are: ${TRUSTED_KINDS.join(', ')}.`,
-    fix: `slices-conn serve --trust ${shellWord(`${issuer}=${TRUSTED_KINDS.join(',')}`)}`,
+    fix: instead(`${issuer}=${TRUSTED_KINDS.join(',')}`),
   });
 }
 
@@ -141,7 +145,7 @@ function certificateFiles(cert: string | undefined, key: string | undefined): Ce
   if (cert === undefined && key === undefined) return undefined;
   throw new Failure('usage', `${cert === undefined ? '--tls-cert' : '--tls-key'} is missing.`, {
     why: 'A certificate needs its key, and a key its certificate.',
-    fix: 'slices-conn serve --tls-cert cert.pem --tls-key key.pem',
+    fix: cert === undefined ? '--tls-cert cert.pem' : '--tls-key key.pem',
   });
 }
 
@@ -155,14 +159,26 @@ function baseAddress(text: string | undefined): string | undefined {
   });
 }
 
-/** @param trust the trusted issuers; undefined when the server has the built-in users */
-function checkAdministrator(text: string, trust: readonly TrustedIssuer[] | undefined): void {
+/**
+ * @param trust the trusted issuers; undefined when the server has the built-in users
+ * @param instead all administrators, with another in its place
+ */
+function checkAdministrator(
+  text: string,
+  trust: readonly TrustedIssuer[] | undefined,
+  instead: (value: string) => readonly string[],
+): void {
   const read = readAdministrator(text);
   const issuers = trust && issuersFor('user', trust);
   if (read && read.issuer === undefined && new Set(issuers?.map(issuerName)).size > 1) {
     throw new Failure('usage', `${text} may be a user of several issuers.`, {
       why: 'With several issuers of user tokens, an administrator needs the issuer too.',
-      fix: `slices-conn serve --administrator ${shellWord(`${text}@${issuers?.[0]}`)}`,
+      fix: [
+        {
+          flags: ['--administrator'],
+          words: instead(`${text}@${issuers?.[0]}`).flatMap((name) => ['--administrator', name]),
+        },
+      ],
     });
   }
   if (read) return;
@@ -180,6 +196,6 @@ function metricsPlace(text: string | undefined): ListeningPlace | undefined {
   if (found && Number(port) <= 65_535) return { host: host.replace(/^\[(.*)\]$/, '$1'), port: Number(port) };
   throw new Failure('usage', `${JSON.stringify(text)} is not an address for metrics.`, {
     why: 'It must be a port of this machine, or HOST:PORT.',
-    fix: 'slices-conn serve --metrics 9464',
+    fix: '--metrics 9464',
   });
 }

@@ -157,7 +157,6 @@ describe('every next step works when it is pasted', () => {
     HELP: 'slices-conn profile set --help',
     HELP_ON_TIMES: 'slices-conn help times',
     HELP_ON_TOKENS: 'slices-conn help environment',
-    LOOPBACK: 'slices-conn serve --host 127.0.0.1',
     "'--debug'": 'slices-conn list --debug',
     "'--reason left-behind'": 'slices-conn delete ID --as-administrator --reason left-behind',
     '`--name ${free}`':
@@ -185,13 +184,24 @@ describe('every next step works when it is pasted', () => {
       'slices-conn serve --host 0.0.0.0 --tls-cert cert.pem --tls-key key.pem --base-url https://slices.example.org --trust https://portal.example.org --audience https://slices.example.org',
     "deployable({ ...settings, baseUrl: baseUrl.replace(/^http:/i, 'https:') })":
       'slices-conn serve --tls-cert cert.pem --tls-key key.pem --base-url https://slices.example.org --trust https://portal.example.org --audience https://slices.example.org',
-    'meant ? complete : LOOPBACK': 'slices-conn serve --host 127.0.0.1',
-    "[ 'slices-conn serve', ...values.map((value) => `--trust ${shellWord(value)}`), `--trust https://login.example.org=${missing}`, ].join(' ')":
+    'meant ? deployable(settings) : LOOPBACK': 'slices-conn serve --host 127.0.0.1',
+    LOOPBACK: 'slices-conn serve --host 127.0.0.1',
+    'trusting([...values, `https://login.example.org=${missing}`])':
       'slices-conn serve --trust https://portal.example.org=project,experiment --trust https://login.example.org=user',
-    '`slices-conn serve --administrator ${shellWord(`${text}@${issuers?.[0]}`)}`':
-      'slices-conn serve --trust https://a.example.org --administrator user_portal.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q@https://a.example.org',
-    "`slices-conn serve --trust ${shellWord(`${issuer}=${TRUSTED_KINDS.join(',')}`)}`":
+    "instead(`${issuer}=${TRUSTED_KINDS.join(',')}`)":
       'slices-conn serve --trust https://portal.example.org=user,project,experiment',
+    "[ { flags: ['--administrator'], words: instead(`${text}@${issuers?.[0]}`).flatMap((name) => ['--administrator', name]), }, ]":
+      'slices-conn serve --trust https://a.example.org --administrator user_portal.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q@https://a.example.org',
+    "cert === undefined ? '--tls-cert cert.pem' : '--tls-key key.pem'":
+      'slices-conn serve --tls-cert cert.pem --tls-key key.pem',
+    "'--metrics 9464'": 'slices-conn serve --metrics 9464',
+    "'--database postgres://user@db.example.org/slices'":
+      'slices-conn serve --database postgres://user@db.example.org/slices',
+    "'--database postgres://user@primary.db.example.org/slices'":
+      'slices-conn serve --database postgres://user@primary.db.example.org/slices',
+    "'--database postgres://user@host/name?sslmode=verify-ca&sslrootcert=ca.pem'":
+      "slices-conn serve --database 'postgres://user@host/name?sslmode=verify-ca&sslrootcert=ca.pem'",
+    "ownCommand('serve', ...where)": 'slices-conn serve --data folder',
     '`slices-conn serve${port}`': 'slices-conn serve --port 5000',
     "`slices-conn ${noun} use ${shellWord(/^\\w[\\w .'-]*$/.test(only.name) ? only.name : only.id)}`":
       'slices-conn experiment list',
@@ -288,6 +298,9 @@ describe('what an error advises works when it is pasted', () => {
     'serve --tls-cert x.pem',
     'serve --metrics nonsense',
     'serve --trust https://x.example.org=user',
+    'serve --trust https://x.example.org=wrong --max-live 3',
+    'serve --database postgres://u:p@h/x',
+    'serve --database postgres://a,b/x',
     'completion nonsense',
   ])('%s', async (line) => {
     if (line.includes('ID')) await reserve();

@@ -160,6 +160,9 @@ describe('a typing mistake names itself and the help of its own command', () => 
     ],
     ['lst', 'slices-conn has no command lst.', '--help', 'list'],
     ['project lists', 'slices-conn project has no command lists.', 'project --help', 'list'],
+    ['serve --port 0 --prot 4999', 'slices-conn serve has no flag --prot.', 'serve --help', '--port'],
+    ['--prfile local list', 'slices-conn has no flag --prfile.', '--help', '--profile'],
+    ['project lists --all', 'slices-conn project has no command lists.', 'project --help', 'list'],
     ['profile use', 'slices-conn profile use needs <name>.', 'profile use --help', null],
     [
       'experiment create x',

@@ -89,6 +89,7 @@ describe('row 42: fit to be reached by others', () => {
       projects_api_group: 'projects',
       experiments_api_group: 'experiments',
       client_id: 'slices-conn',
+      listen: `0.0.0.0:${port}`,
       pid: expect.any(Number),
     });
     const reply = await send(base, port, 'POST', CONNECTIVITY, {

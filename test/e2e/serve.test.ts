@@ -82,6 +82,7 @@ describe('serve', () => {
       projects_api_group: 'projects',
       experiments_api_group: 'experiments',
       client_id: 'slices-conn',
+      listen: new URL(base).host,
       pid: serving.child.pid,
     });
     const { port, origin } = new URL(base);

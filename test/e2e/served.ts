@@ -21,6 +21,7 @@ const ReadyFile = v.strictObject({
   projects_api_group: v.string(),
   experiments_api_group: v.string(),
   client_id: v.string(),
+  listen: v.string(),
   pid: v.number(),
   metrics_url: v.optional(v.string()),
 });

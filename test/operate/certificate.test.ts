@@ -1,4 +1,4 @@
-import { createPrivateKey } from 'node:crypto';
+import { createPrivateKey, generateKeyPairSync } from 'node:crypto';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -42,6 +42,12 @@ const locked = createPrivateKey(SERVER_KEY)
   .export({ type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: 'x' })
   .toString();
 
+const OTHER_KIND = generateKeyPairSync('rsa', {
+  modulusLength: 2048,
+})
+  .privateKey.export({ type: 'pkcs8', format: 'pem' })
+  .toString();
+
 test.each<[string, string | undefined, string | undefined, RegExp]>([
   ['no certificate', undefined, SERVER_KEY, /certificate .*cert\.pem can't be used/],
   ['no key', SERVER_CERTIFICATE, undefined, /key .*key\.pem can't be used/],
@@ -50,6 +56,7 @@ test.each<[string, string | undefined, string | undefined, RegExp]>([
   ['a key in place of a certificate', SERVER_KEY, SERVER_KEY, /certificate .*cert\.pem/],
   ['a certificate in place of a key', SERVER_CERTIFICATE, SERVER_CERTIFICATE, /key .*key\.pem/],
   ['the key of another', SERVER_CERTIFICATE, RENEWED_KEY, /key\.pem does not belong to .*cert\.pem/],
+  ['a key of another kind', SERVER_CERTIFICATE, OTHER_KIND, /key\.pem does not belong to .*cert\.pem/],
   ['the certificate of another', OTHER_CERTIFICATE, SERVER_KEY, /does not belong/],
   ['the chain the wrong way round', OTHER_CERTIFICATE + SERVER_CERTIFICATE, SERVER_KEY, /does not belong/],
   [

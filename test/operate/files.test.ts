@@ -73,6 +73,18 @@ describe('row 51: a server’s data folder', () => {
   });
 });
 
+test('a second server on a data folder says so, and one that follows the first does not', async () => {
+  const data = join(folder, 'shared');
+  const first = await started({ data });
+  const second = await started({ data });
+  expect([first.warnings.length, second.warnings.length]).toEqual([0, 1]);
+  await second.stop();
+  await first.stop();
+  const next = await started({ data });
+  expect(next.warnings).toEqual([]);
+  await next.stop();
+});
+
 describe('the ready file', () => {
   test('row 51: replaces a planted link, whose target is not touched', async () => {
     const [readyFile, elsewhere] = [join(folder, 'ready.json'), join(folder, 'elsewhere')];

@@ -186,7 +186,7 @@ describe('PostgresDatabase.open', () => {
       facts: { why: 'The database was made by a slices-conn from before the first release.' },
     });
     const [, sql = ''] =
-      / -c '(.*)'$/.exec(failure instanceof Failure ? (failure.facts.fix ?? '') : '') ?? [];
+      / -c '(.*)'$/.exec(failure instanceof Failure ? String(failure.facts.fix) : '') ?? [];
     await postgres.ask(url, sql);
     await open();
     expect(await postgres.ask(url, 'SELECT count(*)::int AS links FROM unreleased.link')).toEqual([

@@ -9,8 +9,8 @@ export interface CommandLine {
   readonly operands: readonly string[];
   /** The flags that were given. */
   readonly given: readonly Option[];
-  /** The names of unknown flags. */
-  readonly unknown: readonly string[];
+  /** Unknown flags, and how many arguments were typed before each. */
+  readonly unknown: readonly { readonly name: string; readonly after: number }[];
   /** The flag whose value can come next. */
   readonly open: OpenFlag | undefined;
   /** Whether `--` was typed: every word after it is an operand. */
@@ -35,7 +35,7 @@ export interface OpenFlag {
 export function readCommandLine(program: Command, words: readonly string[]): CommandLine {
   const operands: string[] = [];
   const given: Option[] = [];
-  const unknown: string[] = [];
+  const unknown: { name: string; after: number }[] = [];
   const values = new Map<string, string>();
   let command = program;
   let open: OpenFlag | undefined;
@@ -64,7 +64,7 @@ export function readCommandLine(program: Command, words: readonly string[]): Com
       const { name, value } = splitFlag(word);
       const option = flagNamed(command, name);
       if (!option) {
-        unknown.push(name);
+        unknown.push({ name, after: operands.length });
         continue;
       }
       given.push(option);

@@ -1,7 +1,7 @@
 import { Failure, type FailureFacts, ownCommand } from '../../contract/failure.ts';
 import { inOneText, inTimes, type Said, UTC_TIMES } from '../../contract/said.ts';
 import { withoutTokens } from '../../contract/secret.ts';
-import { completed, nextStep } from '../advice.ts';
+import { completed, nextStep, retyped } from '../advice.ts';
 import { EXIT_CODE_OF, type ExitCode } from '../exit-codes.ts';
 import type { ServiceFlags } from '../global-options.ts';
 import { continued } from '../help-layout.ts';
@@ -38,7 +38,8 @@ export function reportFailure(
   const { code, message } = failure;
   const facts = nothingChanged ? withNothingChanged(failure) : failure.facts;
   const advised = facts.fix ?? nextStep(code) ?? (isToRepeat(failure) ? ownCommand(...typed) : undefined);
-  const fix = advised === undefined ? undefined : completed(typed, services, advised);
+  const whole = typeof advised === 'object' ? retyped(typed, advised) : advised;
+  const fix = whole === undefined ? undefined : completed(typed, services, whole);
   const offers = error instanceof Refusal ? error.offers : [];
   const exitCode: ExitCode = facts.exitCode ?? EXIT_CODE_OF[code];
   if (debug && error instanceof Error) stderr.write(`${escapeLines(withoutTokens(error.stack ?? ''))}\n`);

@@ -1,5 +1,5 @@
 import { formatDuration, MINUTE } from '../../contract/durations.ts';
-import { Failure } from '../../contract/failure.ts';
+import { Failure, type Retyping } from '../../contract/failure.ts';
 import { formatInstant, parseInstant } from '../../contract/instants.ts';
 import { BY_THE_LINK } from '../../contract/problem-codes.ts';
 import { ALTERNATIVE_KINDS, type AlternativeReply } from '../../contract/problems.ts';
@@ -9,7 +9,7 @@ import { SITES } from '../../contract/sites.ts';
 import { parseDuration } from '../../contract/typed-duration.ts';
 import { alternativeText, difference, type Offered } from '../../words/alternatives.ts';
 import { exceedsLink, limitText } from '../../words/limits.ts';
-import { type Retyping, retyped } from '../advice.ts';
+import { retyped } from '../advice.ts';
 import type { PeriodChangeFlags } from '../period.ts';
 import { type Offer, type OfferKind, Refusal } from '../print/offers.ts';
 import { bandwidthWord, formatBandwidth, formatVolume, nearestSite } from '../values.ts';

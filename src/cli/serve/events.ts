@@ -49,7 +49,7 @@ function happened(event: string, fields: EventFields, context: TimeContext): Sai
     case 'database_made':
       return [
         'new',
-        file === undefined ? 'a database, as there was none' : `the database ${file}, as there was none`,
+        file === undefined ? 'tables, in the database, which was empty' : `${file}, which was not there`,
       ];
     case 'failover_loses':
       return ['note', String(why)];

@@ -35,10 +35,11 @@ export async function serve(
   };
   const stopped = processes.stopSignal();
   const running = await commands.serve(flags, { certificates, show: format === 'text' ? show : undefined });
-  const { addresses, loginPage, metrics, users, data, warnings, stop } = running;
-  const result = { addresses, users, data, metrics };
+  const { addresses, listen, loginPage, metrics, users, data, warnings, stop } = running;
+  const result = { addresses, listen, users, data, metrics };
   await output.result(result, (print) =>
     print.card(`Serving at ${print.paint.bold(addresses.connectivity)}`, [
+      ...(new URL(addresses.connectivity).host === listen ? [] : [['listens', `at ${listen}`] as const]),
       ['log in', loginPage],
       ['API', `${addresses.connectivity}/api-docs`],
       ['portal', addresses.portal],

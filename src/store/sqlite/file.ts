@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { closeSync, existsSync, openSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
+import type { DatabaseSync } from 'node:sqlite';
 import { DATABASE_UNUSABLE, StoreUnavailableError } from '../../allocator/store.ts';
 import { Failure } from '../../contract/failure.ts';
 import { makePrivate } from '../../files/private.ts';
@@ -154,10 +155,32 @@ export async function underFileLock<Answer>(
   return turn;
 }
 
-async function locked<Answer>(path: string, timeout: number, work: () => Promise<Answer>): Promise<Answer> {
-  const { DatabaseSync } = loadSqlite();
+/**
+ * Takes the lock of a file at once, or not at all; see {@link underFileLock}.
+ *
+ * @returns a function that gives it back; undefined while another has it
+ * @throws StoreUnavailableError when the file can't be created
+ */
+export function takeFileLock(path: string): (() => void) | undefined {
+  const file = openLock(path);
+  try {
+    file.exec('BEGIN EXCLUSIVE');
+    return () => file.close();
+  } catch (error) {
+    file.close();
+    if (isBusy(error)) return undefined;
+    throw storeError(error);
+  }
+}
+
+function openLock(path: string): DatabaseSync {
+  const { DatabaseSync: Sqlite } = loadSqlite();
   createPrivate(path);
-  const file = orStoreError(() => new DatabaseSync(path, { timeout: 0 }));
+  return orStoreError(() => new Sqlite(path, { timeout: 0 }));
+}
+
+async function locked<Answer>(path: string, timeout: number, work: () => Promise<Answer>): Promise<Answer> {
+  const file = openLock(path);
   try {
     await retryWhileBusy(() => file.exec('BEGIN EXCLUSIVE'), timeout).catch((error: unknown) => {
       throw storeError(error);

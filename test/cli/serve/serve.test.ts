@@ -36,6 +36,7 @@ async function serve(
         parts.show?.('info', 'created', BOOKED);
         return {
           addresses: { connectivity: BASE, portal: `${BASE}/portal`, identity: `${BASE}/auth` },
+          listen: '127.0.0.1:4280',
           loginPage: `${BASE}/auth/device`,
           users: [
             { name: 'alice', roles: [{ role: 'lead', project: 'p', experiment: null }] },
@@ -91,6 +92,11 @@ test('elsewhere than at the address of the profile local, the command for anothe
   );
 });
 
+test('behind another address it says which port listens', async () => {
+  const { stdout } = await serve([], { columns: 100, server: { listen: '0.0.0.0:8080' } });
+  expect(stdout).toContain('\n  listens  at 0.0.0.0:8080\n');
+});
+
 test('many users are counted', async () => {
   const users = Array.from({ length: 40 }, (_, index) => ({ name: `u${index}`, roles: [] }));
   expect((await serve([], { columns: 100, server: { users } })).stdout).toContain('and 28 more');
@@ -117,8 +123,8 @@ test.each<[string, 'info' | 'error', EventFields, string | undefined]>([
     { why: 'Error: away', times: 7 },
     'error     store unavailable: Error: away (7 more times)',
   ],
-  ['database_made', 'info', { file: '/x.sqlite' }, 'new       the database /x.sqlite, as there was none'],
-  ['database_made', 'info', {}, 'new       a database, as there was none'],
+  ['database_made', 'info', { file: '/x.sqlite' }, 'new       /x.sqlite, which was not there'],
+  ['database_made', 'info', {}, 'new       tables, in the database, which was empty'],
   ['failover_loses', 'info', { why: 'It is empty.' }, 'note      It is empty.'],
   ['stopping', 'info', { drain: 5 }, 'stopping  in 5 s (--drain)'],
 ])('the line of %s, %s', (event, level, fields, line) => {
