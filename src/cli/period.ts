@@ -173,8 +173,6 @@ export async function readSearch(
 /** The flags of a time that is looked at, as typed. */
 export type WindowFlags = Omit<PeriodFlags, 'startNow'>;
 
-/** How long availability is looked at without an end, in milliseconds (cli/README.md, "Values"). */
-
 /** Reads the flags of a time that is looked at: by default from now for a week. @throws Failure `usage` */
 export async function readWindow(
   flags: WindowFlags,
@@ -183,6 +181,19 @@ export async function readWindow(
   const start = flags.start === undefined ? context.now : await parseTime(flags.start, context);
   const end = (await readEnd(flags, start, context)) ?? later(start, WEEK);
   return { start, end: checkedEnd(start, end, context) };
+}
+
+/** A period that may be open at either side; in milliseconds. */
+export type Span = Partial<Record<'start' | 'end', number>>;
+
+/** Reads the flags of a period that is open where a flag is missing. @throws Failure `usage` */
+export async function readSpan(
+  flags: Pick<WindowFlags, 'start' | 'end'>,
+  context: TimeContext,
+): Promise<Span> {
+  const start = flags.start === undefined ? undefined : await parseTime(flags.start, context);
+  const end = await readEnd({ end: flags.end }, start ?? context.now, context);
+  return { start, end: end === undefined ? undefined : checkedEnd(start ?? 0, end, context) };
 }
 
 /**

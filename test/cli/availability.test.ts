@@ -99,12 +99,12 @@ describe('for people', () => {
 
   test('of a site with one link, that link is named', async () => {
     const { stdout } = await run('availability', 'se-kth');
-    expect(stdout).toMatch(/^se-kth – be-gent1\n *10 Gbps ┤/);
+    expect(stdout).toMatch(/^be-gent1 – se-kth\n *10 Gbps ┤/);
   });
 
   test('of a site, each link is named', async () => {
     const { stdout } = await run('availability', 'pl-poznan1', '--bandwidth', '1G', '--duration', '1h');
-    expect(stdout).toContain('\npl-poznan1 – be-gent1: 1 Gbps for 1 h can start: now to ');
+    expect(stdout).toContain('\nbe-gent1 – pl-poznan1: 1 Gbps for 1 h can start: now to ');
   });
 });
 

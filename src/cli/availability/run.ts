@@ -5,6 +5,7 @@ import { Failure, ownCommand } from '../../contract/failure.ts';
 import { instantOf } from '../../contract/reservation-request.ts';
 import { SITES } from '../../contract/sites.ts';
 import { parseDuration } from '../../contract/typed-duration.ts';
+import { linkName } from '../../words/link-name.ts';
 import { withServices } from '../advice.ts';
 import type { ServiceFlags } from '../global-options.ts';
 import { continued } from '../help-layout.ts';
@@ -67,7 +68,7 @@ export async function availability(
   const [only] = answers;
   await output.result(second !== undefined && only ? only : { items: answers }, (print) => {
     // A chart of one link has no title: who named both sites knows which it is.
-    const title = second === undefined && only && answers.length === 1 ? `${linkName(only)}\n` : '';
+    const title = second === undefined && only && answers.length === 1 ? `${linkName(only.link)}\n` : '';
     const chart = availabilityChart(print, { ...view, links: answers }, output.columns);
     const width = print.isTerminal ? output.columns : Number.POSITIVE_INFINITY;
     const starts = need ? startsText(answers, need, answered, { width, services: invocation.flags }) : '';
@@ -165,10 +166,6 @@ async function pairsOf(
   throw new Failure('site_unknown', `There is no site ${JSON.stringify(site1)}.`, facts);
 }
 
-function linkName({ link }: Pick<LinkAnswer, 'link'>): string {
-  return `${link.site1} – ${link.site2}`;
-}
-
 /** The most runs of starts that are told. */
 const MOST_TOLD = 6;
 
@@ -193,7 +190,7 @@ function startsOf(
   times: TimeContext,
   isOneOfSeveral: boolean,
 ): string {
-  const where = isOneOfSeveral ? `${linkName({ link })}: ` : '';
+  const where = isOneOfSeveral ? `${linkName(link)}: ` : '';
   const what = `${where}${formatBandwidth(bandwidth)} for ${formatDuration(duration)}`;
   if (bandwidth > link.bandwidth)
     return `${what} can't start: the link has ${formatBandwidth(link.bandwidth)}.`;

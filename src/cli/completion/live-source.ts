@@ -7,6 +7,7 @@ import { isAlmostOver } from '../../session/login/login-tokens.ts';
 import type { LedgerEntry } from '../../session/reservations/ledger.ts';
 import type { Session } from '../../session/session.ts';
 import { claimedClaims } from '../../tokens/claimed.ts';
+import { linkName } from '../../words/link-name.ts';
 import type { Invocation } from '../invocation.ts';
 import { reservationState } from '../print/cards.ts';
 import { formatBandwidth } from '../values.ts';
@@ -54,9 +55,9 @@ async function reservations(session: Session, now: number): Promise<Candidate[]>
     const name = nameIn(entry);
     const value = name !== undefined && named.get(name)?.length === 1 ? name : id;
     if (!reservation) return { value, description: 'unknown' };
-    const { site1, site2, bandwidth } = reservation;
     const state = reservationState(reservation, now);
-    return { value, description: `${site1} – ${site2}, ${formatBandwidth(bandwidth)}, ${state}` };
+    const rate = formatBandwidth(reservation.bandwidth);
+    return { value, description: `${linkName(reservation)}, ${rate}, ${state}` };
   });
 }
 

@@ -14,6 +14,7 @@ import type { Invocation } from '../invocation.ts';
 import { type CardLine, escapeText } from '../print/output.ts';
 import { timeTeller } from '../times.ts';
 import { type HeldRole, heldRoles, roleLines, userOf } from '../user/run.ts';
+import { experimentInUse, inUseLine } from './experiment-in-use.ts';
 
 /** The flags of the command, as typed. */
 export interface LoginFlags {
@@ -205,13 +206,16 @@ async function showStatus(
   const [first] = tokens;
   const { sub = null, name = null } = first ?? {};
   const held = roles instanceof Failure ? null : roles;
-  const value = { profile: profile.name, addresses, sub, name, roles: held, tokens: told };
+  const used = await experimentInUse(invocation, session, roles);
+  const experiment = used instanceof Failure ? null : used;
+  const value = { profile: profile.name, addresses, sub, name, roles: held, experiment, tokens: told };
   await invocation.output.result(value, (print) => {
     const tell = timeTeller(times);
     const unknown = (reason: string): CardLine[] => [['roles', `not known: ${reason}`]];
     const lines: CardLine[] = [
       ['profile', profile.name],
       ...(roles instanceof Failure ? unknown(roles.message) : roleLines(roles)),
+      ...(used === roles ? [] : [inUseLine(used)]),
       ...tokens.flatMap((token) => linesOf(token, tell)),
     ];
     const as = name === null ? '' : ` as ${print.paint.bold(escapeText(name))}`;

@@ -5,6 +5,7 @@ import { periodOf } from '../../contract/reservation-request.ts';
 import { inOneText, inTimes } from '../../contract/said.ts';
 import { shortIds } from '../../session/reservations/known.ts';
 import { limitNote } from '../../words/limits.ts';
+import { linkEnds, linkName } from '../../words/link-name.ts';
 import { folded } from '../print/folded.ts';
 import { asciiText, escapeText, type Printer } from '../print/output.ts';
 import { shortTimes, type TimeContext } from '../times.ts';
@@ -113,8 +114,8 @@ function rowOf(
   idText: (id: string) => string,
 ): Row {
   const { name } = change;
-  const { site1, site2 } = change.action === 'delete' ? change.current : change.wanted;
-  const row = { name, link: `${site1} – ${site2}`, bandwidth: bandwidthText(change) };
+  const link = linkName(change.action === 'delete' ? change.current : change.wanted);
+  const row = { name, link, bandwidth: bandwidthText(change) };
   if (failure) return { ...row, mark: '✗', when: shortReason(failure, times), outcome: '' };
   switch (change.action) {
     case 'delete': {
@@ -163,9 +164,11 @@ function periodText({ start, end }: { start: number; end: number }, context: Tim
   return shortTimes(context, true).ends(start, end).join(' → ');
 }
 
-/** The tags at both ends, in the link's order. */
-function tagsText({ site1_s_tag, site1_c_tag, site2_s_tag, site2_c_tag }: Reservation): string {
-  return `S ${site1_s_tag} C ${site1_c_tag} – S ${site2_s_tag} C ${site2_c_tag}`;
+/** The tags at both ends, in the order of the link's name. */
+function tagsText(reservation: Reservation): string {
+  return linkEnds(reservation)
+    .map(({ sTag, cTag }) => `S ${sTag} C ${cTag}`)
+    .join(' – ');
 }
 
 function sameTags(one: Reservation, other: Reservation): boolean {

@@ -1,6 +1,7 @@
 import type { AvailablePart } from '../../contract/availability.ts';
 import { instantOf } from '../../contract/reservation-request.ts';
 import type { Period } from '../../words/civil-time.ts';
+import { linkName } from '../../words/link-name.ts';
 import type { Tick } from '../../words/time-axis.ts';
 import { formatBandwidth } from '../values.ts';
 import { escapeText, type Printer } from './output.ts';
@@ -89,7 +90,7 @@ export function availabilityChart(print: Printer, view: AvailabilityView, width:
     marks.now ||= axis.includes(glyphs.axis.now);
     const title = isAlone
       ? ''
-      : `${print.paint.bold(escapeText(`${link.site1} – ${link.site2}`))}  ${print.paint.dim(vlansText(vlans))}\n`;
+      : `${print.paint.bold(escapeText(linkName(link)))}  ${print.paint.dim(vlansText(vlans))}\n`;
     const rows = plot(columns, link.bandwidth, lines, glyphs).map((row, at) => {
       const label = at === 0 ? link.bandwidth : at === (lines - 1) / 2 ? link.bandwidth / 2 : undefined;
       const text = label === undefined ? '' : formatBandwidth(label);

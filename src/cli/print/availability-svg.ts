@@ -1,6 +1,7 @@
 import type { AvailablePart } from '../../contract/availability.ts';
 import { instantOf } from '../../contract/reservation-request.ts';
 import { createClock } from '../../words/civil-time.ts';
+import { linkName } from '../../words/link-name.ts';
 import { oneLineTicks } from '../../words/time-axis.ts';
 import { shortTime } from '../times.ts';
 import { formatBandwidth } from '../values.ts';
@@ -65,7 +66,7 @@ interface Scale {
 export function availabilitySvg(view: AvailabilityView): string {
   const { links, window, zone } = view;
   const [only, another] = links;
-  const names = links.map(({ link }) => `${link.site1} – ${link.site2}`);
+  const names = links.map(({ link }) => linkName(link));
   const title = `Free bandwidth, ${another ? `${links.length} links` : (names[0] ?? '')}`;
   // The year is named, whatever this year is: a picture is kept.
   const [from, until] = [window.start, window.end].map((at) => shortTime(at, { now: 0, zone }));
@@ -114,7 +115,7 @@ function panel(
     x: (instant) => round(((instant - window.start) / (window.end - window.start)) * PLOT_WIDTH),
     y: (mbps) => round(PLOT_HEIGHT * (1 - Math.min(1, mbps / link.bandwidth))),
   };
-  const name = `${link.site1} – ${link.site2}`;
+  const name = linkName(link);
   const heading = `<text class="link" x="16" y="14"${fitted(name, WIDTH - 200, 7.5)}>${xml(name)}</text><text class="aside" x="${WIDTH - RIGHT}" y="14" text-anchor="end">${xml(vlansText(items))}</text>`;
   const levels = [link.bandwidth, link.bandwidth / 2, 0].map((mbps) => {
     const label = mbps === 0 ? '0' : formatBandwidth(mbps);

@@ -4,6 +4,7 @@ import { formatInstant, parseInstant, type ReservationState, stateAt } from '../
 import type { Reservation } from '../../contract/reservation.ts';
 import { periodOf, type ReservationRequest } from '../../contract/reservation-request.ts';
 import { RESERVATION_TEXTS, textsOf } from '../../contract/reservation-texts.ts';
+import { linkEnds, linkName } from '../../words/link-name.ts';
 import { formatDistance, shortTime, type TimeContext, timeTeller } from '../times.ts';
 import { formatBandwidth } from '../values.ts';
 import { type CardLine, escapeText, type Printer } from './output.ts';
@@ -52,15 +53,14 @@ export function reservationCard(
   const { reservation, verified, claims } = proven;
   const { times, experiment, more = [] } = context;
   const { paint } = print;
-  const { site1, site2, bandwidth } = reservation;
-  const title = `${verb} ${paint.bold(escapeText(`${site1} – ${site2}`))}, ${formatBandwidth(bandwidth)}`;
+  const { bandwidth } = reservation;
+  const title = `${verb} ${paint.bold(escapeText(linkName(reservation)))}, ${formatBandwidth(bandwidth)}`;
   const lines: CardLine[] = [
     ['id', reservation.id],
     ...textLines(reservation),
     ...periodLines(reservation, times),
     ...more,
-    [site1, `S-tag ${reservation.site1_s_tag}   C-tag ${reservation.site1_c_tag}`],
-    [site2, `S-tag ${reservation.site2_s_tag}   C-tag ${reservation.site2_c_tag}`],
+    ...linkEnds(reservation).map(({ site, sTag, cTag }): CardLine => [site, `S-tag ${sTag}   C-tag ${cTag}`]),
     experimentLine(reservation, experiment),
   ];
   const proof = verified
@@ -79,8 +79,8 @@ export function rehearsalCard(
     more = [],
   }: { times: TimeContext; experiment: NamedExperiment; more?: readonly CardLine[] },
 ): string {
-  const { site1, site2, bandwidth } = reservation;
-  const title = `Would be accepted: ${print.paint.bold(escapeText(`${site1} – ${site2}`))}, ${formatBandwidth(bandwidth)}`;
+  const { bandwidth } = reservation;
+  const title = `Would be accepted: ${print.paint.bold(escapeText(linkName(reservation)))}, ${formatBandwidth(bandwidth)}`;
   const lines: CardLine[] = [
     ...textLines(reservation),
     ...periodLines(reservation, times),

@@ -1,5 +1,7 @@
 import type { ListedReservation } from '../../session/reservations/joined-list.ts';
 import { knownRequest, nameOf, shortIds } from '../../session/reservations/known.ts';
+import { linkName } from '../../words/link-name.ts';
+import type { Span } from '../period.ts';
 import { shortEnd, shortTime, type TimeContext } from '../times.ts';
 import { formatBandwidth } from '../values.ts';
 import type { NamedExperiment } from './cards.ts';
@@ -18,6 +20,8 @@ export interface TableContext {
   times: TimeContext;
   /** The ids of all reservations that are known, shown or not: short ids tell them apart. */
   known: readonly (string | null)[];
+  /** The period that is asked about. Default: all time. */
+  span?: Span;
 }
 
 /** Printed where a value is not known. */
@@ -43,18 +47,17 @@ interface Row {
 }
 
 /**
- * Reservations for people, the first to start first. On a terminal with short ids, states in colour, and a
+ * Reservations for people, in the order given. On a terminal with short ids, states in colour, and a
  * line above that names the experiment and the time zone: as a table, without weekdays where that is too
  * wide, or with two lines for each where that is too wide too. Elsewhere full ids and one row a line.
  */
 export function reservationTable(print: Printer, listed: readonly ListedIn[], context: TableContext): string {
   const { experiments, times, known } = context;
-  const sorted = listed.toSorted((one, other) => startOf(one) - startOf(other));
   if (!print.isTerminal) {
     const columns = columnsOf(listed, true);
     return print.table(
       columns.map((column) => (column === 'from' ? `from (${times.zone})` : column)),
-      sorted.map((one) =>
+      listed.map((one) =>
         cells(
           rowOf(one, times, (id) => id),
           columns,
@@ -64,7 +67,7 @@ export function reservationTable(print: Printer, listed: readonly ListedIn[], co
   }
   const short = shortIds(known.filter((id) => id !== null));
   const rows = (brevity: Brevity): Row[] =>
-    sorted.map((one) => rowOf(one, times, (id) => short.get(id) ?? id, brevity));
+    listed.map((one) => rowOf(one, times, (id) => short.get(id) ?? id, brevity));
   const isOfSeveral = experiments.length > 1;
   const caption = `${captionOf(print, context)}\n`;
   const columns = columnsOf(listed, isOfSeveral);
@@ -112,7 +115,7 @@ function rowOf(
     state,
     id: id === null ? UNKNOWN : idText(id),
     name: nameOf(item) ?? UNKNOWN,
-    link: known ? `${known.site1} – ${known.site2}` : UNKNOWN,
+    link: known ? linkName(known) : UNKNOWN,
     bandwidth: known?.bandwidth == null ? UNKNOWN : formatBandwidth(known.bandwidth),
     from: known ? (known.start === 'now' ? 'at once' : timeText(known.start)) : UNKNOWN,
     until: known
@@ -122,12 +125,6 @@ function rowOf(
       : UNKNOWN,
     experiment: experiment.name ?? experiment.id ?? UNKNOWN,
   };
-}
-
-/** When it starts, in milliseconds; after all others where that is not known. */
-export function startOf({ item }: ListedIn): number {
-  const start = knownRequest(item)?.start ?? 'now';
-  return start === 'now' ? Number.MAX_SAFE_INTEGER : start;
 }
 
 /** How each state is painted. */

@@ -1,10 +1,12 @@
 import type { ListedReservation } from '../../session/reservations/joined-list.ts';
-import { knownRequest, nameOf, shortIds } from '../../session/reservations/known.ts';
+import { knownPeriod, knownRequest, nameOf, shortIds } from '../../session/reservations/known.ts';
 import type { Period } from '../../words/civil-time.ts';
+import { linkName } from '../../words/link-name.ts';
+import type { Span } from '../period.ts';
 import { shortTime } from '../times.ts';
 import { bandwidthWord } from '../values.ts';
 import { escapeText, type Printer } from './output.ts';
-import { captionOf, type ListedIn, STATE_COLORS, startOf, type TableContext } from './reservation-table.ts';
+import { captionOf, type ListedIn, STATE_COLORS, type TableContext } from './reservation-table.ts';
 import { columnAt, columnTicks, labelLine } from './time-axis.ts';
 
 type State = ListedReservation['state'];
@@ -49,8 +51,8 @@ interface Row {
 }
 
 /**
- * Reservations as bars over one time axis, the first to start first, with the present marked. The axis reaches from the
- * first start to the last end. Each state has a bar of its own; several experiments have a heading each. On a terminal a
+ * Reservations as bars over one time axis, in the order given, with the present marked. The axis reaches from the
+ * first start to the last end, or over the period that the context asks for. Each state has a bar of its own; several experiments have a heading each. On a terminal a
  * row begins with its name or a short id, where there is room; elsewhere it ends with the full id.
  *
  * @param width columns of the terminal; no line is longer, but for full ids elsewhere
@@ -62,12 +64,10 @@ export function timeline(
   width: number,
 ): string {
   const glyphs = print.ascii ? ASCII_GLYPHS : GLYPHS;
-  const { experiments, times, known } = context;
+  const { experiments, times, known, span = {} } = context;
   const { now } = times;
-  const rows = listed
-    .map((one) => ({ ...one, start: startOf(one), period: periodOf(one.item) }))
-    .toSorted((one, other) => one.start - other.start);
-  const window = windowOf(rows, now);
+  const rows = listed.map((one) => ({ ...one, period: knownPeriod(one.item) }));
+  const window = windowOf(rows, now, span);
   const short = print.isTerminal ? shortIds(known.filter((id) => id !== null)) : undefined;
   const texts = rows.map(({ item }) => ({
     // A name is accepted wherever an id is.
@@ -78,13 +78,14 @@ export function timeline(
   const indent = labels[0]?.length ?? 0;
   const count = Math.max(FEWEST_COLUMNS, Math.min(width, MOST_COLUMNS) - indent);
   const ticks = columnTicks(window, times, count);
-  const present = columnAt(now, window, count);
+  const isShown = window.start <= now && now < window.end;
+  const present = isShown ? columnAt(now, window, count) : undefined;
   const ground = Array.from({ length: count }, () => glyphs.empty);
   for (const { at } of ticks) ground[columnAt(at, window, count)] = glyphs.tick;
-  ground[present] = glyphs.now;
+  if (present !== undefined) ground[present] = glyphs.now;
 
   const lineOf = (row: Row, label: string): string => {
-    const bar = barOf(row, { window, count, present, ground, glyphs, print });
+    const bar = barOf(row, { window, count, now, ground, glyphs, print });
     const id = print.isTerminal || row.item.id === null ? '' : `  ${row.item.id}`;
     return `${label}${bar}${escapeText(id)}\n`;
   };
@@ -95,7 +96,8 @@ export function timeline(
     );
     return isOfSeveral && own.length > 0 ? [`${print.paint.bold(escapeText(name))}\n`, ...own] : own;
   });
-  const head = [labelLine(ticks, window, count), pointerLine(present, count, context, glyphs)];
+  const pointer = present === undefined ? [] : [pointerLine(present, count, context, glyphs)];
+  const head = [labelLine(ticks, window, count), ...pointer];
   return [
     captionOf(print, context),
     ...head.map((line) => `${' '.repeat(indent)}${line}\n`),
@@ -104,21 +106,14 @@ export function timeline(
   ].join('');
 }
 
-/** A reservation's period; undefined where it is not known. A request for now began when it was asked. */
-function periodOf(item: ListedReservation): Period | undefined {
-  const known = knownRequest(item);
-  const start = known?.start === 'now' ? item.entry?.beganAt : known?.start;
-  return known && start !== undefined && known.end > start ? { start, end: known.end } : undefined;
-}
-
-/** The period that the axis shows: all of theirs, and now. */
-function windowOf(rows: readonly Row[], now: number): Period {
+/** The period that the axis shows: all of theirs, and now; from and until what was asked for, where that was. */
+function windowOf(rows: readonly Row[], now: number, span: Span): Period {
   let [start, end] = [now, now + 1];
   for (const { period } of rows) {
     start = Math.min(start, period?.start ?? now);
     end = Math.max(end, period?.end ?? now);
   }
-  return { start, end };
+  return { start: span.start ?? start, end: span.end ?? end };
 }
 
 /** The texts beside a bar. */
@@ -131,10 +126,10 @@ interface LabelTexts {
 function linkText(item: ListedReservation, { between }: Glyphs): Omit<LabelTexts, 'id'> {
   const known = knownRequest(item);
   if (!known) return { link: '?', bandwidth: '' };
-  const { site1, site2, bandwidth } = known;
+  const { bandwidth } = known;
   const rate = bandwidth === undefined ? '' : bandwidthWord(bandwidth);
   // Before it is measured: what is escaped is longer.
-  return { link: escapeText(`${site1}${between}${site2}`), bandwidth: rate };
+  return { link: escapeText(linkName(known, between)), bandwidth: rate };
 }
 
 /** The labels, of one length: id, link and bandwidth; without ids or links where the bars need the room. */
@@ -161,8 +156,7 @@ function labelsOf(texts: readonly LabelTexts[], width: number): string[] {
 interface Ground {
   window: Period;
   count: number;
-  /** The column of now. */
-  present: number;
+  now: number;
   /** A row without a bar. */
   ground: readonly string[];
   glyphs: Glyphs;
@@ -171,13 +165,18 @@ interface Ground {
 
 function barOf(
   { item: { state }, period }: Row,
-  { window, count, present, ground, glyphs, print }: Ground,
+  { window, count, now, ground, glyphs, print }: Ground,
 ): string {
   const { paint } = print;
   const background = (from: number, until: number): string => paint.dim(ground.slice(from, until).join(''));
-  if (!period) return background(0, count);
-  const [first, last] = [columnAt(period.start, window, count), columnAt(period.end - 1, window, count)];
-  const passed = state === 'active' ? Math.min(last + 1, Math.max(first, present)) - first : 0;
+  const isShown = period && period.start < window.end && period.end > window.start;
+  if (!isShown) return background(0, count);
+  const column = (instant: number): number =>
+    columnAt(Math.min(Math.max(instant, window.start), window.end - 1), window, count);
+  const [first, last] = [column(period.start), column(period.end - 1)];
+  const isPast = now >= window.end;
+  const passed =
+    state === 'active' ? Math.min(last + 1, Math.max(first, isPast ? count : column(now))) - first : 0;
   const bar = glyphs.bars.passed.repeat(passed) + glyphs.bars[state].repeat(last + 1 - first - passed);
   return background(0, first) + paint[STATE_COLORS[state]](bar) + background(last + 1, count);
 }

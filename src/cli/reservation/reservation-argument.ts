@@ -2,6 +2,7 @@ import { Failure } from '../../contract/failure.ts';
 import { idKind } from '../../contract/ids.ts';
 import { type KnownReservation, knownRequest, nameOf, shortIds } from '../../session/reservations/known.ts';
 import type { Session } from '../../session/session.ts';
+import { linkName } from '../../words/link-name.ts';
 import type { Invocation } from '../invocation.ts';
 import { pick } from '../questions.ts';
 import { shortEnd, shortTime, type TimeContext } from '../times.ts';
@@ -130,10 +131,10 @@ export function linkAndPeriod(
 ): string {
   const known = knownRequest(item);
   if (!known) return 'a link that is not known here';
-  const { site1, site2, bandwidth, end } = known;
+  const { bandwidth, end } = known;
   const start = known.start === 'now' ? times.now : known.start;
   const period = `${shortTime(start, times, true)} to ${shortEnd(start, end, times, true)}`;
   const rate = bandwidth === undefined ? 'as fast as the link allows' : formatBandwidth(bandwidth);
   const name = known.name ?? item.requested?.name;
-  return `${name === undefined ? '' : `${name}: `}${site1} – ${site2}, ${rate}, ${period}`;
+  return `${name === undefined ? '' : `${name}: `}${linkName(known)}, ${rate}, ${period}`;
 }

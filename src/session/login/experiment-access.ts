@@ -48,15 +48,20 @@ export interface ExperimentAccessOptions {
  * @throws Failure `usage` when no experiment or several match; or a failure to get the token
  */
 export async function accessExperiment(options: ExperimentAccessOptions): Promise<ExperimentAccess> {
-  const { wanted, preferred, given } = options;
-  if (given) {
-    const token = await given.get();
-    const [id, name] = [claimedSubject(token.reveal()), claimedName(token.reveal())];
-    const isMeant = wanted === undefined || wanted === id || wanted === name;
-    if (isMeant) return { id, name, token, origin: given.origin, where: given.where };
-  }
-  const named = wanted ?? preferred;
-  return (await byCommand(named, options)) ?? byPortal(named, options);
+  const named = options.wanted ?? options.preferred;
+  return (await givenAccess(options)) ?? (await byCommand(named, options)) ?? byPortal(named, options);
+}
+
+/** The experiment of a token in the environment; undefined where there is none, or another experiment is wanted. */
+export async function givenAccess({
+  wanted,
+  given,
+}: Pick<ExperimentAccessOptions, 'wanted' | 'given'>): Promise<ExperimentAccess | undefined> {
+  if (!given) return undefined;
+  const token = await given.get();
+  const [id, name] = [claimedSubject(token.reveal()), claimedName(token.reveal())];
+  const isMeant = wanted === undefined || wanted === id || wanted === name;
+  return isMeant ? { id, name, token, origin: given.origin, where: given.where } : undefined;
 }
 
 async function byCommand(

@@ -130,6 +130,7 @@ const CLOCK_TOLERANCE_MS = 5 * MINUTE;
  * @param service the experiment's reservations; undefined where the service has no list
  * @param entries the ledger's, read before the list was asked for, oldest first
  * @param now milliseconds
+ * @returns `items` in the order of {@link byStart}
  */
 export function joinLedger(
   service: readonly Reservation[] | undefined,
@@ -179,7 +180,20 @@ export function joinLedger(
       entry,
     };
   });
-  return { items: [...fromService, ...fromLedger], settlements };
+  return { items: [...fromService, ...fromLedger].toSorted(byStart), settlements };
+}
+
+/**
+ * The order of every list of reservations, for people and for programs: the first to start first, last those whose
+ * start is not known.
+ */
+export function byStart(one: ListedReservation, other: ListedReservation): number {
+  return startOf(one) - startOf(other);
+}
+
+function startOf({ reservation, requested }: ListedReservation): number {
+  const start = reservation ? periodOf(reservation).start : requested?.start;
+  return start === undefined || start === 'now' ? Number.MAX_SAFE_INTEGER : start;
 }
 
 function ledgerState({ outcome, reservation }: LedgerEntry, now: number): ListedReservation['state'] {

@@ -1,6 +1,6 @@
 import { Failure } from '../../contract/failure.ts';
 import { asRequest, type ReservationRequest } from '../../contract/reservation-request.ts';
-import { type JoinedList, joinLedger, type ListedReservation } from './joined-list.ts';
+import { byStart, type JoinedList, joinLedger, type ListedReservation } from './joined-list.ts';
 import type { Ledger } from './ledger.ts';
 
 /** A reservation with an id that the service's list or the ledger knows. */
@@ -67,7 +67,7 @@ async function found(
   // What the service says of a reservation goes before what the ledger knew.
   const known = new Map<string, KnownReservation>();
   for (const item of [...own, ...items]) if (fits(item)) known.set(item.id, item);
-  return [...known.values()];
+  return [...known.values()].toSorted(byStart);
 }
 
 /** A listed reservation as a request: as the service says, else as this machine asked for it; undefined where neither is known. */
@@ -76,6 +76,16 @@ export function knownRequest({
   requested,
 }: Pick<ListedReservation, 'reservation' | 'requested'>): ReservationRequest | undefined {
   return reservation ? asRequest(reservation) : (requested ?? undefined);
+}
+
+/**
+ * The period of a listed reservation, in milliseconds; undefined where it is not known. A request for now began when it
+ * was asked.
+ */
+export function knownPeriod(item: ListedReservation): { start: number; end: number } | undefined {
+  const known = knownRequest(item);
+  const start = known?.start === 'now' ? item.entry?.beganAt : known?.start;
+  return known && start !== undefined && known.end > start ? { start, end: known.end } : undefined;
 }
 
 /** The name of a reservation: as the service says, else as this machine asked for it; undefined where it has none. */

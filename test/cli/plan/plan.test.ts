@@ -162,8 +162,8 @@ describe('plan and apply', () => {
     expect([result.exitCode, result.stderr]).toEqual([6, '']);
     expect(result.stdout.split('\n')).toEqual([
       'Experiment demo, times in UTC',
-      '  + link-2  pl-poznan1 – hu-sztaki  100 Mbps  1 Dec 09:00 → 17:00  fits',
-      '  ✗ link-3  pl-poznan1 – gr-uth     2 Gbps    1 Gbps free 1 Dec 09:00–17:00',
+      '  + link-2  hu-sztaki – pl-poznan1  100 Mbps  1 Dec 09:00 → 17:00  fits',
+      '  ✗ link-3  gr-uth – pl-poznan1     2 Gbps    1 Gbps free 1 Dec 09:00–17:00',
       'Plan: 1 to create, 1 unchanged, 1 does not fit: nothing would be applied.',
       '',
     ]);
@@ -452,10 +452,10 @@ describe('the table fits its terminal', () => {
     terminal.files.set('demo.yaml', links(2, { 2: '2G' }));
     await terminal.run('plan', 'demo.yaml');
     expect(stdout.text).toContain(
-      '  + link-1  pl-poznan1 - be-antwerp  100 Mbps  1 Dec 09:00 -> 17:00  fits\n',
+      '  + link-1  be-antwerp - pl-poznan1  100 Mbps  1 Dec 09:00 -> 17:00  fits\n',
     );
     expect(stdout.text).toContain(
-      '  x link-2  pl-poznan1 - hu-sztaki   2 Gbps    1 Gbps free 1 Dec 09:00-17:00\n',
+      '  x link-2  hu-sztaki - pl-poznan1   2 Gbps    1 Gbps free 1 Dec 09:00-17:00\n',
     );
   });
 

@@ -32,9 +32,9 @@ function listed(
 }
 
 const all = [
-  listed('scheduled', [24, 72], { id: 'con_host_00000001', bandwidth: 2500 }),
-  listed('active', [-12, 30], { id: 'con_host_00000002' }),
   listed('ended', [-48, -24], { id: 'con_host_00000003', site2: 'se-kth', bandwidth: 500 }),
+  listed('active', [-12, 30], { id: 'con_host_00000002', site1: 'pl-poznan1', site2: 'be-gent1' }),
+  listed('scheduled', [24, 72], { id: 'con_host_00000001', bandwidth: 2500 }),
 ];
 
 interface Drawing {
@@ -43,18 +43,20 @@ interface Drawing {
   ascii?: boolean;
   level?: 0 | 1;
   experiments?: ListedIn['experiment'][];
+  span?: { start?: number; end?: number };
 }
 
 function draw(
   items: readonly ListedIn[],
-  { columns, width = columns ?? 80, ascii = false, level = 0, experiments = [demo] }: Drawing = {},
+  { columns, width = columns ?? 80, ascii = false, level = 0, experiments = [demo], span }: Drawing = {},
 ): string {
   const print = new Printer(new Chalk({ level }), recordedStream(columns), { ascii });
   const times = { now: NOW, zone: 'Europe/Brussels' };
-  return timeline(print, items, { experiments, times, known: items.map(({ item }) => item.id) }, width);
+  const context = { experiments, times, known: items.map(({ item }) => item.id), span };
+  return timeline(print, items, context, width);
 }
 
-describe('a bar for each reservation over one axis, the first to start first', () => {
+describe('a bar for each reservation over one axis', () => {
   test('on a terminal, with short ids', () => {
     expect(draw(all, { columns: 80 })).toBe(`Experiment demo, times in Europe/Brussels
                                       21 Nov   Sun 22    Mon 23   Tue 24
@@ -67,10 +69,10 @@ describe('a bar for each reservation over one axis, the first to start first', (
   });
 
   test('on a terminal, with names where reservations have them', () => {
-    const [first, ...others] = all.map(({ item, experiment }) => ({ item, experiment }));
-    const { requested } = first?.item ?? {};
-    const named = { item: { ...all[0]?.item, requested: { ...requested, name: 'gent' } }, experiment: demo };
-    const lines = draw([named as ListedIn, ...others], { columns: 80 }).split('\n');
+    const [last] = all.slice(-1);
+    const requested = { ...last?.item.requested, name: 'gent' };
+    const named = { item: { ...last?.item, requested }, experiment: demo };
+    const lines = draw([...all.slice(0, -1), named as ListedIn], { columns: 80 }).split('\n');
     expect(lines.slice(3, 6).map((line) => line.slice(0, 7))).toEqual(['0003  b', '0002  b', 'gent  b']);
     expect(draw([named as ListedIn], {})).toContain(named.item.id);
   });
@@ -151,6 +153,18 @@ test('one that was asked for at once began when it was asked for', () => {
     ...{ requested: null, pending: null, id: undefined, reservation: undefined, token: undefined },
   };
   expect(draw([{ item: { ...item, entry }, experiment }], { columns: 80 })).toMatch(/▓{10,}█{10,}/);
+});
+
+test('the axis is the period that was asked for, and bars are cut where it ends', () => {
+  const lines = (start: number, end: number) =>
+    draw(all, { columns: 60, span: { start: NOW + start * HOUR, end: NOW + end * HOUR } })
+      .split('\n')
+      .filter((line) => line.startsWith('be-'))
+      .map((line) => line.slice(28).replaceAll(/[┊│]/g, '·'));
+  expect(lines(-6, 6).slice(1)).toEqual(['▓'.repeat(16) + '█'.repeat(16), '·'.repeat(32)]);
+  expect(lines(25, 35)).toEqual(['·'.repeat(32), `${'█'.repeat(16)}${'·'.repeat(16)}`, '▒'.repeat(32)]);
+  const later = draw(all, { columns: 60, span: { start: NOW + HOUR } });
+  expect(later).not.toMatch(/now|│/);
 });
 
 test('the present is named on the side where there is room', () => {

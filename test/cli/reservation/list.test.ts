@@ -89,7 +89,7 @@ ID0   scheduled  be-gent1 – pl-poznan1  1 Gbps     Mon 2 Nov 15:00  Mon 2 Nov 
 
 ID1   active     be-gent1 – pl-poznan1  demo
       1 Gbps     Sun 1 Nov 13:00 – 15:00
-ID2   scheduled  fr-lille – be-gent1  second
+ID2   scheduled  be-gent1 – fr-lille  second
       500 Mbps   Mon 2 Nov 10:00 – Thu 5 Nov 10:00
 ID0   scheduled  be-gent1 – pl-poznan1  demo
       1 Gbps     Mon 2 Nov 15:00 – 17:00
@@ -132,32 +132,40 @@ describe('filters', () => {
   };
 
   test.each<[string[], number[]]>([
-    [[...demo], [0, 1]],
+    [[...demo], [1, 0]],
     [[...demo, '--state', 'active'], [1]],
     [[...demo, '--state', 'scheduled'], [0]],
     [[...demo, '--state', 'ended'], []],
     [
       [...demo, '--site', 'pl-poznan1'],
-      [0, 1],
+      [1, 0],
     ],
     [[...demo, '--site', 'fr-lille'], []],
     [
       [...demo, '--mine'],
-      [0, 1],
+      [1, 0],
     ],
     [
       ['list', '--all-experiments'],
-      [0, 1, 2],
+      [1, 2, 0],
     ],
     [['list', '--all-experiments', '--site', 'fr-lille'], [2]],
     [
       ['list', '--all-experiments', '--site', 'be-gent1', '--state', 'scheduled'],
-      [0, 2],
+      [2, 0],
     ],
-  ])('%j', async (args, expected) => {
+    // The clock stands at Sunday 12:00. The second lasts from then, the first from Monday 14:00, the third from 9:00.
+    [[...demo, '--start', '+3h'], [0]],
+    [[...demo, '--end', 'monday 14:00'], [1]],
+    [
+      [...demo, '--start', '13:00', '--end', 'monday 14:01'],
+      [1, 0],
+    ],
+    [['list', '--all-experiments', '--start', 'tuesday', '--end', 'wednesday'], [2]],
+  ])('%j, the first to start first', async (args, expected) => {
     const { world, ids } = busy;
     const found = await listed(world, ...args);
-    expect(found.toSorted()).toEqual(expected.map((at) => ids[at]).toSorted());
+    expect(found).toEqual(expected.map((at) => ids[at]));
   });
 
   test('--state deleted lists what is gone', async () => {
@@ -193,6 +201,10 @@ describe('filters', () => {
     [[...demo, '--all'], 'No reservations in experiment demo yet.\n'],
     [[...demo, '--site', 'be-gnt1'], 'No reservation in experiment demo matches. Did you mean be-gent1?\n'],
     [[...demo, '--mine'], 'No reservation in experiment demo matches.\n'],
+    [
+      [...demo, '--end', '+1h'],
+      'No reservation in experiment demo matches. --all looks at those that ended or were deleted too.\n',
+    ],
   ])('an empty list says so: %j', async (args, text) => {
     const world = await offlineWorld({ variables: env });
     expect(await world.run(...args)).toEqual({ exitCode: 0, stdout: text, stderr: '' });
@@ -221,7 +233,7 @@ describe('--timeline', () => {
     // The experiments come in the order of their ids, which are random.
     expect([rows.slice(0, 2), rows.slice(2)].toSorted()).toEqual([
       ['demo', 'ID0   be-gent1–pl-poznan1    1G'],
-      ['second', 'ID2   fr-lille–be-gent1    500M'],
+      ['second', 'ID2   be-gent1–fr-lille    500M'],
     ]);
   });
 

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { Failure } from '../../../src/contract/failure.ts';
 import type { Connection } from '../../../src/session/login/connection.ts';
-import { commandWorld, offlineWorld, tokenOf } from '../../fixtures/command-world.ts';
+import { type Changes, commandWorld, offlineWorld, tokenOf } from '../../fixtures/command-world.ts';
+import { temporaryFolder } from '../../fixtures/temporary-folder.ts';
 
 describe('user', () => {
   test('show: name, id, profile and a role in each project and experiment', async () => {
@@ -56,6 +57,30 @@ describe('user', () => {
     if (exitCode === 0) expect(JSON.parse(result.stdout)).toMatchObject({ name: 'lead', roles: null });
     const { stdout } = await world.run('--offline', 'status');
     if (exitCode === 0) expect(stdout).toMatch(/^Logged in to .* as lead\n(?:.*\n)* +roles +not known: /);
+  });
+
+  test('status marks the experiment in use, and what has chosen it', async () => {
+    const variables = { SLICES_CONN_PROFILE: 'offline' };
+    const folder = temporaryFolder();
+    const world = await offlineWorld({
+      variables,
+      folders: { config: folder, state: folder, cache: folder },
+    });
+    const used = async (changes: Changes, ...flags: string[]) =>
+      JSON.parse((await world.runIn(changes, '--json', 'status', ...flags)).stdout).experiment;
+    const id = expect.stringMatching(/^exp_/);
+    expect(await used({})).toMatchObject({ id, name: 'demo', from: 'only' });
+    await world.run('experiment', 'create', 'second', '--end', '+10d');
+    expect(await used({})).toBeNull();
+    expect(await used({}, '--experiment', 'second')).toMatchObject({ id, name: 'second', from: 'flag' });
+    const SLICES_EXPERIMENT = 'second';
+    expect(await used({ variables: { ...variables, SLICES_EXPERIMENT } })).toMatchObject({
+      ...{ name: 'second', from: 'variable', where: 'SLICES_EXPERIMENT' },
+    });
+    await world.run('experiment', 'use', 'demo');
+    expect(await used({})).toMatchObject({ name: 'demo', from: 'profile', where: 'profile offline' });
+    expect((await world.run('status')).stdout).toMatch(/^ +in use +demo, chosen by profile offline$/m);
+    expect(await used({}, '--experiment', 'third')).toBeNull();
   });
 
   test('an opaque token names nobody', async () => {

@@ -4,6 +4,7 @@ import { MAX_REASON } from '../../../contract/routes.ts';
 import { isOwn, type KnownReservation, shortIds } from '../../../session/reservations/known.ts';
 import type { Session } from '../../../session/session.ts';
 import { claimedSubject } from '../../../tokens/claimed.ts';
+import { linkName } from '../../../words/link-name.ts';
 import { EXIT_CODE_OF } from '../../exit-codes.ts';
 import type { Invocation } from '../../invocation.ts';
 import { reservationCard } from '../../print/cards.ts';
@@ -213,8 +214,8 @@ function checkedReason(reason = ''): string {
 
 /** A reservation and its user, for the question. */
 function owned({ reservation }: ProvenReservation): string {
-  const { id, site1, site2, bandwidth, end_date, created_by, experiment_id } = reservation;
-  const link = `${site1} – ${site2}, ${formatBandwidth(bandwidth)} until ${end_date}`;
+  const { id, bandwidth, end_date, created_by, experiment_id } = reservation;
+  const link = `${linkName(reservation)}, ${formatBandwidth(bandwidth)} until ${end_date}`;
   return escapeText(`${id} (${link}), booked by ${created_by} for ${experiment_id}`);
 }
 

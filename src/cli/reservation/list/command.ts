@@ -5,7 +5,8 @@ import type { ListFlags } from './run.ts';
 /** The values of `--state`. */
 const STATES = ['scheduled', 'active', 'ended', 'deleted', 'unknown'] as const;
 
-/** `slices-conn list [--all] [--all-experiments] [--mine] [--site SITE] [--state STATE] [--timeline]`. */
+/** `slices-conn list [--all] [--all-experiments] [--mine] [--site SITE] [--state STATE] [--start T] [--end T]
+ * [--timeline]`. */
 export function listCommand(invoke: Invoke): Command {
   return new Command('list')
     .summary("list the experiment's reservations")
@@ -17,6 +18,8 @@ export function listCommand(invoke: Invoke): Command {
     .option('--mine', 'only those that you created')
     .option('--site <site>', 'only links that end at this site')
     .addOption(new Option('--state <state>', 'only those in this state').choices(STATES))
+    .option('--start <time>', 'only those that last longer than until then')
+    .option('--end <time>', 'only those that start before then')
     .option('--timeline', 'draw them as bars over time')
     .addHelpText(
       'after',
@@ -25,6 +28,7 @@ Examples:
   slices-conn list
   slices-conn list --mine --site be-gent1 --state active
   slices-conn list --all --timeline
+  slices-conn list --start today --end +1w --timeline
   slices-conn list --all --json | jq -r '.items[].reservation.id'`,
     )
     .action(invoke<ListFlags>(async () => (await import('./run.ts')).list));

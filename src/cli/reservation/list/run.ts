@@ -1,13 +1,15 @@
 import { isoDuration } from '../../../contract/durations.ts';
 import { Failure, ownCommand } from '../../../contract/failure.ts';
 import { formatInstant } from '../../../contract/instants.ts';
-import type { ListedReservation } from '../../../session/reservations/joined-list.ts';
-import { isCurrent, isOwn, knownRequest } from '../../../session/reservations/known.ts';
+import { byStart, type ListedReservation } from '../../../session/reservations/joined-list.ts';
+import { isCurrent, isOwn, knownPeriod, knownRequest } from '../../../session/reservations/known.ts';
 import type { Session } from '../../../session/session.ts';
 import { claimedSubject } from '../../../tokens/claimed.ts';
+import { linkName } from '../../../words/link-name.ts';
 import { withServices } from '../../advice.ts';
 import type { ServiceFlags } from '../../global-options.ts';
 import type { Invocation } from '../../invocation.ts';
+import { readSpan, type Span } from '../../period.ts';
 import { type NamedExperiment, requestResult } from '../../print/cards.ts';
 import { type ListedIn, reservationTable } from '../../print/reservation-table.ts';
 import { shortTime, type TimeContext } from '../../times.ts';
@@ -20,6 +22,8 @@ export interface ListFlags {
   mine?: boolean;
   site?: string;
   state?: ListedReservation['state'];
+  start?: string;
+  end?: string;
   timeline?: boolean;
 }
 
@@ -31,10 +35,11 @@ export async function list(
 ): Promise<void> {
   const { output } = invocation;
   if (flags.site !== undefined) siteName(flags.site);
+  const span = await readSpan(flags, await invocation.times());
   const session = await invocation.session();
   const { found, experiments, hasList } = await read(invocation, session, flags);
   const user = flags.mine ? claimedSubject((await session.userToken.get()).reveal()) : undefined;
-  const shown = found.filter(({ item }) => isWanted(item, flags, user));
+  const shown = found.filter(({ item }) => isWanted(item, flags, user) && isWithin(item, span));
   if (!hasList) {
     output.notice('This service does not list reservations. The list shows what this machine asked for.');
   }
@@ -46,7 +51,7 @@ export async function list(
   const { timeline } = flags.timeline ? await import('../../print/timeline.ts') : {};
   await output.result({ items }, (print) => {
     if (shown.length === 0) return `${noneText(experiments, flags)}\n`;
-    const context = { experiments, times, known: found.map(({ item }) => item.id) };
+    const context = { experiments, times, known: found.map(({ item }) => item.id), span };
     if (timeline) return timeline(print, shown, context, output.columns);
     return reservationTable(print, shown, context);
   });
@@ -90,6 +95,7 @@ async function read(
       const { found, experiments, hasList } = await readOne();
       result.found.push(...found);
       result.experiments.push(...experiments.map((one) => ({ ...one, name: name || one.name })));
+      result.found.sort((one, other) => byStart(one.item, other.item));
       result.hasList &&= hasList;
     } catch (error) {
       if (!(error instanceof Failure) || error.code !== 'role_not_allowed') throw error;
@@ -112,14 +118,29 @@ function isWanted(
   );
 }
 
+/** Whether any of a reservation lies in a period. */
+function isWithin(item: ListedReservation, { start, end }: Span): boolean {
+  if (start === undefined && end === undefined) return true;
+  const period = knownPeriod(item);
+  return (
+    period !== undefined &&
+    (start === undefined || period.end > start) &&
+    (end === undefined || period.start < end)
+  );
+}
+
 /** The text in place of an empty list. */
-function noneText(experiments: readonly NamedExperiment[], { all, mine, site, state }: ListFlags): string {
+function noneText(experiments: readonly NamedExperiment[], flags: ListFlags): string {
+  const { all, mine, site, state, start, end } = flags;
   const [only, another] = experiments;
   if (!only) return 'You are in no active experiment whose reservations you may list.';
   const where = another ? `your ${experiments.length} experiments` : `experiment ${only.name ?? only.id}`;
-  if (site !== undefined || mine || state !== undefined) {
+  const isOfPeriod = start !== undefined || end !== undefined;
+  if (site !== undefined || mine || state !== undefined || isOfPeriod) {
     const near = site === undefined ? undefined : nearestSite(site);
-    return `No reservation in ${where} matches.${near === undefined ? '' : ` Did you mean ${near}?`}`;
+    const isPast = isOfPeriod && !all && state === undefined;
+    const hint = isPast ? ' --all looks at those that ended or were deleted too.' : '';
+    return `No reservation in ${where} matches.${near === undefined ? hint : ` Did you mean ${near}?`}`;
   }
   if (all) return `No reservations in ${where} yet.`;
   return `No reservation in ${where} is scheduled or active; --all shows those that ended or were deleted.`;
@@ -136,7 +157,7 @@ function whatToDo(
     const shows = withServices(services, ownCommand('show', id));
     return `The service never answered the last request about ${id}, sent at ${asked}. To see its state: ${shows}`;
   }
-  const link = requested ? `${requested.site1} – ${requested.site2}` : 'a link';
+  const link = requested ? linkName(requested) : 'a link';
   const again =
     requested && entry ? ` To settle it: ${withServices(services, reserveAgain(requested, entry.key))}` : '';
   return `${link}: the service never answered the request of ${asked}, so the link may be booked.${again}`;

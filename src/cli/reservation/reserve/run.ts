@@ -9,6 +9,7 @@ import type { ExperimentAccess } from '../../../session/login/experiment-access.
 import { knownRequest, nameOf } from '../../../session/reservations/known.ts';
 import type { Session } from '../../../session/session.ts';
 import { claimedExperimentExpiry } from '../../../tokens/claimed.ts';
+import { linkName } from '../../../words/link-name.ts';
 import type { Invocation } from '../../invocation.ts';
 import {
   conflict,
@@ -208,9 +209,7 @@ async function withHolder(taken: Failure, session: Session, name: string): Promi
   const numbered = Array.from({ length: items.length + 1 }, (_, at) => `${name.slice(0, 60)}-${at + 2}`);
   const free = numbered.find((one) => !names.has(one));
   const why =
-    holder && known
-      ? sentence`${holder.id} has it: ${known.site1} – ${known.site2}, ${periodText(known)}.`
-      : undefined;
+    holder && known ? sentence`${holder.id} has it: ${linkName(known)}, ${periodText(known)}.` : undefined;
   return taken.with({ why, fix: `--name ${free}` });
 }
 

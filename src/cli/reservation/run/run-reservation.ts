@@ -7,6 +7,7 @@ import { asRequest, periodOf, type ReservationRequest } from '../../../contract/
 import { inOneText, instant, inTimes, type Said, sentence } from '../../../contract/said.ts';
 import type { Session } from '../../../session/session.ts';
 import { claimedExperimentExpiry, claimedExpiry } from '../../../tokens/claimed.ts';
+import { linkName } from '../../../words/link-name.ts';
 import { withServices } from '../../advice.ts';
 import type { Invocation } from '../../invocation.ts';
 import { reservationResult } from '../../print/cards.ts';
@@ -203,8 +204,8 @@ export class RunReservation {
   }
 
   get #inWords(): Said {
-    const { site1, site2, bandwidth } = this.#proven.reservation;
-    return sentence`${site1} – ${site2}, ${formatBandwidth(bandwidth)}, until ${this.#until}: ${this.#id}`;
+    const { reservation } = this.#proven;
+    return sentence`${linkName(reservation)}, ${formatBandwidth(reservation.bandwidth)}, until ${this.#until}: ${this.#id}`;
   }
 
   get #until(): Said {

@@ -3,6 +3,7 @@ import type { Reservation } from '../../../contract/reservation.ts';
 import { periodOf } from '../../../contract/reservation-request.ts';
 import { shortIds } from '../../../session/reservations/known.ts';
 import type { Session } from '../../../session/session.ts';
+import { linkName } from '../../../words/link-name.ts';
 import type { Invocation } from '../../invocation.ts';
 import { escapeText, type Printer } from '../../print/output.ts';
 import { formatDistance, shortEnd, shortTime, type TimeContext } from '../../times.ts';
@@ -94,7 +95,7 @@ function lineOf(print: Printer, change: Change, { times, named, ids }: LineConte
   const time = shortTime(at, times, isTerminal);
   const [text, color] = SAID[event];
   const head = `${time}${named === undefined ? '' : ` ${named}`}  `;
-  const about = escapeText(`${reservation.site1} – ${reservation.site2}${detailOf(change, times)}`);
+  const about = escapeText(`${linkName(reservation)}${detailOf(change, times)}`);
   const length = head.length + WIDEST + 2 + shown.length + 2 + about.length;
   const first = `${paint.dim(head)}${paint[color](text.padEnd(WIDEST))}  ${paint.bold(escapeText(shown))}`;
   return length > columns ? `${first}\n    ${about}\n` : `${first}  ${about}\n`;

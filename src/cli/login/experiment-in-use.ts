@@ -1,0 +1,61 @@
+import { Failure } from '../../contract/failure.ts';
+import { chooseOne } from '../../session/choice.ts';
+import { givenAccess } from '../../session/login/experiment-access.ts';
+import type { Session } from '../../session/session.ts';
+import type { Invocation } from '../invocation.ts';
+import type { CardLine } from '../print/output.ts';
+import type { HeldRole } from '../user/run.ts';
+
+/** The experiment that commands act in, and what has chosen it. */
+export interface ExperimentInUse {
+  id: string | null;
+  name: string | null;
+  /** `only`: it is the only active one. */
+  from: 'flag' | 'variable' | 'profile' | 'only';
+  /** What has chosen it, for people. */
+  where: string;
+}
+
+/**
+ * The experiment that the next command acts in; nobody is asked to choose, and no token is fetched.
+ *
+ * @param roles those that the portal tells, or why it tells none
+ * @returns a failure where none is chosen, or there is none of that name
+ */
+export async function experimentInUse(
+  invocation: Pick<Invocation, 'flags' | 'profiles' | 'now'>,
+  { profile, givenExperimentToken: given }: Session,
+  roles: readonly HeldRole[] | Failure,
+): Promise<ExperimentInUse | Failure> {
+  const { flags, profiles, now } = invocation;
+  const token = await givenAccess({ wanted: flags.experiment, given });
+  if (token) return { id: token.id ?? null, name: token.name ?? null, from: 'variable', where: token.where };
+  const { variable } = (await profiles()).inspect(profile.name).entries.experiment;
+  const chosenBy =
+    flags.experiment !== undefined
+      ? ({ from: 'flag', where: '--experiment' } as const)
+      : profile.experiment === undefined
+        ? ({ from: 'only', where: 'the only active one' } as const)
+        : variable === undefined
+          ? ({ from: 'profile', where: `profile ${profile.name}` } as const)
+          : ({ from: 'variable', where: variable } as const);
+  if (roles instanceof Failure) return roles;
+  const known = roles.flatMap(({ kind, id, name, expires_at }) =>
+    kind === 'experiment' ? [{ id, name: name ?? '', expires_at: expires_at ?? '' }] : [],
+  );
+  try {
+    const wanted = flags.experiment ?? profile.experiment;
+    const { id, name } = await chooseOne('experiment', wanted, known, now(), profile);
+    return { id, name: name || null, ...chosenBy };
+  } catch (error) {
+    if (error instanceof Failure) return error;
+    throw error;
+  }
+}
+
+/** The experiment in use as a line of a card. */
+export function inUseLine(used: ExperimentInUse | Failure): CardLine {
+  if (used instanceof Failure) return ['in use', `no experiment: ${used.message}`];
+  const by = used.from === 'only' ? used.where : `chosen by ${used.where}`;
+  return ['in use', `${used.name ?? used.id ?? 'an experiment without a name'}, ${by}`];
+}

@@ -1,0 +1,34 @@
+import type { Reservation } from '../contract/reservation.ts';
+
+/** A pair of sites that a link connects; a link has no direction. */
+interface Ends {
+  site1: string;
+  site2: string;
+}
+
+/**
+ * The name of a link for people: the same whichever of its sites was typed first, and the order in which a service
+ * lists the two.
+ *
+ * @example linkName({ site1: 'se-kth', site2: 'be-gent1' }) // 'be-gent1 – se-kth'
+ */
+export function linkName({ site1, site2 }: Ends, between = ' – '): string {
+  return site1 < site2 ? `${site1}${between}${site2}` : `${site2}${between}${site1}`;
+}
+
+/** One end of a reservation, with its tags. */
+interface TaggedEnd {
+  site: string;
+  sTag: number;
+  cTag: number;
+}
+
+/** Both ends of a reservation, in the order of {@link linkName}. */
+export function linkEnds(reservation: Reservation): TaggedEnd[] {
+  const { site1, site1_s_tag, site1_c_tag, site2, site2_s_tag, site2_c_tag } = reservation;
+  const ends = [
+    { site: site1, sTag: site1_s_tag, cTag: site1_c_tag },
+    { site: site2, sTag: site2_s_tag, cTag: site2_c_tag },
+  ];
+  return site1 < site2 ? ends : ends.reverse();
+}
