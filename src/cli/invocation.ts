@@ -38,7 +38,7 @@ export interface Invocation
   /**
    * The current time and the time zone, for reading and printing times.
    *
-   * @throws Failure `usage` for an unknown profile, `state_unusable`: the profile can name the zone
+   * @throws Failure `not_found` for an unknown profile, `state_unusable`: the profile can name the zone
    */
   times(): Promise<TimeContext>;
   /** Does some work; a terminal shows `Waiting for WHAT` when it takes long. */

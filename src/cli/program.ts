@@ -1,5 +1,5 @@
 import { Command, CommanderError } from 'commander';
-import { Failure, type FailureFacts } from '../contract/failure.ts';
+import { Failure, ownCommand } from '../contract/failure.ts';
 import { availabilityCommand } from './availability/command.ts';
 import { addInstallOption, completionCommand } from './completion/command.ts';
 import { type CommandLine, childOf, readCommandLine } from './completion/command-line.ts';
@@ -53,8 +53,16 @@ export interface HelpOutput {
 /** Help that is printed nowhere. */
 export const NO_HELP: HelpOutput = { columns: undefined, paints: () => false, write: () => undefined };
 
-/** Shorter names that people know from other programs. */
-const ALSO: Readonly<Record<string, string>> = { list: 'ls', delete: 'rm', remove: 'rm' };
+/** Other names that people know from other programs. */
+const ALSO: Readonly<Record<string, readonly string[]>> = {
+  list: ['ls'],
+  delete: ['rm', 'cancel'],
+  remove: ['rm'],
+  reserve: ['book'],
+};
+
+/** Commands of other programs, and the one that is meant here. */
+const MEANT: Readonly<Record<string, string>> = { create: 'reserve', new: 'reserve', edit: 'update' };
 
 /** The whole command tree (cli/README.md, "Commands"). */
 export function createProgram({ version, serverOptions, open, help }: ProgramOptions): Command {
@@ -154,9 +162,8 @@ function helpCommand(program: Command, print: (text: string) => void): Command {
 /** Sets up every command: it throws in place of ending the process, and its help ends with the hint. */
 function prepare(command: Command, print: (text: string) => void): void {
   const { parent } = command;
-  const also = ALSO[command.name()];
-  if (also !== undefined) command.alias(also);
   command
+    .aliases(ALSO[command.name()] ?? [])
     .exitOverride()
     .allowExcessArguments(false)
     .showSuggestionAfterError(false)
@@ -179,43 +186,62 @@ export async function runProgram(program: Command, args: readonly string[]): Pro
     if (!(error instanceof CommanderError)) throw error;
     // A command group without a command shows its help, as gh and kubectl do.
     if (error.exitCode === 0 || error.code === 'commander.help') return;
-    throw await usage(error, readCommandLine(program, args));
+    throw await usage(error, readCommandLine(program, args), args);
   }
 }
 
-/** Commander's message as a failure. The next step is the help of the command. */
+/**
+ * Commander's message as a failure. The next step is the typed command with the word that was meant, else the help of the
+ * command.
+ */
 async function usage(
   { message, code }: CommanderError,
-  { command, operands: [word], unknown: [flag] }: CommandLine,
+  { command, operands, unknown: [flag] }: CommandLine,
+  typed: readonly string[],
 ): Promise<Failure> {
   const path = pathOf(command);
-  const fix = `${path} --help`;
-  const { didYouMean } = await import('../session/choice.ts');
-  const facts = (typed: string, names: readonly string[]): FailureFacts => ({
-    why: didYouMean(typed, names),
-    fix,
-  });
+  const [word] = operands;
+  const help = `${path} --help`;
+  const { nearest } = await import('../session/choice.ts');
+  const unknown = (what: string, wrong: string, known: readonly string[]): Failure => {
+    const meant = MEANT[wrong] ?? nearest(wrong, known);
+    const says = `${path} has no ${what} ${wrong}.`;
+    if (meant === undefined || !known.includes(meant)) return new Failure('usage', says, { fix: help });
+    const words = typed.map((each) => (each === wrong ? meant : each.replace(`${wrong}=`, `${meant}=`)));
+    return new Failure('usage', `${says} Did you mean ${meant}?`, { fix: ownCommand(...words) });
+  };
   const names = command.commands.map((child) => child.name());
   // Flags after it are unknown without it; a word after an unknown flag may be that flag's value.
-  if (names.length > 0 && word !== undefined && flag?.after !== 0) {
-    return new Failure('usage', `${path} has no command ${word}.`, facts(word, names));
-  }
+  if (names.length > 0 && word !== undefined && flag?.after !== 0) return unknown('command', word, names);
   // A misspelt flag that is required is missing too, but that does not help.
-  if (flag !== undefined) {
-    return new Failure('usage', `${path} has no flag ${flag.name}.`, facts(flag.name, flagNames(command)));
-  }
+  if (flag !== undefined) return unknown('flag', flag.name, flagNames(command));
   const what = message.replace(/^error: /, '');
-  const named = /'(.*)'/.exec(what)?.[1] ?? '';
+  const [, named = ''] = /'(.*?)'/.exec(what) ?? [];
+  const [long = '', value = ''] = named.split(' ');
+  const [, given, fault = ''] = / argument '(.*)' is invalid\. (.*)$/s.exec(what) ?? [];
+  if (given !== undefined) return new Failure('usage', `${long} ${given}: ${reworded(fault)}`, { fix: help });
   switch (code) {
+    case 'commander.optionMissingArgument':
+      return new Failure('usage', `${long} needs ${value}.`, { fix: help });
+    case 'commander.excessArguments': {
+      const surplus = operands.slice(command.registeredArguments.length);
+      return new Failure('usage', `${path} does not take ${surplus.join(' ')}.`, { fix: help });
+    }
     case 'commander.missingArgument':
-      return new Failure('usage', `${path} needs <${named}>.`, { fix });
+      return new Failure('usage', `${path} needs <${named}>.`, { fix: help });
     case 'commander.missingMandatoryOptionValue':
-      return new Failure('usage', `${path} needs ${named}.`, { fix });
+      return new Failure('usage', `${path} needs ${named}.`, { fix: help });
     default:
       return new Failure('usage', `${what.charAt(0).toUpperCase()}${what.slice(1)}.`.replace(/\.\.$/, '.'), {
-        fix,
+        fix: help,
       });
   }
+}
+
+/** What is wrong about a value, after its place: commander says the choices in its own words. */
+function reworded(fault: string): string {
+  const said = fault.replace(/^Allowed choices are /, 'It must be one of ');
+  return said.charAt(0).toLowerCase() + said.slice(1);
 }
 
 /** The flags that a command takes, global ones included; a group's own flags are not for the commands below it. */

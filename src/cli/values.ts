@@ -3,13 +3,20 @@ import { Failure } from '../contract/failure.ts';
 import { ReservationId } from '../contract/fields.ts';
 import { RESERVATION_NAME } from '../contract/ids.ts';
 import { SITES } from '../contract/sites.ts';
-import { didYouMean, nearest } from '../session/choice.ts';
+import { hinted, nearest } from '../session/choice.ts';
 
 export { bandwidthWord, formatBandwidth, parseBandwidth } from '../contract/bandwidth.ts';
 
-/** The known site with the name {@link nearest} to a mistyped one; undefined where none is near. */
-export function nearestSite(name: string): string | undefined {
-  return nearest(name, SITES);
+/**
+ * The known site with the name {@link nearest} to a mistyped one; undefined where none is near.
+ *
+ * @param other the site at the other end, which is not meant twice
+ */
+export function nearestSite(name: string, other?: string): string | undefined {
+  return nearest(
+    name,
+    SITES.filter((site) => site !== other),
+  );
 }
 
 /**
@@ -20,8 +27,8 @@ export function nearestSite(name: string): string | undefined {
  */
 export function siteName(text: string): string {
   if (/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/.test(text)) return text;
-  throw new Failure('usage', `${JSON.stringify(text)} is not a site name.`, {
-    why: didYouMean(text, SITES) ?? `The sites are: ${SITES.join(', ')}.`,
+  throw new Failure('usage', hinted(`${JSON.stringify(text)} is not a site name.`, text, SITES), {
+    why: `The sites are: ${SITES.join(', ')}.`,
     fix: 'slices-conn sites',
   });
 }

@@ -106,6 +106,11 @@ export class Failure extends Error {
   }
 }
 
+/** Whether a service answered that it does not have what was asked for. A name that only this machine does not know is another `not_found`. */
+export function isGone(error: unknown): error is Failure {
+  return error instanceof Failure && error.code === 'not_found' && error.facts.httpStatus === 404;
+}
+
 /**
  * Quotes a text as one shell word, since a suggested command may hold a name that another person chose. POSIX shells, zsh
  * and fish read the result alike; they differ in backslashes between quotes and in a `=` at the front.

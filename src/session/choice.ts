@@ -29,7 +29,7 @@ export interface ChoiceOptions {
  * Chooses an item by id or name; without either, the only active item (cli/README.md, "Global flags"): what is printed names it.
  *
  * @param now milliseconds; an expired item is not active
- * @throws Failure `usage` when no item or several items match, with the next step
+ * @throws Failure `not_found` for an id or name that no item has, `usage` where an item must be chosen, with the next step
  */
 export async function chooseOne<Item extends Choosable>(
   noun: 'project' | 'experiment',
@@ -58,10 +58,11 @@ export async function chooseOne<Item extends Choosable>(
   const named = items.filter((item) => item.name === name);
   const [only, another] = named.length > 1 ? named.filter((item) => active.includes(item)) : named;
   if (only && !another) return only;
-  if (only) {
+  if (named.length > 0) {
     throw new Failure('usage', `Several ${noun}s are named ${name}; give the id.`, { why: listed(named) });
   }
-  throw new Failure('usage', `You have no ${noun} ${wanted}.`, {
+  const names = items.map((item) => item.name).filter((known) => known !== '');
+  throw new Failure('not_found', hinted(`You have no ${noun} ${wanted}.`, name, names), {
     why: items.length > 0 ? `Yours: ${listed(items)}` : `You are in no ${noun}.`,
     fix: `slices-conn ${noun} list`,
   });
@@ -89,10 +90,10 @@ function shown({ id, name }: Choosable): string {
   return name === '' ? id : `${name} (${id})`;
 }
 
-/** The question for a mistyped word: `Did you mean be-gent1?`; undefined where no known word is {@link nearest}. */
-export function didYouMean(word: string, known: readonly string[]): string | undefined {
+/** What is wrong about a mistyped word, and where a known word is {@link nearest}: `… Did you mean be-gent1?` */
+export function hinted(what: string, word: string, known: readonly string[]): string {
   const near = nearest(word, known);
-  return near === undefined ? undefined : `Did you mean ${near}?`;
+  return near === undefined ? what : `${what} Did you mean ${near}?`;
 }
 
 /** The most edits in a typing error. */

@@ -155,7 +155,7 @@ export class Session {
   /**
    * The project: `named`, else the command's, else the profile's, else the only active one.
    *
-   * @throws Failure `usage` when no project or several match
+   * @throws Failure `not_found` for an unknown one, `usage` where one must be chosen
    */
   async project(named?: string): Promise<Project> {
     const { project, now } = this.#options;

@@ -155,6 +155,7 @@ describe('every next step works when it is pasted', () => {
     _fix: undefined,
     shown: undefined,
     HELP: 'slices-conn profile set --help',
+    help: 'slices-conn list --help',
     HELP_ON_TIMES: 'slices-conn help times',
     HELP_ON_TOKENS: 'slices-conn help environment',
     "'--debug'": 'slices-conn list --debug',
@@ -218,7 +219,7 @@ describe('every next step works when it is pasted', () => {
     "failure.facts.fix ?? 'slices-conn list'": 'slices-conn list',
     "ownCommand('watch', id)": 'slices-conn watch ID',
     '`--site ${sites[0]}`': 'slices-conn vlan ID --dev eth1 --site be-gent1',
-    '`--site ${near ?? sites[0]}`': 'slices-conn vlan ID --dev eth1 --site be-gent1',
+    '`--site ${nearest(typed, sites) ?? sites[0]}`': 'slices-conn vlan ID --dev eth1 --site be-gent1',
     "'--remove'": 'slices-conn vlan ID --site be-gent1 --dev eth1 --remove',
     'retyped(typed, [{ flags, words: [] }])': 'slices-conn vlan ID --site be-gent1 --dev eth1 --apply',
     "`${retyped(typed, [{ flags: ['--out'], words: [] }])} > FILE`":

@@ -153,12 +153,13 @@ describe('a failure with --json: its exit code, nothing on stdout, the error obj
     [3, 'show x'],
     [2, 'delete'],
     [3, 'delete --yes x'],
+    [2, 'delete --yes --if-exists a/b'],
     [2, 'update ID'],
     [2, 'update ID --end 2020-01-01T00:00:00Z'],
     [2, `update ${UNKNOWN} --extend soon`],
     [2, 'list --timeout soon'],
-    [2, 'list --experiment nope'],
-    [2, 'project token --project nope'],
+    [3, 'list --experiment nope'],
+    [3, 'project token --project nope'],
     [2, 'list --profile nope'],
     [2, 'list --profile local'],
     [2, 'reserve be-gent1 pl-poznan1 --start-now --for 2h'],
@@ -178,7 +179,7 @@ describe('a failure with --json: its exit code, nothing on stdout, the error obj
     [2, 'experiment create'],
     [2, 'experiment create third'],
     [2, 'experiment create -third- --end +1d'],
-    [2, 'experiment use nope'],
+    [3, 'experiment use nope'],
     [2, 'verify missing'],
     [2, 'token issue'],
     [2, 'token issue --key missing --issuer https://svc.example.org'],
@@ -208,6 +209,27 @@ describe('a failure with --json: its exit code, nothing on stdout, the error obj
     const experiment = args.includes('--experiment') ? [] : ['--experiment', 'demo'];
     const ended = await world.run(OFFLINE, '--json', ...experiment, ...args);
     expect(reportOf(ended).exitCode).toBe(exitCode);
+  });
+
+  test('delete --if-exists of what is gone or not known is exit 0', async () => {
+    const ended = await world.run(
+      OFFLINE,
+      '--json',
+      'delete',
+      '--yes',
+      '--if-exists',
+      UNKNOWN,
+      'x',
+      '--experiment',
+      'demo',
+    );
+    expect(ended.exitCode).toBe(0);
+    expect(JSON.parse(ended.stdout)).toEqual({
+      items: [
+        { id: UNKNOWN, deleted: false },
+        { id: 'x', deleted: false },
+      ],
+    });
   });
 
   test('none of these commands changed the reservation', async () => {
@@ -307,7 +329,7 @@ describe('row 7: text from a service or a token is escaped before it reaches a t
     ['experiment list', 0],
     ['experiment show', 0],
     ['experiment create new --end +1d', 0],
-    ['experiment show nope', 2],
+    ['experiment show nope', 3],
     ['experiment token', 9],
     ['project token', 6],
     ['list', 6],

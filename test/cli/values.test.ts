@@ -59,12 +59,12 @@ describe('a typed site', () => {
   ])('%j is refused as usage', async (name) => {
     const failure = await failureOf(() => siteName(name));
     expect(failure.code).toBe('usage');
-    expect(failure.message).toBe(`${JSON.stringify(name)} is not a site name.`);
+    expect(failure.message.startsWith(`${JSON.stringify(name)} is not a site name.`)).toBe(true);
     expect(failure.facts.fix).toBe('slices-conn sites');
   });
 
   test('the refusal names the nearest site, else all sites', async () => {
-    expect((await failureOf(() => siteName('BE-GENT1'))).facts.why).toBe('Did you mean be-gent1?');
+    expect((await failureOf(() => siteName('BE-GENT1'))).message).toMatch(/ Did you mean be-gent1\?$/);
     const { why } = (await failureOf(() => siteName('London!'))).facts;
     for (const site of SITES) expect(why).toContain(site);
   });

@@ -93,7 +93,7 @@ describe('a failure', () => {
 
   test('without --json: what happened, why, and the next command', async () => {
     const { exitCode, stdout, stderr } = await own.run(['--offline', 'list', '--experiment', 'nope']);
-    expect([exitCode, stdout]).toEqual([2, '']);
+    expect([exitCode, stdout]).toEqual([3, '']);
     expect(stderr).toMatch(/^error: You have no experiment nope\.\n {2}why: .+\n {2}try: slices-conn .+\n$/);
   });
 

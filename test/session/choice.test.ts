@@ -103,17 +103,19 @@ describe('with a choice', () => {
     expect(await choose(wanted, items)).toBe(expected);
   });
 
-  test.each(['nope', 'DEMO', 'dem', ''])(
-    '%j is refused, and the existing ones are listed',
-    async (wanted) => {
-      const failure = await failureOf(() => choose(wanted, [demo]));
-      expect(failure).toMatchObject({
-        code: 'usage',
-        message: `You have no experiment ${wanted}.`,
-        facts: { why: `Yours: ${demo.name} (${demo.id}).`, fix: 'slices-conn experiment list' },
-      });
-    },
-  );
+  test.each([
+    ['nope', ''],
+    ['DEMO', ' Did you mean demo?'],
+    ['dem', ' Did you mean demo?'],
+    ['', ''],
+  ])('%j is not found, and the existing ones are listed', async (wanted, hint) => {
+    const failure = await failureOf(() => choose(wanted, [demo]));
+    expect(failure).toMatchObject({
+      code: 'not_found',
+      message: `You have no experiment ${wanted}.${hint}`,
+      facts: { why: `Yours: ${demo.name} (${demo.id}).`, fix: 'slices-conn experiment list' },
+    });
+  });
 
   test('two active ones with one name are listed by id', async () => {
     const { code, facts } = await failureOf(() => choose('demo', [demo, twin]));

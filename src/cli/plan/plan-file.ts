@@ -17,7 +17,7 @@ import { Failure } from '../../contract/failure.ts';
 import { RESERVATION_NAME } from '../../contract/ids.ts';
 import { CHANGEABLE_TEXTS, type ReservationTexts } from '../../contract/reservation-texts.ts';
 import { parseDuration } from '../../contract/typed-duration.ts';
-import { didYouMean } from '../../session/choice.ts';
+import { hinted } from '../../session/choice.ts';
 import { later, parseTime, type TimeContext } from '../times.ts';
 import { parseBandwidth, siteName } from '../values.ts';
 
@@ -353,8 +353,9 @@ class PlanFile {
         this.#wrong(keyNode, `${JSON.stringify(name)} is given twice; the first is in line ${line}.`);
       } else if (known && !known.includes(name)) {
         const keys = known.filter((each) => !each.startsWith('$')).join(', ');
-        const hint = didYouMean(name, known) ?? `Its keys are ${keys}.`;
-        this.#wrong(keyNode, `${JSON.stringify(name)} is not a key of ${what}. ${hint}`);
+        const found = `${JSON.stringify(name)} is not a key of ${what}.`;
+        const said = hinted(found, name, known);
+        this.#wrong(keyNode, said === found ? `${found} Its keys are ${keys}.` : said);
       } else members.set(name, { key: keyNode, value: (value as Node | null) ?? keyNode });
     }
     return members;

@@ -1,4 +1,4 @@
-import { Failure, ownCommand } from '../../contract/failure.ts';
+import { Failure, isGone, ownCommand } from '../../contract/failure.ts';
 import { inOneText, Sentence, sentence } from '../../contract/said.ts';
 import type { ExperimentAccess } from '../../session/login/experiment-access.ts';
 import { nameOf } from '../../session/reservations/known.ts';
@@ -184,7 +184,7 @@ async function namedIn(
 }
 
 function unlessGone(error: unknown): undefined {
-  if (!(error instanceof Failure) || error.code !== 'not_found') throw error;
+  if (!isGone(error)) throw error;
 }
 
 /**

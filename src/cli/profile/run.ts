@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { Failure } from '../../contract/failure.ts';
-import { didYouMean } from '../../session/choice.ts';
+import { hinted } from '../../session/choice.ts';
 import {
   BUILT_IN,
   type ProfileEntry,
@@ -166,8 +166,8 @@ function readChecked(key: ProfileKey, typed: string): unknown {
 /** An unknown key's failure. It may be part of a secret: only its first 40 characters are shown. */
 function unknownKey(key: string): Failure {
   const shown = key.length > 40 ? `${key.slice(0, 40)}…` : key;
-  return new Failure('usage', `A profile has no key ${JSON.stringify(shown)}.`, {
-    why: `${didYouMean(key, KEY_NAMES) ?? ''} The keys are: ${KEY_NAMES.join(', ')}.`.trimStart(),
+  return new Failure('usage', hinted(`A profile has no key ${JSON.stringify(shown)}.`, key, KEY_NAMES), {
+    why: `The keys are: ${KEY_NAMES.join(', ')}.`,
     fix: HELP,
   });
 }

@@ -221,13 +221,19 @@ export function withNearestSite(
 ): Failure {
   if (failure.code !== 'site_unknown') return failure;
   const known: readonly string[] = SITES;
-  const near = sites.flatMap((site) => {
-    const meant = known.includes(site) ? undefined : nearestSite(site);
-    return meant === undefined ? [] : [[site, meant] as const];
+  const unknown = sites.filter((site) => !known.includes(site));
+  const meant = new Map(
+    unknown.flatMap((site) => {
+      const near = nearestSite(site, sites[1 - sites.indexOf(site)]);
+      return near === undefined ? [] : [[site, near] as const];
+    }),
+  );
+  if (meant.size === 0) return failure;
+  const said = unknown.map((site) => {
+    const near = meant.get(site);
+    const hint = near === undefined ? '' : ` Did you mean ${near}?`;
+    return `There is no site ${JSON.stringify(site)}.${hint}`;
   });
-  const [nearest] = near;
-  if (!nearest) return failure;
-  const meant = new Map(near);
   const words = typed.map((word) => meant.get(word) ?? word);
-  return failure.with({ why: `Did you mean ${nearest[1]}?`, fix: retyped(words, []) });
+  return new Failure(failure.code, said.join(' '), { ...failure.facts, fix: retyped(words, []) });
 }

@@ -44,12 +44,26 @@ export async function reservationArgument(
  * @throws Failure `not_found` when none fits, `usage` when several do
  */
 export async function meantReservation(
-  { times }: Pick<Invocation, 'times'>,
+  invocation: Pick<Invocation, 'times'>,
   session: Session,
   word: string,
 ): Promise<MeantReservation> {
+  const meant = await reservationMeant(invocation, session, word);
+  if (meant) return meant;
+  throw new Failure('not_found', `No reservation that is known is named ${word} or has it in its id.`, {
+    why: "Known are the experiment's reservations, and those that this machine asked for.",
+    fix: 'slices-conn list --all',
+  });
+}
+
+/** The same; undefined when none fits. */
+export async function reservationMeant(
+  { times }: Pick<Invocation, 'times'>,
+  session: Session,
+  word: string,
+): Promise<MeantReservation | undefined> {
   const meant = idKind(word) === 'reservation' ? { id: word } : await onlyOne(session, word, times);
-  await session.actFor(meant.id);
+  if (meant) await session.actFor(meant.id);
   return meant;
 }
 
@@ -57,16 +71,10 @@ async function onlyOne(
   session: Session,
   typed: string,
   times: Invocation['times'],
-): Promise<KnownReservation> {
+): Promise<KnownReservation | undefined> {
   const known = await session.reservationsWith(typed);
   const [only, another] = known;
-  if (only && !another) return only;
-  if (!only) {
-    throw new Failure('not_found', `No reservation that is known is named ${typed} or has it in its id.`, {
-      why: "Known are the experiment's reservations, and those that this machine asked for.",
-      fix: 'slices-conn list --all',
-    });
-  }
+  if (!only || !another) return only;
   const context = await times();
   const more = known.length - MOST_LISTED;
   const isName = nameOf(only) === typed;

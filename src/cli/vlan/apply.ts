@@ -1,5 +1,5 @@
 import { Failure, type FailureFacts, shellWord } from '../../contract/failure.ts';
-import { didYouMean } from '../../session/choice.ts';
+import { hinted } from '../../session/choice.ts';
 import type { End } from '../../vlan/end.ts';
 import { describeEnd } from '../../vlan/formats.ts';
 import { deleteCall, ipCalls, iproute2, type ProgramCall, shellLine } from '../../vlan/iproute2.ts';
@@ -89,8 +89,8 @@ async function stepsToMake(end: End, devices: readonly Device[], machine: Machin
   const below = devices.find(({ name }) => name === device);
   if (!below) {
     const names = devices.map(({ name }) => name);
-    throw new Failure('usage', `This machine has no network device ${device}.`, {
-      why: didYouMean(device, names) ?? `It has ${names.join(', ')}.`,
+    throw new Failure('usage', hinted(`This machine has no network device ${device}.`, device, names), {
+      why: `It has ${names.join(', ')}.`,
       fix: 'ip link',
     });
   }

@@ -1,7 +1,7 @@
-import { Failure, ownCommand } from '../../contract/failure.ts';
+import { Failure, isGone, ownCommand } from '../../contract/failure.ts';
 import { idKind } from '../../contract/ids.ts';
 import type { Reservation } from '../../contract/reservation.ts';
-import { nearest } from '../../session/choice.ts';
+import { hinted, nearest } from '../../session/choice.ts';
 import type { Session } from '../../session/session.ts';
 import { claimedClaims } from '../../tokens/claimed.ts';
 import { TokenError } from '../../tokens/token-error.ts';
@@ -115,7 +115,7 @@ async function verifiedReservation(
   try {
     return (await session.reservations.show(id)).reservation;
   } catch (error) {
-    if (!(error instanceof Failure && error.code === 'not_found' && removing)) throw error;
+    if (!(isGone(error) && removing)) throw error;
     // The devices here follow from the tags, which this machine may have noted.
     const noted = (await (await session.ledger()).about(id))?.reservation;
     if (!noted) {
@@ -206,11 +206,10 @@ async function siteOf(
     });
   }
   if (sites.includes(typed)) return typed;
-  const near = nearest(typed, sites);
-  const hint = near === undefined ? '' : ` Did you mean ${near}?`;
-  throw new Failure('usage', `${JSON.stringify(typed)} is not a site of this reservation.`, {
-    why: `It is between ${sites.join(' and ')}.${hint}`,
-    fix: `--site ${near ?? sites[0]}`,
+  const what = `${JSON.stringify(typed)} is not a site of this reservation.`;
+  throw new Failure('usage', hinted(what, typed, sites), {
+    why: `It is between ${sites.join(' and ')}.`,
+    fix: `--site ${nearest(typed, sites) ?? sites[0]}`,
   });
 }
 

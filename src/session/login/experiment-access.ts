@@ -45,7 +45,7 @@ export interface ExperimentAccessOptions {
  * profile, else the only active one (cli/README.md, "Global flags", "Environment"). Its token comes from the
  * environment, the profile's command, the tokens that the portal gave before, or the portal.
  *
- * @throws Failure `usage` when no experiment or several match; or a failure to get the token
+ * @throws Failure `not_found` for an unknown one, `usage` where one must be chosen; or a failure to get the token
  */
 export async function accessExperiment(options: ExperimentAccessOptions): Promise<ExperimentAccess> {
   const named = options.wanted ?? options.preferred;

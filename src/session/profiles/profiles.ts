@@ -7,7 +7,7 @@ import { readBounded } from '../../files/bounded.ts';
 import { onDisk } from '../../files/on-disk.ts';
 import { makePrivate, privateFolder } from '../../files/private.ts';
 import { removeDrafts, replaceWhole } from '../../files/whole.ts';
-import { type Choosable, didYouMean } from '../choice.ts';
+import { type Choosable, hinted } from '../choice.ts';
 import type { Variables } from './folders.ts';
 import {
   ADDRESSES,
@@ -135,7 +135,7 @@ export class Profiles {
   /**
    * The profile of {@link activeName}, its settings overridden by the environment.
    *
-   * @throws Failure `usage` for an unknown profile, one without addresses, an invalid variable, or a plain
+   * @throws Failure `not_found` for an unknown profile, `usage` for one without addresses, an invalid variable, or a plain
    *   http address that the profile does not allow; `state_unusable`
    */
   async resolve(wanted: string | undefined): Promise<Profile> {
@@ -162,7 +162,7 @@ export class Profiles {
   /**
    * A profile's keys, their values, and where these come from. It need not be complete.
    *
-   * @throws Failure `usage` for an unknown profile or an invalid variable, `state_unusable`
+   * @throws Failure `not_found` for an unknown profile, `usage` for an invalid variable, `state_unusable`
    */
   inspect(name: string): ProfileView {
     return this.#inspect(name, this.#read());
@@ -177,7 +177,7 @@ export class Profiles {
     return wanted ?? (this.#env['SLICES_CONN_PROFILE'] || read().profile || 'local');
   }
 
-  /** Makes a profile the preferred one. @throws Failure `usage` for an unknown one, `state_unusable` */
+  /** Makes a profile the preferred one. @throws Failure `not_found` for an unknown one, `state_unusable` */
   async use(name: string): Promise<void> {
     await this.#change((current) => {
       checkKnown(name, current);
@@ -228,7 +228,7 @@ export class Profiles {
   /**
    * Removes the user's settings of a profile.
    *
-   * @throws Failure `usage` for an unknown one, `state_unusable`
+   * @throws Failure `not_found` for an unknown one, `state_unusable`
    */
   async remove(name: string): Promise<Removal> {
     return this.#change((current) => {
@@ -292,8 +292,8 @@ function withSettings(name: string, settings: Settings, current: Preferences): P
 function checkKnown(name: string, preferences: Preferences): void {
   const known = namesIn(preferences);
   if (known.includes(name)) return;
-  throw new Failure('usage', `There is no profile ${name}.`, {
-    why: `${didYouMean(name, known) ?? ''} The profiles are: ${known.join(', ')}.`.trimStart(),
+  throw new Failure('not_found', hinted(`There is no profile ${name}.`, name, known), {
+    why: `The profiles are: ${known.join(', ')}.`,
     fix: 'slices-conn profile list',
   });
 }

@@ -1,5 +1,5 @@
 import type { ProvenReservation } from '../../client/proof.ts';
-import { Failure } from '../../contract/failure.ts';
+import { Failure, isGone } from '../../contract/failure.ts';
 import type { ReservationRequest } from '../../contract/reservation-request.ts';
 import type { Reservations } from './reservations.ts';
 
@@ -59,7 +59,7 @@ async function deleteEach(
       await reservations.change([{ action: 'delete', id }]);
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
-      if (error.code !== 'not_found') left.push(id);
+      if (!isGone(error)) left.push(id);
     }
   }
   return left;

@@ -6,7 +6,7 @@ import {
 import type { ConnectivityClient } from '../../client/connectivity.ts';
 import { differenceFrom, type ProofOptions, type ProvenReservation } from '../../client/proof.ts';
 import { HOUR } from '../../contract/durations.ts';
-import { Failure, type FailureFacts } from '../../contract/failure.ts';
+import { Failure, type FailureFacts, isGone } from '../../contract/failure.ts';
 import { isWithin } from '../../contract/instants.ts';
 import {
   type ChangeItem,
@@ -131,7 +131,7 @@ export class Reservations {
       await this.#record((ledger) => ledger.observed(proven));
       return proven;
     } catch (error) {
-      if (isNotFound(error)) await this.#record((ledger) => ledger.deleted(id));
+      if (isGone(error)) await this.#record((ledger) => ledger.deleted(id));
       throw error;
     }
   }
@@ -192,7 +192,7 @@ export class Reservations {
         return await this.#sendOnce(attempt);
       } catch (error) {
         if (!(error instanceof Failure)) throw error;
-        if (isDeletion && isNotFound(error)) return this.#made(attempt, [null]);
+        if (isDeletion && isGone(error)) return this.#made(attempt, [null]);
         // The service knows the key, and has nothing under it: so it decides as about any other request.
         if (idsIn(error) || isDecision(error)) throw await this.#failed(attempt, error);
         if (!isUndecided(error)) break;
@@ -262,7 +262,7 @@ export class Reservations {
     const { items } = attempt;
     const { maybeDone = false, fix } = failure.facts;
     const ids = idsIn(failure) ?? [];
-    const isGone = items.length === 1 && isNotFound(failure);
+    const hasNone = items.length === 1 && isGone(failure);
     await this.#record((ledger) =>
       ledger.together(async (kept) => {
         for (const [index, { item, name }] of items.entries()) {
@@ -272,7 +272,7 @@ export class Reservations {
             else if (!maybeDone) await kept.refused(name);
           } else if (!maybeDone) {
             await kept.changeRefused(item.id);
-            if (isGone) await kept.deleted(item.id);
+            if (hasNone) await kept.deleted(item.id);
           }
         }
       }),
@@ -363,11 +363,7 @@ function whereToLook({ items }: Attempt, ids: readonly (string | null)[] = []): 
 
 /** Undefined for a reservation that the service does not have. */
 function orGone(error: unknown): undefined {
-  if (!isNotFound(error)) throw error;
-}
-
-function isNotFound(error: unknown): boolean {
-  return error instanceof Failure && error.code === 'not_found';
+  if (!isGone(error)) throw error;
 }
 
 /** Whether the service decided about the link. Refusals before that say nothing about an idempotency key. */

@@ -283,7 +283,7 @@ describe('profile remove', () => {
     const { stdout, stderr } = await done(['profile', 'remove', 'lab']);
     expect(stdout).toBe('Profile lab is removed.\n');
     expect(stderr).toBe('Profile lab was in use. Now it is local.\n');
-    expect((await refused(['profile', 'remove', 'lab'])).exitCode).toBe(2);
+    expect((await refused(['profile', 'remove', 'lab'])).exitCode).toBe(3);
   });
 
   test('resets a built-in profile to its defaults, and says so', async () => {
@@ -301,10 +301,11 @@ describe('profile remove', () => {
   });
 });
 
-describe('a usage error, exit 2', () => {
-  test.each<[string, RegExp]>([
-    ['profile use slcies', /Did you mean slices\?/],
-    ['--profile slcies list', /Did you mean slices\?/],
+describe('a mistake changes nothing', () => {
+  test.each<[string, RegExp, number?]>([
+    ['profile use nope', /no profile/, 3],
+    ['profile use slcies', /Did you mean slices\?/, 3],
+    ['--profile slcies list', /Did you mean slices\?/, 3],
     ['profile set constructor project=x', /reserved/],
     ['profile set lab', /needs <key=value>/],
     ['profile set lab basUrl=https://x', /Did you mean baseUrl\?/],
@@ -312,9 +313,9 @@ describe('a usage error, exit 2', () => {
     ['profile set lab baseUrl=http://example.invalid', /http/],
     ['--offline --profile local profile list', /together/],
     ['profile lst', /list/],
-  ])('%s', async (command, why) => {
+  ])('%s', async (command, why, exitCode = 2) => {
     const report = await refused(command.split(' '));
-    expect(report.exitCode).toBe(2);
+    expect(report.exitCode).toBe(exitCode);
     expect(`${report.message} ${report.why}`).toMatch(new RegExp(why, 'i'));
     expect(() => content()).toThrow('ENOENT');
   });

@@ -311,13 +311,19 @@ describe('a refusal', () => {
     ['gent', 'poznan', 'be-gent1 pl-poznan1', 'be-gent1'],
   ])('of an unknown site among %s and %s has the command with %s', (site1, site2, sites, nearest) => {
     const typed = `reserve ${site1} ${site2} --bandwidth 1G`;
-    const { facts } = refused([], {
+    const { facts, message } = refused([], {
       code: 'site_unknown',
       typed,
       request: { ...request, site1, site2 },
     }).failure;
-    expect(facts.why).toBe(`Did you mean ${nearest}?`);
+    expect(message).toContain(`Did you mean ${nearest}?`);
     expect(facts.fix).toBe(`slices-conn reserve ${sites} --bandwidth 1G`);
+  });
+
+  test('of an unknown site does not suggest the one at the other end', () => {
+    const sites = { site1: 'be-gent', site2: 'be-gent1' };
+    const { facts } = refused([], { code: 'site_unknown', request: { ...request, ...sites } }).failure;
+    expect(facts.fix).toBeUndefined();
   });
 
   test('of a site without a similar one suggests no site', () => {

@@ -138,7 +138,7 @@ describe('reserve --name', () => {
         name,
       );
       expect(exitCode).toBe(2);
-      expect(stderr).toContain('It must be 1 to 64 of a to z, 0 to 9 and -, a letter first.');
+      expect(stderr).toContain('it must be 1 to 64 of a to z, 0 to 9 and -, a letter first.');
     },
   );
 

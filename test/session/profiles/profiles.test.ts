@@ -67,7 +67,10 @@ describe('the chosen profile', () => {
     async (name) => {
       configure(config);
       const failure = await failureOf(() => resolve(name));
-      expect(failure).toMatchObject({ code: 'usage', message: `There is no profile ${name}.` });
+      expect(failure).toMatchObject({
+        code: 'not_found',
+        message: expect.stringContaining(`There is no profile ${name}.`),
+      });
       for (const known of ['local', 'offline', 'slices', 'lab']) expect(failure.facts.why).toContain(known);
     },
   );
@@ -580,13 +583,13 @@ describe('the preferred profile', () => {
 
   test.each(['nope', '__proto__', 'constructor'])('can’t be %s, which does not exist', async (name) => {
     configure({ profile: 'lab', profiles: { lab: LAB } });
-    expect((await failureOf(() => new Profiles(folder, {}).use(name))).code).toBe('usage');
+    expect((await failureOf(() => new Profiles(folder, {}).use(name))).code).toBe('not_found');
     expect(JSON.parse(readFileSync(file, 'utf8')).profile).toBe('lab');
   });
 
   test('a misspelt name gets the most similar one as advice', async () => {
     const failure = await failureOf(() => resolve('slcies'));
-    expect(failure.facts.why).toBe('Did you mean slices? The profiles are: local, offline, slices.');
+    expect(failure.message).toMatch(/ Did you mean slices\?$/);
   });
 });
 
@@ -618,9 +621,9 @@ describe('removing a profile', () => {
   });
 
   test.each(['nope', '__proto__', 'constructor', ''])(
-    'that does not exist, %j, is a usage error',
+    'that does not exist, %j, is not found',
     async (name) => {
-      expect((await failureOf(() => remove(name))).code).toBe('usage');
+      expect((await failureOf(() => remove(name))).code).toBe('not_found');
     },
   );
 });

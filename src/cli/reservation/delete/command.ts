@@ -15,6 +15,7 @@ export function deleteCommand(invoke: Invoke): Command {
     )
     .option('--all', 'all that you created in the experiment and that have not ended')
     .option('--everyone', "with --all: other users' too")
+    .option('--if-exists', 'no failure for what is gone or not known')
     .option('--as-administrator', 'delete any reservation, as an administrator of the service')
     .option('--reason <text>', 'why it is deleted; the service keeps the reason')
     .addHelpText(

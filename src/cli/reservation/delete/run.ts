@@ -1,5 +1,5 @@
 import type { ProvenReservation } from '../../../client/proof.ts';
-import { Failure, type FailureFacts, ownCommand } from '../../../contract/failure.ts';
+import { Failure, type FailureFacts, isGone, ownCommand } from '../../../contract/failure.ts';
 import { MAX_REASON } from '../../../contract/routes.ts';
 import { isOwn, type KnownReservation, shortIds } from '../../../session/reservations/known.ts';
 import type { Session } from '../../../session/session.ts';
@@ -18,12 +18,15 @@ import {
   type MeantReservation,
   meantReservation,
   pickedReservation,
+  reservationMeant,
 } from '../reservation-argument.ts';
 
 /** The flags of the command, as typed. */
 export interface DeleteFlags {
   all?: boolean;
   everyone?: boolean;
+  /** What is gone, or not known, is no failure. */
+  ifExists?: boolean;
   asAdministrator?: boolean;
   reason?: string;
 }
@@ -43,27 +46,45 @@ export async function deleteReservations(
   checkConfirmable(invocation, UNASKED);
   if (flags.asAdministrator) return deleteAsAdministrator(invocation, words, flags.reason);
   const session = await invocation.session();
+  const absent = new Set<string>();
+  const unlessGone = (work: (id: string) => Promise<void>) => (id: string) =>
+    work(id).catch((error: unknown) => {
+      if (!flags.ifExists || !isGone(error)) throw error;
+      absent.add(id);
+    });
+  const meantBy = async (word: string): Promise<MeantReservation[]> => {
+    if (!flags.ifExists) return [await meantReservation(invocation, session, word)];
+    const meant = await reservationMeant(invocation, session, word);
+    if (!meant) absent.add(word);
+    return meant ? [meant] : [];
+  };
   const meant = flags.all
     ? await undeleted(invocation, session, flags.everyone === true)
     : words.length === 0
       ? [await pickedReservation(invocation, session, 'delete')]
-      : await each(words, (word) => meantReservation(invocation, session, word));
+      : (await each(words, meantBy)).flat();
   const ids = unique(meant);
   if (ids.length > 0 && !invocation.flags.yes) {
     const times = await invocation.times();
-    await ask(invocation, times, await described(times, session, meant));
+    const known = await described(times, session, meant, unlessGone);
+    if (known.size > 0) await ask(invocation, times, known);
   }
-  const failures = await deleteEach(ids, async (id) => {
-    await session.actFor(id);
-    await session.reservations.change([{ action: 'delete', id }]);
-  });
+  const failures = await deleteEach(
+    ids.filter((id) => !absent.has(id)),
+    unlessGone(async (id) => {
+      await session.actFor(id);
+      await session.reservations.change([{ action: 'delete', id }]);
+    }),
+  );
   if (failures.size > 0) throw summary(ids, failures);
-  const items = ids.map((id) => ({ id, deleted: true }));
+  const items = [...new Set([...ids, ...absent])].map((id) => ({ id, deleted: !absent.has(id) }));
   const none = flags.everyone ? 'The experiment has no reservation' : 'You have no reservation here';
   await invocation.output.result({ items }, ({ paint }) =>
-    ids.length === 0
+    items.length === 0
       ? `${none} that is scheduled or active.\n`
-      : ids.map((id) => `${paint.green('Deleted')} ${id}\n`).join(''),
+      : items
+          .map(({ id, deleted }) => (deleted ? `${paint.green('Deleted')} ${id}\n` : `${id} is not there.\n`))
+          .join(''),
   );
 }
 
@@ -131,24 +152,30 @@ async function undeleted(
   return items.filter((item) => isOwn(item, user));
 }
 
-/** The reservations in words, by id, for the question; those of which nothing is known are read. @throws Failure */
+/**
+ * The reservations in words, by id, for the question; those of which nothing is known are read.
+ *
+ * @param unlessGone lets a reading pass that finds none: that one is left out
+ * @throws Failure
+ */
 async function described(
   times: TimeContext,
   session: Session,
   meant: readonly MeantReservation[],
+  unlessGone: (work: (id: string) => Promise<void>) => (id: string) => Promise<void>,
 ): Promise<Map<string, string>> {
   const known = new Map(meant.map((one) => [one.id, 'state' in one ? linkAndPeriod(one, times) : '']));
   const ids = [...known.keys()];
   const unread = await deleteEach(
     ids.filter((id) => known.get(id) === ''),
-    async (id) => {
+    unlessGone(async (id) => {
       await session.actFor(id);
       const { reservation } = await session.reservations.show(id, { allowUnsigned: true });
       known.set(id, linkAndPeriod({ reservation, requested: null }, times));
-    },
+    }),
   );
   if (unread.size > 0) throw summary(ids, unread, () => false);
-  return known;
+  return new Map([...known].filter(([, words]) => words !== ''));
 }
 
 /** Asks once about all of them. @param known see {@link described} */

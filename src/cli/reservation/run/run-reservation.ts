@@ -1,6 +1,6 @@
 import type { ProvenReservation } from '../../../client/proof.ts';
 import { formatDuration, MINUTE } from '../../../contract/durations.ts';
-import { Failure, ownCommand } from '../../../contract/failure.ts';
+import { Failure, isGone, ownCommand } from '../../../contract/failure.ts';
 import { LAST_INSTANT } from '../../../contract/instants.ts';
 import type { Reservation } from '../../../contract/reservation.ts';
 import { asRequest, periodOf, type ReservationRequest } from '../../../contract/reservation-request.ts';
@@ -161,7 +161,7 @@ export class RunReservation {
       if (extend && now() >= this.#extendAt && now() < this.#end) await this.#extend();
       this.#isSeen = true;
     } catch (error) {
-      this.#isDeleted = isNotFound(error);
+      this.#isDeleted = isGone(error);
       if (this.#isDeleted) return `The reservation ${this.#id} was deleted.`;
       if (this.#isSeen) await this.say(sentence`warning: The link can't be looked at: ${saidOf(error)}`);
       this.#isSeen = false;
@@ -187,7 +187,7 @@ export class RunReservation {
       }
       await guardian.tell(NOTHING_LEFT);
     } catch (error) {
-      if (isNotFound(error)) await guardian.tell(NOTHING_LEFT);
+      if (isGone(error)) await guardian.tell(NOTHING_LEFT);
       else await this.#reportUndeleted(error);
     } finally {
       guardian.close();
@@ -344,10 +344,6 @@ function changesOf(before: Reservation, after: Reservation): string[] {
   return TAGS.filter((name) => before[name] !== after[name]).map(
     (name) => `${name} ${before[name]} → ${after[name]}`,
   );
-}
-
-function isNotFound(error: unknown): boolean {
-  return error instanceof Failure && error.code === 'not_found';
 }
 
 function saidOf(error: unknown): Said {

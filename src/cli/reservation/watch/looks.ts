@@ -1,4 +1,4 @@
-import { Failure } from '../../../contract/failure.ts';
+import { Failure, isGone } from '../../../contract/failure.ts';
 import { stateAt } from '../../../contract/instants.ts';
 import type { Reservation } from '../../../contract/reservation.ts';
 import { periodOf } from '../../../contract/reservation-request.ts';
@@ -109,7 +109,7 @@ async function read({ reservations }: Session, id: string): Promise<Reservation 
   return reservations.show(id, { allowUnsigned: true }).then(
     ({ reservation }) => reservation,
     (error: unknown) => {
-      if (error instanceof Failure && error.code === 'not_found') return error;
+      if (isGone(error)) return error;
       throw error;
     },
   );
