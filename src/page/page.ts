@@ -228,7 +228,8 @@ function showNetwork({ map, timeline, form }: NonNullable<typeof views>): void {
   );
   store.view(
     ({ login: known, chosen, live, ended, hidden, busy, now, zone: shown }) => ({
-      ...{ known, chosen, live, ended, hidden, busy, now, zone: shown },
+      // In whole seconds: what happens at once is shown once.
+      ...{ known, chosen, live, ended, hidden, busy, now: now - (now % 1000), zone: shown },
     }),
     ({ known, ...parts }) => {
       list.element.hidden = !known?.user || !parts.chosen;

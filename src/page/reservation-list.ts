@@ -50,34 +50,30 @@ interface Row {
   show(reservation: OwnReservation, view: ReservationListView): void;
 }
 
+/** How many reservations a list shows at first, and how many more at each click. */
+const SHOWN = 50;
+
 /** The reservations of the chosen experiment, each with the buttons that its role allows. */
 export function createReservationList({ act, wantEnded }: ReservationListOptions) {
   const heading = element('h2', { id: 'reservations-heading', tabindex: '-1' }, 'Reservations');
   const note = element('p', { class: 'soft' });
-  const live = element('ul', { class: 'reservations', 'aria-labelledby': heading.id });
-  const past = element('ul', { class: 'reservations', 'aria-label': 'Ended reservations' });
+  let shown: ReservationListView | undefined;
+  /** A reservation that is shown, however far down it stands. */
+  let sought: string | undefined;
+  const again = (): void => shown && show(shown);
+  const live = createRows({ 'aria-labelledby': heading.id }, act, again);
+  const past = createRows({ 'aria-label': 'Ended reservations' }, act, again);
   const pastNote = element('p', { class: 'soft' });
   const details = element(
     'details',
     { ontoggle: () => details.open && wantEnded() },
-    ...[element('summary', {}, 'Ended'), pastNote, past],
+    ...[element('summary', {}, 'Ended'), pastNote, past.list, past.more],
   );
-  const rows = new Map<string, Row>();
-
-  function fill(list: HTMLUListElement, wanted: readonly OwnReservation[], view: ReservationListView): void {
-    for (const [at, reservation] of inOrder(wanted, view.now).entries()) {
-      const row = rows.get(reservation.id) ?? createRow(act);
-      rows.set(reservation.id, row);
-      row.show(reservation, view);
-      // What stands where it belongs is not moved: that would take the focus away.
-      if (list.children[at] !== row.element) list.insertBefore(row.element, list.children[at] ?? null);
-    }
-    while (list.children.length > wanted.length) list.lastElementChild?.remove();
-  }
 
   /** Shows the state. */
   function show(view: ReservationListView): void {
     const { chosen, live: known, ended, hidden, now } = view;
+    shown = view;
     setText(heading, `Reservations of ${chosen?.name ?? ''}`);
     const isOver = (one: OwnReservation): boolean => stateAt(now, one) === 'ended';
     const current = known?.filter((one) => !isOver(one));
@@ -89,32 +85,86 @@ export function createReservationList({ act, wantEnded }: ReservationListOptions
     // What ended since the list was asked for is not lost.
     const over = [...(ended ?? []), ...(known ?? [])].filter(isOver);
     const unique = [...new Map(over.map((one) => [one.id, one])).values()];
-    const shown = new Set([...(current ?? []), ...unique].map(({ id }) => id));
-    for (const id of rows.keys()) if (!shown.has(id)) rows.delete(id);
-    fill(live, hidden === undefined ? (current ?? []) : [], view);
-    fill(past, unique, view);
+    live.show(hidden === undefined ? (current ?? []) : [], view, sought);
+    past.show(unique, view, sought);
     const none = unique.length === 0 ? 'None. ' : '';
     setText(pastNote, ended === undefined ? 'Loading…' : `${none}The service does not list deleted ones.`);
   }
 
+  const rowOf = (id: string): HTMLElement | undefined => (live.row(id) ?? past.row(id))?.element;
   return {
     element: element(
       'section',
       { class: 'beside', 'aria-labelledby': heading.id },
-      ...[heading, note, live, details],
+      ...[heading, note, live.list, live.more, details],
     ),
     show,
     /** Brings a reservation into view and the focus to it; to the list where it is not in it. */
     focus(id: string): void {
-      const row = rows.get(id)?.element;
-      if (row && past.contains(row)) details.open = true;
+      sought = id;
+      again();
+      const row = rowOf(id);
+      if (past.row(id)) details.open = true;
       row?.scrollIntoView({ block: 'nearest' });
       (row?.querySelector('h3') ?? heading).focus({ preventScroll: row !== undefined });
     },
     /** The element after which a notice about a reservation stands. */
-    placeFor: (id: string): HTMLElement =>
-      rows.get(id)?.element.querySelector<HTMLElement>('.actions') ?? heading,
+    placeFor: (id: string): HTMLElement => rowOf(id)?.querySelector<HTMLElement>('.actions') ?? heading,
   };
+}
+
+/**
+ * A list of reservations in their order, the first {@link SHOWN} of them at first, and a button that shows more.
+ *
+ * @param again shows the list as it was shown last
+ */
+function createRows(
+  attributes: Readonly<Record<string, string>>,
+  act: ReservationListOptions['act'],
+  again: () => void,
+) {
+  const list = element('ul', { class: 'reservations', ...attributes });
+  const onclick = (): void => {
+    most += SHOWN;
+    again();
+  };
+  const more = element('button', { type: 'button', class: 'quiet', onclick });
+  let most = SHOWN;
+  let rows = new Map<string, Row>();
+  return {
+    ...{ list, more },
+    row: (id: string): Row | undefined => rows.get(id),
+    show(all: readonly OwnReservation[], view: ReservationListView, sought: string | undefined): void {
+      const wanted = inOrder(all, view.now).filter(({ id }, at) => at < most || id === sought);
+      const before = rows;
+      rows = new Map(wanted.map(({ id }) => [id, before.get(id) ?? createRow(act)]));
+      for (const reservation of wanted) rows.get(reservation.id)?.show(reservation, view);
+      arrange(
+        list,
+        [...rows.values()].map((row) => row.element),
+      );
+      more.hidden = all.length <= most;
+      setText(more, `Show ${SHOWN} more of ${all.length}`);
+    },
+  };
+}
+
+/** Gives a list its rows. What stays where it is is not moved, since that would take the focus and the selection away. */
+function arrange(list: HTMLElement, rows: readonly HTMLElement[]): void {
+  const { activeElement } = document;
+  const wanted = new Set<Element>(rows);
+  for (const row of [...list.children]) if (!wanted.has(row)) row.remove();
+  let next = list.firstElementChild;
+  for (const row of rows) {
+    // The one in its place goes further down: that moves one in place of all that follow.
+    if (next !== row && next?.nextElementSibling === row) {
+      next.remove();
+      next = row;
+    }
+    if (next === row) next = row.nextElementSibling;
+    else list.insertBefore(row, next);
+  }
+  if (activeElement instanceof HTMLElement && list.contains(activeElement)) activeElement.focus();
 }
 
 /** Whether the state and the role allow an action on a reservation. */
@@ -131,6 +181,8 @@ function createRow(act: ReservationListOptions['act']): Row {
   const name = element('span');
   const heading = element('h3', { tabindex: '-1' }, name, ' ', state);
   const facts = element('dl');
+  // Apart from the times, which stay as they are: news takes no selection from them.
+  const next = element('span');
   const buttons = BUTTONS.map(([action, label]) => {
     const onclick = (): void => shown && act(action, shown);
     const button = element(
@@ -172,9 +224,11 @@ function createRow(act: ReservationListOptions['act']): Row {
       showFacts(facts, [
         ['Link', `${reservation.site1} – ${reservation.site2}`],
         ['Bandwidth', formatBandwidth(reservation.bandwidth)],
-        ['When', `${periodText(reservation, calendarOf(view))}, ${nextText(reservation, view.now)}`],
+        ['When', periodText(reservation, calendarOf(view))],
         ...tagFacts(reservation),
       ]);
+      setText(next, `, ${nextText(reservation, view.now)}`);
+      facts.children[2]?.lastElementChild?.append(next);
       const allowed = buttons.filter(({ action }) => isAllowed(action, stage === 'ended', view));
       for (const { action, label, button } of allowed) {
         button.ariaDisabled = `${isBusy}`;
@@ -192,9 +246,11 @@ function createRow(act: ReservationListOptions['act']): Row {
 /** Shows facts in a list of descriptions. Their number stays. */
 function showFacts(list: HTMLElement, facts: readonly (readonly [term: string, fact: string])[]): void {
   for (const [at, [term, fact]] of facts.entries()) {
-    if (!list.children[at]) list.append(element('div', {}, element('dt'), element('dd')));
+    if (!list.children[at])
+      list.append(element('div', {}, element('dt'), element('dd', {}, element('span'))));
     const [name, value] = list.children[at]?.children ?? [];
+    const text = value?.firstElementChild;
     if (name instanceof HTMLElement) setText(name, term);
-    if (value instanceof HTMLElement) setText(value, fact);
+    if (text instanceof HTMLElement) setText(text, fact);
   }
 }
