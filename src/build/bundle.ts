@@ -120,9 +120,14 @@ async function bundlePage(): Promise<void> {
     const dir = join(DIST, target, 'ui');
     await bundle.write({ dir, format: 'esm', minify: true });
     const styles = STYLES.map((name) => readFileSync(join(ROOT, 'src/page', name), 'utf8'));
-    writeFileSync(join(dir, 'page.css'), styles.join(''));
+    writeFileSync(join(dir, 'page.css'), withoutComments(styles.join('')));
     writeFileSync(join(dir, 'land.json'), land);
   }
+}
+
+/** A style sheet without comments and indents, as it is sent. */
+function withoutComments(style: string): string {
+  return style.replaceAll(/\/\*.*?\*\//gs, '').replaceAll(/\n\s*/g, '\n');
 }
 
 /** The interactive page's files, beside each bundle that serves them. */

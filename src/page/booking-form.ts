@@ -79,7 +79,7 @@ export class BookingForm {
     this.element = element(
       'form',
       {
-        ...{ class: 'booking', novalidate: true, 'aria-labelledby': this.heading.id },
+        ...{ class: 'booking beside', novalidate: true, 'aria-labelledby': this.heading.id },
         onsubmit: (event) => {
           event.preventDefault();
           void booking.send();

@@ -140,7 +140,10 @@ function build({ sites, links }: NetworkFacts) {
     onSelect(link) {
       begin();
       select(link);
-      if (mayDo(store.state, 'create')) booking.fill(picked(store.state.draft, link));
+      if (!mayDo(store.state, 'create')) return;
+      booking.fill(picked(store.state.draft, link));
+      form.focus();
+      say(context, 'The form is filled with this link.', 'form', true);
     },
   });
   const timeline = new Timeline({
@@ -185,14 +188,17 @@ function place(
   const stranger = { 'data-for': 'stranger', hidden: true };
   const links = { class: 'beside', ...stranger, 'aria-label': 'Links' };
   const free = { class: 'free', 'data-for': 'user', hidden: true, 'aria-labelledby': 'free-heading' };
-  main.replaceChildren(
-    ...main.querySelectorAll('h1'),
-    ...[notice.spoken, away, notice.element, element('p', stranger, invitation)],
+  const work = element(
+    'div',
+    { class: 'work' },
     element('section', { class: 'network-map', 'aria-label': 'Map' }, map.element),
-    list.element,
-    ...(table ? [element('section', links, table)] : []),
+    element('section', links, element('p', {}, invitation), ...(table ? [table] : [])),
     element('section', free, element('h2', { id: 'free-heading' }, 'What is free'), timeline.element),
     form.element,
+  );
+  main.replaceChildren(
+    ...main.querySelectorAll('h1'),
+    ...[notice.spoken, away, notice.element, work, list.element],
   );
 }
 
@@ -281,6 +287,13 @@ store.view(
 store.view(
   ({ draft, sent }) => ({ draft, sent }),
   (form) => passing.set('draft', keptForm(form)),
+);
+// It is known who looks, or that nobody answers.
+store.view(
+  ({ login: known, reach }) => ({ isReady: known !== undefined || reach.isAway }),
+  ({ isReady }) => {
+    if (isReady) document.body.classList.add('ready');
+  },
 );
 // What is chosen is remembered in the address, and for the next time.
 store.view(

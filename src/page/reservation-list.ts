@@ -95,7 +95,7 @@ export function createReservationList({ act, wantEnded }: ReservationListOptions
   return {
     element: element(
       'section',
-      { class: 'beside', 'aria-labelledby': heading.id },
+      { 'aria-labelledby': heading.id },
       ...[heading, note, live.list, live.more, details],
     ),
     show,

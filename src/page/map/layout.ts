@@ -75,7 +75,7 @@ export function layOut(
   if (placed.length === 0) return ring(sites, links, width, textWidth);
 
   const { units, box } = fitted(placed);
-  const height = Math.round(Math.min(Math.max(width * 0.72, 300), 540));
+  const height = Math.round(Math.min(Math.max(width * 0.5, 260), 360));
   const scale = Math.min(
     (width - 2 * MARGIN.x) / (box.width || 1),
     (height - 2 * MARGIN.y) / (box.height || 1),

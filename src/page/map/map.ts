@@ -67,7 +67,8 @@ export function createMap({ sites, links, onSelect }: MapOptions): NetworkMap {
   };
   const say = (): void => {
     const link = pointed ?? selected;
-    readout.textContent = link ? nameOf(link, use.get(link) ?? null) : HINT;
+    const what = link === selected ? 'Chosen: ' : '';
+    readout.textContent = link ? what + nameOf(link, use.get(link) ?? null) : HINT;
   };
 
   /** A link's line. Where it is drawn twice, keys and screen readers meet it once. */

