@@ -33,7 +33,12 @@ export type {
   ProblemBody,
   ProblemDetail,
 } from './contract/problems.ts';
-export { asRequest, type ChangeItem, type ReservationRequest } from './contract/reservation-request.ts';
+export {
+  asRequest,
+  asUpdate,
+  type ChangeItem,
+  type ReservationRequest,
+} from './contract/reservation-request.ts';
 export type { Role } from './contract/roles.ts';
 export { Secret } from './contract/secret.ts';
 export type { Fetch } from './contract/sending.ts';

@@ -124,22 +124,24 @@ export class TransactionView implements LinksView {
   apply({ action, record }: WrittenChange): void {
     const link = this.#open(record.link);
     const { live, names, records } = this.#known;
-    const { id, experiment, name, tenant } = record;
+    const { id, experiment, tenant } = record;
     const before = records.get(id);
-    const text = name === undefined ? undefined : textOfName({ experiment, name });
-    const holder = text === undefined ? undefined : names.get(text);
+    const textOf = (name: string | undefined) =>
+      name === undefined ? [] : [textOfName({ experiment, name })];
+    const texts = [...textOf(before?.name), ...textOf(record.name)];
+    const holders = texts.map((text) => [text, names.get(text)] as const);
     const counted = live.get(tenant);
     this.#inverses.push(() => {
       link.version -= 1;
       restore(records, id, before);
-      if (text !== undefined) restore(names, text, holder);
+      for (const [text, holder] of holders) restore(names, text, holder);
       if (counted !== undefined) live.set(tenant, counted);
       if (before) link.calendar?.put(id, before);
       else link.calendar?.remove(id);
     });
     link.version += 1;
-    if (text !== undefined && action === 'create') names.set(text, id);
-    if (text !== undefined && action === 'delete' && holder === id) names.delete(text);
+    for (const [text, holder] of holders) if (holder === id) names.delete(text);
+    if (action !== 'delete') for (const text of textOf(record.name)) names.set(text, id);
     if (counted !== undefined && record.end > this.now) {
       live.set(tenant, counted + { create: 1, update: 0, delete: -1 }[action]);
     }

@@ -206,10 +206,25 @@ function createOperation(request: CreateRequest, rules: AllocationRules): ItemOp
   return {
     links: [id],
     counts: rules.maxLive === undefined ? undefined : tenant,
-    named: name === undefined ? undefined : { experiment, name },
+    named: namedBy(experiment, name),
     from: () => start,
     decide: (view) => decideCreate(view, request, link, rules),
   };
+}
+
+function namedBy(experiment: string, name: string | undefined): ReservationName | undefined {
+  return name === undefined ? undefined : { experiment, name };
+}
+
+/** The failure where another reservation has the name that an item gives. @param own the id of the item's own reservation */
+function takenName(
+  view: LinksView,
+  named: ReservationName | undefined,
+  own?: string,
+): ItemFailure | undefined {
+  const holder = named && view.holderOf(named);
+  if (!named || holder === undefined || holder === own) return undefined;
+  return { ok: false, reason: 'name_taken', name: named.name, reservation: holder };
 }
 
 function linkOf(id: string, { network }: AllocationRules): Link {
@@ -232,10 +247,8 @@ function decideCreate(
 ): Decision<ItemOutcome> {
   const { site1, site2, start, end, experiment, tenant = experiment, createdBy, name } = request;
   const { expiry, startsNow = false } = request;
-  const holder = name === undefined ? undefined : view.holderOf({ experiment, name });
-  if (name !== undefined && holder !== undefined) {
-    return unwritten({ ok: false, reason: 'name_taken', name, reservation: holder });
-  }
+  const taken = takenName(view, namedBy(experiment, name));
+  if (taken) return unwritten(taken);
   const id = linkId(site1, site2);
   const reversed = site1 !== link.site1;
   const { now } = view;
@@ -314,6 +327,7 @@ function updateOperation(item: UpdateItem, rules: AllocationRules): ItemOperatio
   return {
     links: [found.link],
     about: found.id,
+    named: namedBy(found.experiment, update.name),
     from(known) {
       const start = known.reservation(found.id)?.start ?? found.start;
       return Math.min(start, update.start ?? start);
@@ -341,6 +355,8 @@ function decideUpdate(
   };
   const problems = check(current, demand);
   if (problems !== undefined) return unwritten({ ok: false, reason: 'rule', problems });
+  const taken = takenName(view, namedBy(experiment, update.name), id);
+  if (taken) return unwritten(taken);
   const calendar = view.calendar(current.link);
   const entry = { at: now, action: 'update', by, experiment, reservation: id, demand } as const;
   // A demand for no more than before does not count against the tenant's share, which may have been larger then.

@@ -69,6 +69,15 @@ export async function confirm(
 }
 
 /**
+ * Asks whether to go on with what may not be meant so. Without a terminal, and with `--yes`, it goes on.
+ *
+ * @throws Declined when the answer is no
+ */
+export async function confirmIfAsked(invocation: Asking, question: string, declined?: string): Promise<void> {
+  if (invocation.ask) await confirm(invocation, question, { unasked: question, declined });
+}
+
+/**
  * Checks a file that a command is to write, and asks before it replaces one. To be called before anything is
  * sent.
  *

@@ -5,7 +5,7 @@ import { RESERVATION_NAME } from '../contract/ids.ts';
 import { SITES } from '../contract/sites.ts';
 import { hinted, nearest } from '../session/choice.ts';
 
-export { bandwidthWord, formatBandwidth, parseBandwidth } from '../contract/bandwidth.ts';
+export { bandwidthChange, bandwidthWord, formatBandwidth, parseBandwidth } from '../contract/bandwidth.ts';
 
 /**
  * The known site with the name {@link nearest} to a mistyped one; undefined where none is near.

@@ -163,13 +163,9 @@ function keyHeader({ idempotencyKey, dryRun }: ChangeOptions): Record<string, st
   return idempotencyKey === undefined || dryRun ? {} : { [IDEMPOTENCY_KEY_HEADER]: idempotencyKey };
 }
 
-/** The body of a create or an update. An update does not change a name, so it does not send one. */
-async function bodyOf(
-  service: ServiceRequests,
-  { action, request }: Exclude<ChangeItem, { action: 'delete' }>,
-) {
-  const tokens = [(await service.userToken()).reveal()];
-  return toBody(action === 'update' ? { ...request, name: undefined } : request, tokens);
+/** The body of a create or an update. */
+async function bodyOf(service: ServiceRequests, { request }: Exclude<ChangeItem, { action: 'delete' }>) {
+  return toBody(request, [(await service.userToken()).reveal()]);
 }
 
 /** An item as it travels in a batch. */

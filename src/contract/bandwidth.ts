@@ -34,6 +34,14 @@ export function formatBandwidth(mbps: number): string {
   return mbps >= 1000 ? `${mbps / 1000} Gbps` : `${mbps} Mbps`;
 }
 
+/** A bandwidth in Mbps, with what it was where that differs. @example bandwidthChange(200, 500) // '200 → 500 Mbps' */
+export function bandwidthChange(before: number, after: number): string {
+  if (before === after) return formatBandwidth(after);
+  const [from, to] = [formatBandwidth(before), formatBandwidth(after)];
+  const isAlike = from.split(' ')[1] === to.split(' ')[1];
+  return `${isAlike ? from.split(' ')[0] : from} → ${to}`;
+}
+
 /**
  * Mbps as they are typed.
  *

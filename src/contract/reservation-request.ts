@@ -30,8 +30,8 @@ export const ReservationRequest = v.object({
   site1: v.string(),
   site2: v.string(),
   /**
-   * A name of the user's choice (cli/README.md, "Commands"), which no update changes. A service without names ignores it;
-   * then only the ledger of the machine that asked knows it.
+   * A name of the user's choice (cli/README.md, "Commands"). A service without names ignores it; then only the ledger of
+   * the machine that asked knows it.
    */
   name: v.optional(v.string()),
   /** What it is for: one line of at most 200 characters; empty for none. */
@@ -53,7 +53,7 @@ export type ReservationRequest = v.InferOutput<typeof ReservationRequest>;
 /** One change: creates, updates or deletes one reservation. */
 export type ChangeItem =
   | { action: 'create'; request: ReservationRequest }
-  /** The request says all that the reservation is to be, changed or not; see {@link asRequest}. */
+  /** The request says all that the reservation is to be, changed or not; see {@link asUpdate}. */
   | { action: 'update'; id: string; request: ReservationRequest }
   /** Administrators of a service give a reason, 1 to 200 characters, which the service keeps. */
   | { action: 'delete'; id: string; reason?: string };
@@ -216,12 +216,20 @@ export function queryOf({ start, duration }: ReservationRequest, { dryRun = fals
   return flags.length > 0 ? `?${flags.join('&')}` : '';
 }
 
-/** The request that a reservation meets exactly. An update says what changes: `{ ...asRequest(current), bandwidth: 5 }`. */
+/** The request that a reservation meets exactly. */
 export function asRequest(
   reservation: Reservation,
 ): ReservationRequest & { bandwidth: number; start: number } {
   const { site1, site2, bandwidth } = reservation;
   return { site1, site2, ...textsOf(reservation), bandwidth, ...periodOf(reservation) };
+}
+
+/**
+ * The request of an update that changes nothing, for one that says what changes: `{ ...asUpdate(current), bandwidth: 5 }`. It
+ * has no name, so that it takes nothing back that was renamed meanwhile.
+ */
+export function asUpdate(reservation: Reservation): ReturnType<typeof asRequest> {
+  return { ...asRequest(reservation), name: undefined };
 }
 
 /** A reservation's period in milliseconds. */

@@ -8,11 +8,6 @@ export type ReservationText = (typeof RESERVATION_TEXTS)[number];
 /** The texts of a reservation, or of a request; in an update, an empty text takes the reservation's own away. */
 export type ReservationTexts = { [Text in ReservationText]?: string };
 
-/** Those that an update can change. */
-export const CHANGEABLE_TEXTS: readonly ReservationText[] = RESERVATION_TEXTS.filter(
-  (text) => text !== 'name',
-);
-
 /** The texts that something has, without its other members. */
 export function textsOf(source: ReservationTexts): ReservationTexts {
   const texts: ReservationTexts = {};

@@ -188,6 +188,6 @@ export const ReservationRequestBody = v.object({
 export type ReservationRequestBody = v.InferInput<typeof ReservationRequestBody>;
 
 /** The body of an update: as for creation; absent members keep their values (contract/README.md, "PUT"). */
-export const ReservationUpdate = v.partial(v.object({ ...SPECIFIED, description: Description }));
+export const ReservationUpdate = v.partial(v.object({ ...SPECIFIED, ...TEXTS }));
 /** See {@link ReservationUpdate}. */
 export type ReservationUpdate = v.InferOutput<typeof ReservationUpdate>;

@@ -166,12 +166,13 @@ const OF_UPDATES: readonly ProblemCode[] = ['sites_fixed', 'reservation_ended'];
 const OF_CREATES: readonly ProblemCode[] = ['site_unknown', 'sites_equal', 'volume_invalid'];
 /** The refusals that concern a site, a date or a bandwidth. */
 const LOCATED = PROBLEM_CODES.filter((code) => PROBLEMS[code].loc !== undefined);
-const OF_CHANGES = ['request_invalid', 'too_many_requests', 'description_invalid'] as const;
-const CHANGE_REFUSALS = [...CREDENTIALS, ...BODY, ...OF_CHANGES] as const;
+const OF_CHANGES = ['request_invalid', 'too_many_requests'] as const;
+const OF_TEXTS = ['description_invalid', 'name_invalid', 'name_taken'] as const;
+const CHANGE_REFUSALS = [...CREDENTIALS, ...BODY, ...OF_CHANGES, ...OF_TEXTS] as const;
 const CREATE_REFUSALS: readonly ProblemCode[] = [
   ...CHANGE_REFUSALS,
   ...LOCATED.filter((code) => !OF_UPDATES.includes(code)),
-  ...(['idempotency_key_reused', 'name_invalid', 'name_taken'] as const),
+  'idempotency_key_reused',
 ];
 
 const WINDOW = {

@@ -53,7 +53,7 @@ it('marks the members that extend the API, and no other', () => {
       member['x-extension'] === true ? [name] : [],
     );
   expect(extending(schemas['ReservationRequest'])).toEqual(['name', 'description', 'duration', 'volume']);
-  expect(extending(schemas['ReservationUpdate'])).toEqual(['description']);
+  expect(extending(schemas['ReservationUpdate'])).toEqual(['name', 'description']);
   expect(extending(schemas['Reservation'])).toEqual(['name', 'description']);
   expect(extending(schemas['ProblemBody'])).toEqual(['code', 'limits', 'free', 'alternatives']);
   const Detail = v.object({ properties: v.object({ detail: v.object({ items: v.unknown() }) }) });

@@ -75,11 +75,26 @@ describe('names', async () => {
     expect(reservationIn(await lead.read(made.id)).name).toBe('gent-poznan');
     const signed = await lead.read(made.id, SIGNED);
     expect(decodeJwt(String(signed.body))['connectivity']).toMatchObject({ name: 'gent-poznan' });
-    expect(
-      reservationIn(await lead.update(made.id, { name: 'other', bandwidth: '50', tokens: [] })).name,
-    ).toBe('gent-poznan');
     expect((await lead.list()).body).toMatchObject({ items: [{ name: 'gent-poznan' }] });
     await lead.delete(made.id);
+  });
+
+  test('an update gives another name, or keeps it; the old one is free at once', async () => {
+    const { id } = reservationIn(await lead.book(booking({ name: 'one', ...hours(1, 2) })));
+    const other = reservationIn(await lead.book(booking({ name: 'two', ...hours(1, 2) })));
+    const renamed = async (name: string) => lead.update(id, { name, tokens: [] });
+    expect(outcome(await renamed('one'))).toBe('200');
+    const taken = await renamed('two');
+    expect(outcome(taken)).toBe('409 name_taken');
+    expect(problemIn(taken).detail[0]?.msg).toContain(other.id);
+    expect(outcome(await renamed('Three'))).toBe('422 name_invalid');
+    const { connectivity } = decodeJwt(
+      String((await lead.update(id, { name: 'three', tokens: [] }, '', SIGNED)).body),
+    );
+    expect(connectivity).toMatchObject({ id, name: 'three' });
+    expect(reservationIn(await lead.update(id, { bandwidth: '50', tokens: [] })).name).toBe('three');
+    const third = reservationIn(await lead.book(booking({ name: 'one', ...hours(1, 2) })));
+    for (const each of [id, other.id, third.id]) await lead.delete(each);
   });
 
   test('taken: 409 that names the reservation; free again after deletion and after its end', async () => {
@@ -207,6 +222,22 @@ describe('a batch', () => {
     ]) {
       resultsIn(await batch(lead, [first, item], 'dry_run=true'));
     }
+  });
+
+  test('each item sees the names that those before it gave and gave up; a refused batch leaves them', async () => {
+    const { lead } = await open();
+    const [one, two] = [
+      await booked(lead, { ...hours(1, 2), name: 'one' }),
+      await booked(lead, { ...hours(1, 2), name: 'two' }),
+    ];
+    const rename = ({ id }: Reservation, name: string) => ({ action: 'update', id, name });
+    const swap = [rename(one, 'spare'), rename(two, 'one'), rename(one, 'two')];
+    expect(refusedIn(await batch(lead, [...swap, create({ name: 'two', ...hours(5, 6) })]))).toEqual([
+      [3, undefined],
+    ]);
+    resultsIn(await batch(lead, [...swap, create({ name: 'spare', ...hours(5, 6) })]));
+    expect(reservationIn(await lead.read(one.id)).name).toBe('two');
+    expect(reservationIn(await lead.read(two.id)).name).toBe('one');
   });
 
   test('two of the same name in one batch: the second is refused', async () => {

@@ -208,7 +208,10 @@ async function attempt(
 function itemOf(change: PlannedChange, sending: Pick<ApplierOptions, 'now' | 'expiry'>): ChangeItem {
   if (change.action === 'create') return { action: 'create', request: requestFor(change, sending) };
   const { id } = change.current;
-  if (change.action === 'update') return { action: 'update', id, request: change.request };
+  // As {@link asUpdate}: the name is that by which it was found.
+  if (change.action === 'update') {
+    return { action: 'update', id, request: { ...change.request, name: undefined } };
+  }
   return { action: 'delete', id };
 }
 

@@ -2,8 +2,8 @@ import { MAX_ITEMS } from '../../contract/batch.ts';
 import { Failure } from '../../contract/failure.ts';
 import type { Reservation } from '../../contract/reservation.ts';
 import { asRequest, periodOf, type ReservationRequest } from '../../contract/reservation-request.ts';
-import { CHANGEABLE_TEXTS, textsOf } from '../../contract/reservation-texts.ts';
-import type { WantedReservation } from './plan-file.ts';
+import { textsOf } from '../../contract/reservation-texts.ts';
+import { PLAN_TEXTS, type WantedReservation } from './plan-file.ts';
 
 /** A reservation that exists, or has existed, under a name. */
 export interface NamedReservation {
@@ -108,7 +108,7 @@ function requestTo(wanted: WantedReservation, current: Reservation, earliest: bo
 /** Whether an update by this request would change nothing. */
 function isMetBy(request: ReservationRequest, current: Reservation): boolean {
   const before = asRequest(current);
-  const compared = ['bandwidth', 'start', 'end', ...CHANGEABLE_TEXTS] as const;
+  const compared = ['bandwidth', 'start', 'end', ...PLAN_TEXTS] as const;
   return compared.every((member) => request[member] === before[member]);
 }
 

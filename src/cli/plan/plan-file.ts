@@ -15,7 +15,7 @@ import {
 import { MAX_ITEMS } from '../../contract/batch.ts';
 import { Failure } from '../../contract/failure.ts';
 import { RESERVATION_NAME } from '../../contract/ids.ts';
-import { CHANGEABLE_TEXTS, type ReservationTexts } from '../../contract/reservation-texts.ts';
+import { RESERVATION_TEXTS, type ReservationTexts } from '../../contract/reservation-texts.ts';
 import { parseDuration } from '../../contract/typed-duration.ts';
 import { hinted } from '../../session/choice.ts';
 import { later, parseTime, type TimeContext } from '../times.ts';
@@ -50,7 +50,9 @@ const MAX_SIZE = 1_048_576;
 const MOST_TOLD = 20;
 
 const TOP = ['version', 'experiment', 'defaults', 'reservations', '$schema'];
-const FIELDS = ['sites', 'bandwidth', 'start', 'end', 'for', ...CHANGEABLE_TEXTS] as const;
+/** The texts that are fields of a reservation. Its name is its key. */
+export const PLAN_TEXTS = RESERVATION_TEXTS.filter((text) => text !== 'name');
+const FIELDS = ['sites', 'bandwidth', 'start', 'end', 'for', ...PLAN_TEXTS] as const;
 type FieldName = (typeof FIELDS)[number];
 
 /** A value of the file, and where it stands. Undefined: it is wrong, and its error is told already. */
@@ -234,7 +236,7 @@ class PlanFile {
       await field('for', parseDuration),
     );
     const texts: ReservationTexts = {};
-    for (const text of CHANGEABLE_TEXTS) {
+    for (const text of PLAN_TEXTS) {
       const found = members.get(text)?.value;
       if (found) texts[text] = await this.#guarded(found, (typed) => typed);
     }

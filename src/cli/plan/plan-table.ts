@@ -9,7 +9,7 @@ import { linkEnds, linkName } from '../../words/link-name.ts';
 import { folded } from '../print/folded.ts';
 import { asciiText, escapeText, type Printer } from '../print/output.ts';
 import { shortTimes, type TimeContext } from '../times.ts';
-import { formatBandwidth, nearestSite } from '../values.ts';
+import { bandwidthChange, formatBandwidth, nearestSite } from '../values.ts';
 import type { ChangeOutcome } from './applier.ts';
 import type { PlannedChange } from './difference.ts';
 
@@ -152,11 +152,8 @@ function rowOf(
 /** Bandwidth, with what it was where that changes. @example '200 → 500 Mbps' */
 function bandwidthText(change: PlannedChange): string {
   if (change.action === 'delete') return formatBandwidth(change.current.bandwidth);
-  const after = formatBandwidth(change.wanted.bandwidth);
-  if (change.action !== 'update' || change.request.bandwidth === change.current.bandwidth) return after;
-  const before = formatBandwidth(change.current.bandwidth);
-  const isAlike = before.split(' ')[1] === after.split(' ')[1];
-  return `${isAlike ? before.split(' ')[0] : before} → ${after}`;
+  const { bandwidth } = change.wanted;
+  return bandwidthChange(change.action === 'update' ? change.current.bandwidth : bandwidth, bandwidth);
 }
 
 /** @example '1 Dec 09:00 → 17:00' */

@@ -5,8 +5,8 @@ import type { Reservation } from '../../contract/reservation.ts';
 import { periodOf, type ReservationRequest } from '../../contract/reservation-request.ts';
 import { RESERVATION_TEXTS, textsOf } from '../../contract/reservation-texts.ts';
 import { linkEnds, linkName } from '../../words/link-name.ts';
-import { formatDistance, shortTime, type TimeContext, timeTeller } from '../times.ts';
-import { formatBandwidth } from '../values.ts';
+import { shortTime, type TimeContext, timeTeller } from '../times.ts';
+import { bandwidthChange, formatBandwidth } from '../values.ts';
 import { type CardLine, escapeText, type Printer } from './output.ts';
 
 /** The shape that `--json` gives a reservation (cli/README.md, "Output"). */
@@ -42,25 +42,33 @@ export function reservationState(reservation: Reservation, now: number): Reserva
  *
  * @param verb what happened, such as "Reserved"
  * @param context `experiment`: of the command, to print its name beside the id; `more`: further lines
- *   about the period
+ *   about the period; `before`: the reservation before an update: what has changed is shown as old → new
  */
 export function reservationCard(
   print: Printer,
   verb: string,
   proven: ProvenReservation,
-  context: { times: TimeContext; experiment?: NamedExperiment; more?: readonly CardLine[] },
+  context: {
+    times: TimeContext;
+    experiment?: NamedExperiment;
+    more?: readonly CardLine[];
+    before?: Reservation;
+  },
 ): string {
   const { reservation, verified, claims } = proven;
-  const { times, experiment, more = [] } = context;
+  const { times, experiment, more = [], before = reservation } = context;
   const { paint } = print;
   const { bandwidth } = reservation;
-  const title = `${verb} ${paint.bold(escapeText(linkName(reservation)))}, ${formatBandwidth(bandwidth)}`;
+  const title = `${verb} ${paint.bold(escapeText(linkName(reservation)))}, ${bandwidthChange(before.bandwidth, bandwidth)}`;
   const lines: CardLine[] = [
     ['id', reservation.id],
-    ...textLines(reservation),
-    ...periodLines(reservation, times),
+    ...textLines(reservation, before),
+    ...periodLines(reservation, times, before),
     ...more,
-    ...linkEnds(reservation).map(({ site, sTag, cTag }): CardLine => [site, `S-tag ${sTag}   C-tag ${cTag}`]),
+    ...linkEnds(reservation).map(({ site, sTag, cTag }, at): CardLine => {
+      const was = linkEnds(before)[at];
+      return [site, `S-tag ${changeText(was?.sTag, sTag)}   C-tag ${changeText(was?.cTag, cTag)}`];
+    }),
     experimentLine(reservation, experiment),
   ];
   const proof = verified
@@ -90,21 +98,36 @@ export function rehearsalCard(
   return `${print.card(title, lines)}  nothing was booked\n`;
 }
 
-function textLines(reservation: Reservation): CardLine[] {
+/** A value, with what it was where that differs. @example changeText(100, 103) // '100 → 103' */
+function changeText(before: string | number | undefined, after: string | number): string {
+  return before === after || before === undefined ? String(after) : `${before} → ${after}`;
+}
+
+function textLines(reservation: Reservation, before = reservation): CardLine[] {
   return RESERVATION_TEXTS.flatMap((text): CardLine[] => {
-    const value = reservation[text];
-    return value === undefined ? [] : [[text, value]];
+    const [was, value] = [before[text], reservation[text]];
+    if (was === undefined && value === undefined) return [];
+    return [[text, changeText(was ?? NOTHING, value ?? NOTHING)]];
   });
 }
 
+/** Printed in place of a text that a reservation did not have before an update, or has no more. */
+const NOTHING = '(none)';
+
 /** A period, with its duration while it lies ahead. */
-function periodLines(reservation: Reservation, times: TimeContext): CardLine[] {
-  const { start, end } = periodOf(reservation);
+function periodLines(reservation: Reservation, times: TimeContext, before = reservation): CardLine[] {
+  const [was, { start, end }] = [periodOf(before), periodOf(reservation)];
   const tell = timeTeller(times);
+  const line = (old: number, at: number, aside?: string): string => {
+    const [first, second] = [shortTime(old, times), shortTime(at, times)];
+    return `${first === second ? '' : `${first} → `}${tell(at, aside)}`;
+  };
   const isAhead = start - times.now >= 1000;
+  const [lasted, lasts] = [formatDuration(was.end - was.start), formatDuration(end - start)];
+  const length = `for ${lasts}${lasted === lasts ? '' : `, was ${lasted}`}`;
   return [
-    ['from', tell(start)],
-    ['until', tell(end, isAhead ? `for ${formatDuration(end - start)}` : formatDistance(end, times.now))],
+    ['from', line(was.start, start)],
+    ['until', line(was.end, end, isAhead ? length : undefined)],
   ];
 }
 

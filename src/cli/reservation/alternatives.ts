@@ -4,11 +4,14 @@ import { formatInstant, parseInstant } from '../../contract/instants.ts';
 import { BY_THE_LINK } from '../../contract/problem-codes.ts';
 import { ALTERNATIVE_KINDS, type AlternativeReply } from '../../contract/problems.ts';
 import type { ReservationRequest } from '../../contract/reservation-request.ts';
-import { inOneText, Sentence } from '../../contract/said.ts';
+import { inOneText, instant, type Said, Sentence, sentence } from '../../contract/said.ts';
 import { SITES } from '../../contract/sites.ts';
 import { parseDuration } from '../../contract/typed-duration.ts';
+import { knownRequest, nameOf } from '../../session/reservations/known.ts';
+import type { Session } from '../../session/session.ts';
 import { alternativeText, difference, type Offered } from '../../words/alternatives.ts';
 import { exceedsLink, limitText } from '../../words/limits.ts';
+import { linkName } from '../../words/link-name.ts';
 import { retyped } from '../advice.ts';
 import type { PeriodChangeFlags } from '../period.ts';
 import { type Offer, type OfferKind, Refusal } from '../print/offers.ts';
@@ -211,6 +214,34 @@ function withoutOffers(failure: Failure, asked: Refused): Failure {
     });
   }
   return withNearestSite(failure, [site1, site2], typed);
+}
+
+/**
+ * What to throw in place of the failure that a name is taken: it says which reservation has it, and a name that is free. Other
+ * errors stay as they are.
+ *
+ * @param name the name that was asked for
+ */
+export async function withHolder(
+  taken: unknown,
+  session: Session,
+  name: string | undefined,
+): Promise<unknown> {
+  if (!(taken instanceof Failure) || taken.code !== 'name_taken' || name === undefined) return taken;
+  const { items } = await session.currentReservations().catch(() => ({ items: [] }));
+  const holder = items.find((item) => nameOf(item) === name);
+  const known = holder && knownRequest(holder);
+  const names = new Set(items.map(nameOf));
+  const numbered = Array.from({ length: items.length + 1 }, (_, at) => `${name.slice(0, 60)}-${at + 2}`);
+  const free = numbered.find((one) => !names.has(one));
+  const why =
+    holder && known ? sentence`${holder.id} has it: ${linkName(known)}, ${periodText(known)}.` : undefined;
+  return taken.with({ why, fix: `--name ${free}` });
+}
+
+function periodText({ start, end }: Pick<ReservationRequest, 'start' | 'end'>): Said {
+  if (start === 'now') return sentence`from now to ${instant(end)}`;
+  return new Sentence((times) => `from ${times.ends(start, end).join(' to ')}`);
 }
 
 /** The refusal of an unknown site with the known one whose name is nearest, and the typed command with it. */

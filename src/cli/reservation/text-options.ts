@@ -1,6 +1,8 @@
 import { type Command, InvalidArgumentError } from 'commander';
+import type { ProvenReservation } from '../../client/proof.ts';
 import { RESERVATION_NAME } from '../../contract/ids.ts';
-import type { ReservationText } from '../../contract/reservation-texts.ts';
+import type { ReservationText, ReservationTexts } from '../../contract/reservation-texts.ts';
+import type { Output } from '../print/output.ts';
 
 /** The flag of each text of a reservation, whose value is that text. */
 const FLAGS: Record<ReservationText, { flags: string; help: string; read?: (text: string) => string }> = {
@@ -22,6 +24,16 @@ export function addTextOptions(command: Command, texts: readonly ReservationText
     command.option(flags, help, read);
   }
   return command;
+}
+
+/** Says that a name was asked for which the service does not keep. */
+export function noticeLocalName(
+  output: Pick<Output, 'notice'>,
+  { name }: ReservationTexts,
+  { reservation }: Pick<ProvenReservation, 'reservation'>,
+): void {
+  if (name === undefined || reservation.name !== undefined) return;
+  output.notice(`This service keeps no names: only this machine knows the name ${name}.`);
 }
 
 /** Checks the form of a name. */

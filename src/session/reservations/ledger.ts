@@ -196,15 +196,21 @@ export class Ledger {
     });
   }
 
-  /** The service sent the reservation, and its proof verifies: nothing about it is unknown any more. */
-  async observed({ reservation, token }: Answered): Promise<void> {
+  /**
+   * The service sent the reservation, and its proof verifies: nothing about it is unknown any more.
+   *
+   * @param name a name that was just asked for; a service without names leaves it to the ledger
+   */
+  async observed({ reservation, token }: Answered, name?: string): Promise<void> {
     await this.#run(
       `UPDATE attempt SET outcome = 'booked', reservation = $3, token = coalesce($4, token),
-         was = NULL, pending = NULL
+         was = NULL, pending = NULL,
+         requested = CASE WHEN $5 IS NULL THEN requested ELSE json_set(requested, '$.name', $5) END
        WHERE service = $1 AND reservation_id = $2`,
       reservation.id,
       JSON.stringify(reservation),
       token,
+      (reservation.name === undefined && name) || null,
     );
   }
 
@@ -240,15 +246,15 @@ export class Ledger {
   }
 
   /**
-   * The reservations of this service whose id has this text somewhere, or that this machine asked for under this name, oldest
-   * first.
+   * The reservations of this service whose id has this text somewhere, or that had this name when this machine asked for them
+   * or saw them last, oldest first.
    *
    * @param now as for {@link entries}
    */
   async containing(text: string, now?: number): Promise<LedgerEntry[]> {
     const name = `"name":${JSON.stringify(text)}`;
     // The text of a JSON member is quicker to find than to read: of 100,000 rows, each would have to be parsed.
-    const fits = '(instr(reservation_id, $2) > 0 OR instr(requested, $3) > 0)';
+    const fits = '(instr(reservation_id, $2) > 0 OR instr(requested, $3) > 0 OR instr(reservation, $3) > 0)';
     if (now === undefined) return this.#read(fits, text, name);
     return this.#read(`past_ms > $4 AND ${fits}`, text, name, now);
   }

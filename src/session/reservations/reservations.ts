@@ -250,7 +250,7 @@ export class Reservations {
           const proven = results[index];
           if (item.action === 'delete') await kept.deleted(item.id);
           else if (proven && item.action === 'create') await kept.booked(name, proven);
-          else if (proven) await kept.observed(proven);
+          else if (proven) await kept.observed(proven, item.request.name);
         }
       }),
     );

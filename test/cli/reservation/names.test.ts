@@ -11,7 +11,10 @@ const HOUR = 3_600_000;
 const LINK = ['be-gent1', 'pl-poznan1', '--bandwidth', '1G'];
 
 /** What is answered in place of the service, where it is not nothing. */
-type Instead = (request: Request, forward: Fetch) => Promise<Response> | Response | undefined | false;
+type Instead = (
+  request: Request,
+  forward: Fetch,
+) => Promise<Response | undefined> | Response | undefined | false;
 
 /** A service, its clock, and machines of its lead. */
 async function scene() {
@@ -210,6 +213,62 @@ describe('reserve --name', () => {
     expect(exitCode).toBe(0);
     expect(stderr).toBe('This service keeps no names: only this machine knows the name nightly.\n');
     expect(stdout).toContain((await result('show', 'nightly')).reservation.id);
+  });
+});
+
+describe('update --name', () => {
+  test('renames: the new name is found, also by another experiment’s command, and the old one is free', async () => {
+    const { machine } = await scene();
+    const { run, reserve, json: result } = machine();
+    await run('experiment', 'create', 'second', '--end', '+2d');
+    const id = await reserve('--start', '+1h', '--name', 'one', '--experiment', 'second');
+    const { stdout } = await run('update', 'one', '--name', 'two');
+    expect(stdout).toMatch(/^ {2}name +one → two$/m);
+    // Two experiments are active, and none is chosen: the ledger knows which one it is in.
+    expect((await result('show', 'two')).reservation).toMatchObject({ id, name: 'two' });
+    expect((await run('show', 'one', '--experiment', 'second')).exitCode).toBe(3);
+    await reserve('--start', '+1h', '--name', 'one', '--experiment', 'second');
+  });
+
+  test('a name that is taken is exit 2: which reservation has it, and a command with a free name', async () => {
+    const { machine } = await scene();
+    const { run, reserve } = machine();
+    await reserve('--start', '+1h', '--name', 'one');
+    const holder = await reserve('--start', '+1h', '--name', 'two');
+    expect(reportOf(await run('--json', 'update', 'one', '--name', 'two'))).toMatchObject({
+      code: 'name_taken',
+      exitCode: 2,
+      why: expect.stringContaining(holder),
+      fix: 'slices-conn --offline --json update one --name two-2',
+    });
+  });
+
+  test('an update of anything else sends no name, so that it takes back no other’s', async () => {
+    const { machine, answers } = await scene();
+    const { run, reserve } = machine();
+    await reserve('--start', '+1h', '--name', 'one');
+    const sent: unknown[] = [];
+    answers(async (request) => {
+      if (request.method === 'PUT') sent.push(await request.json());
+      return undefined;
+    });
+    await run('update', 'one', '--bandwidth', '2G');
+    expect(sent).toEqual([expect.not.objectContaining({ name: expect.anything() })]);
+  });
+
+  test('a service without names: only this machine knows the new one, and says so', async () => {
+    const { machine, answers } = await scene();
+    const { run, json: result } = machine();
+    answers(async (request, forward) => {
+      const { url, method, headers } = request;
+      if (method !== 'POST' && method !== 'PUT') return forward(request);
+      const body = (await request.text()).replace(/,"name":"\w+"/, '');
+      return forward(new Request(url, { method, headers, body }));
+    });
+    await run('reserve', ...LINK, '--start', '+1h', '--for', '2h', '--name', 'one');
+    const { stderr, stdout } = await run('update', 'one', '--name', 'two');
+    expect(stderr).toBe('This service keeps no names: only this machine knows the name two.\n');
+    expect(stdout).toContain((await result('show', 'two')).reservation.id);
   });
 });
 

@@ -3,13 +3,11 @@ import { Failure, shellWord } from '../../../contract/failure.ts';
 import { LAST_INSTANT } from '../../../contract/instants.ts';
 import { periodOf, type ReservationRequest } from '../../../contract/reservation-request.ts';
 import { type ReservationTexts, textsOf } from '../../../contract/reservation-texts.ts';
-import { inOneText, instant, type Said, Sentence, sentence } from '../../../contract/said.ts';
+import { inOneText } from '../../../contract/said.ts';
 import { parseDuration } from '../../../contract/typed-duration.ts';
 import type { ExperimentAccess } from '../../../session/login/experiment-access.ts';
-import { knownRequest, nameOf } from '../../../session/reservations/known.ts';
 import type { Session } from '../../../session/session.ts';
 import { claimedExperimentExpiry } from '../../../tokens/claimed.ts';
-import { linkName } from '../../../words/link-name.ts';
 import type { Invocation } from '../../invocation.ts';
 import {
   conflict,
@@ -27,7 +25,8 @@ import { confirmWriting } from '../../questions.ts';
 import type { TimeContext } from '../../times.ts';
 import { parseBandwidth, parseVolume, siteName } from '../../values.ts';
 import type { Files } from '../../world.ts';
-import { refusalOf } from '../alternatives.ts';
+import { refusalOf, withHolder } from '../alternatives.ts';
+import { noticeLocalName } from '../text-options.ts';
 import { foundLines } from './found.ts';
 import { waitForStart } from './wait.ts';
 
@@ -178,9 +177,7 @@ async function printBooked(
   });
   const warning = shortfall(periodOf(proven.reservation), lasting);
   if (warning !== undefined) output.notice(warning);
-  if (request.name !== undefined && proven.reservation.name === undefined) {
-    output.notice(`This service keeps no names: only this machine knows the name ${request.name}.`);
-  }
+  noticeLocalName(output, request, proven);
 }
 
 /** Handles a rejected request: a refusal gets what would be accepted, which a person can pick. */
@@ -190,32 +187,12 @@ function refusedTo(
 ): (error: unknown) => Promise<never> {
   return async (error) => {
     const { typed, now } = invocation;
-    if (error instanceof Failure && error.code === 'name_taken' && request.name !== undefined) {
-      throw await withHolder(error, run.session, request.name);
-    }
+    const known = await withHolder(error, run.session, request.name);
     // What is picked is another request than the one with the person's key.
     const { idempotencyKey: _other, ...kept } = flags;
     const send = (picked: ReservationRequest) => book({ ...run, invocation, flags: kept }, picked);
-    throw refusalOf(error, { request, typed, flags, now: now(), ...(flags.dryRun ? {} : { send }) });
+    throw refusalOf(known, { request, typed, flags, now: now(), ...(flags.dryRun ? {} : { send }) });
   };
-}
-
-/** The failure that a name is taken: with the reservation that has it, and a name that is free. */
-async function withHolder(taken: Failure, session: Session, name: string): Promise<Failure> {
-  const { items } = await session.currentReservations().catch(() => ({ items: [] }));
-  const holder = items.find((item) => nameOf(item) === name);
-  const known = holder && knownRequest(holder);
-  const names = new Set(items.map(nameOf));
-  const numbered = Array.from({ length: items.length + 1 }, (_, at) => `${name.slice(0, 60)}-${at + 2}`);
-  const free = numbered.find((one) => !names.has(one));
-  const why =
-    holder && known ? sentence`${holder.id} has it: ${linkName(known)}, ${periodText(known)}.` : undefined;
-  return taken.with({ why, fix: `--name ${free}` });
-}
-
-function periodText({ start, end }: Pick<ReservationRequest, 'start' | 'end'>): Said {
-  if (start === 'now') return sentence`from now to ${instant(end)}`;
-  return new Sentence((times) => `from ${times.ends(start, end).join(' to ')}`);
 }
 
 /** Writes the signed reservation to a file. When that fails, the error says that the link is booked. */

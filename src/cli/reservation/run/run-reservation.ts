@@ -3,7 +3,7 @@ import { formatDuration, MINUTE } from '../../../contract/durations.ts';
 import { Failure, isGone, ownCommand } from '../../../contract/failure.ts';
 import { LAST_INSTANT } from '../../../contract/instants.ts';
 import type { Reservation } from '../../../contract/reservation.ts';
-import { asRequest, periodOf, type ReservationRequest } from '../../../contract/reservation-request.ts';
+import { asUpdate, periodOf, type ReservationRequest } from '../../../contract/reservation-request.ts';
 import { inOneText, instant, inTimes, type Said, sentence } from '../../../contract/said.ts';
 import type { Session } from '../../../session/session.ts';
 import { claimedExperimentExpiry, claimedExpiry } from '../../../tokens/claimed.ts';
@@ -249,7 +249,7 @@ export class RunReservation {
       return this.say(sentence`warning: The link can't be extended: ${limit} then. ${left}`);
     }
     try {
-      const item = { action: 'update', id: this.#id, request: { ...asRequest(reservation), end } } as const;
+      const item = { action: 'update', id: this.#id, request: { ...asUpdate(reservation), end } } as const;
       const [extended] = await session.reservations.change([item]);
       await this.#observe(extended);
     } catch (error) {
@@ -265,7 +265,7 @@ export class RunReservation {
     const { reservation } = this.#proven;
     const extend = durationWord(end - this.#end) ?? '1m';
     const found = refusalOf(error, {
-      request: { ...asRequest(reservation), end },
+      request: { ...asUpdate(reservation), end },
       typed: ['update', this.#id, '--extend', extend],
       flags: { extend },
       update: { id: this.#id, ...periodOf(reservation), asksForStart: false, isNamed: true },

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { CHANGEABLE_TEXTS } from '../../../contract/reservation-texts.ts';
+import { RESERVATION_TEXTS } from '../../../contract/reservation-texts.ts';
 import type { Invoke } from '../../invocation.ts';
 import { addPeriodChangeOptions } from '../../period.ts';
 import { addTextOptions } from '../text-options.ts';
@@ -8,7 +8,7 @@ import type { UpdateFlags } from './run.ts';
 /** `slices-conn update ID [--bandwidth B] [--start T] [--end T|--for D|--extend D]`. */
 export function updateCommand(invoke: Invoke): Command {
   const command = new Command('update')
-    .summary('change the bandwidth or the period of a reservation')
+    .summary('change the bandwidth, the period or the name of a reservation')
     .description(
       "Changes a reservation. When the link can't give all of it, nothing is changed.\nThe VLAN tags stay when they are free for the new period. The printed reservation has the tags to use.",
     )
@@ -17,14 +17,15 @@ export function updateCommand(invoke: Invoke): Command {
       'its name, its id, or four characters or more of the last part; asked for when left out',
     )
     .option('--bandwidth <rate>', '100 (Mbps), 100M, 1G, 2.5G');
-  return addTextOptions(addPeriodChangeOptions(command), CHANGEABLE_TEXTS)
+  return addTextOptions(addPeriodChangeOptions(command), RESERVATION_TEXTS)
     .option('--allow-unsigned', 'accept an answer that the service did not sign')
     .addHelpText(
       'after',
       `
 Examples:
   slices-conn update con_conn.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q --extend 1h
-  slices-conn update con_conn.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q --bandwidth 2G --end 2026-12-01T18:00:00Z`,
+  slices-conn update con_conn.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q --bandwidth 2G --end 2026-12-01T18:00:00Z
+  slices-conn update con_conn.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q --name weekly`,
     )
     .action(invoke<UpdateFlags>(async () => (await import('./run.ts')).update));
 }

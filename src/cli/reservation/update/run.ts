@@ -1,5 +1,6 @@
+import { formatDuration } from '../../../contract/durations.ts';
 import { Failure, shellWord } from '../../../contract/failure.ts';
-import { asRequest, periodOf, type ReservationRequest } from '../../../contract/reservation-request.ts';
+import { asUpdate, periodOf, type ReservationRequest } from '../../../contract/reservation-request.ts';
 import { type ReservationTexts, textsOf } from '../../../contract/reservation-texts.ts';
 import { claimedExperimentExpiry } from '../../../tokens/claimed.ts';
 import type { Invocation } from '../../invocation.ts';
@@ -12,9 +13,12 @@ import {
   shortfall,
 } from '../../period.ts';
 import { reservationCard, reservationResult } from '../../print/cards.ts';
-import { parseBandwidth } from '../../values.ts';
-import { refusalOf } from '../alternatives.ts';
+import { confirmIfAsked } from '../../questions.ts';
+import { shortEnd, shortTime } from '../../times.ts';
+import { formatBandwidth, parseBandwidth } from '../../values.ts';
+import { refusalOf, withHolder } from '../alternatives.ts';
 import { reservationArgument } from '../reservation-argument.ts';
+import { noticeLocalName } from '../text-options.ts';
 
 /** The flags of the command, as typed. */
 export interface UpdateFlags extends PeriodChangeFlags, ReservationTexts {
@@ -33,7 +37,7 @@ export async function update(
   const changes = [bandwidth, flags.start, flags.end, flags.for, flags.extend, ...Object.values(texts)];
   if (changes.every((flag) => flag === undefined)) {
     throw new Failure('usage', 'The change is missing.', {
-      why: 'Give --bandwidth, --start, --end, --for, --extend or --description.',
+      why: 'Give --bandwidth, --start, --end, --for, --extend, --name or --description.',
       fix:
         typed === undefined
           ? 'slices-conn update --help'
@@ -49,16 +53,18 @@ export async function update(
   const asked = await readPeriodChange(flags, periodOf(current.reservation), await invocation.times());
   const experiment = await session.access();
   const expiry = claimedExperimentExpiry(experiment.token.reveal());
-  const before = asRequest(current.reservation);
+  const before = asUpdate(current.reservation);
   const period = periodToSend(asked, invocation.now(), expiry);
   const { start = before.start, end = before.end } = period;
-  await send({ ...before, ...rate, ...texts, start, end }, asked.lasting);
+  const wanted = { ...before, ...rate, ...texts, start, end };
+  await confirmGrowth(invocation, before, wanted);
+  await send(wanted, asked.lasting);
 
   async function send(request: ReservationRequest, due?: number): Promise<void> {
     const [proven] = await reservations
       .change([{ action: 'update', id, request }], { allowUnsigned })
-      .catch((error: unknown) => {
-        throw refusalOf(error, {
+      .catch(async (error: unknown) => {
+        throw refusalOf(await withHolder(error, session, texts.name), {
           request,
           typed: invocation.typed,
           flags,
@@ -75,9 +81,37 @@ export async function update(
       });
     const times = await invocation.times();
     await invocation.output.result(reservationResult(proven), (print) =>
-      reservationCard(print, 'Updated', proven, { times, experiment }),
+      reservationCard(print, 'Updated', proven, { times, experiment, before: current.reservation }),
     );
+    noticeLocalName(invocation.output, texts, proven);
     const warning = shortfall(periodOf(proven.reservation), due);
     if (warning !== undefined) invocation.output.notice(warning);
   }
+}
+
+/**
+ * Asks before a reservation becomes more than twice as long, or more than twice as wide: a slip of a time or a unit does that.
+ *
+ * @throws Declined
+ */
+async function confirmGrowth(
+  invocation: Invocation,
+  before: { bandwidth: number; start: number; end: number },
+  wanted: ReservationRequest & { bandwidth: number },
+): Promise<void> {
+  const start = wanted.start === 'now' ? invocation.now() : wanted.start;
+  const [lasted, lasts] = [before.end - before.start, wanted.end - start];
+  const isLonger = lasts > 2 * lasted;
+  const isWider = wanted.bandwidth > 2 * before.bandwidth;
+  if (!isLonger && !isWider) return;
+  const times = await invocation.times();
+  const period = `From ${shortTime(start, times)} to ${shortEnd(start, wanted.end, times)} ${times.zone}`;
+  if (invocation.ask) invocation.output.prompt(`${period}, ${formatBandwidth(wanted.bandwidth)}.`);
+  const grown = [
+    ...(isLonger ? [`${formatDuration(lasts)} long in place of ${formatDuration(lasted)}`] : []),
+    ...(isWider
+      ? [`${formatBandwidth(wanted.bandwidth)} in place of ${formatBandwidth(before.bandwidth)}`]
+      : []),
+  ];
+  await confirmIfAsked(invocation, `Make it ${grown.join(', and ')}?`, 'Nothing was changed.');
 }

@@ -1,0 +1,96 @@
+import { describe, expect, test } from 'vitest';
+import { offlineWorld } from '../../fixtures/command-world.ts';
+
+const LINK = ['be-gent1', 'pl-poznan1', '--start', '2026-11-02T09:00Z', '--for', '6h', '--bandwidth', '100M'];
+
+/** A reservation of 100 Mbps for six hours, and a person who answers each question alike. */
+async function scene(answer: string) {
+  const world = await offlineWorld();
+  const { stdout, stderr } = await world.run(
+    '--offline',
+    '--json',
+    'reserve',
+    ...LINK,
+    '--name',
+    'own',
+    '--description',
+    'a copy',
+  );
+  if (stdout === '') throw new Error(stderr);
+  const id: string = JSON.parse(stdout).reservation.id;
+  const questions: string[] = [];
+  const ask = async (question: string): Promise<string> => {
+    questions.push(question);
+    return answer;
+  };
+  return {
+    id,
+    questions,
+    run: (...args: string[]) => world.run('--offline', ...args),
+    asked: (...args: string[]) => world.runIn({ ask }, '--offline', ...args),
+  };
+}
+
+test('the card of an update has old and new of each thing that changed', async () => {
+  const { run } = await scene('');
+  const lines = async (...flags: string[]): Promise<string[]> =>
+    (await run('update', 'own', ...flags)).stdout.split('\n');
+  const first = await lines('--bandwidth', '150M', '--start', '2026-11-02T10:00Z', '--description', 'b');
+  expect(first[0]).toBe('Updated be-gent1 – pl-poznan1, 100 → 150 Mbps');
+  expect(first.slice(2, 6)).toEqual([
+    '  name         own',
+    '  description  a copy → b',
+    expect.stringMatching(/^ {2}from {9}Mon 2 Nov 09:00 → Mon 2 Nov 10:00 UTC \(in .*\)$/),
+    '  until        Mon 2 Nov 15:00 (for 5 h, was 6 h)',
+  ]);
+  const second = await lines('--extend', '1h', '--description', '');
+  expect(second[0]).toBe('Updated be-gent1 – pl-poznan1, 150 Mbps');
+  expect(second.slice(3, 6)).toEqual([
+    '  description  b → (none)',
+    expect.stringMatching(/^ {2}from {9}Mon 2 Nov 10:00 UTC \(in .*\)$/),
+    '  until        Mon 2 Nov 15:00 → Mon 2 Nov 16:00 (for 6 h, was 5 h)',
+  ]);
+});
+
+test('the card has the tags that an update gave up, and those that it gave', async () => {
+  const { run, id } = await scene('');
+  const after = LINK.with(3, '2026-11-02T20:00Z');
+  await run('reserve', ...after);
+  const { stdout } = await run('update', id, '--start', '2026-11-02T20:00Z', '--end', '2026-11-02T23:00Z');
+  expect(stdout).toMatch(/^ {2}be-gent1 +S-tag (\d+) → (?!\1)\d+ {3}C-tag \d+ → \d+$/m);
+});
+
+describe('on a terminal, an update asks before it makes a reservation', () => {
+  test.each([
+    ['more than twice as long', ['--extend', '7h'], ['Make it 13 h long in place of 6 h? [y/N] ']],
+    ['more than twice as wide', ['--bandwidth', '1G'], ['Make it 1 Gbps in place of 100 Mbps? [y/N] ']],
+    [
+      'both',
+      ['--bandwidth', '1G', '--for', '13h'],
+      ['Make it 13 h long in place of 6 h, and 1 Gbps in place of 100 Mbps? [y/N] '],
+    ],
+  ])('%s', async (_, flags, expected) => {
+    const { asked, run, questions, id } = await scene('');
+    const before = (await run('--json', 'show', id)).stdout;
+    const { exitCode, stdout } = await asked('update', id, ...flags);
+    expect([exitCode, stdout, questions]).toEqual([0, '', expected]);
+    expect(JSON.parse((await run('--json', 'show', id)).stdout).reservation).toEqual(
+      JSON.parse(before).reservation,
+    );
+  });
+
+  test.each([
+    ['twice as long and twice as wide', ['--for', '12h', '--bandwidth', '200M']],
+    ['with --yes', ['--for', '13h', '--yes']],
+  ])('but not %s', async (_, flags) => {
+    const { asked, questions, id } = await scene('');
+    const { exitCode, stdout } = await asked('update', id, ...flags);
+    expect([exitCode, stdout.slice(0, 7), questions]).toEqual([0, 'Updated', []]);
+  });
+
+  test('yes goes on, and without a terminal nothing is asked', async () => {
+    const { asked, run, id } = await scene('y');
+    expect((await asked('update', id, '--for', '13h')).stdout).toMatch(/^Updated/);
+    expect((await run('update', id, '--for', '27h')).stdout).toMatch(/^Updated/);
+  });
+});
