@@ -83,15 +83,22 @@ const TIMES = `Times
   An instant is written as
     2026-12-01T10:00:00Z           RFC 3339, with Z or an offset such as +01:00
     now                            for --start: at the time of the request
-    +2h30m                         that long after now
-    14:00                          the next one; for --end, the first one after the start
-    tomorrow 14:00, monday 14:00, 2026-12-01 10:00, 2026-12-01T10:00
-  A duration is written as 90m, 2h, 2h30m, 3d, 1w or P3D. A day is 24 hours.
+    +2h30m, in 2 h                 that long after now
+    14:00, 9am, noon               the next one; for --end, the first one after the start
+    friday 14:00                   the next one; next friday is the first one after today
+    friday next week               of the week after this one; weeks begin on Monday
+    tomorrow 9am, 4 dec 09:00, Fri 4 Dec 2026 09:00, 2026-12-04 09:00, 2026-12-04T09:00
+  Times that are printed can be typed as they stand. A date without a year is the next one. A weekday must be the date's.
+  A duration is written as 90m, 90 min, 2h30m, 1h30, 1.5h, 11 h 6 min, 2 hours, 3d, 1w or P3D. A day is 24 hours.
+
+  An end that names a day without a time is through that day: --end friday ends as Saturday begins.
+  In update, a time of day alone is on the reservation's own day.
 
   A period begins at its start and ends just before its end, so one can follow another without a gap.
 
-  A time without an offset is in the zone of --tz, else of the profile (slices-conn profile set local tz=Europe/Brussels),
+  A time without a zone is in the zone of --tz, else of the profile (slices-conn profile set local tz=Europe/Brussels),
   else of TZ, else of the system. Results show times in the same zone, and name it; --json has UTC.
+  A plan file is for every machine: its times name their zone, or the file does for all of them: tz: Europe/Brussels.
 
   Flags that take seconds, such as --wait and --timeout, also take a duration: --wait 5m.
 

@@ -1,11 +1,12 @@
 import type { Command } from 'commander';
-import { formatDuration, WEEK } from '../contract/durations.ts';
+import { DAY, formatDuration, WEEK } from '../contract/durations.ts';
 import { Failure } from '../contract/failure.ts';
 import { LAST_INSTANT } from '../contract/instants.ts';
 import { parseDuration } from '../contract/typed-duration.ts';
 import type { Session } from '../session/session.ts';
+import { later, parseTime, type TimeReading } from '../words/typed-time.ts';
 import type { Invocation } from './invocation.ts';
-import { later, parseTime, shortEnd, shortTime, type TimeContext } from './times.ts';
+import { shortEnd, shortTime, type TimeContext } from './times.ts';
 
 /** The flags of a new period, as typed. */
 export interface PeriodFlags {
@@ -25,18 +26,21 @@ export function addPeriodOptions(command: Command): Command {
   return command
     .option(
       '--start <time>',
-      "when it starts: 14:00, 'tomorrow 09:00', 'monday 14:00', 2026-12-01T10:00:00Z, +2h, now",
+      "when it starts: 14:00, 'tomorrow 9am', 'friday 14:00', '4 dec 09:00', 2026-12-04T10:00:00Z, +2h, now",
     )
     .option('--start-now', 'start at the time of the request')
-    .option('--end <time>', 'when it ends; 16:00 is the first one after the start')
+    .option(
+      '--end <time>',
+      'when it ends; 16:00 is the first one after the start, friday is through that day',
+    )
     .option('--for <duration>', 'how long it lasts: 90m, 2h, 3d, 1w');
 }
 
 /** Adds the flags of a change to a period. */
 export function addPeriodChangeOptions(command: Command): Command {
   return command
-    .option('--start <time>', 'the new start')
-    .option('--end <time>', 'the new end')
+    .option('--start <time>', 'the new start; 10:00 is on the day of the old one')
+    .option('--end <time>', 'the new end; 16:00 is on the day of the old one, friday is through that day')
     .option('--for <duration>', 'how long it lasts, from its start')
     .option('--extend <duration>', 'how much later it ends');
 }
@@ -115,7 +119,7 @@ export function shortfall(
  *
  * @throws Failure `usage` when one is missing, two say the same thing, or it would end before it starts
  */
-export async function readPeriod(flags: PeriodFlags, context: TimeContext): Promise<NewPeriod> {
+export function readPeriod(flags: PeriodFlags, context: TimeContext): NewPeriod {
   const { start: startText, startNow = false } = flags;
   if (startText !== undefined && startNow) throw conflict('--start', '--start-now');
   if (startText === undefined && !startNow) {
@@ -124,9 +128,9 @@ export async function readPeriod(flags: PeriodFlags, context: TimeContext): Prom
       fix: 'slices-conn reserve --help',
     });
   }
-  const start = startText === undefined ? 'now' : await readStart(startText, context);
+  const start = startText === undefined ? 'now' : readStart(startText, context);
   const from = start === 'now' ? context.now : start;
-  const end = await readEnd(flags, from, context);
+  const end = readEnd(flags, from, context);
   if (end === undefined) {
     throw new Failure('usage', 'The end is missing.', {
       why: 'Give --for DURATION or --end TIME.',
@@ -151,17 +155,17 @@ export interface SearchWindow {
  * @param lasting how long the reservation is at least, in milliseconds
  * @throws Failure `usage` where it would end before it starts, or does not fit
  */
-export async function readSearch(
+export function readSearch(
   { start: startText, startNow = false, end: endText }: PeriodFlags,
   lasting: number,
   context: TimeContext,
-): Promise<SearchWindow> {
+): SearchWindow {
   if (startText !== undefined && startNow) throw conflict('--start', '--start-now');
-  const named = startText === undefined ? 'now' : await readStart(startText, context);
+  const named = startText === undefined ? 'now' : readStart(startText, context);
   // A search looks ahead: whatever lies behind is not before now.
   const start = named !== 'now' && named <= context.now ? 'now' : named;
   const from = start === 'now' ? context.now : start;
-  const end = await readEnd(endText === undefined ? {} : { end: endText }, from, context);
+  const end = readEnd(endText === undefined ? {} : { end: endText }, from, context);
   if (end === undefined) return { start, end: LAST_INSTANT };
   const window = { start, end: checkedEnd(from, end, context) };
   if (end - from >= lasting) return window;
@@ -174,12 +178,9 @@ export async function readSearch(
 export type WindowFlags = Omit<PeriodFlags, 'startNow'>;
 
 /** Reads the flags of a time that is looked at: by default from now for a week. @throws Failure `usage` */
-export async function readWindow(
-  flags: WindowFlags,
-  context: TimeContext,
-): Promise<{ start: number; end: number }> {
-  const start = flags.start === undefined ? context.now : await parseTime(flags.start, context);
-  const end = (await readEnd(flags, start, context)) ?? later(start, WEEK);
+export function readWindow(flags: WindowFlags, context: TimeContext): { start: number; end: number } {
+  const start = flags.start === undefined ? context.now : parseTime(flags.start, context);
+  const end = readEnd(flags, start, context) ?? later(start, WEEK);
   return { start, end: checkedEnd(start, end, context) };
 }
 
@@ -187,12 +188,9 @@ export async function readWindow(
 export type Span = Partial<Record<'start' | 'end', number>>;
 
 /** Reads the flags of a period that is open where a flag is missing. @throws Failure `usage` */
-export async function readSpan(
-  flags: Pick<WindowFlags, 'start' | 'end'>,
-  context: TimeContext,
-): Promise<Span> {
-  const start = flags.start === undefined ? undefined : await parseTime(flags.start, context);
-  const end = await readEnd({ end: flags.end }, start ?? context.now, context);
+export function readSpan(flags: Pick<WindowFlags, 'start' | 'end'>, context: TimeContext): Span {
+  const start = flags.start === undefined ? undefined : parseTime(flags.start, context);
+  const end = readEnd({ end: flags.end }, start ?? context.now, context);
   return { start, end: end === undefined ? undefined : checkedEnd(start ?? 0, end, context) };
 }
 
@@ -201,33 +199,37 @@ export async function readSpan(
  *
  * @throws Failure `usage`
  */
-export async function checkPeriodChange(flags: PeriodChangeFlags, context: TimeContext): Promise<void> {
+export function checkPeriodChange(flags: PeriodChangeFlags, context: TimeContext): void {
   const { start, end, for: lasting, extend } = flags;
   if (extend !== undefined && end !== undefined) throw conflict('--extend', '--end');
   if (extend !== undefined && lasting !== undefined) throw conflict('--extend', '--for');
   if (end !== undefined && lasting !== undefined) throw conflict('--end', '--for');
-  for (const time of [start, end]) if (time !== undefined) await parseTime(time, context);
+  for (const time of [start, end]) if (time !== undefined) parseTime(time, context);
   if (lasting !== undefined) parseDuration(lasting);
   if (extend !== undefined) parseDuration(extend);
 }
 
 /**
- * Reads the flags of a change to an existing period.
+ * Reads the flags of a change to an existing period, on whose days a time of day alone is.
  *
  * @returns only what changes
  * @throws Failure `usage`
  */
-export async function readPeriodChange(
+export function readPeriodChange(
   flags: PeriodChangeFlags,
   current: { start: number; end: number },
   context: TimeContext,
-): Promise<Partial<NewPeriod>> {
-  await checkPeriodChange(flags, context);
+): Partial<NewPeriod> {
+  checkPeriodChange(flags, context);
   const { start: startText, extend } = flags;
-  const start = startText === undefined ? undefined : await readStart(startText, context);
+  const start = startText === undefined ? undefined : readStart(startText, context, { on: current.start });
   const from = start === undefined ? current.start : start === 'now' ? context.now : start;
   const end =
-    extend === undefined ? await readEnd(flags, from, context) : later(current.end, parseDuration(extend));
+    extend !== undefined
+      ? later(current.end, parseDuration(extend))
+      : start === undefined && flags.end !== undefined
+        ? readOwnEnd(flags.end, current, context)
+        : readEnd(flags, from, context);
   return {
     start,
     ...(end === undefined ? {} : { end: checkedEnd(from, end, context) }),
@@ -235,8 +237,8 @@ export async function readPeriodChange(
   };
 }
 
-async function readStart(text: string, context: TimeContext): Promise<number | 'now'> {
-  return /^\s*now\s*$/i.test(text) ? 'now' : parseTime(text, context);
+function readStart(text: string, context: TimeContext, reading?: TimeReading): number | 'now' {
+  return /^\s*now\s*$/i.test(text) ? 'now' : parseTime(text, context, reading);
 }
 
 function lastingOf(
@@ -246,15 +248,29 @@ function lastingOf(
   return start === 'now' && flags.for !== undefined ? { lasting: parseDuration(flags.for) } : {};
 }
 
-async function readEnd(
+function readEnd(
   flags: Pick<PeriodFlags, 'end' | 'for'>,
   from: number,
   context: TimeContext,
-): Promise<number | undefined> {
+): number | undefined {
   if (flags.end !== undefined && flags.for !== undefined) throw conflict('--end', '--for');
   if (flags.for !== undefined) return later(from, parseDuration(flags.for));
   if (flags.end === undefined) return undefined;
-  return parseTime(flags.end, context, { after: Math.max(from, context.now) });
+  return parseTime(flags.end, context, { after: Math.max(from, context.now), isEnd: true });
+}
+
+/**
+ * A new end beside the start that stays. A time of day alone is the first one after the start where that is within the day
+ * that the reservation lasts, and ahead; else it is on the day on which the reservation ends.
+ */
+function readOwnEnd(
+  text: string,
+  { start, end }: { start: number; end: number },
+  context: TimeContext,
+): number {
+  const first = parseTime(text, context, { after: start, isEnd: true });
+  if (end - start < DAY && first > context.now) return first;
+  return parseTime(text, context, { after: Math.max(start, context.now), on: end - 1, isEnd: true });
 }
 
 function checkedEnd(start: number, end: number, context: TimeContext): number {

@@ -3,6 +3,7 @@ import { Failure } from '../contract/failure.ts';
 import { ReservationId } from '../contract/fields.ts';
 import { RESERVATION_NAME } from '../contract/ids.ts';
 import { SITES } from '../contract/sites.ts';
+import { withDecimalPoint } from '../contract/typed-number.ts';
 import { hinted, nearest } from '../session/choice.ts';
 
 export { bandwidthChange, bandwidthWord, formatBandwidth, parseBandwidth } from '../contract/bandwidth.ts';
@@ -69,7 +70,7 @@ const PREFIXES: readonly string[] = ['', 'K', 'M', 'G', 'T', 'P', 'E'];
  * @throws Failure `usage` for another form, a part of a byte, or more than 9 PB
  */
 export function parseVolume(text: string): number {
-  const match = /^(\d{1,16})(?:\.(\d{1,9}))?\s*([kKMGTPE]?)(i?)B?$/.exec(text.trim());
+  const match = /^(\d{1,16})(?:\.(\d{1,9}))?\s*([kKMGTPE]?)(i?)B?$/.exec(withDecimalPoint(text.trim()));
   const [, whole = '', fraction = '', prefix = '', binary = ''] = match ?? [];
   if (!match || (binary !== '' && prefix === '')) {
     throw wrong(text, 'Write it as 800G, 50T or 2TiB, in bytes.');

@@ -1,3 +1,5 @@
+import { withDecimalPoint } from './typed-number.ts';
+
 /** Milliseconds of a second. */
 export const SECOND = 1000;
 /** Milliseconds of a minute. */
@@ -47,16 +49,29 @@ export function isoDuration(milliseconds: number): string {
   return `PT${parts.join('') || '0S'}`;
 }
 
-const TYPED = /^((?:\d+w)?(?:\d+d)?)((?:\d+h)?(?:\d+m)?(?:\d+s)?)$/i;
+/** Weeks to seconds, each with its unit as people write it; see {@link readTypedDuration}. */
+const TYPED = new RegExp(
+  `^${['w(?:eeks?)?', 'd(?:ays?)?', 'h(?:(?:ou)?rs?)?', 'm(?:in(?:ute)?s?)?', 's(?:ec(?:ond)?s?)?']
+    .map((unit) => `(?:(\\d+(?:\\.\\d+)?) ?${unit})? ?`)
+    .join('')}$`,
+  'i',
+);
 
 /**
- * The milliseconds of a duration as people type it: `90m`, `2h`, `2h30m`, `3d`, `1w`, or ISO 8601, in any case
- * (cli/README.md, "Values"); undefined for other text. Months and years have no fixed length and are other text.
+ * The milliseconds of a duration as people type it (cli/README.md, "Values"): `90m`, `2h30m`, `1h30`, `11 h 6 min`,
+ * `1.5 hours`, `3d`, `1w`, or ISO 8601, in any case; undefined for other text. Units go from the largest to the smallest,
+ * and only the last number may have a fraction. Months and years have no fixed length and are other text.
  */
 export function readTypedDuration(text: string): number | undefined {
-  const [typed, days, times] = TYPED.exec(text.trim()) ?? [];
-  const iso = typed ? `P${days}${times ? `T${times}` : ''}` : text.trim();
-  return readIsoDuration(iso.toUpperCase());
+  const typed = withDecimalPoint(text.trim()).replace(/\s+/g, ' ');
+  const iso = readIsoDuration(typed.toUpperCase());
+  if (iso !== undefined || typed === '') return iso;
+  const counts = TYPED.exec(typed.replace(/h ?([0-5]\d)$/i, 'h$1m'))?.slice(1);
+  const last = counts?.findLastIndex((count) => count !== undefined);
+  if (!counts || counts.some((count, at) => at !== last && count?.includes('.'))) return undefined;
+  const sizes = [WEEK, DAY, HOUR, MINUTE, SECOND];
+  const length = Math.round(sizes.reduce((sum, size, at) => sum + Number(counts[at] ?? 0) * size, 0));
+  return Number.isSafeInteger(length) ? length : undefined;
 }
 
 /**

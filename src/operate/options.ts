@@ -256,7 +256,7 @@ const AUDIT = {
     help: 'only on the link between two sites, SITE1 SITE2 or SITE1~SITE2',
   },
   since: { flags: '--since <time>', help: 'only from then on; a duration such as 2d is that long ago' },
-  until: { flags: '--until <time>', help: 'only before then' },
+  until: { flags: '--until <time>', help: 'only before then; a day is through that day' },
   refused: { flags: '--refused', help: 'only what was refused' },
   limit: { flags: '--limit <number>', help: 'the newest so many', parse: count, default: 100 },
 } as const satisfies OptionTable;

@@ -1,11 +1,11 @@
 import { HOUR } from '../contract/durations.ts';
 import type { Alternative } from '../contract/problems.ts';
+import type { Calendar } from '../words/civil-time.ts';
 import type { Booking } from './booking.ts';
 import { type Draft, type Field, neighbours, type ReadDraft, withAlternative } from './draft.ts';
 import { element, setChoices, setText } from './elements.ts';
 import type { Link } from './service.ts';
 import { calendarOf, type FormParts, readForm, type State } from './state.ts';
-import type { Calendar } from './timeline/words.ts';
 import { fitText, offerText, readWall, refusalText, titleOf, wallText } from './words.ts';
 
 /** The parts of the state that the form shows. */

@@ -1,6 +1,6 @@
 import { stateAt } from '../contract/instants.ts';
 import { may, type Action as Permission } from '../contract/roles.ts';
-import { clockOf } from '../words/civil-time.ts';
+import { type Calendar, clockOf } from '../words/civil-time.ts';
 import {
   type Draft,
   EMPTY_DRAFT,
@@ -27,7 +27,6 @@ import {
   type TimelineAction,
   type TimelineState,
 } from './timeline/model.ts';
-import type { Calendar } from './timeline/words.ts';
 
 /** What is known of the draft: the answer to a dry run, or what became of the request. */
 export type Answer =

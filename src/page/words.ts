@@ -5,12 +5,12 @@ import { isProblemCode, PROBLEMS } from '../contract/problem-codes.ts';
 import type { Alternative } from '../contract/problems.ts';
 import { may, readRole } from '../contract/roles.ts';
 import { alternativeText } from '../words/alternatives.ts';
-import type { Clock } from '../words/civil-time.ts';
+import { type Calendar, type Clock, endText, instantText } from '../words/civil-time.ts';
 import { problemTexts } from '../words/problems.ts';
 import { roleAllows } from '../words/roles.ts';
 import type { Wish } from './draft.ts';
 import type { Column, Own, OwnReservation, Period, Refused } from './service.ts';
-import { type Calendar, instantText, periodText, shareText, timesIn, vlansText } from './timeline/words.ts';
+import { periodText, shareText, timesIn, vlansText } from './timeline/words.ts';
 
 /** A role in words. @param role as the portal says it */
 export function roleText(role: string): string {
@@ -89,9 +89,7 @@ export function extensionText(
 
 /** That the server is away. @param since when it answered last, in milliseconds */
 export function awayText(since: number, calendar: Calendar): string {
-  const from = instantText(since, calendar);
-  const [today, time] = [instantText(calendar.now, calendar).slice(0, -5), from.slice(-5)];
-  return `The server does not answer since ${from === today + time ? time : from}; trying again every 5 s.`;
+  return `The server does not answer since ${endText(calendar.now, since, calendar)}; trying again every 5 s.`;
 }
 
 /** That a reservation fits, and what is free then. Of a change its own part would count as used, so it is not said. */

@@ -1,4 +1,4 @@
-import { DAY, MINUTE } from '../contract/durations.ts';
+import { DAY, HOUR, MINUTE } from '../contract/durations.ts';
 
 /**
  * The clock of a time zone. A civil time is written as the milliseconds that `Date.UTC` gives for its year, month, day,
@@ -24,22 +24,27 @@ export interface Clock {
 const QUARTER = 15 * MINUTE;
 const MOST_REMEMBERED = 5000;
 
+/** The milliseconds of the offset at the end of a text; 0 where it has none. */
+function offsetIn(text: string): number {
+  const [, sign, hours = 0, minutes = 0] = /([+-])(\d\d):(\d\d)$/.exec(text) ?? [];
+  return (sign === '-' ? -1 : 1) * (Number(hours) * 60 + Number(minutes)) * MINUTE;
+}
+
 /**
  * Makes the clock of a zone from `Intl`, which is slow: offsets that were looked up are remembered, and UTC needs no lookup.
  *
- * @param zone an IANA name, or `UTC`; an unknown name is a RangeError when the clock is first read
+ * @param zone an IANA name, an offset such as `+02:00`, or `UTC`; an unknown name is a RangeError when the clock is first read
  */
 export function createClock(zone: string): Clock {
   let format: Intl.DateTimeFormat | undefined;
   const remembered = new Map<number, number>();
   const lookUp = (instant: number): number => {
     format ??= new Intl.DateTimeFormat('en-US', { timeZone: zone, timeZoneName: 'longOffset' });
-    const [, sign, hours = 0, minutes = 0] =
-      /GMT([+-])(\d+):(\d+)/.exec(format.format(instant).replace('\u2212', '-')) ?? [];
-    return (sign === '-' ? -1 : 1) * (Number(hours) * 60 + Number(minutes)) * MINUTE;
+    return offsetIn(format.format(instant).replace('\u2212', '-'));
   };
+  const fixed = zone === 'UTC' || /^[+-]/.test(zone) ? offsetIn(zone) : undefined;
   const offset = (instant: number): number => {
-    if (zone === 'UTC') return 0;
+    if (fixed !== undefined) return fixed;
     const quarter = Math.floor(instant / QUARTER);
     const known = remembered.get(quarter);
     if (known !== undefined) return known;
@@ -58,11 +63,13 @@ export function createClock(zone: string): Clock {
     instants,
     civil: (instant) => instant + offset(instant),
     instant: (civil) => instants(civil)[0] ?? civil - offset(civil - DAY),
-    isTwice: (instant) => instants(instant + offset(instant)).length > 1,
+    isTwice: (instant) =>
+      offset(instant - DAY) !== offset(instant + DAY) && instants(instant + offset(instant)).length > 1,
   };
 }
 
 const clocks = new Map<string, Clock>();
+
 /** The one clock of a zone; see {@link createClock}. */
 export function clockOf(zone: string): Clock {
   const clock = clocks.get(zone) ?? createClock(zone);
@@ -152,20 +159,20 @@ export function beginnings({ start, end }: Period, step: Step, clock: Clock): nu
   return found;
 }
 
-const WEEKDAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'] as const;
-const MONTH_NAMES = [
-  ...(['January', 'February', 'March', 'April', 'May', 'June'] as const),
-  ...(['July', 'August', 'September', 'October', 'November', 'December'] as const),
-];
+/** The days of the week, as `Date` counts them. */
+export const WEEKDAYS = 'Sunday Monday Tuesday Wednesday Thursday Friday Saturday'.split(' ');
+/** The months of the year. */
+export const MONTHS =
+  'January February March April May June July August September October November December'.split(' ');
 
 /** `Mon`, of a civil time. */
 export function weekdayName(civil: number): string {
-  return WEEKDAYS[new Date(civil).getUTCDay()] ?? '';
+  return WEEKDAYS[new Date(civil).getUTCDay()]?.slice(0, 3) ?? '';
 }
 
 /** `November`, of a civil time. */
 export function monthName(civil: number): string {
-  return MONTH_NAMES[new Date(civil).getUTCMonth()] ?? '';
+  return MONTHS[new Date(civil).getUTCMonth()] ?? '';
 }
 
 /** `09:00`, of a civil time. */
@@ -181,4 +188,52 @@ export function dateText(civil: number): string {
 /** `2026`, of a civil time. */
 export function yearOf(civil: number): number {
   return new Date(civil).getUTCFullYear();
+}
+
+/** The civil time at which a day begins. */
+export function startOfDay(civil: number): number {
+  return Math.floor(civil / DAY) * DAY;
+}
+
+/** What is needed to write times: the zone's clock and the current time. */
+export interface Calendar {
+  clock: Clock;
+  now: number;
+}
+
+/** How an instant is written. */
+export interface InstantStyle {
+  /** Leaves out the weekday. */
+  isNarrow?: boolean;
+  /** To the second, where the instant has one. */
+  isExact?: boolean;
+}
+
+/** The time of day of an instant, in the hour that comes twice with the offset from UTC. @example '02:30 (UTC+2)' */
+export function clockText(instant: number, clock: Clock, { isExact = false }: InstantStyle = {}): string {
+  const civil = clock.civil(instant);
+  const seconds = new Date(civil).toISOString().slice(16, 19);
+  const time = `${timeText(civil)}${isExact && seconds !== ':00' ? seconds : ''}`;
+  if (!clock.isTwice(instant)) return time;
+  const offset = clock.offset(instant);
+  const minutes = offset % HOUR === 0 ? '' : timeText(Math.abs(offset)).slice(2);
+  return `${time} (UTC${offset < 0 ? '-' : '+'}${Math.floor(Math.abs(offset) / HOUR)}${minutes})`;
+}
+
+/**
+ * An instant in words, which can be typed: `Mon 23 Nov 09:00`, with the year where it is not this one, and with the offset
+ * from UTC in the hour that comes twice.
+ */
+export function instantText(instant: number, { clock, now }: Calendar, style: InstantStyle = {}): string {
+  const civil = clock.civil(instant);
+  const year = yearOf(civil) === yearOf(clock.civil(now)) ? '' : ` ${yearOf(civil)}`;
+  const day = `${dateText(civil)}${year} ${clockText(instant, clock, style)}`;
+  return style.isNarrow ? day : `${weekdayName(civil)} ${day}`;
+}
+
+/** The end of a period in words, beside its start: the time of day alone where both are on the same day. */
+export function endText(start: number, end: number, calendar: Calendar, style: InstantStyle = {}): string {
+  const { clock } = calendar;
+  const isSameDay = startOfDay(clock.civil(start)) === startOfDay(clock.civil(end));
+  return isSameDay ? clockText(end, clock, style) : instantText(end, calendar, style);
 }

@@ -21,7 +21,7 @@ const start = '2026-12-01T10:00:00Z';
 const end = '2026-12-01T18:00:00Z';
 
 /** The period that the flags give, or the message that refuses them. */
-async function outcome(work: () => Promise<unknown>): Promise<unknown> {
+async function outcome(work: () => unknown): Promise<unknown> {
   try {
     return await work();
   } catch {
@@ -134,6 +134,10 @@ describe('an end without a date is the first one after the start', () => {
     [{ start: '23:00', end: '01:00' }, '2026-11-01T23:00', '2026-11-02T01:00'],
     // It is a Sunday, 12:00.
     [{ start: 'sunday 11:00', end: 'sunday 13:00' }, '2026-11-08T11:00', '2026-11-08T13:00'],
+    // Through these days.
+    [{ start: '14:00', end: 'sunday' }, '2026-11-01T14:00', '2026-11-02T00:00'],
+    [{ start: 'friday', end: 'friday' }, '2026-11-06T00:00', '2026-11-07T00:00'],
+    [{ start: '2026-12-04', end: '2026-12-06' }, '2026-12-04T00:00', '2026-12-07T00:00'],
   ])('%j', async (flags, from, until) => {
     const [start, end] = [Date.parse(`${from}Z`), Date.parse(`${until}Z`)];
     expect(await readPeriod(flags, context)).toEqual({ start, end });
@@ -221,9 +225,32 @@ describe('an update of a period: every combination of its flags', () => {
     expect(failure).toMatchObject({ code: 'usage', message: 'It would end before it starts.' });
   });
 
-  test('the end of an active reservation can be a time of day: the next one', async () => {
-    const active = { start: NOW - 24 * HOUR, end: NOW + HOUR };
-    expect(await readPeriodChange({ end: '18:00' }, active, context)).toEqual({ end: NOW + 6 * HOUR });
+  // It is 12:00 on 1 November, a Sunday.
+  test.each<
+    [string, PeriodChangeFlags, [start: string, end: string], Partial<Record<'start' | 'end', string>>]
+  >([
+    ['a later start', { start: '11:00' }, ['12-04T10:00', '12-04T18:00'], { start: '12-04T11:00' }],
+    ['an earlier start', { start: '9am' }, ['12-04T10:00', '12-04T18:00'], { start: '12-04T09:00' }],
+    ['a later end', { end: '20:00' }, ['12-04T10:00', '12-04T18:00'], { end: '12-04T20:00' }],
+    ['an end over midnight', { end: '02:00' }, ['12-04T10:00', '12-04T18:00'], { end: '12-05T02:00' }],
+    ['an end before midnight', { end: '23:00' }, ['12-04T22:00', '12-05T02:00'], { end: '12-04T23:00' }],
+    ['the end of days', { end: '16:00' }, ['12-04T10:00', '12-07T18:00'], { end: '12-07T16:00' }],
+    ['an end that was midnight', { end: '16:00' }, ['12-04T00:00', '12-06T00:00'], { end: '12-05T16:00' }],
+    [
+      'both',
+      { start: '11:00', end: '13:00' },
+      ['12-04T10:00', '12-07T18:00'],
+      { start: '12-04T11:00', end: '12-04T13:00' },
+    ],
+    ['an active one', { end: '18:00' }, ['10-31T12:00', '11-01T13:00'], { end: '11-01T18:00' }],
+    ['one since yesterday', { end: '21:00' }, ['10-31T20:00', '11-01T13:00'], { end: '11-01T21:00' }],
+    ['what is over today', { end: '11:00' }, ['11-01T09:00', '11-01T15:00'], { end: '11-01T11:00' }],
+    ['another day', { end: 'monday' }, ['12-04T10:00', '12-04T18:00'], { end: '12-08T00:00' }],
+  ])('a time of day alone is on the reservation’s own day: %s', (_, flags, [from, until], expected) => {
+    const at = (text: string) => Date.parse(`2026-${text}Z`);
+    const change = Object.entries(expected).map(([name, text]) => [name, at(text)]);
+    const current = { start: at(from), end: at(until) };
+    expect(readPeriodChange(flags, current, context)).toEqual(Object.fromEntries(change));
   });
 
   test('an earlier end is accepted', async () => {
@@ -250,6 +277,7 @@ describe('a search: not before --start, not after --end', () => {
     ],
     [{ start, startNow: true }, both('--start', '--start-now')],
     [{ start: end, end: start }, 'usage: It would end before it starts.'],
+    [{ end: 'friday' }, { start: 'now', end: Date.UTC(2026, 10, 7) }],
     [{ start, end: '2026-12-01T11:59:59Z' }, 'usage: 2 h do not fit.'],
     [{ end: '+1h' }, 'usage: 2 h do not fit.'],
   ])('%j', async (flags, expected) => {
@@ -269,6 +297,7 @@ describe('a time that is looked at', () => {
       { start: START, end: END },
     ],
     [{ for: '2h' }, { start: NOW, end: NOW + 2 * HOUR }],
+    [{ end: 'friday' }, { start: NOW, end: Date.UTC(2026, 10, 7) }],
     [{ end, for: '2h' }, both('--end', '--for')],
     [{ start: end, end: start }, 'usage: It would end before it starts.'],
   ])('%j', async (flags, expected) => {

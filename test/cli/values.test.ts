@@ -106,7 +106,7 @@ describe('parseBandwidth', () => {
     ['another unit', '1P'],
     ['two units', '1GM'],
     ['two values', '1G 2G'],
-    ['a decimal comma', '2,5G'],
+    ['a comma that can be read in two ways', '1,500M'],
     ['grouped digits', '1_000'],
     ['a point without digits', '1.G'],
     ['a point first', '.5G'],
@@ -170,7 +170,7 @@ describe('a volume, in bytes', () => {
   });
 
   test.each([
-    ...['', 'T', '50X', '-1G', '1e12', '1,5T', '50Gb', '2tib', '2iB', '١G'],
+    ...['', 'T', '50X', '-1G', '1e12', '1,500T', '50Gb', '2tib', '2iB', '١G'],
     ...['0', '0.1', '0.5B', '1.0001K', '9.1P', '9007199254740992'],
   ])('%j is refused, with what is wrong', async (text) => {
     const { code, facts } = await failureOf(() => parseVolume(text));

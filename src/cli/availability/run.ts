@@ -48,7 +48,7 @@ export async function availability(
   const sites = [first, ...(second === undefined ? [] : [second])].map(siteName);
   const need = readNeed(flags);
   const times = await invocation.times();
-  const window = await readWindow(flags, times);
+  const window = readWindow(flags, times);
   const { svg } = flags;
   if (svg !== undefined) await confirmWriting(invocation, svg, 'Nothing was written.');
   const { connectivity } = await invocation.session();

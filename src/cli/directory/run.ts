@@ -1,9 +1,9 @@
 import { formatInstant } from '../../contract/instants.ts';
 import { claimedClaims } from '../../tokens/claimed.ts';
+import { parseTime } from '../../words/typed-time.ts';
 import type { Action, Invocation } from '../invocation.ts';
 import { type DirectoryEntry, directoryCard, directoryItem, directoryTable } from '../print/cards.ts';
 import { accepts } from '../questions.ts';
-import { parseTime } from '../times.ts';
 import { verifiedToken } from '../tokens.ts';
 
 /** Entries of the portal's directory, which people choose by id or name. */
@@ -52,7 +52,7 @@ export async function createExperiment(
   [name = '']: readonly string[],
   { end, description = '' }: CreateFlags,
 ): Promise<void> {
-  const expiry = await parseTime(end, await invocation.times());
+  const expiry = parseTime(end, await invocation.times(), { isEnd: true });
   const session = await invocation.session();
   const project = await session.project();
   const experiment = await session.portal.createExperiment({

@@ -21,7 +21,7 @@ A plan file is YAML or JSON:
     gent-poznan: {sites: [be-gent1, pl-poznan1], bandwidth: 1G}
     budapest: {sites: [hu-sztaki, pl-poznan1], bandwidth: 500M}
 
-Each reservation has sites, bandwidth, start, and end or for, of its own or from defaults. Times are absolute, or start: now with for.
+Each reservation has sites, bandwidth, start, and end or for, of its own or from defaults. Times are absolute, or start: now with for; each names its zone, or the file does, once: tz: Europe/Brussels.
 Editors know these keys from plan.schema.json, which is in the package: node_modules/slices-conn/dist/plan.schema.json.
 
 Examples:

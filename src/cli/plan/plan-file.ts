@@ -15,10 +15,12 @@ import {
 import { MAX_ITEMS } from '../../contract/batch.ts';
 import { Failure } from '../../contract/failure.ts';
 import { RESERVATION_NAME } from '../../contract/ids.ts';
+import { isTimeZone } from '../../contract/instants.ts';
 import { RESERVATION_TEXTS, type ReservationTexts } from '../../contract/reservation-texts.ts';
 import { parseDuration } from '../../contract/typed-duration.ts';
 import { hinted } from '../../session/choice.ts';
-import { later, parseTime, type TimeContext } from '../times.ts';
+import { later, parseTime, type TimeReading } from '../../words/typed-time.ts';
+import type { TimeContext } from '../times.ts';
 import { parseBandwidth, siteName } from '../values.ts';
 
 /** A reservation that a plan file wants to exist under a name. Times in milliseconds, bandwidth in Mbps. */
@@ -46,10 +48,11 @@ export interface PlanContent {
 
 /** The most that is read of a plan file, in bytes. */
 const MAX_SIZE = 1_048_576;
+const ZONE_ADVICE = 'Write it as 2026-12-04T09:00:00Z, or tz: Europe/Brussels once at the head of the file.';
 /** The most errors that are told. */
 const MOST_TOLD = 20;
 
-const TOP = ['version', 'experiment', 'defaults', 'reservations', '$schema'];
+const TOP = ['version', 'experiment', 'tz', 'defaults', 'reservations', '$schema'];
 /** The texts that are fields of a reservation. Its name is its key. */
 export const PLAN_TEXTS = RESERVATION_TEXTS.filter((text) => text !== 'name');
 const FIELDS = ['sites', 'bandwidth', 'start', 'end', 'for', ...PLAN_TEXTS] as const;
@@ -75,7 +78,7 @@ interface Fields {
  * Reads a plan file: YAML 1.2 or JSON.
  *
  * @param name the file's name in errors, such as `demo.yaml`
- * @param times the zone of times without an offset
+ * @param times the current time; a time in the file has its own zone, or the file's `tz`
  * @throws Failure `usage` that says of every error in which line and column it is
  */
 export async function readPlan(bytes: Uint8Array, name: string, times: TimeContext): Promise<PlanContent> {
@@ -102,7 +105,9 @@ class PlanFile {
   readonly #document: Document.Parsed | undefined;
   readonly #lines = new LineCounter();
   readonly #name: string;
-  readonly #times: TimeContext;
+  #times: TimeContext;
+  /** Said of a time without a zone; undefined where the file names one for all. */
+  #zoneAdvice: string | undefined = ZONE_ADVICE;
   /** The node of each alias: a name may be given to several nodes, and means the one before the alias. */
   readonly #targets = new Map<Alias, Node>();
   readonly #errors: { offset: number; text: string }[] = [];
@@ -162,11 +167,25 @@ class PlanFile {
     const members = this.#members(top, TOP, 'a plan file');
     this.#version(members.get('version')?.value, top);
     const experiment = members.get('experiment');
+    await this.#readZone(members.get('tz')?.value);
     const wanted = await this.#reservations(members, top);
     return {
       experiment: experiment && (await this.#guarded(experiment.value, (text) => text)),
       reservations: wanted,
     };
+  }
+
+  /** Reads `tz`, the zone of the file's times. The machine's would move links where another machine applies the file. */
+  async #readZone(node: Node | undefined): Promise<void> {
+    if (!node) return;
+    this.#zoneAdvice = undefined;
+    await this.#guarded(node, (zone) => {
+      if (!isTimeZone(zone)) {
+        const why = 'Write it as Europe/Brussels, UTC or +01:00.';
+        throw new Failure('usage', `${JSON.stringify(zone)} is not a time zone.`, { why });
+      }
+      this.#times = { now: this.#times.now, zone };
+    });
   }
 
   #version(node: Node | undefined, top: Node): void {
@@ -221,7 +240,7 @@ class PlanFile {
     const fields: Fields = {};
     const field = async (
       name: FieldName,
-      read: (text: string) => number | 'now' | Promise<number>,
+      read: (text: string) => number | 'now',
     ): Promise<Fields | undefined> => {
       const found = members.get(name)?.value;
       return found && { [name]: { node: found, value: await this.#guarded(found, read) } };
@@ -231,8 +250,10 @@ class PlanFile {
       fields,
       sites && { sites: { node: sites, value: await this.#sites(sites) } },
       await field('bandwidth', parseBandwidth),
-      await field('start', (text) => (/^\s*now\s*$/i.test(text) ? 'now' : this.#instant(text, ', or now'))),
-      await field('end', (text) => this.#instant(text)),
+      await field('start', (text) =>
+        /^\s*now\s*$/i.test(text) ? 'now' : this.#instant(text, {}, ', or now'),
+      ),
+      await field('end', (text) => this.#instant(text, { isEnd: true })),
       await field('for', parseDuration),
     );
     const texts: ReservationTexts = {};
@@ -313,8 +334,10 @@ class PlanFile {
   }
 
   /** An absolute time: a file that is applied twice must mean the same. @throws Failure `usage` */
-  #instant(text: string, or = ''): Promise<number> {
-    if (/^\s*\d{4}-\d{2}-\d{2}/.test(text)) return parseTime(text, this.#times);
+  #instant(text: string, reading: TimeReading, or = ''): number {
+    if (/^\s*\d{4}-\d{2}-\d{2}/.test(text)) {
+      return parseTime(text, this.#times, { ...reading, zoneAdvice: this.#zoneAdvice });
+    }
     const what = `${JSON.stringify(text)} is not an absolute time.`;
     throw new Failure('usage', what, { why: `Write it as 2026-12-01T10:00:00Z${or}.` });
   }

@@ -1,9 +1,8 @@
 import type { ListedReservation } from '../../session/reservations/joined-list.ts';
 import { knownPeriod, knownRequest, nameOf, shortIds } from '../../session/reservations/known.ts';
-import type { Period } from '../../words/civil-time.ts';
+import { clockOf, clockText, type Period } from '../../words/civil-time.ts';
 import { linkName } from '../../words/link-name.ts';
 import type { Span } from '../period.ts';
-import { shortTime } from '../times.ts';
 import { bandwidthWord } from '../values.ts';
 import { escapeText, type Printer } from './output.ts';
 import { captionOf, type ListedIn, STATE_COLORS, type TableContext } from './reservation-table.ts';
@@ -183,7 +182,7 @@ function barOf(
 
 /** The line that points to the present and tells the time, on the side where there is room. */
 function pointerLine(present: number, count: number, { times }: TableContext, { pointer }: Glyphs): string {
-  const text = `now ${shortTime(times.now, times).slice(-5)}`;
+  const text = `now ${clockText(times.now, clockOf(times.zone))}`;
   const isLeft = present + text.length + 2 > count;
   return isLeft ? `${text} ${pointer}`.padStart(present + 1) : `${' '.repeat(present)}${pointer} ${text}`;
 }

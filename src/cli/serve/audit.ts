@@ -4,9 +4,10 @@ import { ExperimentId } from '../../contract/fields.ts';
 import { instantOf } from '../../contract/reservation-request.ts';
 import type { AuditItem } from '../../operate/audit.ts';
 import type { AuditFlags, AuditOptions } from '../../operate/options.ts';
+import { parsePastTime } from '../../words/typed-time.ts';
 import type { Invocation } from '../invocation.ts';
 import { type CardLine, escapeText, type Printer } from '../print/output.ts';
-import { parsePastTime, type TimeContext } from '../times.ts';
+import type { TimeContext } from '../times.ts';
 import { formatBandwidth, reservationId, siteName } from '../values.ts';
 
 /** Lists what a server has decided. */
@@ -17,7 +18,7 @@ export async function serveAudit(
 ): Promise<void> {
   const { output, server, waitFor } = invocation;
   const times = await invocation.times();
-  const request = await requestOf(invocation, flags, times);
+  const request = requestOf(invocation, flags, times);
   const printed = output.portions<AuditItem>(auditText(times.zone));
   const more = await waitFor('the database', () =>
     server.readAudit(request, (portion) => printed.take(portion)),
@@ -30,11 +31,7 @@ export async function serveAudit(
   }
 }
 
-async function requestOf(
-  invocation: Invocation,
-  flags: AuditFlags,
-  times: TimeContext,
-): Promise<AuditOptions> {
+function requestOf(invocation: Invocation, flags: AuditFlags, times: TimeContext): AuditOptions {
   const { reservation, link, since, until, ...others } = flags;
   const { experiment } = invocation.flags;
   const request: AuditOptions = {
@@ -42,8 +39,8 @@ async function requestOf(
     reservation: reservation === undefined ? undefined : reservationId(reservation),
     experiment: experiment === undefined ? undefined : experimentId(experiment),
     link: link && linkOf(link),
-    since: since === undefined ? undefined : await parsePastTime(since, times),
-    until: until === undefined ? undefined : await parsePastTime(until, times),
+    since: since === undefined ? undefined : parsePastTime(since, times),
+    until: until === undefined ? undefined : parsePastTime(until, times, { isEnd: true }),
   };
   if (request.since === undefined || request.until === undefined || request.since < request.until) {
     return request;

@@ -1,9 +1,8 @@
-import { ceilToStep, lengthOfStep, type Step } from '../../words/civil-time.ts';
+import { type Calendar, ceilToStep, lengthOfStep, type Step } from '../../words/civil-time.ts';
 import type { Period } from '../service.ts';
 import { type Layout, layoutFor } from './layout.ts';
 import { bookable, lengthenedPeriod, movedPeriod, type PickContext } from './pick.ts';
 import { clampWindow, panWindow, snapStep, turnedPage, unitWindow, zoomWindow } from './windows.ts';
-import type { Calendar } from './words.ts';
 
 /** A period of a row. */
 export interface Mark extends Period {

@@ -1,11 +1,12 @@
 import { formatBandwidth } from '../../contract/bandwidth.ts';
+import { type Calendar, instantText } from '../../words/civil-time.ts';
 import { element } from '../elements.ts';
 import type { Link, Own, Period } from '../service.ts';
 import { type Line, tableLines, tableSegments, tableStep } from './lines.ts';
 import type { TimelineState } from './model.ts';
 import { isFree } from './pick.ts';
 import type { TileSource } from './tiles.ts';
-import { type Calendar, instantText, linkText, ownText, stepText, windowText } from './words.ts';
+import { linkText, ownText, stepText, windowText } from './words.ts';
 
 /** Options of {@link createTable}. */
 export interface TableOptions extends Pick<TileSource, 'links' | 'columns'> {

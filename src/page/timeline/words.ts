@@ -1,35 +1,20 @@
 import { formatBandwidth } from '../../contract/bandwidth.ts';
-import { DAY, HOUR } from '../../contract/durations.ts';
+import { DAY } from '../../contract/durations.ts';
 import type { Times } from '../../contract/said.ts';
-import { type Clock, dateText, type Step, timeText, weekdayName, yearOf } from '../../words/civil-time.ts';
+import {
+  type Calendar,
+  dateText,
+  endText,
+  instantText,
+  type Step,
+  weekdayName,
+  yearOf,
+} from '../../words/civil-time.ts';
 import type { Link, Own, Period } from '../service.ts';
 
 /** `Mon 23 Nov`, of a civil time. */
 export function dayText(civil: number): string {
   return `${weekdayName(civil)} ${dateText(civil)}`;
-}
-
-/** What is needed to write times: the zone's clock and the current time. */
-export interface Calendar {
-  clock: Clock;
-  now: number;
-}
-
-/**
- * An instant in words: `Mon 23 Nov 09:00`, with the year where it is not this one, and with the offset from UTC in the hour
- * that comes twice.
- */
-export function instantText(instant: number, { clock, now }: Calendar): string {
-  const civil = clock.civil(instant);
-  const year = yearOf(civil) === yearOf(clock.civil(now)) ? '' : ` ${yearOf(civil)}`;
-  return `${dayText(civil)}${year} ${clockText(instant, clock)}`;
-}
-
-/** The time of day of an instant; seconds are left out. */
-function clockText(instant: number, clock: Clock): string {
-  const hours = clock.offset(instant) / HOUR;
-  const offset = clock.isTwice(instant) ? ` (UTC${hours < 0 ? '' : '+'}${hours})` : '';
-  return timeText(clock.civil(instant)) + offset;
 }
 
 /** A period in words: `Mon 23 Nov 09:00 to 17:00`, or with both days. */
@@ -39,14 +24,9 @@ export function periodText({ start, end }: Period, calendar: Calendar): string {
 
 /** Times in sentences, in the page's zone. */
 export function timesIn(calendar: Calendar): Times {
-  const { clock } = calendar;
-  const dayOf = (instant: number): number => Math.floor(clock.civil(instant) / DAY);
   return {
     instant: (at) => instantText(at, calendar),
-    ends: (start, end) => [
-      instantText(start, calendar),
-      dayOf(start) === dayOf(end) ? clockText(end, clock) : instantText(end, calendar),
-    ],
+    ends: (start, end) => [instantText(start, calendar), endText(start, end, calendar)],
   };
 }
 

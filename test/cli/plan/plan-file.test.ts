@@ -89,9 +89,20 @@ reservations:
     expect(reservations.map(({ name }) => name)).toEqual(['constructor', 'prototype']);
   });
 
-  it('takes a date without an offset in the zone of the command', async () => {
-    const { reservations } = await read(file(`a: {${FIELDS}, start: 2026-12-01 10:00, for: 1h}`));
-    expect(reservations[0]?.start).toBe(Date.parse('2026-12-01T09:00:00Z'));
+  it.each([
+    ['Asia/Tokyo', 'start: 2026-12-01 10:00, end: 2026-12-01 12:00', '01:00', '03:00'],
+    ['+01:00', 'start: 2026-12-01T10:00, end: 2026-12-01 12:00 +02:00', '09:00', '10:00'],
+  ])('has a zone for the times that name none: %s', async (zone, period, start, end) => {
+    const { reservations } = await read(`tz: ${zone}\n${file(`a: {${FIELDS}, ${period}}`)}`);
+    const at = (time: string) => Date.parse(`2026-12-01T${time}:00Z`);
+    expect(reservations[0]).toMatchObject({ start: at(start), end: at(end) });
+  });
+
+  it('takes a day alone as its beginning for a start, and as through it for an end', async () => {
+    const { reservations } = await read(
+      `tz: UTC\n${file(`a: {${FIELDS}, start: 2026-12-01, end: 2026-12-02}`)}`,
+    );
+    expect(reservations[0]?.length).toBe(48 * 3_600_000);
   });
 
   it('may be that of the README', async () => {
@@ -220,8 +231,20 @@ describe('what is wrong is told with file, line and column', () => {
     ],
     [
       'a day that there is not',
-      file(`a: {${FIELDS}, start: 2026-02-30 10:00, for: 1h}`),
-      ['demo.yaml:3:60: There is no day or time "2026-02-30 10:00".'],
+      file(`a: {${FIELDS}, start: 2026-02-30 10:00Z, for: 1h}`),
+      ['demo.yaml:3:60: There is no day or time "2026-02-30 10:00Z".'],
+    ],
+    [
+      'a time without a zone: the machine that applies the file may be in another one',
+      file(`a: {${FIELDS}, start: 2026-12-10 09:00, for: 1h}`),
+      [
+        'demo.yaml:3:60: "2026-12-10 09:00" names no zone. Write it as 2026-12-04T09:00:00Z, or tz: Europe/Brussels once at the head of the file.',
+      ],
+    ],
+    [
+      'a zone that there is not, and nothing that follows from it',
+      `tz: Brussels\n${file(`a: {${FIELDS}, start: 2026-12-10 09:00, for: 1h}`)}`,
+      ['demo.yaml:1:5: "Brussels" is not a time zone. Write it as Europe/Brussels, UTC or +01:00.'],
     ],
     [
       'a duration',
@@ -332,7 +355,13 @@ describe('the schema for editors', () => {
     [file(`a: {${FIELDS}, ${WHEN}}`), true],
     [file(`a: {${FIELDS}, start: now, for: 1w2d}`), true],
     [file(`a: {${FIELDS}, start: now, for: P3D}`), true],
-    [file('a: {sites: [x, y], bandwidth: 100, start: 2026-12-01, end: 2026-12-02 10:00}'), true],
+    [
+      `tz: UTC\n${file('a: {sites: [x, y], bandwidth: 100, start: 2026-12-01, end: 2026-12-02 10:00}')}`,
+      true,
+    ],
+    [`tz: 1\n${file(`a: {${FIELDS}, ${WHEN}}`)}`, false],
+    [file(`a: {${FIELDS}, start: now, for: '1 d 2,5 hours'}`), true],
+    [file(`a: {sites: [x, y], bandwidth: '2,5 Gbps', ${WHEN}}`), true],
     [`$schema: ./plan.schema.json\n${file(`a: {${FIELDS}, ${WHEN}}`)}`, true],
     [`experiment: demo\ndefaults: {for: 1h}\n${file(`a: {${FIELDS}, start: now}`)}`, true],
     ['version: 1\nreservations: {}', true],

@@ -35,7 +35,7 @@ export async function list(
 ): Promise<void> {
   const { output } = invocation;
   if (flags.site !== undefined) siteName(flags.site);
-  const span = await readSpan(flags, await invocation.times());
+  const span = readSpan(flags, await invocation.times());
   const session = await invocation.session();
   const { found, experiments, hasList } = await read(invocation, session, flags);
   const user = flags.mine ? claimedSubject((await session.userToken.get()).reveal()) : undefined;

@@ -1,0 +1,288 @@
+import { DAY, HOUR, MINUTE, readTypedDuration, SECOND, WEEK } from '../contract/durations.ts';
+import { Failure } from '../contract/failure.ts';
+import { formatInstant, isTimeZone, LAST_INSTANT, parseInstant } from '../contract/instants.ts';
+import { parseDuration } from '../contract/typed-duration.ts';
+import {
+  type Clock,
+  clockOf,
+  dateText,
+  MONTHS,
+  startOfDay,
+  startOfStep,
+  timeText,
+  WEEKDAYS,
+  yearOf,
+} from './civil-time.ts';
+
+/** The context in which times are read and printed. */
+export interface TimeContext {
+  /** Milliseconds since the Unix epoch. */
+  now: number;
+  /** The zone of times without one. */
+  zone: string;
+  /** The text of a `TZ` that should decide and is no zone: then times without a zone are refused. */
+  faultyZone?: string;
+}
+
+/** How {@link parseTime} reads a text. */
+export interface TimeReading {
+  /** `14:00` and `monday 14:00` mean the first one after this instant, in milliseconds. Default: now. */
+  after?: number;
+  /** `14:00` means the one on the day of this instant, in milliseconds. */
+  on?: number;
+  /** Times without a date mean the last such time before now, and dates without a year the last such date. */
+  isPast?: boolean;
+  /** A day without a time means through that day: the instant at which the next one begins. */
+  isEnd?: boolean;
+  /** A time must name its zone; this is what to write where it does not. */
+  zoneAdvice?: string;
+}
+
+/** The words of a typed time. */
+interface Words {
+  /** Their kinds in order, a letter each; see {@link readWord}. */
+  form: string;
+  /** Days from today. */
+  ahead?: number;
+  /** As in {@link WEEKDAYS}, 0 is Sunday. */
+  weekday?: number;
+  day?: number;
+  /** From 0. */
+  month?: number;
+  year?: number;
+  /** Milliseconds since the day began; NaN for a time of day that does not exist. */
+  time?: number;
+  zone?: string;
+}
+
+/** The orders in which a day is written. */
+const DAY_FORM = 'R|X?W|WXK|XKW|W?(?:(?:NM|MN)Y?|D)';
+const FORM = new RegExp(`^(?:(?:${DAY_FORM})T?|T(?:${DAY_FORM})?)Z?$`);
+/** The next step after a mistyped time: a command with another time could book a wrong one. */
+const HELP_ON_TIMES = 'slices-conn help times';
+/** Longer texts are no times. */
+const LONGEST = 100;
+
+/**
+ * An instant as people type it, in milliseconds (cli/README.md, "Values"): RFC 3339, `now`, `+2h30m`, `in 2 h`, `3 d ago`,
+ * and each of these days and times of day, alone or together, in the context's zone where they name none: `today`,
+ * `tomorrow`, `friday` (the next one), `next friday` (the first one after today), `friday next week`, `4 dec`, `Fri 4 Dec
+ * 2026`, `2026-12-04`; `14:00` (the next one), `9am`, `noon`. What is printed beside a time, in parentheses, is not read.
+ *
+ * A date without a year is the next such date, and may be today; where `isPast`, the last one. A day alone begins it, or
+ * ends it where `isEnd`.
+ *
+ * @throws Failure `usage`; also for a local time that the zone skips or has twice, and a weekday that is not the date's
+ */
+export function parseTime(text: string, context: TimeContext, reading: TimeReading = {}): number {
+  const { now, faultyZone } = context;
+  const typed = text.trim();
+  if (/^now$/i.test(typed)) return now;
+  const [, ahead, back] = /^(?:\+|in\s)(.+)$|^(.+)\sago$/i.exec(typed) ?? [];
+  if (ahead !== undefined) return later(now, parseDuration(ahead));
+  if (back !== undefined) return Math.max(0, now - parseDuration(back));
+  const exact = parseInstant(typed);
+  if (exact !== undefined) return exact;
+  const words = typed.length > LONGEST ? undefined : readWords(typed);
+  if (!words) {
+    throw new Failure('usage', `${JSON.stringify(text)} is not a time.`, {
+      why: "Write it as 'friday 09:00', '2026-12-04 09:00', 14:00, +2h or now.",
+      fix: HELP_ON_TIMES,
+    });
+  }
+  if (words.zone === undefined && reading.zoneAdvice !== undefined) {
+    throw new Failure('usage', `${JSON.stringify(text)} names no zone.`, { why: reading.zoneAdvice });
+  }
+  if (words.zone === undefined && faultyZone !== undefined) {
+    throw new Failure('usage', `TZ is ${JSON.stringify(faultyZone)}, which is not a time zone.`, {
+      why: `${JSON.stringify(text)} is a time in your time zone. Set TZ to one such as Europe/Brussels, or give --tz.`,
+      fix: 'unset TZ',
+    });
+  }
+  return instantOf(typed, words, context, reading);
+}
+
+/**
+ * An instant in the past, in milliseconds: what {@link parseTime} reads, or a duration, which means that long ago.
+ * `14:00`, `monday 14:00` and `4 dec` are the last ones.
+ *
+ * @example parsePastTime('2d', context) // two days before now
+ * @throws Failure `usage`
+ */
+export function parsePastTime(text: string, context: TimeContext, reading: TimeReading = {}): number {
+  const length = readTypedDuration(text);
+  if (length !== undefined) return Math.max(0, context.now - length);
+  return parseTime(text, context, { ...reading, isPast: true });
+}
+
+/**
+ * The sum of an instant and a duration, in milliseconds.
+ *
+ * @throws Failure `usage` after the year 9999
+ */
+export function later(instant: number, duration: number): number {
+  if (instant + duration <= LAST_INSTANT) return instant + duration;
+  throw new Failure('usage', 'That is after the year 9999.');
+}
+
+/** The words of a time; undefined where one is unknown, or they are not in an order in which times are written. */
+function readWords(text: string): Words | undefined {
+  const words: Words = { form: '' };
+  const parts = text
+    .toLowerCase()
+    // What is printed beside a time.
+    .replace(/ \((?!utc)[^()]*\)$/, '')
+    .replace(/^(\d{4}-\d\d-\d\d)t(?=\d)/, '$1 ')
+    .replace(/(\d)(z|[+-]\d\d:\d\d)$/, '$1 $2')
+    .replace(/(\d) (?=[ap]m\b)/, '$1')
+    .split(/[\s(),]+/);
+  for (const part of parts) {
+    if (part === '' || part === 'at' || part === 'on' || part === 'of') continue;
+    const word = readWord(part);
+    if (!word) return undefined;
+    Object.assign(words, word, { form: words.form + word.form });
+  }
+  return FORM.test(words.form) ? words : undefined;
+}
+
+const SAID: Readonly<Record<string, Words>> = {
+  today: { form: 'R', ahead: 0 },
+  tomorrow: { form: 'R', ahead: 1 },
+  next: { form: 'X' },
+  week: { form: 'K' },
+  noon: { form: 'T', time: 12 * HOUR },
+};
+
+/**
+ * One word of a time: today (R), next (X), week (K), a weekday (W), a number of a day (N), a month (M), a year (Y), a
+ * date (D), a time of day (T), a zone (Z); undefined for any other.
+ */
+function readWord(word: string): Words | undefined {
+  if (Object.hasOwn(SAID, word)) return SAID[word];
+  const [, year, month, day] = /^(\d{4})-(\d\d)-(\d\d)$/.exec(word) ?? [];
+  if (year) return { form: 'D', year: Number(year), month: Number(month) - 1, day: Number(day) };
+  if (/^\d{4}$/.test(word)) return { form: 'Y', year: Number(word) };
+  if (/^\d\d?(?:st|nd|rd|th|\.)?$/.test(word)) return { form: 'N', day: Number.parseInt(word, 10) };
+  const time = readTimeOfDay(word);
+  if (time !== undefined) return { form: 'T', time };
+  const named = (names: readonly string[]): number =>
+    word.length < 3 ? -1 : names.findIndex((name) => name.toLowerCase().startsWith(word));
+  if (named(WEEKDAYS) >= 0) return { form: 'W', weekday: named(WEEKDAYS) };
+  if (named(MONTHS) >= 0) return { form: 'M', month: named(MONTHS) };
+  const zone = readZone(word);
+  return zone === undefined ? undefined : { form: 'Z', zone };
+}
+
+function readTimeOfDay(word: string): number | undefined {
+  const [found, hour, minute = '0', second = '0', half] =
+    /^(\d\d?)(?::(\d\d)(?::(\d\d))?)?([ap]m)?$/.exec(word) ?? [];
+  if (!found) return undefined;
+  const [hours, minutes, seconds] = [hour, minute, second].map(Number) as [number, number, number];
+  if (hours > 23 || minutes > 59 || seconds > 59 || (half && (hours < 1 || hours > 12))) return Number.NaN;
+  const ofDay = half ? (hours % 12) + (half === 'pm' ? 12 : 0) : hours;
+  return ofDay * HOUR + minutes * MINUTE + seconds * SECOND;
+}
+
+/** A zone's name for {@link clockOf}: of `Z`, `+02:00`, `utc+2`, or an IANA name in any case. */
+function readZone(word: string): string | undefined {
+  if (word === 'z' || word === 'utc') return 'UTC';
+  const [, sign, hours = '', minutes = '00'] = /^(?:utc)?([+-])(\d\d?)(?::(\d\d))?$/.exec(word) ?? [];
+  const zone = sign ? `${sign}${hours.padStart(2, '0')}:${minutes}` : word;
+  return isTimeZone(zone) ? zone : undefined;
+}
+
+/**
+ * The instant of a time of day and its day.
+ *
+ * @throws Failure `usage`
+ */
+function instantOf(typed: string, words: Words, context: TimeContext, reading: TimeReading): number {
+  const { zone = context.zone, time } = words;
+  const clock = clockOf(zone);
+  // An offset is of one instant: the days are those of the context's zone.
+  const isOffset = /^[+-]|^UTC$/.test(zone) && words.form !== 'TZ';
+  const day = dayOf(typed, words, isOffset ? clockOf(context.zone) : clock, { ...reading, now: context.now });
+  const isThrough = time === undefined && reading.isEnd;
+  const local = day + (isThrough ? DAY : (time ?? 0));
+  if (Number.isNaN(local)) throw noSuchTime(typed);
+  const [instant = isThrough ? clock.instant(local) : undefined, another] = clock.instants(local);
+  if (instant !== undefined && (another === undefined || isThrough)) {
+    if (instant >= 0 && instant <= LAST_INSTANT) return instant;
+    throw new Failure('usage', 'That is not in the years 1970 to 9999.');
+  }
+  throw new Failure('usage', `${typed} does not exist, or exists twice, in ${zone}.`, {
+    why: `Clocks are put forward or back then. ${besides(local, clock)}`,
+    fix: HELP_ON_TIMES,
+  });
+}
+
+/** The civil time at which the day begins that is meant; NaN for a time of day that does not exist. */
+function dayOf(
+  typed: string,
+  { form, ahead, weekday, day, month, year, time }: Words,
+  clock: Clock,
+  { now, after = now, on, isPast = false, isEnd = false }: TimeReading & { now: number },
+): number {
+  const today = startOfDay(clock.civil(now));
+  if (ahead !== undefined) return today + ahead * DAY;
+  if (day !== undefined && month !== undefined) {
+    const date = dateOf(year, month, day, { today, isPast });
+    if (date === undefined) throw noSuchTime(typed);
+    const found = new Date(date).getUTCDay();
+    if (weekday === undefined || weekday === found) return date;
+    throw new Failure(
+      'usage',
+      `${dateText(date)} ${yearOf(date)} is a ${WEEKDAYS[found]}, not a ${WEEKDAYS[weekday]}.`,
+      { why: `${JSON.stringify(typed)} can't be read: leave out the weekday, or change the date.` },
+    );
+  }
+  if (weekday !== undefined && form.includes('K')) {
+    return startOfStep(today, { unit: 'week', count: 1 }) + WEEK + ((weekday + 6) % 7) * DAY;
+  }
+  if (weekday === undefined && on !== undefined) return startOfDay(clock.civil(on));
+  const isNext = form.includes('X');
+  const reference = isNext ? today + DAY - 1 : clock.civil(isPast ? now : after);
+  const ofDay = time ?? (isEnd && !isPast ? DAY : 0);
+  const to = weekday === undefined ? 0 : (weekday - new Date(reference).getUTCDay() + 7) % 7;
+  const found = startOfDay(reference) + to * DAY;
+  const step = weekday === undefined ? DAY : WEEK;
+  if (isPast && !isNext) return found + ofDay > reference ? found - step : found;
+  return found + ofDay <= reference ? found + step : found;
+}
+
+/** The civil time at which a date begins; undefined where there is none. Without a year: the next one, or the last one. */
+function dateOf(
+  year: number | undefined,
+  month: number,
+  day: number,
+  { today, isPast }: { today: number; isPast: boolean },
+): number | undefined {
+  const inYear = (one: number): number | undefined => {
+    const date = new Date(Date.UTC(one, month, day));
+    const isSame = date.getUTCFullYear() === one && date.getUTCMonth() === month && date.getUTCDate() === day;
+    return isSame ? date.getTime() : undefined;
+  };
+  if (year !== undefined) return inYear(year);
+  // 29 February can be eight years away.
+  for (let by = 0; by <= 8; by += 1) {
+    const date = inYear(yearOf(today) + (isPast ? -by : by));
+    if (date !== undefined && (isPast ? date <= today : date >= today)) return date;
+  }
+  return undefined;
+}
+
+function noSuchTime(typed: string): Failure {
+  return new Failure('usage', `There is no day or time ${JSON.stringify(typed)}.`, { fix: HELP_ON_TIMES });
+}
+
+/** The instants that a local time may mean when clocks change, each with its offset. */
+function besides(local: number, clock: Clock): string {
+  const [one, other] = [clock.offset(local - DAY), clock.offset(local + DAY)]
+    .map((offset) => local - offset)
+    .toSorted((a, b) => a - b)
+    .map((instant) => {
+      const offset = clock.offset(instant);
+      return `${formatInstant(clock.civil(instant)).slice(0, 19)}${offset < 0 ? '-' : '+'}${timeText(Math.abs(offset))}`;
+    });
+  return `Give an offset: ${one} or ${other}.`;
+}
