@@ -1,3 +1,4 @@
+import { HOUR } from './durations.ts';
 import { Failure } from './failure.ts';
 import { PROBLEM_CODES, PROBLEMS, type ProblemCode } from './problem-codes.ts';
 import type { Action } from './roles.ts';
@@ -21,6 +22,9 @@ export const EXTENSIONS_MEMBER = 'x-slices-extensions';
 export const IDEMPOTENCY_REPLAYED_HEADER = 'Idempotency-Replayed';
 /** The longest {@link IDEMPOTENCY_KEY_HEADER}, in characters, of ASCII that prints. */
 export const MAX_IDEMPOTENCY_KEY = 255;
+
+/** A service surely keeps an idempotency key this long, in milliseconds: a little less than 24 hours (README.md, "Extensions"). */
+export const KEY_KEPT = 23 * HOUR;
 
 /** A query parameter or a header of a route. */
 export interface Parameter {

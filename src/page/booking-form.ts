@@ -2,18 +2,37 @@ import { HOUR } from '../contract/durations.ts';
 import type { Alternative } from '../contract/problems.ts';
 import type { Calendar } from '../words/civil-time.ts';
 import type { Booking } from './booking.ts';
-import { type Draft, type Field, neighbours, type ReadDraft, withAlternative } from './draft.ts';
+import {
+  type Draft,
+  EMPTY_DRAFT,
+  type Field,
+  isSameDraft,
+  neighbours,
+  type ReadDraft,
+  withAlternative,
+} from './draft.ts';
 import { element, setChoices, setText } from './elements.ts';
 import type { Link } from './service.ts';
-import { calendarOf, type FormParts, readForm, type State } from './state.ts';
-import { fitText, offerText, readWall, refusalText, titleOf, wallText } from './words.ts';
+import {
+  calendarOf,
+  type FormParts,
+  isRepeatable,
+  mayDo,
+  openRequest,
+  readForm,
+  type State,
+} from './state.ts';
+import { fitText, offerText, openText, readWall, refusalText, titleOf, wallText } from './words.ts';
 
 /** The parts of the state that the form shows. */
-export type FormView = FormParts & Pick<State, 'isChecked' | 'isSending' | 'zone' | 'live'>;
+export type FormView = FormParts &
+  Pick<State, 'isChecked' | 'isSending' | 'zone' | 'live' | 'login' | 'hasEnded' | 'sent'>;
 
 /** Options of {@link BookingForm}. */
 export interface BookingFormOptions {
   booking: Booking;
+  /** Gives up the request that had no answer, after a look whether it was done. */
+  forget(): void;
   links: readonly Link[];
   /** The sites in the form are those of another link, or of none. */
   onLink(sites: { site1: string; site2: string }): void;
@@ -59,6 +78,11 @@ export class BookingForm {
   });
   readonly #send = element('button', { type: 'submit' }, 'Book');
   readonly #stop = element('button', { type: 'button', class: 'quiet', onclick: () => this.#leave() });
+  readonly #actions = element('div', { class: 'actions' }, this.#send, this.#stop);
+  /** What is said of a request without an answer; it takes the place of sending another one. */
+  readonly #unanswered = element('p', { class: 'answer', 'data-kind': 'unanswered', tabindex: '-1' });
+  readonly #again: HTMLElement;
+  readonly #unsettled: HTMLElement;
   /** Set by {@link show}, before anything can be typed. */
   #view: FormView | undefined;
   /** The duration that was typed last. */
@@ -76,13 +100,26 @@ export class BookingForm {
       duration: () => this.#duration,
       end: () => this.#end(),
     });
+    this.#again = element('button', { type: 'button', onclick: () => void booking.send() }, 'Send it again');
+    const forget = element(
+      'button',
+      { type: 'button', class: 'quiet', onclick: options.forget },
+      'Forget it',
+    );
+    this.#unsettled = element(
+      'div',
+      { hidden: true },
+      ...[this.#unanswered, element('div', { class: 'actions' }, this.#again, forget)],
+    );
     this.element = element(
       'form',
       {
         ...{ class: 'booking beside', novalidate: true, 'aria-labelledby': this.heading.id },
         onsubmit: (event) => {
           event.preventDefault();
-          void booking.send();
+          // Enter in a field would send what is not in the fields.
+          if (openRequest(this.#shown)) this.#unanswered.focus();
+          else void booking.send();
         },
         oninput: onUse,
         onclick: (event) => {
@@ -92,7 +129,7 @@ export class BookingForm {
         },
       },
       ...[this.heading, this.#fields.element, this.#status, this.#alternatives],
-      element('div', { class: 'actions' }, this.#send, this.#stop),
+      ...[this.#unsettled, this.#actions],
     );
   }
 
@@ -128,12 +165,29 @@ export class BookingForm {
       this.#alternatives.replaceChildren(...offers.map((offer) => this.#offerItem(offer)));
     this.#alternatives.hidden = offers.length === 0;
     if (before?.isSending && !isSending && answer.kind === 'refused') this.#goToAnswer(read);
-    setText(
-      this.#send,
-      isSending ? words.sending : answer.kind === 'unanswered' ? 'Send it again' : words.send,
-    );
+    setText(this.#send, isSending ? words.sending : words.send);
     this.#send.setAttribute('aria-disabled', `${isSending}`);
     setText(this.#stop, words.stop);
+    this.#showOpen(view, before?.isSending === true);
+  }
+
+  /** Shows the request that has no answer; where nothing can be booked here, nothing but it. */
+  #showOpen(view: FormView, wasSending: boolean): void {
+    const { draft, login, chosen, hasEnded } = view;
+    const open = openRequest(view);
+    const isUser = login?.user != null;
+    const mayBook = isUser && mayDo(view, draft.id === undefined ? 'create' : 'update');
+    const isKept = hasEnded && !isSameDraft(draft, EMPTY_DRAFT);
+    this.element.hidden = !mayBook && !isKept && !(open && (isUser || hasEnded));
+    this.#fields.element.hidden = this.#status.hidden = this.#stop.hidden = !mayBook && !isKept;
+    this.#send.hidden = open !== undefined || this.#stop.hidden;
+    this.#unsettled.hidden = open === undefined;
+    this.#again.hidden = open !== undefined && !isRepeatable(open, view.now);
+    const there = login?.experiments.find(({ id }) => id === open?.experiment);
+    const experiment = there && there.id !== chosen?.id ? there.name : undefined;
+    setText(this.#unanswered, open ? openText(open, experiment, calendarOf(view)) : '');
+    // The button that was clicked is gone.
+    if (open && wasSending) this.#unanswered.focus();
   }
 
   /** Brings the form into view and the focus to it. */
@@ -224,10 +278,6 @@ function statusText(view: FormView, hasOffers: boolean): string {
     }
     case 'away':
       return 'It is not known whether it fits: no answer came. What you typed is kept.';
-    case 'unanswered':
-      return draft.id === undefined
-        ? 'No answer came: it may be booked or not. Send it again: the same request is never booked twice.'
-        : 'No answer came: it may be changed or not. Send it again: that does no harm.';
   }
 }
 

@@ -1,6 +1,7 @@
-import { type Draft, EMPTY_DRAFT, isSameDraft, readKept } from './draft.ts';
-import { type Column, Refused, type Service, Unanswered } from './service.ts';
-import { type Action, readForm, type SentRequest, type State } from './state.ts';
+import type { ProblemCode } from '../contract/problem-codes.ts';
+import { type Draft, EMPTY_DRAFT, isSameDraft, linkBetween, readKept, type Wish } from './draft.ts';
+import { type Column, type OwnReservation, Refused, type Service, Unanswered } from './service.ts';
+import { type Action, type KeptForm, openRequest, readForm, type SentRequest, type State } from './state.ts';
 import type { Store } from './store.ts';
 
 /** Options of {@link createBooking}. */
@@ -12,7 +13,9 @@ export interface BookingOptions {
   /** Makes a text that was never used before. */
   newKey(): string;
   /** A request of the form was accepted. */
-  done(reservation: Awaited<ReturnType<Service['send']>>, isNew: boolean): void;
+  done(sent: SentRequest, reservation: OwnReservation): void;
+  /** A request was refused, and the form can't show why: another draft is in it, or the request may have been done before. */
+  refused(sent: SentRequest, refusal: Refused, isSettled: boolean): void;
   /** A request of a person had no answer: the server is away. */
   unanswered(): void;
   /** The login has ended, or nothing can be sent without one. */
@@ -26,8 +29,10 @@ export interface Booking {
   type(draft: Draft): void;
   /** Puts a draft into the form by a click: the dry run is sent at once. */
   fill(draft: Draft): void;
-  /** Sends the request. Until it is answered, nothing else is sent; without an answer, the same is sent again. */
+  /** Sends the request. Until it is settled nothing else is sent; without an answer, the same is sent again. */
   send(): Promise<void>;
+  /** Gives up a request that had no answer. @param isDone whether it was found to be done: its draft goes too */
+  forget(isDone: boolean): void;
   /** Goes back to the draft of a new reservation. */
   reset(): void;
   /** Asks again whether the draft fits: others may have booked. */
@@ -55,7 +60,8 @@ export function createBooking(options: BookingOptions): Booking {
     const signal = drop();
     const { chosen, answer: before } = store.state;
     const { wish } = readForm(store.state);
-    if (!chosen || !wish) {
+    // What is free can't be said while a request may or may not have taken it.
+    if (!chosen || !wish || store.state.sent) {
       store.dispatch({ type: 'answered', answer: { kind: 'none' } });
       return;
     }
@@ -64,11 +70,7 @@ export function createBooking(options: BookingOptions): Booking {
     if (!isQuiet) store.dispatch({ type: 'answered', answer: { kind: 'asking' } });
     try {
       await service.dryRun(chosen.id, wish, signal);
-      const columns = service.columns(wish.link, wish.period, 1, signal);
-      const [free] = await columns.catch((error: unknown): readonly Column[] => {
-        if (error instanceof Refused) return [];
-        throw error;
-      });
+      const free = await freeThen(service, wish, signal);
       if (!signal.aborted) store.dispatch({ type: 'answered', answer: { kind: 'fits', wish, free } });
     } catch (error) {
       if (signal.aborted) return;
@@ -89,50 +91,46 @@ export function createBooking(options: BookingOptions): Booking {
     if (!isSameDraft(store.state.draft, EMPTY_DRAFT)) void ask(false);
   }
 
-  /** The request to send: the one that had no answer, else that of the draft. */
-  function requestToSend(experiment: string): SentRequest | undefined {
-    const { sent, draft } = store.state;
-    const { wish } = readForm(store.state);
-    if (sent && (sent.experiment === experiment || !wish)) return sent;
-    if (!wish) return undefined;
-    const { id, request } = wish;
-    return { experiment, asked: { id, request, key: draft.id === undefined ? options.newKey() : undefined } };
-  }
-
   async function send(): Promise<void> {
-    const { chosen, isSending } = store.state;
+    const { chosen, isSending, sent: before } = store.state;
     if (isSending) return;
-    if (!chosen) {
+    if (!chosen && !before) {
       options.loggedOut();
       return;
     }
-    const sent = requestToSend(chosen.id);
+    const sent = before ?? newRequest(store.state, options.newKey);
     if (!sent) {
       store.dispatch({ type: 'checked' });
       return;
     }
     drop();
-    const { wish } = readForm(store.state);
     // It is kept before it is sent: the page may be closed before the answer is there.
     store.dispatch({ type: 'sent', sent });
     try {
-      const reservation = await service.send(sent.experiment, sent.asked);
+      const reservation = await service.send(sent.experiment, { ...sent.wish, key: sent.key });
       store.dispatch({ type: 'settled', as: 'accepted' });
       goOn();
-      options.done(reservation, sent.asked.id === undefined);
+      options.done(sent, reservation);
     } catch (error) {
       if (error instanceof Unanswered) {
         store.dispatch({ type: 'settled', as: 'unanswered' });
         options.unanswered();
-      } else if (error instanceof Refused) {
-        if (error.isLoggedOut) options.loggedOut();
-        const refused = { kind: 'refused', facts: error.facts, isSent: true } as const;
-        store.dispatch({ type: 'settled', as: wish ? { ...refused, wish } : { kind: 'none' } });
-      } else {
+      } else if (error instanceof Refused) refused(sent, error, before === undefined || isDecision(error));
+      else {
         store.dispatch({ type: 'settled', as: 'failed' });
         options.failed(error);
       }
     }
+  }
+
+  function refused(sent: SentRequest, refusal: Refused, isSettled: boolean): void {
+    const { facts, isLoggedOut } = refusal;
+    const isShown = isSettled && isSameDraft(store.state.draft, sent.draft);
+    const answer = { kind: 'refused', wish: sent.wish, facts, isSent: true } as const;
+    store.dispatch({ type: 'settled', as: isSettled ? answer : 'unanswered' });
+    if (isLoggedOut) options.loggedOut();
+    else if (!isShown) options.refused(sent, refusal, isSettled);
+    if (isSettled && !isShown) goOn();
   }
 
   return {
@@ -148,33 +146,84 @@ export function createBooking(options: BookingOptions): Booking {
       void ask(false);
     },
     send,
+    forget(isDone) {
+      if (!openRequest(store.state)) return;
+      store.dispatch({ type: 'settled', as: isDone ? 'accepted' : 'forgotten' });
+      goOn();
+    },
     reset() {
       store.dispatch({ type: 'reset' });
       goOn();
     },
     refresh() {
       const { isSending, answer } = store.state;
-      // A request that had no answer is the person's to send again.
-      if (isSending || answer.kind === 'asking' || answer.kind === 'unanswered') return;
+      if (isSending || answer.kind === 'asking') return;
       void ask(answer.kind !== 'none');
     },
   };
 }
 
+/** The draft as a request; undefined where it can't be sent. */
+function newRequest(state: State, newKey: () => string): SentRequest | undefined {
+  const { draft, now: at, chosen: experiment } = state;
+  const { wish } = readForm(state);
+  if (!wish || !experiment) return undefined;
+  return { experiment: experiment.id, key: wish.id === undefined ? newKey() : undefined, wish, draft, at };
+}
+
+/** What is free while a request lasts; undefined where the service does not say. */
+async function freeThen(
+  service: Pick<Service, 'columns'>,
+  { link, period }: Wish,
+  signal: AbortSignal,
+): Promise<Column | undefined> {
+  const columns = service.columns(link, period, 1, signal);
+  const [free] = await columns.catch((error: unknown): readonly Column[] => {
+    if (error instanceof Refused) return [];
+    throw error;
+  });
+  return free;
+}
+
+/** Whether the service decided about a request that is sent again. Refusals before that say nothing about the time before. */
+function isDecision({ facts: { code, details } }: Refused): boolean {
+  const known = ['name_taken', 'idempotency_key_reused', 'not_found'] satisfies ProblemCode[];
+  return known.some((one) => one === code) || details.some(({ loc }) => loc.length > 0);
+}
+
+/** The reservation of a list that a request has made, or one like it. */
+export function madeBy(
+  { wish: { id, request } }: SentRequest,
+  list: readonly OwnReservation[],
+): OwnReservation | undefined {
+  const { site1, site2, bandwidth, name, start, end } = request;
+  return list.find(
+    (own) =>
+      (id === undefined ? own.name === name : own.id === id) &&
+      (start === 'now' || own.start === start) &&
+      own.bandwidth === bandwidth &&
+      own.end === end &&
+      linkBetween([own], site1, site2) !== undefined,
+  );
+}
+
 /** The form as it is kept for this tab; null where nothing is worth keeping. It holds no token. */
-export function keptForm({ draft, sent }: Pick<State, 'draft' | 'sent'>): string | null {
-  return isSameDraft(draft, EMPTY_DRAFT) && !sent ? null : JSON.stringify({ draft, sent });
+export function keptForm({ draft, sent, owner }: KeptForm & Pick<State, 'draft'>): string | null {
+  return isSameDraft(draft, EMPTY_DRAFT) && !sent ? null : JSON.stringify({ draft, sent, owner });
 }
 
 /** The reverse of {@link keptForm}; empty for any other text. */
-export function readKeptForm(text: string | null): { draft?: Draft; sent?: SentRequest } {
+export function readKeptForm(text: string | null): KeptForm {
   try {
-    const kept: ReturnType<typeof readKeptForm> = JSON.parse(text ?? '{}');
+    const kept: KeptForm = JSON.parse(text ?? '{}');
     const draft = readKept(JSON.stringify(kept.draft ?? null));
     if (!draft) return {};
-    const { experiment, asked } = kept.sent ?? {};
-    const isWhole = typeof experiment === 'string' && typeof asked?.request.end === 'number';
-    return { draft, sent: isWhole ? { experiment, asked } : undefined };
+    const { sent, owner } = kept;
+    const isWhole =
+      sent &&
+      [sent.wish.request.end, sent.wish.period.end, sent.at].every(Number.isFinite) &&
+      readKept(JSON.stringify(sent.draft));
+    return { draft, owner, sent: isWhole ? sent : undefined };
   } catch {
     return {};
   }

@@ -1,15 +1,16 @@
 import { createBooking, keptForm, readKeptForm } from './booking.ts';
 import { BookingForm } from './booking-form.ts';
 import { type PageContext, say } from './context.ts';
-import { EMPTY_DRAFT, isSameDraft, picked } from './draft.ts';
+import { picked } from './draft.ts';
 import { element, setText } from './elements.ts';
 import { createLoading } from './loading.ts';
 import { createLogin } from './login.ts';
 import { createMap } from './map/map.ts';
 import { createNews } from './news.ts';
 import { createNotice } from './notice.ts';
-import { createReservationActions } from './reservation-actions.ts';
+import { createForgetting, createReservationActions } from './reservation-actions.ts';
 import { createReservationList } from './reservation-list.ts';
+import { createServerClock } from './server-clock.ts';
 import { createService, type Link, type NetworkFacts, Unanswered } from './service.ts';
 import { createSessionBar } from './session-bar.ts';
 import {
@@ -27,7 +28,15 @@ import {
 import { openStorage } from './storage.ts';
 import { createStore, remembered } from './store.ts';
 import { Timeline } from './timeline/timeline.ts';
-import { awayText, ownSentence, tagsText } from './words.ts';
+import {
+  awayText,
+  clockText,
+  lengthText,
+  ownSentence,
+  refusalText,
+  tagsText,
+  wishSentence,
+} from './words.ts';
 
 /** The address below which the page's files lie: `…/ui/`. */
 const base = new URL('.', import.meta.url);
@@ -36,7 +45,7 @@ const passing = openStorage('sessionStorage', base.pathname);
 const ownZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 const zones = [...new Set([ownZone, 'UTC'])];
 const zone = zones.find((one) => one === lasting.get('zone')) ?? ownZone;
-const { now } = Date;
+const clock = createServerClock(Date.now);
 const later = (milliseconds: number, run: () => void): (() => void) => {
   const timer = setTimeout(run, milliseconds);
   return () => clearTimeout(timer);
@@ -44,10 +53,10 @@ const later = (milliseconds: number, run: () => void): (() => void) => {
 
 // The state
 
-const first = openState(now(), zone, readKeptForm(passing.get('draft')));
+const first = openState(clock.now(), zone, readKeptForm(passing.get('draft')));
 // Time goes on with every action; moves of the timeline are too many for that.
 const store = createStore<State, Action>(first, (state, action) =>
-  change(action.type === 'timeline' ? state : { ...state, now: now() }, action),
+  change(action.type === 'timeline' ? state : { ...state, now: clock.now(), ahead: clock.ahead }, action),
 );
 const begin = (): void => store.dispatch({ type: 'unsaid', since: 'begun' });
 const select = (selected: Link | undefined): void => store.dispatch({ type: 'learnt', facts: { selected } });
@@ -57,7 +66,12 @@ const select = (selected: Link | undefined): void => store.dispatch({ type: 'lea
 const service = createService({
   base,
   secret: () => lasting.get('session'),
-  fetch: (url, init) => window.fetch(url, init),
+  async fetch(url, init) {
+    const hear = clock.ask();
+    const reply = await window.fetch(url, init);
+    hear(reply.headers.get('date'));
+    return reply;
+  },
 });
 const context: PageContext = {
   ...{ store, service, base, lasting, passing },
@@ -72,14 +86,21 @@ const login = createLogin(context);
 const booking = createBooking({
   ...{ store, service, later },
   newKey: () => crypto.randomUUID(),
-  done(reservation, isNew) {
-    store.dispatch({ type: 'changed', reservation });
-    if (!isNew) list.focus(reservation.id);
+  done({ experiment, wish }, reservation) {
+    store.dispatch({ type: 'changed', experiment, reservation });
+    if (wish.id !== undefined) list.focus(reservation.id);
     const sentence = ownSentence(reservation, calendarOf(store.state));
-    const tags = tagsText(reservation).replace('\n', '; ');
-    if (isNew) say(context, `Booked: ${sentence}. ${tags}.`, 'form', true);
-    else say(context, `Changed: ${sentence}.`, { id: reservation.id }, true);
+    const length = lengthText(wish.period, reservation);
+    const tags = wish.id === undefined ? ` ${tagsText(reservation).replace('\n', '; ')}.` : '';
+    const text = `${wish.id === undefined ? 'Booked' : 'Changed'}: ${sentence}.${tags}`;
+    say(context, length + text, wish.id === undefined ? 'form' : { id: reservation.id }, length === '');
     context.look();
+  },
+  refused({ wish }, { facts }, isSettled) {
+    const calendar = calendarOf(store.state);
+    const why = refusalText(facts, calendar);
+    const it = `${wish.id === undefined ? 'Not booked' : 'Not changed'}: ${wishSentence(wish, calendar)}. `;
+    say(context, isSettled ? it + why : why, 'form');
   },
   unanswered: context.lost,
   loggedOut() {
@@ -95,12 +116,13 @@ const loading = createLoading(context, login, () => {
 });
 const news = createNews({
   ask: loading.askForNews,
-  ...{ now, later, failed: context.failed },
+  ...{ now: clock.now, later, failed: context.failed },
   show(reach) {
     store.dispatch({ type: 'learnt', facts: { reach } });
     if (reach.isAway) store.dispatch({ type: 'unsaid', since: 'passed' });
   },
 });
+const forget = createForgetting(context, booking);
 const act = createReservationActions(context, booking, {
   focusForm: () => views?.form.focus(),
   focusReservation: (id) => list.focus(id),
@@ -110,6 +132,7 @@ const act = createReservationActions(context, booking, {
 // The views
 
 const away = element('p', { class: 'away', role: 'alert', hidden: true });
+const wrongClock = element('p', { class: 'away', role: 'status', hidden: true });
 const notice = createNotice({ later, dispatch: store.dispatch });
 const list = createReservationList({
   act: (action, own) => void act(action, own),
@@ -158,14 +181,14 @@ function build({ sites, links }: NetworkFacts) {
       select(link);
       const draft = picked(store.state.draft, link, period);
       // What begins in this minute, since it was cut to what is not over, would be in the past when it is sent.
-      booking.fill(period.start < now() + 60_000 ? { ...draft, start: 'now' } : draft);
+      booking.fill(period.start < clock.now() + 60_000 ? { ...draft, start: 'now' } : draft);
       form.focus();
       say(context, 'The form is filled with this time.', 'form', true);
     },
     onOwn: ({ id }) => list.focus(id),
   });
   const form = new BookingForm({
-    ...{ booking, links, onUse: begin },
+    ...{ booking, links, onUse: begin, forget: () => void forget() },
     onLink: (ends) => select(linkOf(store.state, ends)),
     onClear() {
       store.dispatch({ type: 'timeline', action: { type: 'cleared' } });
@@ -198,7 +221,7 @@ function place(
   );
   main.replaceChildren(
     ...main.querySelectorAll('h1'),
-    ...[notice.spoken, away, notice.element, work, list.element],
+    ...[notice.spoken, wrongClock, away, notice.element, work, list.element],
   );
 }
 
@@ -246,14 +269,9 @@ function showNetwork({ map, timeline, form }: NonNullable<typeof views>): void {
     (state) => ({
       ...formParts(state),
       ...{ isChecked: state.isChecked, isSending: state.isSending, zone: state.zone, live: state.live },
-      ...{ login: state.login, hasEnded: state.hasEnded },
+      ...{ login: state.login, hasEnded: state.hasEnded, sent: state.sent },
     }),
-    (parts) => {
-      const { draft } = parts;
-      const mayBook = parts.login?.user && mayDo(parts, draft.id === undefined ? 'create' : 'update');
-      form.element.hidden = !mayBook && !(parts.hasEnded && !isSameDraft(draft, EMPTY_DRAFT));
-      form.show(parts);
-    },
+    (parts) => form.show(parts),
   );
   let said: State['notice'];
   store.view(
@@ -268,7 +286,7 @@ function showNetwork({ map, timeline, form }: NonNullable<typeof views>): void {
 }
 
 document.querySelector('header')?.append(bar.element);
-document.querySelector('main')?.prepend(away, notice.element);
+document.querySelector('main')?.prepend(wrongClock, away, notice.element);
 store.view(
   ({ network, login: known, chosen, zone: shown }) => ({ network, login: known, chosen, zone: shown }),
   bar.show,
@@ -285,7 +303,14 @@ store.view(
   },
 );
 store.view(
-  ({ draft, sent }) => ({ draft, sent }),
+  ({ ahead }) => ({ text: clockText(ahead) }),
+  ({ text }) => {
+    wrongClock.hidden = text === '';
+    setText(wrongClock, text);
+  },
+);
+store.view(
+  ({ draft, sent, owner }) => ({ draft, sent, owner }),
   (form) => passing.set('draft', keptForm(form)),
 );
 // It is known who looks, or that nobody answers.

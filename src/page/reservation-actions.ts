@@ -1,5 +1,5 @@
 import { DAY, HOUR } from '../contract/durations.ts';
-import type { Booking } from './booking.ts';
+import { type Booking, madeBy } from './booking.ts';
 import { type PageContext, say, tell } from './context.ts';
 import { ask } from './dialogs.ts';
 import { draftOf } from './draft.ts';
@@ -7,8 +7,8 @@ import { element } from './elements.ts';
 import type { ReservationAction } from './reservation-list.ts';
 import { showServerText } from './server-text.ts';
 import { type OwnReservation, Refused } from './service.ts';
-import { calendarOf, linkOf } from './state.ts';
-import { extensionText, ownSentence, tagsText, titleOf } from './words.ts';
+import { calendarOf, linkOf, openRequest } from './state.ts';
+import { extensionText, forgetText, ownSentence, refusalText, tagsText, titleOf } from './words.ts';
 
 /** The views that an action brings into sight. */
 export interface Sights {
@@ -44,7 +44,7 @@ export function createReservationActions(context: PageContext, booking: Booking,
       try {
         const request = { site1, site2, bandwidth, start, end };
         const reservation = await service.send(experiment, { id, request });
-        store.dispatch({ type: 'changed', reservation });
+        store.dispatch({ type: 'changed', experiment, reservation });
         done(own, `Extended: ${sentence(reservation)}.`);
         context.look();
       } catch (error) {
@@ -113,6 +113,33 @@ export function createReservationActions(context: PageContext, booking: Booking,
       show: () => showInTimeline(own),
     };
     await actions[action]();
+  };
+}
+
+/** Makes the function that gives up a request without an answer, after a look whether it was done. */
+export function createForgetting(context: PageContext, booking: Pick<Booking, 'forget'>) {
+  const { store, service } = context;
+  return async (): Promise<void> => {
+    const sent = openRequest(store.state);
+    if (!sent) return;
+    let found: OwnReservation | string | undefined;
+    try {
+      const live = await service.live(sent.experiment);
+      if (store.state.chosen?.id === sent.experiment) store.dispatch({ type: 'listed', live });
+      found = madeBy(sent, live);
+    } catch (error) {
+      if (!(error instanceof Refused)) {
+        tell(context, error, 'form');
+        return;
+      }
+      found = refusalText(error.facts, calendarOf(store.state));
+    }
+    const isSure = await ask({
+      title: 'Forget this request?',
+      text: forgetText(sent.wish, found, calendarOf(store.state)),
+      ...{ yes: 'Forget it', no: 'Keep it' },
+    });
+    if (isSure && openRequest(store.state) === sent) booking.forget(typeof found === 'object');
   };
 }
 

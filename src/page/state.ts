@@ -1,5 +1,6 @@
 import { stateAt } from '../contract/instants.ts';
 import { may, type Action as Permission } from '../contract/roles.ts';
+import { KEY_KEPT } from '../contract/routes.ts';
 import { type Calendar, clockOf } from '../words/civil-time.ts';
 import {
   type Draft,
@@ -13,7 +14,6 @@ import {
 import type {
   Column,
   ExperimentChoice,
-  FormRequest,
   Link,
   Login,
   NetworkFacts,
@@ -39,14 +39,19 @@ export type Answer =
   /** `isSent`: the request itself was refused, not only its dry run. */
   | { kind: 'refused'; wish: Wish; facts: RefusedReply; isSent: boolean }
   /** The dry run had no answer. */
-  | { kind: 'away' }
-  /** The request itself had no answer: it may have been done. */
-  | { kind: 'unanswered' };
+  | { kind: 'away' };
 
-/** A request of the form that was sent, and the experiment that it was sent for. */
+/** A request of the form that was sent: in the same words under the same key as often as it is sent. */
 export interface SentRequest {
+  /** The id of the experiment that it was sent for. */
   experiment: string;
-  asked: FormRequest;
+  /** Of a request to create: its idempotency key. */
+  key?: string;
+  wish: Wish;
+  /** The form as it was then. */
+  draft: Draft;
+  /** When it was sent first, in milliseconds. */
+  at: number;
 }
 
 /** The subject of a notice, beside which it stands: the page, the form, or a reservation. */
@@ -69,8 +74,10 @@ export interface Reach {
 
 /** All that the page knows. Views are functions of it, and only {@link change} makes the next one. */
 export interface State {
-  /** The current time, in milliseconds: one value for everything that is shown and read. */
+  /** The server's time, in milliseconds: one value for everything that is shown and read. */
   now: number;
+  /** How far the browser's clock is ahead of it, in milliseconds. */
+  ahead: number;
   /** The zone of all times: an IANA name, or `UTC`. */
   zone: string;
   reach: Reach;
@@ -104,10 +111,12 @@ export interface State {
   isChecked: boolean;
   answer: Answer;
   /**
-   * The request that is under way, or had no answer. It is sent again as it was, so that it can't be done twice, and only an
-   * answer to it, or another draft, takes it away.
+   * The request that is under way, or had no answer: it may have been done. It is sent again as it was, so that it can't be
+   * done twice, and nothing else is sent until it is settled: by an answer to it, or by who forgets it.
    */
   sent?: SentRequest;
+  /** The user whose draft and request these are, by id; absent until the first login. */
+  owner?: string;
   isSending: boolean;
   notice?: Notice;
   timeline: TimelineState;
@@ -135,7 +144,7 @@ export type Action =
   | { type: 'listed'; live: readonly OwnReservation[] }
   | { type: 'busy'; id: string; isBusy: boolean }
   /** A reservation was created or updated. */
-  | { type: 'changed'; reservation: OwnReservation }
+  | { type: 'changed'; experiment: string; reservation: OwnReservation }
   | { type: 'deleted'; id: string }
   /** The form was filled or typed in. */
   | { type: 'drafted'; draft: Draft }
@@ -145,25 +154,28 @@ export type Action =
   | { type: 'checked' }
   | { type: 'answered'; answer: Answer }
   | { type: 'sent'; sent: SentRequest }
-  /** What became of the request that was sent; `failed` where the page itself did. */
-  | { type: 'settled'; as: 'accepted' | 'unanswered' | 'failed' | (Answer & { kind: 'none' | 'refused' }) }
+  /** What became of the request that was sent, where that is known; `failed` where the page itself did. */
+  | {
+      type: 'settled';
+      as: 'accepted' | 'forgotten' | 'unanswered' | 'failed' | (Answer & { kind: 'refused' });
+    }
   | { type: 'said'; notice: Notice }
   /** The notice goes, unless it names a problem and its time has `passed`; that the login has ended outlasts what is `begun`. */
   | { type: 'unsaid'; since: 'begun' | 'closed' | 'passed' }
   | { type: 'timeline'; action: TimelineAction };
 
-/** The state as the page opens. @param kept the draft of this tab, and the request of it that had no answer */
-export function openState(
-  now: number,
-  zone: string,
-  kept: { draft?: Draft; sent?: SentRequest } = {},
-): State {
+/** What is kept of the form for this tab: the draft, the request that had no answer, and whose they are. */
+export type KeptForm = Partial<Pick<State, 'draft' | 'sent' | 'owner'>>;
+
+/** The state as the page opens. */
+export function openState(now: number, zone: string, kept: KeptForm = {}): State {
   return {
-    ...{ now, zone, reach: { isAway: false, since: now }, use: new Map(), busy: new Set() },
+    ...{ now, ahead: 0, zone, reach: { isAway: false, since: now }, use: new Map(), busy: new Set() },
     ...{ isDoubted: true, hasEnded: false },
     ...{ draft: kept.draft ?? EMPTY_DRAFT, aside: EMPTY_DRAFT, isChecked: false, isSending: false },
-    answer: { kind: kept.sent ? 'unanswered' : 'none' },
+    answer: { kind: 'none' },
     sent: kept.sent,
+    owner: kept.owner,
     timeline: openTimeline(now, clockOf(zone)),
   };
 }
@@ -175,11 +187,8 @@ export function change(state: State, action: Action): State {
       return state;
     case 'learnt':
       return { ...state, ...action.facts };
-    case 'logged-in': {
-      const { login, wanted } = action;
-      const notice = state.hasEnded ? undefined : state.notice;
-      return chosen({ ...state, login, notice, hasEnded: false }, usual(login, state, wanted));
-    }
+    case 'logged-in':
+      return loggedIn(state, action);
     case 'logged-out':
       return loggedOut(state);
     case 'login-ended':
@@ -193,11 +202,14 @@ export function change(state: State, action: Action): State {
       return { ...state, busy: new Set(action.isBusy ? [...others, action.id] : others) };
     }
     case 'changed': {
-      const { reservation } = action;
+      const { reservation, experiment } = action;
+      if (experiment !== state.chosen?.id) return state;
       return { ...state, live: [...without(state.live, reservation.id), reservation] };
     }
     case 'deleted': {
-      const next = { ...state, live: without(state.live, action.id) };
+      // A change of it that had no answer is settled by that.
+      const sent = state.sent?.wish.id === action.id && !state.isSending ? undefined : state.sent;
+      const next = { ...state, sent, live: without(state.live, action.id) };
       return state.draft.id === action.id && !state.isSending ? reset(next) : next;
     }
     case 'drafted':
@@ -241,6 +253,31 @@ function chosen(state: State, experiment: ExperimentChoice | undefined): State {
   return state.draft.id === undefined || state.isSending ? next : reset(next);
 }
 
+/** Of what another user typed and sent in this tab nothing is kept. */
+function loggedIn(state: State, { login, wanted }: Extract<Action, { type: 'logged-in' }>): State {
+  const { owner, login: before, draft, sent } = state;
+  const { id = '', name = '' } = login.user ?? {};
+  const next: State = {
+    ...{ ...state, login, owner: id, hasEnded: false },
+    notice: state.hasEnded ? undefined : state.notice,
+  };
+  if (owner === undefined || owner === id) return chosen(next, usual(login, state, wanted));
+  const isTyped = sent !== undefined || !isSameDraft(draft, EMPTY_DRAFT);
+  const text = `You are now logged in as ${name}.${isTyped ? ' What another user had typed here is gone.' : ''}`;
+  const other = {
+    ...openState(state.now, state.zone),
+    ...{ isDoubted: state.isDoubted, ahead: state.ahead },
+  };
+  const { network, reach, use, timeline } = state;
+  return chosen(
+    {
+      ...{ ...other, network, reach, use, timeline, login, owner: id },
+      notice: isTyped || before?.user ? { text, at: 'page', isDone: false } : next.notice,
+    },
+    usual(login, other, wanted),
+  );
+}
+
 function loggedOut(state: State): State {
   const isNews = state.login?.user !== null;
   const use = new Map([...state.use.keys()].map((link) => [link, null]));
@@ -253,7 +290,7 @@ function loggedOut(state: State): State {
 
 function loginEnded(state: State): State {
   if (state.hasEnded) return state;
-  const kept = isSameDraft(state.draft, EMPTY_DRAFT) ? '' : '; what you typed is kept';
+  const kept = isSameDraft(state.draft, EMPTY_DRAFT) && !state.sent ? '' : '; what you typed is kept';
   const text = `Your login has ended. Log in again${kept}.`;
   return { ...state, hasEnded: true, notice: { text, at: 'form', isDone: false } };
 }
@@ -266,11 +303,10 @@ function listed(state: State, live: readonly OwnReservation[]): State {
   return { ...state, live, ended: state.ended && [...state.ended, ...over] };
 }
 
-/** Another draft is another request: of the one before it is no longer asked what became of it. */
 function drafted(state: State, draft: Draft): State {
   const aside = draft.id !== undefined && state.draft.id === undefined ? state.draft : state.aside;
   const timeline = changeTimeline(state.timeline, { type: 'redrafted' }, timelineTerms(state));
-  return { ...state, draft, aside, timeline, answer: { kind: 'none' }, sent: undefined, isChecked: false };
+  return { ...state, draft, aside, timeline, answer: { kind: 'none' }, isChecked: false };
 }
 
 /** Empties the form, so that a second click can't book the same again. */
@@ -280,10 +316,22 @@ function reset(state: State): State {
 }
 
 function settled(state: State, as: Extract<Action, { type: 'settled' }>['as']): State {
-  if (as === 'accepted') return reset(state);
-  if (as === 'failed') return state;
-  if (as === 'unanswered') return { ...state, answer: { kind: 'unanswered' } };
-  return { ...state, sent: undefined, answer: as };
+  const { sent } = state;
+  if (as === 'failed' || as === 'unanswered') return { ...state, answer: { kind: 'none' } };
+  const next = { ...state, sent: undefined };
+  // What was typed since it was sent is another draft.
+  if (as === 'forgotten' || !sent || !isSameDraft(state.draft, sent.draft)) return next;
+  return as === 'accepted' ? reset(next) : { ...next, answer: as };
+}
+
+/** The request that was sent and has no answer, while none is waited for. */
+export function openRequest({ sent, isSending }: Pick<State, 'sent' | 'isSending'>): SentRequest | undefined {
+  return isSending ? undefined : sent;
+}
+
+/** Whether a request can be sent again without being done twice: for as long as the service knows its key. */
+export function isRepeatable({ key, at }: Pick<SentRequest, 'key' | 'at'>, now: number): boolean {
+  return key === undefined || now - at < KEY_KEPT;
 }
 
 /** Whether the user's role in the chosen experiment allows something. */

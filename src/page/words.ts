@@ -10,7 +10,11 @@ import { problemTexts } from '../words/problems.ts';
 import { roleAllows } from '../words/roles.ts';
 import type { Wish } from './draft.ts';
 import type { Column, Own, OwnReservation, Period, Refused } from './service.ts';
+import { isRepeatable, type SentRequest } from './state.ts';
 import { periodText, shareText, timesIn, vlansText } from './timeline/words.ts';
+
+/** The most by which two clocks, or two lengths, differ without a word about it, in milliseconds. */
+const SAID = 30_000;
 
 /** A role in words. @param role as the portal says it */
 export function roleText(role: string): string {
@@ -90,6 +94,49 @@ export function extensionText(
 /** That the server is away. @param since when it answered last, in milliseconds */
 export function awayText(since: number, calendar: Calendar): string {
   return `The server does not answer since ${endText(calendar.now, since, calendar)}; trying again every 5 s.`;
+}
+
+/** That the browser's clock is wrong; empty where it is not, by so much. @param ahead of the server's, in milliseconds */
+export function clockText(ahead: number): string {
+  if (Math.abs(ahead) <= SAID) return '';
+  const by = formatDuration(Math.round(Math.abs(ahead) / SAID) * SAID);
+  return `This computer’s clock is ${by} ${ahead > 0 ? 'ahead of' : 'behind'} the server’s. Times here follow the server.`;
+}
+
+/** That a reservation is longer or shorter than was asked for; empty where it is not. */
+export function lengthText(asked: Period, got: Period): string {
+  const [wanted, lasts] = [asked.end - asked.start, got.end - got.start];
+  if (Math.abs(lasts - wanted) <= SAID) return '';
+  return `It lasts ${formatDuration(lasts)}, not the ${formatDuration(wanted)} that were asked for. `;
+}
+
+/** A request in a sentence's part: its name, link, bandwidth and period. */
+export function wishSentence({ request, bandwidth, period }: Wish, calendar: Calendar): string {
+  const { name, site1, site2 } = request;
+  const what = `${site1} – ${site2}, ${formatBandwidth(bandwidth)}, ${periodText(period, calendar)}`;
+  return name === undefined ? what : `${name}, ${what}`;
+}
+
+/** That a request had no answer, and what is safe. @param experiment its name; undefined where it is the one worked in */
+export function openText(
+  sent: Pick<SentRequest, 'wish' | 'key' | 'at'>,
+  experiment: string | undefined,
+  calendar: Calendar,
+): string {
+  const { wish, at } = sent;
+  const [what, done] = wish.id === undefined ? ['book', 'booked'] : ['change', 'changed'];
+  const where = experiment === undefined ? '' : ` in ${experiment}`;
+  const request = `${wishSentence(wish, calendar)}${where}, of ${instantText(at, calendar)}`;
+  const again = isRepeatable(sent, calendar.now) ? ` Sent again, it is never ${done} twice.` : '';
+  return `No answer came to this request to ${what}: ${request}. It may be ${done} or not.${again}`;
+}
+
+/** The question before a request without an answer is given up. @param found what the list has of it; or why it can't be seen */
+export function forgetText(wish: Wish, found: Own | string | undefined, calendar: Calendar): string {
+  if (typeof found === 'string') return `The list can’t be seen: ${found}`;
+  if (found) return `The list has it, or one like it: ${ownSentence(found, calendar)}.`;
+  const what = wish.id === undefined ? 'has nothing like it' : 'shows it unchanged';
+  return `The list ${what} now: ${wishSentence(wish, calendar)}. What is still under way may come later.`;
 }
 
 /** That a reservation fits, and what is free then. Of a change its own part would count as used, so it is not said. */

@@ -39,7 +39,11 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
    * A tab of a browser. What it complains about or asks of others is noted; that a browser logs each refused dry run, and each
    * request to a server that is away, is not the page's doing.
    */
-  async function openTab(context?: BrowserContext, { base_url } = served.addresses): Promise<Page> {
+  async function openTab(
+    context?: BrowserContext,
+    { base_url } = served.addresses,
+    time?: number,
+  ): Promise<Page> {
     const own = context ?? (await newContext());
     if (!context) contexts.push(own);
     own.setDefaultTimeout(PATIENCE);
@@ -52,7 +56,7 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
       const url = request.url();
       if (!url.startsWith(base_url) && !/^(?:data|blob):/.test(url)) complaints.push(url);
     });
-    await page.clock.install();
+    await page.clock.install({ time });
     await page.goto(base_url);
     return page;
   }
@@ -266,6 +270,16 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
     await result(other).getByText(told).waitFor();
   });
 
+  test('where the browser’s clock is wrong it is said, and what is booked for two hours lasts them', async () => {
+    const page = await openTab(undefined, served.addresses, Date.now() + 86_400_000);
+    await logIn(page, 'lead');
+    await page.getByText(/^This computer’s clock is .* ahead of the server’s\./).waitFor();
+    await book(page, '1G', 'two-hours');
+    await page.getByText('ends in 2 h').waitFor();
+    await page.getByRole('heading', { level: 3, name: 'two-hours active' }).waitFor();
+    await remove(page, 'two-hours');
+  });
+
   test('a login that has ended keeps what was typed, and so does a server that is away for a while', async () => {
     const data = temporaryFolder();
     const first = await serveWith('--port', '0', '--data', data);
@@ -321,17 +335,26 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
     await first.process.ended;
     // The failed request itself raises the alarm.
     await page.getByRole('button', { name: 'Book', exact: true }).click();
-    await answer(page).getByText('the same request is never booked twice').waitFor();
+    await page.getByText('No answer came to this request to book: kept').waitFor();
+    // Nothing but an answer settles it: no keystroke, no click on the map, no reload.
+    await page.getByLabel('Bandwidth').fill('9G');
+    await page.locator('.map-link').last().dispatchEvent('click');
+    await page.getByRole('button', { name: 'Clear the form' }).click();
+    expect(await page.getByRole('button', { name: 'Book', exact: true }).isVisible()).toBe(false);
     await page
       .getByRole('alert')
       .getByText(/^The server does not answer since \d\d:\d\d; trying again every 5 s\.$/)
       .waitFor();
     const again = await serveWith('--port', new URL(base_url).port, '--data', data);
-    await page.clock.runFor(NEWS);
-    await page.getByRole('alert').waitFor({ state: 'hidden' });
-    expect(await page.getByLabel('Name (optional)').inputValue()).toBe('kept');
+    await page.reload();
+    await page.getByText('Logged in as lead').waitFor();
+    await page.getByRole('button', { name: 'Forget it' }).click();
+    const question = page.getByRole('dialog', { name: 'Forget this request?' });
+    await question.getByText('The list has nothing like it now: kept, be-gent1').waitFor();
+    await question.getByRole('button', { name: 'Keep it' }).click();
     await page.getByRole('button', { name: 'Send it again' }).click();
     await result(page).getByText('Booked: kept').waitFor();
+    await page.getByRole('button', { name: 'Book', exact: true }).waitFor();
     again.process.signal('SIGTERM');
     await again.process.ended;
   });

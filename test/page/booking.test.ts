@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { createBooking, keptForm, PAUSE, readKeptForm } from '../../src/page/booking.ts';
+import type { FailureDetail } from '../../src/contract/failure.ts';
+import { createBooking, keptForm, madeBy, PAUSE, readKeptForm } from '../../src/page/booking.ts';
 import { type Draft, EMPTY_DRAFT } from '../../src/page/draft.ts';
 import { type FormRequest, type OwnReservation, Refused, Unanswered } from '../../src/page/service.ts';
-import { type Action, change, openState, readForm, type State } from '../../src/page/state.ts';
+import { type Action, change, openRequest, openState, readForm, type State } from '../../src/page/state.ts';
 import { createStore } from '../../src/page/store.ts';
 import { RESERVATION } from '../fixtures/tokens.ts';
 
@@ -15,8 +16,8 @@ const DRAFT: Draft = { ...EMPTY_DRAFT, site1: 'be-gent1', site2: 'pl-poznan1' };
 const OWN: OwnReservation = { ...RESERVATION, start: NOW, end: NOW + 1 };
 const FREE = { start: NOW, end: NOW + 1, free: 90_000, freeMax: 90_000, vlans: 996 };
 const DETAILS = [{ loc: [], msg: 'No.', type: '' }];
-const refusal = (code: string): Refused =>
-  new Refused({ status: 422, code, details: DETAILS, limits: [], free: [], alternatives: [] });
+const refusal = (code: string, details: FailureDetail[] = DETAILS): Refused =>
+  new Refused({ status: 422, code, details, limits: [], free: [], alternatives: [] });
 const experiment = (id: string) => ({
   ...{ id, name: id, role: 'lead', expires_at: '2030-01-01T00:00:00Z', project: { id: '', name: '' } },
 });
@@ -32,7 +33,7 @@ function opened(kept: string | null = null) {
   }[] = [];
   const requests: { asked: FormRequest; answer: PromiseWithResolvers<OwnReservation> }[] = [];
   const timers = new Map<() => void, number>();
-  const said = { done: 0, loggedOut: 0 };
+  const said = { done: 0, loggedOut: 0, refused: [] as [code: string, isSettled: boolean][] };
   const first = openState(NOW, 'UTC', readKeptForm(kept));
   const store = createStore<State, Action>({ ...first, network: NETWORK }, change);
   store.dispatch({ type: 'chosen', experiment: experiment('exp_demo') });
@@ -60,6 +61,7 @@ function opened(kept: string | null = null) {
     done() {
       said.done += 1;
     },
+    refused: (_sent, { facts }, isSettled) => void said.refused.push([facts.code, isSettled]),
     unanswered: () => {},
     loggedOut() {
       said.loggedOut += 1;
@@ -151,34 +153,84 @@ describe('the request', () => {
     expect([requests.length, form.view.isChecked]).toEqual([1, true]);
   });
 
-  test('without an answer is sent again as it was, even after a reload; of another draft it is another one', async () => {
+  /** A request that had no answer, in the form of a page that was closed meanwhile. */
+  async function unanswered(draft = DRAFT) {
     const before = opened();
-    before.booking.fill(DRAFT);
+    before.booking.fill(draft);
     void before.booking.send();
-    // The page is closed before the answer is there.
-    const form = opened(before.kept);
-    const { booking, requests, settled, wait } = form;
-    expect(form.view).toMatchObject({ draft: DRAFT, answer: { kind: 'unanswered' } });
-    wait();
-    void booking.send();
-    expect(requests[0]?.asked).toEqual(before.requests[0]?.asked);
-    requests[0]?.answer.reject(new Unanswered('away'));
-    await settled();
-    expect(form.view.answer.kind).toBe('unanswered');
-    booking.type({ ...DRAFT, bandwidth: '2G' });
-    void booking.send();
-    expect(requests[1]?.asked.key).not.toBe(requests[0]?.asked.key);
-  });
+    const { kept } = before;
+    const form = opened(kept);
+    expect(openRequest(form.view)).toEqual(before.view.sent);
+    return { ...form, form, first: before.requests[0]?.asked };
+  }
 
-  test('of another experiment is another one', () => {
-    const before = opened();
-    before.booking.fill(DRAFT);
-    void before.booking.send();
-    const form = opened(before.kept);
-    const { booking, requests, choose } = form;
+  test('without an answer is sent again as it was, whatever is typed, clicked or chosen meanwhile', async () => {
+    const { form, first, booking, requests, questions, choose, settled, wait, said } = await unanswered();
+    booking.type({ ...DRAFT, bandwidth: '2G' });
+    wait();
+    booking.fill({ ...DRAFT, name: 'other' });
+    booking.reset();
+    booking.type({ ...DRAFT, bandwidth: '2G' });
     choose('exp_other');
     void booking.send();
-    expect(requests[0]?.asked.key).not.toBe(before.requests[0]?.asked.key);
+    expect(requests.map(({ asked }) => asked)).toEqual([first]);
+    requests[0]?.answer.reject(new Unanswered('away'));
+    await settled();
+    void booking.send();
+    expect(requests[1]?.asked).toEqual(first);
+    expect(questions).toEqual([]);
+    requests[1]?.answer.resolve(OWN);
+    await settled();
+    // What was typed meanwhile is another draft, of which is asked from now on.
+    expect([said.done, form.view.sent, form.view.draft.bandwidth]).toEqual([1, undefined, '2G']);
+    expect(questions.map(({ asked }) => asked.request.bandwidth)).toEqual([2000]);
+  });
+
+  test('that was sent before is settled by a decision about the link, and by no other refusal', async () => {
+    const { form, booking, requests, settled, said } = await unanswered();
+    for (const code of ['role_not_allowed', 'token_missing', 'too_many_requests', 'unavailable']) {
+      void booking.send();
+      requests.at(-1)?.answer.reject(refusal(code));
+      await settled();
+      expect([code, form.view.sent]).not.toContain(undefined);
+    }
+    expect([said.loggedOut, said.refused.map(([code, isSettled]) => `${code} ${isSettled}`)]).toEqual([
+      1,
+      ['role_not_allowed false', 'too_many_requests false', 'unavailable false'],
+    ]);
+    void booking.send();
+    requests
+      .at(-1)
+      ?.answer.reject(refusal('bandwidth_unavailable', [{ loc: ['Bandwidth'], msg: 'No.', type: '' }]));
+    await settled();
+    expect([form.view.sent, form.view.answer.kind]).toEqual([undefined, 'refused']);
+  });
+
+  test('that is forgotten leaves its draft, unless it was found to be done', async () => {
+    const one = await unanswered();
+    one.booking.forget(false);
+    expect([one.form.view.sent, one.form.view.draft]).toEqual([undefined, DRAFT]);
+    const other = await unanswered();
+    void other.booking.send();
+    // It is under way again.
+    other.booking.forget(true);
+    other.requests[0]?.answer.reject(new Unanswered('away'));
+    await other.settled();
+    expect(other.form.view.sent).toBeDefined();
+    other.booking.forget(true);
+    expect([other.form.view.sent, other.form.view.draft]).toEqual([undefined, EMPTY_DRAFT]);
+  });
+
+  test('is found in a list by what it asked for, or by its id', async () => {
+    const { form } = await unanswered({ ...DRAFT, name: 'mine', ending: { at: NOW + 3_600_000 } });
+    const { sent } = form.view;
+    if (!sent) throw new Error('nothing was sent');
+    const own = { ...OWN, site1: 'pl-poznan1', site2: 'be-gent1', bandwidth: 1000, name: 'mine' };
+    const made = { ...own, end: NOW + 3_600_000 };
+    expect(madeBy(sent, [{ ...made, name: 'other' }, { ...made, bandwidth: 1 }, own, made])).toBe(made);
+    const update = { ...sent, wish: { ...sent.wish, id: made.id } };
+    expect(madeBy(update, [{ ...made, name: 'kept' }])).toMatchObject({ name: 'kept' });
+    expect(madeBy(update, [{ ...made, id: 'con_other' }])).toBeUndefined();
   });
 
   test('that is refused keeps what was typed, and has another key the next time', async () => {

@@ -4,11 +4,15 @@ import type { Alternative, Limit } from '../../src/contract/problems.ts';
 import type { RefusedReply } from '../../src/page/service.ts';
 import {
   awayText,
+  clockText,
   extensionText,
   fitText,
+  forgetText,
   inOrder,
+  lengthText,
   nextText,
   offerText,
+  openText,
   readWall,
   refusalText,
   roleText,
@@ -50,6 +54,34 @@ test('of an extension that is refused it is said until when there can be one', (
       'training can’t last 1 h longer. With 9 Gbps it can’t last longer at all.',
     );
   }
+});
+
+test('a clock is said to be wrong from half a minute on, and a length that differs by so much', () => {
+  expect([30_000, -30_000].map(clockText)).toEqual(['', '']);
+  const rest = 'the server’s. Times here follow the server.';
+  expect(clockText(HOUR)).toBe(`This computer’s clock is 1 h ahead of ${rest}`);
+  expect(clockText(-60_000)).toBe(`This computer’s clock is 1 min behind ${rest}`);
+  expect(lengthText(PERIOD, { start: NOW + 6000, end: PERIOD.end })).toBe('');
+  expect(lengthText(PERIOD, { start: NOW - HOUR, end: PERIOD.end })).toBe(
+    'It lasts 3 h, not the 2 h that were asked for. ',
+  );
+});
+
+test('of a request without an answer it is said what it was, and what the list has of it', () => {
+  const named = { ...WISH, request: { ...WISH.request, name: 'night' } };
+  const what = 'be-gent1 – pl-poznan1, 9 Gbps, Sun 22 Nov 11:00 to 13:00';
+  expect(openText({ wish: named, at: NOW }, undefined, CALENDAR)).toBe(
+    `No answer came to this request to book: night, ${what}, of Sun 22 Nov 11:00. It may be booked or not. Sent again, it is never booked twice.`,
+  );
+  expect(openText({ wish: { ...WISH, id: 'con_x' }, at: NOW }, 'demo', CALENDAR)).toBe(
+    `No answer came to this request to change: ${what} in demo, of Sun 22 Nov 11:00. It may be changed or not. Sent again, it is never changed twice.`,
+  );
+  expect(forgetText(WISH, undefined, CALENDAR)).toBe(
+    `The list has nothing like it now: ${what}. What is still under way may come later.`,
+  );
+  const own = { ...PERIOD, ...WISH.link, id: 'con_123456', name: 'night', bandwidth: 9000 };
+  expect(forgetText(WISH, own, CALENDAR)).toBe(`The list has it, or one like it: night, ${what}.`);
+  expect(forgetText(WISH, 'No.', CALENDAR)).toBe('The list can’t be seen: No.');
 });
 
 test('a role is said in words, in whatever letters it comes', () => {

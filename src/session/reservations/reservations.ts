@@ -5,7 +5,6 @@ import {
 } from '../../client/changes.ts';
 import type { ConnectivityClient } from '../../client/connectivity.ts';
 import { differenceFrom, type ProofOptions, type ProvenReservation } from '../../client/proof.ts';
-import { HOUR } from '../../contract/durations.ts';
 import { Failure, type FailureFacts, isGone } from '../../contract/failure.ts';
 import { isWithin } from '../../contract/instants.ts';
 import {
@@ -14,6 +13,7 @@ import {
   isSameRequest,
   type ReservationRequest,
 } from '../../contract/reservation-request.ts';
+import { KEY_KEPT } from '../../contract/routes.ts';
 import type { ExperimentAccess } from '../login/experiment-access.ts';
 import { type JoinedList, joinLedger, type LedgerWork, listJoined } from './joined-list.ts';
 import type { AttemptName, Ledger, LedgerEntry } from './ledger.ts';
@@ -52,8 +52,6 @@ interface Attempt {
 
 type Results = (ProvenReservation | null)[];
 
-/** A service surely keeps an idempotency key this long: a little less than 24 hours (contract/README.md, "Extensions"). */
-const KEY_KEPT_MS = 23 * HOUR;
 /** Pauses before changes are sent again under their idempotency key, in milliseconds. */
 const RESEND_PAUSES_MS = [500, 2000];
 /** A deletion needs no key, and is sent again at once: a second one finds nothing to delete. */
@@ -297,7 +295,7 @@ export class Reservations {
     const shown = before.id === undefined ? undefined : await this.show(before.id, options).catch(orGone);
     if (shown) return shown;
     const can = await connectivity.features().catch(() => undefined);
-    const isKept = can?.idempotencyKey === true && isWithin(beganAt, KEY_KEPT_MS, now());
+    const isKept = can?.idempotencyKey === true && isWithin(beganAt, KEY_KEPT, now());
     if (before.id !== undefined) {
       // A service that knows the key says that its reservation was deleted. One whose data was restored from before the
       // reservation knows neither: it books again.
