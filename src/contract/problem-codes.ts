@@ -15,8 +15,6 @@ export interface ProblemKind {
   loc?: DetailLocation;
   /** The command of this program that helps, without `slices-conn`, where the failure has no better one. */
   command?: string;
-  /** The next step on the page, where the message does not say it. */
-  advice?: string;
   /** A message, for the API's description. */
   example: string;
 }
@@ -138,12 +136,10 @@ const ROWS = {
   token_missing: { ...LOGIN, example: 'The request has no Authorization: Bearer <token>.' },
   token_invalid: {
     ...LOGIN,
-    advice: 'Log in again.',
     example: 'This is not a token: it does not have three parts between dots.',
   },
   token_expired: {
     ...LOGIN,
-    advice: 'Try again; where that does not help, log in again.',
     example: `The user token expired at ${EXPIRED}.`,
   },
   scope_missing: {
@@ -152,18 +148,15 @@ const ROWS = {
   },
   role_not_allowed: {
     ...FORBIDDEN,
-    advice: 'Ask a lead of the experiment, or choose another experiment.',
     example: 'Your role in experiment demo is viewer; this needs lead or admin.',
   },
   wrong_experiment: {
     ...FORBIDDEN,
-    advice: 'Choose the experiment that it belongs to.',
     example: `Reservation ${RESERVATION} belongs to another experiment than ${EXPERIMENT}.`,
   },
   wrong_project: { ...FORBIDDEN, example: `You have no role in ${PROJECT}.` },
   not_found: {
     ...{ status: 404, exit: 3 },
-    advice: 'It may have been deleted meanwhile; the list is up to date.',
     example: `There is no reservation ${RESERVATION}.`,
   },
   method_not_allowed: { status: 405, exit: 1, example: 'This address allows GET only.' },
@@ -207,8 +200,8 @@ export type ProblemCode = keyof typeof ROWS;
 /** Every code that the reference server's refusals carry (contract/README.md, "Decided here"): a new code is a new row. */
 export const PROBLEMS: Readonly<Record<ProblemCode, ProblemKind>> = ROWS;
 
-/** All {@link PROBLEMS}, in their order. */
-export const PROBLEM_CODES = Object.keys(ROWS) as [ProblemCode, ...ProblemCode[]];
+/** All {@link PROBLEMS}, in their order. Marked as pure, so that the page's bundle does without their examples. */
+export const PROBLEM_CODES = /* @__PURE__ */ Object.keys(ROWS) as [ProblemCode, ...ProblemCode[]];
 
 /** Whether a text is one of {@link PROBLEM_CODES}. */
 export function isProblemCode(text: unknown): text is ProblemCode {

@@ -1,6 +1,6 @@
-import { HOUR } from './durations.ts';
 import { Failure } from './failure.ts';
 import { PROBLEM_CODES, PROBLEMS, type ProblemCode } from './problem-codes.ts';
+import { MAX_PAGE_ITEMS } from './request-limits.ts';
 import type { Action } from './roles.ts';
 
 /**
@@ -22,9 +22,6 @@ export const EXTENSIONS_MEMBER = 'x-slices-extensions';
 export const IDEMPOTENCY_REPLAYED_HEADER = 'Idempotency-Replayed';
 /** The longest {@link IDEMPOTENCY_KEY_HEADER}, in characters, of ASCII that prints. */
 export const MAX_IDEMPOTENCY_KEY = 255;
-
-/** A service surely keeps an idempotency key this long, in milliseconds: a little less than 24 hours (README.md, "Extensions"). */
-export const KEY_KEPT = 23 * HOUR;
 
 /** A query parameter or a header of a route. */
 export interface Parameter {
@@ -48,8 +45,6 @@ const DRY_RUN: Parameter = {
   type: 'boolean',
   extension: true,
 };
-/** The most reservations in a page of a list. */
-export const MAX_PAGE_ITEMS = 1000;
 /** The reservations in a page of a list without `limit`. */
 export const DEFAULT_PAGE_ITEMS = 100;
 /** The most columns that a question about a link's use can ask for. */

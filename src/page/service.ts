@@ -4,9 +4,9 @@ import type { Experiment } from '../contract/directory.ts';
 import type { FailureDetail } from '../contract/failure.ts';
 import type { Place, Link as WholeLink } from '../contract/links.ts';
 import type { RefusalFacts } from '../contract/problems.ts';
+import { MAX_PAGE_ITEMS } from '../contract/request-limits.ts';
 import type { Reservation } from '../contract/reservation.ts';
 import { queryOf, type ReservationRequest, toBody } from '../contract/reservation-request.ts';
-import { MAX_PAGE_ITEMS } from '../contract/routes.ts';
 import { readProblem } from '../words/problems.ts';
 
 /** A link as the page knows it: its sites, and its capacity in Mbps. It has no direction. */

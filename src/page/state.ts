@@ -1,6 +1,6 @@
 import { stateAt } from '../contract/instants.ts';
+import { KEY_KEPT } from '../contract/request-limits.ts';
 import { may, type Action as Permission } from '../contract/roles.ts';
-import { KEY_KEPT } from '../contract/routes.ts';
 import { type Calendar, clockOf } from '../words/civil-time.ts';
 import {
   type Draft,

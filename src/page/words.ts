@@ -1,7 +1,7 @@
 import { formatBandwidth } from '../contract/bandwidth.ts';
 import { formatDuration } from '../contract/durations.ts';
 import { stateAt } from '../contract/instants.ts';
-import { isProblemCode, PROBLEMS } from '../contract/problem-codes.ts';
+import type { ProblemCode } from '../contract/problem-codes.ts';
 import type { Alternative } from '../contract/problems.ts';
 import { may, readRole } from '../contract/roles.ts';
 import { alternativeText } from '../words/alternatives.ts';
@@ -63,11 +63,20 @@ export function nextText({ start, end }: Period, now: number): string {
   return `ended ${formatDuration(now - end)} ago`;
 }
 
+/** The next step after a refusal, by its problem code, where the message does not say it. */
+const ADVICE: ReadonlyMap<string, string> = new Map<ProblemCode, string>([
+  ['token_invalid', 'Log in again.'],
+  ['token_expired', 'Try again; where that does not help, log in again.'],
+  ['role_not_allowed', 'Ask a lead of the experiment, or choose another experiment.'],
+  ['wrong_experiment', 'Choose the experiment that it belongs to.'],
+  ['not_found', 'It may have been deleted meanwhile; the list is up to date.'],
+]);
+
 /** Why something was refused, and what to do next. */
 export function refusalText({ code, details, limits }: Refused['facts'], calendar: Calendar): string {
   if (code === 'token_missing') return 'Your login has ended. Log in again; what you typed is kept.';
   const said = problemTexts(details, limits, timesIn(calendar));
-  const advice = isProblemCode(code) ? PROBLEMS[code].advice : undefined;
+  const advice = ADVICE.get(code);
   return [...said, ...(advice === undefined ? [] : [advice])].join(' ');
 }
 

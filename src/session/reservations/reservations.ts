@@ -7,13 +7,13 @@ import type { ConnectivityClient } from '../../client/connectivity.ts';
 import { differenceFrom, type ProofOptions, type ProvenReservation } from '../../client/proof.ts';
 import { Failure, type FailureFacts, isGone } from '../../contract/failure.ts';
 import { isWithin } from '../../contract/instants.ts';
+import { KEY_KEPT } from '../../contract/request-limits.ts';
 import {
   type ChangeItem,
   checkItems,
   isSameRequest,
   type ReservationRequest,
 } from '../../contract/reservation-request.ts';
-import { KEY_KEPT } from '../../contract/routes.ts';
 import type { ExperimentAccess } from '../login/experiment-access.ts';
 import { type JoinedList, joinLedger, type LedgerWork, listJoined } from './joined-list.ts';
 import type { AttemptName, Ledger, LedgerEntry } from './ledger.ts';
