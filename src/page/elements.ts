@@ -22,6 +22,19 @@ export function element<Tag extends keyof HTMLElementTagNameMap>(
   return made;
 }
 
+/** A link past what has many stops of the Tab key, to an element with an id behind it. Seen while it has the focus. */
+export function skipTo(end: HTMLElement, text: string): HTMLElement {
+  const onclick = (event: Event): void => {
+    // The address stays as it is.
+    event.preventDefault();
+    // A stop of the Tab key while it has the focus: from what is none, Chromium goes back to where the section begins.
+    end.tabIndex = 0;
+    end.focus();
+  };
+  end.addEventListener('blur', () => end.removeAttribute('tabindex'));
+  return element('a', { class: 'skip', href: `#${end.id}`, onclick }, text);
+}
+
 /** Sets an element's text where it differs, so that a live region says nothing twice. */
 export function setText(place: HTMLElement, text: string): void {
   const shown = escapeText(text);

@@ -28,6 +28,7 @@ import {
 import { openStorage } from './storage.ts';
 import { createStore, remembered } from './store.ts';
 import { Timeline } from './timeline/timeline.ts';
+import { linkText, periodText } from './timeline/words.ts';
 import {
   awayText,
   clockText,
@@ -166,7 +167,7 @@ function build({ sites, links }: NetworkFacts) {
       if (!mayDo(store.state, 'create')) return;
       booking.fill(picked(store.state.draft, link));
       form.focus();
-      say(context, 'The form is filled with this link.', 'form', true);
+      say(context, `In the form now: ${linkText(link)}.`, 'form', true);
     },
   });
   const timeline = new Timeline({
@@ -183,7 +184,8 @@ function build({ sites, links }: NetworkFacts) {
       // What begins in this minute, since it was cut to what is not over, would be in the past when it is sent.
       booking.fill(period.start < clock.now() + 60_000 ? { ...draft, start: 'now' } : draft);
       form.focus();
-      say(context, 'The form is filled with this time.', 'form', true);
+      const when = periodText(period, calendarOf(store.state));
+      say(context, `In the form now: ${linkText(link)}, ${when}.`, 'form', true);
     },
     onOwn: ({ id }) => list.focus(id),
   });

@@ -1,6 +1,6 @@
 import { formatBandwidth } from '../contract/bandwidth.ts';
 import { stateAt } from '../contract/instants.ts';
-import { element, setText } from './elements.ts';
+import { element, setText, skipTo } from './elements.ts';
 import type { OwnReservation } from './service.ts';
 import { calendarOf, mayDo, type State } from './state.ts';
 import { periodText } from './timeline/words.ts';
@@ -91,12 +91,13 @@ export function createReservationList({ act, wantEnded }: ReservationListOptions
     setText(pastNote, ended === undefined ? 'Loading…' : `${none}The service does not list deleted ones.`);
   }
 
+  const end = element('span', { id: 'after-list' });
   const rowOf = (id: string): HTMLElement | undefined => (live.row(id) ?? past.row(id))?.element;
   return {
     element: element(
       'section',
       { 'aria-labelledby': heading.id },
-      ...[heading, note, live.list, live.more, details],
+      ...[heading, skipTo(end, 'Skip the list'), note, live.list, live.more, details, end],
     ),
     show,
     /** Brings a reservation into view and the focus to it; to the list where it is not in it. */

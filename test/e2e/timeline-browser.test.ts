@@ -247,7 +247,6 @@ describe.skipIf(withoutChromium)(titleInChromium('the timeline in a browser'), (
     expect(await picks(page)).toEqual([
       { link: 'fr-lille fr-slices', start: MONDAY - 6 * HOUR, end: MONDAY + 2 * HOUR },
     ]);
-    await said.getByText('Picked: fr-lille').waitFor();
     await page.keyboard.press('+');
     const closer = await shown(page, ({ length }) => expect(length).toBeCloseTo(84 * HOUR));
     await page.keyboard.press('-');

@@ -1,4 +1,5 @@
 import { formatBandwidth } from '../../contract/bandwidth.ts';
+import { skipTo } from '../elements.ts';
 import type { Link } from '../service.ts';
 import { DOT, type Inset, layOut, type MapLayout, type MapSite, type Scene } from './layout.ts';
 import { WORLD } from './projection.ts';
@@ -33,7 +34,7 @@ export function createMap({ sites, links, onSelect }: MapOptions): NetworkMap {
   element.className = 'map';
   const end = document.createElement('span');
   end.id = 'after-map';
-  element.append(skipTo(end), picture, readout, legend(), end);
+  element.append(skipTo(end, 'Skip the map'), picture, readout, legend(), end);
 
   let use: ReadonlyMap<Link, number | null> = new Map();
   /** Each link is drawn on the map or in an inset, and where it leaves an inset in both. */
@@ -233,23 +234,6 @@ function nameOf({ site1, site2, bandwidth }: Link, share: number | null): string
 function level(share: number | null): string {
   if (share === null) return 'unknown';
   return share <= 0 ? 'none' : share < BUSY ? 'some' : share < FULL ? 'busy' : 'full';
-}
-
-/** Leads past the map, whose links are a stop of the Tab key each. Seen while it has the focus. */
-function skipTo(end: HTMLElement): HTMLElement {
-  const skip = document.createElement('a');
-  skip.className = 'map-skip';
-  skip.href = `#${end.id}`;
-  skip.textContent = 'Skip the map';
-  // The address stays as it is.
-  skip.addEventListener('click', (event) => {
-    event.preventDefault();
-    // A stop of the Tab key while it has the focus: from what is none, Chromium goes back to where the section begins.
-    end.tabIndex = 0;
-    end.focus();
-  });
-  end.addEventListener('blur', () => end.removeAttribute('tabindex'));
-  return skip;
 }
 
 /** What the lines mean; screen readers hear it with each link. */

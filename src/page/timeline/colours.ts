@@ -3,7 +3,6 @@ import type { Colours } from './paint.ts';
 /** The custom property of each colour (page.css), and the system's colour where it forces its own. */
 const SOURCES: Readonly<Record<keyof Colours, readonly [property: string, forced: string]>> = {
   free: ['--timeline-free', 'CanvasText'],
-  part: ['--timeline-part', 'GrayText'],
   used: ['--timeline-used', 'Canvas'],
   mine: ['--timeline-mine', 'Highlight'],
   none: ['--timeline-none', 'LinkText'],
@@ -34,7 +33,7 @@ export function readColours(probe: HTMLElement): Colours {
     return getComputedStyle(probe).color;
   };
   return {
-    ...{ free: read('free'), part: read('part'), used: read('used'), mine: read('mine'), none: read('none') },
+    ...{ free: read('free'), used: read('used'), mine: read('mine'), none: read('none') },
     ...{ now: read('now'), grid: read('grid'), span: read('span'), text: read('text'), soft: read('soft') },
     ...{ over: read('over'), pick: read('pick'), focus: read('focus') },
   };

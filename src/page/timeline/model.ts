@@ -18,8 +18,8 @@ export type Unit = (typeof UNITS)[number];
 export interface Readout {
   /** Undefined where it is all over. */
   mark?: Mark;
-  /** How it is said in the live region too: as it is, as what was picked, or the window to which a page was turned. */
-  said?: 'mark' | 'picked' | Period;
+  /** How it is said in the live region too: as it is, or as the window to which a page was turned. */
+  said?: 'mark' | Period;
 }
 
 /** The state of the timeline, a part of the page's. Windows and periods in milliseconds. */
@@ -140,7 +140,8 @@ export function changeTimeline(
       return { ...state, drag: action.mark, readout: { mark: action.mark } };
     case 'picked': {
       const { mark } = action;
-      const said = terms.mayPick && mark ? 'picked' : 'mark';
+      // What becomes of a period that is picked is said where it goes to.
+      const said = terms.mayPick && mark ? undefined : 'mark';
       return { ...state, drag: terms.mayPick ? undefined : mark, readout: { mark, said } };
     }
     case 'told':

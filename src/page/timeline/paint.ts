@@ -6,9 +6,8 @@ import { placeOf } from './windows.ts';
 
 /** The colours of a drawing, as canvas takes them. */
 export interface Colours {
-  /** Free throughout a column, and free for part of it. */
+  /** Free throughout a column; in stripes, free for part of it. */
   free: string;
-  part: string;
   used: string;
   mine: string;
   /** No VLAN is free. */
@@ -137,12 +136,14 @@ export class Painter {
       if (right <= left) continue;
       context.drawImage(picture, from, 0, until - from, picture.height, left, y, right - left, plot);
     }
-    context.fillStyle = colours.mine;
     for (const { own: one, y: below, height } of own) {
       if (one.end <= window.start || one.start >= window.end) continue;
       const left = Math.max(-4, x(one.start));
       const right = Math.max(left + 2, Math.min(width + 4, x(one.end)));
-      // A line of what is behind parts it from the one below.
+      // A line around it parts it from what is free, and from the one below.
+      context.fillStyle = colours.used;
+      context.fillRect(left - 1, y + below - 1, right - left + 2, height + 1);
+      context.fillStyle = colours.mine;
       context.fillRect(left, y + below, right - left, height - 1);
     }
     if (isSelected) {
@@ -152,7 +153,7 @@ export class Painter {
     }
   }
 
-  /** Columns as a picture: filled up to what is free throughout, shaded up to what is free for some of it. */
+  /** Columns as a picture: filled up to what is free throughout, in stripes up to what is free for some of it. */
   #picture(columns: readonly Column[], capacity: number): HTMLCanvasElement {
     const known = this.#pictures.get(columns);
     if (known) return known;
@@ -215,7 +216,7 @@ export class Painter {
   }
 }
 
-/** Paints columns a pixel wide each, as the command line's chart does: an average would hide both what it fills and shades. */
+/** Paints columns a pixel wide each, as the command line's chart does: an average would hide both. */
 function paintColumns(
   context: CanvasRenderingContext2D,
   columns: readonly Column[],
@@ -231,7 +232,10 @@ function paintColumns(
     }
   };
   const scale = (mbps: number): number => barHeight(mbps, capacity, height);
-  paint(colours.part, ({ freeMax }) => scale(freeMax));
+  paint(colours.free, ({ freeMax }) => scale(freeMax));
+  context.fillStyle = colours.used;
+  const stripe = 2 * Math.round(line);
+  for (let y = stripe; y < height; y += 2 * stripe) context.fillRect(0, y, columns.length, stripe);
   paint(colours.free, ({ free }) => scale(free));
   paint(colours.none, ({ vlans }) => (vlans === 0 ? 3 * line : 0));
 }

@@ -323,12 +323,7 @@ export class Timeline {
     const { live, readout } = this.#dom;
     const said = this.#shown.state.readout?.said;
     const line = readout.textContent ?? '';
-    const text =
-      said === undefined
-        ? ''
-        : typeof said === 'object'
-          ? windowText(said, this.#shown)
-          : `${said === 'picked' ? 'Picked: ' : ''}${line}`;
+    const text = said === undefined ? '' : typeof said === 'object' ? windowText(said, this.#shown) : line;
     if (text === this.#said) return;
     this.#said = text;
     clearTimeout(this.#saying);
