@@ -125,6 +125,12 @@ export function acceptsHtml(request: Request): boolean {
   return prefers(request, 'text/html');
 }
 
+/** Whether `Accept-Encoding` takes gzip. */
+export function takesGzip(request: Request): boolean {
+  const accepted = request.headers.get('accept-encoding') ?? '';
+  return /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/.test(accepted);
+}
+
 /** Whether an If-None-Match names an ETag, by weak comparison (RFC 9110 §13.1.2). */
 export function namesTag(header: string, tag: string): boolean {
   const plain = (text: string): string => text.trim().replace(/^W\//, '');

@@ -2,6 +2,7 @@ import { Hono } from 'hono';
 import { KEY_SET_PATH } from '../contract/routes.ts';
 import { Sentence } from '../contract/said.ts';
 import { withoutTokens } from '../contract/secret.ts';
+import { compressed } from './compression.ts';
 import { READ_ONLY } from './docs/files.ts';
 import { isHealthPath } from './health.ts';
 import type { ServiceIssuer } from './keys/service-issuer.ts';
@@ -94,7 +95,8 @@ export function createServices(options: ServicesOptions): (request: Request) => 
       ms: Math.round(performance.now() - began),
       ...(await problemIn(response)),
     });
-    return refusalFor(request, response, site);
+    const reply = await refusalFor(request, response, site);
+    return isQuestion(pathname.slice(prefix.length)) ? compressed(request, reply) : reply;
   };
 }
 
@@ -102,6 +104,14 @@ export function createServices(options: ServicesOptions): (request: Request) => 
 const PUBLIC_DOCUMENTS = ['', '/portal', '/auth']
   .map((service) => service + KEY_SET_PATH)
   .concat('/api-spec');
+
+/**
+ * Whether an address below the base has answers that may be compressed: what is known of links, sites and reservations, and
+ * the API description. Never those with a token, a login or a session in them (THREATS.md 114).
+ */
+function isQuestion(path: string): boolean {
+  return /^\/(?:apis\/|api-spec|ui\/api\/(?!session))/.test(path);
+}
 
 /** The methods that an address below the base allows. Pages and key sets outside the route table are read only. */
 function allowedAt(path: string, groups: ApiGroups): string[] {

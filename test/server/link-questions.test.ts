@@ -141,9 +141,9 @@ describe('the ETag of availability', () => {
 
   test('answers 304 without a body while nothing changes', async () => {
     const tag = await tagOf(FIVE_HOURS);
-    expect(tag).toMatch(/^"[\w-]{22}"$/);
+    expect(tag).toMatch(/^W\/"[\w-]{22}"$/);
     service.moveTo(MINUTE);
-    for (const named of [tag, `W/${tag}`, `"other", ${tag}`, '*']) {
+    for (const named of [tag, tag.slice(2), `"other", ${tag}`, '*']) {
       const reply = await asked(named);
       expect([reply.status, reply.body, reply.headers.get('etag')]).toEqual([304, '', tag]);
     }

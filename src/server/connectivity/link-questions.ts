@@ -205,8 +205,8 @@ function readCursor(text: string): PagedWindow {
   throw refusal('request_invalid', 'cursor must be the nextCursor of an earlier page.');
 }
 
-/** A strong ETag (RFC 9110 §8.8.3) of all that an answer depends on. */
+/** An ETag of all that an answer depends on; weak, since its compressed form has the same one (RFC 9110 §8.8.1). */
 function tagOf(parts: readonly unknown[]): string {
   const hash = createHash('sha256').update(JSON.stringify(parts)).digest('base64url');
-  return `"${hash.slice(0, 22)}"`;
+  return `W/"${hash.slice(0, 22)}"`;
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import { namesTag } from '../request-reading.ts';
+import { namesTag, takesGzip } from '../request-reading.ts';
 
 /** The media types of the page's files, by the end of their names. */
 const MEDIA_TYPES: Readonly<Record<string, string>> = {
@@ -78,9 +78,7 @@ export function createPageFiles(readFile: ReadPageFile): PageFiles {
     if (namesTag(request.headers.get('if-none-match') ?? '', tag)) {
       return new Response(null, { status: 304, headers });
     }
-    const small = /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/.test(
-      request.headers.get('accept-encoding') ?? '',
-    );
+    const small = takesGzip(request);
     const body = small ? compressed : plain;
     return new Response(body, {
       headers: {

@@ -1,0 +1,61 @@
+import { gunzipSync } from 'node:zlib';
+import { describe, expect, test } from 'vitest';
+import { createReferenceServer } from '../../src/reference-server.ts';
+import { atEndOfFile } from '../fixtures/end-of-file.ts';
+import { addressOf, NOW } from '../fixtures/service.ts';
+
+const lasting = { expires_at: '2030-01-01T00:00:00Z', members: { lead: 'lead' } } as const;
+const server = await createReferenceServer({
+  now: () => NOW,
+  directory: {
+    users: [{ name: 'lead' }],
+    projects: [{ name: 'demo', ...lasting }],
+    // So many that their list is above 1 KiB.
+    experiments: Array.from({ length: 20 }, (_, at) => ({ name: `e${at}`, project: 'demo', ...lasting })),
+  },
+});
+atEndOfFile(() => server.close());
+const { connectivity } = server.addresses;
+const authorization = `Bearer ${await server.signIn('lead')}`;
+const TILE = `${addressOf('linkAvailability')}?points=64`;
+
+async function get(
+  path: string,
+  headers: Readonly<Record<string, string>> = { 'accept-encoding': 'gzip, br' },
+) {
+  const reply = await server.fetch(
+    new Request(connectivity + path, {
+      headers: { authorization, ...headers },
+    }),
+  );
+  const body = Buffer.from(await reply.arrayBuffer());
+  const isPacked = reply.headers.get('content-encoding') === 'gzip';
+  return { reply, bytes: body.length, isPacked, text: (isPacked ? gunzipSync(body) : body).toString() };
+}
+
+describe('the answers of questions are compressed for who accepts it', () => {
+  test.each([TILE, addressOf('listLinks'), '/api-spec', '/ui/api/network'])('%s', async (path) => {
+    const [plain, packed] = [await get(path, {}), await get(path)];
+    expect([plain.isPacked, packed.isPacked, packed.text]).toEqual([false, true, plain.text]);
+    expect(packed.bytes).toBeLessThan(plain.bytes / 2);
+    expect(packed.reply.headers.get('content-length')).toBe(String(packed.bytes));
+    for (const { reply } of [plain, packed]) expect(reply.headers.get('vary')).toMatch(/accept-encoding/i);
+    expect((await get(path, { 'accept-encoding': 'gzip;q=0' })).isPacked).toBe(false);
+  });
+
+  test('both forms have one weak ETag, and a 304 varies as they do', async () => {
+    const tags = await Promise.all([get(TILE, {}), get(TILE)]);
+    const [tag = '', other] = tags.map(({ reply }) => reply.headers.get('etag') ?? '');
+    expect([tag, tag.startsWith('W/"')]).toEqual([other, true]);
+    const { reply } = await get(TILE, { 'if-none-match': tag, 'accept-encoding': 'gzip' });
+    expect([reply.status, reply.headers.get('vary')]).toEqual([304, 'accept-encoding']);
+  });
+});
+
+test.each([
+  ['a short answer', `${addressOf('linkAvailability')}?points=1`],
+  ['the portal', addressOf('listExperiments')],
+])('%s stays as it is (THREATS.md 114)', async (_, path) => {
+  const { reply, isPacked } = await get(path);
+  expect([reply.status, isPacked]).toEqual([200, false]);
+});
