@@ -362,6 +362,7 @@ function servicesOf(
       : createIdentity(issuers.identity),
     docs: createDocs({
       groups,
+      sites: network.sites,
       portalElsewhere: elsewhere,
       prefix,
       site,

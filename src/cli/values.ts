@@ -4,19 +4,23 @@ import { ReservationId } from '../contract/fields.ts';
 import { RESERVATION_NAME } from '../contract/ids.ts';
 import { SITES } from '../contract/sites.ts';
 import { withDecimalPoint } from '../contract/typed-number.ts';
-import { hinted, nearest } from '../session/choice.ts';
+import { nearest } from '../session/choice.ts';
 
 export { bandwidthChange, bandwidthWord, formatBandwidth, parseBandwidth } from '../contract/bandwidth.ts';
 
 /**
  * The known site with the name {@link nearest} to a mistyped one; undefined where none is near.
  *
- * @param other the site at the other end, which is not meant twice
+ * @param options `other`: the site at the other end, which is not meant twice; `sites`: those of the service, where it
+ *   tells them, in place of the built-in ones
  */
-export function nearestSite(name: string, other?: string): string | undefined {
+export function nearestSite(
+  name: string,
+  { other, sites = SITES }: { other?: string | undefined; sites?: readonly string[] | undefined } = {},
+): string | undefined {
   return nearest(
     name,
-    SITES.filter((site) => site !== other),
+    sites.filter((site) => site !== other),
   );
 }
 
@@ -24,14 +28,24 @@ export function nearestSite(name: string, other?: string): string | undefined {
  * Checks the form of a site name. The service decides whether the site exists: a deployment can have other
  * sites than the twelve of the spec.
  *
- * @throws Failure `usage` with the nearest name
+ * @throws Failure `usage`, with the name that is meant where only its letters differ
  */
 export function siteName(text: string): string {
-  if (/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/.test(text)) return text;
-  throw new Failure('usage', hinted(`${JSON.stringify(text)} is not a site name.`, text, SITES), {
-    why: `The sites are: ${SITES.join(', ')}.`,
+  if (SITE_NAME.test(text)) return text;
+  const meant = text.toLowerCase().replaceAll(/[\s._]+/g, '-');
+  const hint = SITE_NAME.test(meant) ? ` Did you mean ${meant}?` : '';
+  throw new Failure('usage', `${JSON.stringify(text)} is not a site name.${hint}`, {
+    why: 'It has lower-case letters, digits and dashes only.',
     fix: 'slices-conn sites',
   });
+}
+
+const SITE_NAME = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
+
+/** The sites that a service names where it refuses one; undefined where it names none. */
+export function sitesNamed(details: Failure['facts']['details'] = []): readonly string[] | undefined {
+  const sites = details.find(({ code }) => code === 'site_unknown')?.facts?.['sites'];
+  return Array.isArray(sites) ? sites.filter((site) => typeof site === 'string') : undefined;
 }
 
 /** Checks the form of a reservation id. @throws Failure `usage` for another form */

@@ -9,7 +9,7 @@ import { JWT_TYPE, type RouteName } from '../contract/routes.ts';
 import type { Transport } from '../contract/sending.ts';
 import { type Change, type ChangeOptions, createChange } from './changes.ts';
 import { isMissing, readAs } from './exchange.ts';
-import { requireFeatures, type ServiceFeatures } from './features.ts';
+import { type Extension, requireFeatures, type ServiceFeatures } from './features.ts';
 import { readPages } from './pages.ts';
 import { type ProofOptions, type ProvenReservation, prove } from './proof.ts';
 import type { Reply } from './reply-failure.ts';
@@ -54,6 +54,8 @@ export interface ConnectivityClient {
    * @param state lists these only, where the service has that filter; a service without it lists all
    */
   list(state?: ReservationState): Promise<Reservation[] | undefined>;
+  /** The names of the service's sites; undefined where its API description does not tell them. */
+  sites(): Promise<readonly string[] | undefined>;
   /** The links between sites; undefined where the service does not list them. */
   links(): Promise<Link[] | undefined>;
   /**
@@ -118,6 +120,10 @@ export function createConnectivityClient(
       return pages?.flatMap(({ items }) => items);
     },
 
+    async sites() {
+      return (await orUndefined(features()))?.sites;
+    },
+
     async links() {
       const asked = send('listLinks', { tokens: 'user', accept: 'application/json' });
       const reply = await orUndefined(asked);
@@ -145,7 +151,7 @@ export function createConnectivityClient(
 const LINK_QUESTIONS = {
   availability: ['linkAvailability', 'user'],
   slots: ['linkSlots', 'share'],
-} as const satisfies Partial<Record<keyof ServiceFeatures, [RouteName, SentTokens]>>;
+} as const satisfies Partial<Record<Extension, [RouteName, SentTokens]>>;
 
 /**
  * All pages of an answer about a link.

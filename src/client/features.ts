@@ -1,14 +1,17 @@
+import * as v from 'valibot';
 import { Failure } from '../contract/failure.ts';
+import { SiteName } from '../contract/fields.ts';
 import { isWithin } from '../contract/instants.ts';
 import { isObject, readJson } from '../contract/json.ts';
-import { EXTENSIONS, EXTENSIONS_MEMBER, ROUTES } from '../contract/routes.ts';
+import { EXTENSIONS, EXTENSIONS_MEMBER, ROUTES, SITES_MEMBER } from '../contract/routes.ts';
 import type { Send } from '../contract/sending.ts';
 import { exchange } from './exchange.ts';
 
-type Extension = (typeof EXTENSIONS)[number];
+/** The name of an extension of the API. */
+export type Extension = (typeof EXTENSIONS)[number];
 
-/** Whether a connectivity service has each of the {@link EXTENSIONS}. */
-export type ServiceFeatures = Record<Extension, boolean>;
+/** Whether a connectivity service has each of the {@link EXTENSIONS}, and the names of its sites where it tells them. */
+export type ServiceFeatures = Record<Extension, boolean> & { sites?: readonly string[] };
 
 /** Reading routes: a path in the description is enough, also of a service that announces no extensions. */
 const READ_BY = { list: 'listReservations', availability: 'linkAvailability', slots: 'linkSlots' } as const;
@@ -31,7 +34,12 @@ export async function readFeatures(send: Send, baseUrl: string): Promise<Service
     const { path } = ROUTES[READ_BY[extension as keyof typeof READ_BY]];
     return [path, `${path}/`].some((name) => isObject(member(member(paths, name), 'get')));
   };
-  return Object.fromEntries(EXTENSIONS.map((name) => [name, has(name)])) as ServiceFeatures;
+  const features = Object.fromEntries(EXTENSIONS.map((name) => [name, has(name)])) as Record<
+    Extension,
+    boolean
+  >;
+  const sites = v.safeParse(v.array(SiteName), member(member(description, 'info'), SITES_MEMBER));
+  return sites.success ? { ...features, sites: sites.output } : features;
 }
 
 /** A description is read again after this time: it serves one command, not the whole life of a client. */
@@ -86,7 +94,7 @@ const LACKING = {
   volume: ["can't book for a volume", '`volume`, so it might book something else'],
   availability: ["does not tell a link's use over time", "a link's availability"],
   slots: ['does not tell when a reservation can start', "a link's slots"],
-} as const satisfies Partial<Record<keyof ServiceFeatures, readonly [lacks: string, otherwise: string]>>;
+} as const satisfies Partial<Record<Extension, readonly [lacks: string, otherwise: string]>>;
 
 function lacking(feature: keyof typeof LACKING): Failure {
   const [lacks, otherwise] = LACKING[feature];

@@ -18,6 +18,8 @@ export const EXTENSIONS = [
 ] as const;
 /** The member of the OpenAPI document's `info` that announces {@link EXTENSIONS}. */
 export const EXTENSIONS_MEMBER = 'x-slices-extensions';
+/** The member beside it with the names of the server's sites. */
+export const SITES_MEMBER = 'x-slices-sites';
 /** Says `true` in the answer to a request that was answered before under its {@link IDEMPOTENCY_KEY_HEADER}. */
 export const IDEMPOTENCY_REPLAYED_HEADER = 'Idempotency-Replayed';
 /** The longest {@link IDEMPOTENCY_KEY_HEADER}, in characters, of ASCII that prints. */

@@ -160,10 +160,19 @@ async function pairsOf(
     return link.site2 === site1 ? [link.site1] : [];
   });
   if (others.length > 0) return others.map((other) => ({ site1, site2: other }));
-  const isKnown = SITES.some((site) => site === site1);
+  const known: readonly string[] = (await connectivity.sites()) ?? SITES;
+  const isKnown = known.includes(site1);
   const facts = { fix: 'slices-conn sites' };
   if (isKnown) throw new Failure('sites_not_connected', `No link ends at ${site1}.`, facts);
-  throw new Failure('site_unknown', `There is no site ${JSON.stringify(site1)}.`, facts);
+  const says = `There is no site ${JSON.stringify(site1)}.`;
+  const detail = {
+    loc: ['Site'],
+    msg: says,
+    type: 'NotValid',
+    code: 'site_unknown',
+    facts: { sites: known },
+  };
+  throw new Failure('site_unknown', says, { ...facts, details: [detail] });
 }
 
 /** The most runs of starts that are told. */

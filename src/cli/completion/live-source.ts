@@ -4,10 +4,12 @@ import { isObject } from '../../contract/json.ts';
 import { SITES } from '../../contract/sites.ts';
 import type { Choosable } from '../../session/choice.ts';
 import { isAlmostOver } from '../../session/login/login-tokens.ts';
+import { OFFLINE } from '../../session/profiles/profile-keys.ts';
 import type { LedgerEntry } from '../../session/reservations/ledger.ts';
 import type { Session } from '../../session/session.ts';
 import { claimedClaims } from '../../tokens/claimed.ts';
 import { linkName } from '../../words/link-name.ts';
+import { wantedProfile } from '../global-options.ts';
 import type { Invocation } from '../invocation.ts';
 import { reservationState } from '../print/cards.ts';
 import { formatBandwidth } from '../values.ts';
@@ -23,7 +25,7 @@ export const LIVE_LIMIT = 1500;
 export function liveSource(invocation: Invocation): CompletionSource {
   const now = invocation.now();
   return {
-    sites: async () => sites(),
+    sites: () => sites(invocation),
     profiles: async () => {
       const profiles = await invocation.profiles();
       return profiles.names().map((value) => ({ value, description: 'profile' }));
@@ -33,7 +35,7 @@ export function liveSource(invocation: Invocation): CompletionSource {
     reservations: () => limited(async () => reservations(await invocation.session(), now)),
     ends: async (reservation) => {
       const known = reservation === undefined ? [] : await limited(() => endsOf(invocation, reservation));
-      return known.length > 0 ? known : sites();
+      return known.length > 0 ? known : sites(invocation);
     },
   };
 }
@@ -91,8 +93,14 @@ async function endsOf({ files, session, now }: Invocation, reservation: string):
   return known ? [known.site1, known.site2].map(asSite) : [];
 }
 
-function sites(): Candidate[] {
-  return SITES.map(asSite);
+/** The sites of the service, where somebody is logged in and it tells them; else those of the built-in network. */
+async function sites(invocation: Invocation): Promise<Candidate[]> {
+  const profile = await invocation.profiles().then((kept) => kept.resolve(wantedProfile(invocation.flags)));
+  const told =
+    profile.name === OFFLINE
+      ? []
+      : await asked(invocation, async ({ connectivity }) => ((await connectivity.sites()) ?? []).map(asSite));
+  return told.length > 0 ? told : SITES.map(asSite);
 }
 
 function asSite(value: string): Candidate {

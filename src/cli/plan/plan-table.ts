@@ -9,7 +9,7 @@ import { linkEnds, linkName } from '../../words/link-name.ts';
 import { folded } from '../print/folded.ts';
 import { asciiText, escapeText, type Printer } from '../print/output.ts';
 import { shortTimes, type TimeContext } from '../times.ts';
-import { bandwidthChange, formatBandwidth, nearestSite } from '../values.ts';
+import { bandwidthChange, formatBandwidth, nearestSite, sitesNamed } from '../values.ts';
 import type { ChangeOutcome } from './applier.ts';
 import type { PlannedChange } from './difference.ts';
 
@@ -179,7 +179,7 @@ export function shortReason(
 ): string {
   const times = shortTimes(context, true);
   const unknown = details.find(({ code }) => code === 'site_unknown')?.facts?.['site'];
-  const near = typeof unknown === 'string' ? nearestSite(unknown) : undefined;
+  const near = typeof unknown === 'string' ? nearestSite(unknown, { sites: sitesNamed(details) }) : undefined;
   if (near !== undefined) return `There is no site ${unknown}. Did you mean ${near}?`;
   const [limit] = limits;
   return (limit && limitNote(limit, times)) ?? inTimes(inOneText(says, why) ?? '', times);

@@ -15,7 +15,7 @@ import { linkName } from '../../words/link-name.ts';
 import { retyped } from '../advice.ts';
 import type { PeriodChangeFlags } from '../period.ts';
 import { type Offer, type OfferKind, Refusal } from '../print/offers.ts';
-import { bandwidthWord, formatBandwidth, formatVolume, nearestSite } from '../values.ts';
+import { bandwidthWord, formatBandwidth, formatVolume, nearestSite, sitesNamed } from '../values.ts';
 
 /** A request that was refused, and the command that made it. */
 export interface Refused {
@@ -251,11 +251,11 @@ export function withNearestSite(
   typed: readonly string[],
 ): Failure {
   if (failure.code !== 'site_unknown') return failure;
-  const known: readonly string[] = SITES;
-  const unknown = sites.filter((site) => !known.includes(site));
+  const known = sitesNamed(failure.facts.details) ?? SITES;
+  const unknown = sites.filter((site) => !known.some((name) => name === site));
   const meant = new Map(
     unknown.flatMap((site) => {
-      const near = nearestSite(site, sites[1 - sites.indexOf(site)]);
+      const near = nearestSite(site, { other: sites[1 - sites.indexOf(site)], sites: known });
       return near === undefined ? [] : [[site, near] as const];
     }),
   );

@@ -1,21 +1,43 @@
 import type { Link } from '../../contract/links.ts';
 import { SITES } from '../../contract/sites.ts';
 import type { Invocation } from '../invocation.ts';
+import { folded } from '../print/folded.ts';
+import type { Printer } from '../print/output.ts';
 import { formatBandwidth } from '../values.ts';
 
-/** Lists the sites, and the links where the service tells. */
+/** Lists the service's sites, and the links where it tells them; the built-in sites of a service that tells neither. */
 export async function sites({ session, output }: Invocation): Promise<void> {
   const { connectivity } = await session();
-  const links = (await connectivity.links()) ?? null;
-  const names = new Set<string>(SITES);
-  for (const { site1, site2 } of links ?? []) names.add(site1).add(site2);
-  const items = [...names].map((site) => ({ site }));
-  await output.result({ items, links }, (print) =>
-    print.table(
-      links ? ['site', 'connected with'] : ['site'],
-      items.map(({ site }) => (links ? [site, connections(site, links)] : [site])),
-    ),
+  const [links = null, named] = [await connectivity.links(), await connectivity.sites()];
+  const ends = links?.flatMap(({ site1, site2 }) => [site1, site2]) ?? [];
+  const told = [...new Set([...(named ?? []), ...ends])];
+  const isTold = named !== undefined || links !== null;
+  if (!isTold)
+    output.notice('This service does not tell its sites. These are the sites of the built-in network.');
+  const items = (isTold ? told : SITES).map((site) => ({ site }));
+  await output.result({ items, links, source: isTold ? 'service' : 'built-in' }, (print) =>
+    sitesText(print, items, links),
   );
+}
+
+/** A line for each site; on a terminal, more where its links need them. */
+function sitesText(
+  print: Printer,
+  items: readonly { site: string }[],
+  links: readonly Link[] | null,
+): string {
+  const names = items.map(({ site }) => site);
+  if (!links)
+    return print.table(
+      ['site'],
+      names.map((site) => [site]),
+    );
+  const first = Math.max(...['site', ...names].map(({ length }) => length));
+  const width = (print.columns ?? Number.POSITIVE_INFINITY) - first - 2;
+  const rows = names.flatMap((site) =>
+    folded(connections(site, links), width, /[^,]+,?/g).map((line, at) => [at === 0 ? site : '', line]),
+  );
+  return print.table(['site', 'connected with'], rows);
 }
 
 function connections(site: string, links: readonly Link[]): string {
@@ -23,5 +45,5 @@ function connections(site: string, links: readonly Link[]): string {
     if (site1 !== site && site2 !== site) return [];
     return `${site1 === site ? site2 : site1} (${formatBandwidth(bandwidth)})`;
   });
-  return found.length > 0 ? found.join(', ') : '–';
+  return found.length > 0 ? found.join(',') : '–';
 }

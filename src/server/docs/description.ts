@@ -1,7 +1,7 @@
 import { DAY } from '../../contract/durations.ts';
 import { EXAMPLE_CREATED, EXAMPLE_END, EXAMPLE_LATER, EXAMPLE_START } from '../../contract/instants.ts';
 import openapi from '../../contract/openapi.json' with { type: 'json' };
-import { EXPERIMENTS_API_GROUP, PROJECTS_API_GROUP } from '../../contract/routes.ts';
+import { EXPERIMENTS_API_GROUP, PROJECTS_API_GROUP, SITES_MEMBER } from '../../contract/routes.ts';
 import type { ApiGroups } from '../routing.ts';
 
 /** The part of the API that a server describes, and its addresses. */
@@ -9,6 +9,8 @@ export interface DescriptionOptions {
   groups: ApiGroups;
   /** The path of the base address; empty for the root. */
   prefix: string;
+  /** The names of the server's sites. */
+  sites: readonly string[];
   /** Whether portal and identity provider are on another server: then the portal is not described. */
   portalElsewhere: boolean;
 }
@@ -22,11 +24,13 @@ export interface DescriptionOptions {
 export function describeServer({
   groups,
   prefix,
+  sites,
   portalElsewhere,
 }: DescriptionOptions): (now: number) => string {
   const here = portalElsewhere ? withoutPortal(openapi) : openapi;
   const text = descriptionText({
     ...here,
+    info: { ...here.info, [SITES_MEMBER]: sites },
     servers: here.servers.map((server) => ({ ...server, url: prefix === '' ? '/' : prefix })),
     paths: withGroups(here.paths, groups),
   });

@@ -48,9 +48,11 @@ export async function list(
     ...item,
     requested: requested && requestResult(requested),
   }));
+  const isMissed = shown.length === 0 && flags.site !== undefined;
+  const sites = isMissed ? await session.connectivity.sites().catch(() => undefined) : undefined;
   const { timeline } = flags.timeline ? await import('../../print/timeline.ts') : {};
   await output.result({ items }, (print) => {
-    if (shown.length === 0) return `${noneText(experiments, flags)}\n`;
+    if (shown.length === 0) return `${noneText(experiments, flags, sites)}\n`;
     const context = { experiments, times, known: found.map(({ item }) => item.id), span };
     if (timeline) return timeline(print, shown, context, output.columns);
     return reservationTable(print, shown, context);
@@ -129,15 +131,19 @@ function isWithin(item: ListedReservation, { start, end }: Span): boolean {
   );
 }
 
-/** The text in place of an empty list. */
-function noneText(experiments: readonly NamedExperiment[], flags: ListFlags): string {
+/** The text in place of an empty list. @param sites of the service, where it tells them */
+function noneText(
+  experiments: readonly NamedExperiment[],
+  flags: ListFlags,
+  sites: readonly string[] | undefined,
+): string {
   const { all, mine, site, state, start, end } = flags;
   const [only, another] = experiments;
   if (!only) return 'You are in no active experiment whose reservations you may list.';
   const where = another ? `your ${experiments.length} experiments` : `experiment ${only.name ?? only.id}`;
   const isOfPeriod = start !== undefined || end !== undefined;
   if (site !== undefined || mine || state !== undefined || isOfPeriod) {
-    const near = site === undefined ? undefined : nearestSite(site);
+    const near = site === undefined ? undefined : nearestSite(site, { sites });
     const isPast = isOfPeriod && !all && state === undefined;
     const hint = isPast ? ' --all looks at those that ended or were deleted too.' : '';
     return `No reservation in ${where} matches.${near === undefined ? hint : ` Did you mean ${near}?`}`;

@@ -1,0 +1,62 @@
+import { expect, test } from 'vitest';
+import { SITES } from '../../src/contract/sites.ts';
+import { createReferenceServer } from '../../src/reference-server.ts';
+import { json } from '../client/replies.ts';
+import { commandWorld, connectionTo, offlineWorld } from '../fixtures/command-world.ts';
+import { atEndOfFile } from '../fixtures/end-of-file.ts';
+import { recordedStream } from '../fixtures/recorded-stream.ts';
+import { smallTopology } from '../fixtures/service.ts';
+import { NOW } from '../fixtures/tokens.ts';
+
+const [link] = smallTopology(3).links;
+const server = await createReferenceServer({
+  now: () => NOW,
+  topology: {
+    sites: ['de-lab1', 'de-lab2', 'nl-lab3'],
+    links: link ? [{ ...link, site1: 'de-lab1', site2: 'de-lab2' }] : [],
+  },
+});
+atEndOfFile(() => server.close());
+const here = { run: commandWorld(connectionTo(server)).run };
+
+test('sites are those of the service, also one without a link', async () => {
+  const { items, links, source } = JSON.parse((await here.run('--offline', 'sites', '--json')).stdout);
+  expect(items).toEqual([{ site: 'de-lab1' }, { site: 'de-lab2' }, { site: 'nl-lab3' }]);
+  expect([links.length, source]).toEqual([1, 'service']);
+  expect((await here.run('--offline', 'sites')).stdout).toMatch(/^nl-lab3 +–$/m);
+});
+
+test('a mistyped site is compared with the sites of the service', async () => {
+  const reserve = ['reserve', 'de-lab', 'de-lab2', '--bandwidth', '1', '--start-now', '--for', '1h'];
+  for (const words of [reserve, ['availability', 'de-la1'], ['list', '--site', 'de-la1']]) {
+    const { stdout, stderr } = await here.run('--offline', ...words);
+    expect(stdout + stderr).toContain('Did you mean de-lab1?');
+    expect(stdout + stderr).not.toContain(SITES[0]);
+  }
+});
+
+test('a service that tells neither sites nor links: the built-in sites, and a notice', async () => {
+  const missing = async () => json({ detail: 'Not Found' }, 404);
+  const { stdout, stderr } = await commandWorld(connectionTo(server, missing)).run(
+    '--offline',
+    'sites',
+    '--json',
+  );
+  expect(JSON.parse(stdout)).toEqual({
+    items: SITES.map((site) => ({ site })),
+    links: null,
+    source: 'built-in',
+  });
+  expect(stderr).toContain('does not tell');
+});
+
+test('on a terminal nothing is cut, in the middle of a link neither', async () => {
+  const stdout = recordedStream(60);
+  const world = await offlineWorld({ stdout });
+  await world.run('--offline', 'sites');
+  await world.server.close();
+  const lines = stdout.text.split('\n');
+  expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(60);
+  expect(stdout.text.match(/\([\d.]+ Gbps\)/g)).toHaveLength(24);
+  for (const line of lines.slice(1, -1)) expect(line).toMatch(/Gbps\),?$/);
+});
