@@ -160,6 +160,18 @@ describe('run is killed', () => {
     expect(readdirSync(join(client.state, 'run'))).toEqual([]);
   });
 
+  test('while it waits for its turn: its guardian deletes the reservation', async () => {
+    const client = await loggedIn();
+    const link = ['be-gent1', 'fr-lille', '--bandwidth', '100G'];
+    await client.result('reserve', ...link, '--start-now', '--for', '1h');
+    const started = client.start('run', ...link, '--for', '1h', '--wait', '2h', ...shell('true'));
+    await started.saw(/^Reserved .* from /m);
+    started.signal('SIGKILL');
+    expect((await started.ended).stderr).not.toContain('ready');
+    await vi.waitUntil(async () => (await booked(client)).length === 1, { timeout: PATIENCE, interval: 20 });
+    await client.result('delete', '--all', '--yes');
+  });
+
   test('its guardian renews a login that has expired meanwhile', async () => {
     const client = await loggedIn();
     const { ended, since } = await killed(client, () => age(client));

@@ -1,5 +1,5 @@
 import { formatDuration, MINUTE } from '../../contract/durations.ts';
-import { Failure, type Retyping } from '../../contract/failure.ts';
+import { Failure, ownCommand, type Retyping } from '../../contract/failure.ts';
 import { formatInstant, parseInstant } from '../../contract/instants.ts';
 import { BY_THE_LINK } from '../../contract/problem-codes.ts';
 import { ALTERNATIVE_KINDS, type AlternativeReply } from '../../contract/problems.ts';
@@ -26,7 +26,7 @@ export interface Refused {
   flags: PeriodChangeFlags;
   /** Of an update: the reservation as it stands, and whether a start was asked for. */
   update?: { id: string; start: number; end: number; asksForStart: boolean; isNamed: boolean };
-  /** The command starts it now and takes only `--for`, as `run` does. */
+  /** The command takes only `--for`, and starts it now or at the earliest time that fits, as `run` does. */
   startsWithCommand?: boolean;
   /** When it was refused, in milliseconds. */
   now: number;
@@ -67,13 +67,23 @@ function readAlternative(alternative: AlternativeReply, asked: Refused): Offer[]
   const start: Offer['start'] | undefined = isNow ? 'now' : from;
   if (start === undefined || end === undefined) return [];
   if (update && !update.asksForStart && start !== update.start) return [];
-  if (asked.startsWithCommand && (start !== 'now' || durationWord(surelyFree(end, now)) === undefined))
-    return [];
   const wanted = { bandwidth, start, end };
   const kind = alternative.kind ?? kindOf(wanted, request, now);
   const offer = { ...wanted, kind };
+  if (asked.startsWithCommand && !canStart(offer, asked)) return [];
   const label = new Sentence((times) => alternativeText(offer, request, now, times));
-  return [{ ...offer, label, command: retyped(...retypingOf(offer, asked)) }];
+  const command = retyped(...retypingOf(offer, asked));
+  // What the typed command asks for is no alternative to it.
+  return command === ownCommand(...asked.typed) ? [] : [{ ...offer, label, command }];
+}
+
+/** Whether `run` can ask for an offer: for what is free from now on, or for the earliest time, for which it waits. */
+function canStart(
+  { kind, start, end }: Omit<Offer, 'label' | 'command'>,
+  { request, now }: Refused,
+): boolean {
+  if (request.duration !== undefined || kind === 'earliest') return true;
+  return start === 'now' && durationWord(surelyFree(end, now)) !== undefined;
 }
 
 /** The kind of an alternative that a service does not name. */
@@ -97,6 +107,9 @@ function retypingOf(offer: Omit<Offer, 'label' | 'command'>, asked: Refused): Pa
   const rate = { flags: ['--bandwidth'], words: ['--bandwidth', bandwidthWord(bandwidth)] };
   const until = { flags: ['--end'], words: ['--end', timeWord(end)] };
   const { volume, duration } = request;
+  if (asked.startsWithCommand && kind === 'earliest') {
+    return [typed, [{ flags: ['--wait', '--earliest'], words: ['--earliest'] }]];
+  }
   if (volume !== undefined || duration !== undefined) {
     return [typed, [kind === 'most_bandwidth' && duration !== undefined ? rate : until]];
   }

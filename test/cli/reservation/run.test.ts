@@ -51,7 +51,7 @@ async function scene(changes: { connection?: Partial<Parts>; world?: Changes } =
     // Only `run` gives a signal: its guardian goes on.
     if (isKilled && signal) return new Promise(() => undefined);
     const until = now + milliseconds;
-    for (const [at, happen] of plan.filter(([at]) => begun + at <= until)) {
+    for (const [at, happen] of command ? plan.filter(([at]) => begun + at <= until) : []) {
       plan = plan.filter(([other]) => other !== at);
       now = Math.max(now, begun + at);
       await happen();
@@ -421,6 +421,64 @@ describe('--extend', () => {
   });
 });
 
+describe('a link that is not free yet', () => {
+  /** A scene in which another reservation leaves half of what is asked for, for three hours. */
+  async function taken(): Promise<Scene> {
+    const here = await scene();
+    const flags = ['--bandwidth', '99500M', '--start-now', '--for', '3h', '--offline', '--json'];
+    const { stdout } = await here.run('reserve', ...LINK, ...flags);
+    freeAt = Date.parse(JSON.parse(stdout).reservation.end_date);
+    return here;
+  }
+  let freeAt: number;
+
+  test.each([[['--earliest']], [['--wait', '4h']]])(
+    '%j: waits for its turn, and has the whole time',
+    async (flags) => {
+      const here = await taken();
+      const { exitCode, stderr } = await here.under(
+        [endsAfter(MINUTE, () => here, 8)],
+        ...line(...flags, '--', 'a'),
+      );
+      expect([exitCode, here.now]).toEqual([8, freeAt + MINUTE]);
+      expect(Date.parse(here.command.variables['SLICES_CONN_END'] ?? '')).toBe(freeAt + HOUR);
+      expect(stderr).toMatch(
+        /^Reserved be-gent1 – pl-poznan1, 1 Gbps, from .* \(in 3 h\) until .*\nDeleted con_\S+\n$/,
+      );
+      expect(here.guardians[0]?.lines.slice(-2)).toEqual(['null', 'END']);
+      await here.server.close();
+    },
+  );
+
+  test('nothing is booked that starts later than --wait says; what is free sooner or later is told', async () => {
+    const here = await taken();
+    const report = reportOf(await here.run('--offline', '--json', ...line('--wait', '2h', '--', 'a')));
+    expect(report.exitCode).toBe(6);
+    const typed = 'slices-conn --offline --json run be-gent1 pl-poznan1';
+    expect(report.alternatives.map((each) => (each as { command: string }).command)).toEqual([
+      `${typed} --bandwidth 500M --for 1h --wait 2h -- a`,
+      `${typed} --bandwidth 1G --for 1h --earliest -- a`,
+    ]);
+    expect(here.guardians[0]?.lines.slice(-2)).toEqual(['null', 'END']);
+    await here.server.close();
+  });
+
+  test('a reservation that somebody deletes meanwhile: the command is not started, 3', async () => {
+    const here = await taken();
+    let deletion: Promise<unknown> | undefined;
+    here.stderr.onWrite = (text) => {
+      const [, id = ''] = /^Reserved .*: (con_\S+)$/m.exec(text) ?? [];
+      if (id !== '') deletion = here.run('--offline', 'delete', '--yes', id);
+    };
+    const { exitCode } = await here.under([], ...line('--earliest', '--', 'a'));
+    await deletion;
+    expect(exitCode).toBe(3);
+    expect(() => here.command).toThrow('no command was started');
+    expect(here.guardians[0]?.lines.slice(-2)).toEqual(['null', 'END']);
+    await here.server.close();
+  });
+});
+
 describe('a link that is lost', () => {
   /** The command's reservation is deleted by someone else, after ten minutes. */
   const deleted = (here: () => Scene): [number, () => Promise<unknown>] => [
@@ -542,6 +600,7 @@ describe('what goes wrong', () => {
     const typed = 'slices-conn --offline --json run be-gent1 pl-poznan1';
     expect(commands).toEqual([
       `${typed} --bandwidth 500M --for 1h -- a --for 9h`,
+      `${typed} --bandwidth 1G --for 1h --earliest -- a --for 9h`,
       `${typed} --bandwidth 1G --for 29m -- a --for 9h`,
     ]);
     const picked = await here.under([endsAfter(1, () => here, 8)], ...line('--', 'a'));

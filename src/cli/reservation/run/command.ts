@@ -1,4 +1,5 @@
 import { Command, Option } from 'commander';
+import { waitSeconds } from '../../global-options.ts';
 import type { Invoke } from '../../invocation.ts';
 import type { RunFlags } from './run.ts';
 
@@ -6,13 +7,14 @@ import type { RunFlags } from './run.ts';
 export const GUARDIAN = '__guardian';
 
 /**
- * `slices-conn run SITE1 SITE2 --bandwidth B --for D [--extend] [--on-lost warn|term] -- COMMAND [ARG...]`.
+ * `slices-conn run SITE1 SITE2 --bandwidth B --for D [--earliest] [--wait D] [--extend]
+ * [--on-lost warn|term] -- COMMAND [ARG...]`.
  */
 export function runCommand(invoke: Invoke): Command {
   return new Command('run')
     .summary('book a link for as long as a command runs')
     .description(
-      "Books a link, runs a command, and deletes the reservation when the command ends, however it ends.\nThe command has this program's input and output, and finds the VLAN tags in its environment (slices-conn help environment).\nExits with the command's own code; with 126 or 127 when the command can't be started, and with 124 when the link was lost and --on-lost term ended the command.",
+      "Books a link, runs a command, and deletes the reservation when the command ends, however it ends.\nWith --earliest or --wait the command waits for its turn, where the link is not free now.\nThe command has this program's input and output, and finds the VLAN tags in its environment (slices-conn help environment).\nExits with the command's own code; with 126 or 127 when the command can't be started, and with 124 when the link was lost and --on-lost term ended the command.",
     )
     .usage('<site1> <site2> --bandwidth <rate> --for <duration> [flags] -- <command> [arguments]')
     .argument('<site1>', 'one end, such as be-gent1')
@@ -20,6 +22,12 @@ export function runCommand(invoke: Invoke): Command {
     .argument('<command...>', 'what to run, with its arguments')
     .requiredOption('--bandwidth <rate>', '100 (Mbps), 100M, 1G, 2.5G')
     .requiredOption('--for <duration>', 'how long to book: 90m, 2h, 3d')
+    .option('--earliest', 'book the earliest time that fits, and wait until it starts')
+    .option(
+      '--wait <seconds>',
+      'the same, but wait at most so long, such as 30m: where nothing starts by then, nothing is booked',
+      waitSeconds,
+    )
     .option('--extend', 'when a third of the time is left, book as much again, while the command runs')
     .addOption(
       new Option(
@@ -35,6 +43,7 @@ export function runCommand(invoke: Invoke): Command {
 Examples:
   slices-conn run be-gent1 pl-poznan1 --bandwidth 1G --for 2h -- ./measure.sh
   slices-conn run be-gent1 pl-poznan1 --bandwidth 1G --for 2h --extend --on-lost term -- iperf3 -c 10.0.0.2
+  slices-conn run be-gent1 pl-poznan1 --bandwidth 9G --for 1h --wait 8h -- ./measure.sh
   slices-conn run be-gent1 pl-poznan1 --bandwidth 500M --for 30m -- sh -c 'echo tag $SLICES_CONN_SITE1_S_TAG'`,
     )
     .action(invoke<RunFlags>(async () => (await import('./run.ts')).run));

@@ -13,7 +13,7 @@ import type { Invocation } from '../../invocation.ts';
 import { reservationResult } from '../../print/cards.ts';
 import { Refusal } from '../../print/offers.ts';
 import { jsonText } from '../../print/output.ts';
-import { formatDistance, timesIn } from '../../times.ts';
+import { formatDistance, shortTime, timesIn } from '../../times.ts';
 import { formatBandwidth } from '../../values.ts';
 import type { Pipe } from '../../world.ts';
 import { durationWord, refusalOf } from '../alternatives.ts';
@@ -56,6 +56,16 @@ export async function checkGivenTokens(session: Session, end: number, now: numbe
     why: sentence`It expires at ${instant(given.expiry)}, the reservation would end at ${instant(end)}, and without a token it can't be deleted. A token from the environment is not renewed; a login is, and so is SLICES_CONN_REFRESH_TOKEN.`,
     fix: fitting === undefined ? 'slices-conn login' : `--for ${fitting}`,
   });
+}
+
+/**
+ * When a reservation must have ended at the latest, in milliseconds: with the experiment, and with a token that is never
+ * renewed.
+ *
+ * @param expiry the experiment's, where it is known
+ */
+export async function lastEnd(session: Session, expiry = LAST_INSTANT): Promise<number> {
+  return Math.min(expiry, (await givenToken(session))?.expiry ?? LAST_INSTANT);
 }
 
 /** One `run`. */
@@ -170,6 +180,25 @@ export class RunReservation {
     return now() < this.#end ? undefined : sentence`The link ended at ${instant(this.#end)}.`;
   }
 
+  /**
+   * Waits until it has started, where the earliest time that fits is later; it is looked at meanwhile.
+   *
+   * @throws Failure `not_found` where somebody has deleted it
+   */
+  async waitForStart(): Promise<void> {
+    const { now, sleep, times, waitFor } = this.#run.invocation;
+    if (this.#start <= now()) return;
+    const context = await times();
+    await waitFor(`the link to start at ${shortTime(this.#start, context)} ${context.zone}`, async () => {
+      while (this.#start > now()) {
+        await sleep(Math.max(0, Math.min(this.#start, this.#lookAt) - now()));
+        if (now() < this.#lookAt) continue;
+        const loss = await this.look(false);
+        if (loss !== undefined) throw new Failure('not_found', loss, { why: 'The command was not started.' });
+      }
+    });
+  }
+
   /** Prints a notice, with times in the person's zone. */
   async say(said: Said): Promise<void> {
     const { output, times } = this.#run.invocation;
@@ -199,13 +228,20 @@ export class RunReservation {
     return this.#proven.reservation.id;
   }
 
+  get #start(): number {
+    return periodOf(this.#proven.reservation).start;
+  }
+
   get #end(): number {
     return periodOf(this.#proven.reservation).end;
   }
 
   get #inWords(): Said {
     const { reservation } = this.#proven;
-    return sentence`${linkName(reservation)}, ${formatBandwidth(reservation.bandwidth)}, until ${this.#until}: ${this.#id}`;
+    const { now } = this.#run.invocation;
+    const ahead = sentence`from ${instant(this.#start)} (${formatDistance(this.#start, now())}) `;
+    const from = this.#start > now() ? ahead : '';
+    return sentence`${linkName(reservation)}, ${formatBandwidth(reservation.bandwidth)}, ${from}until ${this.#until}: ${this.#id}`;
   }
 
   get #until(): Said {

@@ -1,19 +1,25 @@
 import { Failure } from '../../../contract/failure.ts';
+import { LAST_INSTANT } from '../../../contract/instants.ts';
 import type { ReservationRequest } from '../../../contract/reservation-request.ts';
 import { sentence } from '../../../contract/said.ts';
 import { parseDuration } from '../../../contract/typed-duration.ts';
 import { claimedExperimentExpiry } from '../../../tokens/claimed.ts';
 import type { Invocation } from '../../invocation.ts';
 import { onServiceTime, periodToSend } from '../../period.ts';
+import { later } from '../../times.ts';
 import { parseBandwidth, siteName } from '../../values.ts';
 import type { StartedCommand } from '../../world.ts';
 import { refusalOf } from '../alternatives.ts';
-import { checkGivenTokens, RunReservation } from './run-reservation.ts';
+import { checkGivenTokens, lastEnd, RunReservation } from './run-reservation.ts';
 
 /** The flags of `run`, as typed. */
 export interface RunFlags {
   bandwidth: string;
   for: string;
+  /** Whether to wait for the earliest time that fits; `wait` means so too. */
+  earliest?: boolean;
+  /** Seconds until the latest start. */
+  wait?: number;
   extend?: boolean;
   /** The action when the link is lost: a warning, or the end of the command. */
   onLost: 'warn' | 'term';
@@ -22,7 +28,7 @@ export interface RunFlags {
 /** How long a command has to end after it was asked to, in milliseconds. */
 const GRACE = 10_000;
 
-/** Books a link, runs a command, and deletes the reservation when the command has ended. */
+/** Books a link, now or at the earliest time that fits, runs a command, and deletes the reservation when the command has ended. */
 export async function run(
   given: Invocation,
   args: readonly (string | readonly string[])[],
@@ -44,6 +50,15 @@ export async function run(
   await invocation.times();
   const now = invocation.now();
   const expiry = claimedExperimentExpiry(access.token.reveal());
+  if (flags.earliest || flags.wait !== undefined) {
+    await checkGivenTokens(session, later(now, duration), now);
+    const last = await lastEnd(session, expiry);
+    if (flags.wait === undefined && last === LAST_INSTANT) {
+      throw new Failure('usage', "The experiment's token does not say when it ends.", { fix: '--wait 1d' });
+    }
+    const latest = flags.wait === undefined ? last : later(now, flags.wait * 1000 + duration);
+    return bookAndRun({ ...asked, start: 'now', end: Math.min(last, latest), duration });
+  }
   const { end } = periodToSend({ start: 'now', end: now, lasting: duration }, now, expiry);
   await checkGivenTokens(session, end, now);
   return bookAndRun({ ...asked, start: 'now', end });
@@ -64,6 +79,7 @@ export async function run(
       },
     );
     try {
+      await reservation.waitForStart();
       const started = await invocation.processes.start(command, reservation.variables);
       invocation.exitWith(await untilEnded(invocation, flags, reservation, started));
     } finally {
