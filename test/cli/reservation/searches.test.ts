@@ -91,6 +91,25 @@ describe('reserve --volume', () => {
     expect(again.stdout).toMatch(/ at best +no rate that changes would be sooner\n/);
   });
 
+  test.each([
+    ['more than half of what is free: it is asked', '--volume 9T --end +3h --start +1h', 'n', 1, 1],
+    ['answered yes', '--volume 9T --end +3h --start +1h', 'y', 1, 2],
+    ['--yes', '--volume 9T --end +3h --start +1h --yes', 'n', 0, 2],
+    ['a cap', '--volume 9T --end +3h --start +1h --bandwidth 10G', 'n', 0, 2],
+    ['too much: refused without a question', '--volume 90T --end +3h', '', 1, 1],
+  ])('on a terminal, %s', async (_, flags, answer, asked, left) => {
+    const questions: string[] = [];
+    const ask = async (question: string) => {
+      questions.push(question);
+      return answer;
+    };
+    const ended = await world.runIn({ ask }, '--offline', ...LINK, ...flags.split(' '));
+    expect([questions.length, await count()]).toEqual([asked, left]);
+    if (left === 1 && answer === 'n') expect([ended.exitCode, ended.stdout]).toEqual([0, '']);
+    if (answer === 'y')
+      expect(ended.stderr).toContain('9 TB would take 10 Gbps of the 10 Gbps that are free');
+  });
+
   test('refused, it offers a later deadline', async () => {
     const { message, alternatives } = reportOf(await reserve('--volume 90T --end +3h --json'));
     expect(message).toBe(`90 TB can't be carried from ${iso(0)} to ${iso(3)}: too little is free.`);

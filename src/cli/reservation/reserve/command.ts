@@ -21,13 +21,19 @@ export function reserveCommand(invoke: Invoke): Command {
     )
     .argument('<site1>', 'one end, such as be-gent1')
     .argument('<site2>', 'the other end')
-    .option('--bandwidth <rate>', 'required, except with --volume: 100 (Mbps), 100M, 1G, 2.5G');
+    .option(
+      '--bandwidth <rate>',
+      'required: 100 (Mbps), 100M, 1G, 2.5G; with --volume the most that it may use, else all that is free',
+    );
   addPeriodOptions(command)
     .option(
       '--earliest',
       'book the earliest time that fits: --for is the duration, --start not before, --end not after',
     )
-    .option('--volume <bytes>', 'book what carries so much by --end: 800G, 50T, 2TiB; in place of --for');
+    .option(
+      '--volume <bytes>',
+      'book what carries so much by --end: 800G, 50T, 2TiB; in place of --for; --bandwidth is its cap',
+    );
   return addTextOptions(command, RESERVATION_TEXTS)
     .option(
       '--wait [seconds]',
@@ -52,7 +58,7 @@ Examples:
   slices-conn reserve be-gent1 pl-poznan1 --bandwidth 1G --start 14:00 --for 2h --wait && ./measure.sh
   slices-conn reserve be-gent1 pl-poznan1 --bandwidth 100M --start-now --for 1d --save link.jwt --json
   slices-conn reserve be-gent1 pl-poznan1 --bandwidth 9G --for 2h --earliest
-  slices-conn reserve be-gent1 pl-poznan1 --volume 50T --end 'friday 18:00'`,
+  slices-conn reserve be-gent1 pl-poznan1 --volume 50T --bandwidth 10G --end friday`,
     )
     .action(invoke<ReserveFlags>(async () => (await import('./run.ts')).reserve));
 }

@@ -5,9 +5,11 @@ import type { Reservation } from '../../../contract/reservation.ts';
 import { periodOf, type ReservationRequest } from '../../../contract/reservation-request.ts';
 import type { Session } from '../../../session/session.ts';
 import type { Invocation } from '../../invocation.ts';
+import { folded } from '../../print/folded.ts';
 import type { CardLine } from '../../print/output.ts';
-import { formatDistance, shortTime } from '../../times.ts';
-import { formatVolume } from '../../values.ts';
+import { confirmIfAsked } from '../../questions.ts';
+import { formatDistance, shortEnd, shortTime } from '../../times.ts';
+import { formatBandwidth, formatVolume } from '../../values.ts';
 
 /**
  * The result of a search, for its card: how far away the earliest start is; of a volume how long it takes,
@@ -42,6 +44,36 @@ export async function foundLines(
   if (least === undefined) return [found];
   const sooner = `${shortTime(least, times)}, with a rate that changes with what is free`;
   return [found, ['at best', end - least < 1000 ? 'no rate that changes would be sooner' : sooner]];
+}
+
+/**
+ * Asks a person before a volume takes more than half of what is free: without `--bandwidth` it may use all of it. A
+ * service that can't be asked beforehand answers the booking itself.
+ *
+ * @throws Declined when the answer is no
+ */
+export async function confirmRate(
+  invocation: Invocation,
+  { connectivity }: Session,
+  request: ReservationRequest,
+): Promise<void> {
+  const { volume, bandwidth: limit, site1, site2 } = request;
+  if (volume === undefined || limit !== undefined || !invocation.ask || invocation.flags.yes) return;
+  try {
+    const [{ reservation }] = await connectivity.change([{ action: 'create', request }], { dryRun: true });
+    const { start, end } = periodOf(reservation);
+    const { items } = await connectivity.availability({ site1, site2, start, end });
+    const free = Math.min(...items.map(({ bandwidth }) => bandwidth));
+    if (reservation.bandwidth <= free / 2) return;
+    const times = await invocation.times();
+    const period = `from ${shortTime(start, times)} to ${shortEnd(start, end, times)} ${times.zone}`;
+    const taken = `${formatVolume(volume)} would take ${formatBandwidth(reservation.bandwidth)} of the ${formatBandwidth(free)} that are free ${period}. --bandwidth is the most that it may use.`;
+    for (const line of folded(taken, invocation.output.columns)) invocation.output.prompt(line);
+  } catch (error) {
+    if (error instanceof Failure) return;
+    throw error;
+  }
+  await confirmIfAsked(invocation, 'Book that?', 'Nothing was booked.');
 }
 
 /** A volume, and the rates that may move it: see {@link fluidEnd}. */

@@ -27,7 +27,7 @@ import { parseBandwidth, parseVolume, siteName } from '../../values.ts';
 import type { Files } from '../../world.ts';
 import { refusalOf, withHolder } from '../alternatives.ts';
 import { noticeLocalName } from '../text-options.ts';
-import { foundLines } from './found.ts';
+import { confirmRate, foundLines } from './found.ts';
 import { waitForStart } from './wait.ts';
 
 /** The flags of `reserve`, as typed. */
@@ -113,7 +113,9 @@ export async function reserve(
     ...(asked.end === LAST_INSTANT ? { end: experimentEnd(expiry) } : {}),
   };
   const run = { invocation, flags, session, experiment };
-  await (flags.dryRun ? rehearse(run, request) : book(run, request, lasting));
+  if (flags.dryRun) return rehearse(run, request);
+  await confirmRate(invocation, session, request);
+  await book(run, request, lasting);
 }
 
 /** The end of a search without --end. @throws Failure `usage` where it is not known */

@@ -4,9 +4,9 @@ import type { ReservationRequest } from '../../../contract/reservation-request.t
 import { sentence } from '../../../contract/said.ts';
 import { parseDuration } from '../../../contract/typed-duration.ts';
 import { claimedExperimentExpiry } from '../../../tokens/claimed.ts';
+import { later } from '../../../words/typed-time.ts';
 import type { Invocation } from '../../invocation.ts';
 import { onServiceTime, periodToSend } from '../../period.ts';
-import { later } from '../../times.ts';
 import { parseBandwidth, siteName } from '../../values.ts';
 import type { StartedCommand } from '../../world.ts';
 import { refusalOf } from '../alternatives.ts';
