@@ -19,6 +19,7 @@ export const CLIENT_FAILURES = [
   'timeout',
   'reply_invalid',
   'unverified',
+  'keys_unreachable',
   'unsigned',
   'partly_done',
   'command_not_found',
@@ -78,6 +79,8 @@ export interface FailureFacts {
   limits?: readonly Limit[];
   /** What is free in the period that was asked for, where the service says so. */
   free?: readonly FreePart[];
+  /** Of a signed reservation that verifies and is not good any more: why (cli/README.md, "Output"). */
+  standing?: 'deleted_or_replaced' | 'ended';
   /** Of changes that were asked for together: each of them (cli/README.md, "Output", plan and apply). */
   items?: readonly object[];
   /** The exit code in place of the code's own: `not_supported` is 5 for `login --ci` (cli/README.md, "Environment"), 9 for a login. */

@@ -146,10 +146,15 @@ export class Session {
     return ahead;
   }
 
-  /** The ledger: what this machine asked of the profile's connectivity service. @throws Failure `state_unusable` */
-  async ledger(): Promise<Ledger> {
+  /**
+   * The ledger: what this machine asked of a connectivity service.
+   *
+   * @param service its `{base_url}`. Default: the profile's
+   * @throws Failure `state_unusable`
+   */
+  async ledger(service = this.profile.baseUrl): Promise<Ledger> {
     this.#ledger ??= this.#options.openLedger();
-    return new Ledger(await this.#ledger, this.profile.baseUrl);
+    return new Ledger(await this.#ledger, service);
   }
 
   /**

@@ -53,7 +53,7 @@ export interface KeySet {
    * @param kid undefined for a token that names no key: then the only key of the set, if that has no `kid` either
    *   (THREATS.md 21)
    * @throws TokenError `key_unknown` when the issuer has none, or gives its private part away (THREATS.md 62), `algorithm` when its key is of another type,
-   *   `keys_unreachable` when the set can't be had
+   *   `keys_unreachable` when the set can't be had, `keys_invalid` when it is none
    */
   find(kid: string | undefined, algorithm: Algorithm): Promise<CryptoKey>;
   /**
@@ -74,12 +74,12 @@ export interface KeySet {
  * Reads a key set document. An unreadable key is ignored: it may be of a future kind (RFC 7517 §5).
  *
  * @param value parsed JSON
- * @throws TokenError `keys_unreachable` when it is not a key set
+ * @throws TokenError `keys_invalid` when it is not a key set
  */
 export function readKeySet(value: unknown): KeySetDocument {
   const result = v.safeParse(v.looseObject({ keys: v.array(v.unknown()) }), value);
   if (result.success) return { keys: result.output.keys.filter((key) => v.is(PublicJwk, key)) };
-  throw new TokenError('keys_unreachable', 'This is not a JSON Web Key Set: it has no list of keys.');
+  throw new TokenError('keys_invalid', 'This is not a JSON Web Key Set: it has no list of keys.');
 }
 
 /** A key set in memory: from a file, or a service's own. Nothing is fetched (contract/README.md, "Endpoints"). */
@@ -131,7 +131,7 @@ async function importPublicKey(jwk: PublicJwk, algorithm: Algorithm): Promise<Cr
   try {
     key = await importJWK(publicPartOf(jwk), algorithm);
   } catch (cause) {
-    throw new TokenError('keys_unreachable', "The issuer's key can't be read.", { cause });
+    throw new TokenError('keys_invalid', "The issuer's key can't be read.", { cause });
   }
   if (key instanceof Uint8Array) throw new TokenError('algorithm', "A symmetric key can't verify a token.");
   const { publicExponent }: { name: string; publicExponent?: Uint8Array } = key.algorithm;

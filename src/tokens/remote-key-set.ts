@@ -204,15 +204,16 @@ async function fetchKeySet(
   const response = await send({ method: 'GET', url, headers: { accept: 'application/json' }, signal });
   if (response.status !== 200) {
     await bodyOf(response).return(undefined);
+    const { status } = response;
     throw new TokenError(
-      'keys_unreachable',
-      `The key set at ${url} can't be had: the reply's status is ${response.status}.`,
+      status >= 500 || status === 429 ? 'keys_unreachable' : 'keys_invalid',
+      `The key set at ${url} can't be had: the reply's status is ${status}.`,
     );
   }
   const { bytes, whole } = await readUpTo(bodyOf(response), MAX_KEY_SET);
-  if (!whole) throw new TokenError('keys_unreachable', `What ${url} answers is too large.`);
+  if (!whole) throw new TokenError('keys_invalid', `What ${url} answers is too large.`);
   const reading = readJson(bytes);
-  if (!reading.ok) throw new TokenError('keys_unreachable', `What ${url} answers is not JSON.`);
+  if (!reading.ok) throw new TokenError('keys_invalid', `What ${url} answers is not JSON.`);
   return { document: readKeySet(reading.value), date: dateOf(response.headers) };
 }
 

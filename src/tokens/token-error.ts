@@ -13,7 +13,8 @@
  * | `claims` | a required claim is missing or wrong |
  * | `expired` | `exp` is not after now (contract/README.md, "Authentication" 5) |
  * | `not_yet` | `iat` is after now |
- * | `keys_unreachable` | the issuer's key set could not be fetched, or is not a key set |
+ * | `keys_unreachable` | the issuer's key set could not be fetched: it may be later |
+ * | `keys_invalid` | what stands at the address of the issuer's key set is none, or has a key that can't be used |
  */
 export type TokenFault =
   | 'malformed'
@@ -26,7 +27,8 @@ export type TokenFault =
   | 'claims'
   | 'expired'
   | 'not_yet'
-  | 'keys_unreachable';
+  | 'keys_unreachable'
+  | 'keys_invalid';
 
 /** A token that does not verify. The message never holds the token. */
 export class TokenError extends Error {

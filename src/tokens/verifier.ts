@@ -110,7 +110,8 @@ export function readBearer(
 /** The problem code for a rejected token. When the issuer's keys can't be fetched it is `unavailable`: not the bearer's fault. */
 export function tokenProblem(error: TokenError): 'token_expired' | 'token_invalid' | 'unavailable' {
   if (error.code === 'expired') return 'token_expired';
-  return error.code === 'keys_unreachable' ? 'unavailable' : 'token_invalid';
+  const isOfKeys = error.code === 'keys_unreachable' || error.code === 'keys_invalid';
+  return isOfKeys ? 'unavailable' : 'token_invalid';
 }
 
 function refuse(code: 'token_missing' | ReturnType<typeof tokenProblem>, msg: string): Response {

@@ -133,7 +133,7 @@ const ACCEPTED = [
   /^error: You have no login "3f9a0c17"/,
   /^error: This service does not know you as an administrator\./,
   // The keys and the issuer of another service.
-  /^error: The token does not verify\./,
+  /^error: The token (?:does not verify|could not be verified)\./,
 ];
 
 describe('every example of every help works when it is pasted', () => {
@@ -156,6 +156,8 @@ describe('every next step works when it is pasted', () => {
     shown: undefined,
     HELP: 'slices-conn profile set --help',
     help: 'slices-conn list --help',
+    "'--ended'": 'slices-conn verify link.jwt --ended',
+    "ownCommand('show', sub)": 'slices-conn show ID',
     HELP_ON_TIMES: 'slices-conn help times',
     HELP_ON_TOKENS: 'slices-conn help environment',
     "'--debug'": 'slices-conn list --debug',

@@ -452,7 +452,7 @@ describe('row 28: verify fails when it checked nothing', () => {
     ['a line end', { '-': '\n' }, [], 9],
     ['garbage', { '-': 'garbage' }, [], 9],
     ['JSON', { '-': '{}' }, [], 9],
-    ['keys that can’t be had', { '-': token }, ['--issuer', 'https://portal.example.org'], 9],
+    ['keys that can’t be had', { '-': token }, ['--issuer', 'https://portal.example.org'], 7],
     ['an issuer that nobody trusts', { '-': token }, [], 9],
     ['an empty key set', { '-': token, k: '{"keys":[]}' }, ['--jwks', 'k'], 9],
     [

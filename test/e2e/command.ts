@@ -116,6 +116,7 @@ const Report = v.object({
     details: v.array(v.object({ loc: v.array(v.string()), msg: v.string(), type: v.string() })),
     reservation: v.nullable(v.string()),
     alternatives: v.array(v.unknown()),
+    standing: v.optional(v.picklist(['deleted_or_replaced', 'ended'])),
   }),
 });
 /** The error object that `--json` puts on the last line of stderr (cli/README.md, "Output"). */

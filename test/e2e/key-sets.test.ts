@@ -64,7 +64,7 @@ describe('row 26: key sets are kept between commands', () => {
     expect(JSON.parse(readFileSync(kept(), 'utf8')).at).toBeGreaterThan(Date.now() - MINUTE);
   });
 
-  test('for one day they replace an unreachable service, with a warning; after that: 9', async () => {
+  test('for one day they replace an unreachable service, with a warning; after that: 7', async () => {
     await verify(own);
     published = 'away';
     rewrite({ at: Date.now() - 23 * HOUR });
@@ -75,7 +75,7 @@ describe('row 26: key sets are kept between commands', () => {
     expect(exitCode).toBe(0);
     const before = readFileSync(kept(), 'utf8');
     rewrite({ at: Date.now() - 24 * HOUR });
-    expect(reportOf(await verify(own))).toMatchObject({ exitCode: 9, code: 'unverified' });
+    expect(reportOf(await verify(own))).toMatchObject({ exitCode: 7, code: 'keys_unreachable' });
     expect(JSON.parse(readFileSync(kept(), 'utf8')).keys).toEqual(JSON.parse(before).keys);
   });
 
@@ -156,19 +156,19 @@ describe('row 26: verify --offline', () => {
     expect(service.requests).toHaveLength(1);
   });
 
-  test('a copy that is hours old is told; a day old is 9', async () => {
+  test('a copy that is hours old is told; a day old is 7', async () => {
     await verify(own);
     rewrite({ at: Date.now() - 5 * HOUR });
     const { exitCode, stderr } = await verify(own, '--offline');
     expect([exitCode, stderr]).toEqual([0, expect.stringMatching(/^warning: .*300 min ago/)]);
     rewrite({ at: Date.now() - 24 * HOUR });
-    expect(reportOf(await verify(own, '--offline'))).toMatchObject({ exitCode: 9 });
+    expect(reportOf(await verify(own, '--offline'))).toMatchObject({ exitCode: 7 });
     expect(service.requests).toHaveLength(1);
   });
 
-  test('row 28: with no keys kept it is 9, and says why', async () => {
+  test('row 28: with no keys kept it is 7, and says why', async () => {
     const report = reportOf(await verify(own, '--offline'));
-    expect(report).toMatchObject({ exitCode: 9, code: 'unverified' });
+    expect(report).toMatchObject({ exitCode: 7, code: 'keys_unreachable' });
     expect(`${report.message} ${report.why}`).toContain('--offline fetches none');
     expect(service.requests).toEqual([]);
   });

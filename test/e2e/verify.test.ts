@@ -41,7 +41,7 @@ describe('a saved reservation', () => {
     const { exitCode, stdout } = await verify(['link.jwt']);
     expect(exitCode).toBe(0);
     const printed = JSON.parse(stdout);
-    expect(Object.keys(printed)).toEqual(['verified', 'kind', 'claims', 'reservation']);
+    expect(Object.keys(printed)).toEqual(['verified', 'kind', 'claims', 'reservation', 'standing']);
     expect(printed).toMatchObject({
       verified: true,
       kind: 'connectivity',
@@ -146,6 +146,7 @@ describe('tokens of one’s own', () => {
       kind: 'service',
       claims: found,
       reservation: null,
+      standing: null,
     });
     const other = await run([...check, '--issuer', 'https://other.example.org'], { stdin: issued });
     expect(reportOf(other).exitCode).toBe(9);

@@ -7,6 +7,7 @@ import {
   type RemoteKeySetOptions,
   remoteKeySet,
 } from '../../src/tokens/remote-key-set.ts';
+import type { TokenFault } from '../../src/tokens/token-error.ts';
 import { createVerifier } from '../../src/tokens/verifier.ts';
 import { verifyUserToken } from '../../src/tokens/verify.ts';
 import { listenOnLoopback } from '../fixtures/loopback.ts';
@@ -384,13 +385,13 @@ describe('made-up kids and faults', () => {
     expect(state.requests).toHaveLength(2);
   });
 
-  test.each<[string, () => Response]>([
+  test.each<[string, () => Response, TokenFault?]>([
     ['301', () => Response.redirect('https://evil.example/jwks.json', 301)],
     ['302', () => Response.redirect('https://evil.example/jwks.json', 302)],
     ['307 with keys', () => Response.json(keySetOf(old), { status: 307, headers: { location: '/' } })],
     ['204', () => new Response(null, { status: 204 })],
     ['404', () => new Response('not found', { status: 404 })],
-    ['500 with keys', () => Response.json(keySetOf(old), { status: 500 })],
+    ['500 with keys', () => Response.json(keySetOf(old), { status: 500 }), 'keys_unreachable'],
     [
       'HTML',
       () => new Response('<!doctype html><h1>Sign in</h1>', { headers: { 'content-type': 'text/html' } }),
@@ -405,11 +406,11 @@ describe('made-up kids and faults', () => {
     ['a truncated list', () => new Response(JSON.stringify(keySetOf(old)).slice(0, -3))],
     ['keys twice', () => new Response(`{"keys":[],${JSON.stringify(keySetOf(old)).slice(1)}`)],
     ['invalid UTF-8', () => new Response(Buffer.from('{"keys":[],"x":"\xff"}', 'latin1'))],
-    ['a body that breaks off', () => new Response(brokenStream())],
-  ])('row 26: an issuer that answers %s can not be reached', async (_, answer) => {
+    ['a body that breaks off', () => new Response(brokenStream()), 'keys_unreachable'],
+  ])('row 26: an issuer that answers %s has no key set to use', async (_, answer, due = 'keys_invalid') => {
     const { state, verify } = issuerOf(old);
     state.answer = async () => answer();
-    expect(await verify(old)).toBe('keys_unreachable');
+    expect(await verify(old)).toBe(due);
     expect(state.requests.map((request) => request.url)).toEqual([URL_OF_SET]);
   });
 
@@ -432,7 +433,7 @@ describe('made-up kids and faults', () => {
     const port = await listenOnLoopback(server);
     try {
       const keys = (path: string) => remoteKeySet({ url: `http://127.0.0.1:${port}${path}` });
-      expect(await faultOf(keys('/moved').find('old', 'ES256'))).toBe('keys_unreachable');
+      expect(await faultOf(keys('/moved').find('old', 'ES256'))).toBe('keys_invalid');
       expect(asked).toEqual(['/moved']);
       expect(await faultOf(keys('/keys').find('old', 'ES256'))).toBe('accepted');
     } finally {
@@ -475,7 +476,7 @@ describe('made-up kids and faults', () => {
         },
       });
     state.answer = async () => new Response(endless());
-    expect(await verify(old)).toBe('keys_unreachable');
+    expect(await verify(old)).toBe('keys_invalid');
     expect(sent).toBeLessThan(8);
   });
 

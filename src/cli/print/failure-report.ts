@@ -80,7 +80,8 @@ export function reportFailure(
       details: facts.details ?? [],
       reservation: facts.reservation ?? null,
       alternatives: offers.length > 0 ? offers.map(offerItem) : (facts.alternatives ?? []),
-      ...(facts.items ? { items: facts.items } : {}),
+      standing: facts.standing,
+      items: facts.items,
     },
   };
   stderr.write(`${jsonText(report, masked)}\n`);
@@ -103,7 +104,13 @@ function isToRepeat({ code, facts }: Failure): boolean {
 
 /** Adds to a failure with exit code 7 that nothing was changed, so that it is safe to try again (cli/README.md, "Exit codes"). */
 function withNothingChanged({ code, facts }: Failure): FailureFacts {
-  if (EXIT_CODE_OF[code] !== 7 || facts.maybeDone || facts.reservation !== undefined) return facts;
+  if (
+    EXIT_CODE_OF[code] !== 7 ||
+    code === 'keys_unreachable' ||
+    facts.maybeDone ||
+    facts.reservation !== undefined
+  )
+    return facts;
   return { ...facts, why: inOneText(facts.why, 'Nothing was changed.') };
 }
 

@@ -2,16 +2,17 @@ import { Command } from 'commander';
 import type { Invoke } from '../invocation.ts';
 import type { VerifyFlags } from './run.ts';
 
-/** `slices-conn verify [FILE|-] [--jwks FILE|URL] [--issuer URL]`. */
+/** `slices-conn verify [FILE|-] [--jwks FILE|URL] [--issuer URL] [--ended]`. */
 export function verifyCommand(invoke: Invoke): Command {
   return new Command('verify')
     .summary('verify a signed reservation, or any other token')
     .description(
-      "Verifies a token: its signature, its issuer, its times and what it claims. Without --jwks or --issuer the issuer must be one of the profile's own services. Exits with 9 for anything that does not verify.",
+      "Verifies a token: its signature, its issuer, its times and what it claims. Without --jwks or --issuer the issuer must be one of the profile's own services. Exits with 9 for anything that does not verify, and for a reservation that has ended or that this machine deleted.",
     )
     .argument('[file]', 'the token; - or nothing for standard input')
     .option('--jwks <file|url>', 'the key set to verify with')
     .option('--issuer <url>', 'the only issuer to accept; its keys are fetched unless --jwks gives them')
+    .option('--ended', 'accept a reservation that has ended')
     .addHelpText(
       'after',
       `

@@ -1,9 +1,14 @@
-import { Failure, shellWord } from '../../contract/failure.ts';
-import { readJson } from '../../contract/json.ts';
+import { differenceFrom } from '../../client/proof.ts';
+import type { ConnectivityClaims } from '../../contract/claims.ts';
+import { Failure, ownCommand, shellWord } from '../../contract/failure.ts';
+import { parseInstant } from '../../contract/instants.ts';
+import { isObject, readJson } from '../../contract/json.ts';
 import { isProtected, UNPROTECTED } from '../../contract/loopback.ts';
+import { asRequest, periodOf } from '../../contract/reservation-request.ts';
+import { instant, sentence } from '../../contract/said.ts';
 import { OFFLINE_URL } from '../../session/profiles/profile-keys.ts';
 import type { Session } from '../../session/session.ts';
-import { claimedClaims } from '../../tokens/claimed.ts';
+import { claimedClaims, claimedIssue } from '../../tokens/claimed.ts';
 import { type KeySet, localKeySet, readKeySet } from '../../tokens/key-set.ts';
 import { remoteKeySet } from '../../tokens/remote-key-set.ts';
 import { TokenError } from '../../tokens/token-error.ts';
@@ -14,12 +19,13 @@ import { type CardLine, type Printer, valueText } from '../print/output.ts';
 import type { TimeContext } from '../times.ts';
 import { readTokenFile } from '../tokens.ts';
 import type { Files } from '../world.ts';
-import { sessionForTokens, verifySaved } from './saved-token.ts';
+import { notedOf, sessionForTokens, verifySaved } from './saved-token.ts';
 
 /** The flags of the command, as typed. */
 export interface VerifyFlags {
   jwks?: string;
   issuer?: string;
+  ended?: boolean;
 }
 
 /** Verifies a token of any kind. */
@@ -39,14 +45,74 @@ export async function verify(
     });
   }
   const keys = jwks === undefined ? undefined : await keysFrom(jwks, files, session, now);
-  const source = { keys, issuer };
-  const verified = await verifySaved(invocation, session, token, { source }).catch((error: unknown) => {
+  const how = { source: { keys, issuer }, evenExpired: claimedEnd(token) <= now() };
+  const verified = await verifySaved(invocation, session, token, how).catch((error: unknown) => {
     throw withIssuer(error, token, session.profile.name);
   });
+  const { kind, claims } = verified;
+  const standing =
+    verified.kind === 'connectivity' ? await standingOf(invocation, session, verified.claims, flags) : null;
   const reservation = verified.kind === 'connectivity' ? verified.claims.connectivity : null;
-  const result = { verified: true, kind: verified.kind, claims: verified.claims, reservation };
   const times = await invocation.times();
-  await output.result(result, (print) => verifiedCard(print, verified, token, times));
+  await output.result({ verified: true, kind, claims, reservation, standing }, (print) =>
+    verifiedCard(print, verified, standing, token, times),
+  );
+}
+
+/** When the reservation that a token claims to be about ends, in milliseconds; never, for another token. */
+function claimedEnd(token: string): number {
+  const { connectivity } = claimedClaims(token);
+  const end = isObject(connectivity) ? connectivity['end_date'] : undefined;
+  return parseInstant(typeof end === 'string' ? end : '', 'utc-if-absent') ?? Number.POSITIVE_INFINITY;
+}
+
+/** Whether a signed reservation is good still: only its service would know that it stands. */
+type Standing = 'ended' | 'unknown';
+
+/** @throws Failure `unverified` for one that was deleted or changed, as this machine knows, or without --ended has ended */
+async function standingOf(
+  { now }: Invocation,
+  session: Session,
+  claims: ConnectivityClaims,
+  { ended = false }: VerifyFlags,
+): Promise<Standing> {
+  const { iss, iat, sub, connectivity } = claims;
+  const { end } = periodOf(connectivity);
+  const signed = `Its signature is right: it was real, signed by ${iss}.`;
+  const noted = await notedOf(session, claims);
+  // What has ended may be gone from the service's list without having been deleted.
+  const isDeleted = noted?.outcome === 'deleted' && (noted.asked === 'delete' ? noted.askedAt : now()) < end;
+  const isReplaced =
+    noted?.outcome === 'booked' &&
+    (claimedIssue(noted.token ?? '') ?? 0) > iat * 1000 &&
+    noted.reservation !== undefined &&
+    differenceFrom(noted.reservation, { request: asRequest(connectivity) }) !== undefined;
+  if (isDeleted) {
+    const what =
+      noted.asked === 'delete'
+        ? sentence`This machine deleted the reservation at ${instant(noted.askedAt)}.`
+        : 'The reservation was deleted.';
+    throw new Failure('unverified', what, {
+      why: signed,
+      standing: 'deleted_or_replaced',
+      fix: 'slices-conn list --all',
+    });
+  }
+  if (isReplaced) {
+    const why = `${signed} This machine has a later one.`;
+    throw new Failure('unverified', 'The reservation was changed after this was signed.', {
+      why,
+      standing: 'deleted_or_replaced',
+      fix: ownCommand('show', sub),
+    });
+  }
+  if (end > now()) return 'unknown';
+  if (ended) return 'ended';
+  throw new Failure('unverified', sentence`The reservation ended at ${instant(end)}.`, {
+    why: signed,
+    standing: 'ended',
+    fix: '--ended',
+  });
 }
 
 /** Adds the claimed issuer to a failure about the issuer: a verifier's own messages repeat no claim. */
@@ -93,11 +159,19 @@ async function keysFrom(
   }
 }
 
-function verifiedCard(print: Printer, verified: VerifiedToken, token: string, times: TimeContext): string {
+function verifiedCard(
+  print: Printer,
+  verified: VerifiedToken,
+  standing: Standing | null,
+  token: string,
+  times: TimeContext,
+): string {
   const { kind, claims } = verified;
   if (kind === 'connectivity') {
     const proven = { reservation: claims.connectivity, verified: true, token, claims };
-    return reservationCard(print, 'Verified:', proven, { times });
+    const isOver = standing === 'ended';
+    const card = reservationCard(print, isOver ? 'Verified, ended:' : 'Verified:', proven, { times });
+    return isOver ? card : `${card}  only its service knows whether it was deleted or changed since\n`;
   }
   const lines: CardLine[] = Object.entries(claims).map(([name, value]) => [name, valueText(value)]);
   return print.card(`${print.paint.green('verified')}: ${kind} token`, lines);

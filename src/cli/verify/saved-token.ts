@@ -1,6 +1,9 @@
+import type { ConnectivityClaims } from '../../contract/claims.ts';
 import { Failure, ownCommand } from '../../contract/failure.ts';
+import { issuerName } from '../../contract/issuer-address.ts';
 import { type TrustByKind, union, type VerificationSource, verifyAny } from '../../session/login/trust.ts';
 import { OFFLINE, OFFLINE_URL } from '../../session/profiles/profile-keys.ts';
+import type { LedgerEntry } from '../../session/reservations/ledger.ts';
 import type { Session } from '../../session/session.ts';
 import { claimedClaims, claimedExpiry } from '../../tokens/claimed.ts';
 import type { KeySet } from '../../tokens/key-set.ts';
@@ -27,7 +30,7 @@ export interface SavedTokenOptions {
  * stored key sets are used, and the built-in server is trusted too (cli/README.md, "Global flags").
  *
  * @param session of {@link sessionForTokens}
- * @throws Failure `unverified`
+ * @throws Failure `unverified`; `keys_unreachable` where no keys can be had
  */
 export async function verifySaved(
   invocation: Invocation,
@@ -38,13 +41,42 @@ export async function verifySaved(
   const expiry = evenExpired ? claimedExpiry(token) : undefined;
   const at = (trust: TrustByKind): TrustByKind =>
     expiry === undefined ? trust : seenAt(trust, () => Math.min(invocation.now(), expiry - 1));
-  return checkedToken(async () => {
+  const verified = async (): Promise<VerifiedToken> => {
     if (!invocation.flags.offline) return session.verify(token, source, at(session.trust));
     const [trust, keysOf] = await offlineTrust(invocation, session);
     return verifyAny(token, at(trust), source, keysOf);
-  }).catch((error: unknown) => {
+  };
+  return checkedToken(verified).catch((error: unknown) => {
+    if (
+      error instanceof Failure &&
+      error.cause instanceof TokenError &&
+      error.cause.code === 'keys_unreachable'
+    ) {
+      const { cause, facts } = error;
+      throw new Failure('keys_unreachable', 'The token could not be verified.', {
+        ...facts,
+        retryable: true,
+        cause,
+      });
+    }
     throw ofBuiltInServer(invocation, error, token);
   });
+}
+
+/**
+ * What this machine has noted of the reservation in a token; undefined where it has noted nothing, and where its ledger
+ * can't be used.
+ */
+export async function notedOf(
+  session: Session,
+  { iss, sub }: Pick<ConnectivityClaims, 'iss' | 'sub'>,
+): Promise<LedgerEntry | undefined> {
+  try {
+    return await (await session.ledger(issuerName(iss))).about(sub);
+  } catch (error) {
+    if (error instanceof Failure) return undefined;
+    throw error;
+  }
 }
 
 /** Adds advice to a failure about a token that claims to be from a built-in server. */

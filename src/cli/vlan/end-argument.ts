@@ -2,7 +2,6 @@ import { Failure, isGone, ownCommand } from '../../contract/failure.ts';
 import { idKind } from '../../contract/ids.ts';
 import type { Reservation } from '../../contract/reservation.ts';
 import { hinted, nearest } from '../../session/choice.ts';
-import type { Session } from '../../session/session.ts';
 import { claimedClaims } from '../../tokens/claimed.ts';
 import { TokenError } from '../../tokens/token-error.ts';
 import { kindText } from '../../tokens/verify.ts';
@@ -23,7 +22,7 @@ import { pick } from '../questions.ts';
 import { reservationArgument } from '../reservation/reservation-argument.ts';
 import { shortTime } from '../times.ts';
 import { readTokenFile } from '../tokens.ts';
-import { sessionForTokens, verifySaved } from '../verify/saved-token.ts';
+import { notedOf, sessionForTokens, verifySaved } from '../verify/saved-token.ts';
 
 /** The flags that name an end of a reservation, as typed. */
 export interface EndFlags {
@@ -143,9 +142,12 @@ async function savedReservation(
     throw advised(error, token, fix);
   });
   if (verified.kind === 'connectivity') {
-    const { connectivity } = verified.claims;
-    if (!evenExpired) await checkNotDeleted(session, connectivity, fix);
-    return connectivity;
+    const { claims } = verified;
+    // A token is good until its reservation's end. That it was deleted before is known where it was deleted.
+    if (!evenExpired && (await notedOf(session, claims))?.outcome === 'deleted') {
+      throw new Failure('usage', 'The reservation was deleted.', { why: OVER, fix });
+    }
+    return claims.connectivity;
   }
   throw new Failure('unverified', 'This is not a signed reservation.', {
     why: `It is ${kindText(verified.kind)}.`,
@@ -155,23 +157,6 @@ async function savedReservation(
 
 /** Why nothing is made for a reservation that is over. */
 const OVER = 'Its tags may be another experiment’s by now. What was made for it can be removed.';
-
-/**
- * A token is good until its reservation's end. That it was deleted before is known where it was deleted.
- *
- * @throws Failure `usage`
- */
-async function checkNotDeleted(session: Session, { id }: Reservation, fix: string): Promise<void> {
-  const noted = await session
-    .ledger()
-    .then((ledger) => ledger.about(id))
-    .catch((error: unknown) => {
-      if (error instanceof Failure) return undefined;
-      throw error;
-    });
-  if (noted?.outcome !== 'deleted') return;
-  throw new Failure('usage', 'The reservation was deleted.', { why: OVER, fix });
-}
 
 /** Adds to a failure to verify what would help here. */
 function advised(error: unknown, token: string, fix: string): unknown {
