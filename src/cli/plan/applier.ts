@@ -277,6 +277,13 @@ function inOrder(changes: readonly PlannedChange[]): PlannedChange[] {
   return changes.toSorted((one, other) => rank(one) - rank(other));
 }
 
+/** Whether an update gives up anything that the reservation has: it becomes shorter or narrower, or moves. */
+export function isLosing({ current, request }: PlannedChange & { action: 'update' }): boolean {
+  const before = asRequest(current);
+  const isLater = request.start !== 'now' && request.start > before.start;
+  return (request.bandwidth ?? 0) < before.bandwidth || isLater || request.end < before.end;
+}
+
 /** Whether an update needs anything that the reservation does not have. */
 function isGrowing({ current, request }: PlannedChange & { action: 'update' }): boolean {
   const before = asRequest(current);

@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import type { Invoke } from '../invocation.ts';
 import type { ApplyFlags, PlanFlags } from './run.ts';
 
-/** `slices-conn plan FILE [--prune] [--earliest] [--exit-code]`. */
+/** `slices-conn plan FILE [--prune] [--earliest] [--move] [--exit-code]`. */
 export function planCommand(invoke: Invoke): Command {
   return withFile(new Command('plan'))
     .summary('say what apply would do, and whether it fits')
@@ -21,6 +21,7 @@ A plan file is YAML or JSON:
     gent-poznan: {sites: [be-gent1, pl-poznan1], bandwidth: 1G}
     budapest: {sites: [hu-sztaki, pl-poznan1], bandwidth: 500M}
 
+A file has at most 64 reservations, and at most 64 changes are made together.
 Each reservation has sites, bandwidth, start, and end or for, of its own or from defaults. Times are absolute, or start: now with for; each names its zone, or the file does, once: tz: Europe/Brussels.
 Editors know these keys from plan.schema.json, which is in the package: node_modules/slices-conn/dist/plan.schema.json.
 
@@ -32,12 +33,12 @@ Examples:
     .action(invoke<PlanFlags>(async () => (await import('./run.ts')).plan));
 }
 
-/** `slices-conn apply FILE [--prune] [--earliest]`. */
+/** `slices-conn apply FILE [--prune] [--earliest] [--move]`. */
 export function applyCommand(invoke: Invoke): Command {
   return withFile(new Command('apply'))
     .summary('create, update and delete reservations as a plan file says, all or none')
     .description(
-      'Makes the reservations of a plan file, all or none. What is as the file says stays, so that a second run changes nothing; slices-conn plan --help shows such a file.\nIt asks only before --prune deletes.',
+      'Makes the reservations of a plan file, all or none. What is as the file says stays, so that a second run changes nothing; slices-conn plan --help shows such a file.\nWhat is later than the file says, as --earliest may have put it, stays without --move.\nOn a terminal it asks before an update that shrinks or moves a reservation; before --prune deletes it always asks.',
     )
     .addHelpText(
       'after',
@@ -55,5 +56,6 @@ function withFile(command: Command): Command {
   return command
     .argument('<file>', 'a plan file in YAML or JSON; - for standard input')
     .option('--prune', "delete the experiment's other reservations that have a name")
-    .option('--earliest', 'start all new ones later, by the same time, as soon as all fit');
+    .option('--earliest', 'start all new ones later, by the same time, as soon as all fit')
+    .option('--move', "move those that start later than the file says to the file's times");
 }

@@ -14,16 +14,22 @@ export interface NamedReservation {
 /** What is to be done about one name, so that what exists becomes what the file says. */
 export type PlannedChange =
   | { action: 'create'; name: string; wanted: WantedReservation }
-  | {
+  | (Kept & {
       action: 'update';
       name: string;
       wanted: WantedReservation;
       current: Reservation;
       request: ReservationRequest;
-    }
+    })
   | { action: 'delete'; name: string; current: Reservation }
-  /** It is as the file says. */
-  | { action: 'none'; name: string; wanted: WantedReservation; current: Reservation };
+  /** It is as the file says, but perhaps later. */
+  | (Kept & { action: 'none'; name: string; wanted: WantedReservation; current: Reservation });
+
+/** A reservation that stays where it is, as `--earliest` may have put it. */
+interface Kept {
+  /** When it starts, in milliseconds, where that is later than the file says; else undefined. */
+  keptAt?: number | undefined;
+}
 
 /** How a file and what exists are compared. */
 export interface ComparingOptions {
@@ -31,8 +37,10 @@ export interface ComparingOptions {
   now: number;
   /** Reservations with a name that the file does not have are to be deleted. */
   prune?: boolean;
-  /** The file's dates are the first that would do: a reservation may be later, and keeps its dates. */
+  /** The file's dates are the first that would do: a reservation may be later, and keeps its start whatever its length. */
   earliest?: boolean;
+  /** What is later than the file says is moved to the file's dates. */
+  move?: boolean;
 }
 
 /**
@@ -49,8 +57,8 @@ const LOOSE = 10_000;
  * | nothing that has not ended | create |
  * | the same sites, bandwidth and period | none, also where it has ended |
  * | `start: now`: not ended, the same sites, bandwidth and length (10 s more or less) | none |
- * | `earliest`: the same sites, bandwidth and length, at any time | none |
- * | the same sites, something else differs | update of what differs |
+ * | the same sites, bandwidth and length, but later, as `--earliest` may have put it | none, unless `move` |
+ * | the same sites, something else differs | update of what differs; what is later and has the same length, or with `earliest` any, stays at its start, unless `move` |
  * | a name that the file does not have, with `prune` | delete, unless it has ended |
  *
  * @param existing in any order; several that ended may have one name
@@ -60,7 +68,7 @@ const LOOSE = 10_000;
 export function differenceFrom(
   wanted: readonly WantedReservation[],
   existing: readonly NamedReservation[],
-  { now, prune = false, earliest = false }: ComparingOptions,
+  { now, prune = false, earliest = false, move = false }: ComparingOptions,
 ): PlannedChange[] {
   const isLive = ({ reservation }: NamedReservation): boolean => periodOf(reservation).end > now;
   const byName = Map.groupBy(existing, ({ name }) => name);
@@ -70,7 +78,7 @@ export function differenceFrom(
     const candidates = byName.get(name) ?? [];
     const live = candidates.find(isLive)?.reservation;
     if (!live) {
-      const ended = candidates.find(({ reservation }) => wasMet(one, reservation, earliest));
+      const ended = candidates.find(({ reservation }) => wasMet(one, reservation));
       if (ended) return { action: 'none', name, wanted: one, current: ended.reservation };
       return { action: 'create', name, wanted: one };
     }
@@ -79,10 +87,11 @@ export function differenceFrom(
         `${one.place}: ${name} is between ${live.site1} and ${live.site2}, and the file says ${one.site1} and ${one.site2}.`,
       );
     }
-    const request = requestTo(one, live, earliest);
+    const keptAt = move ? undefined : keptStart(one, live, earliest);
+    const request = requestTo(one, live, keptAt);
     return isMetBy(request, live)
-      ? { action: 'none', name, wanted: one, current: live }
-      : { action: 'update', name, wanted: one, current: live, request };
+      ? { action: 'none', name, wanted: one, current: live, keptAt }
+      : { action: 'update', name, wanted: one, current: live, request, keptAt };
   });
   if (moved.length > 0) throw sitesChanged(moved);
   const kept = new Set(wanted.map(({ name }) => name));
@@ -95,13 +104,28 @@ export function differenceFrom(
   });
 }
 
-/** The request that makes a reservation as the file says. What is so already stays. */
-function requestTo(wanted: WantedReservation, current: Reservation, earliest: boolean): ReservationRequest {
+/**
+ * When a reservation starts that is later than the file says, as `--earliest` puts it: it has the file's length.
+ *
+ * @param anyLength it may also be longer or shorter than the file says
+ */
+function keptStart(wanted: WantedReservation, current: Reservation, anyLength = false): number | undefined {
+  const { start, end } = periodOf(current);
+  const isLater = wanted.start !== 'now' && start > wanted.start;
+  return isLater && (anyLength || end - start === wanted.length) ? start : undefined;
+}
+
+/** The request that makes a reservation as the file says. What is so already stays. @param keptAt see {@link Kept} */
+function requestTo(
+  wanted: WantedReservation,
+  current: Reservation,
+  keptAt: number | undefined,
+): ReservationRequest {
   const { bandwidth, start, end, length } = wanted;
   const before = { ...asRequest(current), ...textsOf(wanted) };
-  if (start !== 'now' && !earliest) return { ...before, bandwidth, start, end };
-  const differs = Math.abs(before.end - before.start - length);
-  const isMet = differs <= (start === 'now' ? LOOSE : 0);
+  if (keptAt !== undefined) return { ...before, bandwidth, start: keptAt, end: keptAt + length };
+  if (start !== 'now') return { ...before, bandwidth, start, end };
+  const isMet = Math.abs(before.end - before.start - length) <= LOOSE;
   return { ...before, bandwidth, end: isMet ? before.end : before.start + length };
 }
 
@@ -112,11 +136,10 @@ function isMetBy(request: ReservationRequest, current: Reservation): boolean {
   return compared.every((member) => request[member] === before[member]);
 }
 
-/** Whether a reservation that has ended was what the file says. One that starts now is wanted anew. */
-function wasMet(wanted: WantedReservation, ended: Reservation, earliest: boolean): boolean {
+/** Whether a reservation that has ended was what the file says, or later. One that starts now is wanted anew. */
+function wasMet(wanted: WantedReservation, ended: Reservation): boolean {
   if (wanted.start === 'now' || !sameSites(wanted, ended)) return false;
-  const isLater = earliest && periodOf(ended).start >= wanted.start;
-  return isMetBy(requestTo(wanted, ended, isLater), ended);
+  return isMetBy(requestTo(wanted, ended, keptStart(wanted, ended)), ended);
 }
 
 /** A link has no direction (contract/README.md, "The link's direction"). */

@@ -12,6 +12,7 @@ import { shortTimes, type TimeContext } from '../times.ts';
 import { bandwidthChange, formatBandwidth, nearestSite, sitesNamed } from '../values.ts';
 import type { ChangeOutcome } from './applier.ts';
 import type { PlannedChange } from './difference.ts';
+import type { WantedReservation } from './plan-file.ts';
 
 /** How outcomes are told. */
 export interface PlanTableOptions {
@@ -32,7 +33,7 @@ interface Row {
 }
 
 /** The mark of each action, with its colour. */
-const COLORS = { '+': 'green', '~': 'yellow', '-': 'red', '✗': 'red' } as const;
+const COLORS = { '+': 'green', '~': 'yellow', '-': 'red', '=': 'dim', '✗': 'red' } as const;
 
 /**
  * Changes for people, one line each: what happens under which name, and whether it fits. Where a terminal is too narrow,
@@ -124,8 +125,8 @@ function rowOf(
     }
     case 'update': {
       const before = periodText(periodOf(change.current), times);
-      const { start, end } = change.wanted;
       // Where another change does not fit, the service says nothing of this one.
+      const { start, end } = change.request;
       const planned = start === 'now' ? periodOf(change.current) : { start, end };
       const after = periodText(reservation ? periodOf(reservation) : planned, times);
       const was = after === before ? '' : `, was ${before}`;
@@ -133,8 +134,14 @@ function rowOf(
         ? `, tags ${sameTags(change.current, reservation) ? 'stay' : tagsText(reservation)}`
         : '';
       const when = was === '' ? idText(change.current.id) : after;
-      return { ...row, mark: '~', when, outcome: `${isApplied ? 'updated' : 'fits'}${was}${tags}` };
+      const { description = '' } = change.current;
+      const about = (change.request.description ?? '') === description ? '' : ', new description';
+      const kept = change.keptAt === undefined ? '' : `, ${keptText(change.keptAt, change.wanted, times)}`;
+      const outcome = `${isApplied ? 'updated' : 'fits'}${was}${about}${kept}${tags}`;
+      return { ...row, mark: '~', when, outcome };
     }
+    case 'none':
+      return { ...row, mark: '=', when: keptText(change.keptAt ?? 0, change.wanted, times), outcome: '' };
     default: {
       const { start, end, length } = change.wanted;
       const when =
@@ -147,6 +154,12 @@ function rowOf(
       return { ...row, mark: '+', when, outcome };
     }
   }
+}
+
+/** @example 'kept at 1 Dec 20:00; the file says 19:00' */
+function keptText(keptAt: number, { start }: WantedReservation, context: TimeContext): string {
+  const [kept, said] = shortTimes(context, true).ends(keptAt, start === 'now' ? context.now : start);
+  return `kept at ${kept}; the file says ${said}`;
 }
 
 /** Bandwidth, with what it was where that changes. @example '200 → 500 Mbps' */
@@ -185,30 +198,42 @@ export function shortReason(
   return (limit && limitNote(limit, times)) ?? inTimes(inOneText(says, why) ?? '', times);
 }
 
+/** How many names of a file need no change: they are as it says, or kept at a later time. */
+export interface Untouched {
+  unchanged: number;
+  kept: number;
+}
+
 /** What a plan comes to. @example 'Plan: 1 to create, 1 does not fit: nothing would be applied.' */
-export function planSummary(outcomes: readonly ChangeOutcome[], unchanged: number): string {
+export function planSummary(outcomes: readonly ChangeOutcome[], untouched: Untouched): string {
   const refused = outcomes.filter(({ failure }) => failure !== undefined).length;
   const counts = countsOf(outcomes).map(([action, count]) => `${count} to ${action}`);
-  if (outcomes.length === 0) return `Plan: nothing to do. ${asTheFile(unchanged)}`;
-  const others = unchanged > 0 ? [`${unchanged} unchanged`] : [];
+  if (outcomes.length === 0) return ['Plan: nothing to do.', ...asTheFile(untouched)].join(' ');
+  const others = othersOf(untouched);
   if (refused === 0) return `Plan: ${[...counts, ...others].join(', ')}.`;
   const wrong = `${refused} ${refused === 1 ? 'does' : 'do'} not fit`;
   return `Plan: ${[...counts, ...others, wrong].join(', ')}: nothing would be applied.`;
 }
 
 /** What was applied. @example 'Applied: 2 created, 1 unchanged.' */
-export function appliedSummary(outcomes: readonly ChangeOutcome[], unchanged: number): string {
-  if (outcomes.length === 0) return `Nothing to do. ${asTheFile(unchanged)}`;
+export function appliedSummary(outcomes: readonly ChangeOutcome[], untouched: Untouched): string {
+  if (outcomes.length === 0) return ['Nothing to do.', ...asTheFile(untouched)].join(' ');
   const done = { create: 'created', update: 'updated', delete: 'deleted' } as const;
   const counts = countsOf(outcomes).map(([action, count]) => `${count} ${done[action]}`);
-  return `Applied: ${[...counts, ...(unchanged > 0 ? [`${unchanged} unchanged`] : [])].join(', ')}.`;
+  return `Applied: ${[...counts, ...othersOf(untouched)].join(', ')}.`;
 }
 
-function asTheFile(count: number): string {
-  if (count === 0) return 'The file wants no reservation.';
-  return count === 1
-    ? 'The reservation is as the file says.'
-    : `All ${count} reservations are as the file says.`;
+function othersOf({ unchanged, kept }: Untouched): string[] {
+  return [...(unchanged > 0 ? [`${unchanged} unchanged`] : []), ...(kept > 0 ? [`${kept} kept later`] : [])];
+}
+
+function asTheFile({ unchanged, kept }: Untouched): string[] {
+  if (unchanged + kept === 0) return ['The file wants no reservation.'];
+  const later =
+    kept === 1 ? '1 is kept later; --move moves it.' : `${kept} are kept later; --move moves them.`;
+  const is = unchanged === 1 ? '1 reservation is' : `${unchanged} reservations are`;
+  if (kept > 0) return [...(unchanged > 0 ? [`${is} as the file says.`] : []), later];
+  return [unchanged === 1 ? 'The reservation is as the file says.' : `All ${is} as the file says.`];
 }
 
 /** How many changes of each action fit, without actions that there are none of. */

@@ -10,10 +10,17 @@ import { onServiceTime } from '../period.ts';
 import { requestResult } from '../print/cards.ts';
 import { folded } from '../print/folded.ts';
 import { captionOf } from '../print/reservation-table.ts';
-import { checkConfirmable, confirm } from '../questions.ts';
+import { checkConfirmable, confirm, confirmIfAsked } from '../questions.ts';
 import { linkAndPeriod } from '../reservation/reservation-argument.ts';
 import { shortTime } from '../times.ts';
-import { type Applier, type ChangeOutcome, createApplier, NotApplied, requestedBy } from './applier.ts';
+import {
+  type Applier,
+  type ChangeOutcome,
+  createApplier,
+  isLosing,
+  NotApplied,
+  requestedBy,
+} from './applier.ts';
 import { differenceFrom, type NamedReservation, type PlannedChange } from './difference.ts';
 import { type PlanContent, readPlan } from './plan-file.ts';
 import { appliedSummary, planSummary, planTable } from './plan-table.ts';
@@ -22,6 +29,7 @@ import { appliedSummary, planSummary, planTable } from './plan-table.ts';
 export interface ApplyFlags {
   prune?: boolean;
   earliest?: boolean;
+  move?: boolean;
 }
 
 /** The flags of `plan`, as typed. */
@@ -57,6 +65,7 @@ export async function apply(
   for (let attempt = 1; ; attempt += 1) {
     const compared = await compare(acting, invocation);
     const { changes, needed, applier } = compared;
+    await confirmUpdates(invocation, needed, confirmed);
     await confirmDeletions(invocation, needed, confirmed);
     try {
       const outcomes = needed.length === 0 ? [] : await applier.apply(needed);
@@ -218,6 +227,34 @@ async function confirmDeletions(
   for (const { current } of asked) confirmed.add(current.id);
 }
 
+/**
+ * Asks a person before updates that shrink or move reservations, once about each. Without a terminal, and with `--yes`, it goes on.
+ *
+ * @param confirmed as of {@link confirmDeletions}
+ * @throws Declined
+ */
+async function confirmUpdates(
+  invocation: Invocation,
+  needed: readonly PlannedChange[],
+  confirmed: Set<string>,
+): Promise<void> {
+  const asked = needed.flatMap((change) =>
+    change.action === 'update' && isLosing(change) && !confirmed.has(change.current.id) ? [change] : [],
+  );
+  if (asked.length === 0 || !invocation.ask || invocation.flags.yes) return;
+  const { output } = invocation;
+  const times = await invocation.times();
+  output.prompt(`To be moved, or made shorter or narrower (times in ${times.zone}):`);
+  for (const { current, request } of asked) {
+    const after = { reservation: null, requested: { ...request, name: undefined } };
+    output.prompt(`  ${linkAndPeriod({ reservation: current, requested: null }, times)}`);
+    output.prompt(`    → ${linkAndPeriod(after, times)}`);
+  }
+  const what = asked.length === 1 ? 'this reservation' : `these ${asked.length} reservations`;
+  await confirmIfAsked(invocation, `Update ${what}?`, 'Nothing was changed.');
+  for (const { current } of asked) confirmed.add(current.id);
+}
+
 /** A failure of `apply`, with what it means for each change (cli/README.md, "Output", `error.items`). */
 async function asTold(
   failed: NotApplied,
@@ -300,10 +337,18 @@ async function print(
   const isApplied = fits === undefined;
   const items = itemsOf(changes, outcomes, isApplied);
   await output.result({ items, applies: fits ?? true }, (printer) => {
+    const outcomeOf = new Map(outcomes.map((outcome) => [outcome.change, outcome]));
+    const rows = changes.flatMap((change): ChangeOutcome[] => {
+      const isKept = change.action === 'none' && change.keptAt !== undefined;
+      return [
+        outcomeOf.get(change) ?? (isKept ? { change, reservation: null, failure: undefined } : []),
+      ].flat();
+    });
     const caption =
-      outcomes.length > 0 ? captionOf(printer, { experiments: [experiment], times: context, known: [] }) : '';
-    const table = planTable(printer, outcomes, { times: context, isApplied, columns: output.columns });
-    const summary = (isApplied ? appliedSummary : planSummary)(outcomes, changes.length - outcomes.length);
+      rows.length > 0 ? captionOf(printer, { experiments: [experiment], times: context, known: [] }) : '';
+    const table = planTable(printer, rows, { times: context, isApplied, columns: output.columns });
+    const untouched = { unchanged: changes.length - rows.length, kept: rows.length - outcomes.length };
+    const summary = (isApplied ? appliedSummary : planSummary)(outcomes, untouched);
     const sentences = [
       summary,
       ...(start === undefined ? [] : [togetherFrom(start, (at) => shortTime(at, context, true))]),
@@ -330,6 +375,7 @@ function itemsOf(
       name,
       action,
       fits: failure === undefined,
+      kept: 'keptAt' in change && change.keptAt !== undefined,
       reservation: isDone ? reservation : current,
       requested: requested && requestResult(requested),
       error: failure ? errorOf(failure) : null,

@@ -184,16 +184,16 @@ describe('plan and apply', () => {
     });
     expect(items).toEqual([
       {
-        ...{ name: 'link-1', action: 'none', fits: true, error: null },
+        ...{ kept: false, name: 'link-1', action: 'none', fits: true, error: null },
         reservation: expect.objectContaining(wanted('be-antwerp', 100)),
         requested: expect.objectContaining(wanted('be-antwerp', 100)),
       },
       {
-        ...{ name: 'link-2', action: 'create', fits: true, reservation: null, error: null },
+        ...{ kept: false, name: 'link-2', action: 'create', fits: true, reservation: null, error: null },
         requested: expect.objectContaining(wanted('hu-sztaki', 100)),
       },
       {
-        ...{ name: 'link-3', action: 'create', fits: false, reservation: null },
+        ...{ kept: false, name: 'link-3', action: 'create', fits: false, reservation: null },
         requested: expect.objectContaining(wanted('gr-uth', 2000)),
         error: expect.objectContaining({
           code: 'bandwidth_unavailable',
@@ -422,8 +422,53 @@ describe('a service with batches', () => {
       expect.objectContaining({ start_date: '2026-12-01T15:00:00.000Z' }),
     ]);
     writes = [];
-    expect((await run(links(2), 'apply', '--earliest')).stdout).toMatch(/^Nothing to do/);
+    for (const flags of [['--earliest'], []]) {
+      expect((await run(links(2), 'apply', ...flags)).stdout.split('\n').slice(1)).toEqual([
+        '  = link-1  be-antwerp – pl-poznan1  100 Mbps  kept at 1 Dec 15:00; the file says 09:00',
+        '  = link-2  hu-sztaki – pl-poznan1   100 Mbps  kept at 1 Dec 15:00; the file says 09:00',
+        'Nothing to do. 2 are kept later; --move moves them.',
+        '',
+      ]);
+    }
+    expect(resultOf(await run(links(2), 'plan', '--json')).items).toEqual([
+      expect.objectContaining({ action: 'none', kept: true }),
+      expect.objectContaining({ action: 'none', kept: true }),
+    ]);
     expect(writes).toEqual([]);
+    expect((await run(links(2), 'plan', '--exit-code')).exitCode).toBe(0);
+    expect((await run(links(2), 'plan', '--move')).exitCode).toBe(6);
+    await world.run('delete', '--all', '--yes');
+    await run(links(2).replaceAll('T09', 'T15'), 'apply');
+    await run(links(2), 'apply', '--move');
+    expect(await existing()).toEqual([
+      expect.objectContaining({ start_date: '2026-12-01T09:00:00.000Z' }),
+      expect.objectContaining({ start_date: '2026-12-01T09:00:00.000Z' }),
+    ]);
+  });
+
+  it.each<[string, string, string[], string[]]>([
+    ['narrower', links(1, { 1: '50M' }), [], ['n']],
+    ['shorter', links(1).replace('8h', '7h'), [], ['n']],
+    ['moved later', links(1).replace('T09', 'T10'), [], ['n']],
+    ['wider and longer', links(1, { 1: '200M' }).replace('8h', '9h'), [], []],
+    ['narrower, with --yes', links(1, { 1: '50M' }), ['--yes'], []],
+  ])('asks a person before an update that takes something away: %s', async (_, file, flags, answers) => {
+    await run(links(1), 'apply');
+    const left = [...answers];
+    const person = worldOf({ ask: async () => left.shift() });
+    person.files.set('demo.yaml', file);
+    const { stderr } = await person.run('apply', 'demo.yaml', ...flags);
+    expect([left, stderr.includes('Nothing was changed.')]).toEqual([[], answers.length > 0]);
+    writes = [];
+    // Without a terminal it goes on.
+    await run(file, 'apply');
+    expect(writes).toHaveLength(answers.length);
+  });
+
+  it('says that a description changes', async () => {
+    await run(links(1), 'apply');
+    const file = links(1).replace('bandwidth: 100M', 'bandwidth: 100M, description: a copy');
+    expect((await run(file, 'plan')).stdout).toContain('fits, new description, tags stay');
   });
 
   it('a deletion makes room for what is created', async () => {
