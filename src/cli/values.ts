@@ -104,9 +104,9 @@ export function parseVolume(text: string): number {
  * @example formatVolume(2_199_023_255_552) // '2.2 TB'
  */
 export function formatVolume(bytes: number): string {
-  const exponent = Math.min(PREFIXES.length - 1, Math.floor(Math.log10(bytes) / 3));
-  const rounded = Number((bytes / 1000 ** exponent).toPrecision(3));
-  return `${rounded} ${exponent === 1 ? 'k' : PREFIXES[exponent]}B`;
+  const rounded = Number(bytes.toPrecision(3));
+  const exponent = Math.min(PREFIXES.length - 1, Math.floor(Math.log10(rounded) / 3));
+  return `${Number((rounded / 1000 ** exponent).toPrecision(3))} ${exponent === 1 ? 'k' : PREFIXES[exponent]}B`;
 }
 
 function wrong(text: string, why: string): Failure {

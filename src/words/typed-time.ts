@@ -52,12 +52,15 @@ interface Words {
   year?: number;
   /** Milliseconds since the day began; NaN for a time of day that does not exist. */
   time?: number;
+  /** `UTC`, or as `+02:00`. */
+  offset?: string;
+  /** An IANA name, in any case. */
   zone?: string;
 }
 
 /** The orders in which a day is written. */
 const DAY_FORM = 'R|X?W|WXK|XKW|W?(?:(?:NM|MN)Y?|D)';
-const FORM = new RegExp(`^(?:(?:${DAY_FORM})T?|T(?:${DAY_FORM})?)Z?$`);
+const FORM = new RegExp(`^(?:(?:${DAY_FORM})T?|T(?:${DAY_FORM})?)O?Z?$`);
 /** The next step after a mistyped time: a command with another time could book a wrong one. */
 const HELP_ON_TIMES = 'slices-conn help times';
 /** Longer texts are no times. */
@@ -90,10 +93,11 @@ export function parseTime(text: string, context: TimeContext, reading: TimeReadi
       fix: HELP_ON_TIMES,
     });
   }
-  if (words.zone === undefined && reading.zoneAdvice !== undefined) {
+  const isZoned = (words.offset ?? words.zone) !== undefined;
+  if (!isZoned && reading.zoneAdvice !== undefined) {
     throw new Failure('usage', `${JSON.stringify(text)} names no zone.`, { why: reading.zoneAdvice });
   }
-  if (words.zone === undefined && faultyZone !== undefined) {
+  if (!isZoned && faultyZone !== undefined) {
     throw new Failure('usage', `TZ is ${JSON.stringify(faultyZone)}, which is not a time zone.`, {
       why: `${JSON.stringify(text)} is a time in your time zone. Set TZ to one such as Europe/Brussels, or give --tz.`,
       fix: 'unset TZ',
@@ -155,7 +159,7 @@ const SAID: Readonly<Record<string, Words>> = {
 
 /**
  * One word of a time: today (R), next (X), week (K), a weekday (W), a number of a day (N), a month (M), a year (Y), a
- * date (D), a time of day (T), a zone (Z); undefined for any other.
+ * date (D), a time of day (T), an offset (O), a zone (Z); undefined for any other.
  */
 function readWord(word: string): Words | undefined {
   if (Object.hasOwn(SAID, word)) return SAID[word];
@@ -169,8 +173,9 @@ function readWord(word: string): Words | undefined {
     word.length < 3 ? -1 : names.findIndex((name) => name.toLowerCase().startsWith(word));
   if (named(WEEKDAYS) >= 0) return { form: 'W', weekday: named(WEEKDAYS) };
   if (named(MONTHS) >= 0) return { form: 'M', month: named(MONTHS) };
-  const zone = readZone(word);
-  return zone === undefined ? undefined : { form: 'Z', zone };
+  const offset = readOffset(word);
+  if (offset !== undefined) return { form: 'O', offset };
+  return isTimeZone(word) ? { form: 'Z', zone: word } : undefined;
 }
 
 function readTimeOfDay(word: string): number | undefined {
@@ -183,12 +188,12 @@ function readTimeOfDay(word: string): number | undefined {
   return ofDay * HOUR + minutes * MINUTE + seconds * SECOND;
 }
 
-/** A zone's name for {@link clockOf}: of `Z`, `+02:00`, `utc+2`, or an IANA name in any case. */
-function readZone(word: string): string | undefined {
+/** An offset as the name of a zone, of `Z`, `+02:00` or `utc+2`. */
+function readOffset(word: string): string | undefined {
   if (word === 'z' || word === 'utc') return 'UTC';
   const [, sign, hours = '', minutes = '00'] = /^(?:utc)?([+-])(\d\d?)(?::(\d\d))?$/.exec(word) ?? [];
-  const zone = sign ? `${sign}${hours.padStart(2, '0')}:${minutes}` : word;
-  return isTimeZone(zone) ? zone : undefined;
+  const offset = `${sign}${hours.padStart(2, '0')}:${minutes}`;
+  return sign && isTimeZone(offset) ? offset : undefined;
 }
 
 /**
@@ -197,11 +202,11 @@ function readZone(word: string): string | undefined {
  * @throws Failure `usage`
  */
 function instantOf(typed: string, words: Words, context: TimeContext, reading: TimeReading): number {
-  const { zone = context.zone, time } = words;
-  const clock = clockOf(zone);
-  // An offset is of one instant: the days are those of the context's zone.
-  const isOffset = /^[+-]|^UTC$/.test(zone) && words.form !== 'TZ';
-  const day = dayOf(typed, words, isOffset ? clockOf(context.zone) : clock, { ...reading, now: context.now });
+  const { zone = context.zone, offset = zone, time } = words;
+  const clock = clockOf(offset);
+  // An offset is of one instant: today and this year are those of the zone.
+  const days = words.form === 'TO' ? clock : clockOf(zone);
+  const day = dayOf(typed, words, days, { ...reading, now: context.now });
   const isThrough = time === undefined && reading.isEnd;
   const local = day + (isThrough ? DAY : (time ?? 0));
   if (Number.isNaN(local)) throw noSuchTime(typed);
@@ -210,7 +215,7 @@ function instantOf(typed: string, words: Words, context: TimeContext, reading: T
     if (instant >= 0 && instant <= LAST_INSTANT) return instant;
     throw new Failure('usage', 'That is not in the years 1970 to 9999.');
   }
-  throw new Failure('usage', `${typed} does not exist, or exists twice, in ${zone}.`, {
+  throw new Failure('usage', `${typed} does not exist, or exists twice, in ${offset}.`, {
     why: `Clocks are put forward or back then. ${besides(local, clock)}`,
     fix: HELP_ON_TIMES,
   });
