@@ -1,7 +1,16 @@
 import { formatDuration } from '../contract/durations.ts';
 import { isTimeZone } from '../contract/instants.ts';
 import type { Times } from '../contract/said.ts';
-import { type Calendar, clockOf, endText, type InstantStyle, instantText } from '../words/civil-time.ts';
+import {
+  type Calendar,
+  clockOf,
+  dateText,
+  endText,
+  type InstantStyle,
+  instantText,
+  startOfDay,
+  weekdayName,
+} from '../words/civil-time.ts';
 import type { TimeContext } from '../words/typed-time.ts';
 
 export type { TimeContext } from '../words/typed-time.ts';
@@ -94,6 +103,19 @@ function timesOf(context: TimeContext, style: InstantStyle): Times {
 /** The end of a period for people, beside its start. @param isNarrow leaves out the weekday */
 export function shortEnd(start: number, end: number, context: TimeContext, isNarrow = false): string {
   return endText(start, end, calendarOf(context), { isNarrow });
+}
+
+/**
+ * What is said of an end beside it, with the last day first where it ends as a day begins: who typed that day sees that it
+ * is part of it.
+ *
+ * @example endAside(end, 'for 3 d', context) // 'through Fri 4 Dec, for 3 d'
+ */
+export function endAside(end: number, aside: string, { zone }: TimeContext): string {
+  const clock = clockOf(zone);
+  const last = clock.civil(end - 1);
+  if (startOfDay(last) === startOfDay(clock.civil(end))) return aside;
+  return `through ${weekdayName(last)} ${dateText(last)}, ${aside}`;
 }
 
 /**

@@ -238,7 +238,10 @@ function dayOf(
     throw new Failure(
       'usage',
       `${dateText(date)} ${yearOf(date)} is a ${WEEKDAYS[found]}, not a ${WEEKDAYS[weekday]}.`,
-      { why: `${JSON.stringify(typed)} can't be read: leave out the weekday, or change the date.` },
+      {
+        why: `${JSON.stringify(typed)} can't be read: leave out the weekday, or change the date.`,
+        fix: HELP_ON_TIMES,
+      },
     );
   }
   if (weekday !== undefined && form.includes('K')) {

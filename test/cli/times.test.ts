@@ -1,5 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { chooseZone, formatDistance, shortEnd, shortTime, timeTeller } from '../../src/cli/times.ts';
+import {
+  chooseZone,
+  endAside,
+  formatDistance,
+  shortEnd,
+  shortTime,
+  timeTeller,
+} from '../../src/cli/times.ts';
 import { parseTime } from '../../src/words/typed-time.ts';
 import { failureOf } from '../fixtures/failures.ts';
 import { NOW } from '../fixtures/tokens.ts';
@@ -44,6 +51,14 @@ describe('a time for people', () => {
     expect(tell(NOW + 2 * HOUR)).toBe('Sun 1 Nov 15:00 Europe/Brussels (in 2 h)');
     expect(tell(NOW + 4 * HOUR)).toBe('Sun 1 Nov 17:00 (in 4 h)');
     expect(tell(NOW + 4 * HOUR, 'for 2 h')).toBe('Sun 1 Nov 17:00 (for 2 h)');
+  });
+
+  test.each<[string, string]>([
+    ['2026-12-04T23:00:00Z', 'through Fri 4 Dec, for 3 d'],
+    ['2026-12-04T23:00:00.001Z', 'for 3 d'],
+    ['2026-12-04T22:59:59.999Z', 'for 3 d'],
+  ])('an end as a day begins is through the day before: %s', (end, text) => {
+    expect(endAside(Date.parse(end), 'for 3 d', context)).toBe(text);
   });
 
   test.each<[number, string]>([

@@ -5,7 +5,7 @@ import type { Reservation } from '../../contract/reservation.ts';
 import { periodOf, type ReservationRequest } from '../../contract/reservation-request.ts';
 import { RESERVATION_TEXTS, textsOf } from '../../contract/reservation-texts.ts';
 import { linkEnds, linkName } from '../../words/link-name.ts';
-import { shortTime, type TimeContext, timeTeller } from '../times.ts';
+import { endAside, formatDistance, shortTime, type TimeContext, timeTeller } from '../times.ts';
 import { bandwidthChange, formatBandwidth } from '../values.ts';
 import { type CardLine, escapeText, type Printer } from './output.ts';
 
@@ -127,7 +127,7 @@ function periodLines(reservation: Reservation, times: TimeContext, before = rese
   const length = `for ${lasts}${lasted === lasts ? '' : `, was ${lasted}`}`;
   return [
     ['from', line(was.start, start)],
-    ['until', line(was.end, end, isAhead ? length : undefined)],
+    ['until', line(was.end, end, endAside(end, isAhead ? length : formatDistance(end, times.now), times))],
   ];
 }
 
@@ -198,10 +198,11 @@ export function directoryCard(
   project?: { id: string; name: string },
 ): string {
   const { id, name, description, role, expires_at, project_id } = entry;
+  const tell = timeTeller(times);
   const lines: CardLine[] = [
     ['id', id],
     ['role', role || UNKNOWN],
-    ['expires', expiryText(expires_at, timeTeller(times))],
+    ['expires', expiryText(expires_at, (at) => tell(at, endAside(at, formatDistance(at, times.now), times)))],
   ];
   const projectName = project?.id === project_id && project?.name;
   if (project_id) lines.push(['project', projectName ? `${projectName} (${project_id})` : project_id]);

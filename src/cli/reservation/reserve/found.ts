@@ -8,12 +8,13 @@ import type { Invocation } from '../../invocation.ts';
 import { folded } from '../../print/folded.ts';
 import type { CardLine } from '../../print/output.ts';
 import { confirmIfAsked } from '../../questions.ts';
-import { formatDistance, shortEnd, shortTime } from '../../times.ts';
+import { endAside, formatDistance, shortEnd, shortTime } from '../../times.ts';
 import { formatBandwidth, formatVolume } from '../../values.ts';
 
 /**
  * The result of a search, for its card: how far away the earliest start is; of a volume how long it takes,
- * and when it could be done at best.
+ * when it could be done at best,
+ * and its deadline.
  *
  * @param isBooked whether the reservation uses the link already
  */
@@ -28,7 +29,11 @@ export async function foundLines(
   const times = await invocation.times();
   if (duration !== undefined) return [['found', `the earliest start: ${formatDistance(start, times.now)}`]];
   if (volume === undefined || invocation.output.json) return [];
-  const found: CardLine = ['found', `${formatVolume(volume)} in ${formatDuration(end - start)}`];
+  const deadline = `${shortTime(request.end, times)} (${endAside(request.end, formatDistance(request.end, times.now), times)})`;
+  const found: CardLine[] = [
+    ['found', `${formatVolume(volume)} in ${formatDuration(end - start)}`],
+    ['deadline', deadline],
+  ];
   const { site1, site2 } = request;
   const from = request.start === 'now' ? Math.min(times.now, start) : request.start;
   const parts = await session.connectivity
@@ -41,9 +46,9 @@ export async function foundLines(
     });
   const own = isBooked ? { start, end, bandwidth: reservation.bandwidth } : undefined;
   const least = fluidEnd(parts, { volume, most: request.bandwidth, own });
-  if (least === undefined) return [found];
+  if (least === undefined) return found;
   const sooner = `${shortTime(least, times)}, with a rate that changes with what is free`;
-  return [found, ['at best', end - least < 1000 ? 'no rate that changes would be sooner' : sooner]];
+  return [...found, ['at best', end - least < 1000 ? 'no rate that changes would be sooner' : sooner]];
 }
 
 /**
