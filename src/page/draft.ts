@@ -80,8 +80,8 @@ export function neighbours(links: readonly Link[], site: string): string[] {
   return [...new Set(found)].toSorted();
 }
 
-/** How long a request may take to arrive without shortening a period that starts with it, in milliseconds. */
-const ON_THE_WAY = 5000;
+/** How long a request may take to arrive, in milliseconds: what starts with it lasts as long, and what ends with it ends later. */
+export const ON_THE_WAY = 5000;
 
 /** Reads a draft. */
 export function readDraft(draft: Draft, terms: DraftTerms): ReadDraft {

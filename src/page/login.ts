@@ -1,3 +1,4 @@
+import { readView } from './address.ts';
 import { type PageContext, say, tell } from './context.ts';
 import { Refused, Unanswered } from './service.ts';
 
@@ -31,7 +32,7 @@ export function createLogin(context: PageContext): PageLogin {
   async function comeBack(): Promise<boolean> {
     const { pathname, search } = location;
     if (pathname !== new URL('callback', base).pathname) return false;
-    history.replaceState(null, '', new URL('..', base));
+    history.replaceState(null, '', new URL(`..${passing.get('view') ?? ''}`, base));
     const begun = passing.get('login') ?? '';
     // It is used once.
     passing.set('login', null);
@@ -58,6 +59,7 @@ export function createLogin(context: PageContext): PageLogin {
     async logIn() {
       try {
         const { address, begun } = await service.beginLogin();
+        passing.set('view', location.search);
         if (passing.set('login', begun)) location.assign(address);
         else say(context, NOT_KEPT, 'page');
       } catch (error) {
@@ -92,7 +94,7 @@ export function createLogin(context: PageContext): PageLogin {
         return;
       }
       if (visit.signal.aborted || before?.user?.id !== login.user.id) visit = new AbortController();
-      const wanted = new URL(location.href).searchParams.get('experiment') ?? lasting.get('experiment');
+      const wanted = readView(location.search).experiment ?? lasting.get('experiment');
       store.dispatch({ type: 'logged-in', login, wanted });
     },
   };

@@ -1,3 +1,4 @@
+import { readView, viewOf, withView } from './address.ts';
 import { createBooking, keptForm, readKeptForm } from './booking.ts';
 import { BookingForm } from './booking-form.ts';
 import { type PageContext, say } from './context.ts';
@@ -29,6 +30,7 @@ import { openStorage } from './storage.ts';
 import { createStore, remembered } from './store.ts';
 import { Timeline } from './timeline/timeline.ts';
 import { linkText, periodText } from './timeline/words.ts';
+import { createWelcome, RESERVATION } from './welcome.ts';
 import {
   awayText,
   clockText,
@@ -44,9 +46,11 @@ const base = new URL('.', import.meta.url);
 const lasting = openStorage('localStorage', base.pathname);
 const passing = openStorage('sessionStorage', base.pathname);
 const ownZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
-const zones = [...new Set([ownZone, 'UTC'])];
+const zones = [...new Set([ownZone, 'UTC', ...Intl.supportedValuesOf('timeZone')])];
 const zone = zones.find((one) => one === lasting.get('zone')) ?? ownZone;
 const clock = createServerClock(Date.now);
+/** Milliseconds. */
+const ADDRESS_DELAY = 300;
 const later = (milliseconds: number, run: () => void): (() => void) => {
   const timer = setTimeout(run, milliseconds);
   return () => clearTimeout(timer);
@@ -111,6 +115,12 @@ const booking = createBooking({
   },
   failed: context.failed,
 });
+/** What was looked at before a reload or a login. */
+const seen = readView(location.search);
+if (seen.window) {
+  const { window, unit } = seen;
+  store.dispatch({ type: 'timeline', action: { type: 'moved', window, unit } });
+}
 const loading = createLoading(context, login, () => {
   views?.timeline.refresh();
   booking.refresh();
@@ -139,14 +149,15 @@ const list = createReservationList({
   act: (action, own) => void act(action, own),
   wantEnded: () => void loading.loadEnded(),
 });
+function choose(id: string): void {
+  begin();
+  const experiment = store.state.login?.experiments.find((one) => one.id === id);
+  store.dispatch({ type: 'chosen', experiment });
+  context.look();
+}
+const welcome = createWelcome(choose);
 const bar = createSessionBar({
-  zones,
-  choose(id) {
-    begin();
-    const experiment = store.state.login?.experiments.find((one) => one.id === id);
-    store.dispatch({ type: 'chosen', experiment });
-    context.look();
-  },
+  ...{ zones, choose },
   setZone(next) {
     lasting.set('zone', next);
     store.dispatch({ type: 'learnt', facts: { zone: next } });
@@ -217,13 +228,19 @@ function place(
     'div',
     { class: 'work' },
     element('section', { class: 'network-map', 'aria-label': 'Map' }, map.element),
-    element('section', links, element('p', {}, invitation), ...(table ? [table] : [])),
+    element(
+      'section',
+      links,
+      element('p', {}, RESERVATION),
+      element('p', {}, invitation),
+      ...(table ? [table] : []),
+    ),
     element('section', free, element('h2', { id: 'free-heading' }, 'What is free'), timeline.element),
     form.element,
   );
   main.replaceChildren(
     ...main.querySelectorAll('h1'),
-    ...[notice.spoken, wrongClock, away, notice.element, work, list.element],
+    ...[notice.spoken, wrongClock, away, notice.element, welcome.element, work, list.element],
   );
 }
 
@@ -287,12 +304,25 @@ function showNetwork({ map, timeline, form }: NonNullable<typeof views>): void {
   );
 }
 
+/** Keeps what is looked at in the address, from now on. Browsers refuse an address that changes too often. */
+function keepAddress(): void {
+  let callOff = (): void => {};
+  store.view(viewOf, () => {
+    callOff();
+    callOff = later(ADDRESS_DELAY, () => {
+      const query = withView(location.search, viewOf(store.state));
+      if (query !== location.search) history.replaceState(null, '', location.pathname + query);
+    });
+  });
+}
+
 document.querySelector('header')?.append(bar.element);
 document.querySelector('main')?.prepend(wrongClock, away, notice.element);
 store.view(
   ({ network, login: known, chosen, zone: shown }) => ({ network, login: known, chosen, zone: shown }),
   bar.show,
 );
+store.view(({ login: known, chosen, now }) => ({ login: known, chosen, now }), welcome.show);
 store.view(
   ({ notice: shown }) => ({ shown }),
   ({ shown }) => notice.show(shown),
@@ -322,15 +352,11 @@ store.view(
     if (isReady) document.body.classList.add('ready');
   },
 );
-// What is chosen is remembered in the address, and for the next time.
+// The experiment is remembered for the next time.
 store.view(
   ({ chosen }) => ({ id: chosen?.id }),
   ({ id }) => {
-    if (id === undefined) return;
-    lasting.set('experiment', id);
-    const address = new URL(location.href);
-    address.searchParams.set('experiment', id);
-    if (address.href !== location.href) history.replaceState(null, '', address);
+    if (id !== undefined) lasting.set('experiment', id);
   },
 );
 store.view(
@@ -341,6 +367,9 @@ store.view(
     views = build(network);
     place(main, views, network.login);
     showNetwork(views);
+    const { link } = seen;
+    if (link) select(linkOf(store.state, link));
+    keepAddress();
   },
 );
 

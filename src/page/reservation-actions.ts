@@ -2,7 +2,7 @@ import { DAY, HOUR } from '../contract/durations.ts';
 import { type Booking, madeBy } from './booking.ts';
 import { type PageContext, say, tell } from './context.ts';
 import { ask } from './dialogs.ts';
-import { draftOf } from './draft.ts';
+import { draftOf, ON_THE_WAY } from './draft.ts';
 import { element } from './elements.ts';
 import type { ReservationAction } from './reservation-list.ts';
 import { showServerText } from './server-text.ts';
@@ -56,6 +56,30 @@ export function createReservationActions(context: PageContext, booking: Booking,
     });
   }
 
+  async function endNow(experiment: string, own: OwnReservation): Promise<void> {
+    const isSure = await ask({
+      title: `End ${titleOf(own)} now?`,
+      text: `${sentence(own)}. Its bandwidth and VLANs are free for others at once; it stays in the list of ended ones. This can’t be undone.`,
+      ...{ yes: 'End it now', no: 'Keep it' },
+    });
+    if (!isSure) return;
+    await whileBusy(own.id, async () => {
+      const { id, site1, site2, bandwidth, start } = own;
+      const request = {
+        site1,
+        site2,
+        bandwidth,
+        start,
+        end: Math.min(own.end, store.state.now + ON_THE_WAY),
+      };
+      const reservation = await service.send(experiment, { id, request });
+      store.dispatch({ type: 'changed', experiment, reservation });
+      if (store.state.draft.id === id) booking.reset();
+      done(own, `Ended: ${sentence(reservation)}.`);
+      context.look();
+    });
+  }
+
   async function remove(experiment: string, own: OwnReservation): Promise<void> {
     const isSure = await ask({
       title: `Delete ${titleOf(own)}?`,
@@ -106,6 +130,7 @@ export function createReservationActions(context: PageContext, booking: Booking,
         booking.fill(draftOf(own));
         sights.focusForm();
       },
+      end: () => endNow(experiment, own),
       delete: () => remove(experiment, own),
       copy: () => copyTags(own),
       token: () => saveToken(experiment, own),

@@ -1,5 +1,5 @@
 import { formatBandwidth } from '../contract/bandwidth.ts';
-import { stateAt } from '../contract/instants.ts';
+import { type ReservationState, stateAt } from '../contract/instants.ts';
 import { element, setText, skipTo } from './elements.ts';
 import type { OwnReservation } from './service.ts';
 import { calendarOf, mayDo, type State } from './state.ts';
@@ -7,7 +7,16 @@ import { periodText } from './timeline/words.ts';
 import { inOrder, nextText, tagFacts, titleOf } from './words.ts';
 
 /** An action on a reservation. */
-export type ReservationAction = 'hour' | 'day' | 'change' | 'delete' | 'copy' | 'token' | 'server' | 'show';
+export type ReservationAction =
+  | 'hour'
+  | 'day'
+  | 'change'
+  | 'end'
+  | 'delete'
+  | 'copy'
+  | 'token'
+  | 'server'
+  | 'show';
 
 /** The parts of the state that the list shows. */
 export type ReservationListView = Pick<
@@ -27,6 +36,7 @@ const BUTTONS: readonly (readonly [ReservationAction, label: string])[] = [
   ['hour', '+1 h'],
   ['day', '+1 day'],
   ['change', 'Change'],
+  ['end', 'End now'],
   ['delete', 'Delete'],
   ['copy', 'Copy tags'],
   ['server', 'On a server'],
@@ -35,7 +45,7 @@ const BUTTONS: readonly (readonly [ReservationAction, label: string])[] = [
 ];
 
 /** The actions that change it. */
-const CHANGES: ReadonlySet<ReservationAction> = new Set(['hour', 'day', 'change', 'delete']);
+const CHANGES: ReadonlySet<ReservationAction> = new Set(['hour', 'day', 'change', 'end', 'delete']);
 
 /** The spoken words of a button, before its reservation's name is added; they begin with the seen ones. */
 const SPOKEN: Readonly<Partial<Record<ReservationAction, string>>> = {
@@ -169,7 +179,9 @@ function arrange(list: HTMLElement, rows: readonly HTMLElement[]): void {
 }
 
 /** Whether the state and the role allow an action on a reservation. */
-function isAllowed(action: ReservationAction, isOver: boolean, view: ReservationListView): boolean {
+function isAllowed(action: ReservationAction, stage: ReservationState, view: ReservationListView): boolean {
+  const isOver = stage === 'ended';
+  if (action === 'end' && stage !== 'active') return false;
   if (CHANGES.has(action)) return !isOver && mayDo(view, action === 'delete' ? 'delete' : 'update');
   return !isOver || action === 'token' || action === 'copy';
 }
@@ -230,7 +242,7 @@ function createRow(act: ReservationListOptions['act']): Row {
       ]);
       setText(next, `, ${nextText(reservation, view.now)}`);
       facts.children[2]?.lastElementChild?.append(next);
-      const allowed = buttons.filter(({ action }) => isAllowed(action, stage === 'ended', view));
+      const allowed = buttons.filter(({ action }) => isAllowed(action, stage, view));
       for (const { action, label, button } of allowed) {
         button.ariaDisabled = `${isBusy}`;
         button.ariaLabel = `${SPOKEN[action] ?? label}: ${title}`;

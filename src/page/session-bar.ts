@@ -1,7 +1,7 @@
 import { type Choice, element, setChoices, setText } from './elements.ts';
 import type { ExperimentChoice } from './service.ts';
 import type { State } from './state.ts';
-import { roleText } from './words.ts';
+import { experimentLabel, roleText } from './words.ts';
 
 /** The parts of the state that the bar shows. */
 export type SessionBarView = Pick<State, 'network' | 'login' | 'chosen' | 'zone'>;
@@ -54,14 +54,11 @@ export function createSessionBar({ zones: known, choose, setZone, logIn, logOut 
   return { element: bar, show };
 }
 
-/** The experiments to choose from; two of one name are told apart by their project. */
+/** The experiments to choose from. */
 function experimentChoices(
   experiments: readonly ExperimentChoice[],
   chosen: ExperimentChoice | undefined,
 ): Choice[] {
-  const choices = experiments.map(({ id, name, project }) => {
-    const isAlone = experiments.filter((other) => other.name === name).length === 1;
-    return { value: id, label: isAlone ? name : `${name} (${project.name})` };
-  });
+  const choices = experiments.map((one) => ({ value: one.id, label: experimentLabel(one, experiments) }));
   return chosen ? choices : [{ value: '', label: 'Choose…' }, ...choices];
 }

@@ -279,7 +279,7 @@ function loggedIn(state: State, { login, wanted }: Extract<Action, { type: 'logg
 }
 
 function loggedOut(state: State): State {
-  const isNews = state.login?.user !== null;
+  const isNews = Boolean(state.login?.user);
   const use = new Map([...state.use.keys()].map((link) => [link, null]));
   return {
     ...{ ...state, use, login: { user: null, experiments: [] } },

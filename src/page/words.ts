@@ -9,12 +9,20 @@ import { type Calendar, type Clock, endText, instantText } from '../words/civil-
 import { problemTexts } from '../words/problems.ts';
 import { roleAllows } from '../words/roles.ts';
 import type { Wish } from './draft.ts';
-import type { Column, Own, OwnReservation, Period, Refused } from './service.ts';
+import type { Column, ExperimentChoice, Own, OwnReservation, Period, Refused } from './service.ts';
 import { isRepeatable, type SentRequest } from './state.ts';
 import { periodText, shareText, timesIn, vlansText } from './timeline/words.ts';
 
 /** The most by which two clocks, or two lengths, differ without a word about it, in milliseconds. */
 const SAID = 30_000;
+
+/** An experiment's name; two of one name are told apart by their project. */
+export function experimentLabel(
+  { name, project }: ExperimentChoice,
+  all: readonly ExperimentChoice[],
+): string {
+  return all.filter((other) => other.name === name).length === 1 ? name : `${name} (${project.name})`;
+}
 
 /** A role in words. @param role as the portal says it */
 export function roleText(role: string): string {

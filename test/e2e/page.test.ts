@@ -1,4 +1,5 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createVerifier } from '../../src/verifier.ts';
@@ -277,7 +278,50 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
     await book(page, '1G', 'two-hours');
     await page.getByText('ends in 2 h').waitFor();
     await page.getByRole('heading', { level: 3, name: 'two-hours active' }).waitFor();
-    await remove(page, 'two-hours');
+    await page.getByRole('button', { name: 'End now: two-hours' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'End it now' }).click();
+    await result(page).getByText('Ended: two-hours').waitFor();
+  });
+
+  test('the first login chooses an experiment, the address keeps what is looked at, and the next user finds nothing of it', async () => {
+    const file = join(temporaryFolder(), 'users.json');
+    const [expires_at, project] = ['2099-01-01T00:00:00Z', 'optics'];
+    const experiment = (name: string) => ({ name, project, expires_at, members: { alice: 'lead' } });
+    const directory = {
+      users: [{ name: 'alice' }, { name: 'bob' }],
+      projects: [{ name: project, expires_at, members: { alice: 'lead' } }],
+      experiments: [experiment('run1'), experiment('run2')],
+    };
+    writeFileSync(file, JSON.stringify(directory));
+    const { addresses } = await serveInProcess('--directory', file);
+    const page = await openTab(undefined, addresses);
+    await page.goto(
+      `${addresses.base_url}/?link=be-gent1,pl-poznan1&from=2031-12-01T00:00Z&until=2031-12-03T00:00Z`,
+    );
+    await logIn(page, 'alice');
+    await page
+      .getByRole('region', { name: 'Choose an experiment' })
+      .getByRole('button', { name: 'run2' })
+      .click();
+    await page.getByText('None now or later.').waitFor();
+    await page.clock.runFor(1000);
+    const seen = page.url();
+    expect(seen).toMatch(
+      /\?link=be-gent1,pl-poznan1&from=2031-12-01T00:00:00\.000Z&until=2031-12-03T.*&experiment=exp_/,
+    );
+    await page.reload();
+    await page.getByText('Chosen: be-gent1 – pl-poznan1').waitFor();
+    await page.getByRole('heading', { name: 'Reservations of run2' }).waitFor();
+    await page.clock.runFor(1000);
+    expect(page.url()).toBe(seen);
+
+    await page.getByLabel('Name (optional)').fill('secret');
+    const other = await openTab(page.context(), addresses);
+    await other.getByRole('button', { name: 'Log out' }).click();
+    await logIn(other, 'bob');
+    await other.getByRole('heading', { name: 'You have no experiment yet' }).waitFor();
+    await result(page).getByText('You are now logged in as bob.').waitFor();
+    expect(await page.evaluate<string>('JSON.stringify({ ...sessionStorage })')).not.toContain('secret');
   });
 
   test('a login that has ended keeps what was typed, and so does a server that is away for a while', async () => {

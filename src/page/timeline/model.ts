@@ -60,8 +60,8 @@ export type TimelineAction =
   | { type: 'zoom'; factor: number; at?: number }
   /** A frame of a glide. */
   | { type: 'glided'; window: Period }
-  /** A gesture, or another view, moves it at once. */
-  | { type: 'moved'; window: Period }
+  /** A gesture, or another view, moves it at once; the address may name the unit that it is. */
+  | { type: 'moved'; window: Period; unit?: Unit }
   /** The pointer is at a period, or nowhere. */
   | { type: 'pointed'; mark?: Mark }
   /** A period is marked by dragging; without one, all of it is over. */
@@ -133,7 +133,7 @@ export function changeTimeline(
       return { ...state, window, goal: window === state.goal ? undefined : state.goal };
     }
     case 'moved':
-      return movedTo(state, action.window, terms);
+      return { ...movedTo(state, action.window, terms), unit: action.unit };
     case 'pointed':
       return { ...state, readout: action.mark && { mark: action.mark } };
     case 'dragged':
