@@ -1,5 +1,6 @@
 import { HOUR } from '../contract/durations.ts';
 import type { Calendar } from '../words/civil-time.ts';
+import { parseTime, type TimeContext, type TimeReading } from '../words/typed-time.ts';
 import { type Draft, type Field, neighbours } from './draft.ts';
 import { element, setChoices, setText } from './elements.ts';
 import type { Link } from './service.ts';
@@ -11,6 +12,18 @@ export function nextHour(now: number): number {
   return Math.ceil(now / HOUR) * HOUR;
 }
 
+/** The instant that is pasted, as the command line reads it: the field itself takes what it shows only. */
+function pastedTime(event: Event, times: TimeContext, reading: TimeReading): number | undefined {
+  const text = event instanceof ClipboardEvent ? (event.clipboardData?.getData('text') ?? '') : '';
+  try {
+    const instant = parseTime(text, times, reading);
+    event.preventDefault();
+    return instant;
+  } catch {
+    return undefined;
+  }
+}
+
 /** The effects of the fields. */
 interface FieldHandlers {
   /** A part of the draft is typed. */
@@ -19,6 +32,7 @@ interface FieldHandlers {
   click(part: Partial<Draft>): void;
   choose(field: 'site1' | 'site2', site: string): void;
   calendar(): Calendar;
+  times(): TimeContext;
   /** The duration and the end to begin with, where the other of them is left. */
   duration(): string;
   end(): number;
@@ -46,6 +60,10 @@ export function createFields(on: FieldHandlers) {
     const input = element('input', {
       ...{ type: 'datetime-local', id, 'aria-label': label, max: '9999-12-31T23:59' },
       oninput: () => type(read(readWall(input.value, on.calendar().clock))),
+      onpaste: (event) => {
+        const instant = pastedTime(event, on.times(), { isEnd: id === 'end' });
+        if (instant !== undefined) click(read(instant));
+      },
     });
     return input;
   };

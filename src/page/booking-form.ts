@@ -97,6 +97,7 @@ export class BookingForm {
       click: (part) => booking.fill({ ...this.#draft, ...part }),
       choose: (field, site) => this.#choose(field, site),
       calendar: () => calendarOf(this.#shown),
+      times: () => this.#shown,
       duration: () => this.#duration,
       end: () => this.#end(),
     });

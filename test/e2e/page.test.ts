@@ -271,6 +271,24 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
     await result(other).getByText(told).waitFor();
   });
 
+  test('a time that is printed can be pasted; as an end a day is through that day', async () => {
+    const page = await leadsTab();
+    for (const [field, pasted, shown] of [
+      ['start', 'Fri 4 Dec 2026 09:00 (in 10 d)', '2026-12-04T09:00'],
+      ['end', 'sat 5 dec 2026', '2026-12-06T00:00'],
+    ] as const) {
+      await page.locator(`#${field}-at`).check();
+      await page.evaluate(`{
+        const clipboardData = new DataTransfer();
+        clipboardData.setData('text', ${JSON.stringify(pasted)});
+        const paste = new ClipboardEvent('paste', { clipboardData, cancelable: true });
+        document.querySelector('#${field}').dispatchEvent(paste);
+      }`);
+      expect(await page.locator(`#${field}`).inputValue()).toBe(shown);
+    }
+    await page.getByRole('button', { name: 'Clear the form' }).click();
+  });
+
   test('where the browser’s clock is wrong it is said, and what is booked for two hours lasts them', async () => {
     const page = await openTab(undefined, served.addresses, Date.now() + 86_400_000);
     await logIn(page, 'lead');

@@ -153,7 +153,8 @@ function endRetyping({ start, end }: Offered, asked: Refused): Retyping[] {
     )
       return [];
     // Pasted later, `--start-now` and `--start +2h` mean a later start, and the same duration would end too late.
-    const isFixed = start !== 'now' && (start !== request.start || !flags.start?.trim().startsWith('+'));
+    const isFixed =
+      start !== 'now' && (start !== request.start || !/^\s*(?:\+|in\s)/i.test(flags.start ?? ''));
     const exact = isFixed ? durationWord(end - start) : undefined;
     return [exact === undefined ? ends : { ...ends, words: ['--for', exact] }];
   }

@@ -359,6 +359,13 @@ describe('the schema for editors', () => {
       `tz: UTC\n${file('a: {sites: [x, y], bandwidth: 100, start: 2026-12-01, end: 2026-12-02 10:00}')}`,
       true,
     ],
+    [file('a: {sites: [x, y], bandwidth: 100, start: 2026-12-01 10:00, for: 1h}'), false],
+    [file('a: {sites: [x, y], bandwidth: 100, start: 2026-12-01Z, end: 2026-12-02 10:00}'), false],
+    [file('a: {sites: [x, y], bandwidth: 100, start: 2026-12-01 10:00 +01:00, for: 1h}'), true],
+    [
+      file('a: {sites: [x, y], bandwidth: 100, start: 2026-12-01T10:00Z, end: 2026-12-02 Europe/Brussels}'),
+      true,
+    ],
     [`tz: 1\n${file(`a: {${FIELDS}, ${WHEN}}`)}`, false],
     [file(`a: {${FIELDS}, start: now, for: '1 d 2,5 hours'}`), true],
     [file(`a: {sites: [x, y], bandwidth: '2,5 Gbps', ${WHEN}}`), true],
