@@ -24,7 +24,7 @@ export function formatHelp(command: Command, help: Help): string {
     '',
     ...section('Arguments:', args),
     ...groupsOf(command, help),
-    ...section('Flags:', flagItems(shownFlags(command, help), help)),
+    ...flagSections(shownFlags(command, help), help),
   ].join('\n');
 }
 
@@ -53,7 +53,8 @@ function usageOf(command: Command): string {
   const needed = command.options.filter(({ mandatory }) => mandatory).map(({ flags }) => flags);
   const isGroup = command.commands.length > 0;
   const flags = command.options.some(({ mandatory }) => !mandatory) ? ['[flags]'] : [];
-  return [isGroup ? '<command>' : argumentsOf(command), ...needed, ...flags].join(' ');
+  const words = [isGroup ? '<command>' : argumentsOf(command), ...needed, ...flags];
+  return words.filter((word) => word !== '').join(' ');
 }
 
 function argumentsOf({ registeredArguments }: Command): string {
@@ -87,6 +88,15 @@ function shownFlags(command: Command, help: Help): Option[] {
   if (!command.parent) return SHORT_LIST.flatMap((name) => flags.filter(({ long }) => long === name));
   const own = flags.filter(({ long }) => long !== '--help');
   return [...own.filter(({ mandatory }) => mandatory), ...own.filter(({ mandatory }) => !mandatory)];
+}
+
+/** Flags under their headings, in the order of the first of each; a command that has none has them under `Flags:`. */
+function flagSections(flags: readonly Option[], help: Help): string[] {
+  const width = Math.max(...flags.map(({ flags: text }) => text.length));
+  const isGrouped = (flag: Option): boolean =>
+    !!flag.helpGroupHeading && flag.helpGroupHeading !== GLOBAL_FLAGS;
+  const groups = Map.groupBy(flags, (flag) => (isGrouped(flag) ? (flag.helpGroupHeading ?? '') : 'Flags:'));
+  return [...groups].flatMap(([heading, own]) => section(heading, flagItems(own, help), width));
 }
 
 function flagItems(flags: readonly Option[], help: Help): Item[] {

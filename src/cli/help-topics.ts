@@ -54,7 +54,7 @@ slices-conn profile show prints where each value comes from; slices-conn profile
 const OUTPUT = `Output:
 
 Results are on stdout; notices and errors on stderr. --quiet silences the notices only.
-The format never changes with the terminal: only colour and truncation do.
+On a terminal, tables, cards and charts fit its width: ids are short, wide cells are cut or stand below each other. Elsewhere ids are full, and each row is one line. For programs there is --json, which is the same everywhere.
 
 With --json one object is printed, for version and help too: {"version":"…"}, {"help":"…"}. A list is {"items":[…]}. A reservation has the service's own field names, as in
   {"reservation":{…},"verified":true,"token":"eyJ…","claims":{…},"source":"service"}

@@ -3,7 +3,7 @@ import { linkId } from '../allocator/network.ts';
 import { Failure } from '../contract/failure.ts';
 import { formatInstant } from '../contract/instants.ts';
 import { dataFolder } from '../files/private.ts';
-import { type AuditRecord, readAudit } from '../store/audit.ts';
+import { type AuditRecord, readAudit, readNames } from '../store/audit.ts';
 import { openToRead } from '../store/stores.ts';
 import { databaseFailure, dataPlace } from './database.ts';
 import type { AuditOptions } from './options.ts';
@@ -34,8 +34,11 @@ export async function readServerAudit(
   try {
     const opened = await openToRead(place.database);
     try {
-      const asked = { ...query, by: user, link: link && linkId(...link) };
-      return await readAudit(opened, asked, (portion) => take(portion.map(toItem)));
+      const names = await readNames(opened);
+      const asked = { ...query, by: user && userId(user, names), link: link && linkId(...link) };
+      return await readAudit(opened, asked, (portion) =>
+        take(portion.map((record) => toItem(record, names.get(record.by)))),
+      );
     } finally {
       await opened.close();
     }
@@ -47,7 +50,22 @@ export async function readServerAudit(
 /** A decision as `--json` shows it. Instants are RFC 3339 in UTC with milliseconds, `bandwidth` is in Mbps. */
 export type AuditItem = ReturnType<typeof toItem>;
 
-function toItem(record: AuditRecord) {
+/** The id of a user who is named by it, or by a name. @throws Failure `usage` for a name that no user of this server has */
+function userId(user: string, names: ReadonlyMap<string, string>): string {
+  const [id] = [...names].find(([, name]) => name === user) ?? [];
+  if (id !== undefined) return id;
+  if (/^user_/.test(user)) return user;
+  throw new Failure('usage', `This server has no user ${JSON.stringify(user)}.`, {
+    why: names.size > 0 ? `Its users are: ${[...names.values()].slice(0, MOST_NAMED).join(', ')}.` : NO_NAMES,
+    fix: 'slices-conn serve audit --help',
+  });
+}
+
+const NO_NAMES = 'Its users are those of another provider: name them by their ids.';
+/** How many users are named. */
+const MOST_NAMED = 20;
+
+function toItem(record: AuditRecord, name: string | undefined) {
   const { at, link, version, action, accepted, by, experiment, reservation, demand, tags, why, count } =
     record;
   return {
@@ -57,6 +75,7 @@ function toItem(record: AuditRecord) {
     action,
     accepted,
     by,
+    name: name ?? null,
     experiment,
     reservation,
     start_date: formatInstant(demand.start),

@@ -18,6 +18,8 @@ export interface OptionDeclaration {
   default?: unknown;
   /** The default as help shows it. */
   defaultText?: string;
+  /** The heading in help of this flag and of those after it, up to the next heading. */
+  group?: string;
   /** Members whose flags can't be given together with this one. */
   conflicts?: readonly string[];
 }
@@ -51,7 +53,7 @@ const AUDIT_KEPT_MS = 400 * DAY;
 const count = wholeNumber(1, 999_999_999_999, 'It must be a whole number, 1 or more.');
 
 const SERVE = {
-  host: { flags: '--host <address>', help: 'where to listen', default: '127.0.0.1' },
+  host: { group: 'Address:', flags: '--host <address>', help: 'where to listen', default: '127.0.0.1' },
   port: {
     flags: '--port <number>',
     help: '0 picks a free one',
@@ -64,22 +66,31 @@ const SERVE = {
     help: 'who serves this, as its pages say above their title (default: the address alone)',
     parse: serverName,
   },
-  data: { flags: '--data <dir>', help: 'where the data is kept' },
+  readyFile: {
+    flags: '--ready-file <file>',
+    help: 'write the addresses there once requests are taken',
+  },
+  data: { group: 'Data:', flags: '--data <dir>', help: 'where the data is kept' },
   memory: { flags: '--memory', help: 'keep the data in memory only', conflicts: ['data'] },
   database: {
     flags: '--database <url>',
     help: 'keep the data in PostgreSQL, which several servers may share',
     conflicts: ['data', 'memory'],
   },
+  topology: { flags: '--topology <file>', help: 'the sites and links, as JSON' },
+  /** Milliseconds. */
+  keep: {
+    flags: '--keep <duration>',
+    help: 'how long the audit and deleted reservations are kept',
+    parse: duration(SHORTEST_KEEPING + 1, 'It must be a duration of more than a day, such as 400d.'),
+    default: AUDIT_KEPT_MS,
+    defaultText: '400d',
+  },
   directory: {
+    group: 'Users:',
     flags: '--directory <file>',
     help: 'users, projects, experiments and roles in place of the built-in ones, as JSON',
     conflicts: ['trust'],
-  },
-  topology: { flags: '--topology <file>', help: 'the sites and links, as JSON' },
-  readyFile: {
-    flags: '--ready-file <file>',
-    help: 'write the addresses there once requests are taken',
   },
   autoApprove: {
     flags: '--auto-approve <role>',
@@ -105,8 +116,28 @@ const SERVE = {
     help: 'the age at which signing keys are followed by new ones (default: never)',
     parse: duration(SHORTEST_KEY_AGE, 'It must be a duration of an hour or more, such as 90d.'),
   },
+  /** Each a user id, or USER_ID@ISSUER_URL. */
+  administrator: {
+    flags: '--administrator <user-id>',
+    help: 'a user who may delete any reservation; may be given several times',
+    parse: repeatable,
+  },
+  insecureBuiltInUsers: {
+    flags: '--insecure-built-in-users',
+    help: 'let anyone who reaches it log in, without a password',
+  },
+  ui: {
+    flags: '--no-ui',
+    help: 'serve no page on the network at the base address, where people see links and book',
+  },
+  uiClientId: {
+    flags: '--ui-client-id <id>',
+    help: "the page's public client at the identity provider of --trust (default: nobody can log in to the page)",
+    conflicts: ['ui'],
+  },
   /** Each ISSUER_URL or ISSUER_URL=KIND,KIND. */
   trust: {
+    group: 'Trust:',
     flags: '--trust <url[=kinds]>',
     help: 'take the tokens of the issuer there, in place of built-in users: of every kind, or only user, project, experiment, separated by commas; repeatable',
     parse: repeatable,
@@ -139,16 +170,8 @@ const SERVE = {
     help: "name of the portal's API of experiments",
     default: EXPERIMENTS_API_GROUP,
   },
-  ui: {
-    flags: '--no-ui',
-    help: 'serve no page on the network at the base address, where people see links and book',
-  },
-  uiClientId: {
-    flags: '--ui-client-id <id>',
-    help: "the page's public client at the identity provider of --trust (default: nobody can log in to the page)",
-    conflicts: ['ui'],
-  },
   tlsCert: {
+    group: 'TLS and proxy:',
     flags: '--tls-cert <file>',
     help: 'serve https with this certificate and those above it, in PEM',
   },
@@ -157,46 +180,14 @@ const SERVE = {
     flags: '--behind-proxy',
     help: 'a proxy ends TLS; its X-Forwarded-For says where requests come from',
   },
-  /** At most as many as the HTTP server serves at once in all. */
-  maxConnectionsPerAddress: {
-    flags: '--max-connections-per-address <number>',
-    help: 'connections served at once of one address; with --behind-proxy, requests at once',
-    parse: wholeNumber(1, 1000, 'It must be a number from 1 to 1000.'),
-    default: 100,
-  },
-  /** Each a user id, or USER_ID@ISSUER_URL. */
-  administrator: {
-    flags: '--administrator <user-id>',
-    help: 'a user who may delete any reservation; may be given several times',
-    parse: repeatable,
-  },
-  log: {
-    flags: '--log <format>',
-    help: 'how events are written to stderr (default: text on a terminal, else json)',
-    choices: ['text', 'json'],
-  },
-  /** PORT or HOST:PORT. */
-  metrics: {
-    flags: '--metrics <address>',
-    help: 'serve Prometheus metrics at /metrics of PORT, on loopback, or HOST:PORT',
-  },
-  /** Seconds. */
-  drain: {
-    flags: '--drain <seconds>',
-    help: 'once told to stop, go on for so long with /readyz at 503',
-    parse: wholeNumber(0, 600, 'It must be a whole number of seconds, 600 at most.', secondsIn),
-    default: 0,
-  },
-  /** Milliseconds. */
-  keep: {
-    flags: '--keep <duration>',
-    help: 'how long the audit and deleted reservations are kept',
-    parse: duration(SHORTEST_KEEPING + 1, 'It must be a duration of more than a day, such as 400d.'),
-    default: AUDIT_KEPT_MS,
-    defaultText: '400d',
+  insecureHttp: { flags: '--insecure-http', help: 'let others reach it over plain http' },
+  insecureThrowAwayKey: {
+    flags: '--insecure-throw-away-key',
+    help: 'let others reach it with --memory',
   },
   /** Percent. */
   maxShare: {
+    group: 'Limits:',
     flags: '--max-share <percent>',
     help: 'how much of a link one project may hold at any instant (default: 100)',
     parse: wholeNumber(1, 100, 'It must be a whole number from 1 to 100.'),
@@ -213,15 +204,31 @@ const SERVE = {
     parse: count,
     default: 10_000,
   },
-  insecureBuiltInUsers: {
-    flags: '--insecure-built-in-users',
-    help: 'let anyone who reaches it log in, without a password',
+  /** At most as many as the HTTP server serves at once in all. */
+  maxConnectionsPerAddress: {
+    flags: '--max-connections-per-address <number>',
+    help: 'connections served at once of one address; with --behind-proxy, requests at once',
+    parse: wholeNumber(1, 1000, 'It must be a number from 1 to 1000.'),
+    default: 100,
   },
-  insecureThrowAwayKey: {
-    flags: '--insecure-throw-away-key',
-    help: 'let others reach it with --memory',
+  log: {
+    group: 'Log:',
+    flags: '--log <format>',
+    help: 'how events are written to stderr (default: text on a terminal, else json)',
+    choices: ['text', 'json'],
   },
-  insecureHttp: { flags: '--insecure-http', help: 'let others reach it over plain http' },
+  /** PORT or HOST:PORT. */
+  metrics: {
+    flags: '--metrics <address>',
+    help: 'serve Prometheus metrics at /metrics of PORT, on loopback, or HOST:PORT',
+  },
+  /** Seconds. */
+  drain: {
+    flags: '--drain <seconds>',
+    help: 'once told to stop, go on for so long with /readyz at 503',
+    parse: wholeNumber(0, 600, 'It must be a whole number of seconds, 600 at most.', secondsIn),
+    default: 0,
+  },
 } as const satisfies OptionTable;
 
 /** Whose data a command beside the server works on. */
@@ -250,7 +257,7 @@ const AUDIT = {
   data: DATA,
   database: DATABASE,
   reservation: { flags: '--reservation <id>', help: 'only about this reservation' },
-  user: { flags: '--user <user-id>', help: 'only what this user asked for' },
+  user: { flags: '--user <id|name>', help: 'only what this user asked for' },
   link: {
     flags: '--link <site...>',
     help: 'only on the link between two sites, SITE1 SITE2 or SITE1~SITE2',

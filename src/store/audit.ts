@@ -186,6 +186,14 @@ export function readAudit(
   });
 }
 
+/** The names of a server's own users, by their ids; none where the users are another provider's. @throws as readAudit */
+export function readNames(database: Pick<SqlDatabase, 'snapshot'>): Promise<ReadonlyMap<string, string>> {
+  return database.snapshot(async (sql) => {
+    const rows = await sql.all('SELECT id, name FROM person');
+    return new Map(rows.map(({ id, name }) => [String(id), String(name)]));
+  });
+}
+
 function conditions(query: AuditQuery): { where: string; values: SqlValue[] } {
   const asked: [condition: string, value: SqlValue | undefined][] = [
     ['reservation =', query.reservation],

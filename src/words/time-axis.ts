@@ -179,7 +179,10 @@ function labelled(
   { width, place, measure, gap }: Parameters<typeof oneLineTicks>[2],
 ): Tick[] | undefined {
   const ticks: Tick[] = [];
-  const namesDay = marks.some(({ isDay }) => isDay);
+  // A day that begins at the very end has no room to be named.
+  const namesDay = marks.some(
+    ({ at, civil, isDay }) => isDay && measure(dateText(civil)) <= width - place(at),
+  );
   let before: number | undefined;
   for (const [index, mark] of marks.entries()) {
     const next = marks[index + 1];

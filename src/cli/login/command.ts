@@ -8,7 +8,7 @@ export function loginCommand(invoke: Invoke): Command {
   return new Command('login')
     .summary('log in, with a code that is entered in a browser')
     .description(
-      'Prints an address and a code, and waits until the code was entered there, in any browser on any machine.\nNeeds no terminal. Ctrl-C gives up.',
+      'Prints an address and a code, and waits until the code was entered there, in any browser that reaches the address.\nNeeds no terminal. Ctrl-C gives up.',
     )
     .option('--no-browser', 'open no browser')
     .option('--qr', 'show the address as a QR code too')

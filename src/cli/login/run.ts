@@ -1,7 +1,7 @@
 import type { DeviceLogin, IssuedTokens } from '../../client/identity.ts';
 import { Failure } from '../../contract/failure.ts';
 import { formatInstant } from '../../contract/instants.ts';
-import { isProtected } from '../../contract/loopback.ts';
+import { isLoopback, isProtected } from '../../contract/loopback.ts';
 import { instant, sentence } from '../../contract/said.ts';
 import type { Secret } from '../../contract/secret.ts';
 import type { Login } from '../../session/login/connection.ts';
@@ -112,7 +112,9 @@ async function announce(
   { browser, qr }: LoginFlags,
 ): Promise<void> {
   const { userCode, verificationUri, verificationUriComplete, expiresAt } = login;
-  output.prompt('To log in, open this address in a browser, on any machine:');
+  const url = URL.canParse(verificationUri) ? new URL(verificationUri) : undefined;
+  const where = url && isLoopback(url) ? 'on this machine' : 'on any machine';
+  output.prompt(`To log in, open this address in a browser, ${where}:`);
   output.prompt(`  ${verificationUri}`);
   output.prompt('and enter the code');
   output.prompt(`  ${userCode}`);

@@ -65,6 +65,11 @@ export class Output {
     return this.#options.stderr.isTerminal;
   }
 
+  /** Whether stdout is a terminal, where a person sees the result. */
+  get isSeen(): boolean {
+    return this.#options.stdout.isTerminal;
+  }
+
   /** The columns that a picture on stdout may have: the terminal's; 80 without a terminal. */
   get columns(): number {
     const { isTerminal, columns } = this.#options.stdout;
@@ -172,8 +177,10 @@ export class Printer {
   card(title: string, lines: readonly CardLine[]): string {
     const labels = lines.map(([label]) => escapeText(label));
     const width = Math.max(...labels.map(textWidth));
+    const room = (this.columns ?? Number.POSITIVE_INFINITY) - width - 4;
     const body = lines.map(([, value], at) => {
-      return `  ${this.paint.dim(padded(labels[at] ?? '', width))}  ${escapeText(value)}\n`;
+      const shown = valueLines(escapeText(value), room).join(`\n${' '.repeat(width + 4)}`);
+      return `  ${this.paint.dim(padded(labels[at] ?? '', width))}  ${shown}\n`;
     });
     return `${title}\n${body.join('')}`;
   }
@@ -258,6 +265,15 @@ export class Printer {
     }
   }
 }
+
+/** A card's value in lines broken between words; a command stays whole, to be pasted. */
+function valueLines(value: string, room: number): string[] {
+  if (value.length <= room || room < LEAST_ROOM || /\bslices-conn /.test(value)) return [value];
+  return folded(value, room, /\S+(?: +(?= ))?/g);
+}
+
+/** The fewest columns beside a card's labels in which values are broken. */
+const LEAST_ROOM = 20;
 
 /** A table without lines around it and its cells. */
 const NO_LINES = Object.fromEntries(

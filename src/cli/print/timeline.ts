@@ -73,7 +73,8 @@ export function timeline(
     id: short ? escapeText(nameOf(item) ?? '') || (short.get(item.id ?? '') ?? item.id ?? '') : '',
     ...linkText(item, glyphs),
   }));
-  const labels = labelsOf(texts, Math.min(width, MOST_COLUMNS));
+  const isNamed = rows.some(({ item }) => nameOf(item) !== undefined);
+  const labels = labelsOf(texts, Math.min(width, MOST_COLUMNS), isNamed);
   const indent = labels[0]?.length ?? 0;
   const count = Math.max(FEWEST_COLUMNS, Math.min(width, MOST_COLUMNS) - indent);
   const ticks = columnTicks(window, times, count);
@@ -131,8 +132,11 @@ function linkText(item: ListedReservation, { between }: Glyphs): Omit<LabelTexts
   return { link: escapeText(linkName(known, between)), bandwidth: rate };
 }
 
-/** The labels, of one length: id, link and bandwidth; without ids or links where the bars need the room. */
-function labelsOf(texts: readonly LabelTexts[], width: number): string[] {
+/**
+ * The labels, of one length: id, link and bandwidth; without some of them where the bars need the room. A name stays: it
+ * is what people gave.
+ */
+function labelsOf(texts: readonly LabelTexts[], width: number, isNamed: boolean): string[] {
   const columns = (members: readonly (keyof LabelTexts)[]): string[] => {
     const shown = members.filter((member) => texts.some((one) => one[member] !== ''));
     // Not spread: a list can be longer than arguments may be.
@@ -147,7 +151,7 @@ function labelsOf(texts: readonly LabelTexts[], width: number): string[] {
   const room = (labels: readonly string[]): number => width - (labels[0]?.length ?? 0);
   const all = columns(['id', 'link', 'bandwidth']);
   if (room(all) >= COMFORTABLE) return all;
-  const links = columns(['link', 'bandwidth']);
+  const links = columns(isNamed ? ['id', 'link'] : ['link', 'bandwidth']);
   return room(links) >= FEWEST_COLUMNS ? links : columns(['id', 'bandwidth']);
 }
 

@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { Failure } from '../../contract/failure.ts';
+import { Failure, ownCommand } from '../../contract/failure.ts';
 import { hinted } from '../../session/choice.ts';
 import {
   BUILT_IN,
@@ -76,7 +76,10 @@ export async function setProfile(
 ): Promise<void> {
   const profiles = await invocation.profiles();
   const change = parseAssignments(words);
-  await printProfile(invocation, profiles, await profiles.set(name, change));
+  await printProfile(invocation, profiles, await profiles.set(name, change), true);
+  invocation.output.notice(
+    `All keys, and where each value comes from: ${ownCommand('profile', 'show', name)}`,
+  );
 }
 
 /** Removes what the user has set of a profile. */
@@ -104,15 +107,23 @@ function chosenName({ flags }: Invocation, profiles: Profiles): string {
   return profiles.activeName(wantedProfile(flags));
 }
 
-async function printProfile(invocation: Invocation, profiles: Profiles, view: ProfileView): Promise<void> {
+/** @param isShort prints for people only the keys that a file or a variable sets */
+async function printProfile(
+  invocation: Invocation,
+  profiles: Profiles,
+  view: ProfileView,
+  isShort = false,
+): Promise<void> {
   const { name, entries } = view;
   const profile = Object.fromEntries(KEY_NAMES.map((key) => [key, entries[key].value ?? null]));
   const sources = Object.fromEntries(KEY_NAMES.map((key) => [key, entries[key].source]));
+  const isSet = (key: ProfileKey): boolean => ['file', 'environment'].includes(entries[key].source);
+  const shown = isShort ? KEY_NAMES.filter(isSet) : KEY_NAMES;
   const inUse = chosenName(invocation, profiles) === name ? ', in use' : '';
   await invocation.output.result({ profile: { name, ...profile }, sources }, (print) =>
     print.card(
       `Profile ${print.paint.bold(escapeText(name))}${inUse}`,
-      KEY_NAMES.map((key) => [key, describe(entries[key])]),
+      shown.map((key) => [key, describe(entries[key])]),
     ),
   );
 }

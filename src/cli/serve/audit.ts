@@ -88,13 +88,13 @@ function auditText(zone: string): (print: Printer, items: readonly AuditItem[]) 
 type Tell = (instant: string) => string;
 
 function rowOf(item: AuditItem, tell: Tell): string[] {
-  const { action, link, reservation, by, why } = item;
+  const { action, link, reservation, by, name, why } = item;
   const asked = [linkText(link), formatBandwidth(item.bandwidth), periodText(item, tell)];
-  return [tell(item.at), action, outcome(item), ...asked, reservation ?? '–', by, why ?? '–'];
+  return [tell(item.at), action, outcome(item), ...asked, reservation ?? '–', name ?? by, why ?? '–'];
 }
 
 function card(print: Printer, item: AuditItem, tell: Tell, zone: string): string {
-  const { action, link, reservation, experiment, by, why } = item;
+  const { action, link, reservation, experiment, by, name, why } = item;
   const { paint } = print;
   const colour = item.accepted ? paint.green : paint.red;
   const what = `${tell(item.at)} ${zone}  ${colour(escapeText(`${action} ${outcome(item)}`))}`;
@@ -103,7 +103,7 @@ function card(print: Printer, item: AuditItem, tell: Tell, zone: string): string
     ['link', `${linkText(link)}, ${formatBandwidth(item.bandwidth)}`],
     ['period', periodText(item, tell)],
     ['reservation', reservation ?? '–'],
-    ['by', by],
+    ['by', name === null ? by : `${name} (${by})`],
     ['experiment', experiment],
   ];
   return print.card(what, lines);

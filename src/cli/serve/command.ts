@@ -20,6 +20,8 @@ export function serveCommand(invoke: Invoke, options: ServerOptions): Command {
     );
   return (
     addOptions(serve, options.serve)
+      // It runs without a command too.
+      .usage('[command] [flags]')
       // Sub-commands have flags with the names of serve's flags.
       .enablePositionalOptions()
       .addCommand(rotateKeysCommand(invoke, options.rotateKeys))
@@ -93,13 +95,13 @@ function auditCommand(invoke: Invoke, options: OptionTable): Command {
     .addHelpText(
       'after',
       `
---experiment ID, a global flag, picks what was decided in one experiment. Times are in UTC.
+--experiment ID, a global flag, picks what was decided in one experiment.
 A server forgets decisions that are older than its --keep, by default 400 days.
 
 Examples:
   slices-conn serve audit
   slices-conn serve audit --data /var/lib/slices-conn --since 2d --refused
-  slices-conn serve audit --link be-gent1 pl-poznan1 --since 2026-12-01T00:00Z --until 2026-12-02T00:00Z
+  slices-conn serve audit --link be-gent1 pl-poznan1 --since 2d --until 1d
   PGPASSWORD=… slices-conn serve audit --database postgres://slices@db.example.org/slices --limit 1000000 --json`,
     )
     .hook('preAction', (_program, command) => takeFlagsOfServe(command))
@@ -108,7 +110,12 @@ Examples:
 
 /** Adds declared flags to a command, in their order. */
 function addOptions(command: Command, options: OptionTable): Command {
-  for (const declared of Object.values(options)) command.addOption(optionOf(declared));
+  let heading: string | undefined;
+  for (const declared of Object.values(options)) {
+    heading = declared.group ?? heading;
+    const option = optionOf(declared);
+    command.addOption(heading === undefined ? option : option.helpGroup(heading));
+  }
   return command;
 }
 

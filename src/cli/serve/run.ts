@@ -7,7 +7,8 @@ import { readCertificates } from '../ca-file.ts';
 import type { Invocation } from '../invocation.ts';
 import { type CardLine, escapeText } from '../print/output.ts';
 import { confirm } from '../questions.ts';
-import { eventLine } from './events.ts';
+import { shortTime } from '../times.ts';
+import { eventLine, eventLines } from './events.ts';
 import type { ShowEvent } from './server.ts';
 
 /** Runs a reference server until SIGINT or SIGTERM. */
@@ -31,7 +32,7 @@ export async function serve(
   const { zone } = await invocation.times();
   const show: ShowEvent = (level, event, fields) => {
     const line = eventLine({ level, event, fields }, { now: invocation.now(), zone });
-    if (line !== undefined) output.notice(line);
+    for (const part of line === undefined ? [] : eventLines(line, output.columns)) output.notice(part);
   };
   const stopped = processes.stopSignal();
   const running = await commands.serve(flags, { certificates, show: format === 'text' ? show : undefined });
@@ -95,9 +96,13 @@ export async function rotateKeys(
 ): Promise<void> {
   const { output, server, waitFor } = invocation;
   const items = await waitFor('the database', () => server.rotateKeys(flags, () => confirmed(invocation)));
+  const times = await invocation.times();
   // A single result would have the kids masked: they look like tokens.
   const printed = output.portions<KeyRow>((print, rows) =>
-    print.table(['service', 'key', 'state', 'from', 'until'], rows.map(cells)),
+    print.table(
+      ['service', 'key', 'state', `from (${times.zone})`, 'until'],
+      rows.map((row) => cells(row, (instant) => shortTime(Date.parse(instant), times))),
+    ),
   );
   await printed.take(items);
   printed.end({}, '');
@@ -118,8 +123,9 @@ export async function serveBackup(
   );
 }
 
-function cells({ service, kid, state, signs_from, published_until }: KeyRow): string[] {
-  return [service, kid, state, signs_from, published_until ?? '–'];
+function cells(row: KeyRow, tell: (instant: string) => string): string[] {
+  const { service, kid, state, signs_from, published_until } = row;
+  return [service, kid, state, tell(signs_from), published_until === null ? '–' : tell(published_until)];
 }
 
 /** Asks before keys that are in use are removed; see {@link confirm}. */

@@ -43,12 +43,13 @@ export async function vlan(
   const described = describeEnd(end, configuration, removing);
   const lines = removing ? configuration.removal : configuration.text;
   output.text(described, format === 'json' ? jsonText(described) : lines.join('\n'));
-  if (format !== 'json' && !output.json) {
+  // Comments of the text say the same, where the person sees it.
+  if (format !== 'json' && !output.json && !output.isSeen) {
     for (const line of summary(end, configuration.names, removing)) output.notice(line);
   }
 }
 
-/** The end for people, who see the text itself beside it or have sent it elsewhere. */
+/** The end for people who have sent the text elsewhere. */
 function summary(end: End, names: DeviceNames, removing: boolean): readonly string[] {
   const { site, device, sTag, cTag, mtu, outer } = end;
   if (removing) return aboutRemovalOf(names, device);

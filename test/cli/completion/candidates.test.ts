@@ -287,6 +287,7 @@ describe('the table of kinds', () => {
       'cidr',
       'device',
       'duration',
+      'id|name',
       'key',
       'key=value',
       'name',

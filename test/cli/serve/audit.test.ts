@@ -14,6 +14,7 @@ const booked: AuditItem = {
   action: 'create',
   accepted: true,
   by: IDS.user,
+  name: 'alice',
   experiment: IDS.experiment,
   reservation: IDS.reservation,
   start_date: '2026-11-01T12:00:00.000Z',
@@ -26,6 +27,7 @@ const booked: AuditItem = {
 const refused: AuditItem = {
   ...booked,
   accepted: false,
+  name: null,
   reservation: null,
   end_date: '2026-11-03T14:00:00.000Z',
   tags: null,
@@ -78,7 +80,7 @@ test('without a terminal the audit is a table with one line for each decision', 
   const asked = ['be-gent1 – pl-poznan1', '2.5 Gbps'];
   const when = '2026-11-01 11:59:58';
   const period = '2026-11-01 12:00:00 – 14:00:00';
-  expect(first).toEqual([when, 'create', 'accepted', ...asked, period, IDS.reservation, IDS.user, '–']);
+  expect(first).toEqual([when, 'create', 'accepted', ...asked, period, IDS.reservation, 'alice', '–']);
   const longer = '2026-11-01 12:00:00 – 2026-11-03 14:00:00';
   expect(second).toEqual([when, 'create', 'refused', ...asked, longer, '–', IDS.user, refused.why]);
   expect(end).toEqual(['']);
@@ -116,7 +118,7 @@ test('on a narrow terminal each decision takes several lines, and ids stay whole
     '  link         be-gent1 – pl-poznan1, 2.5 Gbps',
     '  period       2026-11-01 12:00:00 – 14:00:00',
     `  reservation  ${IDS.reservation}`,
-    `  by           ${IDS.user}`,
+    `  by           alice (${IDS.user})`,
     `  experiment   ${IDS.experiment}`,
     '2026-11-01 11:59:58 UTC  create refused',
     '  why          bandwidth: 400 of 1000 Mbps free',

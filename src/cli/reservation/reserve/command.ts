@@ -54,7 +54,7 @@ export function reserveCommand(invoke: Invoke): Command {
 Examples:
   slices-conn reserve be-gent1 pl-poznan1 --bandwidth 1G --start-now --for 2h
   slices-conn reserve be-gent1 pl-poznan1 --bandwidth 1G --start-now --for 2h --name nightly
-  slices-conn reserve be-gent1 pl-poznan1 --bandwidth 2.5G --start 2026-12-01T10:00:00Z --end 2026-12-01T18:00:00Z
+  slices-conn reserve be-gent1 pl-poznan1 --bandwidth 2.5G --start 'friday 10:00' --end 'friday 18:00'
   slices-conn reserve be-gent1 pl-poznan1 --bandwidth 1G --start 14:00 --for 2h --wait && ./measure.sh
   slices-conn reserve be-gent1 pl-poznan1 --bandwidth 100M --start-now --for 1d --save link.jwt --json
   slices-conn reserve be-gent1 pl-poznan1 --bandwidth 9G --for 2h --earliest

@@ -24,7 +24,7 @@ export function updateCommand(invoke: Invoke): Command {
       `
 Examples:
   slices-conn update con_conn.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q --extend 1h
-  slices-conn update con_conn.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q --bandwidth 2G --end 2026-12-01T18:00:00Z
+  slices-conn update con_conn.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q --bandwidth 2G --extend 2h
   slices-conn update con_conn.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q --name weekly`,
     )
     .action(invoke<UpdateFlags>(async () => (await import('./run.ts')).update));
