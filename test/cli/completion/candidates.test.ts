@@ -28,7 +28,7 @@ const COMMANDS = program
   .createHelp()
   .visibleCommands(program)
   .map((command) => command.name());
-const LIST = ['--all', '--all-experiments', '--mine', '--site', '--state', '--timeline'];
+const LIST = ['--all', '--all-experiments', '--mine', '--site', '--state', '--start', '--end', '--timeline'];
 const GROUP = ['list', 'show', 'use', 'token'];
 const RESERVE = [
   ...[
