@@ -171,6 +171,8 @@ describe('every next step works when it is pasted', () => {
     '`--experiment ${experiment}`': 'slices-conn apply demo.yaml --experiment demo',
     "ownCommand('delete', ...left)": 'slices-conn delete ID',
     'ownCommand(...words)': 'slices-conn plan demo.yaml',
+    'entry.reservation && againCommand(entry.reservation, now)':
+      'slices-conn reserve be-gent1 pl-poznan1 --bandwidth 1G --start-now --for 1h',
     'fixOf(code, details)': 'slices-conn show ID',
     'retyped(words, [])': undefined,
     "retyped(typed, [startRetyping('now', asked), ...endRetyping(started, asked)])":

@@ -50,7 +50,9 @@ describe('the life of a reservation', () => {
     });
     expect(reservationIn(await here('show', id))).toEqual(wider);
 
-    expect(await json('delete', '--yes', id)).toEqual({ items: [{ id, deleted: true }] });
+    expect(await json('delete', '--yes', id)).toEqual({
+      items: [{ id, deleted: true, again: expect.stringMatching(/^slices-conn .*reserve /) }],
+    });
     expect(await here('list')).toEqual({ items: [] });
     expect(await here('list', '--all')).toMatchObject({
       items: [{ id, state: 'deleted', source: 'ledger' }],

@@ -106,7 +106,9 @@ describe.each(['environment', 'file', 'command'] as const)('without a login, tok
       expect.arrayContaining([expect.objectContaining({ reservation: expect.objectContaining({ id }) })]),
     );
     expect(await result('show', id)).toMatchObject({ verified: true, reservation: { id } });
-    expect(await result('delete', id, '--yes')).toEqual({ items: [{ id, deleted: true }] });
+    expect(await result('delete', id, '--yes')).toEqual({
+      items: [{ id, deleted: true, again: expect.stringMatching(/^slices-conn .*reserve /) }],
+    });
     expect(requests.length).toBeGreaterThan(4);
     const { portal_url, auth_url } = served.addresses;
     const elsewhere = requests.filter(

@@ -1,9 +1,11 @@
-import { formatDuration, MINUTE } from '../../contract/durations.ts';
+import { formatDuration, isoDuration, MINUTE } from '../../contract/durations.ts';
 import { Failure, ownCommand, type Retyping } from '../../contract/failure.ts';
 import { formatInstant, parseInstant } from '../../contract/instants.ts';
 import { BY_THE_LINK } from '../../contract/problem-codes.ts';
 import { ALTERNATIVE_KINDS, type AlternativeReply } from '../../contract/problems.ts';
-import type { ReservationRequest } from '../../contract/reservation-request.ts';
+import type { Reservation } from '../../contract/reservation.ts';
+import { asRequest, periodOf, type ReservationRequest } from '../../contract/reservation-request.ts';
+import { textsOf } from '../../contract/reservation-texts.ts';
 import { inOneText, instant, type Said, Sentence, sentence } from '../../contract/said.ts';
 import { SITES } from '../../contract/sites.ts';
 import { parseDuration } from '../../contract/typed-duration.ts';
@@ -161,6 +163,41 @@ function endRetyping({ start, end }: Offered, asked: Refused): Retyping[] {
   if (end === request.end) return [];
   const exact = flags.extend !== undefined && update ? durationWord(end - update.end) : undefined;
   return [exact === undefined ? ends : { ...ends, words: ['--extend', exact] }];
+}
+
+/** The command that makes a request. @param more further flags */
+export function reserveCommand(request: ReservationRequest, ...more: readonly string[]): string {
+  const { start, end, duration, volume } = request;
+  const search =
+    duration !== undefined
+      ? ['--earliest', '--for', isoDuration(duration)]
+      : volume !== undefined
+        ? ['--volume', String(volume)]
+        : [];
+  const from = start === 'now' ? ['--start-now'] : ['--start', timeWord(start)];
+  return reserveIn(request, [...from, '--end', timeWord(end), ...search], more);
+}
+
+/**
+ * The command that books a reservation once more: in its own period, as far as that lies ahead. What has begun starts now, and
+ * what is over lasts as long as it did.
+ *
+ * @param now milliseconds
+ * @param more further flags
+ */
+export function againCommand(reservation: Reservation, now: number, ...more: readonly string[]): string {
+  const { start, end } = periodOf(reservation);
+  const from = start > now ? ['--start', timeWord(start)] : ['--start-now'];
+  const lasting = durationWord(Math.max(1, Math.ceil((end - start) / 1000)) * 1000) ?? '';
+  const until = end > now ? ['--end', timeWord(end)] : ['--for', lasting];
+  return reserveIn(asRequest(reservation), [...from, ...until], more);
+}
+
+function reserveIn(request: ReservationRequest, period: readonly string[], more: readonly string[]): string {
+  const { site1, site2, bandwidth } = request;
+  const rate = bandwidth === undefined ? [] : ['--bandwidth', bandwidthWord(bandwidth)];
+  const texts = Object.entries(textsOf(request)).flatMap(([text, value]) => [`--${text}`, value]);
+  return ownCommand('reserve', site1, site2, ...rate, ...period, ...texts, ...more);
 }
 
 /** An instant as it is typed: RFC 3339 in UTC, without zeros at its end. */

@@ -214,11 +214,13 @@ export class Ledger {
     );
   }
 
-  /** A reservation is gone. */
-  async deleted(id: string): Promise<void> {
+  /** A reservation is gone. @param reservation as it was, where that is known */
+  async deleted(id: string, reservation?: Reservation): Promise<void> {
     await this.#run(
-      `UPDATE attempt SET outcome = 'deleted', was = NULL, pending = NULL WHERE service = $1 AND reservation_id = $2`,
+      `UPDATE attempt SET outcome = 'deleted', was = NULL, pending = NULL, reservation = coalesce($3, reservation)
+       WHERE service = $1 AND reservation_id = $2`,
       id,
+      reservation === undefined ? null : JSON.stringify(reservation),
     );
   }
 

@@ -8,6 +8,7 @@ import { differenceFrom, type ProofOptions, type ProvenReservation } from '../..
 import { Failure, type FailureFacts, isGone } from '../../contract/failure.ts';
 import { isWithin } from '../../contract/instants.ts';
 import { KEY_KEPT } from '../../contract/request-limits.ts';
+import type { Reservation } from '../../contract/reservation.ts';
 import {
   type ChangeItem,
   checkItems,
@@ -40,6 +41,8 @@ export interface ChangeOptions extends ProofOptions {
   idempotencyKey?: string;
   /** The words in which the times were typed: the same words under the same key mean the times of the first command. */
   typedTimes?: string;
+  /** Of one deletion: the reservation as it was, so that this machine can tell later what it deleted. */
+  before?: Reservation | undefined;
   /** Move all creates later by the smallest common offset at which everything fits. Default false. */
   earliest?: boolean;
 }
@@ -48,6 +51,8 @@ export interface ChangeOptions extends ProofOptions {
 interface Attempt {
   items: readonly { item: ChangeItem; name: AttemptName }[];
   options: ClientChangeOptions & { idempotencyKey: string };
+  /** See {@link ChangeOptions}, `before`. */
+  deleted?: Reservation | undefined;
 }
 
 type Results = (ProvenReservation | null)[];
@@ -89,7 +94,7 @@ export class Reservations {
   ): Promise<ChangeResults<Items>>;
   async change(items: readonly ChangeItem[], options: ChangeOptions = {}): Promise<unknown> {
     checkItems(items, options);
-    const { typedTimes, ...sent } = options;
+    const { typedTimes, before: deleted, ...sent } = options;
     const { now, newKey } = this.#options;
     const { id: experiment = '' } = await this.#options.access();
     const idempotencyKey = sent.idempotencyKey ?? newKey();
@@ -100,6 +105,7 @@ export class Reservations {
         return { item, name: { experiment, key } };
       }),
       options: { ...sent, idempotencyKey, firstSentAt: now() },
+      deleted,
     };
     const ledger = await this.#options.ledger();
     const begin = async (): Promise<Results> => {
@@ -241,12 +247,12 @@ export class Reservations {
   }
 
   /** Records what changes have made: a result for each. */
-  async #made({ items }: Attempt, results: Results): Promise<Results> {
+  async #made({ items, deleted }: Attempt, results: Results): Promise<Results> {
     await this.#record((ledger) =>
       ledger.together(async (kept) => {
         for (const [index, { item, name }] of items.entries()) {
           const proven = results[index];
-          if (item.action === 'delete') await kept.deleted(item.id);
+          if (item.action === 'delete') await kept.deleted(item.id, deleted);
           else if (proven && item.action === 'create') await kept.booked(name, proven);
           else if (proven) await kept.observed(proven, item.request.name);
         }

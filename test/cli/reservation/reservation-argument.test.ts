@@ -5,6 +5,9 @@ import { reportOf } from '../../e2e/command.ts';
 import { type Changes, type CommandWorld, commandWorld, tokenOf } from '../../fixtures/command-world.ts';
 import { NOW } from '../../fixtures/tokens.ts';
 
+/** The command that books a deleted reservation again. */
+const AGAIN = expect.stringMatching(/^slices-conn .*reserve /);
+
 const LINK = ['be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start', '+1h'];
 
 let server: ReferenceServer;
@@ -68,7 +71,7 @@ describe('an ID argument', () => {
       id,
       bandwidth: 2000,
     });
-    expect(await json('delete', '--yes', short)).toEqual({ items: [{ id, deleted: true }] });
+    expect(await json('delete', '--yes', short)).toEqual({ items: [{ id, deleted: true, again: AGAIN }] });
     // A reservation that was deleted is known by its part as well.
     expect((await run('show', short)).exitCode).toBe(3);
   });
@@ -202,7 +205,7 @@ describe('delete --all', () => {
     const admin = machine('admin');
     expect(await admin.json('delete', '--all', '--yes', '--experiment', 'demo')).toEqual({ items: [] });
     expect(await machine('lead').json('delete', '--all', '--yes', '--experiment', 'demo')).toEqual({
-      items: mine.map((id) => ({ id, deleted: true })),
+      items: mine.map((id) => ({ id, deleted: true, again: AGAIN })),
     });
     expect((await lead.json('show', elsewhere)).reservation.id).toBe(elsewhere);
     expect((await lead.run('delete', '--all', '--yes', '--experiment', 'demo')).stdout).toBe(
@@ -215,7 +218,9 @@ describe('delete --all', () => {
     const id = await machine('lead').reserve();
     const { ask, questions } = person('y');
     const admin = machine('admin', { ask });
-    expect(await admin.json('delete', '--all', '--everyone')).toEqual({ items: [{ id, deleted: true }] });
+    expect(await admin.json('delete', '--all', '--everyone')).toEqual({
+      items: [{ id, deleted: true, again: AGAIN }],
+    });
     expect(questions).toHaveLength(1);
   });
 

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { offlineWorld } from '../../fixtures/command-world.ts';
+import { reportOf } from '../../e2e/command.ts';
+import { type CommandRun, commandWorld, connectionTo, offlineWorld } from '../../fixtures/command-world.ts';
+import { NOW } from '../../fixtures/tokens.ts';
 
 const LINK = ['be-gent1', 'pl-poznan1', '--start', '2026-11-02T09:00Z', '--for', '6h', '--bandwidth', '100M'];
 
@@ -25,6 +27,7 @@ async function scene(answer: string) {
   };
   return {
     id,
+    server: world.server,
     questions,
     run: (...args: string[]) => world.run('--offline', ...args),
     asked: (...args: string[]) => world.runIn({ ask }, '--offline', ...args),
@@ -92,5 +95,58 @@ describe('on a terminal, an update asks before it makes a reservation', () => {
     const { asked, run, id } = await scene('y');
     expect((await asked('update', id, '--for', '13h')).stdout).toMatch(/^Updated/);
     expect((await run('update', id, '--for', '27h')).stdout).toMatch(/^Updated/);
+  });
+});
+
+describe('what was deleted can be booked again', () => {
+  /** Runs a printed command. */
+  const pasted = async (run: (...args: string[]) => Promise<CommandRun>, command: string) => {
+    const words = [...command.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, word]) => quoted ?? word ?? '');
+    return JSON.parse((await run('--json', ...words.slice(2))).stdout).reservation;
+  };
+
+  test('delete has the command, with all that the reservation had', async () => {
+    const { run, id } = await scene('');
+    const before = JSON.parse((await run('--json', 'show', id)).stdout).reservation;
+    const { stdout } = await run('delete', '--yes', id);
+    const [, first = '', second = ''] = stdout.split('\n');
+    expect(first).toMatch(/^ {2}To book it again: slices-conn --offline reserve /);
+    expect(second).toBe('');
+    const again = await pasted(run, first.replace('  To book it again: ', ''));
+    const { site1, site2, bandwidth, start_date, end_date, name, description } = before;
+    expect(again).toMatchObject({ site1, site2, bandwidth, start_date, end_date, name, description });
+  });
+
+  test('of one that has begun it starts now; --json has it too, null for what was not there', async () => {
+    const { run } = await scene('');
+    const link = ['be-gent1', 'se-kth', '--start-now', '--end', '2026-11-02T09:00Z', '--bandwidth', '1500M'];
+    await run('reserve', ...link, '--name', 'begun');
+    const { stdout } = await run('--json', 'delete', '--yes', '--if-exists', 'begun', 'nothing-there');
+    expect(JSON.parse(stdout).items.map(({ again }: { again: unknown }) => again)).toEqual([
+      'slices-conn --offline reserve be-gent1 se-kth --bandwidth 1.5G --start-now --end 2026-11-02T09:00Z --name begun',
+      null,
+    ]);
+  });
+
+  test('show says when this machine deleted it, with the same command: exit 3', async () => {
+    const { run, id } = await scene('');
+    const again = JSON.parse((await run('--json', 'delete', '--yes', 'own')).stdout).items[0].again;
+    for (const word of ['own', id]) {
+      expect(reportOf(await run('--json', 'show', word))).toMatchObject({
+        exitCode: 3,
+        why: `This machine deleted it at ${new Date(NOW).toISOString()}.`,
+        fix: again,
+      });
+    }
+  });
+
+  test('also one that another machine has booked', async () => {
+    const { run, id, server } = await scene('');
+    const other = commandWorld(connectionTo(server));
+    const again = JSON.parse((await other.run('--offline', '--json', 'delete', '--yes', id)).stdout).items[0]
+      .again;
+    expect(reportOf(await other.run('--offline', '--json', 'show', id)).fix).toBe(again);
+    // Who did not delete it, does not know when.
+    expect(reportOf(await run('--json', 'show', id)).fix).not.toBe(again);
   });
 });

@@ -1,17 +1,21 @@
 import type { ProvenReservation } from '../../../client/proof.ts';
 import { Failure, type FailureFacts, isGone, ownCommand } from '../../../contract/failure.ts';
+import type { Reservation } from '../../../contract/reservation.ts';
 import { MAX_REASON } from '../../../contract/routes.ts';
 import { isOwn, type KnownReservation, shortIds } from '../../../session/reservations/known.ts';
 import type { Session } from '../../../session/session.ts';
 import { claimedSubject } from '../../../tokens/claimed.ts';
 import { linkName } from '../../../words/link-name.ts';
+import { withServices } from '../../advice.ts';
 import { EXIT_CODE_OF } from '../../exit-codes.ts';
+import { continued } from '../../help-layout.ts';
 import type { Invocation } from '../../invocation.ts';
 import { reservationCard } from '../../print/cards.ts';
 import { escapeText } from '../../print/output.ts';
 import { checkConfirmable, confirm } from '../../questions.ts';
 import type { TimeContext } from '../../times.ts';
 import { formatBandwidth, reservationWord } from '../../values.ts';
+import { againCommand } from '../alternatives.ts';
 import {
   checkPerson,
   linkAndPeriod,
@@ -64,28 +68,75 @@ export async function deleteReservations(
       ? [await pickedReservation(invocation, session, 'delete')]
       : (await each(words, meantBy)).flat();
   const ids = unique(meant);
+  const seen = new Map(
+    meant.flatMap((one) => ('state' in one && one.reservation ? [[one.id, one.reservation]] : [])),
+  );
   if (ids.length > 0 && !invocation.flags.yes) {
     const times = await invocation.times();
-    const known = await described(times, session, meant, unlessGone);
+    const known = await described(times, session, meant, { unlessGone, seen });
     if (known.size > 0) await ask(invocation, times, known);
   }
+  const again = new Map<string, string>();
   const failures = await deleteEach(
     ids.filter((id) => !absent.has(id)),
     unlessGone(async (id) => {
       await session.actFor(id);
-      await session.reservations.change([{ action: 'delete', id }]);
+      const before = seen.get(id) ?? (await lastSeen(session, id));
+      const command = before && (await commandFor(invocation, session, before));
+      await session.reservations.change([{ action: 'delete', id }], { before });
+      if (command !== undefined) again.set(id, command);
     }),
   );
   if (failures.size > 0) throw summary(ids, failures);
-  const items = [...new Set([...ids, ...absent])].map((id) => ({ id, deleted: !absent.has(id) }));
+  const items = [...new Set([...ids, ...absent])].map((id) => ({
+    id,
+    deleted: !absent.has(id),
+    again: again.get(id) ?? null,
+  }));
   const none = flags.everyone ? 'The experiment has no reservation' : 'You have no reservation here';
-  await invocation.output.result({ items }, ({ paint }) =>
+  await invocation.output.result({ items }, ({ paint, columns = Number.POSITIVE_INFINITY }) =>
     items.length === 0
       ? `${none} that is scheduled or active.\n`
       : items
-          .map(({ id, deleted }) => (deleted ? `${paint.green('Deleted')} ${id}\n` : `${id} is not there.\n`))
+          .map(({ id, deleted, again: command }) => {
+            const done = deleted ? `${paint.green('Deleted')} ${id}\n` : `${id} is not there.\n`;
+            if (command === null) return done;
+            const line = `  To book it again: ${escapeText(command)}`;
+            if (line.length <= columns) return `${done}${line}\n`;
+            return `${done}  To book it again:\n${continued(`    ${escapeText(command)}`, columns)}\n`;
+          })
           .join(''),
   );
+}
+
+/** A reservation that is to be deleted, as this machine knows it, else as the service does; undefined where neither tells. */
+async function lastSeen(session: Session, id: string): Promise<Reservation | undefined> {
+  const entry = await session
+    .ledger()
+    .then((ledger) => ledger.about(id))
+    .catch(() => undefined);
+  if (entry?.reservation) return entry.reservation;
+  return session.reservations.show(id, { allowUnsigned: true }).then(
+    ({ reservation }) => reservation,
+    (error: unknown) => {
+      // Where the service is away, the deletion would wait for it once more.
+      if (!(error instanceof Failure) || EXIT_CODE_OF[error.code] === 7) throw error;
+      return undefined;
+    },
+  );
+}
+
+/** The command that books a deleted reservation again, in its own experiment. */
+async function commandFor(
+  { flags, now }: Invocation,
+  session: Session,
+  reservation: Reservation,
+): Promise<string> {
+  const { id, name } = await session.access();
+  const chosen = flags.experiment ?? session.profile.experiment;
+  const isChosen = chosen === undefined || chosen === id || chosen === name;
+  const command = againCommand(reservation, now(), ...(isChosen || !id ? [] : ['--experiment', id]));
+  return withServices(flags, command);
 }
 
 /** @throws Failure `usage` for flags and arguments that don't go together */
@@ -162,7 +213,14 @@ async function described(
   times: TimeContext,
   session: Session,
   meant: readonly MeantReservation[],
-  unlessGone: (work: (id: string) => Promise<void>) => (id: string) => Promise<void>,
+  {
+    unlessGone,
+    seen,
+  }: {
+    unlessGone: (work: (id: string) => Promise<void>) => (id: string) => Promise<void>;
+    /** Takes those that are read. */
+    seen: Map<string, Reservation>;
+  },
 ): Promise<Map<string, string>> {
   const known = new Map(meant.map((one) => [one.id, 'state' in one ? linkAndPeriod(one, times) : '']));
   const ids = [...known.keys()];
@@ -171,6 +229,7 @@ async function described(
     unlessGone(async (id) => {
       await session.actFor(id);
       const { reservation } = await session.reservations.show(id, { allowUnsigned: true });
+      seen.set(id, reservation);
       known.set(id, linkAndPeriod({ reservation, requested: null }, times));
     }),
   );

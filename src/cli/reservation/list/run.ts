@@ -1,6 +1,4 @@
-import { isoDuration } from '../../../contract/durations.ts';
 import { Failure, ownCommand } from '../../../contract/failure.ts';
-import { formatInstant } from '../../../contract/instants.ts';
 import { byStart, type ListedReservation } from '../../../session/reservations/joined-list.ts';
 import { isCurrent, isOwn, knownPeriod, knownRequest } from '../../../session/reservations/known.ts';
 import type { Session } from '../../../session/session.ts';
@@ -14,6 +12,7 @@ import { type NamedExperiment, requestResult } from '../../print/cards.ts';
 import { type ListedIn, reservationTable } from '../../print/reservation-table.ts';
 import { shortTime, type TimeContext } from '../../times.ts';
 import { nearestSite, siteName } from '../../values.ts';
+import { reserveCommand } from '../alternatives.ts';
 
 /** The flags of the command, as typed. */
 export interface ListFlags {
@@ -165,21 +164,8 @@ function whatToDo(
   }
   const link = requested ? linkName(requested) : 'a link';
   const again =
-    requested && entry ? ` To settle it: ${withServices(services, reserveAgain(requested, entry.key))}` : '';
+    requested && entry
+      ? ` To settle it: ${withServices(services, reserveCommand(requested, '--idempotency-key', entry.key))}`
+      : '';
   return `${link}: the service never answered the request of ${asked}, so the link may be booked.${again}`;
-}
-
-function reserveAgain(requested: NonNullable<ListedReservation['requested']>, key: string): string {
-  const { site1, site2, bandwidth, duration, volume, name } = requested;
-  const rate = bandwidth === undefined ? [] : ['--bandwidth', String(bandwidth)];
-  const start = requested.start === 'now' ? ['--start-now'] : ['--start', formatInstant(requested.start)];
-  const search =
-    duration !== undefined
-      ? ['--earliest', '--for', isoDuration(duration)]
-      : volume !== undefined
-        ? ['--volume', String(volume)]
-        : [];
-  const period = [...start, '--end', formatInstant(requested.end), ...search];
-  const named = name === undefined ? [] : ['--name', name];
-  return ownCommand('reserve', site1, site2, ...rate, ...period, ...named, '--idempotency-key', key);
 }

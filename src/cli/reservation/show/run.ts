@@ -1,7 +1,11 @@
+import { type Failure, isGone } from '../../../contract/failure.ts';
+import { instant, sentence } from '../../../contract/said.ts';
+import type { Session } from '../../../session/session.ts';
 import type { Invocation } from '../../invocation.ts';
 import { reservationCard, reservationResult, reservationState } from '../../print/cards.ts';
 import { escapeText } from '../../print/output.ts';
 import { confirmWriting } from '../../questions.ts';
+import { againCommand } from '../alternatives.ts';
 import { reservationArgument } from '../reservation-argument.ts';
 
 /** The flags of the command, as typed. */
@@ -23,7 +27,9 @@ export async function show(
   const { session, id } = await reservationArgument(invocation, typed, 'see');
   const { reservations } = session;
   const allowUnsigned = flags.allowUnsigned === true && !flags.token && save === undefined;
-  const proven = await reservations.show(id, { allowUnsigned });
+  const proven = await reservations.show(id, { allowUnsigned }).catch(async (error: unknown) => {
+    throw isGone(error) ? await deletedHere(error, session, id, invocation.now()) : error;
+  });
   const { token, claims, reservation } = proven;
   if (save !== undefined) await invocation.files.writePrivate(save, `${token}\n`);
   if (flags.token && token !== null) {
@@ -38,4 +44,15 @@ export async function show(
     const saved = save === undefined ? '' : `  saved to ${escapeText(save)}\n`;
     return reservationCard(print, verb, proven, { times, experiment }) + saved;
   });
+}
+
+/** The failure that a reservation is gone: of one that this machine deleted with when that was, and how to book it again. */
+async function deletedHere(gone: Failure, session: Session, id: string, now: number): Promise<Failure> {
+  const entry = await session
+    .ledger()
+    .then((ledger) => ledger.about(id))
+    .catch(() => undefined);
+  if (entry?.outcome !== 'deleted' || entry.asked !== 'delete') return gone;
+  const why = sentence`This machine deleted it at ${instant(entry.askedAt)}.`;
+  return gone.with({ why, fix: entry.reservation && againCommand(entry.reservation, now) });
 }
