@@ -1,4 +1,5 @@
 import manifest from '../package.json' with { type: 'json' };
+import { systemReason } from './contract/foreign-errors.ts';
 
 /**
  * The program's first step: answers `--version` and `--cli-manifest` without loading anything, and passes everything else
@@ -29,9 +30,11 @@ const MANIFEST = {
 
 /** Prints a line; on a full disk it fails as every command does. @returns the exit code */
 function answer(line: string): number {
-  process.stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
-    if (code === 'EPIPE') process.exit(0);
-    process.stderr.write(`error: The result can't be written to standard output.\n  why: ${message}\n`);
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') process.exit(0);
+    process.stderr.write(
+      `error: The result can't be written to standard output.\n  why: ${systemReason(error)}\n`,
+    );
     process.exit(2);
   });
   process.stdout.write(`${line}\n`);

@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { refusedValue } from '../contract/foreign-errors.ts';
 import { isObject } from '../contract/json.ts';
 import { type Link, type Place, type TagRange, Topology } from '../contract/links.ts';
 import { BUILT_IN_LINKS, BUILT_IN_PLACES, SITES } from '../contract/sites.ts';
@@ -81,7 +82,7 @@ function formViolation(issue: v.BaseIssue<unknown>, topology: unknown): string {
   const place = isObject(link)
     ? `Link ${String(link['site1'])} – ${String(link['site2'])}, ${rest.join('.')}`
     : keys.join('.');
-  return `${place === '' ? 'It' : place}: ${issue.message}.`;
+  return `${refusedValue(place === '' ? 'It' : place, issue.message)}.`;
 }
 
 function siteViolations(sites: readonly string[]): string[] {

@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { Failure, ownCommand } from '../contract/failure.ts';
+import { refusedValue } from '../contract/foreign-errors.ts';
 import { availabilityCommand } from './availability/command.ts';
 import { addInstallOption, completionCommand } from './completion/command.ts';
 import { type CommandLine, childOf, readCommandLine } from './completion/command-line.ts';
@@ -219,7 +220,8 @@ async function usage(
   const [, named = ''] = /'(.*?)'/.exec(what) ?? [];
   const [long = '', value = ''] = named.split(' ');
   const [, given, fault = ''] = / argument '(.*)' is invalid\. (.*)$/s.exec(what) ?? [];
-  if (given !== undefined) return new Failure('usage', `${long} ${given}: ${reworded(fault)}`, { fix: help });
+  if (given !== undefined)
+    return new Failure('usage', refusedValue(`${long} ${given}`, fault), { fix: help });
   switch (code) {
     case 'commander.optionMissingArgument':
       return new Failure('usage', `${long} needs ${value}.`, { fix: help });
@@ -236,12 +238,6 @@ async function usage(
         fix: help,
       });
   }
-}
-
-/** What is wrong about a value, after its place: commander says the choices in its own words. */
-function reworded(fault: string): string {
-  const said = fault.replace(/^Allowed choices are /, 'It must be one of ');
-  return said.charAt(0).toLowerCase() + said.slice(1);
 }
 
 /** The flags that a command takes, global ones included; a group's own flags are not for the commands below it. */

@@ -1,4 +1,5 @@
 import { Failure, type FailureFacts, shellWord } from '../contract/failure.ts';
+import { systemReason } from '../contract/foreign-errors.ts';
 import { ROUTES } from '../contract/routes.ts';
 import type { Incoming, Outgoing, Send } from '../contract/sending.ts';
 
@@ -61,7 +62,7 @@ export class SentChanges {
   /** The failure to report when standard output takes no result, such as on a full disk. */
   unwritten(cause: Error): Failure {
     const { facts } = this.failure('terminated');
-    const why = [`${cause.message}.`, facts.why].filter((part) => part !== undefined).join(' ');
+    const why = [systemReason(cause), facts.why].filter((part) => part !== undefined).join(' ');
     return new Failure('file_unusable', "The result can't be written to standard output.", {
       ...facts,
       why,

@@ -7,6 +7,7 @@ import {
   withinTime,
 } from '../contract/bounded-reading.ts';
 import { Failure } from '../contract/failure.ts';
+import { refusedValue } from '../contract/foreign-errors.ts';
 import { readJson } from '../contract/json.ts';
 import { JWT_TYPE, ROUTES, type RouteName, routePath } from '../contract/routes.ts';
 import { Secret, withoutSecrets, withoutTokens } from '../contract/secret.ts';
@@ -153,7 +154,7 @@ export function readAs<Schema extends v.GenericSchema>(
   if (result.success) return result.output;
   const [issue] = result.issues;
   throw new Failure('reply_invalid', `The ${what} does not have the expected form.`, {
-    why: `${v.getDotPath(issue) ?? 'It'}: ${issue.message}`,
+    why: `${refusedValue(v.getDotPath(issue) ?? 'It', issue.message)}.`,
     httpStatus: reply.status,
   });
 }

@@ -178,7 +178,7 @@ const ROWS = {
   /** The user, or the experiment, has asked for many changes: the answer has `Retry-After`, and nothing was changed. */
   too_many_requests: {
     ...{ status: 429, exit: 7 },
-    example: 'You have asked for 10000 changes within an hour. Nothing was changed; try again in 1 s.',
+    example: 'You have asked for 10000 changes within an hour. Try again in 1 s.',
   },
   internal: { status: 500, exit: 7, example: 'Something went wrong in the service; its log says what.' },
   /** Nothing was done, and it is worth trying again. */

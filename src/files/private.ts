@@ -11,6 +11,7 @@ import {
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { Failure, moveAway, shellWord } from '../contract/failure.ts';
+import { systemReason } from '../contract/foreign-errors.ts';
 import { onDisk } from './on-disk.ts';
 
 /** Writable by the group, and by everyone. Windows has neither modes nor user numbers, so nothing is checked there. */
@@ -60,7 +61,7 @@ function checkedFolder(path: string, judge: (found: Stats) => void): string {
     return path;
   } catch (cause) {
     if (cause instanceof Failure) throw cause;
-    throw unusableFolder(path, messageOf(cause));
+    throw unusableFolder(path, systemReason(cause));
   }
 }
 
@@ -127,7 +128,7 @@ function foundAt(path: string): Stats | undefined {
   } catch (cause) {
     let above = dirname(path);
     while (!existsSync(above)) above = dirname(above);
-    if (statSync(above).isDirectory()) throw unusableFile(path, messageOf(cause));
+    if (statSync(above).isDirectory()) throw unusableFile(path, systemReason(cause));
     throw unusableFolder(above, 'It is not a folder.', { fix: moveAway(above) });
   }
 }
@@ -173,10 +174,6 @@ function holdsForeign(folder: string): boolean {
     if (!found) return false;
     return foreignFault(found) !== undefined || !(found.isDirectory() || found.isFile());
   });
-}
-
-function messageOf(cause: unknown): string {
-  return cause instanceof Error ? cause.message : String(cause);
 }
 
 function unusableFolder(path: string, why: string, facts: { fix?: string } = {}): Failure {

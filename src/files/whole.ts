@@ -10,6 +10,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
+import { systemReason } from '../contract/foreign-errors.ts';
 import { readBounded } from './bounded.ts';
 import { onDisk } from './on-disk.ts';
 import { makePrivate, unusableFile } from './private.ts';
@@ -90,7 +91,7 @@ export function readPrivateFile(path: string): string | undefined {
   try {
     return readBounded(path).toString();
   } catch (cause) {
-    throw unusableFile(path, cause instanceof Error ? cause.message : String(cause));
+    throw unusableFile(path, systemReason(cause));
   }
 }
 
@@ -103,6 +104,6 @@ export function writePrivateFile(path: string, text: string): void {
   try {
     writeWhole(path, text, 0o600);
   } catch (cause) {
-    throw unusableFile(path, cause instanceof Error ? cause.message : String(cause));
+    throw unusableFile(path, systemReason(cause));
   }
 }

@@ -2,6 +2,7 @@ import { accessSync, constants, existsSync, lstatSync, readlinkSync, realpathSyn
 import { dirname, join, resolve } from 'node:path';
 import type { Files } from '../cli/world.ts';
 import { Failure, moveAway } from '../contract/failure.ts';
+import { systemReason } from '../contract/foreign-errors.ts';
 import { readBounded, readBoundedStream } from '../files/bounded.ts';
 import { makeFolders, privateFolder } from '../files/private.ts';
 import { removeFile, writeWhole } from '../files/whole.ts';
@@ -84,7 +85,7 @@ async function guarded<Result>(
     return await act();
   } catch (cause) {
     throw new Failure('file_unusable', `The file ${path} can't be ${done}.`, {
-      why: cause instanceof Error ? cause.message : String(cause),
+      why: systemReason(cause),
       cause,
     });
   }
@@ -122,7 +123,7 @@ async function openLedger(stateFolder: string): Promise<LedgerDatabase> {
   const unusable = (cause: unknown): never => {
     if (cause instanceof Failure) throw cause;
     throw new Failure('state_unusable', `The ledger ${path} can't be used.`, {
-      why: `${cause instanceof Error ? cause.message : String(cause)} Repair it, or move it away.`,
+      why: `${systemReason(cause)} Repair it, or move it away.`,
       fix: moveAway(path),
       cause,
     });

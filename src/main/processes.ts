@@ -6,6 +6,7 @@ import { createInterface } from 'node:readline';
 import { GUARDIAN } from '../cli/reservation/run/command.ts';
 import type { Pipe, ProgramOptions, ProgramResult, StartedCommand } from '../cli/world.ts';
 import { Failure } from '../contract/failure.ts';
+import { systemReason } from '../contract/foreign-errors.ts';
 import type { Variables } from '../session/profiles/folders.ts';
 import { stopAtSignals } from './terminal.ts';
 
@@ -174,7 +175,7 @@ export async function startGuardian(flags: readonly string[]): Promise<Pipe> {
       'state_unusable',
       "The guardian can't be started, which deletes the reservation if this program is killed.",
       {
-        why: `${cause instanceof Error ? cause.message : String(cause)} Nothing was booked.`,
+        why: `${systemReason(cause)} Nothing was booked.`,
         cause,
       },
     );

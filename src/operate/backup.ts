@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { Failure } from '../contract/failure.ts';
+import { systemReason } from '../contract/foreign-errors.ts';
 import { dataFolder } from '../files/private.ts';
 import { type Backup, backUp as copy } from '../store/sqlite/backup.ts';
 import { SERVER_FILE } from '../store/stores.ts';
@@ -34,7 +35,7 @@ export async function backUp({ data }: BackupOptions, defaultFolder: string, fil
   } catch (cause) {
     if (cause instanceof Failure) throw cause;
     throw new Failure('file_unusable', `The database ${source} can't be copied to ${file}.`, {
-      why: cause instanceof Error ? cause.message : String(cause),
+      why: systemReason(cause),
       cause,
     });
   }

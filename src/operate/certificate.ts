@@ -1,6 +1,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import { Failure, shellWord } from '../contract/failure.ts';
+import { systemReason } from '../contract/foreign-errors.ts';
 import { readBounded } from '../files/bounded.ts';
 import { fileFailure } from './files.ts';
 
@@ -50,7 +51,7 @@ export function readCertificate(files: CertificateFiles, now: number): Certifica
       'file_unusable',
       `The key ${files.key} does not belong to the certificate ${files.cert}.`,
       {
-        why: cause instanceof Error ? cause.message : String(cause),
+        why: systemReason(cause),
         fix: `openssl x509 -noout -subject -dates -in ${shellWord(files.cert)}`,
         cause,
       },

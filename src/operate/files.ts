@@ -1,5 +1,6 @@
 import { rmSync } from 'node:fs';
 import { Failure } from '../contract/failure.ts';
+import { systemReason } from '../contract/foreign-errors.ts';
 import { isObject, readJson } from '../contract/json.ts';
 import type { Topology } from '../contract/links.ts';
 import { readBounded } from '../files/bounded.ts';
@@ -11,7 +12,7 @@ import type { ServeOptions } from './options.ts';
 
 /** The Failure for a file that a flag names and that can't be used. @param what such as `topology` */
 export function fileFailure(what: string, path: string, cause: unknown): Failure {
-  const why = cause instanceof Error ? cause.message : String(cause);
+  const why = systemReason(cause);
   return new Failure('file_unusable', `The ${what} ${path} can't be used.`, { why, cause });
 }
 

@@ -12,6 +12,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { Failure } from '../contract/failure.ts';
+import { systemReason } from '../contract/foreign-errors.ts';
 import { loopbackAddress } from '../contract/loopback.ts';
 import { PROBLEMS, type ProblemCode } from '../contract/problem-codes.ts';
 import { problemBody } from '../contract/problems.ts';
@@ -464,7 +465,7 @@ export function ownerCommand(port: number, platform = process.platform): string 
 export function listeningFailure(cause: unknown, { host, port }: ListeningPlace, fix: string): Failure {
   const taken = cause instanceof Error && 'code' in cause && cause.code === 'EADDRINUSE';
   const message = taken ? `Port ${port} is taken.` : `${host}:${port} can't be listened on.`;
-  const said = cause instanceof Error ? cause.message : String(cause);
+  const said = systemReason(cause);
   return new Failure('network', message, {
     why: taken ? `Another program listens there. This shows which one: ${ownerCommand(port)}` : said,
     fix,

@@ -5,7 +5,7 @@ import { KEY_SET_PATH } from '../contract/routes.ts';
 import { type KeySet, localKeySet } from './key-set.ts';
 import { type RemoteKeySetOptions, remoteKeySet } from './remote-key-set.ts';
 import { TokenError } from './token-error.ts';
-import { type TokenKind, type Trust, type VerifiedToken, verifyToken } from './verify.ts';
+import { kindText, type TokenKind, type Trust, type VerifiedToken, verifyToken } from './verify.ts';
 
 /** Which issuers a verifier trusts, and for which tokens. */
 export interface VerifierOptions {
@@ -73,7 +73,7 @@ export function createVerifier(options: VerifierOptions): Verifier {
     if (!kinds || kinds.includes(verified.kind)) return verified;
     throw new TokenError(
       'kind',
-      `A ${verified.kind} token is not accepted here; due is: ${kinds.join(', ')}.`,
+      `This is ${kindText(verified.kind)}, which is not accepted here; due is: ${kinds.join(', ')}.`,
     );
   };
 

@@ -239,7 +239,8 @@ async function checkedToken<Schema extends ClaimsSchema>(
 
   const claimed = claimedKind(claims);
   if (claimed !== kind) {
-    if (kind === 'service') throw new TokenError('kind', `This is a ${claimed} token, not a service's own.`);
+    if (kind === 'service')
+      throw new TokenError('kind', `This is ${kindText(claimed)}, not a service's own.`);
     const subject = kind === 'connectivity' ? 'reservation' : kind;
     throw new TokenError('kind', `The token's subject is not a ${subject} (${ID_PREFIXES[subject]}_…).`);
   }

@@ -171,7 +171,7 @@ describe('standard output on a full disk (THREATS.md 112)', () => {
       const { exitCode, stderr } = await newMachine().run(command.split(' '), { onFullDisk: true });
       expect(exitCode).toBe(2);
       expect(stderr).toMatch(
-        /^error: The result can't be written to standard output\.\n {2}why: ENOSPC: no space left on device, write.*\n$/,
+        /^error: The result can't be written to standard output\.\n {2}why: The disk is full\..*\n$/,
       );
     },
   );
@@ -181,7 +181,7 @@ describe('standard output on a full disk (THREATS.md 112)', () => {
     const ended = await own.run(['--offline', '--json', ...LATER], { onFullDisk: true });
     expect(reportOf(ended)).toMatchObject({
       ...{ code: 'file_unusable', exitCode: 2, maybeDone: true, fix: 'slices-conn --offline list' },
-      why: expect.stringMatching(/^ENOSPC.* The request was sent and may have taken effect\.$/),
+      why: expect.stringMatching(/^The disk is full\. The request was sent and may have taken effect\.$/),
     });
     expect((await own.json('list'))['items']).toHaveLength(1);
   });

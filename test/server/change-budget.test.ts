@@ -31,7 +31,7 @@ test('updates that are granted one after the other: 429 with Retry-After, and th
   expect(outcome(refused)).toBe('429 too_many_requests');
   expect(refused.headers.get('retry-after')).toBe(String((15 * MINUTE) / SECOND));
   expect(problemIn(refused).detail[0]?.msg).toBe(
-    'You have asked for 4 changes within an hour. Nothing was changed; try again in 900 s.',
+    'You have asked for 4 changes within an hour. Try again in 15 min.',
   );
   expect(outcome(await lead.book())).toBe('429 too_many_requests');
   expect(outcome(await sendBatch(lead, batchOf(item)))).toBe('429 too_many_requests');

@@ -1,4 +1,4 @@
-import { HOUR, SECOND } from '../../contract/durations.ts';
+import { formatDuration, HOUR, MINUTE, SECOND } from '../../contract/durations.ts';
 import { ProblemError } from '../problem-error.ts';
 import { RateLimit } from '../rate-limit.ts';
 
@@ -35,7 +35,12 @@ export function createChangeBudget(most: number, now: () => number): ChangeBudge
         const seconds = Math.ceil(limit.wait(name) / SECOND);
         if (seconds === 0) continue;
         const changes = most === 1 ? 'a change' : `${most} changes`;
-        const msg = `${whose} asked for ${changes} within an hour. Nothing was changed; try again in ${seconds} s.`;
+        const again = formatDuration(
+          seconds < 2 * (MINUTE / SECOND)
+            ? seconds * SECOND
+            : Math.ceil((seconds * SECOND) / MINUTE) * MINUTE,
+        );
+        const msg = `${whose} asked for ${changes} within an hour. Try again in ${again}.`;
         throw new ProblemError([{ code: 'too_many_requests', msg }], {}, seconds);
       }
     },

@@ -1,4 +1,5 @@
 import { Failure, shellWord } from '../../contract/failure.ts';
+import { systemReason } from '../../contract/foreign-errors.ts';
 import { isTokenText, Secret, withoutSecrets, withoutTokens } from '../../contract/secret.ts';
 import { readBounded } from '../../files/bounded.ts';
 import type { Variables } from '../profiles/folders.ts';
@@ -59,7 +60,7 @@ function tokenFile(path: string, variable: string): Secret {
     text = readBounded(path).toString().trim();
   } catch (cause) {
     throw new Failure('file_unusable', `The file ${path} that ${variable} names can't be read.`, {
-      why: cause instanceof Error ? cause.message : String(cause),
+      why: systemReason(cause),
       cause,
     });
   }
@@ -108,10 +109,14 @@ export function filledIn(args: readonly string[], placeholders: Placeholders): s
     arg.replace(/\{(experiment|project)\}/g, (found, name: keyof Placeholders) => {
       const value = placeholders[name];
       if (value === undefined) {
-        throw new Failure('usage', `The profile's token command needs a ${name}.`, {
-          why: `None was chosen. Choose one with slices-conn ${name} use.`,
-          fix: `slices-conn ${name} list`,
-        });
+        throw new Failure(
+          'usage',
+          `The profile's token command needs ${name === 'experiment' ? 'an' : 'a'} ${name}.`,
+          {
+            why: `None was chosen. Choose one with slices-conn ${name} use.`,
+            fix: `slices-conn ${name} list`,
+          },
+        );
       }
       if (arg === found && value.startsWith('-')) {
         throw new Failure('usage', `The ${name} ${JSON.stringify(value)} would be taken for a flag.`);

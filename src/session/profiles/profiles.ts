@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import * as v from 'valibot';
 import { Failure, moveAway } from '../../contract/failure.ts';
+import { refusedValue, systemReason } from '../../contract/foreign-errors.ts';
 import { isObject } from '../../contract/json.ts';
 import { readBounded } from '../../files/bounded.ts';
 import { onDisk } from '../../files/on-disk.ts';
@@ -338,7 +339,7 @@ function readPreferences(folder: string): Preferences {
   const result = v.safeParse(Preferences, isObject(value) ? value : undefined, { abortPipeEarly: true });
   if (result.success) return result.output;
   const [issue] = result.issues;
-  throw unusable(folder, `${v.getDotPath(issue) ?? 'It'}: ${issue.message}`);
+  throw unusable(folder, `${refusedValue(v.getDotPath(issue) ?? 'It', issue.message)}.`);
 }
 
 /**
@@ -380,7 +381,7 @@ function fileIn(folder: string): string {
 function unusable(folder: string, cause: unknown): Failure {
   if (cause instanceof Failure) return cause;
   return new Failure('state_unusable', `The file ${fileIn(folder)} can't be used.`, {
-    why: `${cause instanceof Error ? cause.message : String(cause)} Correct it, or move it away.`,
+    why: `${systemReason(cause)} Correct it, or move it away.`,
     fix: moveAway(fileIn(folder)),
   });
 }

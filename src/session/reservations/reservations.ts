@@ -15,6 +15,7 @@ import {
   isSameRequest,
   type ReservationRequest,
 } from '../../contract/reservation-request.ts';
+import { inOneText } from '../../contract/said.ts';
 import type { ExperimentAccess } from '../login/experiment-access.ts';
 import { type JoinedList, joinLedger, type LedgerWork, listJoined } from './joined-list.ts';
 import type { AttemptName, Ledger, LedgerEntry } from './ledger.ts';
@@ -162,7 +163,7 @@ export class Reservations {
       if (maybeDone && !idsIn(error)) return this.#recover(attempt, error);
       // Only a decision says that an earlier request under this key was not met.
       if (!maybeDone && earlier !== undefined && !isDecision(error)) {
-        throw inDoubt(error, earlierFacts(earlier, error));
+        throw mayBeDone(error, earlier);
       }
       throw await this.#failed(attempt, error);
     }
@@ -300,7 +301,11 @@ export class Reservations {
     if (before.outcome === 'deleted' && before.asked === 'delete') throw deleted;
     const shown = before.id === undefined ? undefined : await this.show(before.id, options).catch(orGone);
     if (shown) return shown;
-    const can = await connectivity.features().catch(() => undefined);
+    const can = await connectivity.features().catch((error: unknown) => {
+      if (before.id === undefined && error instanceof Failure && error.facts.retryable)
+        throw mayBeDone(error, key);
+      return undefined;
+    });
     const isKept = can?.idempotencyKey === true && isWithin(beganAt, KEY_KEPT, now());
     if (before.id !== undefined) {
       // A service that knows the key says that its reservation was deleted. One whose data was restored from before the
@@ -380,10 +385,14 @@ function inDoubt(failure: Failure, facts: FailureFacts = {}): Failure {
   return failure.with({ ...facts, maybeDone: true, retryable: false });
 }
 
-/** The reason and next step where a repeated request failed, but the earlier one may have succeeded. */
-function earlierFacts(key: string, { facts: { why, fix = 'slices-conn list' } }: Failure): FailureFacts {
-  const said = `An earlier request under the key ${key} may have taken effect.`;
-  return { why: why === undefined ? said : `${why} ${said}`, fix };
+/**
+ * The failure of a repeated request, where the earlier one may have succeeded. Under the key it can be repeated once more:
+ * it is not made twice.
+ */
+function mayBeDone(failure: Failure, key: string): Failure {
+  const said = `An earlier request under the key ${key} may have taken effect. The same command under this key tells whether.`;
+  const { why, fix = 'slices-conn list' } = failure.facts;
+  return failure.with({ why: inOneText(why, said), fix, maybeDone: true });
 }
 
 function isUndecided({ facts }: Failure): boolean {

@@ -4,6 +4,7 @@ import { dirname } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { DATABASE_UNUSABLE, StoreUnavailableError } from '../../allocator/store.ts';
 import { Failure } from '../../contract/failure.ts';
+import { systemReason } from '../../contract/foreign-errors.ts';
 import { makePrivate } from '../../files/private.ts';
 import { isBusy, storeError } from './errors.ts';
 
@@ -48,7 +49,7 @@ export function createPrivate(path: string): void {
     if (!denyOthers(path)) create(path);
   } catch (cause) {
     if (cause instanceof Failure) throw cause;
-    const why = cause instanceof Error ? cause.message : String(cause);
+    const why = systemReason(cause);
     throw new StoreUnavailableError(`The file ${path} can't be opened. ${why}`, { cause });
   }
 }

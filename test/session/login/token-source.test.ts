@@ -152,7 +152,7 @@ describe('placeholders', () => {
     expect(() => filledIn([arg], {})).toThrow(
       expect.objectContaining({
         code: 'usage',
-        message: `The profile's token command needs a ${name}.`,
+        message: `The profile's token command needs ${name === 'experiment' ? 'an' : 'a'} ${name}.`,
         facts: expect.objectContaining({ fix: `slices-conn ${name} list` }),
       }),
     );

@@ -71,7 +71,7 @@ const ALL: Abilities = { list: true, key: true };
 interface Scene {
   reservations: Reservations;
   ledger: Ledger;
-  /** The fates of the next requests of a method. Later ones are delivered. */
+  /** The fates of the next requests of a method, or for the description of the service. Later ones are delivered. */
   fates: Partial<Record<string, Fate[]>>;
   /** The number of requests of a method, for reservations. */
   sent(method: string): number;
@@ -100,6 +100,8 @@ async function scene({ list, key }: Abilities = ALL): Promise<Scene> {
   const fetch: Fetch = async (request) => {
     const { pathname } = new URL(request.url);
     if (pathname === '/api-spec') {
+      const fate = fates['description']?.shift();
+      if (fate) return fate(() => server.fetch(request));
       const reply = await server.fetch(request);
       if (!list && !key) return new Response(null, { status: 404 });
       const spec = await reply.text();
@@ -661,11 +663,21 @@ describe('a person’s own idempotency key', () => {
     here.fates['POST'] = [replyLost, vanished, vanished, fate];
     await failureOf(() => create(here.reservations, LATER, KEY));
     expect(await here.outcomes()).toEqual(['my-key reserve unknown no id']);
-    const { facts } = await failureOf(() => create(here.again(), LATER, KEY));
-    expect(facts).toMatchObject({ maybeDone: true, retryable: false });
+    const { code, facts } = await failureOf(() => create(here.again(), LATER, KEY));
+    expect([facts.maybeDone, facts.retryable ?? false]).toEqual([true, code !== 'token_expired']);
     expect(facts.why).toContain('An earlier request under the key my-key may have taken effect.');
     await onlyId(here);
     expect(await here.outcomes()).toEqual(['my-key reserve unknown no id']);
+    expect((await create(here.again(), LATER, KEY)).reservation.id).toBe(await onlyId(here));
+  });
+
+  test('run again while nobody is there at all: worth trying again, and then it is found', async () => {
+    const here = await scene();
+    here.fates['POST'] = [replyLost, vanished, vanished];
+    await failureOf(() => create(here.reservations, LATER, KEY));
+    here.fates['description'] = [unreachable];
+    const { code, facts } = await failureOf(() => create(here.again(), LATER, KEY));
+    expect([code, facts.maybeDone, facts.retryable]).toEqual(['network', true, true]);
     expect((await create(here.again(), LATER, KEY)).reservation.id).toBe(await onlyId(here));
   });
 

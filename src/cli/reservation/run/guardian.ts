@@ -78,6 +78,7 @@ async function idOf(session: Session, { experiment, key, request }: Unfinished):
   }
 }
 
-function mayWorkLater(error: unknown): boolean {
+/** Whether the guardian tries a deletion again that failed so. */
+export function mayWorkLater(error: unknown): boolean {
   return error instanceof Failure && (error.facts.retryable === true || error.facts.maybeDone === true);
 }

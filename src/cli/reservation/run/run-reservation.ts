@@ -17,7 +17,7 @@ import { formatDistance, shortTime, timesIn } from '../../times.ts';
 import { formatBandwidth } from '../../values.ts';
 import type { Pipe } from '../../world.ts';
 import { durationWord, refusalOf } from '../alternatives.ts';
-import { NOTHING_LEFT, type Unfinished } from './guardian.ts';
+import { mayWorkLater, NOTHING_LEFT, type Unfinished } from './guardian.ts';
 
 /** How often the reservation is looked at, at least (cli/README.md, "Output"), and how soon after a look that failed. */
 const [LOOK_EVERY, LOOK_AGAIN] = [MINUTE, 5000];
@@ -320,10 +320,14 @@ export class RunReservation {
   async #reportUndeleted(error: unknown): Promise<void> {
     const { flags, output, times } = this.#run.invocation;
     const command = withServices(flags, ownCommand('delete', '--yes', this.#id));
-    const warning = sentence`warning: ${this.#id} was not deleted: ${saidOf(error)} It ends at ${this.#until}.`;
+    const goesOn = mayWorkLater(error);
+    const next = goesOn
+      ? 'The deletion is tried again in the background until that works, or the link ends'
+      : 'It ends';
+    const what = sentence`${this.#id} ${goesOn ? 'is not deleted yet' : 'was not deleted'}: ${saidOf(error)}`;
     // Not a notice, which --quiet would leave out.
-    output.prompt(warning.in(timesIn(await times())));
-    output.prompt(`  try: ${command}`);
+    output.prompt(sentence`warning: ${what} ${next} at ${this.#until}.`.in(timesIn(await times())));
+    if (!goesOn) output.prompt(`  try: ${command}`);
   }
 }
 

@@ -1,0 +1,39 @@
+/** What an error of the operating system means for people, by its code. */
+const SYSTEM_ERRORS: Readonly<Record<string, string>> = {
+  EACCES: 'This user has no right to it.',
+  EADDRNOTAVAIL: 'This machine does not have this address.',
+  EDQUOT: 'The quota of this user on the disk is used up.',
+  EEXIST: 'It exists already.',
+  EIO: 'The disk does not work.',
+  EISDIR: 'It is a folder.',
+  ELOOP: 'Its symbolic links lead in a circle.',
+  EMFILE: 'Too many files are open.',
+  ENAMETOOLONG: 'Its name is too long.',
+  ENOENT: 'It does not exist.',
+  ENOSPC: 'The disk is full.',
+  ENOTDIR: 'A part of its path is a file, not a folder.',
+  EPERM: 'This user has no right to it.',
+  EROFS: 'It is on a disk that can only be read.',
+};
+
+/** Why something failed, for people: errors of the operating system and of OpenSSL by their codes, others by their message. */
+export function systemReason(cause: unknown): string {
+  if (!(cause instanceof Error)) return String(cause);
+  const code = 'code' in cause ? String(cause.code) : '';
+  if (code.startsWith('ERR_OSSL_')) return 'It is not in PEM, or it is damaged.';
+  return ('syscall' in cause ? SYSTEM_ERRORS[code] : undefined) ?? cause.message;
+}
+
+/**
+ * A value that was refused by a library, in one form for all: its place, then what it must be.
+ *
+ * @param text what commander says of a flag's value, or valibot of a member
+ * @example refusedValue('--state foo', 'Allowed choices are a, b.') // '--state foo: it must be one of a, b.'
+ */
+export function refusedValue(place: string, text: string): string {
+  const said = text
+    .replace(/^Allowed choices are /, 'It must be one of ')
+    .replace(/^Invalid [\w ]+: Expected \S+ but received undefined$/, 'It is missing')
+    .replace(/^Invalid [\w ]+: Expected (.+) but received (.+)$/, 'It must be $1, and is $2');
+  return `${place}: ${said.charAt(0).toLowerCase()}${said.slice(1)}`;
+}
