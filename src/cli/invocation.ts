@@ -45,6 +45,8 @@ export interface Invocation
   waitFor<Result>(what: string, work: () => Promise<Result>): Promise<Result>;
   /** Sets the exit code, 0 to 255, of a command whose action is done and has not failed. Default: 0. */
   exitWith(exitCode: number): void;
+  /** Runs another command line in place of this one, when the action is done. @param typed without the program's own name */
+  continueWith(typed: readonly string[]): void;
   /**
    * Sets what is said when the command is stopped (Ctrl-C, SIGTERM) from now on. Without it: which requests
    * were sent and may have taken effect.

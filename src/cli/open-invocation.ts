@@ -26,6 +26,8 @@ export class Running {
   readonly sent = new SentChanges();
   /** Its exit code, unless it fails. */
   exitCode = 0;
+  /** The command line to run in its place, once its action is done. */
+  next: readonly string[] | undefined;
   readonly #opened: { close(): Promise<void> }[] = [];
 
   /** Takes a session or connection, to be closed when the command ends. */
@@ -109,6 +111,9 @@ export function openInvocation(
     },
     exitWith(exitCode) {
       running.exitCode = exitCode;
+    },
+    continueWith(next) {
+      running.next = next;
     },
     ifStopped: (facts) => running.sent.settle(facts),
     session: (named) => openSession(opening, named ?? wantedProfile(flags), notice),

@@ -1,5 +1,5 @@
 import { Failure, ownCommand } from '../contract/failure.ts';
-import type { Choosable, Picker } from '../session/choice.ts';
+import { type Choosable, hinted, type Picker } from '../session/choice.ts';
 import type { Invocation } from './invocation.ts';
 
 /** A person has said no, or chosen nothing: the command ends with exit code 0, and changes nothing. */
@@ -134,6 +134,64 @@ export async function pick<Item>(
   const item = await numbered({ ask, output }, 'Number (Enter: none): ', items);
   if (item === undefined) throw new Declined();
   return item;
+}
+
+/**
+ * Asks for a value until it can be read.
+ *
+ * @param read reads the answer as the command will; its failure is told, and the question asked again
+ * @param declined what was not done where the answer is empty, as a sentence; undefined: an empty answer is one
+ * @returns the answer as it was typed
+ * @throws Declined for an empty answer, and after Ctrl-D
+ */
+export async function askFor(
+  { ask, output }: Pick<Invocation, 'ask' | 'output'>,
+  question: string,
+  read: (text: string) => unknown,
+  declined: string | undefined,
+): Promise<string> {
+  for (;;) {
+    const answer = (await ask?.(question))?.trim();
+    if (answer === undefined || (answer === '' && declined !== undefined)) throw new Declined(declined);
+    try {
+      read(answer);
+      return answer;
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      output.notice(`${error.message} ${error.facts.why ?? ''}`);
+    }
+  }
+}
+
+/**
+ * Lets a person choose one of several names, by its number or by typing it. Only for a terminal.
+ *
+ * @param title what is chosen, as a line
+ * @param declined what was not done where none is chosen, as a sentence
+ * @throws Declined when nothing is chosen: Enter or Ctrl-D
+ */
+export async function chooseNamed(
+  { ask, output }: Pick<Invocation, 'ask' | 'output'>,
+  title: string,
+  items: readonly { name: string; about: string }[],
+  declined: string,
+): Promise<string> {
+  const width = Math.max(...items.map(({ name }) => name.length));
+  output.prompt(title);
+  for (const [at, { name, about }] of items.entries()) {
+    output.prompt(`  ${String(at + 1).padStart(2)}  ${name.padEnd(width)}  ${about}`.trimEnd());
+  }
+  let chosen = '';
+  const read = (text: string): void => {
+    const named = items.find(({ name }, at) => name === text || String(at + 1) === text)?.name;
+    const names = items.map(({ name }) => name);
+    if (named === undefined) {
+      throw new Failure('usage', hinted(`${text} is not one of them.`, text, names));
+    }
+    chosen = named;
+  };
+  await askFor({ ask, output }, 'Number or name (Enter: none): ', read, declined);
+  return chosen;
 }
 
 /**

@@ -93,6 +93,10 @@ export async function run(args: readonly string[], world: World, server: ServerC
     for (;;) {
       try {
         await work();
+        if (running.next) {
+          await running.close();
+          return await run(running.next, world, server);
+        }
         printHelp();
         return running.exitCode;
       } catch (error) {

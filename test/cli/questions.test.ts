@@ -108,6 +108,95 @@ describe('experiment create', () => {
   });
 });
 
+describe('reserve without all that it needs', () => {
+  /** A person who types a part of the command, and answers the questions about the rest. */
+  async function answered(typed: string[], ...given: (string | undefined)[]) {
+    await open(...given);
+    const { exitCode, stdout, stderr } = await run(...typed);
+    // Folded lines of the command end with a backslash.
+    const shown = /\nThe command for this:\n([\s\S]*?[^\\])\n/.exec(stderr)?.[1] ?? '';
+    return { exitCode, stdout, stderr, command: shown.replaceAll(/\\\n|^ +/g, '').replaceAll(/ +/g, ' ') };
+  }
+
+  test.each<[string, string[], string[], string]>([
+    [
+      'all of it',
+      ['reserve'],
+      ['2', 'se-kth', '1G', '', '2h'],
+      'be-gent1 se-kth --bandwidth 1G --start-now --for 2h',
+    ],
+    [
+      'an end in place of a length',
+      ['reserve', 'be-gent1', 'se-kth', '--bandwidth', '1G'],
+      ['14:00', 'monday 9:00'],
+      "be-gent1 se-kth --bandwidth 1G --start 14:00 --end 'monday 9:00'",
+    ],
+    [
+      'the other site, beside an option whose value may be left out',
+      ['reserve', 'be-gent1', '--bandwidth', '1G', '--start-now', '--for', '1h', '--wait'],
+      ['se-kth'],
+      'be-gent1 se-kth --bandwidth 1G --start-now --for 1h --wait',
+    ],
+    [
+      'of a search its length',
+      ['reserve', 'be-gent1', 'se-kth', '--earliest'],
+      ['1G', '3h'],
+      'be-gent1 se-kth --earliest --bandwidth 1G --for 3h',
+    ],
+    [
+      'of a volume its deadline',
+      ['reserve', 'be-gent1', 'se-kth', '--volume', '1T', '--yes'],
+      ['monday'],
+      'be-gent1 se-kth --volume 1T --yes --end monday',
+    ],
+  ])('on a terminal %s is asked for, and the command is shown and run', async (_, typed, given, command) => {
+    const asked = await answered(typed, ...given);
+    expect([asked.exitCode, asked.command]).toEqual([0, `slices-conn --offline reserve ${command}`]);
+    expect(asked.stdout).toMatch(/^Reserved be-gent1 – se-kth/);
+    expect(answers).toEqual([]);
+  });
+
+  test('what is free is shown: of each link, and of the chosen one in the coming week', async () => {
+    const { stderr } = await answered(['reserve', 'be-gent1'], 'se-kth', '1G', '', '1h');
+    expect(stderr).toMatch(/^ +4 {2}se-kth +10 Gbps of 10 Gbps free now$/m);
+    expect(stderr).toMatch(/Free in the coming week, be-gent1 – se-kth:\n *10 Gbps ┤█/);
+  });
+
+  test('an answer that can’t be read is asked for again; none ends it: exit 0, and nothing is booked', async () => {
+    const { exitCode, stdout, stderr } = await answered(
+      ['reserve'],
+      'be-gent',
+      'be-gent1',
+      '99',
+      '4',
+      '1X',
+      '',
+    );
+    expect([exitCode, stdout]).toEqual([0, '']);
+    expect(stderr).toContain('Did you mean be-gent1?');
+    expect(stderr).toContain('"1X" is not a bandwidth.');
+    expect(stderr).toMatch(/Nothing was booked\.\n$/);
+  });
+
+  test('a mistake in what was typed is told before anything is asked', async () => {
+    expect((await answered(['reserve', '--bandwidth', '1X'])).exitCode).toBe(2);
+    expect(questions).toEqual([]);
+  });
+
+  test.each([[['--no-input']], [['--json']]])(
+    'with %j all that is missing is named at once: exit 2',
+    async (flags) => {
+      await open();
+      const { exitCode, message } = reportOf(await run('--json', ...flags, 'reserve'));
+      expect([exitCode, message]).toEqual([
+        2,
+        'slices-conn reserve needs <site1>, <site2>, --bandwidth <rate>, a start (--start-now or --start <time>) and an end (--for <duration> or --end <time>).',
+      ]);
+      expect(questions).toEqual([]);
+    },
+  );
+});
+
 describe('reserve --save with a file that exists', () => {
   const bookings = async (): Promise<number> => (await json('list', '--all')).items.length;
 

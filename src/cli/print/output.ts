@@ -94,6 +94,11 @@ export class Output {
     this.#options.stderr.write(`${escapeText(text)}\n`);
   }
 
+  /** Prints on stderr a picture for a person, beside a question. */
+  async show(render: (print: Printer) => string): Promise<void> {
+    this.#options.stderr.write(await this.#rendered(render));
+  }
+
   /**
    * Prints a result: the object as JSON, or the text of `render`. Tokens are masked unless the result has
    * `claims`: in other results, a token was typed in the wrong place (THREATS.md 54).

@@ -122,11 +122,11 @@ describe('reserve --volume', () => {
 describe('wrong combinations are exit 2, with what is missing', () => {
   test.each([
     ['--earliest --for 2h', 'slices-conn reserve needs --bandwidth <rate>.'],
-    ['--earliest --bandwidth 1G', 'The duration is missing.'],
-    ['--earliest --bandwidth 1G --end +2h', 'The duration is missing.'],
+    ['--earliest --bandwidth 1G', 'slices-conn reserve needs --for <duration>.'],
+    ['--earliest --bandwidth 1G --end +2h', 'slices-conn reserve needs --for <duration>.'],
     ['--earliest --bandwidth 1G --for 2h --end +1h', '2 h do not fit.'],
     ['--earliest --volume 1T --end +1h', "--earliest and --volume can't be given together."],
-    ['--volume 1T', 'The deadline is missing.'],
+    ['--volume 1T', 'slices-conn reserve needs --end <time>.'],
     ['--volume 1T --for 1h', "--for and --volume can't be given together."],
     ['--volume 1T --end +1h --for 1h', "--for and --volume can't be given together."],
     ['--volume 1X --end +1h', '"1X" is not a volume.'],

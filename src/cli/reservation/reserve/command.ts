@@ -4,7 +4,7 @@ import { waitSeconds } from '../../global-options.ts';
 import type { Invoke } from '../../invocation.ts';
 import { addPeriodOptions } from '../../period.ts';
 import { addTextOptions } from '../text-options.ts';
-import type { ReserveFlags } from './run.ts';
+import type { ReserveFlags } from './flags.ts';
 
 /**
  * `slices-conn reserve SITE1 SITE2 --bandwidth B (--start T | --start-now) (--end T | --for D)`, --earliest,
@@ -14,16 +14,16 @@ export function reserveCommand(invoke: Invoke): Command {
   const command = new Command('reserve')
     .summary('book a link between two sites')
     .description(
-      'Books a link between two sites and verifies the signed answer before anything is printed.\nWith --earliest the service finds the start: the first that fits. With --volume it finds rate and time: those that finish first.\nExits with 6 when the link is not free; the message then says what would work.',
+      'Books a link between two sites and verifies the signed answer before anything is printed.\nWith --earliest the service finds the start: the first that fits. With --volume it finds rate and time: those that finish first.\nExits with 6 when the link is not free; the message then says what would work.\nOn a terminal it asks for what is missing, and shows the command that it was.',
     )
     .usage(
       '<site1> <site2> --bandwidth <rate> (--start <time> | --start-now) (--end <time> | --for <duration>) [flags]',
     )
-    .argument('<site1>', 'one end, such as be-gent1')
-    .argument('<site2>', 'the other end')
+    .argument('[site1]', 'one end, such as be-gent1')
+    .argument('[site2]', 'the other end')
     .option(
       '--bandwidth <rate>',
-      'required: 100 (Mbps), 100M, 1G, 2.5G; with --volume the most that it may use, else all that is free',
+      'required, except with --volume: 100 (Mbps), 100M, 1G, 2.5G; then it is the most that may be used',
     );
   addPeriodOptions(command)
     .option(

@@ -2,7 +2,7 @@ import type { ProvenReservation } from '../../../client/proof.ts';
 import { Failure, shellWord } from '../../../contract/failure.ts';
 import { LAST_INSTANT } from '../../../contract/instants.ts';
 import { periodOf, type ReservationRequest } from '../../../contract/reservation-request.ts';
-import { type ReservationTexts, textsOf } from '../../../contract/reservation-texts.ts';
+import { textsOf } from '../../../contract/reservation-texts.ts';
 import { inOneText } from '../../../contract/said.ts';
 import { parseDuration } from '../../../contract/typed-duration.ts';
 import type { ExperimentAccess } from '../../../session/login/experiment-access.ts';
@@ -13,7 +13,6 @@ import {
   conflict,
   type NewPeriod,
   onServiceTime,
-  type PeriodFlags,
   periodToSend,
   readPeriod,
   readSearch,
@@ -27,21 +26,10 @@ import { parseBandwidth, parseVolume, siteName } from '../../values.ts';
 import type { Files } from '../../world.ts';
 import { refusalOf, withHolder } from '../alternatives.ts';
 import { noticeLocalName } from '../text-options.ts';
+import type { ReserveFlags } from './flags.ts';
 import { confirmRate, foundLines } from './found.ts';
+import { askForMissing, missingFailure, missingOf, withLeast } from './missing.ts';
 import { waitForStart } from './wait.ts';
-
-/** The flags of `reserve`, as typed. */
-export interface ReserveFlags extends PeriodFlags, ReservationTexts {
-  bandwidth?: string;
-  earliest?: boolean;
-  volume?: string;
-  /** Seconds; true without a number. */
-  wait?: number | true;
-  dryRun?: boolean;
-  save?: string;
-  allowUnsigned?: boolean;
-  idempotencyKey?: string;
-}
 
 /**
  * Turns arguments and flags into a request. A search without --end ends with the experiment: here at the last instant.
@@ -60,16 +48,11 @@ export async function parseReserve(
   if (volume !== undefined) {
     const why = 'With --volume, --end is the deadline, and how long it takes is found.';
     if (flags.for !== undefined) throw conflict('--for', '--volume', why);
-    if (flags.end === undefined) throw missing('The deadline is missing.', `Give --end TIME. ${why}`);
     return { ...sites, ...most, volume: parseVolume(volume), ...(await readSearch(flags, 1, times)) };
   }
   const { bandwidth } = most;
-  if (bandwidth === undefined) throw missing('slices-conn reserve needs --bandwidth <rate>.');
   if (!earliest) return { ...sites, bandwidth, ...(await readPeriod(flags, times)) };
-  if (flags.for === undefined) {
-    throw missing('The duration is missing.', 'Give --for DURATION; --earliest finds when it starts.');
-  }
-  const duration = parseDuration(flags.for);
+  const duration = parseDuration(flags.for ?? '');
   return { ...sites, bandwidth, duration, ...(await readSearch(flags, duration, times)) };
 }
 
@@ -95,7 +78,13 @@ export async function reserve(
   flags: ReserveFlags,
 ): Promise<void> {
   if (flags.wait !== undefined && flags.dryRun) throw conflict('--dry-run', '--wait');
-  const parsed = await parseReserve(args, flags, await given.times());
+  const lacking = missingOf(args, flags);
+  const parsed = await parseReserve(...withLeast(args, flags, lacking), await given.times());
+  const failure = missingFailure(lacking);
+  if (failure) {
+    if (!given.ask || given.flags.json) throw failure;
+    return given.continueWith(await askForMissing(given, args, lacking));
+  }
   if (flags.save !== undefined && !flags.dryRun) {
     await confirmWriting(given, flags.save, 'Nothing was booked.');
   }

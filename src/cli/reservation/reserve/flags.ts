@@ -1,0 +1,15 @@
+import type { ReservationTexts } from '../../../contract/reservation-texts.ts';
+import type { PeriodFlags } from '../../period.ts';
+
+/** The flags of `reserve`, as typed. */
+export interface ReserveFlags extends PeriodFlags, ReservationTexts {
+  bandwidth?: string;
+  earliest?: boolean;
+  volume?: string;
+  /** Seconds; true without a number. */
+  wait?: number | true;
+  dryRun?: boolean;
+  save?: string;
+  allowUnsigned?: boolean;
+  idempotencyKey?: string;
+}

@@ -1,0 +1,218 @@
+import { WEEK } from '../../../contract/durations.ts';
+import { Failure, ownCommand } from '../../../contract/failure.ts';
+import { SITES } from '../../../contract/sites.ts';
+import { parseDuration } from '../../../contract/typed-duration.ts';
+import type { Session } from '../../../session/session.ts';
+import { linkName } from '../../../words/link-name.ts';
+import { parseTime } from '../../../words/typed-time.ts';
+import { continued } from '../../help-layout.ts';
+import type { Invocation } from '../../invocation.ts';
+import { availabilityChart, chartColumns } from '../../print/availability-chart.ts';
+import { askFor, chooseNamed } from '../../questions.ts';
+import { formatBandwidth, parseBandwidth } from '../../values.ts';
+import type { ReserveFlags } from './flags.ts';
+
+/** The parts of a `reserve` that were not typed. */
+export interface Missing {
+  site1: boolean;
+  site2: boolean;
+  bandwidth: boolean;
+  start: boolean;
+  /** `either`: --for or --end. */
+  length: 'either' | '--for' | '--end' | undefined;
+}
+
+/** What is missing of a typed `reserve`: a search finds its start itself, and a volume its rate. */
+export function missingOf([site1, site2]: readonly (string | undefined)[], flags: ReserveFlags): Missing {
+  const { bandwidth, earliest = false, volume, start, startNow = false, end, for: lasting } = flags;
+  const isVolume = volume !== undefined;
+  const unsaid = earliest ? '--for' : isVolume ? '--end' : 'either';
+  const isSaid = earliest ? lasting !== undefined : end !== undefined || (!isVolume && lasting !== undefined);
+  return {
+    site1: site1 === undefined,
+    site2: site2 === undefined,
+    bandwidth: bandwidth === undefined && !isVolume,
+    start: start === undefined && !startNow && !earliest && !isVolume,
+    length: isSaid ? undefined : unsaid,
+  };
+}
+
+/** The typed parts with the least in place of what is missing, so that mistakes in them are told before anything is asked. */
+export function withLeast(
+  [site1 = 'any', site2 = 'other']: readonly (string | undefined)[],
+  flags: ReserveFlags,
+  { bandwidth, start, length }: Missing,
+): [sites: [string, string], flags: ReserveFlags] {
+  const rate = bandwidth ? { bandwidth: '1' } : {};
+  const end =
+    length === undefined ? {} : length === '--end' ? { end: '9999-12-31T00:00:00Z' } : { for: '1s' };
+  return [[site1, site2], { ...flags, ...rate, ...(start ? { startNow: true } : {}), ...end }];
+}
+
+/** The failure that names all that is missing at once; undefined where nothing is. */
+export function missingFailure({ site1, site2, bandwidth, start, length }: Missing): Failure | undefined {
+  const ends = {
+    '--for': '--for <duration>',
+    '--end': '--end <time>',
+    either: 'an end (--for <duration> or --end <time>)',
+  };
+  const parts = [
+    ...(site1 ? ['<site1>'] : []),
+    ...(site2 ? ['<site2>'] : []),
+    ...(bandwidth ? ['--bandwidth <rate>'] : []),
+    ...(start ? ['a start (--start-now or --start <time>)'] : []),
+    ...(length === undefined ? [] : [ends[length]]),
+  ];
+  if (parts.length === 0) return undefined;
+  const all = [parts.slice(0, -1).join(', '), ...parts.slice(-1)].filter((text) => text !== '').join(' and ');
+  return new Failure('usage', `slices-conn reserve needs ${all}.`, { fix: 'slices-conn reserve --help' });
+}
+
+/** What a person declines, who gives no answer. */
+const DECLINED = 'Nothing was booked.';
+
+/**
+ * Asks a person for what is missing of a `reserve`, with what is free of the link, and shows the command that it then
+ * is. Each answer is read at once, as the command would read it.
+ *
+ * @returns that command line, without the program's own name
+ * @throws Declined where an answer is left out
+ */
+export async function askForMissing(
+  invocation: Invocation,
+  args: readonly string[],
+  { site1, site2, bandwidth, start, length }: Missing,
+): Promise<string[]> {
+  const { output } = invocation;
+  const times = await invocation.times();
+  const session = await invocation.session();
+  const links = (await session.connectivity.links()) ?? [];
+  const [typed1, typed2] = args;
+  const first = typed1 ?? (await chosenSite(invocation, session, links));
+  const second = typed2 ?? (await chosenPartner(invocation, session, { site: first, links }));
+  const capacity = await showFree(invocation, session, { site1: first, site2: second });
+  const flags: string[] = [];
+  if (bandwidth) {
+    const most = capacity === undefined ? '' : `; at most ${formatBandwidth(capacity)}`;
+    const rate = await askFor(invocation, `How fast? (such as 500M or 1G${most}) `, parseBandwidth, DECLINED);
+    flags.push('--bandwidth', rate);
+  }
+  let from = times.now;
+  if (start) {
+    const question = "When does it start? (such as 14:00 or 'friday 9:00'; Enter: now) ";
+    const read = (text: string): number => parseTime(text || 'now', times);
+    const text = await askFor(invocation, question, read, undefined);
+    from = read(text);
+    flags.push(...(text === '' || text === 'now' ? ['--start-now'] : ['--start', text]));
+  }
+  if (length !== undefined) {
+    const questions = {
+      '--for': 'How long? (such as 2h or 3d) ',
+      '--end': "Until when at the latest? (such as 'friday 18:00' or +1d) ",
+      either: "How long, or until when? (such as 2h, 3d or 'friday 18:00') ",
+    };
+    let flag = length === '--end' ? '--end' : '--for';
+    const read = (text: string): void => {
+      if (length !== 'either')
+        return void (length === '--for' ? parseDuration(text) : parseTime(text, times));
+      flag = isDuration(text) ? '--for' : '--end';
+      if (flag === '--end') parseTime(text, times, { after: from });
+    };
+    const text = await askFor(invocation, questions[length], read, DECLINED);
+    flags.push(flag, text);
+  }
+  const words = withSites(invocation.typed, args, [...(site1 ? [first] : []), ...(site2 ? [second] : [])]);
+  const whole = [...words, ...flags];
+  output.prompt('The command for this:');
+  for (const line of continued(`  ${ownCommand(...whole)}`, output.columns).split('\n')) output.prompt(line);
+  return whole;
+}
+
+function isDuration(text: string): boolean {
+  try {
+    parseDuration(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** A link as the service lists it. */
+type Listed = NonNullable<Awaited<ReturnType<Session['connectivity']['links']>>>[number];
+
+async function chosenSite(
+  invocation: Invocation,
+  { connectivity }: Session,
+  links: readonly Listed[],
+): Promise<string> {
+  const ends = links.flatMap(({ site1, site2 }) => [site1, site2]);
+  const sites = ends.length > 0 ? ends : ((await connectivity.sites()) ?? SITES);
+  const items = [...new Set(sites)].toSorted().map((name) => ({ name, about: '' }));
+  return chooseNamed(invocation, 'From which site?', items, DECLINED);
+}
+
+/** The other end of a link, chosen from those that the site is connected with; what is free now stands beside each. */
+async function chosenPartner(
+  invocation: Invocation,
+  { connectivity }: Session,
+  { site, links }: { site: string; links: readonly Listed[] },
+): Promise<string> {
+  const now = invocation.now();
+  const joined = links.filter(({ site1, site2 }) => site1 === site || site2 === site);
+  const items = joined.map(async ({ site1, site2, bandwidth }) => {
+    const window = { site1, site2, start: now, end: now + 1000 };
+    const [free] = (await connectivity.availability(window)).items;
+    const about = `${formatBandwidth(free?.bandwidth ?? 0)} of ${formatBandwidth(bandwidth)} free now`;
+    return { name: site1 === site ? site2 : site1, about };
+  });
+  const others = SITES.filter((name) => name !== site).map((name) => ({ name, about: '' }));
+  const found = joined.length > 0 ? (await Promise.all(items)).toSorted(byName) : others;
+  return chooseNamed(invocation, `From ${site} to which site?`, found, DECLINED);
+}
+
+const byName = (one: { name: string }, other: { name: string }): number => (one.name < other.name ? -1 : 1);
+
+/**
+ * Draws what is free of a link in the coming week.
+ *
+ * @returns the link's capacity in Mbps; undefined where the service does not tell
+ */
+async function showFree(
+  { output, times }: Invocation,
+  { connectivity }: Session,
+  sites: { site1: string; site2: string },
+): Promise<number | undefined> {
+  const { now, zone } = await times();
+  const window = { start: now, end: now + WEEK };
+  try {
+    const points = chartColumns(output.columns);
+    const { bandwidth, items } = await connectivity.availability({ ...sites, ...window, points });
+    const link = { ...sites, bandwidth };
+    output.prompt(`Free in the coming week, ${linkName(link)}:`);
+    await output.show((print) =>
+      availabilityChart(print, { links: [{ link, items }], window, zone, now }, output.columns),
+    );
+    return bandwidth;
+  } catch (error) {
+    // A service without this question can be asked to book all the same.
+    if (error instanceof Failure && error.code === 'not_supported') return undefined;
+    throw error;
+  }
+}
+
+/** The command's word, and its alias. */
+const COMMAND = ['reserve', 'book'];
+/** Flags of the whole program that stand alone. */
+const ALONE = ['--offline', '--json', '--quiet', '--debug', '--no-input', '--yes'];
+
+/** The typed words with sites after the command's word, and after a site that was typed. */
+function withSites(typed: readonly string[], args: readonly string[], sites: readonly string[]): string[] {
+  const command = typed.findIndex((word, at) => {
+    const before = typed[at - 1] ?? '';
+    const isValue = before.startsWith('-') && !before.includes('=') && !ALONE.includes(before);
+    return COMMAND.includes(word) && !isValue;
+  });
+  const [first] = args;
+  const at = first === undefined ? command : typed.indexOf(first, command + 1);
+  return [...typed.slice(0, at + 1), ...sites, ...typed.slice(at + 1)];
+}
