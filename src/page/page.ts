@@ -1,3 +1,5 @@
+import { DAY } from '../contract/durations.ts';
+import { clockOf } from '../words/civil-time.ts';
 import { readView, viewOf, withView } from './address.ts';
 import { createBooking, keptForm, readKeptForm } from './booking.ts';
 import { BookingForm } from './booking-form.ts';
@@ -291,6 +293,10 @@ function showNetwork({ map, timeline, form }: NonNullable<typeof views>): void {
       ...{ login: state.login, hasEnded: state.hasEnded, sent: state.sent },
     }),
     (parts) => form.show(parts),
+  );
+  store.view(
+    ({ now: time, zone: shown }) => ({ day: Math.floor(clockOf(shown).civil(time) / DAY) }),
+    () => store.dispatch({ type: 'timeline', action: { type: 'dawned' } }),
   );
   let said: State['notice'];
   store.view(

@@ -231,6 +231,53 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
     await viewer.getByText('be-gent1 – pl-poznan1, 0 of 100 Gbps in use').waitFor();
   });
 
+  test('of 3,000 reservations 50 are shown, and news leaves a selection; what loads moves nothing that is seen', async () => {
+    const page = await leadsTab();
+    const time = (hours: number, at: number): string =>
+      new Date(Date.now() + hours * 3_600_000 + at * 60_000).toISOString();
+    const own = Array.from({ length: 3000 }, (_, at) => ({
+      ...{ id: `con_host_${at}`, name: `run-${at}`, site1: 'be-gent1', site2: 'se-kth', bandwidth: 100 + at },
+      ...{
+        start_date: time(1, at),
+        end_date: time(2, at),
+        site1_s_tag: 1,
+        site1_c_tag: 2,
+        site2_s_tag: 3,
+        site2_c_tag: 4,
+      },
+    }));
+    await page.route('**/ui/api/connectivity?*', (route) => {
+      const items = route.request().url().includes('state=scheduled') ? own : [];
+      return route.fulfill({ json: { items, nextCursor: null } });
+    });
+    await page.goto(served.addresses.base_url);
+    const more = page.getByRole('button', { name: 'Show 50 more of 3000' });
+    await more.waitFor();
+    const rows = page.locator('.reservations > li');
+    expect(await rows.count()).toBe(50);
+    await page.waitForTimeout(500);
+    await page.evaluate(
+      `window.shift = 0; new PerformanceObserver((list) => { for (const { value } of list.getEntries()) shift += value; }).observe({ type: 'layout-shift', buffered: true })`,
+    );
+    await page.evaluate('getSelection().selectAllChildren(document.querySelectorAll(".reservations dl")[1])');
+    const selected = () => page.evaluate<string>('String(getSelection()).replace(/starts in .*/, "")');
+    const before = await selected();
+    // The first one is gone, and the one below it stays where it is.
+    own.shift();
+    await page.clock.runFor(NEWS);
+    const fewer = page.getByRole('button', { name: 'Show 50 more of 2999' });
+    await fewer.waitFor();
+    expect(await selected()).toBe(before);
+    await fewer.click();
+    expect(await rows.count()).toBe(100);
+    expect(before).toMatch(/S-tag 3, C-tag 4/);
+    expect(await page.evaluate<number>('shift')).toBeLessThan(0.1);
+    await page.getByRole('link', { name: 'Skip the list' }).focus();
+    for (const key of ['Enter', 'Tab']) await page.keyboard.press(key);
+    expect(await page.locator('footer :focus').count()).toBe(1);
+    await page.unroute('**/ui/api/connectivity?*');
+  });
+
   test('names with markup are shown as text, and what is invisible as its code', async () => {
     const page = await leadsTab();
     const planted = '<img src=x onerror=alert(1)>\u202e';

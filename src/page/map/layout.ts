@@ -52,6 +52,8 @@ const MARGIN = { x: 44, y: 30 };
 const LARGEST = { map: 3, inset: 24 };
 /** Around an inset. */
 const GAP = 8;
+/** With more groups than these no inset is drawn. */
+const MOST_INSETS = 3;
 /** Insets for which the map is made higher, where it has no room for them. */
 const MOST_BELOW = 2;
 const LABEL_HEIGHT = 17;
@@ -62,24 +64,27 @@ const SHIFTS = [0, -0.14, 0.14];
  * Lays the map out: fitted to the sites that have a place, sites that lie close together enlarged in insets. Sites without
  * a place, and their links, are left out. Where no site has one, all stand in a ring.
  *
- * @param width of the picture, in CSS pixels
+ * @param room how wide the picture is as a whole, in CSS pixels
  * @param textWidth of a site's name, in CSS pixels
+ * @param zoom how many times as large it is drawn
  */
 export function layOut(
   sites: readonly MapSite[],
   links: readonly Link[],
-  width: number,
+  room: number,
   textWidth: (text: string) => number,
+  zoom = 1,
 ): MapLayout {
+  const width = room * zoom;
   const placed = sites.filter(hasPlace);
   if (placed.length === 0) return ring(sites, links, width, textWidth);
 
   const { units, box } = fitted(placed);
-  const height = Math.round(Math.min(Math.max(width * 0.5, 260), 360));
+  const height = Math.round(Math.min(Math.max(room * 0.5, 260), 360) * zoom);
   const scale = Math.min(
     (width - 2 * MARGIN.x) / (box.width || 1),
     (height - 2 * MARGIN.y) / (box.height || 1),
-    LARGEST.map,
+    LARGEST.map * zoom,
   );
   const land = {
     scale,
@@ -94,7 +99,9 @@ export function layOut(
     links: links.filter(({ site1, site2 }) => at.has(site1) && at.has(site2)),
   };
   const insets: Inset[] = [];
-  for (const group of closeTogether(names, at)) {
+  const groups = closeTogether(names, at);
+  // Of many insets the map would be covered: it is enlarged instead.
+  for (const group of groups.length > MOST_INSETS ? [] : groups) {
     const inset = enlarged(group, map, insets, units, textWidth);
     if (inset) insets.push(inset);
   }

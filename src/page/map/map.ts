@@ -1,5 +1,5 @@
 import { formatBandwidth } from '../../contract/bandwidth.ts';
-import { skipTo } from '../elements.ts';
+import { element as make, skipTo } from '../elements.ts';
 import type { Link } from '../service.ts';
 import { DOT, type Inset, layOut, type MapLayout, type MapSite, type Scene } from './layout.ts';
 import { WORLD } from './projection.ts';
@@ -22,19 +22,25 @@ export interface NetworkMap {
 /** Links from this share on are drawn as busy, and from the second on as nearly full. */
 const [BUSY, FULL] = [0.5, 0.8];
 
+/** How many times as large the map can be drawn. */
+const LARGEST = 8;
+
 const HINT = 'Point at a link, or choose it, to see what it has.';
 
 /** Makes the map. It is drawn when it has a width, and again whenever that changes. */
 export function createMap({ sites, links, onSelect }: MapOptions): NetworkMap {
   const picture = svg('svg', { role: 'group', 'aria-label': 'Map of the network' });
-  const readout = document.createElement('p');
-  readout.className = 'map-readout';
-  readout.setAttribute('aria-hidden', 'true');
-  const element = document.createElement('div');
-  element.className = 'map';
-  const end = document.createElement('span');
-  end.id = 'after-map';
-  element.append(skipTo(end, 'Skip the map'), picture, readout, legend(), end);
+  const readout = make('p', { class: 'map-readout', 'aria-hidden': 'true' });
+  const element = make('div', { class: 'map' });
+  const end = make('span', { id: 'after-map' });
+  let width = 0;
+  const zoom = createZoom(picture, (times) => {
+    const layout = layOut(sites, links, width, textMeasure(element), times);
+    draw(layout);
+    return layout;
+  });
+  const line = make('div', { class: 'map-line' }, readout, zoom.tools);
+  element.append(skipTo(end, 'Skip the map'), zoom.place, line, legend(), end);
 
   let use: ReadonlyMap<Link, number | null> = new Map();
   /** Each link is drawn on the map or in an inset, and where it leaves an inset in both. */
@@ -125,12 +131,11 @@ export function createMap({ sites, links, onSelect }: MapOptions): NetworkMap {
     showSelected();
   }
 
-  let width = 0;
   new ResizeObserver(([entry]) => {
     const now = Math.floor(entry?.contentRect.width ?? 0);
     if (now === width || now === 0) return;
     width = now;
-    draw(layOut(sites, links, width, textMeasure(element)));
+    zoom.reset();
   }).observe(element);
 
   return {
@@ -141,6 +146,31 @@ export function createMap({ sites, links, onSelect }: MapOptions): NetworkMap {
       showSelected();
     },
   };
+}
+
+/**
+ * The place in which a picture is scrolled, and buttons that draw it larger. What is in the middle stays there.
+ *
+ * @param drawAt draws it so many times as large
+ */
+function createZoom(picture: SVGElement, drawAt: (times: number) => MapLayout) {
+  const place = make('div', { class: 'map-place' }, picture);
+  let times = 1;
+  const zoomTo = (next: number): void => {
+    const { scrollLeft, scrollTop, clientWidth, clientHeight } = place;
+    const by = next / times;
+    times = next;
+    const { height } = drawAt(times);
+    if (times === 1) place.style.height = `${height}px`;
+    const [x, y] = [scrollLeft + clientWidth / 2, scrollTop + clientHeight / 2];
+    place.scrollTo(x * by - clientWidth / 2, y * by - clientHeight / 2);
+  };
+  const button = (text: string, label: string, by: number): HTMLElement => {
+    const onclick = (): void => zoomTo(Math.min(LARGEST, Math.max(1, times * by)));
+    return make('button', { type: 'button', class: 'quiet', 'aria-label': label, onclick }, text);
+  };
+  const tools = make('span', {}, button('−', 'Shrink the map', 0.5), button('+', 'Enlarge the map', 2));
+  return { place, tools, reset: () => zoomTo(1) };
 }
 
 /** The sites without a place; none where no site has one. */

@@ -30,6 +30,10 @@ export interface TimelineState {
   goal?: Period;
   /** The button that stays pressed, since the window is a whole unit. */
   unit?: Unit;
+  /** Whether it begins today, and goes on with the days. */
+  isToday: boolean;
+  /** The rows that a filter leaves, in order; absent: all. */
+  rows?: readonly number[];
   /** Whether somebody has moved it: then a wide surrounding is loaded too. */
   hasMoved: boolean;
   layout: Layout;
@@ -52,6 +56,10 @@ export type TimelineAction =
   /** It has another width, in CSS pixels. */
   | { type: 'sized'; width: number; isNarrow: boolean }
   | { type: 'loaded' }
+  /** Another day has begun. */
+  | { type: 'dawned' }
+  /** A filter leaves these rows, or all. */
+  | { type: 'filtered'; rows?: readonly number[] }
   | { type: 'table'; isTable: boolean }
   /** Buttons, which glide. A factor below 1 shows less; without `at`, now or the middle stays in place. */
   | { type: 'unit'; unit: Unit }
@@ -107,7 +115,8 @@ export const KEYS: ReadonlySet<string> = new Set([
 export function openTimeline(now: number, clock: Calendar['clock']): TimelineState {
   const window = unitWindow('week', now, clock, true);
   const layout = layoutFor(0, false);
-  return { window, unit: 'week', layout, hasMoved: false, isTable: false, isFresh: false, loads: 0 };
+  const flags = { isToday: true, hasMoved: false, isTable: false, isFresh: false };
+  return { window, unit: 'week', layout, ...flags, loads: 0 };
 }
 
 /** The next state of the timeline. Pure. */
@@ -121,6 +130,12 @@ export function changeTimeline(
       return { ...state, layout: layoutFor(action.width, action.isNarrow) };
     case 'loaded':
       return { ...state, loads: state.loads + 1 };
+    case 'dawned':
+      return state.isToday && state.unit
+        ? { ...state, window: unitWindow(state.unit, terms.now, terms.clock, true), goal: undefined }
+        : state;
+    case 'filtered':
+      return { ...state, rows: action.rows, cursor: undefined };
     case 'table':
       return { ...state, isTable: action.isTable };
     case 'unit':
@@ -161,7 +176,8 @@ export function changeTimeline(
 
 /** Moves at once; it is no longer a whole unit. */
 function movedTo(state: TimelineState, window: Period, { now }: TimelineTerms): TimelineState {
-  return { ...state, window: clampWindow(window, now), goal: undefined, unit: undefined, hasMoved: true };
+  const goal = { goal: undefined, unit: undefined, isToday: false, hasMoved: true };
+  return { ...state, window: clampWindow(window, now), ...goal };
 }
 
 function glideTo(
@@ -174,17 +190,21 @@ function glideTo(
   const isNowShown = from.start <= now && now < from.end;
   const middle = (from.start + from.end) / 2;
   const length = from.end - from.start;
-  const to = (goal: Period, unit: Unit | undefined): TimelineState => ({
-    ...{ ...state, goal: clampWindow(goal, now), unit, hasMoved: true },
+  const to = (goal: Period, unit: Unit | undefined, isToday = false): TimelineState => ({
+    ...{ ...state, goal: clampWindow(goal, now), unit, isToday, hasMoved: true },
   });
   switch (action.type) {
     case 'unit':
-      return to(unitWindow(action.unit, isNowShown ? now : middle, clock, isNowShown), action.unit);
+      return to(
+        unitWindow(action.unit, isNowShown ? now : middle, clock, isNowShown),
+        action.unit,
+        isNowShown,
+      );
     case 'turn':
       return to(turnedPage(from, action.times, clock, state.unit), state.unit);
     case 'now': {
       const around = { start: now - length / 10, end: now + 0.9 * length };
-      return to(state.unit ? unitWindow(state.unit, now, clock, true) : around, state.unit);
+      return to(state.unit ? unitWindow(state.unit, now, clock, true) : around, state.unit, true);
     }
     case 'zoom': {
       const at = action.at ?? (isNowShown && action.factor < 1 ? now : middle);
@@ -214,7 +234,9 @@ export function keyboardMark(state: TimelineState, terms: TimelineTerms): Mark {
   const { cursor, isFresh, window } = state;
   if (cursor) return cursor;
   const mark = state.drag ?? terms.mark;
-  const row = terms.selectedRow ?? mark?.row ?? 0;
+  const wanted = terms.selectedRow ?? mark?.row ?? 0;
+  const { rows = [wanted] } = state;
+  const row = rows.includes(wanted) ? wanted : (rows[0] ?? wanted);
   // A draft that starts now has no time of its own.
   if (mark && mark.start > terms.now) return { ...mark, row };
   const step = isFresh ? FRESH : clickStep(state);
@@ -250,12 +272,10 @@ function keyed(
       return withCursor(state, { row: mark.row, ...moved(mark, times, pickContext(state, terms)) }, terms);
     }
     case 'ArrowUp':
-    case 'ArrowDown':
-      return withCursor(
-        state,
-        { ...mark, row: Math.min(terms.rows - 1, Math.max(0, mark.row + times)) },
-        terms,
-      );
+    case 'ArrowDown': {
+      const { rows = [...Array(terms.rows).keys()] } = state;
+      return withCursor(state, { ...mark, row: rows[rows.indexOf(mark.row) + times] ?? mark.row }, terms);
+    }
     case 'PageUp':
     case 'PageDown': {
       const before = state.goal ?? state.window;

@@ -12,13 +12,15 @@ export interface TimelineParts extends TimelineTerms {
 /** A part on which something that is shown depends. */
 type Part = (parts: TimelineParts) => unknown;
 /** What is loaded depends on these. */
-export const MOVED: readonly Part[] = [({ state }) => state.window, ({ state }) => state.layout];
+export const MOVED: readonly Part[] = [
+  ...([({ state }) => state.window, ({ state }) => state.layout, ({ state }) => state.rows] satisfies Part[]),
+];
 /** The bars of my reservations depend on these. */
 export const BARS: readonly Part[] = [(parts) => parts.own, ({ state }) => state.layout];
 /** The table depends on these. */
 export const TABLED: readonly Part[] = [
   ...([({ state }) => state.isTable, ({ own }) => own] satisfies Part[]),
-  ...([({ zone }) => zone, ({ mayPick }) => mayPick] satisfies Part[]),
+  ...([({ zone }) => zone, ({ mayPick }) => mayPick, ({ state }) => state.rows] satisfies Part[]),
 ];
 /** The drawing depends on these, and on {@link MOVED}. */
 export const DRAWN: readonly Part[] = [

@@ -11,7 +11,7 @@ import { linkText, ownText, stepText, windowText } from './words.ts';
 /** Options of {@link createTable}. */
 export interface TableOptions extends Pick<TileSource, 'links' | 'columns'> {
   /** The parts of the state that the table shows, as they are now. */
-  parts(): Calendar & { state: Pick<TimelineState, 'window'>; zone: string; mayPick: boolean };
+  parts(): Calendar & { state: Pick<TimelineState, 'window' | 'rows'>; zone: string; mayPick: boolean };
   /** My reservations on a link. */
   ownOn(link: Link): readonly Own[];
   onPick(link: Link, period: Period): void;
@@ -56,8 +56,10 @@ export function createTable(options: TableOptions): TableView {
     request = new AbortController();
     const { signal } = request;
     const { zone, state } = options.parts();
-    const { window } = state;
-    const chosen = choice.value === '' ? links : links.filter((_, index) => `${index}` === choice.value);
+    const { window, rows } = state;
+    const chosen = links.filter((_, row) =>
+      choice.value === '' ? (rows?.includes(row) ?? true) : `${row}` === choice.value,
+    );
     const found = await load(chosen, window, signal);
     const { clock, now, mayPick } = options.parts();
     const text = JSON.stringify([found, window, zone, mayPick]);

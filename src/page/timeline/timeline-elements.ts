@@ -20,7 +20,7 @@ export function timelineElements(links: readonly Link[]) {
   const readout = element('p', { class: 'timeline-readout' });
   const keys = element('p', { id: 'timeline-keys', hidden: true });
   return {
-    ...{ canvas, shortKeys, drawing, readout, keys },
+    ...{ canvas, labels, shortKeys, drawing, readout, keys },
     chart: element('div', {}, drawing, readout, legend(), keys),
     title: element('p', { class: 'timeline-period' }),
     live: element('p', { class: 'spoken', role: 'status' }),

@@ -97,7 +97,7 @@ export class Timeline {
       ...{ links, columns, now: () => this.#shown.now },
       onChange: () => dispatch({ type: 'loaded' }),
     });
-    this.#toolbar = createToolbar(dispatch);
+    this.#toolbar = createToolbar(links, dispatch);
     this.#table = createTable({
       ...{ links, columns, parts: () => this.#shown },
       ownOn: (link) => this.#ownOn(link),
@@ -122,7 +122,13 @@ export class Timeline {
       before === undefined || of.some((part) => part(parts) !== part(before));
     const isMoved = isOther(...MOVED);
     if (isOther(...BARS)) this.#bars = [];
-    if (isOther((one) => one.state.layout)) this.#reserve();
+    if (
+      isOther(
+        (one) => one.state.layout,
+        (one) => one.state.rows,
+      )
+    )
+      this.#reserve();
     this.#toolbar.show(state.unit, state.isTable);
     [this.#dom.chart.hidden, this.#table.element.hidden] = [state.isTable, !state.isTable];
     const { spoken, short } = keysText(mayPick);
@@ -258,7 +264,8 @@ export class Timeline {
   }
 
   #rowAt({ y }: Point): number | undefined {
-    return rowAt(y, this.#shown.state.layout, this.#options.links.length);
+    const at = rowAt(y, this.#shown.state.layout, this.#rows.length);
+    return at === undefined ? undefined : this.#rows[at];
   }
 
   #instantAt(x: number): number {
@@ -268,6 +275,11 @@ export class Timeline {
 
   #columns(row: number, period: Period): Column[] {
     return this.#tiles.columns(row, period, this.#level());
+  }
+
+  /** The rows that are shown, from top to bottom. */
+  get #rows(): readonly number[] {
+    return this.#shown.state.rows ?? [...this.#options.links.keys()];
   }
 
   #level(): number {
@@ -357,7 +369,8 @@ export class Timeline {
   /** Scrolls the page where the keyboard has left the screen. */
   #scrollTo({ row }: Mark): void {
     const { layout } = this.#shown.state;
-    const y = this.#dom.canvas.getBoundingClientRect().top + layout.axis + row * layout.row;
+    const y =
+      this.#dom.canvas.getBoundingClientRect().top + layout.axis + this.#rows.indexOf(row) * layout.row;
     if (y < 0) scrollBy(0, y - layout.axis);
     else if (y + layout.row > innerHeight) scrollBy(0, y + 2 * layout.row - innerHeight);
   }
@@ -381,7 +394,7 @@ export class Timeline {
     const from = knownFrom(now);
     const places = new Map<string, Place>();
     const add = (window: Period, level: number): void => {
-      for (let link = first; link < last; link += 1) {
+      for (const link of this.#rows.slice(first, last)) {
         for (const index of tilesOf(window, level)) {
           if (tileWindow(level, index).end > from)
             places.set(`${link}/${level}/${index}`, { link, level, index });
@@ -398,7 +411,7 @@ export class Timeline {
   /** The rows that are on the screen, with some around them: from the first to before the last. */
   #rowsInView(): [first: number, last: number] {
     const { layout } = this.#shown.state;
-    const { length } = this.#options.links;
+    const { length } = this.#rows;
     const { top } = this.#dom.canvas.getBoundingClientRect();
     const at = (y: number): number => Math.max(0, Math.min(length, (y - top - layout.axis) / layout.row));
     return [
@@ -432,25 +445,20 @@ export class Timeline {
     this.#dom.drawing.ariaBusy = `${this.#tiles.isLoading}`;
   }
 
-  /** How high the drawing is, in CSS pixels. */
-  get #height(): number {
-    const { layout } = this.#shown.state;
-    return layout.axis + layout.row * this.#options.links.length;
-  }
-
   /** Gives the drawing its height at once, so that nothing moves when it is painted. */
   #reserve(): void {
     const { canvas, drawing } = this.#dom;
     const { layout } = this.#shown.state;
     drawing.style.setProperty('--timeline-axis', `${layout.axis}px`);
     drawing.style.setProperty('--timeline-row', `${layout.row}px`);
-    canvas.style.height = `${this.#height}px`;
+    canvas.style.height = `${layout.axis + layout.row * this.#rows.length}px`;
+    for (const [row, label] of this.#dom.labels.entries()) label.hidden = !this.#rows.includes(row);
   }
 
   /** Gives the canvas the pixels of the display. */
   #fit(): void {
     const { canvas } = this.#dom;
-    const size = [this.#shown.state.layout.width, this.#height].map((length) =>
+    const size = [this.#shown.state.layout.width, Number.parseFloat(canvas.style.height)].map((length) =>
       Math.round(length * devicePixelRatio),
     );
     const [across = 0, down = 0] = size;
@@ -466,14 +474,14 @@ export class Timeline {
     const { canvas } = this.#dom;
     const [first, last] = this.#rowsInView();
     const level = this.#level();
-    const rows = this.#options.links.slice(first, last).map((link, index) => ({
-      parts: this.#tiles
-        .over(first + index, window, level)
-        .flatMap(({ columns }) => (columns ? [columns] : [])),
-      capacity: link.bandwidth,
-      own: this.#barsOn(first + index),
-      isSelected: first + index === this.#shown.selectedRow,
+    const rows = this.#rows.slice(first, last).map((row) => ({
+      parts: this.#tiles.over(row, window, level).flatMap(({ columns }) => (columns ? [columns] : [])),
+      capacity: this.#options.links[row]?.bandwidth ?? 0,
+      own: this.#barsOn(row),
+      isSelected: row === this.#shown.selectedRow,
     }));
+    const placed = (one: Mark | undefined): Mark | undefined =>
+      one && this.#rows.includes(one.row) ? { ...one, row: this.#rows.indexOf(one.row) } : undefined;
     const axis = twoLineAxis(window, clock, {
       width: layout.width,
       measure: (label) => this.#painter.measure(label),
@@ -482,8 +490,8 @@ export class Timeline {
     const isHere = document.activeElement === canvas && canvas.matches(':focus-visible');
     this.#painter.draw(
       {
-        ...{ window, layout, axis, rows, firstRow: first, now, mark: state.drag ?? mark },
-        cursor: isHere ? state.cursor : undefined,
+        ...{ window, layout, axis, rows, firstRow: first, now, mark: placed(state.drag ?? mark) },
+        cursor: isHere ? placed(state.cursor) : undefined,
       },
       devicePixelRatio,
     );

@@ -1,5 +1,7 @@
 import { element } from '../elements.ts';
+import type { Link } from '../service.ts';
 import { type TimelineAction, UNITS, type Unit } from './model.ts';
+import { linkText } from './words.ts';
 
 /** The buttons above the timeline. */
 export interface Toolbar {
@@ -8,8 +10,8 @@ export interface Toolbar {
   show(unit: Unit | undefined, isTable: boolean): void;
 }
 
-/** Makes the buttons. */
-export function createToolbar(dispatch: (action: TimelineAction) => void): Toolbar {
+/** Makes the buttons, and the field that filters the links. */
+export function createToolbar(links: readonly Link[], dispatch: (action: TimelineAction) => void): Toolbar {
   const button = (text: string, onclick: () => void, label?: string): HTMLButtonElement =>
     element('button', { type: 'button', 'aria-label': label, onclick }, text);
   const turn = (times: 1 | -1) => () => dispatch({ type: 'turn', times });
@@ -19,11 +21,20 @@ export function createToolbar(dispatch: (action: TimelineAction) => void): Toolb
   );
   const table = button('Table', () => dispatch({ type: 'table', isTable: table.ariaPressed !== 'true' }));
   const now = button('Now', () => dispatch({ type: 'now' }));
+  const filter = element('input', {
+    ...{ type: 'search', placeholder: 'Site…', 'aria-label': 'Show links of' },
+    oninput: () => {
+      const text = filter.value.trim().toLowerCase();
+      const rows = links.flatMap((link, row) => (linkText(link).includes(text) ? [row] : []));
+      dispatch({ type: 'filtered', rows: text === '' ? undefined : rows });
+    },
+  });
   const groups = [
     units,
     [button('‹', turn(-1), 'Earlier'), now, button('›', turn(1), 'Later')],
     [button('−', zoom(2), 'Zoom out'), button('+', zoom(0.5), 'Zoom in')],
     [table],
+    [filter],
   ];
   return {
     element: element(

@@ -124,6 +124,10 @@ describe('the map', () => {
     const layout = lay(many, 900);
     expect(layout.labels.size).toBeGreaterThan(20);
     expect(collisions(layout, layout, layout.insets)).toEqual([]);
+    // Enlarged, more of them have room, and no inset covers the map.
+    const enlarged = layOut(many, [], 900, textWidth, 4);
+    expect([layout.insets, enlarged.width, enlarged.height]).toEqual([[], 3600, 4 * layout.height]);
+    expect(enlarged.labels.size).toBeGreaterThan(2 * layout.labels.size);
   });
 });
 

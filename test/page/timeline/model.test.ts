@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Own } from '../../../src/page/service.ts';
 import { barHeight, barsOf, layoutFor, rowAt } from '../../../src/page/timeline/layout.ts';
 import { tableLines, tableSegments } from '../../../src/page/timeline/lines.ts';
+import { changeTimeline, openTimeline, type TimelineAction } from '../../../src/page/timeline/model.ts';
 import {
   bookable,
   clickedPeriod,
@@ -31,6 +32,29 @@ const at = (...parts: [number, number, number, number?, number?]): number =>
 /** A Sunday, 11:30. */
 const NOW = at(2026, 10, 22, 11, 30);
 const WEEK = { start: at(2026, 10, 23), end: at(2026, 10, 30) };
+
+describe('the timeline', () => {
+  const after = (now: number, ...actions: readonly TimelineAction[]) =>
+    actions.reduce(
+      (state, action) => changeTimeline(state, action, { clock, now, rows: 3, mayPick: true }),
+      openTimeline(NOW, clock),
+    );
+
+  it('goes on with the days while it begins today, and stays where somebody has moved it', () => {
+    const monday = NOW + DAY;
+    expect(after(monday, { type: 'dawned' }).window).toEqual(WEEK);
+    const moved = { type: 'moved', window: { start: NOW - 7 * DAY, end: NOW } } as const;
+    expect(after(monday, moved, { type: 'dawned' }).window).toEqual(moved.window);
+  });
+
+  it('lets the keyboard go to the rows that a filter leaves', () => {
+    const down: TimelineAction = { type: 'key', key: 'ArrowDown', isShift: false };
+    const filtered: TimelineAction = { type: 'filtered', rows: [1, 2] };
+    expect(after(NOW, filtered, { type: 'focused' }).cursor?.row).toBe(1);
+    expect(after(NOW, filtered, { type: 'focused' }, down, down).cursor?.row).toBe(2);
+    expect(after(NOW, { type: 'focused' }, down).cursor?.row).toBe(1);
+  });
+});
 
 describe('a window', () => {
   it('places instants and finds them again', () => {
