@@ -56,12 +56,12 @@ export function tagsText(own: OwnReservation): string {
 
 /** In the order in which they are looked at: active ones by their end, scheduled ones by their start, ended ones last. */
 export function inOrder<One extends Period>(list: readonly One[], now: number): One[] {
-  const rank = { active: 0, scheduled: 1, ended: 2 };
-  const within = (one: One): number =>
-    ({ active: one.end, scheduled: one.start, ended: -one.end })[stateAt(now, one)];
-  return list.toSorted(
-    (one, other) => rank[stateAt(now, one)] - rank[stateAt(now, other)] || within(one) - within(other),
-  );
+  const of = (state: ReturnType<typeof stateAt>): One[] => list.filter((one) => stateAt(now, one) === state);
+  return [
+    ...of('active').toSorted((one, other) => one.end - other.end),
+    ...of('scheduled').toSorted((one, other) => one.start - other.start),
+    ...of('ended').toSorted((one, other) => other.end - one.end),
+  ];
 }
 
 /** The instant of a reservation that matters next, and how far away it is. @example 'ends in 2 h' */

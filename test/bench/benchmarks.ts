@@ -14,5 +14,6 @@ export const BENCHMARKS: Readonly<Record<string, () => Promise<Benchmark>>> = {
   load: async () => (await import('./load.ts')).load,
   optimum: async () => (await import('./optimum.ts')).optimumOf,
   memory: async () => (await import('./memory.ts')).memory,
+  'own-reservations': async () => (await import('./own-reservations.ts')).ownReservations,
   timeline: async () => (await import('./timeline.ts')).timeline,
 };
