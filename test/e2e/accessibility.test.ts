@@ -122,8 +122,8 @@ describe.skipIf(withoutChromium)(titleInChromium('axe finds nothing'), () => {
     expect(await findings()).toEqual([]);
     await page.route('**/ui/api/**', (route) => route.abort());
     await page.evaluate('dispatchEvent(new Event("online"))');
-    await page.locator('.away').waitFor();
-    expect(await findings('.away')).toEqual([]);
+    await page.locator('.away[role=alert]').waitFor();
+    expect(await findings('.away[role=alert]')).toEqual([]);
     await page.unroute('**/ui/api/**');
   });
 
