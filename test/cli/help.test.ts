@@ -101,13 +101,18 @@ describe('the first help', () => {
   });
 });
 
+test('the flags of serve are in groups; no usage has a gap', async () => {
+  const text = await helpAt(80, ['serve', '--help'], { NO_COLOR: '1' });
+  const headings = [...text.matchAll(/^(\S.*):$/gm)].map(([, name]) => name);
+  const groups = ['Address', 'Data', 'Users', 'Trust', 'TLS and proxy', 'Limits', 'Log'];
+  expect(headings).toEqual(expect.arrayContaining(groups));
+  expect(headings).not.toContain('Flags');
+  for (const args of TEXTS) expect(await helpAt(undefined, args)).not.toMatch(/^Usage:.*\S {2}/m);
+});
+
 describe('required flags are marked', () => {
   test.each([
-    [
-      'reserve --help',
-      /--bandwidth <rate> +required, except with --volume: /,
-      /Usage: .* --bandwidth <rate> \(--start/,
-    ],
+    ['reserve --help', /--bandwidth <rate> +required: /, /Usage: .* --bandwidth <rate> \(--start/],
     ['experiment create --help', /--end <time> +required: /, /create <name> --end <time> \[flags\]/],
     ['token issue --help', /--issuer <url> +required: /, /issue --key <file> --issuer <url> \[flags\]/],
   ])('%s', async (command, flag, usage) => {

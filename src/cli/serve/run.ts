@@ -54,6 +54,8 @@ export async function serve(
   for (const warning of warnings) output.notice(warning);
   if (format === 'text') output.notice(`Events are shown here, with times in ${zone}.`);
   await stopped;
+  // The line holds the terminal's own ^C.
+  if (output.isForPerson) output.prompt('');
   await stop();
 }
 

@@ -202,7 +202,7 @@ describe('live values', () => {
 
   test('a command to run is completed after two dashes, before them the flags', () => {
     const run = 'run be-gent1 pl-poznan1 --bandwidth 1G --for 1h ';
-    expect(values(at(run))).toEqual(['--extend', '--on-lost']);
+    expect(values(at(run))).toEqual(['--earliest', '--wait', '--extend', '--on-lost']);
     expect(values(at(`${run}--on-lost `))).toEqual(['warn', 'term']);
     for (const typed of ['-- ', '-- ./mea', '-- iperf3 --json ', '-- iperf3 --']) {
       expect(at(run + typed)).toMatchObject({ known: [], files: true });
