@@ -31,6 +31,8 @@ interface FieldHandlers {
   /** A part of the draft is chosen by a click. */
   click(part: Partial<Draft>): void;
   choose(field: 'site1' | 'site2', site: string): void;
+  /** The start becomes the first at which it fits. */
+  earliest(): void;
   calendar(): Calendar;
   times(): TimeContext;
   /** The duration and the end to begin with, where the other of them is left. */
@@ -76,6 +78,16 @@ export function createFields(on: FieldHandlers) {
   const startNow = radio('start', 'now', () => ({ start: 'now' }));
   const startAt = radio('start', 'at', () => ({ start: nextHour(on.calendar().now) }));
   const start = time('start', 'Start', (instant) => ({ start: instant }));
+  const earliest = element(
+    'button',
+    {
+      type: 'button',
+      class: 'quiet',
+      onclick: on.earliest,
+      title: 'The first time at which all of it is free',
+    },
+    'Earliest',
+  );
   const endAfter = radio('end', 'after', () => ({ ending: { for: on.duration() } }));
   const endAt = radio('end', 'at', () => ({ ending: { at: on.end() } }));
   const duration = text('duration', { size: '8', 'aria-label': 'Duration' }, (value) => ({
@@ -119,19 +131,19 @@ export function createFields(on: FieldHandlers) {
       {},
       startLegend,
       choice(startNow, 'now'),
-      choice(startAt, 'at', start),
+      choice(startAt, 'at', start, earliest),
       place('start'),
     ),
     element(
       'fieldset',
       {},
       endLegend,
-      choice(endAfter, 'after', duration, small('Such as 90m, 2h, 3d.')),
+      choice(endAfter, 'after', duration, small('Such as 90m, 2h, 3d; or for a volume, 50T.')),
       choice(endAt, 'at', end, extend),
       place('ending'),
     ),
   );
-  const parts = { site1, site2, bandwidth, name, nameField, startLegend, startNow, startAt, start };
+  const parts = { site1, site2, bandwidth, name, nameField, startLegend, startNow, startAt, start, earliest };
   const ends = { endLegend, endAfter, duration, endAt, end, extend };
   return {
     ...{ element: whole, places },
@@ -155,7 +167,7 @@ function placesFor(inputs: Readonly<Record<Field, readonly HTMLElement[]>>) {
 /** The elements that {@link fillFields} fills. */
 interface FilledFields
   extends Record<'site1' | 'site2', HTMLSelectElement>,
-    Record<'nameField' | 'startLegend' | 'endLegend' | 'extend', HTMLElement>,
+    Record<'nameField' | 'startLegend' | 'earliest' | 'endLegend' | 'extend', HTMLElement>,
     Record<
       'bandwidth' | 'name' | 'startNow' | 'startAt' | 'start' | 'endAfter' | 'duration' | 'endAt' | 'end',
       HTMLInputElement
@@ -186,7 +198,7 @@ function fillFields(
     );
     select.disabled = isChange;
   }
-  fields.nameField.hidden = isChange;
+  fields.nameField.hidden = fields.earliest.hidden = isChange;
   fields.extend.hidden = !isChange;
   setValue(fields.bandwidth, draft.bandwidth);
   setValue(fields.name, draft.name);

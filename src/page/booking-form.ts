@@ -96,6 +96,7 @@ export class BookingForm {
       type: (part) => booking.type({ ...this.#draft, ...part }),
       click: (part) => booking.fill({ ...this.#draft, ...part }),
       choose: (field, site) => this.#choose(field, site),
+      earliest: () => void booking.earliest(),
       calendar: () => calendarOf(this.#shown),
       times: () => this.#shown,
       duration: () => this.#duration,

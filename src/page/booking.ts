@@ -1,5 +1,14 @@
+import { DAY, SECOND } from '../contract/durations.ts';
 import type { ProblemCode } from '../contract/problem-codes.ts';
-import { type Draft, EMPTY_DRAFT, isSameDraft, linkBetween, readKept, type Wish } from './draft.ts';
+import {
+  type Draft,
+  EMPTY_DRAFT,
+  isSameDraft,
+  linkBetween,
+  ON_THE_WAY,
+  readKept,
+  type Wish,
+} from './draft.ts';
 import { type Column, type OwnReservation, Refused, type Service, Unanswered } from './service.ts';
 import { type Action, type KeptForm, openRequest, readForm, type SentRequest, type State } from './state.ts';
 import type { Store } from './store.ts';
@@ -29,6 +38,8 @@ export interface Booking {
   type(draft: Draft): void;
   /** Puts a draft into the form by a click: the dry run is sent at once. */
   fill(draft: Draft): void;
+  /** Makes the start of the draft the first at which all of it fits; not before the start that it has. */
+  earliest(): Promise<void>;
   /** Sends the request. Until it is settled nothing else is sent; without an answer, the same is sent again. */
   send(): Promise<void>;
   /** Gives up a request that had no answer. @param isDone whether it was found to be done: its draft goes too */
@@ -42,8 +53,11 @@ export interface Booking {
 /** How long nothing is typed before a dry run, in milliseconds. */
 export const PAUSE = 300;
 
-/** See {@link Booking}. */
-export function createBooking(options: BookingOptions): Booking {
+/** How far ahead the earliest start is looked for, in milliseconds. */
+const SEARCHED = 366 * DAY;
+
+/** The questions about the draft. The last one wins. */
+function createQuestions(options: BookingOptions) {
   const { store, service } = options;
   let callOff = (): void => {};
   let question = new AbortController();
@@ -73,17 +87,67 @@ export function createBooking(options: BookingOptions): Booking {
       const free = await freeThen(service, wish, signal);
       if (!signal.aborted) store.dispatch({ type: 'answered', answer: { kind: 'fits', wish, free } });
     } catch (error) {
-      if (signal.aborted) return;
-      if (error instanceof Refused) {
-        if (error.isLoggedOut) options.loggedOut();
-        const answer = { kind: 'refused', wish, facts: error.facts, isSent } as const;
-        store.dispatch({ type: 'answered', answer });
-      } else if (error instanceof Unanswered) {
-        store.dispatch({ type: 'answered', answer: { kind: 'away' } });
-        if (!isQuiet) options.unanswered();
-      } else options.failed(error);
+      if (!signal.aborted) failed(error, wish, { isSent, isQuiet });
     }
   }
+
+  function failed(error: unknown, wish: Wish, { isSent = false, isQuiet = false }): void {
+    if (error instanceof Refused) {
+      if (error.isLoggedOut) options.loggedOut();
+      store.dispatch({ type: 'answered', answer: { kind: 'refused', wish, facts: error.facts, isSent } });
+    } else if (error instanceof Unanswered) {
+      store.dispatch({ type: 'answered', answer: { kind: 'away' } });
+      if (!isQuiet) options.unanswered();
+    } else options.failed(error);
+  }
+
+  /** @returns the draft with the first start at which all of it fits; undefined where that is not known */
+  async function askEarliest(): Promise<Draft | undefined> {
+    const { chosen, draft, now, sent } = store.state;
+    if (!chosen || sent || draft.id !== undefined) return undefined;
+    const from = typeof draft.start === 'number' && draft.start > now ? draft.start : 'now';
+    const { wish } = readForm({ ...store.state, draft: { ...draft, start: from } });
+    if (!wish) {
+      store.dispatch({ type: 'checked' });
+      return undefined;
+    }
+    const signal = drop();
+    const { start, end } = wish.period;
+    const duration = Math.round((end - start) / SECOND) * SECOND;
+    const request = {
+      ...wish.request,
+      duration,
+      end: Math.min(start + SEARCHED, Date.parse(chosen.expires_at)),
+    };
+    store.dispatch({ type: 'answered', answer: { kind: 'asking' } });
+    try {
+      const found = await service.dryRun(chosen.id, { request }, signal);
+      if (signal.aborted) return undefined;
+      const isNow = from === 'now' && found.start <= store.state.now + ON_THE_WAY;
+      const ending = 'for' in draft.ending ? draft.ending : { at: found.end };
+      return { ...draft, start: isNow ? 'now' : found.start, ending };
+    } catch (error) {
+      if (!signal.aborted) failed(error, wish, {});
+      return undefined;
+    }
+  }
+
+  return {
+    ask,
+    drop,
+    askEarliest,
+    /** Asks once nothing is typed for a while. */
+    askLater(): void {
+      drop();
+      callOff = options.later(PAUSE, () => void ask(false));
+    },
+  };
+}
+
+/** See {@link Booking}. */
+export function createBooking(options: BookingOptions): Booking {
+  const { store, service } = options;
+  const { ask, drop, askLater, askEarliest } = createQuestions(options);
 
   /** Asks whether the draft fits that came back into the form. */
   function goOn(): void {
@@ -137,13 +201,16 @@ export function createBooking(options: BookingOptions): Booking {
     type(draft) {
       if (store.state.isSending) return;
       store.dispatch({ type: 'drafted', draft });
-      drop();
-      callOff = options.later(PAUSE, () => void ask(false));
+      askLater();
     },
     fill(draft) {
       if (store.state.isSending) return;
       store.dispatch({ type: 'drafted', draft });
       void ask(false);
+    },
+    async earliest() {
+      const found = await askEarliest();
+      if (found && !store.state.sent) this.fill(found);
     },
     send,
     forget(isDone) {

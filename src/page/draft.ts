@@ -1,10 +1,12 @@
 import { bandwidthWord, parseBandwidth } from '../contract/bandwidth.ts';
+import { SECOND } from '../contract/durations.ts';
 import { Failure } from '../contract/failure.ts';
 import { RESERVATION_NAME } from '../contract/ids.ts';
 import { LAST_INSTANT } from '../contract/instants.ts';
 import type { Alternative } from '../contract/problems.ts';
 import type { ReservationRequest } from '../contract/reservation-request.ts';
 import { parseDuration } from '../contract/typed-duration.ts';
+import { parseVolume } from '../contract/volume.ts';
 import type { Link, Own, Period } from './service.ts';
 
 /** The content of the form. Instants are exact, also where a field shows minutes only; null where the field is empty. */
@@ -16,7 +18,7 @@ export interface Draft {
   /** As typed, such as `1G`. */
   bandwidth: string;
   start: 'now' | number | null;
-  /** The end that was given, as a duration as typed or as an instant. */
+  /** The end that was given, as a duration or a volume as typed, or as an instant. */
   ending: { for: string } | { at: number | null };
   /** Of a new reservation; empty for none. */
   name: string;
@@ -80,6 +82,7 @@ export function neighbours(links: readonly Link[], site: string): string[] {
   return [...new Set(found)].toSorted();
 }
 
+const MEGA = 1e6;
 /** How long a request may take to arrive, in milliseconds: what starts with it lasts as long, and what ends with it ends later. */
 export const ON_THE_WAY = 5000;
 
@@ -92,7 +95,7 @@ export function readDraft(draft: Draft, terms: DraftTerms): ReadDraft {
   if (site2 === '') problems.set('site2', '');
   else if (site1 !== '' && !link) problems.set('site2', `There is no link between ${site1} and ${site2}.`);
   const bandwidth = readTyped(problems, 'bandwidth', draft.bandwidth, parseBandwidth);
-  const period = readPeriod(problems, draft, terms);
+  const period = readPeriod(problems, draft, bandwidth, terms);
   if (id === undefined && name !== '' && !RESERVATION_NAME.test(name)) {
     problems.set('name', 'A name is 1 to 64 of a to z, 0 to 9 and -, a letter first.');
   }
@@ -108,6 +111,7 @@ export function readDraft(draft: Draft, terms: DraftTerms): ReadDraft {
 function readPeriod(
   problems: Map<Field, string>,
   { start, ending }: Draft,
+  bandwidth: number | undefined,
   { now, expiry }: DraftTerms,
 ): Period | undefined {
   const from = start === 'now' ? now : start;
@@ -115,7 +119,7 @@ function readPeriod(
   let end: number | null | undefined;
   if ('at' in ending) end = ending.at;
   else {
-    const lasting = readTyped(problems, 'ending', ending.for, parseDuration);
+    const lasting = readTyped(problems, 'ending', ending.for, (text) => readLasting(text, bandwidth));
     if (lasting !== undefined && from !== null) {
       end = from + lasting;
       // It must last that long, although it starts only when the request arrives.
@@ -129,6 +133,13 @@ function readPeriod(
     problems.set('ending', 'It would end before it starts.');
   else if (end !== undefined && from !== null) return { start: from, end };
   return undefined;
+}
+
+/** How long something lasts: a duration, or as long as a volume takes at a bandwidth; undefined where that is not known. */
+function readLasting(text: string, bandwidth: number | undefined): number | undefined {
+  if (!/\d\s*(?:[GTPE]|[KMGTPE]i?B)$/i.test(text.trim())) return parseDuration(text);
+  const bytes = parseVolume(text);
+  return bandwidth && Math.ceil((bytes * 8) / (bandwidth * MEGA)) * SECOND;
 }
 
 /** Reads a typed value; a failure becomes the field's problem. */

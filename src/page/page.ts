@@ -4,7 +4,7 @@ import { readView, viewOf, withView } from './address.ts';
 import { createBooking, keptForm, readKeptForm } from './booking.ts';
 import { BookingForm } from './booking-form.ts';
 import { type PageContext, say } from './context.ts';
-import { picked } from './draft.ts';
+import { draftOf, picked } from './draft.ts';
 import { element, setText } from './elements.ts';
 import { createLoading } from './loading.ts';
 import { createLogin } from './login.ts';
@@ -201,6 +201,11 @@ function build({ sites, links }: NetworkFacts) {
       say(context, `In the form now: ${linkText(link)}, ${when}.`, 'form', true);
     },
     onOwn: ({ id }) => list.focus(id),
+    onResize(own, { start, end }) {
+      if (!mayDo(store.state, 'update')) return;
+      booking.fill({ ...draftOf(own), start, ending: { at: end } });
+      form.focus();
+    },
   });
   const form = new BookingForm({
     ...{ booking, links, onUse: begin, forget: () => void forget() },

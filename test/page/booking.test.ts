@@ -137,6 +137,41 @@ describe('the dry run while typing', () => {
   });
 });
 
+describe('the earliest start', () => {
+  test('is asked for with the length of the draft, and fills it', async () => {
+    const { booking, questions, settled } = opened();
+    booking.fill({ ...DRAFT, start: NOW + 7_200_000, ending: { for: '1h' } });
+    const asked = booking.earliest();
+    const { request } = questions[1]?.asked ?? {};
+    expect(request).toMatchObject({ start: NOW + 7_200_000, duration: 3_600_000 });
+    expect(request?.end).toBeGreaterThan(NOW + 300 * 86_400_000);
+    const start = NOW + 36_000_000;
+    questions[1]?.answer.resolve({ ...OWN, start, end: start + 3_600_000 });
+    await asked;
+    expect(questions[2]?.asked.request).toMatchObject({ start, end: start + 3_600_000 });
+    questions[2]?.answer.reject(new Unanswered('away'));
+    await settled();
+    expect(questions[0]?.signal.aborted).toBe(true);
+  });
+
+  test('may be now; where there is none it is said why, and the draft stays', async () => {
+    const form = opened();
+    const { booking, questions } = form;
+    booking.fill({ ...DRAFT, start: NOW - 1 });
+    const now = booking.earliest();
+    questions[1]?.answer.resolve({ ...OWN, start: NOW + 1000, end: NOW + 7_201_000 });
+    await now;
+    expect(form.view.draft).toEqual(DRAFT);
+    const never = booking.earliest();
+    questions.at(-1)?.answer.reject(refusal('bandwidth_unavailable'));
+    await never;
+    expect([form.view.answer.kind, form.view.draft]).toEqual(['refused', DRAFT]);
+    booking.fill({ ...DRAFT, site1: '' });
+    await booking.earliest();
+    expect(form.view.isChecked).toBe(true);
+  });
+});
+
 describe('the request', () => {
   test('is sent once, however often it is clicked, and leaves an empty form', async () => {
     const form = opened();

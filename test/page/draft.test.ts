@@ -31,6 +31,23 @@ function sent(draft: Draft, terms = TERMS) {
 const wrong = (draft: Draft) => Object.fromEntries(readDraft(draft, TERMS).problems);
 
 describe('what a draft asks for', () => {
+  test.each([
+    ['50T', '10G', 40_000],
+    ['1.5 TB', '2.5G', 4800],
+    ['1GB', '3M', 2667],
+    ['2h', '1G', 7200],
+    ['90m', '1G', 5400],
+  ])('%s at %s lasts %i s', (text, bandwidth, seconds) => {
+    const { period } = sent({ ...WHOLE, bandwidth, start: START, ending: { for: text } });
+    expect(period).toEqual({ start: START, end: START + seconds * 1000 });
+  });
+
+  test('a volume says nothing without a bandwidth, and is read as on the command line', () => {
+    const ending = { for: '50T' };
+    expect(Object.keys(wrong({ ...WHOLE, bandwidth: 'x', ending }))).toEqual(['bandwidth']);
+    expect(wrong({ ...WHOLE, ending: { for: '50t' } })['ending']).toContain('is not a volume');
+  });
+
   test('a start now lasts as long as was asked, although the request arrives later', () => {
     const { request, link, bandwidth } = sent(WHOLE);
     expect(request).toEqual({

@@ -1,5 +1,24 @@
-import type { Own } from '../service.ts';
-import type { TimelineState, TimelineTerms } from './model.ts';
+import type { Column, Link, Own, Period } from '../service.ts';
+import type { TimelineAction, TimelineState, TimelineTerms } from './model.ts';
+
+/** What the timeline shows, asks and tells of. */
+export interface TimelineOptions {
+  /** A row each, in this order. */
+  links: readonly Link[];
+  /**
+   * Asks what is free of a link in so many columns of equal length. Where nothing has changed since the time before, the
+   * same array is given back; the timeline then asks nothing more of that link.
+   */
+  columns(link: Link, window: Period, points: number, signal: AbortSignal): Promise<readonly Column[]>;
+  /** Changes the timeline's state, and so shows it. */
+  dispatch(action: TimelineAction): void;
+  /** A period of a link was picked, by pointer, by keyboard or in the table, from the next full minute on. */
+  onPick(link: Link, period: Period): void;
+  /** The bar of one of my reservations was clicked. */
+  onOwn(own: Own): void;
+  /** An edge of it was dragged. */
+  onResize(own: Own, period: Period): void;
+}
 
 /** The parts of the state that the timeline shows. */
 export interface TimelineParts extends TimelineTerms {

@@ -57,6 +57,42 @@ export function clickedPeriod(
   return { start: period.start, end: Math.min(after, end) };
 }
 
+/** An end of a bar that is dragged: half a bar at least is left to click on. */
+export type Edge = 'start' | 'end';
+
+/** How far from the edge of a bar it is meant, in pixels. */
+const EDGE = 6;
+
+/** The edge of a period that lies at a pixel, while it can still be moved. @param x where instants lie, in pixels */
+export function edgeAt(
+  { start, end }: Period,
+  at: number,
+  x: (instant: number) => number,
+  now: number,
+): Edge | undefined {
+  const reach = Math.min(EDGE, (x(end) - x(start)) / 4);
+  if (end > now && Math.abs(at - x(end)) <= reach) return 'end';
+  return start > now && Math.abs(at - x(start)) <= reach ? 'start' : undefined;
+}
+
+/** A period with an edge at the step nearest to an instant; one step of it, and of the future, is left. */
+export function resizedPeriod(
+  { start, end }: Period,
+  edge: Edge,
+  instant: number,
+  { clock, now, step }: PickContext,
+): Period {
+  const length = lengthOfStep(step);
+  const to = floorToStep(instant + length / 2, step, clock);
+  const from = Math.max(now, edge === 'end' ? start : 0);
+  return edge === 'end'
+    ? { start, end: Math.max(to, ceilToStep(from + 1, step, clock)) }
+    : {
+        start: Math.min(Math.max(to, ceilToStep(from, step, clock)), end - Math.min(length, end - start)),
+        end,
+      };
+}
+
 /** The keyboard's period moved by so many steps; it keeps its length. */
 export function movedPeriod({ start, end }: Period, steps: 1 | -1, { clock, step }: PickContext): Period {
   const from = steps > 0 ? floorToStep(start, step, clock) + lengthOfStep(step) : start - 1;

@@ -14,35 +14,17 @@ import {
   keyboardMark,
   type Mark,
   pickContext,
-  type TimelineAction,
   type TimelineState,
 } from './model.ts';
 import { Painter } from './paint.ts';
-import { BARS, DRAWN, MOVED, TABLED, type TimelineParts } from './parts.ts';
-import { clickedPeriod, draggedPeriod } from './pick.ts';
+import { BARS, DRAWN, MOVED, TABLED, type TimelineOptions, type TimelineParts } from './parts.ts';
+import { clickedPeriod, draggedPeriod, edgeAt, resizedPeriod } from './pick.ts';
 import { createTable } from './table.ts';
 import { knownFrom, levelFor, type Place, Tiles, tilesOf, tileWindow } from './tiles.ts';
 import { timelineElements } from './timeline-elements.ts';
 import { createToolbar } from './toolbar.ts';
-import { betweenWindows, instantAt, panWindow, zoomWindow } from './windows.ts';
+import { betweenWindows, instantAt, panWindow, placeOf, zoomWindow } from './windows.ts';
 import { keysText, periodSentence, windowText } from './words.ts';
-
-/** Options of {@link Timeline}. */
-export interface TimelineOptions {
-  /** A row each, in this order. */
-  links: readonly Link[];
-  /**
-   * Asks what is free of a link in so many columns of equal length. Where nothing has changed since the time before, the
-   * same array is given back; the timeline then asks nothing more of that link.
-   */
-  columns(link: Link, window: Period, points: number, signal: AbortSignal): Promise<readonly Column[]>;
-  /** Changes the timeline's state, and so shows it. */
-  dispatch(action: TimelineAction): void;
-  /** A period of a link was picked, by pointer, by keyboard or in the table, from the next full minute on. */
-  onPick(link: Link, period: Period): void;
-  /** The bar of one of my reservations was clicked. */
-  onOwn(own: Own): void;
-}
 
 /** Below this width labels are above the rows, in CSS pixels. */
 const NARROW = 640;
@@ -202,7 +184,7 @@ export class Timeline {
   }
 
   #followPointer(): void {
-    const { links, dispatch, onOwn } = this.#options;
+    const { links, dispatch, onOwn, onResize } = this.#options;
     const { canvas } = this.#dom;
     followGestures(canvas, {
       selectsAt: (point) => this.#rowAt(point) !== undefined,
@@ -217,6 +199,7 @@ export class Timeline {
       onHover: (point) => {
         const row = point && this.#rowAt(point);
         canvas.classList.toggle('moves', row === undefined);
+        canvas.classList.toggle('resizes', point !== undefined && this.#resized(point, point) !== undefined);
         canvas.classList.toggle('opens', point !== undefined && this.#ownAt(point) !== undefined);
         if (!point || row === undefined) {
           dispatch({ type: 'pointed' });
@@ -227,8 +210,17 @@ export class Timeline {
         const { start, end } = column ?? { start: instant, end: instant + MINUTE };
         dispatch({ type: 'pointed', mark: { row, start, end } });
       },
-      onSelect: (from, to) => dispatch({ type: 'dragged', mark: this.#dragged(from, to) }),
-      onSelected: (from, to) => this.#pick(this.#dragged(from, to)),
+      onSelect: (from, to) =>
+        dispatch({ type: 'dragged', mark: this.#resized(from, to) ?? this.#dragged(from, to) }),
+      onSelected: (from, to) => {
+        const resized = this.#resized(from, to);
+        if (!resized) {
+          this.#pick(this.#dragged(from, to));
+          return;
+        }
+        dispatch({ type: 'cancelled' });
+        onResize(resized.own, resized);
+      },
       onCancel: () => dispatch({ type: 'cancelled' }),
       onTap: (point) => {
         const own = this.#ownAt(point);
@@ -261,6 +253,17 @@ export class Timeline {
     const context = pickContext(this.#shown.state, this.#shown);
     const period = draggedPeriod(this.#instantAt(from.x), this.#instantAt(to.x), context);
     return row === undefined || !period ? undefined : { row, ...period };
+  }
+
+  /** One of my reservations as it is once an edge of it was dragged; undefined where none began there. */
+  #resized(from: Point, to: Point): (Mark & { own: Own }) | undefined {
+    const { state, now, mayPick } = this.#shown;
+    const [row, own] = [this.#rowAt(from), mayPick ? this.#ownAt(from) : undefined];
+    const x = (instant: number): number => placeOf(instant, state.window, state.layout.width);
+    const edge = own && edgeAt(own, from.x, x, now);
+    if (row === undefined || !edge) return undefined;
+    const period = resizedPeriod(own, edge, this.#instantAt(to.x), pickContext(state, this.#shown));
+    return { row, own, ...period };
   }
 
   #rowAt({ y }: Point): number | undefined {

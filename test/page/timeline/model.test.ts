@@ -7,8 +7,10 @@ import {
   bookable,
   clickedPeriod,
   draggedPeriod,
+  edgeAt,
   lengthenedPeriod,
   movedPeriod,
+  resizedPeriod,
 } from '../../../src/page/timeline/pick.ts';
 import {
   betweenWindows,
@@ -245,5 +247,34 @@ describe('the table', () => {
       ...[[3, 4, 1]],
       [4, 5, 0],
     ]);
+  });
+});
+
+describe('an edge of my reservation’s bar', () => {
+  const HOURS = 3_600_000;
+  const now = Date.parse('2026-11-22T10:00:00Z');
+  const step = { unit: 'minute', count: 60 } as const;
+  const context = { clock: createClock('UTC'), now, step };
+  const later = { start: now + 2 * HOURS, end: now + 4 * HOURS };
+  const active = { start: now - HOURS, end: now + HOURS };
+  const x = (instant: number): number => (instant - now) / 60_000;
+
+  it('is where it can still be moved, and leaves half of a narrow bar', () => {
+    expect([115, 120, 127, 239, 246, 247].map((at) => edgeAt(later, at, x, now))).toEqual([
+      ...['start', 'start', undefined, 'end', 'end', undefined],
+    ]);
+    expect(edgeAt(active, x(active.start), x, now)).toBeUndefined();
+    expect(edgeAt(active, 60, x, now)).toBe('end');
+    expect(edgeAt({ ...active, end: now }, 0, x, now)).toBeUndefined();
+    const narrow = { start: later.start, end: later.start + 8 * 60_000 };
+    expect([122, 124].map((at) => edgeAt(narrow, at, x, now))).toEqual(['start', undefined]);
+  });
+
+  it('goes to the nearest step; something is left of it, and of the time to come', () => {
+    const end = (instant: number) => (resizedPeriod(later, 'end', instant, context).end - now) / HOURS;
+    expect([5.4, 5.6, 1, -9].map((hours) => end(now + hours * HOURS))).toEqual([5, 6, 3, 3]);
+    const start = (instant: number) => (resizedPeriod(later, 'start', instant, context).start - now) / HOURS;
+    expect([2.4, 1.4, -9, 9].map((hours) => start(now + hours * HOURS))).toEqual([2, 1, 0, 3]);
+    expect(resizedPeriod(active, 'end', now - 5 * HOURS, context)).toEqual({ ...active, end: now + HOURS });
   });
 });

@@ -1,0 +1,44 @@
+import { Failure } from './failure.ts';
+import { withDecimalPoint } from './typed-number.ts';
+
+const PREFIXES: readonly string[] = ['', 'K', 'M', 'G', 'T', 'P', 'E'];
+
+/**
+ * A volume as people type it, in bytes: `800G`, `1.5TB` (decimal), `2TiB` (binary), `5000000` (cli/README.md,
+ * "Values").
+ *
+ * @example parseVolume('800G') // 800_000_000_000
+ * @throws Failure `usage` for another form, a part of a byte, or more than 9 PB
+ */
+export function parseVolume(text: string): number {
+  const match = /^(\d{1,16})(?:\.(\d{1,9}))?\s*([kKMGTPE]?)(i?)B?$/.exec(withDecimalPoint(text.trim()));
+  const [, whole = '', fraction = '', prefix = '', binary = ''] = match ?? [];
+  if (!match || (binary !== '' && prefix === '')) {
+    throw wrong(text, 'Write it as 800G, 50T or 2TiB, in bytes.');
+  }
+  const exponent = BigInt(PREFIXES.indexOf(prefix.toUpperCase()));
+  const scaled = BigInt(whole + fraction) * (binary === '' ? 1000n : 1024n) ** exponent;
+  const divisor = 10n ** BigInt(fraction.length);
+  const bytes = scaled / divisor;
+  if (scaled % divisor !== 0n || bytes < 1n) throw wrong(text, 'It must be a whole number of bytes.');
+  if (bytes > BigInt(Number.MAX_SAFE_INTEGER)) throw wrong(text, 'The most is 9 PB.');
+  return Number(bytes);
+}
+
+/**
+ * Bytes for people, decimal, to three digits.
+ *
+ * @example formatVolume(2_199_023_255_552) // '2.2 TB'
+ */
+export function formatVolume(bytes: number): string {
+  const rounded = Number(bytes.toPrecision(3));
+  const exponent = Math.min(PREFIXES.length - 1, Math.floor(Math.log10(rounded) / 3));
+  return `${Number((rounded / 1000 ** exponent).toPrecision(3))} ${exponent === 1 ? 'k' : PREFIXES[exponent]}B`;
+}
+
+function wrong(text: string, why: string): Failure {
+  return new Failure('usage', `${JSON.stringify(text)} is not a volume.`, {
+    why,
+    fix: 'slices-conn reserve --help',
+  });
+}
