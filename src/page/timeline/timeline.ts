@@ -214,12 +214,9 @@ export class Timeline {
         dispatch({ type: 'dragged', mark: this.#resized(from, to) ?? this.#dragged(from, to) }),
       onSelected: (from, to) => {
         const resized = this.#resized(from, to);
-        if (!resized) {
-          this.#pick(this.#dragged(from, to));
-          return;
-        }
-        dispatch({ type: 'cancelled' });
-        onResize(resized.own, resized);
+        if (resized) dispatch({ type: 'cancelled' });
+        if (resized) onResize(resized.own, resized);
+        else this.#pick(this.#dragged(from, to));
       },
       onCancel: () => dispatch({ type: 'cancelled' }),
       onTap: (point) => {
