@@ -40,7 +40,7 @@ export function createWelcome(choose: (experiment: string) => void) {
     /** Shows what is to be chosen; nothing where that is done, or nobody is logged in. */
     show({ login, chosen, now }: Pick<State, 'login' | 'chosen' | 'now'>): void {
       whole.hidden = !login?.user || chosen !== undefined;
-      if (!login || login === shown) return;
+      if (!login || whole.hidden || login === shown) return;
       shown = login;
       const isNone = login.experiments.length === 0;
       setText(heading, isNone ? 'You have no experiment yet' : 'Choose an experiment');

@@ -2,9 +2,9 @@ import { expect, test } from 'vitest';
 import { serveInProcess } from './served.ts';
 
 /** What the page weighs at most, in bytes as they are sent. */
-const MOST = 61_440;
+const MOST = 63_488;
 
-test('the page with its code, style and map weighs 60 KiB at most, as it is sent', async () => {
+test('the page with its code, style and map weighs 62 KiB at most, as it is sent', async () => {
   const { addresses } = await serveInProcess();
   const page = await fetch(`${addresses.base_url}/`, { headers: { accept: 'text/html' } });
   const html = await page.text();

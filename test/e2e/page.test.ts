@@ -112,7 +112,7 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
     await page.getByText('Log in to see what is free').waitFor();
     expect(await page.getByRole('table').getByRole('row').count()).toBeGreaterThan(5);
     await logIn(page, 'lead');
-    expect(page.url()).toMatch(/\?experiment=exp_/);
+    await page.waitForURL(/\?experiment=exp_/);
     await page.getByText('lead: may book, change and delete links').waitFor();
 
     await fill(page, '500G', 'night-run');
