@@ -251,7 +251,7 @@ export async function makePagePictures(): Promise<{ network: Buffer; booking: Bu
   const network = await openNetwork();
   const browser = await launchChromium();
   try {
-    const wide = await openPage(browser, network.answer, { width: 1280, height: 1190, colorScheme: 'light' });
+    const wide = await openPage(browser, network.answer, { width: 1280, height: 1300, colorScheme: 'light' });
     const first = await wide.screenshot();
     const narrow = await openPage(browser, network.answer, { width: 390, height: 3600, colorScheme: 'dark' });
     await narrow.getByLabel('Site 1').selectOption('be-gent1');
