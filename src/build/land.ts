@@ -10,9 +10,9 @@ type Point = [x: number, y: number];
 const DETAILED = { west: -13, east: 33, south: 33, north: 64 };
 
 /** The area, in units of the map, of the smallest triangle that is kept on a line: within {@link DETAILED}, and elsewhere. */
-const SMALLEST_TRIANGLE = { detailed: 8, elsewhere: 1200 };
+const SMALLEST_TRIANGLE = { detailed: 12, elsewhere: 2000 };
 /** The same for islands and lakes, by the box around them. */
-const SMALLEST_RING = { detailed: 30, elsewhere: 4000 };
+const SMALLEST_RING = { detailed: 40, elsewhere: 6000 };
 
 /** The land that the map draws below the links: two paths of SVG, in the units of {@link project}. */
 export interface Land {
