@@ -22,6 +22,7 @@ const Audit = v.strictObject({
       action: v.picklist(['create', 'update', 'delete']),
       accepted: v.boolean(),
       by: v.string(),
+      name: v.nullable(v.string()),
       experiment: v.string(),
       reservation: v.nullable(v.string()),
       start_date: Instant,
@@ -125,6 +126,7 @@ describe.each([
       {
         action: 'delete',
         by: named,
+        name: 'viewer',
         accepted: true,
         reservation: other.id,
         experiment: other.experiment_id,
@@ -137,6 +139,7 @@ describe.each([
     expect(times.at(-1)).toBeLessThanOrEqual(ended);
 
     expect((await audit('--user', named)).items).toEqual(items.slice(5));
+    expect((await audit('--user', 'viewer')).items).toEqual(items.slice(5));
     expect((await audit('--refused')).items).toEqual(items.slice(1, 2));
     expect((await audit('--link', ...link, '--reservation', first.id)).items).toEqual([
       items[0],
@@ -150,7 +153,7 @@ describe.each([
     const [head, line, end] = last.stdout.split('\n');
     expect(head).toMatch(/^WHEN \(UTC\) +WHAT +OUTCOME /);
     expect(line).toMatch(/ delete +accepted .* its job died$/);
-    expect(line).toContain(` ${named} `);
+    expect(line).toContain(' viewer ');
     expect(end).toBe('');
     await server.stop();
   });

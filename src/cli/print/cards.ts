@@ -173,15 +173,33 @@ export function directoryTable(
   { chosen, times }: { chosen: string | undefined; times: TimeContext },
 ): string {
   if (items.length === 0) return `You are not in any ${noun}.\n`;
-  return print.table(
-    ['name', 'role', `expires (${times.zone})`, 'id'],
-    items.map(({ id, name, role, expires_at }) => [
-      `${name || UNKNOWN}${chosen === id || (chosen === name && name !== '') ? ' *' : ''}`,
-      role || UNKNOWN,
-      expiryText(expires_at, (instant) => shortTime(instant, times)),
-      id,
-    ]),
+  const head = ['name', 'role', `expires (${times.zone})`, 'id'];
+  const rows = items.map(({ id, name, role, expires_at }) => [
+    `${name || UNKNOWN}${chosen === id || (chosen === name && name !== '') ? ' *' : ''}`,
+    role || UNKNOWN,
+    expiryText(expires_at, (instant) => shortTime(instant, times)),
+    id,
+  ]);
+  // An id that is cut says nothing: on a narrow terminal the names stand alone, and where they don't fit either, as cards.
+  const columns = [4, 3].find((count) =>
+    print.fits(
+      head.slice(0, count),
+      rows.map((row) => row.slice(0, count)),
+    ),
   );
+  if (columns !== undefined)
+    return print.table(
+      head.slice(0, columns),
+      rows.map((row) => row.slice(0, columns)),
+    );
+  return rows
+    .map(([name = '', ...cells]) =>
+      print.card(
+        escapeText(name),
+        cells.map((cell, at) => [head[at + 1] ?? '', cell]),
+      ),
+    )
+    .join('');
 }
 
 function expiryText(expires_at: string, tell: (instant: number) => string): string {

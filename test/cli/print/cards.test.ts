@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest';
 import type { Connection } from '../../../src/session/login/connection.ts';
 import { json } from '../../client/replies.ts';
 import { reportOf } from '../../e2e/command.ts';
-import { commandWorld, tokenOf } from '../../fixtures/command-world.ts';
+import { commandWorld, offlineWorld, tokenOf } from '../../fixtures/command-world.ts';
+import { recordedStream } from '../../fixtures/recorded-stream.ts';
 import { IDS, makeKey, makeToken } from '../../fixtures/tokens.ts';
 
 /** A world whose portal gives this answer. */
@@ -91,6 +92,17 @@ describe('row 55: a token with 20,000 arrays in each other', () => {
     const { exitCode, stdout } = await world.run(...command.filter((word) => word !== undefined));
     expect({ exitCode, stdout }).toEqual({ exitCode: 9, stdout: '' });
   });
+});
+
+test('on a narrow terminal the names of experiments stay whole', async () => {
+  const stdout = recordedStream(60);
+  const world = await offlineWorld({ stdout });
+  const name = 'a-very-long-name-of-an-experiment-for-a-campaign';
+  await world.run('--offline', 'experiment', 'create', name, '--end', '+1d', '--quiet');
+  await world.run('--offline', '--color', 'never', 'experiment', 'list');
+  await world.server.close();
+  expect(stdout.text).toMatch(new RegExp(`^${name}\n  role +lead$`, 'm'));
+  expect(stdout.text).not.toContain('…');
 });
 
 describe('a portal without experiments', () => {

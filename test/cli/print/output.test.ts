@@ -34,6 +34,24 @@ describe('a card', () => {
       ['experiment', 'demo'],
     ]);
 
+  test('breaks a long value between words on a terminal; a command stays whole', async () => {
+    const [long, command] = [
+      'lead  of project demo, experiment demo/demo',
+      'slices-conn profile set here a=b c=d',
+    ];
+    const text = await rendered(
+      (print) =>
+        print.card('x', [
+          ['users', long],
+          ['use it', command],
+        ]),
+      { columns: 40 },
+    );
+    expect(text).toBe(
+      `x\n  users   lead  of project demo,\n          experiment demo/demo\n  use it  ${command}\n`,
+    );
+  });
+
   test('is a title and its lines, the labels in one column', async () => {
     expect(await rendered(card)).toBe(`Reserved x\n  id          ${IDS.reservation}\n  experiment  demo\n`);
   });
