@@ -21,6 +21,8 @@ const ACTS_IN =
  * @example withServices({ profile: 'lab' }, 'slices-conn list') // 'slices-conn --profile lab list'
  */
 export function withServices(services: ServiceFlags, advice: string): string {
+  const [unset = ''] = /^unset \w+ && /.exec(advice) ?? [];
+  if (unset !== '') return unset + withServices(services, advice.slice(unset.length));
   if (!USES_SERVICES.test(advice)) return advice;
   const { offline, profile, caFile, project, experiment } = services;
   const where = ACTS_IN.test(advice) ? { project, experiment } : {};

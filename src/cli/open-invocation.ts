@@ -1,5 +1,7 @@
+import type { Secret } from '../contract/secret.ts';
 import { sendFrom } from '../contract/sending.ts';
 import type { Connection } from '../session/login/connection.ts';
+import type { TakenToken } from '../session/login/given-tokens.ts';
 import type { TokenSource } from '../session/login/token-source.ts';
 import { OFFLINE } from '../session/profiles/profile-keys.ts';
 import type { Profile, Profiles } from '../session/profiles/profiles.ts';
@@ -28,6 +30,8 @@ export class Running {
   exitCode = 0;
   /** The command line to run in its place, once its action is done. */
   next: readonly string[] | undefined;
+  /** The tokens that it asked for, each as it was given last. */
+  readonly taken = new Map<TakenToken['kind'], TakenToken>();
   readonly #opened: { close(): Promise<void> }[] = [];
 
   /** Takes a session or connection, to be closed when the command ends. */
@@ -188,10 +192,16 @@ async function openSession(
 /** The same connection; its waits are shown, and its requests that change something are remembered. */
 function watched(connection: Connection, { progress, running }: Opening, isOffline: boolean): Connection {
   /** While a token is waited for, that is shown, with the program that gives it. */
-  const awaited = (source: TokenSource, what: string): TokenSource => {
+  const awaited = (source: TokenSource, what: TakenToken['kind']): TokenSource => {
     const from = source.origin === 'command' ? ` of ${escapeText(source.where)}` : '';
     const name = isOffline ? BUILT_IN : `the ${what} token${from}`;
-    return { ...source, get: () => progress.during(name, () => source.get()) };
+    const get = async (): Promise<Secret> => {
+      running.taken.set(what, { kind: what, source });
+      const token = await progress.during(name, () => source.get());
+      running.taken.set(what, { kind: what, source, token });
+      return token;
+    };
+    return { ...source, get };
   };
   const { userToken, experimentToken, experimentTokenFrom } = connection;
   const send = running.sent.watched(sendFrom(connection));

@@ -1,3 +1,4 @@
+import { Failure } from '../contract/failure.ts';
 import { inTimes } from '../contract/said.ts';
 import { readCommandLine } from './completion/command-line.ts';
 import { COMPLETE } from './completion/scripts.ts';
@@ -106,7 +107,7 @@ export async function run(args: readonly string[], world: World, server: ServerC
         }
         // Where the profile can't be read, the failure says so, and its own text needs no zone.
         const times = await invocation?.times().catch(() => undefined);
-        const exitCode = report(error, times);
+        const exitCode = report(await explained(error, running, world), times);
         if (!(error instanceof Refusal && invocation)) return exitCode;
         isReported = false;
         const next = await picked(error, invocation);
@@ -118,6 +119,13 @@ export async function run(args: readonly string[], world: World, server: ServerC
   } finally {
     await running.close();
   }
+}
+
+/** A failure with what is known of the tokens that the command was given. */
+async function explained(error: unknown, { taken }: Running, { clock }: World): Promise<unknown> {
+  if (!(error instanceof Failure) || taken.size === 0) return error;
+  const { tokenExplained } = await import('../session/login/given-tokens.ts');
+  return tokenExplained(error, [...taken.values()], clock.now());
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { ExperimentClaims, ProjectClaims, ServiceClaims, UserClaims } from '../contract/claims.ts';
 import { parseInstant } from '../contract/instants.ts';
 import { issuerName, readAdministrator } from '../contract/issuer-address.ts';
+import type { Problem } from '../contract/problems.ts';
 import { type Action, may, WHO_MAY } from '../contract/roles.ts';
 import { EXPERIMENT_TOKEN_HEADER } from '../contract/routes.ts';
 import { type CompactToken, readCompact } from '../tokens/compact.ts';
@@ -8,9 +9,10 @@ import { TokenError } from '../tokens/token-error.ts';
 import type { RememberedToken } from '../tokens/verified-tokens.ts';
 import { readBearer, tokenProblem } from '../tokens/verifier.ts';
 import { claimedKind, KIND_RULES, kindText, type TokenKind, type Trust, verifyAs } from '../tokens/verify.ts';
+import { problem } from '../words/problems.ts';
 import type { SessionCheck } from './identity/sessions.ts';
 import type { OwnedKind, Ownership } from './ownership.ts';
-import { refusal } from './problem-error.ts';
+import { refusal, refusalOf } from './problem-error.ts';
 
 /** The trust of the services, for each kind of token that a request may carry. */
 export interface ServiceTrust {
@@ -251,11 +253,18 @@ async function verified<Claims>(kind: TokenKind | undefined, verify: () => Promi
   try {
     return await verify();
   } catch (error) {
-    if (!(error instanceof TokenError)) throw error;
-    const msg = kind === undefined ? error.message : error.message.replace(/^The token/, `The ${kind} token`);
-    const isOfOtherKeys = error.code === 'key_unknown' || error.code === 'signature';
-    throw refusal(tokenProblem(error), isOfOtherKeys ? `${msg} Log in again.` : msg);
+    throw error instanceof TokenError ? refusalOf([rejected(error, kind)]) : error;
   }
+}
+
+/** @param token its kind, where it could be read */
+function rejected(error: TokenError, token: TokenKind | undefined): Problem {
+  const { code: fault, message: reason, expiresAt } = error;
+  const code = tokenProblem(error);
+  if (token === undefined || code === 'unavailable') return { code, msg: reason };
+  if (expiresAt !== undefined) return problem('token_expired', { token, expires_at: expiresAt });
+  const isOfOtherKeys = fault === 'key_unknown' || fault === 'signature';
+  return problem('token_invalid', { token, reason }, isOfOtherKeys ? 'Log in again.' : undefined);
 }
 
 /** Whether a caller acts as one of a server's administrators. */

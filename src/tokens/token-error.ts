@@ -35,9 +35,12 @@ export class TokenError extends Error {
   override readonly name = 'TokenError';
   /** The reason, for programs; see {@link TokenFault}. */
   readonly code: TokenFault;
+  /** When it expired, in milliseconds; for `expired` only. */
+  readonly expiresAt: number | undefined;
 
-  constructor(code: TokenFault, message: string, options?: ErrorOptions) {
+  constructor(code: TokenFault, message: string, options: ErrorOptions & { expiresAt?: number } = {}) {
     super(message, options);
     this.code = code;
+    this.expiresAt = options.expiresAt;
   }
 }

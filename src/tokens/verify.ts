@@ -321,7 +321,9 @@ function checkTimes({ iat, exp, nbf = 0 }: ServiceClaims, now: number): void {
     throw new TokenError('not_yet', `The token is not valid before ${new Date(nbf * 1000).toISOString()}.`);
   }
   if (exp <= seconds) {
-    throw new TokenError('expired', `The token expired ${Math.ceil(seconds - exp)} s ago.`);
+    throw new TokenError('expired', `The token expired ${Math.ceil(seconds - exp)} s ago.`, {
+      expiresAt: exp * 1000,
+    });
   }
   if (exp <= iat) throw new TokenError('claims', 'The token expires before it was issued.');
 }

@@ -14,7 +14,7 @@ type Known = {
 /** The facts that are instants: ISO 8601 in a body. */
 const INSTANTS = ['at', 'start_date', 'end_date', 'expires_at'] as const;
 /** The facts that are texts, and those that are numbers. */
-const TEXTS = ['member', 'project', 'site', 'name', 'holder', 'token'] as const;
+const TEXTS = ['member', 'project', 'site', 'name', 'holder', 'token', 'reason'] as const;
 const NUMBERS = ['bandwidth', 'capacity'] as const;
 
 /** A sentence, and the facts without which it can't be said. */
@@ -36,6 +36,12 @@ const memberText = (member: string): string => MEMBERS[member] ?? member;
 
 /** The sentence of each code whose problems carry facts. A problem of another code says its own, in `msg`. */
 const SENTENCES = {
+  token_expired: row(['token', 'expires_at'], ({ token, expires_at }, times) => {
+    return `The ${token} token expired at ${times.instant(expires_at)}.`;
+  }),
+  token_invalid: row(['token', 'reason'], ({ token, reason }) => {
+    return `The ${token} token is not accepted. ${reason}`;
+  }),
   site_unknown: row(['site'], ({ site, sites }) => {
     const known = sites ? ` The sites are: ${sites.join(', ')}.` : '';
     return `There is no site ${JSON.stringify(site)}.${known}`;

@@ -45,6 +45,11 @@ describe('a command with other flags than were typed', () => {
     expect(retyped(typed.split(' '), changes)).toBe(`slices-conn ${expected}`);
   });
 
+  test('gets the flags of the services after a variable is unset too', () => {
+    const advice = 'unset X && slices-conn login';
+    expect(withServices({ profile: 'lab' }, advice)).toBe('unset X && slices-conn --profile lab login');
+  });
+
   test('does not get the flags of the services twice', () => {
     const services = { offline: true, profile: 'offline', experiment: 'x y' };
     const typed = 'slices-conn reserve --offline a b --profile=offline';

@@ -17,6 +17,7 @@ import {
   reservationIn,
   SIGNED,
 } from '../fixtures/service.ts';
+import { NOW } from '../fixtures/tokens.ts';
 
 const service = await openService();
 const elsewhere = await openService({ baseUrl: 'http://elsewhere.localhost' });
@@ -304,7 +305,10 @@ test('an experiment token ends before its user token: 403 token_expired', async 
   later.moveTo(15 * MINUTE - 1);
   expect(outcome(await caller.list())).toBe('200');
   later.moveTo(15 * MINUTE);
-  expect(outcome(await caller.list())).toBe('403 token_expired');
+  const refused = await caller.list();
+  expect(outcome(refused)).toBe('403 token_expired');
+  const expires_at = new Date(NOW + 15 * MINUTE).toISOString();
+  expect(problemIn(refused).detail[0]?.facts).toEqual({ token: 'experiment', expires_at });
   expect(outcome(await caller.book())).toBe('403 token_expired');
 });
 

@@ -265,9 +265,8 @@ function claimed(token: Secret): Pick<KnownToken, 'sub' | 'name' | 'expiresAt'> 
   return { ...userOf(text), expiresAt: claimedExpiry(text) };
 }
 
-function expired({ where, expiresAt = 0 }: KnownToken): Failure {
+function expired({ expiresAt = 0 }: KnownToken): Failure {
   return new Failure('token_expired', sentence`The user token expired at ${instant(expiresAt)}.`, {
-    why: `It is from ${where}.`,
     fix: 'slices-conn login',
   });
 }

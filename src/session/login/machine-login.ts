@@ -1,7 +1,9 @@
 import type { DeviceLogin, IdentityClient, IssuedTokens } from '../../client/identity.ts';
 import { Failure } from '../../contract/failure.ts';
+import { type Said, sentence } from '../../contract/said.ts';
 import type { Secret } from '../../contract/secret.ts';
 import type { Profile } from '../profiles/profiles.ts';
+import { heldText } from './given-tokens.ts';
 import { isAlmostOver, revokeLogin } from './login-tokens.ts';
 import type { TokenSource } from './token-source.ts';
 
@@ -97,7 +99,8 @@ export function exchangedToken(given: TokenSource, { identity, now }: MachineOpt
     try {
       return { ...(await (await identity()).refresh(refreshToken)), issuedAt };
     } catch (error) {
-      throw error instanceof Failure && error.code === 'not_logged_in' ? notAccepted(given, error) : error;
+      if (!(error instanceof Failure) || error.code !== 'not_logged_in') throw error;
+      throw notAccepted(given, error, heldText(refreshToken, now()));
     }
   };
   const renew = (): Promise<Exchanged> => {
@@ -125,9 +128,10 @@ export function exchangedToken(given: TokenSource, { identity, now }: MachineOpt
 /** The tokens of an exchange, and when that was, in milliseconds. */
 type Exchanged = IssuedTokens & { issuedAt: number };
 
-function notAccepted({ where }: TokenSource, { facts }: Failure): Failure {
+/** @param held what was given as the refresh token, in words */
+function notAccepted({ where }: TokenSource, { facts }: Failure, held: Said): Failure {
   return new Failure('not_logged_in', `The refresh token in ${where} is not accepted.`, {
-    why: `${facts.why ?? ''}. It has expired or was revoked, it is for another client or provider, or the provider replaces such tokens at each use.`,
+    why: sentence`${facts.why ?? ''}. It has expired or was revoked, it is for another client or provider, or the provider replaces such tokens at each use. ${where} holds ${held}`,
     httpStatus: facts.httpStatus,
     fix: 'slices-conn login --ci',
   });

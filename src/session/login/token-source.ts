@@ -14,6 +14,8 @@ export interface TokenSource {
   readonly origin: TokenOrigin;
   /** For people: the variable, the file, the program. */
   readonly where: string;
+  /** The variable of the environment that holds the token or names its file. */
+  readonly variable?: string;
   /** Whether it gives the same token until the end, as the environment does, and never renews it. */
   readonly isFixed?: boolean;
   /** The token; not verified. @throws Failure when the source gives none */
@@ -36,13 +38,21 @@ export function givenToken(env: Variables, variable: TokenVariable): TokenSource
     return {
       origin: 'environment',
       where: variable,
+      variable,
       isFixed: true,
       get: async () => asToken(text, variable),
     };
   }
   const path = env[`${variable}_FILE`];
   if (!path) return undefined;
-  return { origin: 'file', where: path, isFixed: true, get: async () => tokenFile(path, `${variable}_FILE`) };
+  const twin = `${variable}_FILE`;
+  return {
+    origin: 'file',
+    where: path,
+    variable: twin,
+    isFixed: true,
+    get: async () => tokenFile(path, twin),
+  };
 }
 
 /** @param where the text is from, for people */

@@ -124,7 +124,7 @@ describe('an exchanged token', () => {
     expect((await get()).reveal()).toBe('access');
   });
 
-  test('says where a refresh token is from that is not accepted, and not what it is', async () => {
+  test('says where a refresh token is from that is not accepted, and never shows it', async () => {
     const over = new Failure('not_logged_in', 'The session is over.', {
       why: 'invalid_grant',
       httpStatus: 400,
@@ -134,5 +134,6 @@ describe('an exchanged token', () => {
     expect([code, facts.fix]).toEqual(['not_logged_in', 'slices-conn login --ci']);
     expect(message).toBe('The refresh token in SLICES_CONN_REFRESH_TOKEN is not accepted.');
     expect(`${message} ${facts.why}`).not.toContain('kept');
+    expect(String(facts.why)).toMatch(/holds a text that is not a JWT\.$/);
   });
 });

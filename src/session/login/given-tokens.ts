@@ -1,0 +1,94 @@
+import { formatDuration, SECOND } from '../../contract/durations.ts';
+import { Failure, type FailureCode, type FailureFacts } from '../../contract/failure.ts';
+import { isServiceAddress } from '../../contract/issuer-address.ts';
+import { inOneText, instant, type Said, sentence } from '../../contract/said.ts';
+import type { Secret } from '../../contract/secret.ts';
+import { claimedClaims, claimedExpiry } from '../../tokens/claimed.ts';
+import { claimedKind, kindText, type TokenKind } from '../../tokens/verify.ts';
+import type { TokenSource } from './token-source.ts';
+
+/** A token that a command asked a source for. */
+export interface TakenToken {
+  /** What it is sent as. */
+  kind: 'user' | 'experiment';
+  source: TokenSource;
+  /** Undefined where the source gave none. */
+  token?: Secret;
+}
+
+/** The codes of failures that another token would have prevented. */
+const OF_TOKENS: readonly FailureCode[] = [
+  'token_missing',
+  'token_invalid',
+  'token_expired',
+  'scope_missing',
+];
+
+/**
+ * A failure of a token that the environment or a program gave: it says where that is from and what it holds, and leads to
+ * another token there. A login would not help, since commands would go on to send the given one. Other failures stay as
+ * they are.
+ *
+ * @param taken the tokens that the command asked for
+ * @param now milliseconds
+ */
+export function tokenExplained(error: unknown, taken: readonly TakenToken[], now: number): unknown {
+  if (!(error instanceof Failure) || !OF_TOKENS.includes(error.code)) return error;
+  const given = taken.filter(
+    ({ source: { variable, origin } }) => variable !== undefined || origin === 'command',
+  );
+  const refused = error.facts.details?.map(({ facts }) => facts?.['token']) ?? [];
+  const named = given.filter(({ token }) => token && refused.includes(heldKind(token)));
+  const meant = named.length > 0 ? named : given;
+  const [first] = meant;
+  if (!first) return error;
+  return error.with({
+    why: inOneText(error.facts.why, ...meant.flatMap((one) => toldOf(one, now))),
+    ...nextStepFor(first),
+  });
+}
+
+/** What a text that should be a token is, without any part of it. @param now milliseconds */
+export function heldText(token: Secret, now: number): Said {
+  const kind = heldKind(token);
+  if (kind === undefined) return 'a text that is not a JWT.';
+  const text = token.reveal();
+  const { iss } = claimedClaims(text);
+  const what = kind === 'service' ? 'a JWT of no user, project or experiment' : `${kindText(kind)} (a JWT)`;
+  const whose = typeof iss === 'string' && isServiceAddress(iss) ? `${what} of ${iss}.` : `${what}.`;
+  const expiry = claimedExpiry(text);
+  if (expiry === undefined || expiry > now) return whose;
+  const age = formatDuration(Math.max(SECOND, now - expiry));
+  return sentence`${whose} It expired ${age} ago (${instant(expiry)}).`;
+}
+
+/** The kind that a token claims to be; undefined for a text that is no JWT. */
+function heldKind(token: Secret): TokenKind | undefined {
+  const claims = claimedClaims(token.reveal());
+  return Object.keys(claims).length === 0 ? undefined : claimedKind(claims);
+}
+
+function toldOf({ kind, source, token }: TakenToken, now: number): Said[] {
+  if (!token) return [];
+  const { variable, where } = source;
+  const held = heldText(token, now);
+  if (isExchanged(source))
+    return [sentence`The refresh token in ${variable ?? where} was exchanged for ${held}`];
+  const due = heldKind(token) === kind ? '' : ` It must be ${kindText(kind)}.`;
+  if (variable === undefined) return [sentence`The program ${where} gave ${held}${due}`];
+  const place = variable === where ? variable : `The file ${where} that ${variable} names`;
+  return [sentence`${place} holds ${held}${due} Put a new one there, or unset it.`];
+}
+
+function nextStepFor({ kind, source }: TakenToken): Pick<FailureFacts, 'fix'> {
+  const { variable, where } = source;
+  if (variable === undefined) return { fix: where };
+  if (isExchanged(source)) return { fix: 'slices-conn login --ci' };
+  // The portal gives experiment tokens by itself.
+  return { fix: kind === 'user' ? `unset ${variable} && slices-conn login` : `unset ${variable}` };
+}
+
+/** Whether a source exchanges what it is given for user tokens. */
+function isExchanged({ variable }: TokenSource): boolean {
+  return variable?.startsWith('SLICES_CONN_REFRESH_TOKEN') === true;
+}
