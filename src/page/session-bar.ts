@@ -20,11 +20,18 @@ export interface SessionBarOptions {
 export function createSessionBar({ zones: known, choose, setZone, logIn, logOut }: SessionBarOptions) {
   const experiments = element('select', { onchange: () => choose(experiments.value) });
   const role = element('span', { class: 'role' });
-  const zones = element('select', { onchange: () => setZone(zones.value) });
+  const zones = element('select', { id: 'zone', onchange: () => setZone(zones.value) });
   const user = element('span', { class: 'user' });
   const leave = element('button', { type: 'button', class: 'quiet', onclick: logOut }, 'Log out');
   const enter = element('button', { type: 'button', onclick: logIn }, 'Log in');
-  const zoneLabel = element('label', { class: 'zone' }, 'Times in ', zones);
+  // Not in its label, which would have the names of all zones.
+  const zoneLabel = element(
+    'span',
+    { class: 'zone' },
+    element('label', { for: 'zone' }, 'Times in'),
+    ' ',
+    zones,
+  );
   const chosen = element(
     'div',
     { class: 'experiment' },

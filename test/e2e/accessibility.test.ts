@@ -38,7 +38,7 @@ describe.skipIf(withoutChromium)(titleInChromium('axe finds nothing'), () => {
     await page.getByRole('button', { name: 'Log in', exact: true }).click();
     await page.getByRole('radio', { name: user }).check();
     await page.getByRole('button', { name: 'Log in' }).click();
-    await page.getByText(`Logged in as ${user}`).waitFor();
+    await page.getByText(`Logged in as ${user}`, { exact: true }).waitFor();
     // All uses are known once the map has its legend.
     await page.locator('.map-legend').waitFor();
   }

@@ -66,7 +66,7 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
     await page.getByRole('button', { name: 'Log in' }).click();
     await page.getByRole('radio', { name: user }).check();
     await page.getByRole('button', { name: 'Log in' }).click();
-    await page.getByText(`Logged in as ${user}`).waitFor();
+    await page.getByText(`Logged in as ${user}`, { exact: true }).waitFor();
   }
 
   let only: Page | undefined;
