@@ -29,6 +29,8 @@ export interface Invocation
   /** The whole command line as it was typed, without the program's own name. */
   readonly typed: readonly string[];
   readonly output: Output;
+  /** A command of this program as it is to be typed here, for the same services; for results, which are printed as they are. */
+  advised(command: string): string;
   /** Profiles and preferences. */
   profiles(): Promise<Profiles>;
   /** The session with the services of the profile that the flags name, or of the one given. */

@@ -6,8 +6,10 @@ import type { TokenSource } from '../session/login/token-source.ts';
 import { OFFLINE } from '../session/profiles/profile-keys.ts';
 import type { Profile, Profiles } from '../session/profiles/profiles.ts';
 import type { Session } from '../session/session.ts';
+import { withServices } from './advice.ts';
 import { type GlobalFlags, wantedProfile } from './global-options.ts';
 import type { Invocation, KeptTrust } from './invocation.ts';
+import { asStarted, startedAs } from './print/as-started.ts';
 import { escapeText, Output, wantsColor } from './print/output.ts';
 import { Progress } from './print/progress.ts';
 import { pickerFor } from './questions.ts';
@@ -108,6 +110,7 @@ export function openInvocation(
         return started;
       },
     },
+    advised: (command) => asStarted(startedAs(environment.variables), withServices(flags, command)),
     waitFor: (what, work) => progress.during(what, work),
     async times() {
       zone ??= zoneFor(flags, world, output);
@@ -144,6 +147,7 @@ function outputFor(flags: GlobalFlags, world: World, progress: Progress): Output
       stderr: wantsColor(choice, variables, stderr.isTerminal),
     },
     ascii: isDumb(world),
+    program: startedAs(variables),
   });
 }
 

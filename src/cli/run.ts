@@ -6,6 +6,7 @@ import { EXIT_CODE_OF, type ExitCode } from './exit-codes.ts';
 import type { GlobalFlags } from './global-options.ts';
 import type { Invocation } from './invocation.ts';
 import { isDumb, openInvocation, Running } from './open-invocation.ts';
+import { startedAs } from './print/as-started.ts';
 import { reportFailure } from './print/failure-report.ts';
 import { Refusal } from './print/offers.ts';
 import { asciiText, jsonText, wantsColor } from './print/output.ts';
@@ -76,6 +77,7 @@ export async function run(args: readonly string[], world: World, server: ServerC
       debug,
       services,
       typed: args,
+      program: startedAs(environment.variables),
       times,
       nothingChanged,
     });

@@ -6,8 +6,6 @@ import { instantOf } from '../../contract/reservation-request.ts';
 import { SITES } from '../../contract/sites.ts';
 import { parseDuration } from '../../contract/typed-duration.ts';
 import { linkName } from '../../words/link-name.ts';
-import { withServices } from '../advice.ts';
-import type { ServiceFlags } from '../global-options.ts';
 import { continued } from '../help-layout.ts';
 import type { Invocation } from '../invocation.ts';
 import { readWindow, type WindowFlags } from '../period.ts';
@@ -71,7 +69,7 @@ export async function availability(
     const title = second === undefined && only && answers.length === 1 ? `${linkName(only.link)}\n` : '';
     const chart = availabilityChart(print, { ...view, links: answers }, output.columns);
     const width = print.isTerminal ? output.columns : Number.POSITIVE_INFINITY;
-    const starts = need ? startsText(answers, need, answered, { width, services: invocation.flags }) : '';
+    const starts = need ? startsText(answers, need, answered, { width, advised: invocation.advised }) : '';
     const written = svg === undefined ? '' : `Written to ${escapeText(svg)}.\n`;
     return print.paint.bold(escapeLines(title)) + chart + written + starts;
   });
@@ -183,11 +181,11 @@ function startsText(
   answers: readonly LinkAnswer[],
   need: Need,
   times: TimeContext,
-  { width, services }: { width: number; services: ServiceFlags },
+  { width, advised }: { width: number } & Pick<Invocation, 'advised'>,
 ): string {
   const sentences = answers.map((answer) => startsOf(answer, need, times, answers.length > 1));
   const advice = adviceOf(answers, need, times);
-  const tried = advice === undefined ? [] : [continued(`  try: ${withServices(services, advice)}`, width)];
+  const tried = advice === undefined ? [] : [continued(`  try: ${advised(advice)}`, width)];
   const lines = [...sentences.map((text) => folded(text, width - 2).join('\n  ')), ...tried];
   return lines.map((line) => `${escapeLines(line)}\n`).join('');
 }

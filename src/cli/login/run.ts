@@ -216,7 +216,7 @@ async function showStatus(
     const unknown = (reason: string): CardLine[] => [['roles', `not known: ${reason}`]];
     const lines: CardLine[] = [
       ['profile', profile.name],
-      ...(roles instanceof Failure ? unknown(roles.message) : roleLines(roles)),
+      ...(roles instanceof Failure ? unknown(roles.message) : roleLines(roles, invocation)),
       ...(used === roles ? [] : [inUseLine(used)]),
       ...tokens.flatMap((token) => linesOf(token, tell)),
     ];

@@ -6,6 +6,7 @@ import { EXIT_CODE_OF, type ExitCode } from '../exit-codes.ts';
 import type { ServiceFlags } from '../global-options.ts';
 import { continued } from '../help-layout.ts';
 import { type TimeContext, timesIn } from '../times.ts';
+import { asStarted, memberAsStarted, PROGRAM } from './as-started.ts';
 import { folded } from './folded.ts';
 import { offerItem, offerLines, Refusal } from './offers.ts';
 import { escapeLines, escapeText, jsonText, type TextStream } from './output.ts';
@@ -20,6 +21,8 @@ export interface ReportOptions {
   services: ServiceFlags;
   /** The program's arguments; advice that is a flag only is about them. */
   typed: readonly string[];
+  /** How the program is typed in advice. Default: its name. */
+  program?: string;
   /** For people: timestamps are written as short times in this zone. Default: as they are. */
   times?: TimeContext;
   /** Services were used, and certainly nothing was changed there. */
@@ -32,7 +35,7 @@ export interface ReportOptions {
  */
 export function reportFailure(
   error: unknown,
-  { stderr, json, debug, services, typed, times, nothingChanged = false }: ReportOptions,
+  { stderr, json, debug, services, typed, program = PROGRAM, times, nothingChanged = false }: ReportOptions,
 ): ExitCode {
   const failure = asFailure(error);
   const { code, message } = failure;
@@ -44,23 +47,24 @@ export function reportFailure(
   const exitCode: ExitCode = facts.exitCode ?? EXIT_CODE_OF[code];
   if (debug && error instanceof Error) stderr.write(`${escapeLines(withoutTokens(error.stack ?? ''))}\n`);
   if (!json) {
+    const toType = (text: string): string => shown(asStarted(program, text));
     const zoned = times ? timesIn(times) : UTC_TIMES;
     const columns = (stderr.isTerminal && stderr.columns) || Number.POSITIVE_INFINITY;
-    const sentences = (label: string, text: Said): string => {
-      const said = shown(inTimes(text, zoned));
+    const sentences = (label: string, text: Said, show = shown): string => {
+      const said = show(inTimes(text, zoned));
       const isLong = label.length + said.length > columns;
       const lines = isLong ? folded(said, columns - label.length) : [said];
       return `${label}${lines.join(`\n${' '.repeat(label.length)}`)}\n`;
     };
     const what = sentences('error: ', failure.says);
-    const why = facts.why === undefined ? '' : sentences('  why: ', facts.why);
+    const why = facts.why === undefined ? '' : sentences('  why: ', facts.why, toType);
     const lines = (facts.lines ?? []).map((line) => `    ${shown(inTimes(line, zoned))}\n`).join('');
     const reservation = facts.reservation === undefined ? '' : `  reservation: ${shown(facts.reservation)}\n`;
     const choices = offers.map(({ label, command }) => ({
       label: shown(inTimes(label, zoned)),
-      command: shown(command),
+      command: toType(command),
     }));
-    const tried = fix === undefined ? [] : [continued(`  try: ${shown(fix)}`, columns)];
+    const tried = fix === undefined ? [] : [continued(`  try: ${toType(fix)}`, columns)];
     const advice = (offers.length > 0 ? offerLines(choices, columns) : tried)
       .map((line) => `${line}\n`)
       .join('');
@@ -84,7 +88,7 @@ export function reportFailure(
       items: facts.items,
     },
   };
-  stderr.write(`${jsonText(report, masked)}\n`);
+  stderr.write(`${jsonText(report, (name, value) => masked(memberAsStarted(program, name, value)))}\n`);
   return exitCode;
 }
 
@@ -119,7 +123,7 @@ function shown(text: string): string {
   return escapeText(withoutTokens(text));
 }
 
-function masked(_name: string, value: unknown): unknown {
+function masked(value: unknown): unknown {
   return typeof value === 'string' ? withoutTokens(value) : value;
 }
 

@@ -2,6 +2,7 @@ import type { ChalkInstance } from 'chalk';
 import { withoutTokens } from '../../contract/secret.ts';
 import { characterCode, escapeText, jsonText } from '../../contract/visible-text.ts';
 import type { Variables } from '../../session/profiles/folders.ts';
+import { asStarted, memberAsStarted, PROGRAM } from './as-started.ts';
 import { folded } from './folded.ts';
 
 export { escapeText, jsonText } from '../../contract/visible-text.ts';
@@ -27,6 +28,8 @@ export interface OutputOptions {
   color: { stdout: boolean; stderr: boolean };
   /** Whether stdout is ASCII only, as under `TERM=dumb`. Default: false. */
   ascii?: boolean;
+  /** How the program is typed in advice. Default: its name. */
+  program?: string;
 }
 
 /** The columns of a picture where there is no terminal. */
@@ -49,10 +52,10 @@ export interface Portions<Item> {
 
 /** Prints results on stdout and notices on stderr (cli/README.md, "Output"). */
 export class Output {
-  readonly #options: OutputOptions;
+  readonly #options: OutputOptions & { program: string };
 
   constructor(options: OutputOptions) {
-    this.#options = options;
+    this.#options = { program: PROGRAM, ...options };
   }
 
   /** Whether results are printed as JSON. */
@@ -81,9 +84,9 @@ export class Output {
    * broken between words, unless there is a command in it to be pasted.
    */
   notice(text: string): void {
-    const { stderr, quiet } = this.#options;
+    const { stderr, quiet, program } = this.#options;
     if (quiet) return;
-    const line = escapeText(withoutTokens(text));
+    const line = escapeText(asStarted(program, withoutTokens(text)));
     const columns = (stderr.isTerminal && stderr.columns) || Number.POSITIVE_INFINITY;
     const isWhole = line.length <= columns || line.includes('slices-conn ');
     stderr.write(`${isWhole ? line : folded(line, columns).join('\n')}\n`);
@@ -91,7 +94,8 @@ export class Output {
 
   /** Prints on stderr, with `--quiet` too, something that a person needs, such as a code. Escaped here. */
   prompt(text: string): void {
-    this.#options.stderr.write(`${escapeText(text)}\n`);
+    const { stderr, program } = this.#options;
+    stderr.write(`${escapeText(asStarted(program, text))}\n`);
   }
 
   /** Prints on stderr a picture for a person, beside a question. */
@@ -104,9 +108,12 @@ export class Output {
    * `claims`: in other results, a token was typed in the wrong place (THREATS.md 54).
    */
   async result(value: object, render: (print: Printer) => string): Promise<void> {
-    const { json } = this.#options;
+    const { json, program } = this.#options;
     const mask = 'claims' in value ? (text: string) => text : withoutTokens;
-    const masked = (_name: string, found: unknown) => (typeof found === 'string' ? mask(found) : found);
+    const masked = (name: string, found: unknown) => {
+      const said = memberAsStarted(program, name, found);
+      return typeof said === 'string' ? mask(said) : said;
+    };
     this.#write(json ? `${jsonText(value, masked)}\n` : mask(await this.#rendered(render)));
   }
 

@@ -1,7 +1,6 @@
 import { isIP } from 'node:net';
 import { Failure, ownCommand } from '../../contract/failure.ts';
 import { type End, USUAL_MTU } from '../../vlan/end.ts';
-import { withServices } from '../advice.ts';
 import { continued } from '../help-layout.ts';
 import type { Invocation } from '../invocation.ts';
 import { folded } from '../print/folded.ts';
@@ -79,7 +78,7 @@ export async function probe(
     hasBegun,
     hasFar: far !== undefined,
     couldListen: evidence.heard !== null,
-    command: (...words) => withServices(invocation.flags, ownCommand(...words)),
+    command: (...words) => invocation.advised(ownCommand(...words)),
   });
   await output.result(result, (print) => verdictText(print, verdict, checks, next));
 }

@@ -5,6 +5,7 @@ import type { KeyRow } from '../../operate/rotate-keys.ts';
 import type { RunningServer } from '../../operate/serve.ts';
 import { readCertificates } from '../ca-file.ts';
 import type { Invocation } from '../invocation.ts';
+import { asStarted, startedAs } from '../print/as-started.ts';
 import { type CardLine, escapeText } from '../print/output.ts';
 import { confirm } from '../questions.ts';
 import { shortTime } from '../times.ts';
@@ -36,6 +37,7 @@ export async function serve(
   };
   const stopped = processes.stopSignal();
   const running = await commands.serve(flags, { certificates, show: format === 'text' ? show : undefined });
+  const program = startedAs(invocation.environment.variables);
   const { addresses, listen, loginPage, metrics, users, data, warnings, stop } = running;
   const result = { addresses, listen, users, data, metrics };
   await output.result(result, (print) =>
@@ -47,7 +49,7 @@ export async function serve(
       ...(metrics === undefined ? [] : [['metrics', metrics] as const]),
       ...usersLines(users),
       ['data', data === 'memory' ? 'in memory only: it is gone when the server ends' : data],
-      ['use it', clientCommand(addresses)],
+      ['use it', asStarted(program, clientCommand(addresses))],
       ['stop', 'Ctrl-C'],
     ]),
   );

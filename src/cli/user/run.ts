@@ -49,17 +49,18 @@ export async function heldRoles({ portal }: Session): Promise<HeldRole[]> {
 const MOST_SHOWN = 20;
 
 /** Roles for people, as lines of a card. */
-export function roleLines(roles: readonly HeldRole[]): CardLine[] {
+export function roleLines(roles: readonly HeldRole[], { advised }: Pick<Invocation, 'advised'>): CardLine[] {
   if (roles.length === 0) return [['roles', 'none: you are in no project']];
   const lines = roles.slice(0, MOST_SHOWN).map(({ kind, name, id, role }): CardLine => {
     return [kind, `${name ?? id}: ${role ?? 'role unknown'}`];
   });
   const more = roles.length - MOST_SHOWN;
-  return more > 0 ? [...lines, ['', `and ${more} more: slices-conn experiment list`]] : lines;
+  return more > 0 ? [...lines, ['', `and ${more} more: ${advised('slices-conn experiment list')}`]] : lines;
 }
 
 /** Shows who is logged in, with the roles. */
-export async function showUser({ session, output }: Invocation): Promise<void> {
+export async function showUser(invocation: Invocation): Promise<void> {
+  const { session, output } = invocation;
   const opened = await session();
   const { sub, name } = userOf((await opened.userToken.get()).reveal());
   const roles = await heldRoles(opened);
@@ -67,7 +68,7 @@ export async function showUser({ session, output }: Invocation): Promise<void> {
   await output.result({ sub, name, profile, roles }, (print) =>
     print.card(
       `You are ${print.paint.bold(escapeText(name ?? sub ?? 'unknown: the user token is opaque'))}`,
-      [['id', sub ?? 'unknown'], ['profile', profile], ...roleLines(roles)],
+      [['id', sub ?? 'unknown'], ['profile', profile], ...roleLines(roles, invocation)],
     ),
   );
 }

@@ -6,7 +6,6 @@ import { isOwn, type KnownReservation, shortIds } from '../../../session/reserva
 import type { Session } from '../../../session/session.ts';
 import { claimedSubject } from '../../../tokens/claimed.ts';
 import { linkName } from '../../../words/link-name.ts';
-import { withServices } from '../../advice.ts';
 import { EXIT_CODE_OF } from '../../exit-codes.ts';
 import { continued } from '../../help-layout.ts';
 import type { Invocation } from '../../invocation.ts';
@@ -128,15 +127,14 @@ async function lastSeen(session: Session, id: string): Promise<Reservation | und
 
 /** The command that books a deleted reservation again, in its own experiment. */
 async function commandFor(
-  { flags, now }: Invocation,
+  { flags, now, advised }: Invocation,
   session: Session,
   reservation: Reservation,
 ): Promise<string> {
   const { id, name } = await session.access();
   const chosen = flags.experiment ?? session.profile.experiment;
   const isChosen = chosen === undefined || chosen === id || chosen === name;
-  const command = againCommand(reservation, now(), ...(isChosen || !id ? [] : ['--experiment', id]));
-  return withServices(flags, command);
+  return advised(againCommand(reservation, now(), ...(isChosen || !id ? [] : ['--experiment', id])));
 }
 
 /** @throws Failure `usage` for flags and arguments that don't go together */

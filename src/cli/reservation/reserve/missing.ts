@@ -124,7 +124,8 @@ export async function askForMissing(
   const words = withSites(invocation.typed, args, [...(site1 ? [first] : []), ...(site2 ? [second] : [])]);
   const whole = [...words, ...flags];
   output.prompt('The command for this:');
-  for (const line of continued(`  ${ownCommand(...whole)}`, output.columns).split('\n')) output.prompt(line);
+  for (const line of continued(`  ${invocation.advised(ownCommand(...whole))}`, output.columns).split('\n'))
+    output.prompt(line);
   return whole;
 }
 
