@@ -211,6 +211,26 @@ describe('a failure with --json: its exit code, nothing on stdout, the error obj
     expect(reportOf(ended).exitCode).toBe(exitCode);
   });
 
+  test('a token in a variable that the service refuses is explained (4)', async () => {
+    const variable = 'SLICES_CONN_USER_TOKEN';
+    const userToken = {
+      ...tokenOf(async () => 'canary'),
+      origin: 'environment',
+      where: variable,
+      variable,
+    } as const;
+    const ended = await commandWorld({ ...connectionTo(world.server), userToken }).run(
+      OFFLINE,
+      '--json',
+      'project',
+      'list',
+    );
+    const { exitCode, why, fix } = reportOf(ended);
+    expect([exitCode, fix]).toEqual([4, `unset ${variable} && slices-conn --offline login`]);
+    expect(why).toContain(variable);
+    expect(ended.stderr).not.toContain('canary');
+  });
+
   test('delete --if-exists of what is gone or not known is exit 0', async () => {
     const ended = await world.run(
       OFFLINE,
@@ -226,8 +246,8 @@ describe('a failure with --json: its exit code, nothing on stdout, the error obj
     expect(ended.exitCode).toBe(0);
     expect(JSON.parse(ended.stdout)).toEqual({
       items: [
-        { id: UNKNOWN, deleted: false },
-        { id: 'x', deleted: false },
+        { id: UNKNOWN, deleted: false, again: null },
+        { id: 'x', deleted: false, again: null },
       ],
     });
   });

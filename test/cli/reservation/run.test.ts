@@ -562,7 +562,7 @@ describe('a link that is lost', () => {
     );
     expect(exitCode).toBe(0);
     expect(stderr).toContain('The link lasts until Sun 1 Nov 14:00:05 UTC (in 1 h 50 min).\n');
-    expect(stderr).toContain('warning: The reservation was changed: bandwidth 1000 → 2000.');
+    expect(stderr).toContain('warning: The reservation was changed: 1 Gbps → 2 Gbps.');
     await here.server.close();
   });
 });

@@ -2,7 +2,6 @@ import type { ProvenReservation } from '../../../client/proof.ts';
 import { formatDuration, MINUTE } from '../../../contract/durations.ts';
 import { Failure, isGone, ownCommand } from '../../../contract/failure.ts';
 import { LAST_INSTANT } from '../../../contract/instants.ts';
-import type { Reservation } from '../../../contract/reservation.ts';
 import { asUpdate, periodOf, type ReservationRequest } from '../../../contract/reservation-request.ts';
 import { inOneText, instant, inTimes, type Said, sentence } from '../../../contract/said.ts';
 import type { Session } from '../../../session/session.ts';
@@ -17,6 +16,7 @@ import { formatDistance, shortTime, timesIn } from '../../times.ts';
 import { formatBandwidth } from '../../values.ts';
 import type { Pipe } from '../../world.ts';
 import { durationWord, refusalOf } from '../alternatives.ts';
+import { rateAndTagChanges } from '../watch/changes.ts';
 import { mayWorkLater, NOTHING_LEFT, type Unfinished } from './guardian.ts';
 
 /** How often the reservation is looked at, at least (cli/README.md, "Output"), and how soon after a look that failed. */
@@ -263,7 +263,7 @@ export class RunReservation {
     if (JSON.stringify(before) === JSON.stringify(after)) return;
     await this.#keep(proven);
     if (before.end_date !== after.end_date) await this.say(sentence`The link lasts until ${this.#until}.`);
-    const changes = changesOf(before, after);
+    const changes = rateAndTagChanges(before, after);
     if (changes.length === 0) return;
     const names = 'SLICES_CONN_RESERVATION_FILE has the new values, the variables of the command have not.';
     await this.say(`warning: The reservation was changed: ${changes.join(', ')}. ${names}`);
@@ -375,15 +375,6 @@ async function undone(session: Session, guardian: Pipe, error: unknown): Promise
   } finally {
     guardian.close();
   }
-}
-
-const TAGS = ['site1_s_tag', 'site1_c_tag', 'site2_s_tag', 'site2_c_tag', 'bandwidth'] as const;
-
-/** What the command would have to know. */
-function changesOf(before: Reservation, after: Reservation): string[] {
-  return TAGS.filter((name) => before[name] !== after[name]).map(
-    (name) => `${name} ${before[name]} → ${after[name]}`,
-  );
 }
 
 function saidOf(error: unknown): Said {

@@ -1,6 +1,7 @@
 import { MINUTE } from '../../../contract/durations.ts';
 import type { Reservation } from '../../../contract/reservation.ts';
 import { instantOf, periodOf } from '../../../contract/reservation-request.ts';
+import { formatBandwidth } from '../../values.ts';
 
 /** How long before its end a reservation is `ending_soon`, in milliseconds (cli/README.md, "Output"). */
 export const SOON = 10 * MINUTE;
@@ -99,4 +100,27 @@ function eventsBetween(from: Phase | undefined, to: Phase): WatchEvent[] {
 export function nextTurn({ at, reservations }: Look): number | undefined {
   const ahead = reservations.flatMap((one) => Object.values(turnsOf(one))).filter((turn) => turn > at);
   return ahead.length > 0 ? ahead.reduce((least, turn) => Math.min(least, turn)) : undefined;
+}
+
+/** The tags of a reservation, as a card names them. */
+const TAGS = [
+  ['site1_s_tag', 'site1', 'S-tag'],
+  ['site1_c_tag', 'site1', 'C-tag'],
+  ['site2_s_tag', 'site2', 'S-tag'],
+  ['site2_c_tag', 'site2', 'C-tag'],
+] as const;
+
+/**
+ * The changes of rate and tags, in words.
+ *
+ * @example ['1 Gbps → 2 Gbps', 'S-tag of be-gent1 5 → 6']
+ */
+export function rateAndTagChanges(before: Reservation, now: Reservation): string[] {
+  const isOther = before.bandwidth !== now.bandwidth;
+  return [
+    ...(isOther ? [`${formatBandwidth(before.bandwidth)} → ${formatBandwidth(now.bandwidth)}`] : []),
+    ...TAGS.flatMap(([tag, site, name]) =>
+      before[tag] === now[tag] ? [] : [`${name} of ${now[site]} ${before[tag]} → ${now[tag]}`],
+    ),
+  ];
 }

@@ -9,7 +9,7 @@ import { escapeText, type Printer } from '../../print/output.ts';
 import { formatDistance, shortEnd, shortTime, type TimeContext } from '../../times.ts';
 import { formatBandwidth } from '../../values.ts';
 import { linkAndPeriod, reservationArgument } from '../reservation-argument.ts';
-import type { Change, Look, WatchEvent } from './changes.ts';
+import { type Change, type Look, rateAndTagChanges, type WatchEvent } from './changes.ts';
 import { looks, readerOf, readerOfAll } from './looks.ts';
 
 /**
@@ -110,14 +110,6 @@ function detailOf({ event, at, reservation, before }: Change, times: TimeContext
   return `, ${formatBandwidth(reservation.bandwidth)}, ${period}${left}`;
 }
 
-/** The tags of a reservation, as a card names them. */
-const TAGS = [
-  ['site1_s_tag', 'site1', 'S-tag'],
-  ['site1_c_tag', 'site1', 'C-tag'],
-  ['site2_s_tag', 'site2', 'S-tag'],
-  ['site2_c_tag', 'site2', 'C-tag'],
-] as const;
-
 /** @example ['1 Gbps → 2 Gbps', 'until 16:00 → 17:00'] */
 function updatesOf(before: Reservation, now: Reservation, times: TimeContext): string[] {
   const [was, is] = [periodOf(before), periodOf(now)];
@@ -130,13 +122,9 @@ function updatesOf(before: Reservation, now: Reservation, times: TimeContext): s
       `${word} ${texts.map((text, at) => (isWithinMinute ? `${text}:${seconds[at]}` : text)).join(' → ')}`,
     ];
   };
-  const isFaster = before.bandwidth !== now.bandwidth;
   return [
-    ...(isFaster ? [`${formatBandwidth(before.bandwidth)} → ${formatBandwidth(now.bandwidth)}`] : []),
+    ...rateAndTagChanges(before, now),
     ...turned('from', was.start, is.start),
     ...turned('until', was.end, is.end),
-    ...TAGS.flatMap(([tag, site, name]) =>
-      before[tag] === now[tag] ? [] : [`${name} of ${now[site]} ${before[tag]} → ${now[tag]}`],
-    ),
   ];
 }
