@@ -112,7 +112,7 @@ test('the flags of serve are in groups; no usage has a gap', async () => {
 
 describe('required flags are marked', () => {
   test.each([
-    ['reserve --help', /--bandwidth <rate> +required: /, /Usage: .* --bandwidth <rate> \(--start/],
+    ['run --help', /--bandwidth <rate> +required: /, /Usage: .* --bandwidth <rate> --for/],
     ['experiment create --help', /--end <time> +required: /, /create <name> --end <time> \[flags\]/],
     ['token issue --help', /--issuer <url> +required: /, /issue --key <file> --issuer <url> \[flags\]/],
   ])('%s', async (command, flag, usage) => {

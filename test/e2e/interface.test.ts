@@ -27,7 +27,7 @@ describe('--json', () => {
     ['show ID', ['reservation', 'verified', 'token', 'claims', 'source']],
     ['show ID --token', ['token', 'claims']],
     ['update ID --extend 1m', ['reservation', 'verified', 'token', 'claims', 'source']],
-    ['sites', ['items', 'links']],
+    ['sites', ['items', 'links', 'source']],
     ['project list', ['items']],
     ['project show', ['project']],
     ['project use demo', ['project']],

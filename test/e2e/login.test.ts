@@ -83,6 +83,7 @@ describe('login, status, logout', () => {
         role: 'lead',
         expires_at: expect.any(String),
       })),
+      experiment: { id: expect.any(String), name: 'demo', from: 'only', where: 'the only active one' },
       tokens: [
         {
           kind: 'user',
@@ -374,10 +375,10 @@ describe('rows 1, 2: a redirect is an error, and nothing is sent again', () => {
       expect(report, args.join(' ')).toMatchObject({ exitCode: 9, code: 'reply_invalid', httpStatus: 307 });
     }
     // Before the POST its keys are asked for, and after it what it can do: whether the answer can be had again without
-    // booking twice. The reservation whose deletion was answered wrongly is looked at.
+    // booking twice. A reservation is looked at before it is deleted, and where the deletion was answered wrongly.
     const methods = moved.requests.map(({ method }) => method);
     if (address === 'base_url')
-      expect(methods).toEqual(['GET', 'GET', 'POST', 'GET', 'GET', 'DELETE', 'GET']);
+      expect(methods).toEqual(['GET', 'GET', 'POST', 'GET', 'GET', 'GET', 'DELETE', 'GET']);
     else expect(methods).toHaveLength(3);
     expect(foreign.requests).toEqual([]);
   });

@@ -61,6 +61,7 @@ describe('services by another hand, with an opaque token and no refresh', () => 
         role: 'lead',
         expires_at: null,
       })),
+      experiment: { id: IDS.experiment, name: 'demo', from: 'only', where: 'the only active one' },
       tokens: [{ kind: 'user', source: 'login', sub: null, expires_at: null }],
     });
     expect([exitCode, stderr]).toEqual([0, '']);

@@ -129,7 +129,8 @@ test('a person picks an alternative of a refused update', async () => {
   const [{ reservation }] = (await items()).filter((item: { reservation: { bandwidth: number } }) => {
     return item.reservation.bandwidth === 60_000;
   });
-  answers = ['2'];
+  // It would be more than twice as long, and so would the alternative.
+  answers = ['y', '2', 'y'];
   const { exitCode, stderr } = await run('update', reservation.id, '--extend', '5h');
   expect(exitCode).toBe(0);
   expect(stderr).toMatch(
