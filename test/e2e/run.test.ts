@@ -6,6 +6,7 @@ import { PATIENCE } from '../fixtures/patience.ts';
 import { freePort } from '../fixtures/postgres-server.ts';
 import { environmentIn, startCommand, startProgram } from '../fixtures/program.ts';
 import { openProxy, type ProxyPoint } from '../fixtures/proxy.ts';
+import { reportOf } from './command.ts';
 import { age, type Client, LAUNCHER, newClient, type Served, type Started, serveHere } from './served.ts';
 
 const RUN = ['run', 'be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--for', '1h'];
@@ -66,8 +67,9 @@ describe.each(['a server', 'no network'])('with %s', (where) => {
     expect(ended).toMatchObject({ exitCode: 7, stdout: 'from stdin\n' });
     expect(ended.stderr).toMatch(/^Reserved .*\n1000\nDeleted .*\n$/);
     expect(readFileSync(join(client.home, 'mode'), 'utf8')).toMatch(/^-rw------- /);
+    // It was signed, and this machine has deleted its reservation since.
     const verified = await client.command(...flags, '--json', 'verify', 'proof');
-    expect(JSON.parse(verified.stdout)).toMatchObject({ verified: true, kind: 'connectivity' });
+    expect(reportOf(verified)).toMatchObject({ exitCode: 9, standing: 'deleted_or_replaced' });
     expect(readdirSync(join(client.state, 'run'))).toEqual([]);
     const { items } = await client.result(...flags, 'list');
     expect(items).toEqual([]);
