@@ -2,11 +2,10 @@ import { type CachedCalendar, canCatchUp, catchUp, evictEnded, readMissing } fro
 import { type OpenLink, type ReadAhead, readAhead, TransactionView } from './link-view.ts';
 import type { Decision, LinksView, Operation } from './operations.ts';
 import {
-  type Decided,
   type LinkReading,
-  type LinkTransaction,
   nameOfKey,
   type ReservationStore,
+  type StoreTransaction,
   StoreUnavailableError,
 } from './store.ts';
 
@@ -91,7 +90,7 @@ export async function changeTogether(
     transact,
   }: Deciding & {
     transact: (
-      work: (links: readonly LinkTransaction[]) => Promise<Decision<unknown>[]>,
+      work: (transaction: StoreTransaction) => Promise<Decision<unknown>[]>,
     ) => Promise<Decision<unknown>[]>;
   },
 ): Promise<Decision<unknown>[]> {
@@ -101,12 +100,12 @@ export async function changeTogether(
   let giveBack = (): void => undefined;
   let isOver = false;
   try {
-    const decisions = await transact(async (links) => {
+    const decisions = await transact(async (transaction) => {
       const at = now();
+      const { links } = transaction;
       const keys = new Map(operations.flatMap(({ key }) => (key ? [[nameOfKey(key), key]] : [])));
-      const taken = keys.size > 0 ? await links[0]?.lockKeys([...keys.values()], at) : undefined;
-      const parts = partsOf(lenders, links);
-      const known = await readAhead(parts, operations, { at, taken: taken ?? [] });
+      const taken = keys.size > 0 ? await transaction.lockKeys([...keys.values()], at) : [];
+      const known = await readAhead(transaction, operations, { at, taken });
       const borrowed = await borrowAll(lenders);
       if (isOver) {
         // The time for the transaction ran out while this waited, so nothing below would end the loans.
@@ -118,11 +117,12 @@ export async function changeTogether(
         const version = loans[index]?.cached?.version;
         lender.shared = version !== undefined && version !== links[index]?.version;
       }
-      const { view, cached } = await openAll(parts, operations, { loans, known, at });
+      const { view, cached } = await openAll(links, operations, { loans, known, at });
       const decisions = await decideAll(operations, view);
-      for (const [id, link] of parts) {
-        const decided = writtenOn(id, decisions);
-        if (decided.changes.length + decided.audit.length > 0) await link.write(decided, at);
+      const written = decisions.flatMap((decision) => decision.written);
+      const changes = written.flatMap(({ change }) => change ?? []);
+      if (written.length > 0) {
+        await transaction.write({ changes, audit: written.flatMap(({ audit }) => audit) }, at);
       }
       giveBack = () => {
         for (const [index, loan] of loans.entries()) {
@@ -158,16 +158,15 @@ export async function askTogether(
   { now, read }: Deciding & { read: ReservationStore['readLinks'] },
 ): Promise<Decision<unknown>[]> {
   for (const lender of lenders) await lender.load(operations, now());
-  return read(async (look) => {
+  return read(async (snapshot) => {
     const loans = await borrowAll(lenders);
     try {
       // Only now: what is read is not older than the calendars.
       const links: LinkReading[] = [];
-      for (const { id } of lenders) links.push(await look(id));
+      for (const { id } of lenders) links.push(await snapshot.look(id));
       const at = now();
-      const parts = partsOf(lenders, links);
-      const known = await readAhead(parts, operations, { at, taken: [] });
-      const { view, cached } = await openAll(parts, operations, { loans, known, at });
+      const known = await readAhead(snapshot, operations, { at, taken: [] });
+      const { view, cached } = await openAll(links, operations, { loans, known, at });
       try {
         return await decideAll(operations, view);
       } finally {
@@ -195,41 +194,20 @@ async function decideAll(
   return decisions;
 }
 
-function writtenOn(id: string, decisions: readonly Decision<unknown>[]): Decided {
-  const own = decisions.flatMap(({ written }) => written.filter(({ link }) => link === id));
-  return {
-    changes: own.flatMap(({ change }) => change ?? []),
-    audit: own.flatMap(({ audit }) => audit ?? []),
-  };
-}
-
-type Part<Link extends LinkReading> = readonly [id: string, link: Link];
-
-function partsOf<Link extends LinkReading>(
-  lenders: readonly Lender[],
-  links: readonly Link[],
-): readonly Part<Link>[] {
-  return lenders.map(({ id }, index): Part<Link> => {
-    const link = links[index];
-    if (!link) throw new RangeError(`link ${id} is not open`);
-    return [id, link];
-  });
-}
-
 /** Brings the calendars that were lent up to date. They are taken out of their loans until they are given back. */
 async function openAll(
-  parts: readonly Part<LinkReading>[],
+  links: readonly LinkReading[],
   operations: readonly Operation<unknown>[],
   { loans, known, at }: { loans: readonly Loan[]; known: ReadAhead; at: number },
 ): Promise<{ view: LinksView; cached: Loan['cached'][] }> {
-  for (const [index, [id, link]] of parts.entries()) {
+  for (const [index, link] of links.entries()) {
     const loan = loans[index];
-    const reaches = reachesOf(id, operations, (about) => known.records.get(about));
+    const reaches = reachesOf(link.id, operations, (about) => known.records.get(about));
     if (loan) await catchUpLoan(loan, link, { reaches, at });
   }
   const cached = loans.map((loan) => loan.cached);
   for (const loan of loans) loan.cached = undefined;
-  const open = parts.map(([id, { version }], index): [string, OpenLink] => [
+  const open = links.map(({ id, version }, index): [string, OpenLink] => [
     id,
     { version, calendar: cached[index]?.calendar },
   ]);

@@ -207,11 +207,11 @@ export class LinkQueue implements Lender {
       ...this.#options,
       transact: (work) => {
         const since = this.shared ? this.#cached?.version : undefined;
-        return store.changeLink(
-          id,
+        return store.changeLinks(
+          [id],
           (transaction) => {
             join();
-            return orUndecided(() => work([transaction]));
+            return orUndecided(() => work(transaction));
           },
           since,
         );
@@ -224,7 +224,7 @@ export class LinkQueue implements Lender {
     const { store } = this.#options;
     return askTogether([this], operations, {
       ...this.#options,
-      read: (work) => store.readLinks((look) => orUndecided(() => work(look))),
+      read: (work) => store.readLinks((snapshot) => orUndecided(() => work(snapshot))),
     });
   }
 

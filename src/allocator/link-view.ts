@@ -3,10 +3,10 @@ import type { LinksView, Operation } from './operations.ts';
 import {
   type IdempotencyKey,
   type IdempotencyRecord,
-  type LinkReading,
   nameOfKey,
   type ReservationName,
   type ReservationRecord,
+  type StoreReading,
   textOfName,
   type WrittenChange,
 } from './store.ts';
@@ -24,34 +24,24 @@ export interface ReadAhead {
 /**
  * Reads what operations need beside the calendars.
  *
- * @param links of one transaction, one at least, each with its id
  * @param taken what their idempotency keys stand for
  */
 export async function readAhead(
-  links: readonly (readonly [id: string, link: LinkReading])[],
+  reading: StoreReading,
   operations: readonly Operation<unknown>[],
   { at, taken }: { at: number; taken: readonly IdempotencyRecord[] },
 ): Promise<ReadAhead> {
   const needs = operations.flatMap((operation) => operation.needs);
   const counted = [...new Set(needs.flatMap(({ counts }) => counts ?? []))];
   const named = needs.flatMap(({ named: name }) => name ?? []);
-  // Counts and names are of all links, whichever is asked. All are locked at once, so that their order is the same for all.
-  const any = links[0]?.[1];
-  const live = counted.length > 0 ? await any?.countLive(counted, at) : undefined;
-  const names = named.length > 0 ? await any?.findNames(named, at) : undefined;
-  // The same request under a key has the same links, so each of its reservations is found on one of them.
+  // All are locked at once, so that their order is the same for all.
+  const live = counted.length > 0 ? await reading.countLive(counted, at) : undefined;
+  const names = named.length > 0 ? await reading.findNames(named, at) : undefined;
   const keyed = taken.flatMap(({ reservations }) => reservations);
-  const records = new Map<string, ReservationRecord>();
-  for (const [id, link] of links) {
-    const own = needs.flatMap(({ links: ids, about }) =>
-      about !== undefined && ids.includes(id) ? about : [],
-    );
-    const ids = new Set([...own, ...keyed]);
-    const found = ids.size > 0 ? await link.read([...ids]) : [];
-    for (const record of found) records.set(record.id, record);
-  }
+  const ids = new Set([...needs.flatMap(({ about }) => about ?? []), ...keyed]);
+  const records = ids.size > 0 ? await reading.read([...ids]) : [];
   return {
-    records,
+    records: new Map(records.map((record) => [record.id, record])),
     live: live ?? new Map(),
     names: names ?? new Map(),
     keys: new Map(taken.map((record) => [nameOfKey(record), record])),
@@ -122,7 +112,7 @@ export class TransactionView implements LinksView {
   }
 
   apply({ action, record }: WrittenChange): void {
-    const link = this.#open(record.link);
+    const links = record.hops.map(({ link }) => this.#open(link));
     const { live, names, records } = this.#known;
     const { id, experiment, tenant } = record;
     const before = records.get(id);
@@ -132,25 +122,28 @@ export class TransactionView implements LinksView {
     const holders = texts.map((text) => [text, names.get(text)] as const);
     const counted = live.get(tenant);
     this.#inverses.push(() => {
-      link.version -= 1;
+      for (const link of links) link.version -= 1;
       restore(records, id, before);
       for (const [text, holder] of holders) restore(names, text, holder);
       if (counted !== undefined) live.set(tenant, counted);
-      if (before) link.calendar?.put(id, before);
-      else link.calendar?.remove(id);
+      this.#hold(before ?? record, before !== undefined);
     });
-    link.version += 1;
+    for (const link of links) link.version += 1;
     for (const [text, holder] of holders) if (holder === id) names.delete(text);
     if (action !== 'delete') for (const text of textOf(record.name)) names.set(text, id);
     if (counted !== undefined && record.end > this.now) {
       live.set(tenant, counted + { create: 1, update: 0, delete: -1 }[action]);
     }
-    if (action === 'delete') {
-      records.delete(id);
-      link.calendar?.remove(id);
-    } else {
-      records.set(id, record);
-      link.calendar?.put(id, record);
+    restore(records, id, action === 'delete' ? undefined : record);
+    this.#hold(record, action !== 'delete');
+  }
+
+  /** Puts a reservation into the calendars of its links, or removes it from them. */
+  #hold({ id, hops, start, end, bandwidth, tenant }: ReservationRecord, isHeld: boolean): void {
+    for (const { link, tags } of hops) {
+      const { calendar } = this.#open(link);
+      if (isHeld) calendar?.put(id, { start, end, bandwidth, tags, tenant });
+      else calendar?.remove(id);
     }
   }
 

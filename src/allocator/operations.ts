@@ -34,7 +34,7 @@ export interface Operation<Answer> {
 
 /** What must be read before one item is decided on. */
 export interface Needs {
-  /** The ids of its links: one, as long as a reservation is on one link. */
+  /** The ids of its links. */
   readonly links: readonly string[];
   /** The id of the reservation to read. */
   readonly about?: string;
@@ -52,12 +52,11 @@ export interface Decision<Answer> {
   written: readonly Written[];
 }
 
-/** A change to be written, its row in the audit, or both. */
+/** A change to be written, with its rows in the audit; or the row of a refusal. */
 export interface Written {
-  /** The id of the link that it is written on. */
-  link: string;
   change?: WrittenChange;
-  audit?: AuditEntry;
+  /** One for each link. */
+  audit: readonly AuditEntry[];
 }
 
 /** Links as an operation sees them: with the changes of the operations before it in the same transaction. */
@@ -254,7 +253,7 @@ function decideCreate(
   const { now } = view;
   const calendar = view.calendar(id);
   const asked = { start, end, bandwidth: request.bandwidth ?? link.bandwidth };
-  const entry = { at: now, action: 'create', by: createdBy, experiment } as const;
+  const entry = { link: id, at: now, action: 'create', by: createdBy, experiment } as const;
   const live = Number.isFinite(maxLive) ? view.live(tenant) : 0;
   const isFull = live >= maxLive;
   const offerTerms = { calendar, tenant, now, expiry, startsNow };
@@ -277,24 +276,22 @@ function decideCreate(
     const audit: AuditEntry = { ...entry, demand: asked, reservation: null, tags: null, why };
     return {
       answer: { ok: false, reason: 'refused', link, reversed, tenant, demand, refusals, free, offers },
-      written: [{ link: id, audit }],
+      written: [{ audit: [audit] }],
     };
   }
-  const { tags } = plan;
   const unnamed: ReservationRecord = {
     id: newId(),
-    link: id,
-    reversed,
+    site1,
+    site2,
+    hops: [{ link: id, tags: plan.tags }],
     ...demand,
-    tags,
     experiment,
     tenant,
     createdBy,
     createdAt: now,
   };
   const record = withTexts(unnamed, request);
-  const audit: AuditEntry = { ...entry, demand, reservation: record.id, tags, why: null };
-  return accepted({ action: 'create', record }, audit);
+  return accepted({ action: 'create', record }, createdBy, now);
 }
 
 /** What to change about a reservation; an absent member keeps its value. Milliseconds and Mbps. */
@@ -323,9 +320,11 @@ type UpdateItem = Extract<ChangeItem, { action: 'update' }>;
 
 function updateOperation(item: UpdateItem, rules: AllocationRules): ItemOperation {
   const { found, update } = item;
-  const link = linkOf(found.link, rules);
+  const links = linksOf(found);
+  const [link] = links.map((id) => linkOf(id, rules));
+  if (!link) throw new RangeError('a reservation has a hop');
   return {
-    links: [found.link],
+    links,
     about: found.id,
     named: namedBy(found.experiment, update.name),
     from(known) {
@@ -347,7 +346,8 @@ function decideUpdate(
   { update, terms: { by, expiry, check } }: UpdateItem,
 ): Decision<ItemOutcome> {
   const { now } = view;
-  const { id, experiment, tenant, reversed } = current;
+  const { id, experiment, tenant } = current;
+  const [hop] = current.hops;
   const demand: Demand = {
     start: update.start ?? current.start,
     end: update.end ?? current.end,
@@ -357,8 +357,7 @@ function decideUpdate(
   if (problems !== undefined) return unwritten({ ok: false, reason: 'rule', problems });
   const taken = takenName(view, namedBy(experiment, update.name), id);
   if (taken) return unwritten(taken);
-  const calendar = view.calendar(current.link);
-  const entry = { at: now, action: 'update', by, experiment, reservation: id, demand } as const;
+  const calendar = view.calendar(hop.link);
   // A demand for no more than before does not count against the tenant's share, which may have been larger then.
   const grows =
     demand.start < current.start || demand.end > current.end || demand.bandwidth > current.bandwidth;
@@ -373,15 +372,17 @@ function decideUpdate(
       offers: offersFor(demand, { calendar: rest, tenant, now, expiry, startsNow, current, movable }),
     }));
     const offers = found.filter((offer) => check(current, offer) === undefined);
-    const audit: AuditEntry = { ...entry, tags: null, why: reasonOf(refusals) };
+    const why = reasonOf(refusals);
+    const entry = { link: hop.link, at: now, action: 'update', by, experiment, reservation: id } as const;
+    const reversed = current.site1 !== link.site1;
     return {
       answer: { ok: false, reason: 'refused', link, reversed, tenant, demand, refusals, free, offers },
-      written: [{ link: current.link, audit }],
+      written: [{ audit: [{ ...entry, demand, tags: null, why }] }],
     };
   }
-  const { tags } = plan;
-  const record = withTexts({ ...current, ...demand, tags }, update);
-  return accepted({ action: 'update', record }, { ...entry, tags, why: null });
+  const hops: ReservationRecord['hops'] = [{ ...hop, tags: plan.tags }];
+  const record = withTexts({ ...current, ...demand, hops }, update);
+  return accepted({ action: 'update', record }, by, now);
 }
 
 /** Who deletes a reservation. */
@@ -394,27 +395,34 @@ export interface DeleteTerms {
 
 /** Needs no calendar, so reservations on a link that left the topology can be deleted too. */
 function deleteOperation({
-  found: { id, link },
+  found,
   terms: { by, reason },
 }: Extract<ChangeItem, { action: 'delete' }>): ItemOperation {
+  const { id } = found;
   return {
-    links: [link],
+    links: linksOf(found),
     about: id,
     from: () => undefined,
     decide(view) {
       const record = view.reservation(id);
       if (!record) return unwritten({ ok: false, reason: 'missing', reservation: id });
-      const { experiment, start, end, bandwidth, tags } = record;
-      const demand = { start, end, bandwidth };
-      const entry = { at: view.now, by, experiment, reservation: id, demand, tags, why: reason ?? null };
-      return accepted({ action: 'delete', record }, { ...entry, action: 'delete' });
+      return accepted({ action: 'delete', record }, by, view.now, reason);
     },
   };
 }
 
-function accepted(change: WrittenChange, audit: AuditEntry): Decision<ItemOutcome> {
-  const { record } = change;
-  return { answer: { ok: true, record }, written: [{ link: record.link, change, audit }] };
+/** The ids of a reservation's links, sorted. */
+function linksOf({ hops }: ReservationRecord): string[] {
+  return hops.map(({ link }) => link).toSorted();
+}
+
+/** A change that can be made, with a row in the audit for each of its links. @param at milliseconds */
+function accepted(change: WrittenChange, by: string, at: number, why?: string): Decision<ItemOutcome> {
+  const { action, record } = change;
+  const { id, experiment, start, end, bandwidth, hops } = record;
+  const entry = { at, action, by, experiment, reservation: id, demand: { start, end, bandwidth } };
+  const audit = hops.map((hop): AuditEntry => ({ ...entry, ...hop, why: why ?? null }));
+  return { answer: { ok: true, record }, written: [{ change, audit }] };
 }
 
 /** An item that never came before its link: the audit has no row of it. */

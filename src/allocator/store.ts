@@ -1,16 +1,25 @@
 import type { ReservationTexts } from '../contract/reservation-texts.ts';
 import type { Demand, Holding, Tags } from './demand.ts';
 
-/**
- * A reservation as it is kept. Times in milliseconds, bandwidth in Mbps; tags by the link's ends, not the request's. Its name
- * is unique among its experiment's reservations that have not ended.
- */
-export interface ReservationRecord extends Holding, ReservationTexts {
-  id: string;
+/** One link of a reservation's route, and what is held of it beside the bandwidth and the period. */
+export interface Hop {
   /** See `linkId`. */
   link: string;
-  /** Whether the request named the link's sites the other way round; the reply keeps its order. */
-  reversed: boolean;
+  /** By the link's ends, whichever way the route goes. */
+  tags: Tags;
+}
+
+/**
+ * A reservation as it is kept. Times in milliseconds, bandwidth in Mbps. Its name is unique among its experiment's
+ * reservations that have not ended.
+ */
+export interface ReservationRecord extends Demand, ReservationTexts {
+  id: string;
+  /** The sites in the request's order, which the reply keeps. */
+  site1: string;
+  site2: string;
+  /** Its route from site1 to site2. It holds the same bandwidth over the same period on each link. */
+  hops: readonly [Hop, ...Hop[]];
   experiment: string;
   /** Whose share and number of reservations it counts in: the project of its experiment, else the experiment. */
   tenant: string;
@@ -62,13 +71,13 @@ export function textOfName({ experiment, name }: ReservationName): string {
   return JSON.stringify(['name', experiment, name]);
 }
 
-/** How many expired keys {@link LinkTransaction.write} deletes at most, so that no request pays for many. */
+/** How many expired keys {@link StoreTransaction.write} deletes at most, so that no request pays for many. */
 export const EXPIRED_KEYS_AT_ONCE = 100;
 
 /** A change of one reservation, as it is written. */
 export interface WrittenChange {
   action: 'create' | 'update' | 'delete';
-  /** The reservation after the change; for `cancel`, before it. */
+  /** The reservation after the change; for a deletion, before it. */
   record: ReservationRecord;
   /** The idempotency key that it was created under. */
   key?: IdempotencyRecord;
@@ -76,19 +85,21 @@ export interface WrittenChange {
 
 /** What was decided, by whom and why: a row of the audit. Written with the change, or not at all. */
 export interface AuditEntry {
+  /** See `linkId`. A change of several links has a row for each. */
+  link: string;
   /** When, in milliseconds. */
   at: number;
   action: 'create' | 'update' | 'delete';
   /** Who asked for it: the `sub` of a user token. */
   by: string;
   experiment: string;
-  /** Null for a refused `book`: it has no id. */
+  /** Null for a refused creation: it has no id. */
   reservation: string | null;
-  /** What was asked for; for `cancel`, what was held. */
+  /** What was asked for; for a deletion, what was held. */
   demand: Demand;
   /** The tags that were accepted or released; null when it was refused. */
   tags: Tags | null;
-  /** For a refusal, the limits that it broke; for `cancel`, the reason that was given. */
+  /** For a refusal, the limits that it broke; for a deletion, the reason that was given. */
   why: string | null;
 }
 
@@ -100,6 +111,8 @@ export interface Decided {
 
 /** One link as of one instant. */
 export interface LinkReading {
+  /** See `linkId`. */
+  readonly id: string;
   /** The link's version: counts the changes that were committed on it, in this history. */
   readonly version: number;
   /**
@@ -113,31 +126,43 @@ export interface LinkReading {
   endingBetween(after: number, until: number): Promise<HeldReservation[]>;
   /** What changed after `version`, each reservation once, as it stands now. */
   changesSince(version: number): Promise<ReservationChange[]>;
-  /** Those of the reservations that are on this link and were not deleted. */
+}
+
+/** Reservations as of one instant, on all links. */
+export interface StoreReading {
+  /** Those of the reservations that were not deleted. */
   read(ids: readonly string[]): Promise<ReservationRecord[]>;
-  /** Counts the reservations of tenants that have not ended at `now`, on all links. */
+  /** Counts the reservations of tenants that have not ended at `now`. */
   countLive(tenants: readonly string[], now: number): Promise<Map<string, number>>;
   /** The ids of the reservations that have these names and have not ended at `now`, by {@link textOfName}. */
   findNames(names: readonly ReservationName[], now: number): Promise<Map<string, string>>;
 }
 
+/** What was committed at the first look. */
+export interface StoreSnapshot extends StoreReading {
+  /** Looks at a link. @param link see `linkId` */
+  look(link: string): Promise<LinkReading>;
+}
+
 /**
- * One link, locked against every other writer until the transaction ends. Every other transaction that counts the live
+ * Links, locked against every other writer until the transaction ends. Every other transaction that counts the live
  * reservations of the same tenant, or looks for the same name, waits until this one ends, so that no two decide on
  * the same count, or give the same name.
  */
-export interface LinkTransaction extends LinkReading {
+export interface StoreTransaction extends StoreReading {
+  /** The links that are locked, in the order of their ids. */
+  readonly links: readonly LinkReading[];
   /**
    * Locks keys until the transaction ends, for every link, and reads what the keys stand for that are not free at
    * `now`.
    */
   lockKeys(keys: readonly IdempotencyKey[], now: number): Promise<IdempotencyRecord[]>;
   /**
-   * Writes what was decided, in few statements, once in a transaction. Each change moves the link to its next version;
-   * its keys are locked already. When it writes a key, it also deletes keys that expired by `now`,
+   * Writes what was decided, in few statements, once in a transaction. Each change moves each link of its reservation to
+   * its next version; all are locked, and so are its keys. When it writes a key, it also deletes keys that expired by `now`,
    * {@link EXPIRED_KEYS_AT_ONCE} at most.
    *
-   * It may resolve before the rows are written, and nothing may be asked of the link after it; a row that the database
+   * It may resolve before the rows are written, and nothing may be asked of the store after it; a row that the database
    * refuses fails the transaction. The database refuses a tag that is held already; a correct decision never meets that guard.
    */
   write(decided: Decided, now: number): Promise<void>;
@@ -157,37 +182,28 @@ export interface ReservationQuery {
 /** Where reservations are kept (allocator/README.md, "Storage"). */
 export interface ReservationStore {
   /**
-   * Runs `work` in one transaction that holds the link's lock from before its first read. Commits when `work`
-   * resolves, rolls back when it rejects.
+   * Runs `work` in one transaction that holds the locks of links from before its first read. Commits when `work`
+   * resolves, rolls back when it rejects: all or none. The links are locked in the order of their ids, so that no two
+   * transactions wait for each other.
    *
-   * @param since a version whose later changes are read together with the lock; useful where other processes made some
+   * @param links different from each other
+   * @param since a version of each whose later changes are read together with the lock; useful where other processes made
+   * some
    * @throws StoreUnavailableError when the database can't be reached or stays locked
    * @throws RolledBackError when it refuses what was written last
    * @throws CommitUnknownError when it was lost while it committed
    */
-  changeLink<Answer>(
-    link: string,
-    work: (transaction: LinkTransaction) => Promise<Answer>,
+  changeLinks<Answer>(
+    links: readonly string[],
+    work: (transaction: StoreTransaction) => Promise<Answer>,
     since?: number,
   ): Promise<Answer>;
   /**
-   * As {@link changeLink}, for several links in one transaction: all or none. The links are locked in the order of their
-   * ids, so that no two transactions wait for each other.
+   * Runs `work` on what was committed at its first look, without any lock: it waits for no writer.
    *
-   * @param links different from each other
-   * @param work is given the links in the order of their ids
-   */
-  changeLinks<Answer>(
-    links: readonly string[],
-    work: (transactions: readonly LinkTransaction[]) => Promise<Answer>,
-  ): Promise<Answer>;
-  /**
-   * Runs `work` on links as of one instant, without any lock: it waits for no writer.
-   *
-   * @param work is given a function that looks at a link: everything is read as it was committed at the first look
    * @throws StoreUnavailableError when the database can't be reached
    */
-  readLinks<Answer>(work: (look: (link: string) => Promise<LinkReading>) => Promise<Answer>): Promise<Answer>;
+  readLinks<Answer>(work: (snapshot: StoreSnapshot) => Promise<Answer>): Promise<Answer>;
   /**
    * Reads every reservation of a link that ends after `from`, in the order of their ends, as of one version, in portions
    * and without any lock, so that other links' requests are answered in between.
@@ -207,7 +223,7 @@ export interface ReservationStore {
   findKey(key: IdempotencyKey, now: number): Promise<IdempotencyRecord | undefined>;
   /** Reservations that were not deleted, by id, which is by age. */
   list(query: ReservationQuery): Promise<ReservationRecord[]>;
-  /** Makes the index that keeps {@link LinkTransaction.countLive} quick, however many reservations have ended. */
+  /** Makes the index that keeps {@link StoreReading.countLive} quick, however many reservations have ended. */
   prepareCounts(): Promise<void>;
   /**
    * Deletes rows that are no longer needed: the audit and deleted reservations from before an instant.

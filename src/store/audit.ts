@@ -57,21 +57,22 @@ interface Tally {
  * A client that is refused all day does not fill the disk (THREATS.md 59): beyond {@link REFUSALS_IN_ROWS} refusals of an
  * experiment in an hour, one row per link and minute counts them.
  *
- * @param sql within the transaction that has the link's lock
- * @param before the link's version before the first of them
+ * @param sql within the transaction that has the links' locks
+ * @param before the links' versions before the first of them
  */
 export async function auditWrites(
   sql: SqlReader,
-  link: string,
-  before: number,
+  before: ReadonlyMap<string, number>,
   entries: readonly AuditEntry[],
 ): Promise<SqlWrite[]> {
-  const tallies = await talliesOf(sql, link, entries);
+  const tallies = await talliesOf(sql, entries);
   const rows: SqlValue[][] = [];
-  let version = before;
-  for (const { at, action, by, experiment, reservation, demand, tags, why } of entries) {
-    if (tags) version += 1;
-    const tally = tags ? undefined : tallies.get(experiment);
+  const versions = new Map(before);
+  for (const entry of entries) {
+    const { link, at, action, by, experiment, reservation, demand, tags, why } = entry;
+    const version = (versions.get(link) ?? 0) + (tags ? 1 : 0);
+    versions.set(link, version);
+    const tally = tags ? undefined : tallies.get(tallyOf(entry));
     if (tally) tally.refusals += 1;
     const counted = tally !== undefined && tally.refusals > REFUSALS_IN_ROWS;
     if (counted && (tally.seq !== undefined || tally.row)) {
@@ -96,16 +97,14 @@ export async function auditWrites(
 const TIMES = Object.keys(AUDIT.columns).indexOf('times');
 const COUNT_MORE = 'UPDATE audit SET times = times + $2 WHERE seq = $1';
 
-async function talliesOf(
-  sql: SqlReader,
-  link: string,
-  entries: readonly AuditEntry[],
-): Promise<Map<string, Tally>> {
-  const refused = new Map(
-    entries.flatMap(({ tags, experiment, at }) => (tags ? [] : [[experiment, at] as const])),
-  );
-  if (refused.size === 0) return new Map();
-  const read = [...refused].map(async ([experiment, at]): Promise<[string, Tally]> => {
+/** Refusals are counted for an experiment on a link. */
+function tallyOf({ experiment, link }: AuditEntry): string {
+  return JSON.stringify([experiment, link]);
+}
+
+async function talliesOf(sql: SqlReader, entries: readonly AuditEntry[]): Promise<Map<string, Tally>> {
+  const refused = new Map(entries.flatMap((entry) => (entry.tags ? [] : [[tallyOf(entry), entry]])));
+  const read = [...refused].map(async ([tally, { experiment, link, at }]): Promise<[string, Tally]> => {
     const row = await sql.first(
       `SELECT COALESCE(sum(times), 0) AS refusals, max(CASE WHEN link = $2 AND minute_ms = $3 THEN seq END) AS seq
        FROM audit WHERE experiment = $1 AND accepted = 0 AND at_ms > $4`,
@@ -116,7 +115,7 @@ async function talliesOf(
     );
     const seq = row?.['seq'] ?? undefined;
     const found = { refusals: Number(row?.['refusals']), seq: seq === undefined ? undefined : Number(seq) };
-    return [experiment, { ...found, row: undefined, more: 0 }];
+    return [tally, { ...found, row: undefined, more: 0 }];
   });
   return new Map(await Promise.all(read));
 }
@@ -145,8 +144,6 @@ export interface AuditQuery {
 
 /** A decision as it is kept. */
 export interface AuditRecord extends AuditEntry {
-  /** See `linkId`. */
-  link: string;
   /** The link's version that the decision made or, when it was refused, was decided on. */
   version: number;
   accepted: boolean;

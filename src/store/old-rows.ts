@@ -20,8 +20,10 @@ export async function deleteOldRows(
     rows = await deleteFromAudit(database, before);
   for (const link of await database.reader.all('SELECT id FROM link ORDER BY id')) {
     const id = String(link['id']);
-    for (let rows = AT_ONCE; rows === AT_ONCE; gone.deleted += rows) {
-      rows = await deleteCancelled(database, locking, id, before);
+    for (let rows = AT_ONCE; rows === AT_ONCE; ) {
+      const { hops, reservations } = await forgetDeleted(database, locking, id, before);
+      rows = hops;
+      gone.deleted += reservations;
     }
   }
   return gone;
@@ -37,19 +39,20 @@ async function deleteFromAudit(database: SqlDatabase, before: number): Promise<n
   return gone.length;
 }
 
-async function deleteCancelled(
+/** Deletes what is kept of deleted reservations on one link; a reservation goes with the last of its hops. */
+async function forgetDeleted(
   database: SqlDatabase,
   locking: Locking,
   link: string,
   before: number,
-): Promise<number> {
-  const old = (column: 'id' | 'version'): string =>
-    `SELECT ${column} FROM reservation WHERE link = $1 AND deleted_ms < $2 ORDER BY version LIMIT $3`;
+): Promise<{ hops: number; reservations: number }> {
+  const old = (column: 'reservation' | 'version'): string =>
+    `SELECT ${column} FROM hop WHERE link = $1 AND deleted_ms < $2 ORDER BY version LIMIT $3`;
   const given = [link, before, AT_ONCE];
   return database.transaction(async (sql) => {
     // All are sent at once: with the link's lock held, nothing waits for the way to the database and back. Whatever has a
     // deleted reservation has a row, so there is one to lock; and while it is locked, each finds the same rows.
-    const [, , , gone] = await Promise.all([
+    const [, , , reservations, hops] = await Promise.all([
       locking.lock(sql, link),
       // The clocks of two replicas differ: rows deleted now may be of an earlier version than those deleted before.
       sql.run(
@@ -57,9 +60,17 @@ async function deleteCancelled(
          WHERE id = $1 AND forgotten < old.version`,
         ...given,
       ),
-      sql.run(`DELETE FROM idempotency_key WHERE reservation IN (${old('id')})`, ...given),
-      sql.all(`DELETE FROM reservation WHERE id IN (${old('id')}) RETURNING id`, ...given),
+      sql.run(`DELETE FROM idempotency_key WHERE reservation IN (${old('reservation')})`, ...given),
+      sql.all(
+        `DELETE FROM reservation WHERE id IN (${old('reservation')})
+           AND NOT EXISTS (SELECT 1 FROM hop WHERE hop.reservation = reservation.id AND link <> $1) RETURNING id`,
+        ...given,
+      ),
+      sql.all(
+        `DELETE FROM hop WHERE link = $1 AND reservation IN (${old('reservation')}) RETURNING link`,
+        ...given,
+      ),
     ]);
-    return gone.length;
+    return { hops: hops.length, reservations: reservations.length };
   });
 }

@@ -3,14 +3,16 @@ import {
   type Decided,
   EXPIRED_KEYS_AT_ONCE,
   type HeldReservation,
+  type Hop,
   type LinkReading,
-  type LinkTransaction,
   nameOfKey,
   notBegun,
   type ReservationChange,
   type ReservationQuery,
   type ReservationRecord,
   type ReservationStore,
+  type StoreReading,
+  type StoreTransaction,
   StoreUnavailableError,
   textOfName,
 } from '../allocator/store.ts';
@@ -32,10 +34,9 @@ import {
   type SqlWrite,
 } from './sql.ts';
 
-/** What a reservation holds of its link, in the order in which {@link heldOf} reads it. */
-const HELD_COLUMNS = ['id', 'start_ms', 'end_ms', 'bandwidth', ...TAG_PLACES, 'tenant'] as const;
+/** What a reservation holds of a link, in the order in which {@link heldOf} reads it. */
+const HELD_COLUMNS = ['reservation', 'start_ms', 'end_ms', 'bandwidth', ...TAG_PLACES, 'tenant'] as const;
 const HELD = HELD_COLUMNS.join(', ');
-const COLUMNS = `${HELD}, experiment, link, reversed, created_by, created_ms, ${RESERVATION_TEXTS.join(', ')}`;
 
 const TEXT_COLUMNS = Object.fromEntries(RESERVATION_TEXTS.map((text) => [text, 'text' as const]));
 
@@ -44,9 +45,30 @@ const RESERVATION: SqlInsert = {
   into: 'reservation',
   columns: {
     id: 'text',
+    site1: 'text',
+    site2: 'text',
+    start_ms: 'bigint',
+    end_ms: 'bigint',
+    bandwidth: 'bigint',
+    experiment: 'text',
+    tenant: 'text',
+    created_by: 'text',
+    created_ms: 'bigint',
+    deleted_ms: 'bigint',
+    ...TEXT_COLUMNS,
+  },
+  onConflict: `ON CONFLICT (id) DO UPDATE SET
+    ${replaced('start_ms', 'end_ms', 'bandwidth', 'deleted_ms', ...RESERVATION_TEXTS)}`,
+};
+
+/** What a reservation holds of one link. */
+const HOP: SqlInsert = {
+  into: 'hop',
+  columns: {
+    reservation: 'text',
+    position: 'integer',
     link: 'text',
     version: 'bigint',
-    reversed: 'integer',
     start_ms: 'bigint',
     end_ms: 'bigint',
     bandwidth: 'bigint',
@@ -54,19 +76,16 @@ const RESERVATION: SqlInsert = {
     site1_c_tag: 'integer',
     site2_s_tag: 'integer',
     site2_c_tag: 'integer',
-    experiment: 'text',
-    created_by: 'text',
-    created_ms: 'bigint',
-    deleted_ms: 'bigint',
     tenant: 'text',
-    ...TEXT_COLUMNS,
+    deleted_ms: 'bigint',
   },
-  onConflict: `ON CONFLICT (id) DO UPDATE SET version = excluded.version, start_ms = excluded.start_ms,
-    end_ms = excluded.end_ms, bandwidth = excluded.bandwidth, site1_s_tag = excluded.site1_s_tag,
-    site1_c_tag = excluded.site1_c_tag, site2_s_tag = excluded.site2_s_tag, site2_c_tag = excluded.site2_c_tag,
-    deleted_ms = excluded.deleted_ms,
-    ${RESERVATION_TEXTS.map((text) => `${text} = excluded.${text}`).join(', ')}`,
+  onConflict: `ON CONFLICT (reservation, position) DO UPDATE SET
+    ${replaced('version', 'start_ms', 'end_ms', 'bandwidth', ...TAG_PLACES, 'deleted_ms')}`,
 };
+
+function replaced(...columns: string[]): string {
+  return columns.map((column) => `${column} = excluded.${column}`).join(', ');
+}
 
 /** The four tags of a reservation, each with its period: the rows that SQLite's guard checks. */
 const HOLD: SqlInsert = {
@@ -87,26 +106,20 @@ const SET_LINK_VERSION = 'UPDATE link SET version = $2 WHERE id = $1';
 export function reservationStore(database: SqlDatabase, locking: Locking): ReservationStore {
   const { reader } = database;
   return {
-    changeLink: (link, work, since) =>
-      changeLinks(database, locking, { links: [link], since }, async ([transaction]) => {
-        if (!transaction) throw new RangeError('no link was locked');
-        return work(transaction);
-      }),
-    changeLinks: (links, work) => changeLinks(database, locking, { links: links.toSorted() }, work),
+    changeLinks: (links, work, since) =>
+      changeLinks(database, locking, { links: links.toSorted(), since }, work),
     readLinks: (work) =>
       database.snapshot((sql) =>
-        work(async (link) => {
-          const row = await sql.first(READ_LINK, link);
-          // A link that nothing was ever booked on has no row.
-          const [version, forgotten] = [Number(row?.['version'] ?? 0), Number(row?.['forgotten'] ?? 0)];
-          return linkReading(sql, { link, version, history: sql.history, forgotten });
+        work({
+          ...storeReading(sql),
+          look: async (id) => linkReading(sql, id, (await sql.first(READ_LINK, id)) ?? NEVER_BOOKED),
         }),
       ),
     loadLink: (link, from, take) =>
       database.snapshot(async (sql) => {
         const row = await sql.first('SELECT version FROM link WHERE id = $1', link);
         const held = sql.portions(
-          `SELECT ${HELD} FROM reservation
+          `SELECT ${HELD} FROM hop
            WHERE link = $1 AND end_ms > $2 AND deleted_ms IS NULL ORDER BY end_ms, start_ms`,
           link,
           from,
@@ -129,6 +142,9 @@ export function reservationStore(database: SqlDatabase, locking: Locking): Reser
     forget: (before) => deleteOldRows(database, locking, before),
   };
 }
+
+/** What {@link READ_LINK} would find of a link that has no row. */
+const NEVER_BOOKED: SqlRow = { version: 0, forgotten: 0 };
 
 /** A link of a transaction has no row that could be locked. */
 class NoRowError extends Error {
@@ -154,7 +170,7 @@ async function changeLinks<Answer>(
   database: SqlDatabase,
   locking: Locking,
   { links, since }: { links: readonly string[]; since?: number | undefined },
-  work: (transactions: readonly LinkTransaction[]) => Promise<Answer>,
+  work: (transaction: StoreTransaction) => Promise<Answer>,
 ): Promise<Answer> {
   const attempt = (): Promise<Answer> =>
     database.transaction(async (sql) => {
@@ -164,23 +180,18 @@ async function changeLinks<Answer>(
         // The engine starts it once the locks are granted, so it sees everything that was committed by then.
         since === undefined ? [] : Promise.all(links.map((link) => changesAfter(sql, link, since))),
       ]);
+      const locked = links.flatMap((id, index): LinkReading[] => {
+        const row = rows[index];
+        if (!row) return [];
+        const reading = linkReading(sql, id, row);
+        const known = changes[index];
+        if (!known) return [reading];
+        const changesSince = async (after: number) => (after === since ? known : reading.changesSince(after));
+        return [{ ...reading, changesSince }];
+      });
       const missing = links.filter((_, index) => rows[index] === undefined);
       if (missing.length > 0) throw new NoRowError(missing);
-      // The last write of one link is not the last of the transaction.
-      const own = links.length === 1 ? sql : { ...sql, finish: sql.write };
-      return work(
-        links.map((link, index): LinkTransaction => {
-          const [version, forgotten] = [Number(rows[index]?.['version']), Number(rows[index]?.['forgotten'])];
-          const { history } = sql;
-          const transaction = linkTransaction(own, { link, version, history, forgotten, locking });
-          const known = changes[index];
-          if (!known) return transaction;
-          return {
-            ...transaction,
-            changesSince: async (after) => (after === since ? known : transaction.changesSince(after)),
-          };
-        }),
-      );
+      return work(storeTransaction(sql, locking, locked));
     });
   try {
     return await attempt();
@@ -196,36 +207,33 @@ async function changeLinks<Answer>(
   }
 }
 
-interface ReadLink extends Pick<LinkReading, 'version' | 'history' | 'forgotten'> {
-  link: string;
-}
-
-interface LockedLink extends ReadLink {
-  locking: Locking;
-}
-
-function linkReading(sql: SqlReader, { link, version, history, forgotten }: ReadLink): LinkReading {
+/** @param row as {@link READ_LINK} gives it */
+function linkReading(sql: SqlReader & { history: string }, id: string, row: SqlRow): LinkReading {
   return {
-    version,
-    history,
-    forgotten,
+    id,
+    version: Number(row['version']),
+    history: sql.history,
+    forgotten: Number(row['forgotten']),
 
     async endingBetween(after, until) {
       const rows = await sql.all(
-        `SELECT ${HELD} FROM reservation
-         WHERE link = $1 AND end_ms > $2 AND end_ms <= $3 AND deleted_ms IS NULL`,
-        link,
+        `SELECT ${HELD} FROM hop WHERE link = $1 AND end_ms > $2 AND end_ms <= $3 AND deleted_ms IS NULL`,
+        id,
         after,
         until,
       );
       return rows.map(toHeld);
     },
 
-    changesSince: (since) => changesAfter(sql, link, since),
+    changesSince: (since) => changesAfter(sql, id, since),
+  };
+}
 
+function storeReading(sql: SqlReader): StoreReading {
+  return {
     async read(ids) {
       const found = await Promise.all(ids.map((id) => read(sql, id)));
-      return found.filter((record): record is ReservationRecord => record?.link === link);
+      return found.flatMap((record) => record ?? []);
     },
 
     async countLive(tenants, now) {
@@ -256,11 +264,15 @@ function linkReading(sql: SqlReader, { link, version, history, forgotten }: Read
   };
 }
 
-function linkTransaction(sql: SqlTransaction, locked: LockedLink): LinkTransaction {
-  const { locking } = locked;
-  const reading = linkReading(sql, locked);
+function storeTransaction(
+  sql: SqlTransaction,
+  locking: Locking,
+  links: readonly LinkReading[],
+): StoreTransaction {
+  const reading = storeReading(sql);
   return {
     ...reading,
+    links,
 
     async lockKeys(keys, now) {
       await locking.lockNames(sql, keys.map(nameOfKey).toSorted());
@@ -280,8 +292,16 @@ function linkTransaction(sql: SqlTransaction, locked: LockedLink): LinkTransacti
       return reading.findNames(names, now);
     },
 
-    write: (decided, now) => write(sql, locked, decided, now),
+    write: (decided, now) => write(sql, locking, { links, decided, now }),
   };
+}
+
+/** The rows of one reservation, as it was left last. */
+interface ReservationRows {
+  reservation: SqlValue[];
+  hops: SqlValue[][];
+  /** The rows that SQLite's guard checks. */
+  held: SqlValue[][];
 }
 
 /**
@@ -290,32 +310,41 @@ function linkTransaction(sql: SqlTransaction, locked: LockedLink): LinkTransacti
  */
 async function write(
   sql: SqlTransaction,
-  { link, version, locking }: LockedLink,
-  { changes, audit }: Decided,
-  now: number,
+  locking: Locking,
+  {
+    links,
+    decided: { changes, audit },
+    now,
+  }: { links: readonly LinkReading[]; decided: Decided; now: number },
 ): Promise<void> {
-  const last = new Map<string, { values: SqlValue[]; held: SqlValue[][] }>();
+  const before = new Map(links.map(({ id, version }) => [id, version]));
+  const versions = new Map(before);
+  const last = new Map<string, ReservationRows>();
   const known = new Set<string>();
-  for (const [index, { action, record }] of changes.entries()) {
+  for (const { action, record } of changes) {
     const deletedAt = action === 'delete' ? now : null;
-    const { id, start, end, tags } = record;
-    if (action !== 'create') known.add(id);
-    last.set(id, {
-      values: toColumns(record, version + index + 1, deletedAt),
-      held:
-        deletedAt === null && locking.tagsApart
-          ? TAG_PLACES.map((place) => [link, place, tags[place], start, end, id])
-          : [],
+    if (action !== 'create') known.add(record.id);
+    const isHeld = deletedAt === null && locking.tagsApart;
+    last.set(record.id, {
+      reservation: reservationRow(record, deletedAt),
+      hops: record.hops.map((hop, position) => {
+        const version = (versions.get(hop.link) ?? 0) + 1;
+        versions.set(hop.link, version);
+        return hopRow(record, hop, { position, version, deletedAt });
+      }),
+      held: isHeld ? record.hops.flatMap((hop) => holdRows(record, hop)) : [],
     });
   }
   const keys = changes.flatMap(({ key }) => key ?? []);
   const rows = [...last.values()];
+  const changed = [...versions].filter(([link, version]) => version !== before.get(link));
   const writes: SqlWrite[] = [
-    { insert: RESERVATION, rows: rows.map(({ values }) => values) },
+    { insert: RESERVATION, rows: rows.map(({ reservation }) => reservation) },
+    { insert: HOP, rows: rows.flatMap(({ hops }) => hops) },
     { insert: HOLD, rows: rows.flatMap(({ held }) => held) },
     { insert: IDEMPOTENCY_KEY, rows: keys.map(keyRow) },
-    ...(await auditWrites(sql, link, version, audit)),
-    ...(changes.length > 0 ? [{ change: SET_LINK_VERSION, values: [link, version + changes.length] }] : []),
+    ...(await auditWrites(sql, before, audit)),
+    ...changed.map((values) => ({ change: SET_LINK_VERSION, values })),
   ];
   // One change alone meets no tags of others that move too.
   const released = locking.tagsApart || changes.length > 1 ? [...known] : [];
@@ -330,7 +359,7 @@ async function write(
 
 async function changesAfter(sql: SqlReader, link: string, since: number): Promise<ReservationChange[]> {
   const rows = await sql.all(
-    `SELECT ${HELD}, deleted_ms FROM reservation WHERE link = $1 AND version > $2 ORDER BY version`,
+    `SELECT ${HELD}, deleted_ms FROM hop WHERE link = $1 AND version > $2 ORDER BY version`,
     link,
     since,
   );
@@ -340,49 +369,74 @@ async function changesAfter(sql: SqlReader, link: string, since: number): Promis
   });
 }
 
+/** Reservations with their hops, a row for each hop. */
+const COLUMNS = [
+  ...['id', 'site1', 'site2', 'start_ms', 'end_ms', 'bandwidth', 'tenant', 'experiment', 'created_by'],
+  ...['created_ms', ...RESERVATION_TEXTS],
+];
+const RECORDS = `SELECT ${COLUMNS.map((column) => `r.${column}`).join(', ')},
+  hop.link, ${TAG_PLACES.map((place) => `hop.${place}`).join(', ')}`;
+
 async function read(sql: SqlReader, id: string): Promise<ReservationRecord | undefined> {
-  const row = await sql.first(`SELECT ${COLUMNS} FROM reservation WHERE id = $1 AND deleted_ms IS NULL`, id);
-  return row && toRecord(row);
+  const rows = await sql.all(
+    `${RECORDS} FROM reservation AS r JOIN hop ON hop.reservation = r.id
+     WHERE r.id = $1 AND r.deleted_ms IS NULL ORDER BY position`,
+    id,
+  );
+  return toRecords(rows)[0];
 }
 
 async function list(sql: SqlReader, query: ReservationQuery): Promise<ReservationRecord[]> {
   const { experiment, state = 'any', now, after = '', limit } = query;
   const rows = await sql.all(
-    `SELECT ${COLUMNS} FROM reservation
-     WHERE experiment = $1 AND deleted_ms IS NULL AND id > $2
-       AND CASE $3
-         WHEN 'scheduled' THEN start_ms > $4
-         WHEN 'active' THEN start_ms <= $4 AND end_ms > $4
-         WHEN 'ended' THEN end_ms <= $4
-         ELSE TRUE END
-     ORDER BY id LIMIT $5`,
+    `${RECORDS} FROM (
+       SELECT * FROM reservation
+       WHERE experiment = $1 AND deleted_ms IS NULL AND id > $2
+         AND CASE $3
+           WHEN 'scheduled' THEN start_ms > $4
+           WHEN 'active' THEN start_ms <= $4 AND end_ms > $4
+           WHEN 'ended' THEN end_ms <= $4
+           ELSE TRUE END
+       ORDER BY id LIMIT $5
+     ) AS r JOIN hop ON hop.reservation = r.id
+     ORDER BY r.id, position`,
     experiment,
     after,
     state,
     now,
     limit,
   );
-  return rows.map(toRecord);
+  return toRecords(rows);
 }
 
-function toColumns(record: ReservationRecord, version: number, deletedAt: number | null): SqlValue[] {
-  const { tags } = record;
+function reservationRow(record: ReservationRecord, deletedAt: number | null): SqlValue[] {
   return [
     record.id,
-    record.link,
-    version,
-    record.reversed ? 1 : 0,
+    record.site1,
+    record.site2,
     record.start,
     record.end,
     record.bandwidth,
-    ...TAG_PLACES.map((place) => tags[place]),
     record.experiment,
+    record.tenant,
     record.createdBy,
     record.createdAt,
     deletedAt,
-    record.tenant,
     ...RESERVATION_TEXTS.map((text) => record[text] ?? null),
   ];
+}
+
+function hopRow(
+  { id, start, end, bandwidth, tenant }: ReservationRecord,
+  { link, tags }: Hop,
+  { position, version, deletedAt }: { position: number; version: number; deletedAt: number | null },
+): SqlValue[] {
+  const held = [start, end, bandwidth, ...TAG_PLACES.map((place) => tags[place]), tenant];
+  return [id, position, link, version, ...held, deletedAt];
+}
+
+function holdRows({ id, start, end }: ReservationRecord, { link, tags }: Hop): SqlValue[][] {
+  return TAG_PLACES.map((place) => [link, place, tags[place], start, end, id]);
 }
 
 function toHeld(row: SqlRow): HeldReservation {
@@ -406,12 +460,41 @@ function heldOf(values: SqlValues): HeldReservation {
   };
 }
 
-function toRecord(row: SqlRow): ReservationRecord {
+/** @param rows of {@link RECORDS}, the hops of a reservation one after the other */
+function toRecords(rows: readonly SqlRow[]): ReservationRecord[] {
+  const records: ReservationRecord[] = [];
+  for (const row of rows) {
+    const hop = hopOf(row);
+    const last = records.at(-1);
+    if (last && last.id === row['id']) last.hops = [...last.hops, hop];
+    else records.push(toRecord(row, hop));
+  }
+  return records;
+}
+
+function hopOf(row: SqlRow): Hop {
   return {
-    ...toHeld(row),
-    experiment: String(row['experiment']),
     link: String(row['link']),
-    reversed: row['reversed'] === 1,
+    tags: {
+      site1_s_tag: Number(row['site1_s_tag']),
+      site1_c_tag: Number(row['site1_c_tag']),
+      site2_s_tag: Number(row['site2_s_tag']),
+      site2_c_tag: Number(row['site2_c_tag']),
+    },
+  };
+}
+
+function toRecord(row: SqlRow, hop: Hop): ReservationRecord {
+  return {
+    id: String(row['id']),
+    site1: String(row['site1']),
+    site2: String(row['site2']),
+    hops: [hop],
+    start: Number(row['start_ms']),
+    end: Number(row['end_ms']),
+    bandwidth: Number(row['bandwidth']),
+    tenant: String(row['tenant']),
+    experiment: String(row['experiment']),
     createdBy: String(row['created_by']),
     createdAt: Number(row['created_ms']),
     ...Object.fromEntries(

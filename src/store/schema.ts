@@ -12,7 +12,7 @@ interface Dialect {
   table: string;
   /** Follows the columns of a table whose key is a `sequence`. */
   sequenceTable: string;
-  /** Guards the four tags, within the table of reservations. It starts with a comma. */
+  /** Guards the four tags, within the table of hops. It starts with a comma. */
   tagGuard: string;
 }
 
@@ -32,16 +32,11 @@ export function serverTables({ bigint, id, sequence, table, sequenceTable, tagGu
   -- A reservation that was deleted stays as a tombstone, for the replicas that still hold it in memory.
   CREATE TABLE reservation (
     id ${id} PRIMARY KEY,
-    link TEXT NOT NULL REFERENCES link (id),
-    version ${bigint} NOT NULL,
-    reversed INTEGER NOT NULL,
+    site1 TEXT NOT NULL,
+    site2 TEXT NOT NULL,
     start_ms ${bigint} NOT NULL,
     end_ms ${bigint} NOT NULL,
     bandwidth ${bigint} NOT NULL CHECK (bandwidth > 0),
-    site1_s_tag INTEGER NOT NULL,
-    site1_c_tag INTEGER NOT NULL,
-    site2_s_tag INTEGER NOT NULL,
-    site2_c_tag INTEGER NOT NULL,
     experiment TEXT NOT NULL,
     -- Whose share and number of reservations it counts in: the experiment's project, or the experiment.
     tenant TEXT NOT NULL,
@@ -51,13 +46,32 @@ export function serverTables({ bigint, id, sequence, table, sequenceTable, tagGu
     created_by TEXT NOT NULL,
     created_ms ${bigint} NOT NULL,
     deleted_ms ${bigint},
-    CHECK (start_ms < end_ms)${tagGuard}
+    CHECK (start_ms < end_ms)
   )${table};
-  CREATE INDEX reservation_changes ON reservation (link, version);
-  CREATE INDEX reservation_deleted ON reservation (link, version) WHERE deleted_ms IS NOT NULL;
-  CREATE INDEX reservation_live ON reservation (link, end_ms, start_ms) WHERE deleted_ms IS NULL;
   CREATE INDEX reservation_experiment ON reservation (experiment, id) WHERE deleted_ms IS NULL;
   CREATE INDEX reservation_name ON reservation (experiment, name) WHERE name IS NOT NULL AND deleted_ms IS NULL;
+
+  -- What a reservation holds of each link of its route, in order from site1 to site2. Period, bandwidth, tenant and deletion
+  -- are the reservation's: they stand here for the guard of the tags, and so that a link is read without a join.
+  CREATE TABLE hop (
+    reservation ${id} NOT NULL REFERENCES reservation (id) DEFERRABLE INITIALLY DEFERRED,
+    position INTEGER NOT NULL,
+    link TEXT NOT NULL REFERENCES link (id),
+    version ${bigint} NOT NULL,
+    start_ms ${bigint} NOT NULL,
+    end_ms ${bigint} NOT NULL,
+    bandwidth ${bigint} NOT NULL,
+    site1_s_tag INTEGER NOT NULL,
+    site1_c_tag INTEGER NOT NULL,
+    site2_s_tag INTEGER NOT NULL,
+    site2_c_tag INTEGER NOT NULL,
+    tenant TEXT NOT NULL,
+    deleted_ms ${bigint},
+    PRIMARY KEY (reservation, position)${tagGuard}
+  )${table};
+  CREATE INDEX hop_changes ON hop (link, version);
+  CREATE INDEX hop_deleted ON hop (link, version) WHERE deleted_ms IS NOT NULL;
+  CREATE INDEX hop_live ON hop (link, end_ms, start_ms) WHERE deleted_ms IS NULL;
 
   -- Which reservation a request got, under the key that its client gave it; the key of a batch stands for its items. The
   -- row comes before the reservation's, in one transaction: the key may turn out to be taken.

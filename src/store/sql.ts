@@ -107,7 +107,7 @@ export interface Locking {
   lock(sql: SqlStatements, link: string): Promise<SqlRow | undefined>;
   /** Locks names until the transaction ends. They are sorted, so that no two transactions wait for each other. */
   lockNames(sql: SqlStatements, names: readonly string[]): Promise<void>;
-  /** Whether the engine guards tags by the rows of `tag_hold`; else it guards the reservations' own rows. */
+  /** Whether the engine guards tags by the rows of `tag_hold`; else it guards the hops' own rows. */
   tagsApart: boolean;
   /** Releases the tags of a reservation whose row is written next, so that others may take them in any order. */
   releaseTags: string;

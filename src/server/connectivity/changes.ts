@@ -176,7 +176,8 @@ function isDecided(outcome: ChangeOutcome): boolean {
 
 /** Logs that a caller has created, updated or deleted a reservation. */
 function logDone(log: Log, action: BatchAction, record: ReservationRecord, by: Caller): void {
-  const { id, link, bandwidth, start, end } = record;
+  const { id, hops, bandwidth, start, end } = record;
+  const link = hops.map((hop) => hop.link).join(' ');
   const event = ({ create: 'created', update: 'updated', delete: 'deleted' } as const)[action];
   log('info', event, {
     ...{ reservation: id, link, bandwidth, experiment: record.experiment },
@@ -333,7 +334,7 @@ async function answer(
   const action = asked.changes[0]?.action;
   if (action === 'delete') return new Response(null, { status: 204 });
   if (!record) throw reusedKey(replayed);
-  if (asked.dryRun) return jsonReply(reservationReply(record, options.network));
+  if (asked.dryRun) return jsonReply(reservationReply(record));
   if (action === 'update') return answerReservation(request, record, options, { committed: true });
   headers['location'] = `${addressOf(request).pathname.replace(/\/$/, '')}/${encodeURIComponent(record.id)}`;
   return answerReservation(request, record, options, { status: 201, headers, committed: true });
@@ -350,7 +351,7 @@ async function answerList(
     records.map(async (record, index) => {
       if (!record || changes[index]?.action === 'delete') return { connectivity: null, token: null };
       const token = dryRun ? null : await signReservation(record, options);
-      return { connectivity: reservationReply(record, options.network), token };
+      return { connectivity: reservationReply(record), token };
     }),
   );
   return jsonReply({ items }, { headers: { 'cache-control': 'no-store', ...headers } });

@@ -164,7 +164,7 @@ async function deleteAsAdministrator(
 
 /** Mounts what reads reservations. */
 function mountReservations(on: Mount, options: ConnectivityOptions): void {
-  const { network, reservations, trust, isAdministrator, now } = options;
+  const { reservations, trust, isAdministrator, now } = options;
 
   on('readReservation', async (request, id) => {
     const caller = await authenticateCaller(request, trust);
@@ -187,7 +187,7 @@ function mountReservations(on: Mount, options: ConnectivityOptions): void {
     });
     const page = found.slice(0, query.limit);
     return jsonReply({
-      items: page.map((record) => reservationReply(record, network)),
+      items: page.map((record) => reservationReply(record)),
       nextCursor: found.length > page.length ? (page.at(-1)?.id ?? null) : null,
     });
   });

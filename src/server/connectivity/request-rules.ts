@@ -202,7 +202,7 @@ export function updateProblems(
   const start =
     asked.start === 'now' ? bounds.now : body['start_date'] === undefined ? record.start : asked.start;
   const end = body['end_date'] === undefined ? record.end : asked.end;
-  const tooMuch = capacityProblems(network.byId(record.link), asked.bandwidth);
+  const tooMuch = capacityProblems(narrowest(record, network), asked.bandwidth);
   return [...wrong, ...updatedPeriodProblems(record, { start, end }, bounds), ...tooMuch];
 }
 
@@ -214,16 +214,16 @@ export function updateFault(
 ): Problem[] | undefined {
   const problems = updatedPeriodProblems(current, updated, bounds);
   if (problems.length === 0) return undefined;
-  return [...problems, ...capacityProblems(network.byId(current.link), bandwidth)];
+  return [...problems, ...capacityProblems(narrowest(current, network), bandwidth)];
 }
 
 /** An update may name the reservation's sites, in either order, but no others. */
 function changedSites({ site1, site2 }: Partial<ReservationRequest>, record: ReservationRecord): Problem[] {
-  const current = record.link.split('~');
+  const current = [record.site1, record.site2].toSorted();
   const named = [site1, site2].filter((site) => site !== undefined);
   const same =
     site1 !== undefined && site2 !== undefined
-      ? linkId(site1, site2) === record.link
+      ? linkId(site1, site2) === linkId(record.site1, record.site2)
       : named.every((site) => current.includes(site));
   if (same) return [];
   return [
@@ -235,10 +235,17 @@ function changedSites({ site1, site2 }: Partial<ReservationRequest>, record: Res
 }
 
 /** The link may have been removed from the topology; then the reservation can only be deleted. */
-function removedLink({ link }: ReservationRecord, network: Network): Problem[] {
-  if (network.byId(link)) return [];
-  const msg = `${link.replace('~', ' and ')} are not interconnected any more. Delete the reservation.`;
+function removedLink({ hops }: ReservationRecord, network: Network): Problem[] {
+  const removed = hops.find(({ link }) => !network.byId(link));
+  if (!removed) return [];
+  const msg = `${removed.link.replace('~', ' and ')} are not interconnected any more. Delete the reservation.`;
   return [{ code: 'sites_not_connected', msg }];
+}
+
+/** The link of a reservation that has the least capacity. */
+function narrowest({ hops }: ReservationRecord, network: Network): Link | undefined {
+  const links = hops.flatMap(({ link }) => network.byId(link) ?? []);
+  return links.toSorted((one, other) => one.bandwidth - other.bandwidth)[0];
 }
 
 /** A reservation that does not exist. */

@@ -1,5 +1,9 @@
-import type { Network } from '../../allocator/network.ts';
-import { CommitUnknownError, type ReservationRecord, StoreUnavailableError } from '../../allocator/store.ts';
+import {
+  CommitUnknownError,
+  type Hop,
+  type ReservationRecord,
+  StoreUnavailableError,
+} from '../../allocator/store.ts';
 import { formatInstant } from '../../contract/instants.ts';
 import type { Reservation } from '../../contract/reservation.ts';
 import { textsOf } from '../../contract/reservation-texts.ts';
@@ -8,33 +12,39 @@ import { jsonReply } from '../json-reply.ts';
 import type { ServiceIssuer } from '../keys/service-issuer.ts';
 import { acceptsJwt } from '../request-reading.ts';
 
-/** A reservation as the service returns it: the sites in the request's order, each tag with its site. */
-export function reservationReply(record: ReservationRecord, network: Network): Reservation {
-  const { id, reversed, bandwidth, tags } = record;
-  const link = network.byId(record.link);
-  const [first, second] = link ? [link.site1, link.site2] : record.link.split('~');
-  const { site1_s_tag, site1_c_tag, site2_s_tag, site2_c_tag } = tags;
+/** A reservation as the service returns it: the tags are those of its ends, the others are the provider's. */
+export function reservationReply(record: ReservationRecord): Reservation {
+  const { id, site1, site2, bandwidth, hops } = record;
+  const [first] = hops;
+  const [s1, c1] = tagsAt(site1, first);
+  const [s2, c2] = tagsAt(site2, hops.at(-1) ?? first);
   return {
     id,
-    site1: (reversed ? second : first) ?? '',
-    site2: (reversed ? first : second) ?? '',
+    site1,
+    site2,
     bandwidth,
     start_date: formatInstant(record.start),
     end_date: formatInstant(record.end),
     experiment_id: record.experiment,
     created_at: formatInstant(record.createdAt),
     created_by: record.createdBy,
-    site1_s_tag: reversed ? site2_s_tag : site1_s_tag,
-    site1_c_tag: reversed ? site2_c_tag : site1_c_tag,
-    site2_s_tag: reversed ? site1_s_tag : site2_s_tag,
-    site2_c_tag: reversed ? site1_c_tag : site2_c_tag,
+    site1_s_tag: s1,
+    site1_c_tag: c1,
+    site2_s_tag: s2,
+    site2_c_tag: c2,
     ...textsOf(record),
   };
 }
 
+/** The S-tag and the C-tag of a hop at one of its sites. */
+function tagsAt(site: string, { link, tags }: Hop): [number, number] {
+  return link.startsWith(`${site}~`)
+    ? [tags.site1_s_tag, tags.site1_c_tag]
+    : [tags.site2_s_tag, tags.site2_c_tag];
+}
+
 /** What {@link answerReservation} needs. */
 export interface ReplyOptions {
-  network: Network;
   issuer: ServiceIssuer;
   now: () => number;
 }
@@ -58,10 +68,10 @@ export interface ReplyInit {
 export async function answerReservation(
   request: Request,
   record: ReservationRecord,
-  { network, issuer, now }: ReplyOptions,
+  { issuer, now }: ReplyOptions,
   { committed = false, ...init }: ReplyInit = {},
 ): Promise<Response> {
-  const connectivity = reservationReply(record, network);
+  const connectivity = reservationReply(record);
   if (!acceptsJwt(request)) {
     return jsonReply(connectivity, {
       ...init,
@@ -79,9 +89,9 @@ export async function answerReservation(
  */
 export async function signReservation(
   record: ReservationRecord,
-  { network, issuer, now }: ReplyOptions,
+  { issuer, now }: ReplyOptions,
 ): Promise<string> {
-  const connectivity = reservationReply(record, network);
+  const connectivity = reservationReply(record);
   return afterCommit(() => issuer.issue({ sub: record.id, connectivity, exp: expiryOf(record.end, now()) }));
 }
 
@@ -107,9 +117,6 @@ function expiryOf(end: number, now: number): number {
  * @param end that the reservation will have, of several the last, in milliseconds
  * @throws StoreUnavailableError
  */
-export async function prepareToken(
-  end: number,
-  { issuer, now }: Pick<ReplyOptions, 'issuer' | 'now'>,
-): Promise<void> {
+export async function prepareToken(end: number, { issuer, now }: ReplyOptions): Promise<void> {
   await issuer.signingKey(expiryOf(end, now()));
 }

@@ -402,7 +402,7 @@ export const POSTGRES_LOCKING: Locking = {
     return locked && row;
   },
   tagsApart: false,
-  releaseTags: 'UPDATE reservation SET deleted_ms = 0 WHERE id = $1 AND deleted_ms IS NULL',
+  releaseTags: 'UPDATE hop SET deleted_ms = 0 WHERE reservation = $1 AND deleted_ms IS NULL',
   async lockNames(sql, names) {
     await Promise.all(
       names.map((name) => sql.run('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', name)),

@@ -74,8 +74,8 @@ const HELD_ONCE = TAG_PLACES.map(
 
 /**
  * The server's schema on PostgreSQL 13 or newer, oldest first: migration n brings a database of version n to n + 1.
- * Never changed once released; a change is a new entry. The guard of the tags is on the reservations themselves, and does
- * not depend on any code of ours being right.
+ * Never changed once released; a change is a new entry. The guard of the tags is on the hops themselves, and does not
+ * depend on any code of ours being right.
  */
 export const POSTGRES_MIGRATIONS: readonly string[] = [
   `
@@ -90,8 +90,8 @@ export const POSTGRES_MIGRATIONS: readonly string[] = [
   })}
   -- Who holds a tag when, to look at.
   CREATE VIEW tag_hold AS
-    SELECT link, place, tag, start_ms, end_ms, id AS reservation
-    FROM reservation CROSS JOIN LATERAL (VALUES
+    SELECT link, place, tag, start_ms, end_ms, reservation
+    FROM hop CROSS JOIN LATERAL (VALUES
       ${TAG_PLACES.map((place) => `('${place}', ${place})`).join(', ')}
     ) AS held (place, tag)
     WHERE deleted_ms IS NULL;
