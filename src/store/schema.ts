@@ -67,7 +67,8 @@ export function serverTables({ bigint, id, sequence, table, sequenceTable, tagGu
     site2_c_tag INTEGER NOT NULL,
     tenant TEXT NOT NULL,
     deleted_ms ${bigint},
-    PRIMARY KEY (reservation, position)${tagGuard}
+    PRIMARY KEY (reservation, position),
+    CHECK (start_ms < end_ms)${tagGuard}
   )${table};
   CREATE INDEX hop_changes ON hop (link, version);
   CREATE INDEX hop_deleted ON hop (link, version) WHERE deleted_ms IS NOT NULL;
@@ -205,14 +206,20 @@ export function serverTables({ bigint, id, sequence, table, sequenceTable, tagGu
   `;
 }
 
+/** Stands among the migrations for one that was never released: a database of its version is refused, and a new one needs none of it. */
+export const UNRELEASED = '';
+
 /**
  * Checks the schema version that a database says it has.
  *
- * @param known how many migrations this program has
+ * @param migrations those of this program, oldest first
  * @param isRead whether the database is only read, and so not brought up to date
- * @throws DatabaseFormatError for a newer version, and for an older one of a database that is only read
+ * @throws DatabaseFormatError for a newer version, for one from before the first release, and for an older one of a
+ *   database that is only read
  */
-export function checkSchemaVersion(version: number, known: number, isRead = false): void {
+export function checkSchemaVersion(version: number, migrations: readonly string[], isRead = false): void {
+  if (migrations[version - 1] === UNRELEASED) throw new UnreleasedFormatError();
+  const known = migrations.length;
   if (version === known || (version < known && !isRead)) return;
   const use = version > known ? 'a newer slices-conn' : 'the slices-conn that serves it';
   throw new DatabaseFormatError(

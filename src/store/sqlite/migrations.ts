@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { checkSchemaVersion, serverTables, UnreleasedFormatError } from '../schema.ts';
+import { checkSchemaVersion, serverTables, UNRELEASED, UnreleasedFormatError } from '../schema.ts';
 import { DatabaseFormatError } from '../sql.ts';
 
 /** The format of a SQLite file of this program. */
@@ -39,7 +39,7 @@ export function versionOf(database: DatabaseSync, format: DatabaseFormat, isRead
   if (owner !== format.applicationId && (isRead || !isNew)) {
     throw new DatabaseFormatError('The file is a database of another program.');
   }
-  checkSchemaVersion(Number(version), format.migrations.length, isRead);
+  checkSchemaVersion(Number(version), format.migrations, isRead);
   return Number(version);
 }
 
@@ -102,7 +102,8 @@ const SERVER_SCHEMA = `
 export const SERVER_FORMAT: DatabaseFormat = {
   applicationId: 0x736c6373,
   unreleasedId: 0x736c6963,
-  migrations: [SERVER_SCHEMA],
+  // In version 1 a reservation had no hops.
+  migrations: [UNRELEASED, SERVER_SCHEMA],
   journal: 'WAL',
 };
 

@@ -1,0 +1,89 @@
+import { TAG_PLACES } from '../allocator/demand.ts';
+import type { Hop, ReservationQuery, ReservationRecord } from '../allocator/store.ts';
+import { RESERVATION_TEXTS } from '../contract/reservation-texts.ts';
+import type { SqlReader, SqlRow } from './sql.ts';
+
+/** Reservations with their hops, a row for each hop. */
+const COLUMNS = [
+  ...['id', 'site1', 'site2', 'start_ms', 'end_ms', 'bandwidth', 'tenant', 'experiment', 'created_by'],
+  ...['created_ms', ...RESERVATION_TEXTS],
+];
+const RECORDS = `SELECT ${COLUMNS.map((column) => `r.${column}`).join(', ')},
+  hop.link, ${TAG_PLACES.map((place) => `hop.${place}`).join(', ')}`;
+
+/** A reservation that was not deleted. */
+export async function readRecord(sql: SqlReader, id: string): Promise<ReservationRecord | undefined> {
+  const rows = await sql.all(
+    `${RECORDS} FROM reservation AS r JOIN hop ON hop.reservation = r.id
+     WHERE r.id = $1 AND r.deleted_ms IS NULL ORDER BY position`,
+    id,
+  );
+  return toRecords(rows)[0];
+}
+
+/** Reservations that were not deleted, by id. */
+export async function listRecords(sql: SqlReader, query: ReservationQuery): Promise<ReservationRecord[]> {
+  const { experiment, state = 'any', now, after = '', limit } = query;
+  const rows = await sql.all(
+    `${RECORDS} FROM (
+       SELECT * FROM reservation
+       WHERE experiment = $1 AND deleted_ms IS NULL AND id > $2
+         AND CASE $3
+           WHEN 'scheduled' THEN start_ms > $4
+           WHEN 'active' THEN start_ms <= $4 AND end_ms > $4
+           WHEN 'ended' THEN end_ms <= $4
+           ELSE TRUE END
+       ORDER BY id LIMIT $5
+     ) AS r JOIN hop ON hop.reservation = r.id
+     ORDER BY r.id, position`,
+    experiment,
+    after,
+    state,
+    now,
+    limit,
+  );
+  return toRecords(rows);
+}
+
+/** @param rows of {@link RECORDS}, the hops of a reservation one after the other */
+function toRecords(rows: readonly SqlRow[]): ReservationRecord[] {
+  const records: ReservationRecord[] = [];
+  for (const row of rows) {
+    const hop = hopOf(row);
+    const last = records.at(-1);
+    if (last && last.id === row['id']) last.hops = [...last.hops, hop];
+    else records.push(toRecord(row, hop));
+  }
+  return records;
+}
+
+function hopOf(row: SqlRow): Hop {
+  return {
+    link: String(row['link']),
+    tags: {
+      site1_s_tag: Number(row['site1_s_tag']),
+      site1_c_tag: Number(row['site1_c_tag']),
+      site2_s_tag: Number(row['site2_s_tag']),
+      site2_c_tag: Number(row['site2_c_tag']),
+    },
+  };
+}
+
+function toRecord(row: SqlRow, hop: Hop): ReservationRecord {
+  return {
+    id: String(row['id']),
+    site1: String(row['site1']),
+    site2: String(row['site2']),
+    hops: [hop],
+    start: Number(row['start_ms']),
+    end: Number(row['end_ms']),
+    bandwidth: Number(row['bandwidth']),
+    tenant: String(row['tenant']),
+    experiment: String(row['experiment']),
+    createdBy: String(row['created_by']),
+    createdAt: Number(row['created_ms']),
+    ...Object.fromEntries(
+      RESERVATION_TEXTS.flatMap((text) => (row[text] === null ? [] : [[text, String(row[text])]])),
+    ),
+  };
+}
