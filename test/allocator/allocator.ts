@@ -13,6 +13,7 @@ import type {
 } from '../../src/allocator/operations.ts';
 import type { ReservationRecord } from '../../src/allocator/store.ts';
 import type { Link } from '../../src/contract/links.ts';
+import { oneHop } from '../store/one-link.ts';
 
 export type { AllocatorOptions, ChangeOutcome };
 
@@ -89,9 +90,9 @@ export class Allocator extends ListAllocator {
     if (item.action === 'create') return item;
     const { id } = item;
     const [{ site1, site2 }] = this.#options.network.links as [Link];
-    const who = { experiment: '', tenant: '', createdBy: '', createdAt: 0, reversed: false };
+    const who = { experiment: '', tenant: '', createdBy: '', createdAt: 0 };
     const tags = { site1_s_tag: 1, site1_c_tag: 1, site2_s_tag: 1, site2_c_tag: 1 };
-    const gone = { id, ...who, tags, link: linkId(site1, site2), start: 0, end: 1, bandwidth: 1 };
+    const gone = oneHop({ id, ...who, tags, link: linkId(site1, site2), start: 0, end: 1, bandwidth: 1 });
     return { ...item, found: (await this.#options.store.find(id)) ?? gone };
   }
 }

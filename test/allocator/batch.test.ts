@@ -68,6 +68,7 @@ function refusedIn(outcome: ChangeOutcome): [number, string][] {
 async function everything(): Promise<unknown> {
   return Promise.all([
     opened.rows('SELECT * FROM reservation ORDER BY id'),
+    opened.rows('SELECT * FROM hop ORDER BY reservation, position'),
     opened.rows('SELECT id, version FROM link WHERE version > 0 ORDER BY id'),
     opened.rows('SELECT * FROM idempotency_key ORDER BY key'),
   ]);

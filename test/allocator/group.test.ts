@@ -41,9 +41,9 @@ beforeEach(async () => {
   transactions = 0;
   counted = {
     ...opened.store,
-    changeLink: (link, work) => {
+    changeLinks: (links, work) => {
       transactions += 1;
-      return opened.store.changeLink(link, work);
+      return opened.store.changeLinks(links, work);
     },
   };
 });
@@ -81,10 +81,16 @@ function wrapped(
 ): ReservationStore {
   return {
     ...store,
-    changeLink: (link, work) => store.changeLink(link, (inner) => work({ ...inner, ...wrap(inner) })),
+    changeLinks: (links, work) =>
+      store.changeLinks(links, (inner) =>
+        work({ ...inner, links: inner.links.map((link) => ({ ...link, ...wrap(link) })) }),
+      ),
     readLinks: (work) =>
-      store.readLinks((look) =>
-        work(async (link) => look(link).then((inner) => ({ ...inner, ...wrap(inner) }))),
+      store.readLinks((snapshot) =>
+        work({
+          ...snapshot,
+          look: async (link) => snapshot.look(link).then((inner) => ({ ...inner, ...wrap(inner) })),
+        }),
       ),
   };
 }
@@ -107,9 +113,9 @@ describe('requests that wait for one link', () => {
     const lock = Promise.withResolvers<void>();
     const allocator = start({
       ...counted,
-      changeLink: async (link, work) => {
+      changeLinks: async (links, work) => {
         await lock.promise;
-        return counted.changeLink(link, work);
+        return counted.changeLinks(links, work);
       },
     });
     const first = book(allocator, { bandwidth: 600 });
@@ -126,11 +132,11 @@ describe('requests that wait for one link', () => {
     let asked = 0;
     const allocator = start({
       ...counted,
-      changeLink: async (link, work) => {
+      changeLinks: async (links, work) => {
         asked += 1;
         if (asked === 2) await lock.promise;
-        if (asked > 1) return counted.changeLink(link, work);
-        late = lock.promise.then(() => counted.changeLink(link, work)).catch(() => undefined);
+        if (asked > 1) return counted.changeLinks(links, work);
+        late = lock.promise.then(() => counted.changeLinks(links, work)).catch(() => undefined);
         throw new StoreUnavailableError('away');
       },
     });
@@ -210,8 +216,8 @@ describe('requests that wait for one link', () => {
   test('still succeed when the database refuses one of them: only that one fails', async () => {
     const refusesThird: ReservationStore = {
       ...counted,
-      changeLink: (link, work) =>
-        counted.changeLink(link, (transaction) =>
+      changeLinks: (links, work) =>
+        counted.changeLinks(links, (transaction) =>
           work({
             ...transaction,
             async write(decided, now) {
@@ -247,9 +253,9 @@ describe('a database that fails', () => {
     let away = Promise.withResolvers<never>();
     const allocator = start({
       ...counted,
-      changeLink: (link, work) => {
+      changeLinks: (links, work) => {
         asked += 1;
-        return asked === 1 ? away.promise : counted.changeLink(link, work);
+        return asked === 1 ? away.promise : counted.changeLinks(links, work);
       },
     });
     const first = Array.from({ length: 3 }, () => book(allocator));
@@ -271,9 +277,9 @@ describe('a database that fails', () => {
     let asked = 0;
     const allocator = start({
       ...counted,
-      changeLink: async (link, work) => {
+      changeLinks: async (links, work) => {
         asked += 1;
-        const answer = await counted.changeLink(link, work);
+        const answer = await counted.changeLinks(links, work);
         if (asked > 1) return answer;
         await lost.promise;
         throw new CommitUnknownError('lost');
@@ -305,9 +311,9 @@ describe('row 64: one operation of a group throws, and then the database goes aw
     let asked = 0;
     const allocator = start({
       ...counted,
-      changeLink: async (link, work) => {
+      changeLinks: async (links, work) => {
         asked += 1;
-        if (asked <= lost) return counted.changeLink(link, work);
+        if (asked <= lost) return counted.changeLinks(links, work);
         throw error;
       },
     });
@@ -340,9 +346,9 @@ describe('row 64: one operation of a group throws, and then the database goes aw
     let away = false;
     const allocator = start({
       ...counted,
-      changeLink: async (link, work) => {
+      changeLinks: async (links, work) => {
         if (away) throw new StoreUnavailableError('away');
-        return counted.changeLink(link, work);
+        return counted.changeLinks(links, work);
       },
     });
     const id = await booked(allocator);

@@ -9,6 +9,7 @@ import type { ReservationRecord } from '../../src/allocator/store.ts';
 import type { Link, TagRange } from '../../src/contract/links.ts';
 import type { Problem } from '../../src/contract/problems.ts';
 import type { MakeSubject, Subject } from '../proof/subject.ts';
+import { WITH_HOPS } from '../store/one-link.ts';
 import type { OpenedStore } from '../store/opened-store.ts';
 import { Allocator, type OneOutcome, type Outcome } from './allocator.ts';
 import { Oracle } from './oracle.ts';
@@ -172,7 +173,7 @@ export class History {
   async conclude(): Promise<void> {
     expect(await sweep(this.#opened, this.#id, this.#link)).toEqual([]);
     const rows = await this.#opened.rows(
-      'SELECT id FROM reservation WHERE link = $1 AND deleted_ms IS NULL ORDER BY id',
+      `${WITH_HOPS} WHERE link = $1 AND r.deleted_ms IS NULL ORDER BY id`,
       this.#id,
     );
     expect(rows.map(({ id }) => id)).toEqual([...this.#oracle.held.keys()].toSorted());
@@ -189,7 +190,7 @@ export class History {
     const due = this.#oracle.plan(demand, this.#now, undefined, tenant);
     note('create', outcome);
     if (outcome.ok) {
-      expect({ accepted: true, tags: outcome.record.tags }).toEqual(due);
+      expect({ accepted: true, tags: outcome.record.hops[0].tags }).toEqual(due);
       this.#check(outcome.record, demand, step);
       return;
     }
@@ -228,7 +229,8 @@ export class History {
         : first !== undefined && { start: first, end: first + duration, bandwidth };
     count(`search ${what}: ${due ? 'found' : 'nothing'}`);
     if (outcome.ok) {
-      const { start, end, bandwidth, tags } = outcome.record;
+      const { start, end, bandwidth, hops } = outcome.record;
+      const [{ tags }] = hops;
       expect({ start, end, bandwidth }).toEqual(due);
       const plan = this.#oracle.plan(outcome.record, this.#now, undefined, tenant);
       expect({ accepted: true, tags }).toEqual(plan);
@@ -260,11 +262,14 @@ export class History {
 
   /** Checks a reservation that was made, and keeps it. */
   #check(made: ReservationRecord, demand: Demand, { dryRun, reversed, experiment }: Step): void {
-    const { id, tags, ...record } = made;
+    const { id, hops, ...record } = made;
+    const [{ tags }] = hops;
+    const { site1, site2 } = this.#sites(reversed);
+    expect(hops).toEqual([{ link: this.#id, tags }]);
     expect(record).toMatchObject({
-      reversed,
+      site1,
+      site2,
       ...demand,
-      link: this.#id,
       experiment,
       tenant: tenantOf({ experiment }),
     });
@@ -327,9 +332,9 @@ export class History {
       demand.start < current.start || demand.end > current.end || demand.bandwidth > current.bandwidth;
     const due = this.#oracle.plan(demand, this.#now, id, grows ? tenant : undefined);
     if (outcome?.ok) {
-      const { tags } = outcome.record;
+      const [{ tags }] = outcome.record.hops;
       expect({ accepted: true, tags }).toEqual(due);
-      expect(outcome.record).toMatchObject({ id, link: this.#id, ...demand });
+      expect(outcome.record).toMatchObject({ id, hops: [{ link: this.#id }], ...demand });
       if (!step.dryRun) this.#oracle.hold(id, { ...current, ...demand, tags });
     } else if (outcome?.reason === 'refused') {
       const startsNow = step.moves && step.startsNow;
@@ -398,12 +403,15 @@ export class History {
     return known[pick % (known.length + (gone ? 1 : 0))] ?? 'unknown';
   }
 
+  #sites(reversed: boolean): { site1: string; site2: string } {
+    const { site1, site2 } = this.#link;
+    return reversed ? { site1: site2, site2: site1 } : { site1, site2 };
+  }
+
   /** Who books between which sites. */
   #who({ reversed, experiment }: Step) {
-    const { site1, site2 } = this.#link;
-    const sites = reversed ? { site1: site2, site2: site1 } : { site1, site2 };
     return {
-      ...sites,
+      ...this.#sites(reversed),
       experiment,
       tenant: tenantOf({ experiment }),
       createdBy: 'user',
@@ -415,9 +423,10 @@ export class History {
   async #rows(): Promise<unknown> {
     return {
       reservations: await this.#opened.rows(
-        'SELECT * FROM reservation WHERE link = $1 ORDER BY id',
+        `SELECT * FROM reservation WHERE id IN (SELECT reservation FROM hop WHERE link = $1) ORDER BY id`,
         this.#id,
       ),
+      hops: await this.#opened.rows('SELECT * FROM hop WHERE link = $1 ORDER BY reservation', this.#id),
       tags: await this.#opened.rows(
         'SELECT * FROM tag_hold WHERE link = $1 ORDER BY place, tag, start_ms',
         this.#id,

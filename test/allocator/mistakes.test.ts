@@ -73,7 +73,7 @@ describe('mistake: closed intervals that refuse back-to-back', () => {
     await book(allocator, whole);
     const outcome = await book(allocator, { ...whole, start: period.start, end: period.end });
     if (outcome.ok)
-      expect({ accepted, tags: outcome.record.tags }).toEqual({ accepted: true, tags: tags(7) });
+      expect({ accepted, tags: outcome.record.hops[0].tags }).toEqual({ accepted: true, tags: tags(7) });
     else
       expect([accepted, outcome.refusals.map(({ limit }) => limit)]).toEqual([
         false,
@@ -285,7 +285,7 @@ describe('mistake: state kept only in memory', () => {
     expect(await book(start(), more)).toMatchObject({ ok: false, refusals: [{ free: 500 }] });
     expect(await book(start(), { ...more, bandwidth: 500 })).toMatchObject({
       ok: true,
-      record: { tags: tags(2) },
+      record: { hops: [{ tags: tags(2) }] },
     });
   });
 
@@ -297,7 +297,7 @@ describe('mistake: state kept only in memory', () => {
     await update(other, second.id, { bandwidth: 400 });
     expect(await book(one, more)).toMatchObject({ ok: false, refusals: [{ free: 100 }] });
     expect(await other.delete(first.id, { by: 'user' })).toBe(true);
-    expect(await book(one, more)).toMatchObject({ ok: true, record: { tags: tags(1) } });
+    expect(await book(one, more)).toMatchObject({ ok: true, record: { hops: [{ tags: tags(1) }] } });
   });
 
   test('catching up frees all changed reservations before it holds any, so that two can have swapped tags', async () => {
@@ -401,17 +401,20 @@ describe('mistake: deciding about a time before the start of the calendar in mem
     await booked(start(), { start: 10, end: 18, bandwidth: 600 });
     clock = 20;
     const outcome = await book(start(), { start: 17, end: 30, bandwidth: 400 });
-    expect(outcome).toMatchObject({ ok: true, record: { tags: tags(2) } });
+    expect(outcome).toMatchObject({ ok: true, record: { hops: [{ tags: tags(2) }] } });
     expect(await book(start(), { start: 17, end: 30, bandwidth: 401 })).toMatchObject({ ok: false });
     expect(await sweep(opened, ID, smallLink())).toEqual([]);
   });
 
   test('an update whose start passed while it waited counts them too', async () => {
     await booked(start(), { start: 10, end: 18, bandwidth: 600 });
-    const { id, tags: held } = await booked(start(), { start: 25, end: 30, bandwidth: 400 });
-    expect(held).toEqual(tags(1));
+    const { id, hops } = await booked(start(), { start: 25, end: 30, bandwidth: 400 });
+    expect(hops).toMatchObject([{ tags: tags(1) }]);
     clock = 20;
-    expect(await update(start(), id, { start: 17 })).toMatchObject({ ok: true, record: { tags: tags(2) } });
+    expect(await update(start(), id, { start: 17 })).toMatchObject({
+      ok: true,
+      record: { hops: [{ tags: tags(2) }] },
+    });
     expect(await sweep(opened, ID, smallLink())).toEqual([]);
   });
 
@@ -433,7 +436,7 @@ describe('mistake: deciding about a time before the start of the calendar in mem
     const early = start();
     await booked(early, { start: 12, end: 18, bandwidth: 1 });
     const record = await booked(early, { start: 10, end: 20, bandwidth: 1 });
-    expect(record.tags).toEqual(tags(2));
+    expect(record.hops).toMatchObject([{ tags: tags(2) }]);
     clock = 25;
     for (const allocator of [early, start()]) {
       const outcome = allocator.update(
@@ -471,7 +474,7 @@ describe('a topology that became smaller', () => {
     const allocator = start({ link: narrow });
     expect(await book(allocator, { start: 20, end: 30, bandwidth: 500 })).toMatchObject({
       ok: true,
-      record: { tags: { ...tags(1), site1_s_tag: 2 } },
+      record: { hops: [{ tags: { ...tags(1), site1_s_tag: 2 } }] },
     });
     const refused = await book(allocator, { start: 10, end: 20, bandwidth: 1 });
     expect(refused).toMatchObject({ ok: false, refusals: [{ limit: 'bandwidth', capacity: 500, free: 0 }] });
@@ -520,7 +523,7 @@ async function update(
 
 /** An outcome without the members that differ in each decision. */
 function decisionOf(outcome: Outcome): unknown {
-  return outcome.ok ? outcome.record.tags : outcome.refusals;
+  return outcome.ok ? outcome.record.hops : outcome.refusals;
 }
 
 async function answerOf(outcome: Promise<Outcome>): Promise<RaceAnswer> {
@@ -535,9 +538,11 @@ async function answerOf(outcome: Promise<Outcome>): Promise<RaceAnswer> {
 
 function everyRow(): Promise<unknown> {
   return Promise.all(
-    ['SELECT * FROM reservation ORDER BY id', 'SELECT * FROM tag_hold ORDER BY place, tag, start_ms'].map(
-      (sql) => opened.rows(sql),
-    ),
+    [
+      'SELECT * FROM reservation ORDER BY id',
+      'SELECT * FROM hop ORDER BY reservation, position',
+      'SELECT * FROM tag_hold ORDER BY place, tag, start_ms',
+    ].map((sql) => opened.rows(sql)),
   );
 }
 
@@ -569,14 +574,17 @@ function recordsReads(store: ReservationStore, reads: string[]): ReservationStor
       reads.push('all');
       return store.loadLink(link, from, take);
     },
-    changeLink: (link, work) =>
-      store.changeLink(link, (transaction) =>
+    changeLinks: (links, work) =>
+      store.changeLinks(links, (transaction) =>
         work({
           ...transaction,
-          changesSince: (version) => {
-            reads.push('changes');
-            return transaction.changesSince(version);
-          },
+          links: transaction.links.map((link) => ({
+            ...link,
+            changesSince: (version) => {
+              reads.push('changes');
+              return link.changesSince(version);
+            },
+          })),
         }),
       ),
   };
@@ -586,8 +594,8 @@ function recordsReads(store: ReservationStore, reads: string[]): ReservationStor
 function rollsBack(store: ReservationStore, faults: Faults): ReservationStore {
   return {
     ...store,
-    changeLink: (link, work) =>
-      store.changeLink(link, async (transaction) => {
+    changeLinks: (links, work) =>
+      store.changeLinks(links, async (transaction) => {
         const answer = await work(transaction);
         if (faults.next) fail(faults);
         return answer;
@@ -599,8 +607,8 @@ function rollsBack(store: ReservationStore, faults: Faults): ReservationStore {
 function commitsAndThrows(store: ReservationStore, faults: Faults): ReservationStore {
   return {
     ...store,
-    changeLink: async (link, work) => {
-      const answer = await store.changeLink(link, work);
+    changeLinks: async (links, work) => {
+      const answer = await store.changeLinks(links, work);
       if (faults.next) fail(faults);
       return answer;
     },
@@ -616,12 +624,12 @@ function fail(faults: Faults): never {
 function checkThenInsert(store: ReservationStore): ReservationStore {
   return {
     ...store,
-    changeLink: async (link, work) => {
+    changeLinks: async (links, work) => {
       const written: [Decided, number][] = [];
-      const answer = await store.changeLink(link, (transaction) =>
+      const answer = await store.changeLinks(links, (transaction) =>
         work({ ...transaction, write: async (...given) => void written.push(given) }),
       );
-      for (const given of written) await store.changeLink(link, (later) => later.write(...given));
+      for (const given of written) await store.changeLinks(links, (later) => later.write(...given));
       return answer;
     },
   };

@@ -192,22 +192,25 @@ describe.each([
     const allocator = start({
       ...opened.store,
       readLinks: (work) =>
-        opened.store.readLinks((look) =>
-          work(async (link) => {
-            asked.resolve();
-            await answered.promise;
-            return look(link);
+        opened.store.readLinks((snapshot) =>
+          work({
+            ...snapshot,
+            look: async (link) => {
+              asked.resolve();
+              await answered.promise;
+              return snapshot.look(link);
+            },
           }),
         ),
-      changeLink: async (link, work) => {
+      changeLinks: async (links, work) => {
         // The transaction goes on alone, as on a connection that was given up.
-        const transaction = await opened.store.changeLink(link, async (inner) => inner);
+        const transaction = await opened.store.changeLinks(links, async (inner) => inner);
         late = work({ ...transaction, write: () => Promise.reject(new Error('given up')) });
         late.catch(() => undefined);
         throw new StoreUnavailableError('out of time');
       },
     });
-    await opened.store.changeLink(ID, async () => undefined);
+    await opened.store.changeLinks([ID], async () => undefined);
     const question = free(allocator);
     await asked.promise;
     await expect(book(allocator)).rejects.toThrow('out of time');
@@ -425,8 +428,8 @@ describe('questions', () => {
     let isLost = true;
     const allocator = start({
       ...counted,
-      changeLink: async (link, work) => {
-        const answer = await counted.changeLink(link, work);
+      changeLinks: async (links, work) => {
+        const answer = await counted.changeLinks(links, work);
         if (isLost) throw new StoreUnavailableError('lost');
         return answer;
       },

@@ -92,8 +92,8 @@ describe('bookings that race on PostgreSQL', () => {
     const store = reservationStore(database, unlocked);
     const meeting: ReservationStore = {
       ...store,
-      changeLink: (id, work) =>
-        store.changeLink(id, (transaction) =>
+      changeLinks: (links, work) =>
+        store.changeLinks(links, (transaction) =>
           work({
             ...transaction,
             async write(...given) {

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Demand } from '../../src/allocator/demand.ts';
 import { createNetwork, linkId } from '../../src/allocator/network.ts';
 import { KEY_LIFETIME, type KeyedRequest } from '../../src/allocator/operations.ts';
-import type { LinkTransaction, ReservationStore, WrittenChange } from '../../src/allocator/store.ts';
+import type { ReservationStore, StoreTransaction, WrittenChange } from '../../src/allocator/store.ts';
 import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 import { type OpenedStore, openSqlite } from '../store/opened-store.ts';
 import { Allocator, type Outcome, type Replay } from './allocator.ts';
@@ -143,8 +143,8 @@ describe('a failure during a request under a key', () => {
     const faults = { next: true };
     const allocator = start({
       ...opened.store,
-      changeLink: (link, work) =>
-        opened.store.changeLink(link, async (transaction) => {
+      changeLinks: (links, work) =>
+        opened.store.changeLinks(links, async (transaction) => {
           const answer = await work(transaction);
           failOnce(faults);
           return answer;
@@ -160,8 +160,8 @@ describe('a failure during a request under a key', () => {
     const faults = { next: true };
     const allocator = start({
       ...opened.store,
-      changeLink: async (link, work) => {
-        const answer = await opened.store.changeLink(link, work);
+      changeLinks: async (links, work) => {
+        const answer = await opened.store.changeLinks(links, work);
         failOnce(faults);
         return answer;
       },
@@ -282,9 +282,9 @@ function failOnce(faults: Faults): void {
 
 function wrapped(
   store: ReservationStore,
-  wrap: (transaction: LinkTransaction) => LinkTransaction,
+  wrap: (transaction: StoreTransaction) => StoreTransaction,
 ): ReservationStore {
-  return { ...store, changeLink: (link, work) => store.changeLink(link, (inner) => work(wrap(inner))) };
+  return { ...store, changeLinks: (links, work) => store.changeLinks(links, (inner) => work(wrap(inner))) };
 }
 
 /** A store that fails once after a step. */
@@ -303,9 +303,9 @@ function failsAt(store: ReservationStore, step: 'lockKeys' | 'write', faults: Fa
 function remembersLater(store: ReservationStore): ReservationStore {
   return {
     ...store,
-    changeLink: async (link, work) => {
+    changeLinks: async (links, work) => {
       const later: [WrittenChange, number][] = [];
-      const answer = await store.changeLink(link, (inner) =>
+      const answer = await store.changeLinks(links, (inner) =>
         work({
           ...inner,
           write: async ({ changes, audit }, now) => {
@@ -314,7 +314,7 @@ function remembersLater(store: ReservationStore): ReservationStore {
           },
         }),
       );
-      await store.changeLink(link, async (inner) => {
+      await store.changeLinks(links, async (inner) => {
         for (const [change, now] of later) {
           const [taken] = change.key ? await inner.lockKeys([change.key], now) : [];
           if (!taken) await inner.write({ changes: [{ ...change, action: 'update' }], audit: [] }, now);

@@ -9,8 +9,8 @@ const PLACES = ['site1_s_tag', 'site1_c_tag', 'site2_s_tag', 'site2_c_tag'] as c
 
 /** A row for each tag that a live reservation of link `$1` names. */
 const NAMED = PLACES.map(
-  (place) => `SELECT id, '${place}' AS place, ${place} AS tag, start_ms, end_ms
-    FROM reservation WHERE link = $1 AND deleted_ms IS NULL`,
+  (place) => `SELECT reservation AS id, '${place}' AS place, ${place} AS tag, start_ms, end_ms
+    FROM hop WHERE link = $1 AND deleted_ms IS NULL`,
 ).join(' UNION ALL ');
 
 const HELD = 'SELECT reservation AS id, place, tag, start_ms, end_ms FROM tag_hold WHERE link = $1';
@@ -28,9 +28,9 @@ const OVERBOOKED = `
   SELECT instant, load FROM (
     SELECT instant, sum(change) OVER (ORDER BY instant) AS load FROM (
       SELECT instant, sum(change) AS change FROM (
-        SELECT start_ms AS instant, bandwidth AS change FROM reservation WHERE link = $1 AND deleted_ms IS NULL
+        SELECT start_ms AS instant, bandwidth AS change FROM hop WHERE link = $1 AND deleted_ms IS NULL
         UNION ALL
-        SELECT end_ms, -bandwidth FROM reservation WHERE link = $1 AND deleted_ms IS NULL
+        SELECT end_ms, -bandwidth FROM hop WHERE link = $1 AND deleted_ms IS NULL
       ) changes GROUP BY instant
     ) at_each
   ) over_time WHERE load > $2`;
@@ -42,15 +42,55 @@ const RANGES = `SELECT place, min(tag) AS lowest, max(tag) AS highest FROM (${NA
  * was a cancelled one that was forgotten since.
  */
 const VERSIONS = `
-  SELECT link.version AS version, link.forgotten AS forgotten, coalesce(max(reservation.version), 0) AS newest,
-    count(reservation.version) - count(DISTINCT reservation.version) AS doubled
-  FROM link LEFT JOIN reservation ON reservation.link = link.id
+  SELECT link.version AS version, link.forgotten AS forgotten, coalesce(max(hop.version), 0) AS newest,
+    count(hop.version) - count(DISTINCT hop.version) AS doubled
+  FROM link LEFT JOIN hop ON hop.link = link.id
   WHERE link.id = $1 GROUP BY link.id, link.version, link.forgotten`;
+
+/** What stands at a hop and at its reservation, side by side; the reservation of a hop may be missing. */
+const HALVES = `
+  SELECT hop.reservation AS id, r.id AS found,
+    hop.start_ms AS hop_start, r.start_ms AS start, hop.end_ms AS hop_end, r.end_ms AS until,
+    hop.bandwidth AS hop_bandwidth, r.bandwidth AS bandwidth, hop.tenant AS hop_tenant, r.tenant AS tenant,
+    hop.deleted_ms AS hop_deleted, r.deleted_ms AS deleted
+  FROM hop LEFT JOIN reservation r ON r.id = hop.reservation
+  WHERE hop.link = $1 AND (r.id IS NULL OR hop.start_ms <> r.start_ms OR hop.end_ms <> r.end_ms
+    OR hop.bandwidth <> r.bandwidth OR hop.tenant <> r.tenant OR hop.deleted_ms IS DISTINCT FROM r.deleted_ms)`;
+
+/** Every hop of the live reservations that have one on link `$1`, in the order of their routes. */
+const ROUTES = `
+  SELECT r.id AS id, r.site1 AS site1, r.site2 AS site2, hop.position AS position, hop.link AS link
+  FROM reservation r JOIN hop ON hop.reservation = r.id
+  WHERE r.deleted_ms IS NULL AND r.id IN (SELECT reservation FROM hop WHERE link = $1) ORDER BY r.id, hop.position`;
+
+/** On any link: it was made without a route, or forgotten by halves. */
+const WITHOUT_HOPS =
+  'SELECT id FROM reservation WHERE NOT EXISTS (SELECT 1 FROM hop WHERE hop.reservation = reservation.id)';
+
+/** Names the routes that are no path from the reservation's first site to its second. @param rows those of {@link ROUTES} */
+function brokenRoutes(rows: readonly SqlRow[]): string[] {
+  return [...Map.groupBy(rows, ({ id }) => id)].flatMap(([id, hops]) => {
+    const route = hops.map(({ link }) => link).join(' ');
+    let site: unknown = hops[0]?.['site1'];
+    const passed = new Set([site]);
+    for (const [index, { position, link }] of hops.entries()) {
+      const ends = String(link).split('~');
+      if (Number(position) !== index) return [`half a route: ${id} has ${route}, no hop ${index}`];
+      if (!ends.some((end) => end === site)) return [`no route: ${id} has ${route}, which ends at ${site}`];
+      site = ends.find((end) => end !== site);
+      if (passed.has(site)) return [`no route: ${id} has ${route}, which passes ${site} twice`];
+      passed.add(site);
+    }
+    const due = hops[0]?.['site2'];
+    return site === due ? [] : [`half a route: ${id} has ${route}, which does not reach ${due}`];
+  });
+}
 
 /**
  * Checks a link's rows in SQL of its own, without the allocator: names every overlap of a tag, every instant above
  * the capacity, every row of `tag_hold` that is missing or too many, every tag outside the link's ranges, and a version
- * that does not fit. Empty when all is well.
+ * that does not fit; and every half of a route: a hop without its reservation or other than it, a reservation whose
+ * hops are no path between its sites. Empty when all is well.
  */
 export async function sweep({ rows }: { rows: Rows }, id: string, link: Link): Promise<string[]> {
   const overlaps = await rows(OVERLAPS, id);
@@ -59,6 +99,9 @@ export async function sweep({ rows }: { rows: Rows }, id: string, link: Link): P
   const leaked = await rows(`${HELD} EXCEPT SELECT * FROM (${NAMED}) named`, id);
   const extremes = await rows(RANGES, id);
   const versions = await rows(VERSIONS, id);
+  const halves = await rows(HALVES, id);
+  const routes = await rows(ROUTES, id);
+  const without = await rows(WITHOUT_HOPS);
   return [
     ...overlaps.map(
       ({ id: reservation, place, tag, start_ms, taken_until }) =>
@@ -81,6 +124,11 @@ export async function sweep({ rows }: { rows: Rows }, id: string, link: Link): P
         : [`the link is at version ${version}, its rows at ${newest}`]),
       ...(Number(doubled) === 0 ? [] : [`${doubled} versions of the link stand at two reservations`]),
     ]),
+    ...halves.map(
+      (row) => `half of ${row['id']}: its hop and its reservation differ: ${Object.values(row).join(' ')}`,
+    ),
+    ...brokenRoutes(routes),
+    ...without.map((row) => `half of ${row['id']}: it has no hop`),
   ];
 }
 

@@ -1,12 +1,13 @@
 import { DatabaseSync, type SQLOutputValue, type StatementSync } from 'node:sqlite';
 
 /** The tables that a booking writes to. */
-const TABLES = ['link', 'reservation', 'tag_hold'] as const;
+const TABLES = ['link', 'reservation', 'hop', 'tag_hold'] as const;
 /** A row as it stands in a table, by its columns' names. */
 type Row = Record<string, SQLOutputValue>;
 /** The rows of one booking. */
 export interface BookedRows {
   reservation: Row;
+  hop: Row;
   holds: readonly Row[];
 }
 
@@ -21,9 +22,10 @@ export class RowReader {
   /** @throws Error when there is no such reservation */
   rowsOf(id: string): BookedRows {
     const reservation = this.#database.prepare('SELECT * FROM reservation WHERE id = ?').get(id);
+    const hop = this.#database.prepare('SELECT * FROM hop WHERE reservation = ?').get(id);
     const holds = this.#database.prepare('SELECT * FROM tag_hold WHERE reservation = ?').all(id);
-    if (!reservation || holds.length !== 4) throw new Error(`${id} has ${holds.length} tags`);
-    return { reservation, holds };
+    if (!reservation || !hop || holds.length !== 4) throw new Error(`${id} has ${holds.length} tags`);
+    return { reservation, hop, holds };
   }
 }
 
@@ -45,11 +47,12 @@ export class BareRows {
   }
 
   /** One durable transaction. */
-  write({ reservation, holds }: BookedRows): void {
+  write({ reservation, hop, holds }: BookedRows): void {
     this.#run('BEGIN IMMEDIATE');
     this.#insert('reservation', [reservation]);
+    this.#insert('hop', [hop]);
     this.#insert('tag_hold', holds);
-    this.#run('UPDATE link SET version = version + 1 WHERE id = ?', reservation['link'] ?? null);
+    this.#run('UPDATE link SET version = version + 1 WHERE id = ?', hop['link'] ?? null);
     this.#run('COMMIT');
   }
 

@@ -42,7 +42,7 @@ export async function makeDatabase(path: string, links: readonly LiveReservation
   try {
     const guards = database
       .prepare(
-        "SELECT type, name, sql FROM sqlite_schema WHERE type IN ('trigger', 'index') AND sql IS NOT NULL AND tbl_name IN ('reservation', 'tag_hold')",
+        "SELECT type, name, sql FROM sqlite_schema WHERE type IN ('trigger', 'index') AND sql IS NOT NULL AND tbl_name IN ('reservation', 'hop', 'tag_hold')",
       )
       .all();
     database.exec('PRAGMA synchronous = OFF; BEGIN');
@@ -51,7 +51,7 @@ export async function makeDatabase(path: string, links: readonly LiveReservation
     for (const place of ['site1_s_tag', 'site1_c_tag', 'site2_s_tag', 'site2_c_tag']) {
       database.exec(`
         INSERT INTO tag_hold (link, place, tag, start_ms, end_ms, reservation)
-        SELECT link, '${place}', ${place}, start_ms, end_ms, id FROM reservation ORDER BY 1, 3, 4`);
+        SELECT link, '${place}', ${place}, start_ms, end_ms, reservation FROM hop ORDER BY 1, 3, 4`);
     }
     for (const { sql } of guards) database.exec(String(sql));
     database.exec('COMMIT');
@@ -74,26 +74,41 @@ function fill(database: DatabaseSync, { link, live, from, turn = TURN, most = 9 
   database.prepare('INSERT INTO link (id, version) VALUES (?, ?)').run(id, live);
   database
     .prepare(
-      `WITH RECURSIVE
-        number (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM number WHERE i + 1 < $live),
-        placed (i, lane, begins, noise) AS (
-          SELECT i, i % $tags, $from + i * ${8 * part} / $tags, i * 2654435761 % 1000003 FROM number)
-       INSERT INTO reservation (id, link, version, reversed, start_ms, end_ms, bandwidth,
-         site1_s_tag, site1_c_tag, site2_s_tag, site2_c_tag, experiment, tenant, created_by, created_ms)
-       SELECT printf('con_%s_%026d', $id, i), $id, i + 1, 0,
+      `INSERT INTO reservation (id, site1, site2, start_ms, end_ms, bandwidth, experiment, tenant, created_by, created_ms)
+       WITH RECURSIVE
+         number (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM number WHERE i + 1 < $live),
+         placed (i, begins, noise) AS (
+           SELECT i, $from + i * ${8 * part} / $tags, i * 2654435761 % 1000003 FROM number)
+       SELECT printf('con_%s_%026d', $id, i), $site1, $site2,
          begins + noise * ${noisier} % ${2 * part},
          begins + noise * ${noisier} % ${2 * part} + ${part} + noise * ${7 * noisier} % ${5 * part},
          1 + noise % ${most},
-         $site1_s + lane, $site1_c + lane, $site2_s + lane, $site2_c + lane,
          'exp_bench.example.org_' || noise % 100, 'exp_bench.example.org_' || noise % 100,
          'user_bench.example.org_' || noise % 50, $from
        FROM placed`,
     )
     .run({
       $id: id,
+      $site1: link.site1,
+      $site2: link.site2,
       // A number would be bound as a float, and divide as one.
       $live: BigInt(live),
       $from: BigInt(from),
+      $tags: BigInt(tags),
+    });
+  database
+    .prepare(
+      `INSERT INTO hop (reservation, position, link, version, start_ms, end_ms, bandwidth,
+         site1_s_tag, site1_c_tag, site2_s_tag, site2_c_tag, tenant)
+       SELECT id, 0, $link, i + 1, start_ms, end_ms, bandwidth,
+         $site1_s + i % $tags, $site1_c + i % $tags, $site2_s + i % $tags, $site2_c + i % $tags, tenant
+       FROM (SELECT *, CAST(substr(id, -26) AS INTEGER) AS i FROM reservation
+         WHERE id BETWEEN printf('con_%s_%026d', $link, 0) AND printf('con_%s_%026d', $link, $live))
+       ORDER BY id`,
+    )
+    .run({
+      $link: id,
+      $live: BigInt(live),
       $tags: BigInt(tags),
       $site1_s: first,
       $site1_c: link.site1_c_tags[0],

@@ -27,12 +27,12 @@ function readBare(database: DatabaseSync, link: string): number {
   const began = performance.now();
   const rows = database
     .prepare(
-      `SELECT id, start_ms, end_ms, bandwidth, site1_s_tag, site1_c_tag, site2_s_tag, site2_c_tag, experiment
-       FROM reservation WHERE link = ? AND end_ms > ? AND deleted_ms IS NULL ORDER BY end_ms, start_ms`,
+      `SELECT reservation, start_ms, end_ms, bandwidth, site1_s_tag, site1_c_tag, site2_s_tag, site2_c_tag, tenant
+       FROM hop WHERE link = ? AND end_ms > ? AND deleted_ms IS NULL ORDER BY end_ms, start_ms`,
     )
     .iterate(link, Date.now());
   let read = 0;
-  for (const row of rows) if (row['id'] !== null) read += 1;
+  for (const row of rows) if (row['reservation'] !== null) read += 1;
   if (read < LIVE) throw new Error(`${link} has ${read} rows`);
   return performance.now() - began;
 }

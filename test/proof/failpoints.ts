@@ -10,6 +10,7 @@ import { Allocator } from '../allocator/allocator.ts';
 import { Oracle } from '../allocator/oracle.ts';
 import { smallLink } from '../allocator/small-link.ts';
 import { type Rows, sweep } from '../allocator/sweep.ts';
+import { WITH_HOPS } from '../store/one-link.ts';
 import { type FailurePlan, failingDatabase, noFailure } from './failing-database.ts';
 import { type Finding, newReport, type Report } from './report.ts';
 import type { OpenedStatements } from './statements.ts';
@@ -180,7 +181,7 @@ async function newScene(
         newId: () => `${id}-${ids++}`,
       }),
     query: (sql, ...values) => database.all(sql, ...values),
-    reservations: () => database.all('SELECT * FROM reservation WHERE link = $1 ORDER BY id', id),
+    reservations: () => database.all(`${WITH_HOPS} WHERE link = $1 ORDER BY id`, id),
   };
   const setter = scene.newSubject();
   await setter.create(requestOn(scene, { start: 10, end: 20, bandwidth: 250 }));
@@ -287,7 +288,7 @@ async function agreement(
     for (const demand of probes) {
       const outcome = await subject.create(requestOn({ link, changed, ...scene }, demand), true);
       const answer = outcome.ok
-        ? { accepted: true, tags: outcome.record.tags }
+        ? { accepted: true, tags: outcome.record.hops[0].tags }
         : { accepted: false, refusals: outcome.refusals };
       const due = oracle.plan(demand, NOW);
       if (!isDeepStrictEqual(answer, due)) {

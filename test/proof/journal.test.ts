@@ -102,7 +102,7 @@ test.each<[string, () => unknown, string]>([
   [
     'a row that is missing',
     async () => {
-      for (const table of ['idempotency_key', 'tag_hold'])
+      for (const table of ['idempotency_key', 'tag_hold', 'hop'])
         await database.run(`DELETE FROM ${table} WHERE reservation = 'r0'`);
       await database.run(`DELETE FROM reservation WHERE id = 'r0'`);
     },
@@ -145,10 +145,31 @@ test('a change without an answer may be there or not; once looked at, it may not
   expect(await found()).toEqual([]);
 });
 
+/** Changes a reservation and its hop alike. */
+function bothRows(id: string, set: string): string[] {
+  return [
+    `UPDATE reservation SET ${set} WHERE id = '${id}'`,
+    `UPDATE hop SET ${set} WHERE reservation = '${id}'`,
+  ];
+}
+
+/** Has r1 go on from its link over more of them. */
+function routedOn(site2: string, ...links: string[]): string[] {
+  return [
+    `UPDATE reservation SET site2 = '${site2}' WHERE id = 'r1'`,
+    ...links.flatMap((link, index) => [
+      `INSERT INTO link (id, version) VALUES ('${link}', 1)`,
+      `INSERT INTO hop SELECT reservation, ${index + 1}, '${link}', 1, start_ms, end_ms, bandwidth,
+         site1_s_tag, site1_c_tag, site2_s_tag, site2_c_tag, tenant, deleted_ms
+       FROM hop WHERE reservation = 'r1' AND position = 0`,
+    ]),
+  ];
+}
+
 test.each<[string, string[], unknown]>([
   [
     'a tag that two hold',
-    [`UPDATE reservation SET site2_c_tag = 100 WHERE id = 'r1'`],
+    [`UPDATE hop SET site2_c_tag = 100 WHERE reservation = 'r1'`],
     [
       expect.stringMatching(/^r1 holds site2_c_tag 100 from 10; another does until 20/),
       expect.stringMatching(/^not held: r1 site2_c_tag 100/),
@@ -158,26 +179,22 @@ test.each<[string, string[], unknown]>([
   [
     'a long one that a short one lies in, after others have come and gone',
     [
-      `UPDATE reservation SET start_ms = 1, end_ms = 100 WHERE id = 'r0'`,
-      `UPDATE reservation SET start_ms = 50, end_ms = 51, site1_s_tag = 100 WHERE id = 'r1'`,
+      `UPDATE hop SET start_ms = 1, end_ms = 100 WHERE reservation = 'r0'`,
+      `UPDATE hop SET start_ms = 50, end_ms = 51, site1_s_tag = 100 WHERE reservation = 'r1'`,
     ],
     expect.arrayContaining([expect.stringMatching(/^r1 holds site1_s_tag 100 from 50; .* 100$/)]),
   ],
-  [
-    'more than the link has',
-    [`UPDATE reservation SET bandwidth = 601 WHERE id = 'r1'`],
-    ['1001 of 1000 Mbps at 10'],
-  ],
+  ['more than the link has', bothRows('r1', 'bandwidth = 601'), ['1001 of 1000 Mbps at 10']],
   [
     'a hold without a reservation',
-    [`UPDATE reservation SET deleted_ms = 1 WHERE id = 'r0'`],
+    bothRows('r0', 'deleted_ms = 1'),
     Array.from({ length: 4 }, () => expect.stringMatching(/^leak: .* r0 /)),
   ],
   [
     'a tag outside the range',
     [
       `UPDATE tag_hold SET tag = 99 WHERE reservation = 'r1' AND place = 'site1_c_tag'`,
-      `UPDATE reservation SET site1_c_tag = 99 WHERE id = 'r1'`,
+      `UPDATE hop SET site1_c_tag = 99 WHERE reservation = 'r1'`,
     ],
     ['site1_c_tag 99 is held, outside the range'],
   ],
@@ -188,8 +205,49 @@ test.each<[string, string[], unknown]>([
   ],
   [
     'a version that two changes had',
-    [`UPDATE link SET version = 3 WHERE id = '${ID}'`, 'UPDATE reservation SET version = 3'],
+    [`UPDATE link SET version = 3 WHERE id = '${ID}'`, 'UPDATE hop SET version = 3'],
     ['1 versions of the link stand at two reservations'],
+  ],
+  ...['start_ms = 9', 'end_ms = 21', 'bandwidth = 399', `tenant = 'other'`, 'deleted_ms = 1'].map(
+    (set): [string, string[], unknown] => [
+      `a reservation that is not what its hop holds: ${set}`,
+      [`UPDATE reservation SET ${set} WHERE id = 'r1'`],
+      [expect.stringMatching(/^half of r1: its hop and its reservation differ/)],
+    ],
+  ),
+  [
+    'a reservation without a hop',
+    [`DELETE FROM tag_hold WHERE reservation = 'r0'`, `DELETE FROM hop WHERE reservation = 'r0'`],
+    ['half of r0: it has no hop'],
+  ],
+  [
+    'a route without its first hop',
+    [`UPDATE hop SET position = 1 WHERE reservation = 'r1'`],
+    [`half a route: r1 has ${ID}, no hop 0`],
+  ],
+  [
+    'a route that ends too early',
+    [`UPDATE reservation SET site2 = 'beyond' WHERE id = 'r1'`],
+    [`half a route: r1 has ${ID}, which does not reach beyond`],
+  ],
+  [
+    'a route that begins elsewhere',
+    [`UPDATE reservation SET site1 = 'elsewhere' WHERE id = 'r1'`],
+    [`no route: r1 has ${ID}, which ends at elsewhere`],
+  ],
+  ['nothing at a route over two links', routedOn('fr-lille', 'fr-lille~pl-poznan1'), []],
+  [
+    'a route without its middle hop',
+    [
+      ...routedOn('be-gent1', 'fr-lille~pl-poznan1', 'be-gent1~fr-lille'),
+      `DELETE FROM hop WHERE reservation = 'r1' AND position = 1`,
+    ],
+    [`half a route: r1 has ${ID} be-gent1~fr-lille, no hop 1`],
+  ],
+  [
+    'a route that goes back',
+    routedOn('be-gent1', 'fr-lille~pl-poznan1', 'be-gent1~fr-lille'),
+    [`no route: r1 has ${ID} fr-lille~pl-poznan1 be-gent1~fr-lille, which passes be-gent1 twice`],
   ],
 ])('the sweep tells of %s', async (_, statements, due) => {
   // The database's own guard would not let it happen.
@@ -221,7 +279,7 @@ test.each<[string, string, string]>([
   ],
   [
     'a row that no decision made',
-    `UPDATE reservation SET bandwidth = 1 WHERE id = 'r0'`,
+    `UPDATE hop SET bandwidth = 1 WHERE reservation = 'r0'`,
     'r0 stands otherwise',
   ],
 ])('the replay tells of %s', async (_, statement, due) => {

@@ -1,5 +1,6 @@
 import type { SqlRow } from '../../src/store/sql.ts';
 import type { Rows } from '../allocator/sweep.ts';
+import { WITH_HOPS } from '../store/one-link.ts';
 import type { Finding } from './report.ts';
 
 /** What a reservation is for: milliseconds and Mbps. */
@@ -84,7 +85,7 @@ export class Journal {
     const seen = new Set<string>();
     // Each request has one key; a reservation without a key, or with two, is an error. What a batch makes has a name.
     const kept = await rows(
-      `SELECT coalesce(r.name, k.key) AS key, r.* FROM reservation r
+      `SELECT coalesce(r.name, k.key) AS key, r.* FROM (${WITH_HOPS}) AS r
        LEFT JOIN idempotency_key k ON k.reservation = r.id AND k.items IS NULL ORDER BY r.id`,
     );
     found.push(...(await this.#checkBatches(rows, kept)));

@@ -91,7 +91,7 @@ await Promise.all(
     });
     const own = new Map<string, RaceHolding>();
 
-    const keep = ({ tags, ...record }: ReservationRecord): void => {
+    const keep = ({ hops: [{ tags }], ...record }: ReservationRecord): void => {
       const { id, start, end, bandwidth } = record;
       const four = [tags.site1_s_tag, tags.site1_c_tag, tags.site2_s_tag, tags.site2_c_tag];
       own.set(id, { id, start, end, bandwidth, tags: four, deleted: false });

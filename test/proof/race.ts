@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url';
+import { WITH_HOPS } from '../store/one-link.ts';
 import { openEither } from '../store/opened-store.ts';
 import { raceProcesses } from '../store/starting-gate.ts';
 import { batchOf, watchBatches } from './half-batches.ts';
@@ -96,7 +97,7 @@ async function compare(
   unanswered: number,
 ): Promise<Finding[]> {
   const found: Finding[] = [];
-  const kept = new Map((await rows('SELECT * FROM reservation')).map((row) => [String(row['id']), row]));
+  const kept = new Map((await rows(WITH_HOPS)).map((row) => [String(row['id']), row]));
   for (const holding of expected.values()) {
     if (unsure.has(holding.id)) continue;
     const { id, start, end, bandwidth, tags, deleted } = holding;

@@ -92,12 +92,13 @@ export async function replay(
   const [row] = await rows('SELECT version FROM link WHERE id = $1', id);
   if (Number(row?.['version'] ?? 0) !== version)
     found.push(`it ends at ${version}, the link is at ${row?.['version']}`);
-  const live = await rows('SELECT * FROM reservation WHERE link = $1 AND deleted_ms IS NULL', id);
+  const live = await rows('SELECT * FROM hop WHERE link = $1 AND deleted_ms IS NULL', id);
   for (const each of live) {
-    const replayed = held.get(String(each['id']));
+    const reservation = String(each['reservation']);
+    const replayed = held.get(reservation);
     if (!replayed || !isDeepStrictEqual(replayed, standing(each)))
-      found.push(`${each['id']} stands otherwise`);
-    held.delete(String(each['id']));
+      found.push(`${reservation} stands otherwise`);
+    held.delete(reservation);
   }
   for (const left of held.ids()) found.push(`${left} is held, and there is no such reservation`);
   return found;

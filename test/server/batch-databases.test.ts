@@ -121,7 +121,7 @@ describe.each([
   const idsIn = ({ body }: Reply) => body.items.map(({ connectivity }) => connectivity?.id);
   /** What stands in this test's hour: bandwidths, from link to link. */
   async function standing(): Promise<unknown[]> {
-    const live = `SELECT link, bandwidth FROM reservation
+    const live = `SELECT link, bandwidth FROM hop
       WHERE start_ms = $1 AND deleted_ms IS NULL ORDER BY link, bandwidth`;
     return (await engine.rows(live, NOW + hour * HOUR)).map(({ bandwidth }) => bandwidth);
   }

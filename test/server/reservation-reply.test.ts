@@ -1,21 +1,16 @@
 import { expect, test } from 'vitest';
-import { builtInTopology, createNetwork } from '../../src/allocator/network.ts';
-import {
-  CommitUnknownError,
-  type ReservationRecord,
-  StoreUnavailableError,
-} from '../../src/allocator/store.ts';
+import { CommitUnknownError, StoreUnavailableError } from '../../src/allocator/store.ts';
 import { answerReservation, signReservation } from '../../src/server/connectivity/reservation-reply.ts';
 import { createKeyRing, type KeyStore } from '../../src/server/keys/key-ring.ts';
 import { createServiceIssuer } from '../../src/server/keys/service-issuer.ts';
 import { noLog } from '../../src/server/log.ts';
 import { openStores } from '../../src/store/stores.ts';
 import { DAY, NOW, SIGNED } from '../fixtures/service.ts';
+import { oneHop } from '../store/one-link.ts';
 
-const RECORD: ReservationRecord = {
+const RECORD = oneHop({
   id: 'con_conn.example.org_1',
   link: 'be-gent1~pl-poznan1',
-  reversed: false,
   start: NOW,
   end: NOW + DAY,
   bandwidth: 100,
@@ -24,7 +19,7 @@ const RECORD: ReservationRecord = {
   tenant: 'proj_conn.example.org_1',
   createdBy: 'user_conn.example.org_1',
   createdAt: NOW,
-};
+});
 
 test('a database that fails after a booking, before the expiry is stored: the reply does not say that nothing was changed', async () => {
   const stores = await openStores(':memory:');
@@ -36,7 +31,7 @@ test('a database that fails after a booking, before the expiry is stored: the re
   };
   const ring = createKeyRing({ service: 'connectivity', store, now: () => NOW, log: noLog });
   const issuer = createServiceIssuer('https://conn.example.org', ring, () => NOW);
-  const options = { network: createNetwork(builtInTopology()), issuer, now: () => NOW };
+  const options = { issuer, now: () => NOW };
   const signed = new Request('https://conn.example.org/', { headers: SIGNED });
 
   await expect(answerReservation(signed, RECORD, options, { committed: true })).rejects.toThrow(

@@ -17,8 +17,11 @@ const newFile = async (): Promise<string> => join(temporaryFolder(), 'audit.db')
 const NOON = 1_800_000_000_000;
 const TAGS = { site1_s_tag: 1, site1_c_tag: 2, site2_s_tag: 3, site2_c_tag: 4 };
 
+/** A decision, on whichever link. */
+type Entry = Omit<AuditEntry, 'link'>;
+
 /** A decision so many milliseconds after noon. */
-function accepted(after: number, changes: Partial<AuditEntry> = {}): AuditEntry {
+function accepted(after: number, changes: Partial<Entry> = {}): Entry {
   return {
     at: NOON + after,
     action: 'update',
@@ -50,8 +53,10 @@ describe.each([
     await server.close();
   });
 
-  const decide = (link: string, ...audit: AuditEntry[]): Promise<void> =>
-    server.store.changeLink(link, (transaction) => transaction.write({ changes: [], audit }, NOON));
+  const decide = (link: string, ...entries: Entry[]): Promise<void> =>
+    server.store.changeLinks([link], (transaction) =>
+      transaction.write({ changes: [], audit: entries.map((entry) => ({ ...entry, link })) }, NOON),
+    );
   const found = async (query: Partial<AuditQuery> = {}) => {
     const portions: AuditRecord[][] = [];
     const more = await readAudit(reader, { limit: 100, ...query }, async (portion) => {
@@ -157,21 +162,30 @@ describe.each([
 });
 
 describe('who reads a database changes nothing', () => {
-  test.each([SERVER_FORMAT.migrations.length - 1, SERVER_FORMAT.migrations.length + 1])(
-    'one of version %i is left',
-    async (version) => {
-      const file = await newFile();
-      const old = new DatabaseSync(file);
-      for (const migration of SERVER_FORMAT.migrations.slice(0, version)) old.exec(migration);
-      old.exec(`PRAGMA application_id = 0x736c6373; PRAGMA user_version = ${version}`);
-      old.close();
-      const before = readFileSync(file);
-      await expect(openToRead(file)).rejects.toThrow(
-        `The database has schema version ${version}; this program knows ${SERVER_FORMAT.migrations.length}.`,
-      );
-      expect(readFileSync(file).equals(before)).toBe(true);
-    },
-  );
+  test.each([0, SERVER_FORMAT.migrations.length + 1])('one of version %i is left', async (version) => {
+    const file = await newFile();
+    const old = new DatabaseSync(file);
+    for (const migration of SERVER_FORMAT.migrations.slice(0, version)) old.exec(migration);
+    old.exec(`PRAGMA application_id = 0x736c6373; PRAGMA user_version = ${version}`);
+    old.close();
+    const before = readFileSync(file);
+    await expect(openToRead(file)).rejects.toThrow(
+      `The database has schema version ${version}; this program knows ${SERVER_FORMAT.migrations.length}.`,
+    );
+    expect(readFileSync(file).equals(before)).toBe(true);
+  });
+
+  test('nor is one from before the first release', async () => {
+    const file = await newFile();
+    const old = new DatabaseSync(file);
+    old.exec(
+      'CREATE TABLE reservation (link TEXT); PRAGMA application_id = 0x736c6373; PRAGMA user_version = 1',
+    );
+    old.close();
+    const before = readFileSync(file);
+    await expect(openToRead(file)).rejects.toThrow('made by a slices-conn from before the first release');
+    expect(readFileSync(file).equals(before)).toBe(true);
+  });
 
   test('nor is one of PostgreSQL', async () => {
     const place = await postgres.database();

@@ -52,14 +52,17 @@ describe.each(TAG_PLACES)('the exclusion constraint on %s, past all of our code'
   });
 
   let others = 10;
-  /** A reservation that shares nothing with any other but, perhaps, the tag at this place. */
+  /** The hop of a reservation that shares nothing with any other but, perhaps, the tag at this place. */
   const reserve = (id: string, start: number, end: number, { tag = 1, link = 'a~b' } = {}): Promise<void> => {
     others += 1;
     const tags = TAG_PLACES.map((each) => (each === place ? tag : others));
     return database.run(
-      `INSERT INTO reservation (id, link, version, reversed, start_ms, end_ms, bandwidth,
-         ${TAG_PLACES.join(', ')}, experiment, tenant, created_by, created_ms)
-       VALUES ($1, $2, 1, 0, $3, $4, 1, $5, $6, $7, $8, 'exp', 'proj', 'user', 0)`,
+      `WITH reserved AS (
+         INSERT INTO reservation (id, site1, site2, start_ms, end_ms, bandwidth, experiment, tenant, created_by, created_ms)
+         VALUES ($1, 'a', 'b', $3, $4, 1, 'exp', 'proj', 'user', 0))
+       INSERT INTO hop (reservation, position, link, version, start_ms, end_ms, bandwidth, tenant,
+         ${TAG_PLACES.join(', ')})
+       VALUES ($1, 0, $2, 1, $3, $4, 1, 'proj', $5, $6, $7, $8)`,
       id,
       link,
       start,
@@ -68,8 +71,8 @@ describe.each(TAG_PLACES)('the exclusion constraint on %s, past all of our code'
     );
   };
   const update = (set: string, id = 'r3'): Promise<void> =>
-    database.run(`UPDATE reservation SET ${set} WHERE id = $1`, id);
-  const rows = (): Promise<unknown> => database.all('SELECT * FROM reservation ORDER BY id');
+    database.run(`UPDATE hop SET ${set} WHERE reservation = $1`, id);
+  const rows = (): Promise<unknown> => database.all('SELECT * FROM hop ORDER BY reservation');
 
   const CASES = [
     { rule: 'touches on both sides', start: 200, end: 300, taken: true },
@@ -131,7 +134,7 @@ describe.each(TAG_PLACES)('the exclusion constraint on %s, past all of our code'
     const other = new Client({ connectionString: url });
     await other.connect();
     await other.query(
-      `BEGIN; UPDATE reservation SET ${place} = 7, start_ms = 0, end_ms = 10 WHERE id = 'r1'`,
+      `BEGIN; UPDATE hop SET ${place} = 7, start_ms = 0, end_ms = 10 WHERE reservation = 'r1'`,
     );
     const waiting = expect(update(`${place} = 7, start_ms = 9, end_ms = 20`)).rejects.toThrow(held);
     await vi.waitUntil(async () => (await waitingFor(url)) > 0, PATIENCE);
@@ -177,22 +180,32 @@ describe('PostgresDatabase.open', () => {
     await expect(open()).rejects.toThrow(`schema version ${newer}`);
   });
 
-  test('a database from before the first release is refused, until its tables are moved away', async () => {
-    await postgres.ask(url, 'CREATE TABLE slices_conn_schema (version INTEGER); CREATE TABLE link (id TEXT)');
-    const cause = await open().catch((error: unknown) => error);
-    expect(cause).toBeInstanceOf(DatabaseFormatError);
-    const failure = databaseFailure(cause, { database: url });
-    expect(failure).toMatchObject({
-      facts: { why: 'The database was made by a slices-conn from before the first release.' },
-    });
-    const [, sql = ''] =
-      / -c '(.*)'$/.exec(failure instanceof Failure ? String(failure.facts.fix) : '') ?? [];
-    await postgres.ask(url, sql);
-    await open();
-    expect(await postgres.ask(url, 'SELECT count(*)::int AS links FROM unreleased.link')).toEqual([
-      { links: 0 },
-    ]);
-  });
+  test.each([
+    ['of a kind of its own', 'CREATE TABLE slices_conn_schema (version INTEGER)'],
+    [
+      'whose reservations have no hops',
+      'CREATE TABLE slices_conn_version (version INTEGER); INSERT INTO slices_conn_version (version) VALUES (1)',
+    ],
+  ])(
+    'a database from before the first release, %s, is refused, until its tables are moved away',
+    async (_, made) => {
+      await postgres.ask(url, `${made}; CREATE TABLE link (id TEXT)`);
+      await expect(PostgresDatabase.openToRead(url)).rejects.toThrow('before the first release');
+      const cause = await open().catch((error: unknown) => error);
+      expect(cause).toBeInstanceOf(DatabaseFormatError);
+      const failure = databaseFailure(cause, { database: url });
+      expect(failure).toMatchObject({
+        facts: { why: 'The database was made by a slices-conn from before the first release.' },
+      });
+      const [, sql = ''] =
+        / -c '(.*)'$/.exec(failure instanceof Failure ? String(failure.facts.fix) : '') ?? [];
+      await postgres.ask(url, sql);
+      await open();
+      expect(await postgres.ask(url, 'SELECT count(*)::int AS links FROM unreleased.link')).toEqual([
+        { links: 0 },
+      ]);
+    },
+  );
 
   test('a database of another program is refused, and left as it was', async () => {
     await postgres.ask(url, 'CREATE TABLE recipe (id TEXT)');
@@ -352,20 +365,20 @@ describe('a database that fails', () => {
 
   test('a link that somebody keeps locked is unavailable within 10 s, and the others are not', async () => {
     const { store, close } = await openPostgres(url);
-    await store.changeLink('a~b', async () => undefined);
+    await store.changeLinks(['a~b'], async () => undefined);
     const holder = new Client({ connectionString: url });
     await holder.connect();
     await holder.query("BEGIN; SELECT id FROM link WHERE id = 'a~b' FOR UPDATE");
     const began = performance.now();
-    const refused = expect(store.changeLink('a~b', async () => undefined)).rejects.toThrow(
+    const refused = expect(store.changeLinks(['a~b'], async () => undefined)).rejects.toThrow(
       StoreUnavailableError,
     );
-    expect(await store.changeLink('c~d', async () => 'done')).toBe('done');
+    expect(await store.changeLinks(['c~d'], async () => 'done')).toBe('done');
     expect(await store.find('r1')).toBeUndefined();
     await refused;
     expect(performance.now() - began).toBeLessThan(10_000);
     await holder.end();
-    expect(await store.changeLink('a~b', async () => 'done')).toBe('done');
+    expect(await store.changeLinks(['a~b'], async () => 'done')).toBe('done');
     await close();
   });
 });

@@ -2,12 +2,12 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { Client, type PoolClient } from 'pg';
 import { describe, expect, test } from 'vitest';
-import type { ReservationRecord } from '../../src/allocator/store.ts';
 import { statementsOf } from '../../src/store/postgres/statements.ts';
 import type { Stores } from '../../src/store/stores.ts';
 import { openStores } from '../../src/store/stores.ts';
 import { usePostgres } from '../fixtures/postgres.ts';
 import { temporaryFolder } from '../fixtures/temporary-folder.ts';
+import { changeLink, oneHop } from './one-link.ts';
 
 const postgres = usePostgres();
 const folder = temporaryFolder();
@@ -60,12 +60,8 @@ async function useAll(stores: Stores, run: string): Promise<void> {
   const { reservations, directory, identityRecords: identity, keys, owners, pageSessions: sessions } = stores;
   const used: Record<string, Record<string, () => Promise<unknown>>> = {
     reservations: {
-      changeLink: () => useLink(reservations, run),
-      changeLinks: () =>
-        reservations.changeLinks(['a~b', 'a~c'], async ([link]) => {
-          await link?.findNames([{ experiment: 'exp', name: run }], 0);
-        }),
-      readLinks: () => reservations.readLinks((look) => look('a~b')),
+      changeLinks: () => useLinks(reservations, run),
+      readLinks: () => reservations.readLinks(({ look }) => look('a~b')),
       loadLink: () => reservations.loadLink('a~b', 0, () => undefined),
       find: () => reservations.find(run),
       findKey: () => reservations.findKey({ createdBy: 'user', experiment: 'exp', key: run }, 0),
@@ -144,42 +140,52 @@ async function useAll(stores: Stores, run: string): Promise<void> {
   await stores.ping();
 }
 
-async function useLink(reservations: Stores['reservations'], id: string): Promise<void> {
-  const record: ReservationRecord = {
+async function useLinks(reservations: Stores['reservations'], id: string): Promise<void> {
+  const link = 'a~b';
+  const tags = { site1_s_tag: 1, site1_c_tag: 1, site2_s_tag: 1, site2_c_tag: 1 };
+  const record = oneHop({
     id,
-    link: 'a~b',
-    reversed: false,
+    link,
     start: 100,
     end: 200,
     bandwidth: 1,
-    tags: { site1_s_tag: 1, site1_c_tag: 1, site2_s_tag: 1, site2_c_tag: 1 },
+    tags,
     experiment: 'exp',
     tenant: 'proj',
     createdBy: 'user',
     createdAt: 0,
-  };
+  });
   const key = { createdBy: 'user', experiment: 'exp', key: id };
-  const entry = { at: 0, by: 'user', experiment: 'exp', reservation: id, demand: record, why: null };
+  const entry = {
+    link,
+    tags,
+    at: 0,
+    by: 'user',
+    experiment: 'exp',
+    reservation: id,
+    demand: record,
+    why: null,
+  };
   const kept = { ...key, fingerprint: 'f', reservations: [id], expires: 5 };
-  await reservations.changeLink(
-    'a~b',
+  await reservations.changeLinks(
+    [link, 'a~c'],
     async (transaction) => {
       await transaction.lockKeys([key], 0);
-      const { tags } = record;
+      await transaction.findNames([{ experiment: 'exp', name: id }], 0);
       await transaction.write(
-        { changes: [{ action: 'create', record, key: kept }], audit: [{ ...entry, action: 'create', tags }] },
+        { changes: [{ action: 'create', record, key: kept }], audit: [{ ...entry, action: 'create' }] },
         0,
       );
     },
     0,
   );
-  await reservations.changeLink('a~b', async (transaction) => {
+  await changeLink(reservations, link, async (transaction) => {
     await transaction.endingBetween(0, 300);
     await transaction.changesSince(0);
     await transaction.read([id]);
     await transaction.countLive(['exp'], 0);
     await transaction.write(
-      { changes: [{ action: 'delete', record }], audit: [{ ...entry, action: 'delete', tags: record.tags }] },
+      { changes: [{ action: 'delete', record }], audit: [{ ...entry, action: 'delete' }] },
       0,
     );
   });

@@ -11,6 +11,7 @@ import { SERVER_FORMAT } from '../../src/store/sqlite/migrations.ts';
 import type { SqliteTransaction } from '../../src/store/sqlite/statements.ts';
 import { CAN_LIMIT_FILES, underFileLimit } from '../fixtures/file-limit.ts';
 import { temporaryFolder } from '../fixtures/temporary-folder.ts';
+import { oneHop } from './one-link.ts';
 import { openSqlite } from './opened-store.ts';
 import { raceProcesses } from './starting-gate.ts';
 import { describeStore } from './store-suite.ts';
@@ -49,9 +50,8 @@ describe('the triggers on tag_hold, past all of our code', () => {
       sql.run("INSERT INTO link (id, version) VALUES ('a~b', 0)");
       for (const id of ['r1', 'r2', 'r3']) {
         sql.run(
-          `INSERT INTO reservation (id, link, version, reversed, start_ms, end_ms, bandwidth,
-             site1_s_tag, site1_c_tag, site2_s_tag, site2_c_tag, experiment, tenant, created_by, created_ms)
-           VALUES ($1, 'a~b', 1, 0, 0, 1, 1, 1, 1, 1, 1, 'exp', 'proj', 'user', 0)`,
+          `INSERT INTO reservation (id, site1, site2, start_ms, end_ms, bandwidth, experiment, tenant, created_by, created_ms)
+           VALUES ($1, 'a', 'b', 0, 1, 1, 'exp', 'proj', 'user', 0)`,
           id,
         );
       }
@@ -158,20 +158,22 @@ describe('SqliteDatabase.open', () => {
 
   test('what was committed is there after it was closed and opened again', async () => {
     const first = await SqliteDatabase.open(file, SERVER_FORMAT);
-    await reservationStore(statementsOn(first), SQLITE_LOCKING).changeLink('a~b', (transaction) =>
-      put(transaction, {
-        id: 'r1',
-        link: 'a~b',
-        reversed: false,
-        start: 1,
-        end: 2,
-        bandwidth: 3,
-        tags: { site1_s_tag: 1, site1_c_tag: 2, site2_s_tag: 3, site2_c_tag: 4 },
-        experiment: 'exp',
-        tenant: 'proj',
-        createdBy: 'user',
-        createdAt: 0,
-      }),
+    await reservationStore(statementsOn(first), SQLITE_LOCKING).changeLinks(['a~b'], (transaction) =>
+      put(
+        transaction,
+        oneHop({
+          id: 'r1',
+          link: 'a~b',
+          start: 1,
+          end: 2,
+          bandwidth: 3,
+          tags: { site1_s_tag: 1, site1_c_tag: 2, site2_s_tag: 3, site2_c_tag: 4 },
+          experiment: 'exp',
+          tenant: 'proj',
+          createdBy: 'user',
+          createdAt: 0,
+        }),
+      ),
     );
     await first.close();
     const second = await SqliteDatabase.open(file, SERVER_FORMAT);
@@ -203,12 +205,15 @@ describe('SqliteDatabase.open', () => {
       ]);
       await later.close();
     }
-    await expect(SqliteDatabase.open(file, SERVER_FORMAT)).rejects.toThrow('schema version 2');
+    await expect(SqliteDatabase.open(file, SERVER_FORMAT)).rejects.toThrow('schema version 3');
   });
 
-  test('a file from before the first release is refused, and left as it was', async () => {
+  test.each([
+    ['of a kind of its own', '0x736c6963'],
+    ['whose reservations have no hops', '0x736c6373'],
+  ])('a file from before the first release, %s, is refused, and left as it was', async (_, owner) => {
     const old = new DatabaseSync(file);
-    old.exec('CREATE TABLE link (id TEXT); PRAGMA application_id = 0x736c6963; PRAGMA user_version = 1');
+    old.exec(`CREATE TABLE link (id TEXT); PRAGMA application_id = ${owner}; PRAGMA user_version = 1`);
     old.close();
     const before = await readFile(file);
     const cause = await SqliteDatabase.open(file, SERVER_FORMAT).catch((error: unknown) => error);

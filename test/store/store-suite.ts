@@ -7,13 +7,14 @@ import {
   type HeldReservation,
   type IdempotencyKey,
   type IdempotencyRecord,
-  type LinkTransaction,
   type ReservationQuery,
   type ReservationRecord,
   type ReservationStore,
+  type WrittenChange,
 } from '../../src/allocator/store.ts';
 import { Allocator } from '../allocator/allocator.ts';
 import { smallLink } from '../allocator/small-link.ts';
+import { changeLink, type LinkTransaction, type OneHop, oneHop } from './one-link.ts';
 import type { OpenedStore } from './opened-store.ts';
 import { bookUnder, cancel, put } from './written.ts';
 
@@ -41,7 +42,7 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
     const change = <Answer>(
       work: (transaction: LinkTransaction) => Promise<Answer>,
       link = LINK,
-    ): Promise<Answer> => store.changeLink(link, work);
+    ): Promise<Answer> => changeLink(store, link, work);
     const write = (...records: ReservationRecord[]): Promise<void> =>
       change((transaction) => put(transaction, ...records));
     const withdraw = (id: string): Promise<void> =>
@@ -97,7 +98,7 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
         expect(await version()).toBe(6);
         expect(await store.find('r1')).toEqual(last);
         expect(ids(await store.list(query()))).toEqual(['r1', 'r3', 'r4']);
-        expect(await opened.rows('SELECT id, version FROM reservation ORDER BY id')).toEqual([
+        expect(await opened.rows('SELECT reservation AS id, version FROM hop ORDER BY id')).toEqual([
           { id: 'r1', version: 3 },
           { id: 'r2', version: 4 },
           { id: 'r3', version: 5 },
@@ -121,9 +122,10 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
         expect(await store.find('r1')).toMatchObject({ start: 150, end: 250 });
       });
 
-      test('is not read through another link', async () => {
+      test('is read whichever link is locked, and without any', async () => {
         await write(record('r1'));
-        expect(await readBack('r1', 'c~d')).toBeUndefined();
+        expect(await readBack('r1', 'c~d')).toEqual(record('r1'));
+        expect(await store.readLinks(({ read }) => read(['unknown', 'r1']))).toEqual([record('r1')]);
       });
 
       test('that never was is not found', async () => {
@@ -150,8 +152,162 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
         expect(await store.find('r1')).toBeUndefined();
       });
 
+      test.each(['DELETE FROM reservation', "UPDATE hop SET reservation = 'r2'"])(
+        'and its hop can’t be parted: %s',
+        async (parting) => {
+          await write(record('r1'));
+          await expect(opened.rows(parting)).rejects.toThrow();
+          expect(await store.find('r1')).toEqual(record('r1'));
+        },
+      );
+
       test('of no bandwidth is refused', async () => {
         await expect(write(record('r1', { bandwidth: 0 }))).rejects.toThrow();
+      });
+    });
+
+    describe('a reservation of three hops', () => {
+      /** From a over b and d to c: the last link is passed from its second site. */
+      const ROUTE = ['a~b', 'b~d', 'c~d'] as const;
+      const routed = (id: string, shape: Partial<OneHop> = {}, tag = 1): ReservationRecord => {
+        const [first, second, third] = ROUTE;
+        return {
+          ...record(id, shape),
+          site1: 'a',
+          site2: 'c',
+          hops: [
+            { link: first, tags: tags(tag) },
+            { link: second, tags: tags(tag + 10) },
+            { link: third, tags: tags(tag + 20) },
+          ],
+        };
+      };
+      const changeRoute = (action: WrittenChange['action'], reservation: ReservationRecord): Promise<void> =>
+        store.changeLinks(ROUTE.toReversed(), async (transaction) => {
+          expect(transaction.links.map(({ id }) => id)).toEqual(ROUTE);
+          const { id, experiment, createdBy: by, hops, ...demand } = reservation;
+          const entry = { at: DAWN, action, by, experiment, reservation: id, demand, why: null };
+          const audit = hops.map((hop) => ({ ...entry, ...hop }));
+          await transaction.write({ changes: [{ action, record: reservation }], audit }, DAWN);
+        });
+      const versions = (): Promise<number[]> => Promise.all(ROUTE.map((link) => version(link)));
+      const changes = (from: number): Promise<unknown[]> =>
+        store.readLinks(async ({ look }) => {
+          const seen: unknown[] = [];
+          for (const link of ROUTE) seen.push(await (await look(link)).changesSince(from));
+          return seen;
+        });
+      const onEachLink = ({ id, hops, ...held }: ReservationRecord): unknown[][] => {
+        const { start, end, bandwidth, tenant } = held;
+        return hops.map(({ tags }) => [
+          { id, deleted: false, holding: { start, end, bandwidth, tags, tenant } },
+        ]);
+      };
+      const count = async (table: string): Promise<unknown> =>
+        Number((await opened.rows(`SELECT count(*) AS n FROM ${table}`))[0]?.['n']);
+
+      test('is written, read, listed, changed and deleted in one transaction over its links', async () => {
+        const booked = routed('r1', { name: 'long', description: 'over two sites' });
+        await changeRoute('create', booked);
+        expect(await versions()).toEqual([1, 1, 1]);
+        expect(await store.find('r1')).toEqual(booked);
+        expect(await readBack('r1', 'e~f')).toEqual(booked);
+        await write(record('r0', { tags: tags(2) }), record('r2', { tags: tags(3) }));
+        expect(await store.list(query())).toEqual([
+          record('r0', { tags: tags(2) }),
+          booked,
+          record('r2', { tags: tags(3) }),
+        ]);
+        // A page counts reservations, not hops.
+        expect(ids(await store.list(query({ limit: 2 })))).toEqual(['r0', 'r1']);
+        expect(await store.readLinks(({ countLive }) => countLive(['proj_1'], 0))).toEqual(
+          new Map([['proj_1', 3]]),
+        );
+        expect(await changes(0)).toMatchObject([[{}, {}, {}], ...onEachLink(booked).slice(1)]);
+
+        const changed = routed('r1', { start: 150, end: 250, bandwidth: 7 }, 4);
+        await changeRoute('update', changed);
+        expect(await versions()).toEqual([4, 2, 2]);
+        expect(await store.find('r1')).toEqual(changed);
+        expect(await changes(1)).toMatchObject([
+          [{ id: 'r0' }, { id: 'r2' }, ...(onEachLink(changed)[0] ?? [])],
+          ...onEachLink(changed).slice(1),
+        ]);
+        // The tags that it held are free, and those that it holds are not.
+        await changeRoute('create', routed('r3', {}, 1));
+        await expect(changeRoute('create', routed('r4', {}, 4))).rejects.toThrow();
+
+        await changeRoute('delete', changed);
+        expect(await versions()).toEqual([6, 4, 4]);
+        expect(await store.find('r1')).toBeUndefined();
+        expect(ids(await store.list(query()))).toEqual(['r0', 'r2', 'r3']);
+        const gone = [{ id: 'r1', deleted: true }];
+        expect(await changes(3)).toEqual([[...(onEachLink(routed('r3'))[0] ?? []), ...gone], gone, gone]);
+        await changeRoute('create', routed('r4', {}, 4));
+      });
+
+      test('has a row in the audit for each link, at the version that it made there', async () => {
+        await write(record('r0', { tags: tags(2) }));
+        await changeRoute('create', routed('r1'));
+        await changeRoute('delete', routed('r1'));
+        expect(await opened.rows('SELECT link, action, version FROM audit ORDER BY link, seq')).toEqual([
+          { link: 'a~b', action: 'create', version: 2 },
+          { link: 'a~b', action: 'delete', version: 3 },
+          { link: 'b~d', action: 'create', version: 1 },
+          { link: 'b~d', action: 'delete', version: 2 },
+          { link: 'c~d', action: 'create', version: 1 },
+          { link: 'c~d', action: 'delete', version: 2 },
+        ]);
+      });
+
+      test.each(ROUTE)('is refused as a whole for a tag that is held on %s', async (link) => {
+        const held = (routed('r1').hops.find((hop) => hop.link === link) ?? { tags: tags(1) }).tags;
+        const holder = record('r0', { link, tags: { ...tags(99), site2_c_tag: held.site2_c_tag } });
+        await change((transaction) => put(transaction, holder), link);
+        const before = await versions();
+        await expect(changeRoute('create', routed('r1'))).rejects.toThrow();
+        expect(await store.find('r1')).toBeUndefined();
+        expect(await versions()).toEqual(before);
+        for (const [table, rows] of Object.entries({ reservation: 1, hop: 1, tag_hold: 4, audit: 0 })) {
+          expect(`${table} ${await count(table)}`).toBe(`${table} ${rows}`);
+        }
+
+        const elsewhere = routed('r1', {}, 5);
+        await changeRoute('create', elsewhere);
+        await expect(changeRoute('update', routed('r1', { bandwidth: 9 }))).rejects.toThrow();
+        expect(await store.find('r1')).toEqual(elsewhere);
+        await change((transaction) => cancel(transaction, holder, DAWN), link);
+        await changeRoute('update', routed('r1', { bandwidth: 9 }));
+      });
+
+      test('that is deleted is forgotten link by link, and goes with its last hop', async () => {
+        await changeRoute('create', routed('r1'));
+        await change((transaction) =>
+          bookUnder(transaction, record('r2', { tags: tags(2) }), keyFor('r2'), 0),
+        );
+        await changeRoute('delete', routed('r1'));
+        // As if the rows of the last link were not reached.
+        await opened.rows('UPDATE hop SET deleted_ms = $1 WHERE link = $2', DAWN + 10, 'c~d');
+        const forgotten = () =>
+          opened.rows("SELECT id, forgotten FROM link WHERE id IN ('a~b', 'b~d', 'c~d') ORDER BY id");
+        expect(await store.forget(DAWN + 1)).toEqual({ audit: 6, deleted: 0 });
+        expect(await opened.rows("SELECT link FROM hop WHERE reservation = 'r1'")).toEqual([{ link: 'c~d' }]);
+        expect(await forgotten()).toEqual([
+          { id: 'a~b', forgotten: 3 },
+          { id: 'b~d', forgotten: 2 },
+          { id: 'c~d', forgotten: 0 },
+        ]);
+        expect(await store.find('r1')).toBeUndefined();
+        expect(await store.forget(DAWN + 11)).toEqual({ audit: 0, deleted: 1 });
+        expect(await forgotten()).toMatchObject([{}, {}, { id: 'c~d', forgotten: 2 }]);
+        expect(await opened.rows('SELECT id FROM reservation')).toEqual([{ id: 'r2' }]);
+        expect(await opened.rows('SELECT reservation FROM hop')).toEqual([{ reservation: 'r2' }]);
+
+        // All at once it counts once.
+        await changeRoute('create', routed('r3'));
+        await changeRoute('delete', routed('r3'));
+        expect(await store.forget(DAWN + 1)).toEqual({ audit: 6, deleted: 1 });
+        expect(await count('reservation')).toBe(1);
       });
     });
 
@@ -275,6 +431,7 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
 
     describe('the audit', () => {
       const entry: AuditEntry = {
+        link: LINK,
         at: DAWN,
         action: 'create',
         by: 'user_1',
@@ -306,6 +463,10 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
         expect(await opened.rows('SELECT id FROM reservation ORDER BY id')).toEqual([
           { id: 'r2' },
           { id: 'r3' },
+        ]);
+        expect(await opened.rows('SELECT reservation FROM hop ORDER BY reservation')).toEqual([
+          { reservation: 'r2' },
+          { reservation: 'r3' },
         ]);
         expect(await opened.rows('SELECT at_ms FROM audit')).toEqual([{ at_ms: DAWN + 10 }]);
         expect(await opened.rows('SELECT key FROM idempotency_key')).toEqual([]);
@@ -423,7 +584,7 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
     describe('row 59: refusals', () => {
       const MINUTE = 60_000;
       const refusal = (at: number, shape: Partial<AuditEntry> = {}): AuditEntry => ({
-        ...{ at, action: 'create', by: 'user_1', experiment: 'exp_1', reservation: null },
+        ...{ link: LINK, at, action: 'create', by: 'user_1', experiment: 'exp_1', reservation: null },
         ...{ demand: { start: 1, end: 2, bandwidth: 3 }, tags: null, why: 'tags' },
         ...shape,
       });
@@ -436,7 +597,7 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
         change(
           (transaction) =>
             transaction.write(
-              { changes: [], audit: Array.from({ length: count }, () => refusal(at, shape)) },
+              { changes: [], audit: Array.from({ length: count }, () => refusal(at, { ...shape, link })) },
               at,
             ),
           link,
@@ -487,7 +648,7 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
       test('that are counted keep the version of the link, and its history its order', async () => {
         await refuse(1000, DAWN);
         const booked = record('r1');
-        const accepted = refusal(DAWN, { tags: booked.tags, reservation: 'r1', why: null });
+        const accepted = refusal(DAWN, { tags: tags(1), reservation: 'r1', why: null });
         await change((transaction) =>
           transaction.write(
             {
@@ -768,11 +929,10 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
   });
 }
 
-function record(id: string, shape: Partial<ReservationRecord> = {}): ReservationRecord {
-  return {
+function record(id: string, shape: Partial<OneHop> = {}): ReservationRecord {
+  return oneHop({
     id,
     link: LINK,
-    reversed: false,
     start: 100,
     end: 200,
     bandwidth: 1,
@@ -782,7 +942,7 @@ function record(id: string, shape: Partial<ReservationRecord> = {}): Reservation
     createdBy: 'user_1',
     createdAt: 0,
     ...shape,
-  };
+  });
 }
 
 function keyFor(reservation: string, shape: Partial<IdempotencyRecord> = {}): IdempotencyRecord {
@@ -797,7 +957,7 @@ function keyFor(reservation: string, shape: Partial<IdempotencyRecord> = {}): Id
   };
 }
 
-function holdingOf({ start, end, bandwidth, tags, tenant }: ReservationRecord): Holding {
+function holdingOf({ start, end, bandwidth, tenant, hops: [{ tags }] }: ReservationRecord): Holding {
   return { start, end, bandwidth, tags, tenant };
 }
 

@@ -1,7 +1,7 @@
-import type { IdempotencyRecord, LinkTransaction, ReservationRecord } from '../../src/allocator/store.ts';
+import type { IdempotencyRecord, ReservationRecord, StoreTransaction } from '../../src/allocator/store.ts';
 
 /** Puts reservations as they are to stand, whatever was there under their ids. */
-export function put(transaction: LinkTransaction, ...records: readonly ReservationRecord[]): Promise<void> {
+export function put(transaction: StoreTransaction, ...records: readonly ReservationRecord[]): Promise<void> {
   return transaction.write(
     { changes: records.map((record) => ({ action: 'update', record })), audit: [] },
     0,
@@ -9,13 +9,13 @@ export function put(transaction: LinkTransaction, ...records: readonly Reservati
 }
 
 /** Cancels a reservation. */
-export function cancel(transaction: LinkTransaction, record: ReservationRecord, now: number): Promise<void> {
+export function cancel(transaction: StoreTransaction, record: ReservationRecord, now: number): Promise<void> {
   return transaction.write({ changes: [{ action: 'delete', record }], audit: [] }, now);
 }
 
 /** Books a reservation under a key. */
 export function bookUnder(
-  transaction: LinkTransaction,
+  transaction: StoreTransaction,
   record: ReservationRecord,
   key: IdempotencyRecord,
   now: number,

@@ -1,4 +1,4 @@
-import type { HeldReservation, LinkTransaction, ReservationStore } from '../../../src/allocator/store.ts';
+import type { HeldReservation, ReservationStore } from '../../../src/allocator/store.ts';
 import { POSTGRES_LOCKING } from '../../../src/store/postgres/database.ts';
 import { reservationStore } from '../../../src/store/reservations.ts';
 import { READ_LINK, type SqlDatabase, type SqlRow, type SqlTransaction } from '../../../src/store/sql.ts';
@@ -11,22 +11,30 @@ export function locksWhereItReads(database: SqlDatabase): ReservationStore {
   const real = reservationStore(database, POSTGRES_LOCKING);
   return {
     ...real,
-    changeLink: (link, work) =>
+    changeLinks: (links, work) =>
       database.transaction(async (sql) => {
         const rows = await sql.all(
-          `SELECT reservation.*, link.version AS link_version FROM link
-           LEFT JOIN reservation ON reservation.link = link.id AND reservation.deleted_ms IS NULL
+          `SELECT hop.*, link.version AS link_version FROM link
+           LEFT JOIN hop ON hop.link = link.id AND hop.deleted_ms IS NULL
            WHERE link.id = $1 FOR UPDATE OF link`,
-          link,
+          // The race is on one link.
+          links[0] ?? '',
         );
         const version = Number(rows[0]?.['link_version']);
-        const records = rows.flatMap((row) => (row['id'] === null ? [] : [recordIn(row)]));
+        const records = rows.flatMap((row) => (row['reservation'] === null ? [] : [recordIn(row)]));
         const inner = reservationStore(within(database, sql), {
           ...POSTGRES_LOCKING,
           lock: (statements, id) => statements.first(READ_LINK, id),
         });
-        return inner.changeLink(link, (transaction) =>
-          work({ ...transaction, version, endingBetween: async () => records } satisfies LinkTransaction),
+        return inner.changeLinks(links, (transaction) =>
+          work({
+            ...transaction,
+            links: transaction.links.map((link) => ({
+              ...link,
+              version,
+              endingBetween: async () => records,
+            })),
+          }),
         );
       }),
   };
@@ -45,7 +53,7 @@ function within(database: SqlDatabase, sql: SqlTransaction): SqlDatabase {
 
 function recordIn(row: SqlRow): HeldReservation {
   return {
-    id: String(row['id']),
+    id: String(row['reservation']),
     start: Number(row['start_ms']),
     end: Number(row['end_ms']),
     bandwidth: Number(row['bandwidth']),
@@ -55,6 +63,6 @@ function recordIn(row: SqlRow): HeldReservation {
       site2_s_tag: Number(row['site2_s_tag']),
       site2_c_tag: Number(row['site2_c_tag']),
     },
-    tenant: String(row['tenant'] ?? row['experiment']),
+    tenant: String(row['tenant']),
   };
 }

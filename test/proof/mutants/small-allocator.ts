@@ -9,15 +9,11 @@ import {
   type UpdateRequest,
   type UpdateTerms,
 } from '../../../src/allocator/operations.ts';
-import type {
-  IdempotencyRecord,
-  LinkTransaction,
-  ReservationRecord,
-  WrittenChange,
-} from '../../../src/allocator/store.ts';
+import type { IdempotencyRecord, ReservationRecord, WrittenChange } from '../../../src/allocator/store.ts';
 import type { Link } from '../../../src/contract/links.ts';
 import type { AllocatorOptions, Outcome, Replay } from '../../allocator/allocator.ts';
 import { type Asked, Oracle } from '../../allocator/oracle.ts';
+import { changeLink, type LinkTransaction, oneHop } from '../../store/one-link.ts';
 import type { Subject } from '../subject.ts';
 
 /** A protocol that is known to be broken (allocator/README.md, "Mistakes of other systems, each a test here"). */
@@ -104,10 +100,11 @@ export class SmallAllocator implements Subject {
   ): ReturnType<Subject['update']> {
     const found = await this.#options.store.find(id);
     if (!found) return undefined;
-    const link = this.#link(found.link);
+    const link = this.#link(found.hops[0].link);
     return this.#ask<Awaited<ReturnType<Subject['update']>>>(link, async (transaction, oracle, now) => {
       const [current] = await transaction.read([id]);
       if (!current) return { answer: undefined };
+      const [hop] = current.hops;
       const { start, end, bandwidth } = { ...current, ...update };
       const demand: Demand = { start, end, bandwidth };
       const fault = check(current, demand);
@@ -115,12 +112,15 @@ export class SmallAllocator implements Subject {
       const own = this.#mistake === 'an update that counts its own use' ? undefined : id;
       const plan: Plan =
         this.#mistake === 'an update that skips the check'
-          ? { accepted: true, tags: current.tags }
+          ? { accepted: true, tags: hop.tags }
           : oracle.plan(demand, now, own);
-      if (plan.accepted) return put({ ...current, ...demand, tags: plan.tags }, 'update', dryRun);
+      if (plan.accepted) {
+        return put({ ...current, ...demand, hops: [{ ...hop, tags: plan.tags }] }, 'update', dryRun);
+      }
       const movable = update.start !== undefined && current.start > now;
+      const reversed = current.site1 !== link.site1;
       return {
-        answer: refusal({ link, reversed: current.reversed, tenant: current.tenant }, plan, oracle, demand, {
+        answer: refusal({ link, reversed, tenant: current.tenant }, plan, oracle, demand, {
           now,
           expiry,
           own: id,
@@ -133,7 +133,7 @@ export class SmallAllocator implements Subject {
   async delete(id: string, _: DeleteTerms): Promise<boolean> {
     const found = await this.#options.store.find(id);
     if (!found) return false;
-    return this.#ask<boolean>(this.#link(found.link), async (transaction) => {
+    return this.#ask<boolean>(this.#link(found.hops[0].link), async (transaction) => {
       const [record] = await transaction.read([id]);
       if (!record) return { answer: false };
       return { answer: true, change: { action: 'delete', record }, take: (oracle) => oracle.drop(id) };
@@ -157,7 +157,7 @@ export class SmallAllocator implements Subject {
       const { tags } = plan;
       const terms = { ...demand, tags, experiment, tenant, createdBy, createdAt: now };
       return put(
-        { id: this.#options.newId(), link: id, reversed: site1 !== link.site1, ...terms },
+        oneHop({ id: this.#options.newId(), link: id, reversed: site1 !== link.site1, ...terms }),
         'create',
         dryRun,
       );
@@ -186,7 +186,7 @@ export class SmallAllocator implements Subject {
     const mistake = this.#mistake;
     const known = this.#memories.get(id);
     if (mistake !== 'memory kept after an error') this.#memories.delete(id);
-    const { decision, memory } = await store.changeLink(id, async (transaction) => {
+    const { decision, memory } = await changeLink(store, id, async (transaction) => {
       const memory = await this.#caughtUp(known, link, transaction);
       const decision = await work(transaction, memory.oracle, now());
       if (mistake === 'memory changed before the commit') this.#take(id, memory, decision);
@@ -200,7 +200,7 @@ export class SmallAllocator implements Subject {
     });
     const { change, later } = decision;
     const writeAlone = (each: WrittenChange): Promise<void> =>
-      store.changeLink(id, (transaction) => transaction.write({ changes: [each], audit: [] }, now()));
+      store.changeLinks([id], (transaction) => transaction.write({ changes: [each], audit: [] }, now()));
     if (mistake === 'check and insert in two transactions' && change) await writeAlone(change);
     if (mistake !== 'memory changed before the commit') this.#take(id, memory, decision);
     if (later) await writeAlone(later);
@@ -238,7 +238,11 @@ export class SmallAllocator implements Subject {
 function put(record: ReservationRecord, action: 'create' | 'update', dryRun: boolean): Decision<Outcome> {
   const answer: Outcome = { ok: true, record };
   if (dryRun) return { answer };
-  return { answer, change: { action, record }, take: (oracle) => oracle.hold(record.id, record) };
+  return { answer, change: { action, record }, take: (oracle) => oracle.hold(record.id, holdingOf(record)) };
+}
+
+function holdingOf({ start, end, bandwidth, tenant, hops: [{ tags }] }: ReservationRecord): Holding {
+  return { start, end, bandwidth, tags, tenant };
 }
 
 function refusal(

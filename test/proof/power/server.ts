@@ -7,6 +7,7 @@ import { CLIENT_ID } from '../../../src/server/identity/user-token.ts';
 import type { SqlRow } from '../../../src/store/sql.ts';
 import { freePort } from '../../fixtures/postgres-server.ts';
 import { LAUNCHER, startCommand } from '../../fixtures/program.ts';
+import { WITH_HOPS } from '../../store/one-link.ts';
 import { BATCH_PATH, CONNECTIVITY_PATH } from '../addresses.ts';
 import { type Answer, credentials, type HttpCaller, logIn } from '../caller.ts';
 import type { Chance } from '../chance.ts';
@@ -436,7 +437,7 @@ function hashOf(token: string): string {
   return createHash('sha256').update(token).digest('base64url');
 }
 
-const KEPT = `SELECT coalesce(r.name, k.key) AS key, r.* FROM reservation r
+const KEPT = `SELECT coalesce(r.name, k.key) AS key, r.* FROM (${WITH_HOPS}) AS r
   LEFT JOIN idempotency_key k ON k.reservation = r.id AND k.items IS NULL`;
 
 function look(machine: string): Left {
