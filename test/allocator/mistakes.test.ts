@@ -272,7 +272,7 @@ describe('mistake: concurrent updates of one reservation that overwrite each oth
     expect(await opened.rows('SELECT * FROM tag_hold')).toEqual([]);
     expect(await update(allocators[1], id, { end: 24 })).toBeUndefined();
     expect(await booked(allocators[0], { start: 10, end: 20, bandwidth: 1000 })).toMatchObject({
-      tags: tags(1),
+      hops: [{ tags: tags(1) }],
     });
   });
 });
