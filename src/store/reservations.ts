@@ -175,11 +175,16 @@ async function changeLinks<Answer>(
   const attempt = (): Promise<Answer> =>
     database.transaction(async (sql) => {
       // One after the other in the database; nothing here waits in between.
-      const [rows, changes] = await Promise.all([
-        Promise.all(links.map((link) => locking.lock(sql, link))),
+      const locks = Promise.all(links.map((link) => locking.lock(sql, link)));
+      const both = Promise.all([
+        locks,
         // The engine starts it once the locks are granted, so it sees everything that was committed by then.
         since === undefined ? [] : Promise.all(links.map((link) => changesAfter(sql, link, since))),
       ]);
+      both.catch(() => undefined);
+      // First: where a lock fails, what comes after it fails too, and does not say why.
+      await locks;
+      const [rows, changes] = await both;
       const locked = links.flatMap((id, index): LinkReading[] => {
         const row = rows[index];
         if (!row) return [];
