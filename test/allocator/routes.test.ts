@@ -1,0 +1,168 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import {
+  bestRoute,
+  earliestStart,
+  type Route,
+  type RouteTerms,
+  routesBetween,
+  widest,
+} from '../../src/allocator/routes.ts';
+import type { Link } from '../../src/contract/links.ts';
+import { smallLink } from './small-link.ts';
+
+const SITES = ['a', 'b', 'c', 'd', 'e', 'f', 'g'];
+
+/** A network of 4 to 7 sites with any of the links between them. */
+const networks = fc.integer({ min: 4, max: 7 }).chain((count) => {
+  const sites = SITES.slice(0, count);
+  const pairs = sites.flatMap((site1, index) => sites.slice(index + 1).map((site2) => ({ site1, site2 })));
+  return fc.subarray(pairs, { minLength: 1 }).map((chosen) => ({
+    sites,
+    links: chosen.map(({ site1, site2 }): Link => ({ ...smallLink(), site1, site2 })),
+  }));
+});
+
+const asked = networks.chain((network) =>
+  fc.record({
+    network: fc.constant(network),
+    terms: fc
+      .record({
+        ends: fc.shuffledSubarray(network.sites, { minLength: 2, maxLength: 2 }),
+        others: fc.shuffledSubarray(network.sites, { maxLength: 3 }),
+        avoided: fc.integer({ min: 0, max: 2 }),
+        hops: fc.integer({ min: 1, max: 8 }),
+      })
+      .map(({ ends: [site1 = '', site2 = ''], others, avoided, hops }): RouteTerms => {
+        const between = others.filter((site) => site !== site1 && site !== site2);
+        return { site1, site2, avoid: between.slice(0, avoided), via: between.slice(avoided), hops };
+      }),
+    values: fc.array(fc.integer({ min: 0, max: 6 }), { minLength: 21, maxLength: 21 }),
+  }),
+);
+
+/** All routes, found by walking everywhere: this proof shares nothing with the code that it checks. */
+function every(
+  links: readonly Link[],
+  { site1, site2, via = [], avoid = [], hops = 8 }: RouteTerms,
+): string[][] {
+  const walk = (sites: string[]): string[][] => {
+    const at = sites.at(-1) ?? '';
+    if (at === site2) {
+      const order = via.map((site) => sites.indexOf(site));
+      const isRight = order.every((place, index) => place > (order[index - 1] ?? 0));
+      return isRight && !sites.some((site) => avoid.includes(site)) && sites.length <= hops + 1
+        ? [sites]
+        : [];
+    }
+    return links.flatMap((link) => {
+      const next = link.site1 === at ? link.site2 : link.site2 === at ? link.site1 : undefined;
+      return next === undefined || sites.includes(next) ? [] : walk([...sites, next]);
+    });
+  };
+  return walk([site1]).toSorted(
+    (one, other) => one.length - other.length || (one.join() < other.join() ? -1 : 1),
+  );
+}
+
+function sitesOf(route: Route, from: string): string[] {
+  const sites = [from];
+  for (const { site1, site2 } of route) sites.push(sites.at(-1) === site1 ? site2 : site1);
+  return sites;
+}
+
+function linksOf(links: readonly Link[], sites: readonly string[]): Link[] {
+  return sites
+    .slice(1)
+    .flatMap((to, index) =>
+      links.filter(
+        ({ site1, site2 }) => [site1, site2].includes(to) && [site1, site2].includes(sites[index] ?? ''),
+      ),
+    );
+}
+
+describe('against a walk through all routes', () => {
+  test('the routes are all there are, in their order', () => {
+    fc.assert(
+      fc.property(asked, ({ network, terms }) => {
+        const found = [...routesBetween(network, terms)].map((route) => sitesOf(route, terms.site1));
+        expect(found).toEqual(every(network.links, terms));
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  test('the best one has the fewest hops, then most left on its narrowest link, then the smaller name', () => {
+    fc.assert(
+      fc.property(asked, ({ network, terms, values }) => {
+        const value = (link: Link): number => values[network.links.indexOf(link)] ?? 0;
+        const fits = (link: Link): boolean => value(link) > 1;
+        const due = every(network.links.filter(fits), terms)
+          .map((sites) => ({ sites, width: Math.min(...linksOf(network.links, sites).map(value)) }))
+          .toSorted((one, other) => one.sites.length - other.sites.length || other.width - one.width)[0];
+        const found = bestRoute(network, terms, { fits, left: value });
+        expect(found && sitesOf(found, terms.site1)).toEqual(due?.sites);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  test('the earliest start is the first instant at which all links of a route are free', () => {
+    fc.assert(
+      fc.property(
+        asked,
+        fc.array(fc.integer({ min: 0, max: 255 }), { minLength: 21, maxLength: 21 }),
+        ({ network, terms }, masks) => {
+          // Bit n of a link's mask: whether it is free at the instant n; it is free for good from 8 on, or never again.
+          const isFree = (link: Link, at: number): boolean => {
+            const index = network.links.indexOf(link);
+            return at < 8 ? (((masks[index] ?? 0) >> at) & 1) === 1 : index % 3 > 0;
+          };
+          const free = (link: Link, from: number): number | undefined =>
+            Array.from({ length: 10 }, (_, at) => at).find((at) => at >= from && isFree(link, at));
+          const due = Array.from({ length: 10 }, (_, at) => at).find(
+            (at) =>
+              every(
+                network.links.filter((link) => isFree(link, at)),
+                terms,
+              ).length > 0,
+          );
+          expect(earliestStart(network, terms, { from: 0, latest: 9, free })).toBe(due);
+        },
+      ),
+      { numRuns: 1000 },
+    );
+  });
+
+  test('the widest is the most that all links of a route have', () => {
+    fc.assert(
+      fc.property(asked, ({ network, terms, values }) => {
+        const measure = (link: Link): number => values[network.links.indexOf(link)] ?? 0;
+        const due = Math.max(
+          ...every(network.links, terms).map((sites) =>
+            Math.min(...linksOf(network.links, sites).map(measure)),
+          ),
+        );
+        expect(widest(network, terms, { measure, least: 0 })).toBe(due > 0 ? due : undefined);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+});
+
+test('in a large mesh the first routes are found without a look at the others', () => {
+  const sites = Array.from({ length: 40 }, (_, index) => `s${String(index).padStart(2, '0')}`);
+  const links = sites.flatMap((site1, index) =>
+    [1, 2, 3, 4, 5].flatMap((step): Link[] => {
+      const site2 = sites[index + step];
+      return site2 === undefined ? [] : [{ ...smallLink(), site1, site2 }];
+    }),
+  );
+  let looks = 0;
+  const [route] = routesBetween({ links }, { site1: 's00', site2: 's39' }, () => {
+    looks += 1;
+    return true;
+  });
+  expect(route).toHaveLength(8);
+  expect(looks).toBe(links.length);
+});
