@@ -1,8 +1,9 @@
 import type { Link } from '../contract/links.ts';
 import { type Demand, type Holding, type Period, TAG_PLACES, type TagPlace, type Tags } from './demand.ts';
-import { type FreePart, fastest } from './fastest.ts';
+import { type FreePart, fastestOver, settled } from './fastest.ts';
 import { chooseTags, Holdings } from './holdings.ts';
 import { type LoadCursor, LoadProfile } from './load-profile.ts';
+import { mostWithin } from './most-bandwidth.ts';
 import { type ShareRefusal, Shares } from './shares.ts';
 
 /** What is free of a link over a period. */
@@ -322,28 +323,27 @@ export class LinkCalendar {
    *
    * @param tenant whose share is a limit too
    */
-  fastest(
-    { start, end, bandwidth, volume }: Demand & { volume: number },
-    tenant?: string,
-  ): Demand | undefined {
+  fastest(window: Demand & { volume: number }, tenant?: string): Demand | undefined {
+    return fastestOver([this], window, tenant);
+  }
+
+  /** What is free over a period for a new reservation of a tenant. */
+  freeParts(period: Period, tenant?: string): Generator<FreePart> {
     const share = tenant === undefined ? undefined : this.#shares;
-    const parts =
-      share && tenant !== undefined
-        ? this.#sharedSteps({ start, end }, tenant, share)
-        : this.#freeBlocks({ start, end });
-    return fastest(parts, end, {
-      most: bandwidth,
-      volume,
-      tagsFrom: (from, duration) => this.#earliestTags(from, duration),
-      tagsWithin: (period) => {
-        const longest = TAG_PLACES.map((place) => this.#holdings.longestFree(place, period));
-        return Math.min(...longest);
-      },
-      tagsSince: (until) => {
-        const since = TAG_PLACES.map((place) => this.#holdings.layers[place].freeSince(until, start));
-        return Math.max(...since);
-      },
-    });
+    return share && tenant !== undefined
+      ? this.#sharedSteps(period, tenant, share)
+      : this.#freeBlocks(period);
+  }
+
+  /** A bound of how many milliseconds those tags are free that are free at some instant of a period. */
+  tagsWithin(period: Period): number {
+    return Math.min(...TAG_PLACES.map((place) => this.#holdings.longestFree(place, period)));
+  }
+
+  /** The earliest start, from `start` on, for which each place has a tag that is free until an instant. */
+  tagsSince(until: number, start: number): number {
+    const since = TAG_PLACES.map((place) => this.#holdings.layers[place].freeSince(until, start));
+    return Math.max(...since);
   }
 
   /**
@@ -352,19 +352,13 @@ export class LinkCalendar {
    *
    * @param tenant whose share is a limit too
    */
-  mostBandwidth({ start, end, duration }: Period & { duration: number }, tenant?: string): number {
-    let [from, most, tooMuch] = [start, 0, this.#capacity + 1];
-    while (most + 1 < tooMuch) {
-      const middle = most === 0 ? 1 : Math.floor((most + tooMuch) / 2);
-      const at = this.#earliestUpTo(end - duration, { from, duration, bandwidth: middle }, tenant);
-      if (at === undefined) tooMuch = middle;
-      else {
-        // A start that is too early for less is too early for more.
-        from = at;
-        most = this.freeBandwidth({ start: at, end: at + duration }, tenant);
-      }
-    }
-    return most;
+  mostBandwidth(window: Period & { duration: number }, tenant?: string): number {
+    const { end, duration } = window;
+    return mostWithin(window, this.#capacity, {
+      earliest: (from, bandwidth) =>
+        this.#earliestUpTo(end - duration, { from, duration, bandwidth }, tenant),
+      free: (period) => this.freeBandwidth(period, tenant),
+    });
   }
 
   /** Counts a reservation at the places where it holds none of the tags. */
@@ -426,14 +420,11 @@ export class LinkCalendar {
   }
 
   /** The earliest start from `from` on for which each place has a tag that is free for `duration` milliseconds. */
-  #earliestTags(from: number, duration: number): number {
-    let start = from;
-    for (;;) {
-      let next = start;
-      for (const place of TAG_PLACES) next = this.#holdings.earliestTag(place, next, duration);
-      if (next === start) return start;
-      start = next;
-    }
+  earliestTags(from: number, duration: number): number {
+    const places = TAG_PLACES.map(
+      (place) => (start: number) => this.#holdings.earliestTag(place, start, duration),
+    );
+    return settled(from, places);
   }
 
   /** The last start of a run that begins with `first`, for demands that end by `end`. */

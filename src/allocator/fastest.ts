@@ -12,6 +12,43 @@ export interface FreePart extends Period {
   freeIn(step: number): number;
 }
 
+/**
+ * What is free on all of several links: the least of what is free on each, step by step.
+ *
+ * @param links the parts of each, over the same period
+ */
+export function* narrowest(links: readonly Iterable<FreePart>[]): Generator<FreePart> {
+  const steps = links.map((parts) => singleSteps(parts));
+  const open = steps.map((each) => each.next());
+  for (;;) {
+    let [start, end, free] = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
+    for (const { done, value } of open) {
+      if (done) return;
+      start = Math.max(start, value.start);
+      end = Math.min(end, value.end);
+      free = Math.min(free, value.free);
+    }
+    const [from, rate] = [start, free];
+    yield { start, end, least: free, most: free, steps: 1, startOf: () => from, freeIn: () => rate };
+    for (const [index, { value }] of open.entries()) {
+      const next = value?.end === end ? steps[index]?.next() : undefined;
+      if (next) open[index] = next;
+    }
+  }
+}
+
+/** A part in which what is free does not change, in Mbps. */
+type FreeStep = Period & { free: number };
+
+function* singleSteps(parts: Iterable<FreePart>): Generator<FreeStep, undefined> {
+  for (const part of parts) {
+    for (let step = 0; step < part.steps; step += 1) {
+      const end = step + 1 < part.steps ? part.startOf(step + 1) : part.end;
+      yield { start: part.startOf(step), end, free: part.freeIn(step) };
+    }
+  }
+}
+
 /** What a transfer needs besides bandwidth. */
 export interface Transfer {
   /** The most Mbps that it may use. */
@@ -74,6 +111,52 @@ export function fastest(parts: Iterable<FreePart>, deadline: number, transfer: T
     }
   }
   return undefined;
+}
+
+/** A link, as a search for a transfer asks it; see `LinkCalendar`. */
+export interface TransferLink {
+  /** What is free over a period for a new reservation of a tenant. */
+  freeParts(period: Period, tenant?: string): Iterable<FreePart>;
+  /** The earliest start from an instant on for which each place has a tag that is free for so many milliseconds. */
+  earliestTags(from: number, duration: number): number;
+  /** See {@link Transfer.tagsWithin}. */
+  tagsWithin(period: Period): number;
+  /** The earliest start, from `start` on, for which each place has a tag that is free until an instant. */
+  tagsSince(until: number, start: number): number;
+}
+
+/**
+ * As `LinkCalendar.fastest`, over several links that carry the same transfer at the same time.
+ *
+ * @param links one at least
+ */
+export function fastestOver(
+  links: readonly TransferLink[],
+  { start, end, bandwidth, volume }: Demand & { volume: number },
+  tenant?: string,
+): Demand | undefined {
+  const [first, ...others] = links.map((link) => link.freeParts({ start, end }, tenant));
+  if (!first) throw new RangeError('a transfer needs a link');
+  return fastest(others.length === 0 ? first : narrowest([first, ...others]), end, {
+    most: bandwidth,
+    volume,
+    tagsFrom: (from, duration) =>
+      settled(
+        from,
+        links.map((link) => (at: number) => link.earliestTags(at, duration)),
+      ),
+    tagsWithin: (period) => Math.min(...links.map((link) => link.tagsWithin(period))),
+    tagsSince: (until) => Math.max(...links.map((link) => link.tagsSince(until, start))),
+  });
+}
+
+/** The first instant from `from` on that each of some functions gives back as it is: no earlier one would do for all. */
+export function settled(from: number, nexts: readonly ((start: number) => number)[]): number {
+  for (let start = from; ; ) {
+    const next = nexts.reduce((at, nextOf) => nextOf(at), start);
+    if (next === start) return start;
+    start = next;
+  }
 }
 
 /** In about how many stretches of equal length the time up to the deadline is looked at for tags. */

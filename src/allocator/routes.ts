@@ -142,16 +142,16 @@ export function bestRoute(
  * looks at, no link becomes free that leaves the sites which are reached.
  *
  * @param free the earliest start, at an instant or after it, at which a link is free; undefined for never. Milliseconds
- * @param latest the last start to look at
+ * @param latest the last start to look at; by default there is none
  */
 export function earliestStart(
   network: Pick<Network, 'links'>,
   terms: RouteTerms,
   {
     from,
-    latest,
+    latest = Number.MAX_SAFE_INTEGER,
     free,
-  }: { from: number; latest: number; free: (link: Link, from: number) => number | undefined },
+  }: { from: number; latest?: number; free: (link: Link, from: number) => number | undefined },
 ): number | undefined {
   const { site1, hops = MAX_HOPS } = terms;
   const known = new Map<Link, number>();

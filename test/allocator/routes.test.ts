@@ -3,25 +3,13 @@ import { describe, expect, test } from 'vitest';
 import {
   bestRoute,
   earliestStart,
-  type Route,
   type RouteTerms,
   routesBetween,
   widest,
 } from '../../src/allocator/routes.ts';
 import type { Link } from '../../src/contract/links.ts';
+import { every, linksOf, networks, sitesOf } from './graphs.ts';
 import { smallLink } from './small-link.ts';
-
-const SITES = ['a', 'b', 'c', 'd', 'e', 'f', 'g'];
-
-/** A network of 4 to 7 sites with any of the links between them. */
-const networks = fc.integer({ min: 4, max: 7 }).chain((count) => {
-  const sites = SITES.slice(0, count);
-  const pairs = sites.flatMap((site1, index) => sites.slice(index + 1).map((site2) => ({ site1, site2 })));
-  return fc.subarray(pairs, { minLength: 1 }).map((chosen) => ({
-    sites,
-    links: chosen.map(({ site1, site2 }): Link => ({ ...smallLink(), site1, site2 })),
-  }));
-});
 
 const asked = networks.chain((network) =>
   fc.record({
@@ -41,46 +29,6 @@ const asked = networks.chain((network) =>
   }),
 );
 
-/** All routes, found by walking everywhere: this proof shares nothing with the code that it checks. */
-function every(
-  links: readonly Link[],
-  { site1, site2, via = [], avoid = [], hops = 8 }: RouteTerms,
-): string[][] {
-  const walk = (sites: string[]): string[][] => {
-    const at = sites.at(-1) ?? '';
-    if (at === site2) {
-      const order = via.map((site) => sites.indexOf(site));
-      const isRight = order.every((place, index) => place > (order[index - 1] ?? 0));
-      return isRight && !sites.some((site) => avoid.includes(site)) && sites.length <= hops + 1
-        ? [sites]
-        : [];
-    }
-    return links.flatMap((link) => {
-      const next = link.site1 === at ? link.site2 : link.site2 === at ? link.site1 : undefined;
-      return next === undefined || sites.includes(next) ? [] : walk([...sites, next]);
-    });
-  };
-  return walk([site1]).toSorted(
-    (one, other) => one.length - other.length || (one.join() < other.join() ? -1 : 1),
-  );
-}
-
-function sitesOf(route: Route, from: string): string[] {
-  const sites = [from];
-  for (const { site1, site2 } of route) sites.push(sites.at(-1) === site1 ? site2 : site1);
-  return sites;
-}
-
-function linksOf(links: readonly Link[], sites: readonly string[]): Link[] {
-  return sites
-    .slice(1)
-    .flatMap((to, index) =>
-      links.filter(
-        ({ site1, site2 }) => [site1, site2].includes(to) && [site1, site2].includes(sites[index] ?? ''),
-      ),
-    );
-}
-
 describe('against a walk through all routes', () => {
   test('the routes are all there are, in their order', () => {
     fc.assert(
@@ -88,7 +36,7 @@ describe('against a walk through all routes', () => {
         const found = [...routesBetween(network, terms)].map((route) => sitesOf(route, terms.site1));
         expect(found).toEqual(every(network.links, terms));
       }),
-      { numRuns: 1000 },
+      { numRuns: 300 },
     );
   });
 
@@ -103,7 +51,7 @@ describe('against a walk through all routes', () => {
         const found = bestRoute(network, terms, { fits, left: value });
         expect(found && sitesOf(found, terms.site1)).toEqual(due?.sites);
       }),
-      { numRuns: 1000 },
+      { numRuns: 300 },
     );
   });
 
@@ -130,7 +78,7 @@ describe('against a walk through all routes', () => {
           expect(earliestStart(network, terms, { from: 0, latest: 9, free })).toBe(due);
         },
       ),
-      { numRuns: 1000 },
+      { numRuns: 300 },
     );
   });
 
@@ -145,7 +93,7 @@ describe('against a walk through all routes', () => {
         );
         expect(widest(network, terms, { measure, least: 0 })).toBe(due > 0 ? due : undefined);
       }),
-      { numRuns: 1000 },
+      { numRuns: 300 },
     );
   });
 });

@@ -1,0 +1,145 @@
+import type { Link } from '../contract/links.ts';
+import type { LinkCalendar, Refusal } from './calendar.ts';
+import type { Demand, Period } from './demand.ts';
+import { fastestOver } from './fastest.ts';
+import { mostWithin } from './most-bandwidth.ts';
+import { bestRoute, earliestStart, type Route, type RouteTerms, routesBetween, widest } from './routes.ts';
+import type { Hop } from './store.ts';
+
+/** What a search asks of a link, or of the routes between two sites. */
+export type SearchedCalendar = Pick<
+  LinkCalendar,
+  'earliest' | 'freeBandwidth' | 'freeUntil' | 'mostBandwidth' | 'fastest'
+>;
+
+/** How a demand would be met: over these hops; or the link that stands in the way, and every limit of its that it breaks. */
+export type RoutePlan =
+  | { accepted: true; hops: [Hop, ...Hop[]] }
+  | { accepted: false; link: Link; refusals: [Refusal, ...Refusal[]] };
+
+/** A link with its id and its calendar. */
+export interface CalendarOfLink {
+  id: string;
+  link: Link;
+  calendar: LinkCalendar;
+}
+
+/**
+ * Among how many routes the one is looked for over which a transfer ends first: those with the fewest hops. Each costs a search
+ * through its links' time.
+ */
+const ROUTES_OF_A_TRANSFER = 64;
+
+/**
+ * What is held and what is free between two sites, over all routes that may be taken. Of one link, it answers as the link's
+ * calendar does.
+ *
+ * @example
+ * // a – b has 1000 Mbps and b – c has 400, all free: 400 can be had from a to c, with tags on both links.
+ */
+export class RouteCalendar implements SearchedCalendar {
+  readonly #links: ReadonlyMap<Link, CalendarOfLink>;
+  readonly #network: { links: readonly Link[] };
+  readonly #terms: RouteTerms;
+
+  /** @param links those that the routes may use; some route leads over them */
+  constructor(links: readonly CalendarOfLink[], terms: RouteTerms) {
+    this.#links = new Map(links.map((each) => [each.link, each]));
+    this.#network = { links: links.map(({ link }) => link) };
+    this.#terms = terms;
+  }
+
+  /**
+   * Finds a route and its tags for a demand, or what stands in the way on the route that comes closest. It changes nothing.
+   *
+   * @param now milliseconds; see {@link LinkCalendar.plan}
+   * @param tenant whose share counts
+   */
+  plan(demand: Demand, now: number, tenant?: string): RoutePlan {
+    const free = this.#eachOnce((calendar) => calendar.freeBandwidth(demand, tenant));
+    const left = this.#eachOnce((calendar) => calendar.freeBandwidth(demand));
+    const fits = (link: Link): boolean => free(link) >= demand.bandwidth;
+    const route = bestRoute(this.#network, this.#terms, { fits, left }) ?? this.#closest(free);
+    const plans = route.map((link) => {
+      const { id, calendar } = this.#at(link);
+      return { id, link, plan: calendar.plan(demand, now, { tenant }) };
+    });
+    const hops: Hop[] = [];
+    for (const { id, link, plan } of plans.toSorted((one, other) => free(one.link) - free(other.link))) {
+      if (!plan.accepted) return { accepted: false, link, refusals: plan.refusals };
+      hops.push({ link: id, tags: plan.tags });
+    }
+    const [first, ...rest] = plans.flatMap(({ id }) => hops.filter(({ link }) => link === id));
+    if (!first) throw new RangeError('a route has a hop');
+    return { accepted: true, hops: [first, ...rest] };
+  }
+
+  /** As {@link LinkCalendar.freeBandwidth}, of the route that has most. */
+  freeBandwidth(period: Period, tenant?: string): number {
+    return this.#widest((calendar) => calendar.freeBandwidth(period, tenant), 0) ?? 0;
+  }
+
+  /** As {@link LinkCalendar.earliest}, over the route that is free first. */
+  earliest(from: number, duration: number, bandwidth: number, tenant?: string): number | undefined {
+    return earliestStart(this.#network, this.#terms, {
+      from,
+      free: (link, at) => this.#at(link).calendar.earliest(at, duration, bandwidth, tenant),
+    });
+  }
+
+  /** As {@link LinkCalendar.freeUntil}, over the route that is free longest. */
+  freeUntil(start: number, bandwidth: number, latest: number, tenant?: string): number | undefined {
+    return this.#widest((calendar) => calendar.freeUntil(start, bandwidth, latest, tenant) ?? start, start);
+  }
+
+  /** As {@link LinkCalendar.mostBandwidth}, over any route. */
+  mostBandwidth(window: Period & { duration: number }, tenant?: string): number {
+    return mostWithin(window, Math.max(...this.#network.links.map(({ bandwidth }) => bandwidth)), {
+      earliest: (from, bandwidth) => this.earliest(from, window.duration, bandwidth, tenant),
+      free: (period) => this.freeBandwidth(period, tenant),
+    });
+  }
+
+  /** As {@link LinkCalendar.fastest}, over the {@link ROUTES_OF_A_TRANSFER} routes with the fewest hops. */
+  fastest(window: Demand & { volume: number }, tenant?: string): Demand | undefined {
+    let best: Demand | undefined;
+    let routes = 0;
+    for (const route of routesBetween(this.#network, this.#terms)) {
+      const calendars = route.map((link) => this.#at(link).calendar);
+      // One that ends no earlier is of no use.
+      const found = fastestOver(calendars, { ...window, end: best?.end ?? window.end }, tenant);
+      if (found && (!best || found.end < best.end)) best = found;
+      routes += 1;
+      if (routes === ROUTES_OF_A_TRANSFER) break;
+    }
+    return best;
+  }
+
+  /** The route that comes closest where none has enough: the widest. */
+  #closest(free: (link: Link) => number): Route {
+    const width = widest(this.#network, this.#terms, { measure: free, least: 0 }) ?? 0;
+    const fits = (link: Link): boolean => free(link) >= width;
+    const route = bestRoute(this.#network, this.#terms, { fits, left: free });
+    if (!route) throw new RangeError('there is no route');
+    return route;
+  }
+
+  #widest(measure: (calendar: LinkCalendar) => number, least: number): number | undefined {
+    return widest(this.#network, this.#terms, { measure: (link) => measure(this.#at(link).calendar), least });
+  }
+
+  #eachOnce(measure: (calendar: LinkCalendar) => number): (link: Link) => number {
+    const known = new Map<Link, number>();
+    return (link) => {
+      const found = known.get(link) ?? measure(this.#at(link).calendar);
+      known.set(link, found);
+      return found;
+    };
+  }
+
+  #at(link: Link): CalendarOfLink {
+    const found = this.#links.get(link);
+    if (!found) throw new RangeError('the route may not use this link');
+    return found;
+  }
+}
