@@ -5,14 +5,21 @@ import {
   type ChangeTerms,
   changeOperation,
   type KeyedOutcome,
+  refusalOperation,
   replayOf,
 } from './change-operation.ts';
 import { yieldToEventLoop } from './event-loop.ts';
 import type { AllocatorObserver } from './link-decisions.ts';
 import { askLinks, changeLinks, LinkQueue } from './link-queue.ts';
 import { linkId, type Network } from './network.ts';
-import { askOperation, type ChangeItem, type KeyedRequest, type LinkState } from './operations.ts';
-import type { ReservationStore } from './store.ts';
+import {
+  askOperation,
+  type ChangeItem,
+  type KeyedRequest,
+  type LinkState,
+  type Operation,
+} from './operations.ts';
+import type { ReservationRecord, ReservationStore } from './store.ts';
 
 /** What an allocator needs. */
 export interface AllocatorOptions {
@@ -33,6 +40,8 @@ export interface AllocatorOptions {
    * allocator on a database is given the same.
    */
   maxLive?: number;
+  /** How many hops more than the shortest route a reservation's may have, 0 to 7. Default: 0. */
+  detour?: number;
   /**
    * Resolves when every request that has arrived is in its queue, so that they share a transaction. Default: after one
    * round of the event loop.
@@ -69,22 +78,68 @@ export class Allocator {
    * Items of one link wait in its queue, and share a transaction with others that wait there. Items of several links have a
    * transaction of their own. A dry run is a question: it takes no lock, and writes nothing.
    *
+   * Where a create may take several routes, the best is found on a snapshot, and decided on with its links locked. Where
+   * others were faster there, {@link ATTEMPTS} times, all links that it may use are locked.
+   *
    * Under an idempotency key a list is done once: within `KEY_LIFETIME` the same request gets the first one's answer,
    * whichever process it reaches. A refused list leaves its key free.
    *
-   * @throws RangeError when there is no item, the sites of a create are not connected, or its window is shorter than its
+   * @throws RangeError when there is no item, there is no route for a create, or its window is shorter than its
    * duration: the caller checks first
    * @throws StoreUnavailableError when the database is away; then nothing was changed
    * @throws CommitUnknownError when the database was lost while it committed
    */
-  change(items: readonly ChangeItem[], terms: ChangeTerms = {}): Promise<ChangeOutcome> {
+  async change(items: readonly ChangeItem[], terms: ChangeTerms = {}): Promise<ChangeOutcome> {
+    const direct = items.map((item) => this.#overOneLink(item));
+    if (direct.every((item) => !isOpen(item) && !this.#hasDetour(item))) return this.#make(direct, terms);
+    if (terms.dryRun) return this.#make(items, terms);
+    if (!terms.earliest && direct.every((item) => !isOpen(item) && !isSearch(item))) {
+      const outcome = await this.#make(direct, { ...terms, tentative: true });
+      if (!isRefusedByLinks(outcome)) return outcome;
+    }
+    for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+      const found = await this.#make(items, { earliest: terms.earliest, dryRun: true });
+      if (isRefusedByLinks(found)) return this.#run(refusalOperation(found, terms.keyed));
+      if (!found.ok) return this.#make(items, terms);
+      const routed = items.map((item, index) => overRoute(item, found.records[index]));
+      const outcome = await this.#make(routed, { ...terms, tentative: true });
+      // Others may have been faster, on that route.
+      if (!isRefusedByLinks(outcome)) return outcome;
+    }
+    return this.#make(items, terms);
+  }
+
+  /** Decides on items, over the routes that they may take. */
+  #make(items: readonly ChangeItem[], terms: ChangeTerms): Promise<ChangeOutcome> {
     const operation = changeOperation(items, terms, this.#options);
+    return terms.dryRun ? this.#ask(operation) : this.#run(operation);
+  }
+
+  #run<Answer>(operation: Operation<Answer>): Promise<Answer> {
     const queues = operation.links.map((id) => this.#queue(id));
     const [queue] = queues;
-    if (queue && queues.length === 1) return terms.dryRun ? queue.ask(operation) : queue.run(operation);
-    return terms.dryRun
-      ? askLinks(queues, operation, this.#options)
-      : changeLinks(queues, operation, this.#options);
+    if (queue && queues.length === 1) return queue.run(operation);
+    return changeLinks(queues, operation, this.#options);
+  }
+
+  #ask<Answer>(operation: Operation<Answer>): Promise<Answer> {
+    const queues = operation.links.map((id) => this.#queue(id));
+    const [queue] = queues;
+    if (queue && queues.length === 1) return queue.ask(operation);
+    return askLinks(queues, operation, this.#options);
+  }
+
+  /** A create between two sites that a link connects, over that link; else the item as it is. */
+  #overOneLink(item: ChangeItem): ChangeItem {
+    if (item.action !== 'create' || item.request.route) return item;
+    const { site1, site2 } = item.request;
+    const link = this.#options.network.between(site1, site2);
+    return link ? { ...item, request: { ...item.request, route: [linkId(site1, site2)] } } : item;
+  }
+
+  /** Whether a create between two sites that a link connects may take another route too. */
+  #hasDetour({ action }: ChangeItem): boolean {
+    return action === 'create' && (this.#options.detour ?? 0) > 0;
   }
 
   /**
@@ -128,4 +183,30 @@ export class Allocator {
     this.#queues.set(id, queue);
     return queue;
   }
+}
+
+/** How often a route is looked for without a lock. */
+const ATTEMPTS = 3;
+
+/** Whether a create may take any of several routes. */
+function isOpen(item: ChangeItem): boolean {
+  return item.action === 'create' && !item.request.route;
+}
+
+/** Whether the service finds a create's period, which can be another one on another route. */
+function isSearch(item: ChangeItem): boolean {
+  return (
+    item.action === 'create' && (item.request.duration !== undefined || item.request.volume !== undefined)
+  );
+}
+
+function isRefusedByLinks(outcome: ChangeOutcome): outcome is Extract<ChangeOutcome, { reason: 'refused' }> {
+  if (outcome.ok || outcome.reason !== 'refused') return false;
+  return outcome.items.some((item) => !item.ok && item.reason === 'refused');
+}
+
+/** A create over the route that was found for it. */
+function overRoute(item: ChangeItem, found: ReservationRecord | null | undefined): ChangeItem {
+  if (item.action !== 'create' || !found) return item;
+  return { ...item, request: { ...item.request, route: found.hops.map(({ link }) => link) } };
 }

@@ -1,9 +1,7 @@
 import { MAX_BLOCKING_MS, yieldToEventLoop } from './event-loop.ts';
-import { linkId } from './network.ts';
 import {
   type AllocationRules,
   type ChangeItem,
-  type CreateRequest,
   type Decision,
   type ItemOperation,
   type ItemOutcome,
@@ -39,6 +37,8 @@ export type KeyedOutcome =
 export interface ChangeTerms {
   /** Decide and answer, and write nothing. */
   dryRun?: boolean;
+  /** Write nothing of a refusal: another route is looked for. */
+  tentative?: boolean;
   /** The key of the whole list, under which it is done once. */
   keyed?: KeyedRequest;
   /** Move all creates by the smallest common offset at which all fit, so that none ends after this. Milliseconds. */
@@ -76,6 +76,29 @@ export function changeOperation(
         const { attempt = decideItems(view, needs), offset = 0 } = found ?? {};
         return concluded(view, attempt, offset, terms);
       });
+    },
+  };
+}
+
+/**
+ * The operation that writes a refusal into the audit: a list that was refused on a snapshot, on all routes.
+ *
+ * @param keyed the list may have been made meanwhile, under its idempotency key
+ */
+export function refusalOperation(
+  refused: Extract<ChangeOutcome, { reason: 'refused' }>,
+  keyed: KeyedRequest | undefined,
+): Operation<ChangeOutcome> {
+  const audit = refused.items.flatMap((item) => (!item.ok && item.reason === 'refused' ? item.audit : []));
+  return {
+    links: [...new Set(audit.map(({ link }) => link))].toSorted(),
+    needs: [],
+    key: keyed,
+    decide(view) {
+      const earlier = keyed && view.idempotencyRecord(keyed);
+      if (!earlier) return { answer: refused, written: [{ audit }] };
+      const found = earlier.reservations.map((id) => view.reservation(id));
+      return { answer: replayOf(earlier, keyed, found), written: [] };
     },
   };
 }
@@ -124,10 +147,11 @@ function concluded(
   view: LinksView,
   { decisions, before }: Attempt,
   offset: number,
-  { dryRun = false, keyed }: ChangeTerms,
+  { dryRun = false, tentative = false, keyed }: ChangeTerms,
 ): Decision<ChangeOutcome> {
   const answer = answerOf(decisions, offset);
-  const written = dryRun ? [] : decisions.flatMap((decision) => decision.written);
+  const written =
+    dryRun || (tentative && !answer.ok) ? [] : decisions.flatMap((decision) => decision.written);
   if (dryRun || !answer.ok) {
     view.undo(before);
     return { answer, written: written.filter(({ change }) => !change) };
@@ -195,8 +219,7 @@ async function firstOffset(
   list: MovingList,
   until: number,
 ): Promise<{ offset: number; attempt: Attempt } | undefined> {
-  const creates = list.items.flatMap((item) => (item.action === 'create' ? item.request : []));
-  const lastEnd = Math.max(...creates.map(({ end }) => end));
+  const lastEnd = Math.max(...list.items.map((item) => (item.action === 'create' ? item.request.end : 0)));
   let [began, end] = [performance.now(), OFFSETS_IN_A_TURN];
   for (let [offset, tries] = [0, 0]; tries < MOST_OFFSETS; tries += 1) {
     if (tries === end || performance.now() - began >= MAX_BLOCKING_MS) {
@@ -208,7 +231,7 @@ async function firstOffset(
     if (failed < 0) return { offset, attempt };
     view.undo(attempt.before);
     const alone = startAlone(view, list, { attempt, failed, offset });
-    const next = alone > offset ? alone : nextOffset(view, creates, offset);
+    const next = alone > offset ? alone : nextOffset(view, list, offset);
     if (lastEnd + next > until) return undefined;
     offset = next;
   }
@@ -230,21 +253,26 @@ function startAlone(
     return Number.POSITIVE_INFINITY;
   const isFull = answer.refusals.some((refusal) => refusal.limit === 'share' && refusal.of === 'live');
   if (isFull) return Number.POSITIVE_INFINITY;
-  const { demand, tenant, link } = answer;
+  const { demand, tenant } = answer;
   const earlier = at(offset).filter((_, index) => index < failed && items[index]?.action !== 'create');
   const { decisions, before } = decideItems(view, earlier);
   applyLast(view, decisions);
-  const calendar = view.calendar(linkId(link.site1, link.site2));
-  const found = calendar.earliest(demand.start, demand.end - demand.start, demand.bandwidth, tenant);
+  const routes = at(offset)[failed]?.routes?.(view);
+  const found = routes?.earliest(demand.start, demand.end - demand.start, demand.bandwidth, tenant);
   view.undo(before);
   return found === undefined ? Number.POSITIVE_INFINITY : found - item.request.start;
 }
 
 /** The next offset at which more can be free for some create: where one begins as a reservation ends. */
-function nextOffset(view: LinksView, creates: readonly CreateRequest[], offset: number): number {
-  const offsets = creates.flatMap(({ site1, site2, start }) => {
-    const end = view.calendar(linkId(site1, site2)).nextEnd(start + offset);
-    return end === undefined ? [] : [end - start];
+function nextOffset(view: LinksView, { items, at }: MovingList, offset: number): number {
+  const operations = at(offset);
+  const offsets = items.flatMap((item, index) => {
+    if (item.action !== 'create') return [];
+    const { start } = item.request;
+    const ends = operations[index]?.links.flatMap(
+      (link) => view.calendar(link).nextEnd(start + offset) ?? [],
+    );
+    return ends?.map((end) => end - start) ?? [];
   });
   return Math.min(...offsets);
 }

@@ -1,5 +1,5 @@
-import type { LinkCalendar } from './calendar.ts';
 import type { Demand } from './demand.ts';
+import type { RouteCalendar } from './route-calendar.ts';
 
 /**
  * A demand that would be accepted now in place of a refused one, the best of its kind.
@@ -18,8 +18,8 @@ export const STAYS_TRUE = 1000;
 
 /** What offers depend on besides the refused demand. */
 export interface OfferTerms {
-  /** The link's; for an update, without the reservation. */
-  calendar: LinkCalendar;
+  /** For an update, without the reservation. */
+  calendar: RouteCalendar;
   /** Whose share counts. */
   tenant: string;
   /** Milliseconds. */

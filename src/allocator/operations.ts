@@ -4,9 +4,11 @@ import { MAX_FREE_PARTS, type Problem } from '../contract/problems.ts';
 import type { ReservationRequest } from '../contract/reservation-request.ts';
 import { type ReservationTexts, withTexts } from '../contract/reservation-texts.ts';
 import type { LinkCalendar, Refusal } from './calendar.ts';
-import type { Demand, Period } from './demand.ts';
+import type { Demand } from './demand.ts';
 import { linkId, type Network } from './network.ts';
 import { type Offer, offersFor } from './offers.ts';
+import { RouteCalendar } from './route-calendar.ts';
+import { hopsWithin, linksWithin, type RouteTerms } from './routes.ts';
 import { judge, judgeSearch, type Search } from './search.ts';
 import type {
   AuditEntry,
@@ -107,11 +109,15 @@ export type ItemFailure =
 /** One item, as its link decides on it. */
 export interface ItemOperation extends Needs {
   decide(view: LinksView): Decision<ItemOutcome>;
+  /** Of a create: what is free on the routes that it may take. */
+  routes?(view: LinksView): RouteCalendar;
 }
 
 /** What items are decided with, of any request. */
 export interface AllocationRules {
-  network: Pick<Network, 'byId'>;
+  network: Pick<Network, 'byId' | 'links'>;
+  /** How many hops more than the shortest route a route may have. Default: none. */
+  detour?: number;
   /** Makes a reservation's id. */
   newId: () => string;
   /** How many reservations that have not ended one tenant may have, on all links. Default: no limit. */
@@ -134,8 +140,9 @@ export function itemOperation(item: ChangeItem, rules: AllocationRules): ItemOpe
 export interface RefusedOutcome {
   ok: false;
   reason: 'refused';
+  /** The link that stands in the way; of a route, the narrowest. */
   link: Link;
-  /** Whether the request, or the reservation, names the link's sites the other way round. */
+  /** Whether the route passes the link's sites the other way round. */
   reversed: boolean;
   /** Whose share counted. */
   tenant: string;
@@ -145,12 +152,8 @@ export interface RefusedOutcome {
   /** The period that was asked for in at most {@link MAX_FREE_PARTS} parts, with the Mbps that are free throughout each. */
   free: Demand[];
   offers: Offer[];
-}
-
-function freeParts(calendar: LinkCalendar, period: Period): Demand[] {
-  return calendar
-    .columns(period, MAX_FREE_PARTS)
-    .map(({ start, end, bandwidth }) => ({ start, end, bandwidth }));
+  /** Its row in the audit. */
+  audit: AuditEntry;
 }
 
 /**
@@ -184,6 +187,8 @@ export interface CreateRequest extends Omit<ReservationRequest, 'start'> {
   expiry: number;
   /** Whether the request said `start_now`: then so do its alternatives. Default: no. */
   startsNow?: boolean;
+  /** The ids of the links of the only route that may be taken. Default: any within the detour that is allowed. */
+  route?: readonly string[];
 }
 
 /** A request under an idempotency key, and what tells it from other requests under the same key. */
@@ -196,18 +201,18 @@ export interface KeyedRequest extends IdempotencyKey {
 export const KEY_LIFETIME = DAY;
 
 function createOperation(request: CreateRequest, rules: AllocationRules): ItemOperation {
-  const { site1, site2, experiment, tenant = experiment, name, start, end, duration } = request;
+  const { experiment, tenant = experiment, name, start, end, duration } = request;
   if (duration !== undefined && start + duration > end) {
     throw new RangeError('the window is shorter than the duration');
   }
-  const id = linkId(site1, site2);
-  const link = linkOf(id, rules);
+  const { links, terms } = routesOf(request, rules);
   return {
-    links: [id],
+    links: links.map(idOf).toSorted(),
     counts: rules.maxLive === undefined ? undefined : tenant,
     named: namedBy(experiment, name),
     from: () => start,
-    decide: (view) => decideCreate(view, request, link, rules),
+    decide: (view) => decideCreate(view, request, openRoutes(view, links, terms), rules),
+    routes: (view) => openRoutes(view, links, terms),
   };
 }
 
@@ -226,6 +231,34 @@ function takenName(
   return { ok: false, reason: 'name_taken', name: named.name, reservation: holder };
 }
 
+/** The links that a new reservation's route may use. @throws RangeError where there is no route */
+function routesOf(
+  { site1, site2, route }: CreateRequest,
+  rules: AllocationRules,
+): { links: readonly Link[]; terms: RouteTerms } {
+  const terms = { site1, site2 };
+  if (route) return { links: route.map((id) => linkOf(id, rules)), terms };
+  const maxHops = hopsWithin(rules.network, terms, rules.detour ?? 0);
+  if (maxHops === undefined) throw new RangeError(`there is no route from ${site1} to ${site2}`);
+  const within = { ...terms, maxHops };
+  return { links: linksWithin(rules.network, within), terms: within };
+}
+
+/** What is free on the routes over some links. */
+function openRoutes(view: LinksView, links: readonly Link[], terms: RouteTerms): RouteCalendar {
+  const open = links.map((link) => ({ id: idOf(link), link, calendar: view.calendar(idOf(link)) }));
+  return new RouteCalendar(open, terms);
+}
+
+function idOf({ site1, site2 }: Link): string {
+  return linkId(site1, site2);
+}
+
+/** Whether a route from one site to another passes a link's second site first. */
+function isReversed(link: Link, { site1, site2 }: RouteTerms): boolean {
+  return link.site2 === site1 || link.site1 === site2;
+}
+
 function linkOf(id: string, { network }: AllocationRules): Link {
   const link = network.byId(id);
   if (!link) throw new RangeError(`there is no link ${id}`);
@@ -241,19 +274,15 @@ function searchOf({ duration, volume }: CreateRequest): Search | undefined {
 function decideCreate(
   view: LinksView,
   request: CreateRequest,
-  link: Link,
+  calendar: RouteCalendar,
   { newId, maxLive = Number.POSITIVE_INFINITY }: AllocationRules,
 ): Decision<ItemOutcome> {
   const { site1, site2, start, end, experiment, tenant = experiment, createdBy, name } = request;
   const { expiry, startsNow = false } = request;
   const taken = takenName(view, namedBy(experiment, name));
   if (taken) return unwritten(taken);
-  const id = linkId(site1, site2);
-  const reversed = site1 !== link.site1;
   const { now } = view;
-  const calendar = view.calendar(id);
-  const asked = { start, end, bandwidth: request.bandwidth ?? link.bandwidth };
-  const entry = { link: id, at: now, action: 'create', by: createdBy, experiment } as const;
+  const asked = { start, end, bandwidth: request.bandwidth ?? calendar.capacity };
   const live = Number.isFinite(maxLive) ? view.live(tenant) : 0;
   const isFull = live >= maxLive;
   const offerTerms = { calendar, tenant, now, expiry, startsNow };
@@ -270,12 +299,15 @@ function decideCreate(
     const broken = plan && !plan.accepted ? plan.refusals : [];
     const [first = tooMany, ...rest] = isFull ? [...broken, tooMany] : broken;
     const refusals = [first, ...rest] as const;
-    const free = freeParts(calendar, asked);
+    const free = calendar.columns(asked, MAX_FREE_PARTS);
     const offers = isFull ? [] : (judged?.offers() ?? []);
+    const link = plan && !plan.accepted ? plan.link : calendar.first;
+    const way = { link, reversed: isReversed(link, request) };
+    const entry = { link: idOf(link), at: now, action: 'create', by: createdBy, experiment } as const;
     const why = reasonOf(refusals);
     const audit: AuditEntry = { ...entry, demand: asked, reservation: null, tags: null, why };
     return {
-      answer: { ok: false, reason: 'refused', link, reversed, tenant, demand, refusals, free, offers },
+      answer: { ok: false, reason: 'refused', ...way, tenant, demand, refusals, free, offers, audit },
       written: [{ audit: [audit] }],
     };
   }
@@ -283,7 +315,7 @@ function decideCreate(
     id: newId(),
     site1,
     site2,
-    hops: [{ link: id, tags: plan.tags }],
+    hops: plan.hops,
     ...demand,
     experiment,
     tenant,
@@ -320,11 +352,9 @@ type UpdateItem = Extract<ChangeItem, { action: 'update' }>;
 
 function updateOperation(item: UpdateItem, rules: AllocationRules): ItemOperation {
   const { found, update } = item;
-  const links = linksOf(found);
-  const [link] = links.map((id) => linkOf(id, rules));
-  if (!link) throw new RangeError('a reservation has a hop');
+  const links = found.hops.map(({ link }) => linkOf(link, rules));
   return {
-    links,
+    links: linksOf(found),
     about: found.id,
     named: namedBy(found.experiment, update.name),
     from(known) {
@@ -334,7 +364,7 @@ function updateOperation(item: UpdateItem, rules: AllocationRules): ItemOperatio
     decide(view) {
       const current = view.reservation(found.id);
       if (!current) return unwritten({ ok: false, reason: 'missing', reservation: found.id });
-      return decideUpdate(view, current, link, item);
+      return decideUpdate(view, current, links, item);
     },
   };
 }
@@ -342,12 +372,11 @@ function updateOperation(item: UpdateItem, rules: AllocationRules): ItemOperatio
 function decideUpdate(
   view: LinksView,
   current: ReservationRecord,
-  link: Link,
+  links: readonly Link[],
   { update, terms: { by, expiry, check } }: UpdateItem,
 ): Decision<ItemOutcome> {
   const { now } = view;
   const { id, experiment, tenant } = current;
-  const [hop] = current.hops;
   const demand: Demand = {
     start: update.start ?? current.start,
     end: update.end ?? current.end,
@@ -357,31 +386,34 @@ function decideUpdate(
   if (problems !== undefined) return unwritten({ ok: false, reason: 'rule', problems });
   const taken = takenName(view, namedBy(experiment, update.name), id);
   if (taken) return unwritten(taken);
-  const calendar = view.calendar(hop.link);
+  const calendar = openRoutes(view, links, current);
   // A demand for no more than before does not count against the tenant's share, which may have been larger then.
   const grows =
     demand.start < current.start || demand.end > current.end || demand.bandwidth > current.bandwidth;
-  const plan = calendar.planUpdate(id, demand, now, grows ? tenant : undefined);
+  const keep = current.hops;
+  const plan = calendar.without(id, () =>
+    calendar.plan(demand, { now, keep, tenant: grows ? tenant : undefined }),
+  );
   if (!plan.accepted) {
-    const { refusals } = plan;
+    const { link, refusals } = plan;
     const { startsNow = false } = update;
     // A start that has passed never changes; nor does one that the update does not name.
     const movable = update.start !== undefined && current.start > now;
-    const { free, offers: found } = calendar.without(id, (rest) => ({
-      free: freeParts(rest, demand),
-      offers: offersFor(demand, { calendar: rest, tenant, now, expiry, startsNow, current, movable }),
+    const { free, offers: found } = calendar.without(id, () => ({
+      free: calendar.columns(demand, MAX_FREE_PARTS),
+      offers: offersFor(demand, { calendar, tenant, now, expiry, startsNow, current, movable }),
     }));
     const offers = found.filter((offer) => check(current, offer) === undefined);
     const why = reasonOf(refusals);
-    const entry = { link: hop.link, at: now, action: 'update', by, experiment, reservation: id } as const;
-    const reversed = current.site1 !== link.site1;
+    const entry = { link: idOf(link), at: now, action: 'update', by, experiment, reservation: id } as const;
+    const audit: AuditEntry = { ...entry, demand, tags: null, why };
+    const way = { link, reversed: isReversed(link, current) };
     return {
-      answer: { ok: false, reason: 'refused', link, reversed, tenant, demand, refusals, free, offers },
-      written: [{ audit: [{ ...entry, demand, tags: null, why }] }],
+      answer: { ok: false, reason: 'refused', ...way, tenant, demand, refusals, free, offers, audit },
+      written: [{ audit: [audit] }],
     };
   }
-  const hops: ReservationRecord['hops'] = [{ ...hop, tags: plan.tags }];
-  const record = withTexts({ ...current, ...demand, hops }, update);
+  const record = withTexts({ ...current, ...demand, hops: plan.hops }, update);
   return accepted({ action: 'update', record }, by, now);
 }
 

@@ -24,6 +24,16 @@ export interface CalendarOfLink {
   calendar: LinkCalendar;
 }
 
+/** What a demand is planned for. */
+export interface PlanTerms {
+  /** Milliseconds; see {@link LinkCalendar.plan}. */
+  now: number;
+  /** Whose share counts; undefined for an update that asks for no more than before. */
+  tenant?: string;
+  /** The hops of the reservation that is being updated: their tags are kept where they are free. */
+  keep?: readonly Hop[];
+}
+
 /**
  * Among how many routes the one is looked for over which a transfer ends first: those with the fewest hops. Each costs a search
  * through its links' time.
@@ -41,46 +51,84 @@ export class RouteCalendar implements SearchedCalendar {
   readonly #links: ReadonlyMap<Link, CalendarOfLink>;
   readonly #network: { links: readonly Link[] };
   readonly #terms: RouteTerms;
+  /** Where there is one link, there is one route. */
+  readonly #only: CalendarOfLink | undefined;
 
   /** @param links those that the routes may use; some route leads over them */
   constructor(links: readonly CalendarOfLink[], terms: RouteTerms) {
     this.#links = new Map(links.map((each) => [each.link, each]));
     this.#network = { links: links.map(({ link }) => link) };
     this.#terms = terms;
+    this.#only = links.length === 1 ? links[0] : undefined;
+  }
+
+  /** Some link of a route, for what is about none. */
+  get first(): Link {
+    return this.#closest(({ bandwidth }) => bandwidth)[0];
+  }
+
+  /** The most that one route could carry if nothing were held, in Mbps. */
+  get capacity(): number {
+    return this.#widest(({ link }) => link.bandwidth, 0) ?? 0;
   }
 
   /**
    * Finds a route and its tags for a demand, or what stands in the way on the route that comes closest. It changes nothing.
-   *
-   * @param now milliseconds; see {@link LinkCalendar.plan}
-   * @param tenant whose share counts
    */
-  plan(demand: Demand, now: number, tenant?: string): RoutePlan {
-    const free = this.#eachOnce((calendar) => calendar.freeBandwidth(demand, tenant));
-    const left = this.#eachOnce((calendar) => calendar.freeBandwidth(demand));
-    const fits = (link: Link): boolean => free(link) >= demand.bandwidth;
-    const route = bestRoute(this.#network, this.#terms, { fits, left }) ?? this.#closest(free);
-    const plans = route.map((link) => {
-      const { id, calendar } = this.#at(link);
-      return { id, link, plan: calendar.plan(demand, now, { tenant }) };
-    });
+  plan(demand: Demand, terms: PlanTerms): RoutePlan {
+    const found = this.#only ? [this.#only] : this.#routeFor(demand, terms.tenant);
     const hops: Hop[] = [];
-    for (const { id, link, plan } of plans.toSorted((one, other) => free(one.link) - free(other.link))) {
+    for (const { id, link, calendar } of found) {
+      const keep = terms.keep?.find((hop) => hop.link === id)?.tags;
+      const plan = calendar.plan(demand, terms.now, { keep, tenant: terms.tenant });
       if (!plan.accepted) return { accepted: false, link, refusals: plan.refusals };
       hops.push({ link: id, tags: plan.tags });
     }
-    const [first, ...rest] = plans.flatMap(({ id }) => hops.filter(({ link }) => link === id));
+    const [first, ...rest] = hops;
     if (!first) throw new RangeError('a route has a hop');
     return { accepted: true, hops: [first, ...rest] };
   }
 
+  /** Runs `ask` as if a reservation were on none of the links, and puts it back whatever happens. */
+  without<Answer>(id: string, ask: () => Answer): Answer {
+    const calendars = [...this.#links.values()].map(({ calendar }) => calendar);
+    return calendars.reduceRight<() => Answer>((rest, calendar) => () => calendar.without(id, rest), ask)();
+  }
+
+  /** The best route for a demand. Where none has enough, the widest, up to its narrowest link. */
+  #routeFor(demand: Demand, tenant: string | undefined): CalendarOfLink[] {
+    const free = this.#eachOnce((calendar) => calendar.freeBandwidth(demand, tenant));
+    const left = this.#eachOnce((calendar) => calendar.freeBandwidth(demand));
+    const fits = (link: Link): boolean => free(link) >= demand.bandwidth;
+    const best = bestRoute(this.#network, this.#terms, { fits, left });
+    if (best) return best.map((link) => this.#at(link));
+    const [narrow] = this.#closest(free).toSorted((one, other) => free(one) - free(other));
+    return narrow ? [this.#at(narrow)] : [];
+  }
+
+  /**
+   * What is free in each of `count` columns of a period, in Mbps, on the route that has most throughout.
+   *
+   * @param count see {@link LinkCalendar.columns}
+   */
+  columns(period: Period, count: number): Demand[] {
+    const free = this.#eachOnce((calendar) => calendar.freeBandwidth(period));
+    const route = this.#only ? [this.#only] : this.#closest(free).map((link) => this.#at(link));
+    const [first = [], ...others] = route.map(({ calendar }) => calendar.columns(period, count));
+    return first.map(({ start, end, bandwidth }, index) => {
+      const widths = others.map((columns) => columns[index]?.bandwidth ?? 0);
+      return { start, end, bandwidth: Math.min(bandwidth, ...widths) };
+    });
+  }
+
   /** As {@link LinkCalendar.freeBandwidth}, of the route that has most. */
   freeBandwidth(period: Period, tenant?: string): number {
-    return this.#widest((calendar) => calendar.freeBandwidth(period, tenant), 0) ?? 0;
+    return this.#widest(({ calendar }) => calendar.freeBandwidth(period, tenant), 0) ?? 0;
   }
 
   /** As {@link LinkCalendar.earliest}, over the route that is free first. */
   earliest(from: number, duration: number, bandwidth: number, tenant?: string): number | undefined {
+    if (this.#only) return this.#only.calendar.earliest(from, duration, bandwidth, tenant);
     return earliestStart(this.#network, this.#terms, {
       from,
       free: (link, at) => this.#at(link).calendar.earliest(at, duration, bandwidth, tenant),
@@ -89,12 +137,14 @@ export class RouteCalendar implements SearchedCalendar {
 
   /** As {@link LinkCalendar.freeUntil}, over the route that is free longest. */
   freeUntil(start: number, bandwidth: number, latest: number, tenant?: string): number | undefined {
-    return this.#widest((calendar) => calendar.freeUntil(start, bandwidth, latest, tenant) ?? start, start);
+    const until = ({ calendar }: CalendarOfLink): number =>
+      calendar.freeUntil(start, bandwidth, latest, tenant) ?? start;
+    return this.#widest(until, start);
   }
 
   /** As {@link LinkCalendar.mostBandwidth}, over any route. */
   mostBandwidth(window: Period & { duration: number }, tenant?: string): number {
-    return mostWithin(window, Math.max(...this.#network.links.map(({ bandwidth }) => bandwidth)), {
+    return mostWithin(window, this.capacity, {
       earliest: (from, bandwidth) => this.earliest(from, window.duration, bandwidth, tenant),
       free: (period) => this.freeBandwidth(period, tenant),
     });
@@ -124,8 +174,9 @@ export class RouteCalendar implements SearchedCalendar {
     return route;
   }
 
-  #widest(measure: (calendar: LinkCalendar) => number, least: number): number | undefined {
-    return widest(this.#network, this.#terms, { measure: (link) => measure(this.#at(link).calendar), least });
+  #widest(measure: (each: CalendarOfLink) => number, least: number): number | undefined {
+    if (this.#only) return Math.max(measure(this.#only), least) === least ? undefined : measure(this.#only);
+    return widest(this.#network, this.#terms, { measure: (link) => measure(this.#at(link)), least });
   }
 
   #eachOnce(measure: (calendar: LinkCalendar) => number): (link: Link) => number {

@@ -13,7 +13,7 @@ export interface RouteTerms {
   /** Sites that it does not pass. */
   avoid?: readonly string[];
   /** How many hops it may have, 1 to {@link MAX_HOPS}. Default: {@link MAX_HOPS}. */
-  hops?: number;
+  maxHops?: number;
 }
 
 /** Links that lead from one site to another, each site passed once. */
@@ -40,7 +40,7 @@ export function* routesBetween(
   terms: RouteTerms,
   fits: (link: Link) => boolean = () => true,
 ): Generator<Route> {
-  const { site1, site2, via = [], hops = MAX_HOPS } = terms;
+  const { site1, site2, via = [], maxHops = MAX_HOPS } = terms;
   const stops = [...via, site2];
   const ways = waysOf(network, terms, fits);
   const left = hopsLeft(ways, stops);
@@ -65,7 +65,35 @@ export function* routesBetween(
       passed.delete(to);
     }
   }
-  for (let length = left(site1, 0); length <= hops; length += 1) yield* lengthen(site1, 0, length);
+  for (let length = left(site1, 0); length <= maxHops; length += 1) yield* lengthen(site1, 0, length);
+}
+
+/**
+ * How many hops a route may have: as many as the shortest one, and a detour; undefined where there is no route.
+ *
+ * @param detour how many hops more than the shortest route of the network has
+ */
+export function hopsWithin(
+  network: Pick<Network, 'links'>,
+  terms: RouteTerms,
+  detour: number,
+): number | undefined {
+  const [shortest] = routesBetween(network, terms);
+  return shortest && Math.min(terms.maxHops ?? MAX_HOPS, shortest.length + detour);
+}
+
+/** The links that a route may use: those from which both sites are near enough. */
+export function linksWithin(network: Pick<Network, 'links'>, terms: RouteTerms): Link[] {
+  const { site1, site2, maxHops = MAX_HOPS } = terms;
+  const ways = waysOf(network, terms, () => true);
+  const [from, to] = [distances(ways, site1), distances(ways, site2)];
+  const length = (one: string, other: string): number =>
+    (from.get(one) ?? Infinity) + 1 + (to.get(other) ?? Infinity);
+  const usable = [...ways.values()].flat().flatMap(({ link }) => {
+    const shortest = Math.min(length(link.site1, link.site2), length(link.site2, link.site1));
+    return shortest <= maxHops ? link : [];
+  });
+  return [...new Set(usable)];
 }
 
 /** The links that may be used, at each site by the name of the other. */
@@ -153,7 +181,7 @@ export function earliestStart(
     free,
   }: { from: number; latest?: number; free: (link: Link, from: number) => number | undefined },
 ): number | undefined {
-  const { site1, hops = MAX_HOPS } = terms;
+  const { site1, maxHops = MAX_HOPS } = terms;
   const known = new Map<Link, number>();
   for (let start = from; start <= latest; ) {
     const freeFrom = (link: Link): number => {
@@ -167,7 +195,7 @@ export function earliestStart(
     const [route] = routesBetween(network, terms, fits);
     if (route) return start;
     const reached = distances(waysOf(network, terms, fits), site1);
-    const isNear = (site: string): boolean => (reached.get(site) ?? Infinity) < hops;
+    const isNear = (site: string): boolean => (reached.get(site) ?? Infinity) < maxHops;
     const leaving = [...waysOf(network, terms, (link) => !fits(link))].filter(([site]) => isNear(site));
     start = Math.min(...leaving.flatMap(([, ways]) => ways.map(({ link }) => freeFrom(link))));
   }

@@ -1,6 +1,6 @@
-import type { Plan } from './calendar.ts';
 import type { Demand, Period } from './demand.ts';
 import { firstStart, type Offer, type OfferTerms, offersFor } from './offers.ts';
+import type { RoutePlan } from './route-calendar.ts';
 
 /** What the service finds by itself: a period of so many milliseconds, or a transfer of so many bytes at one rate. */
 export type Search = { duration: number } | { volume: number };
@@ -11,7 +11,7 @@ const BYTES = 125;
 /** The demand that a request comes to, how it would be met, and, where it can't be, what would be accepted instead. */
 export interface Judgement {
   demand: Demand;
-  plan: Plan;
+  plan: RoutePlan;
   /** Computed when asked for. */
   offers: () => Offer[];
 }
@@ -21,7 +21,7 @@ export function judge(demand: Demand, terms: OfferTerms): Judgement {
   const { calendar, tenant, now } = terms;
   return {
     demand,
-    plan: calendar.plan(demand, now, { tenant }),
+    plan: calendar.plan(demand, { now, tenant }),
     offers: () => offersFor(demand, terms),
   };
 }
@@ -65,7 +65,7 @@ function earliestIn({ start, end, bandwidth }: Demand, duration: number, terms: 
 
 /** The transfer that ends first. In its place: the one that ends first after the deadline. */
 function fastestIn(window: Demand, volume: number, terms: OfferTerms): Judgement {
-  const { expiry } = terms;
+  const { calendar, expiry } = terms;
   const found = fastest(window, volume, terms);
   if (found) return judge(found, terms);
   const { start, end, bandwidth: most } = window;
@@ -75,7 +75,11 @@ function fastestIn(window: Demand, volume: number, terms: OfferTerms): Judgement
     demand: needed,
     plan: plan.accepted
       ? // The transfer itself is limited to less than it needs.
-        { accepted: false, refusals: [{ limit: 'bandwidth', capacity: most, free: most, start, end }] }
+        {
+          accepted: false,
+          link: calendar.first,
+          refusals: [{ limit: 'bandwidth', capacity: most, free: most, start, end }],
+        }
       : plan,
     offers() {
       const later = fastest({ ...window, start: firstStart(start, terms), end: expiry }, volume, terms);

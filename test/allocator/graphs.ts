@@ -18,14 +18,14 @@ export const networks = fc.integer({ min: 4, max: 7 }).chain((count) => {
 /** All routes, found by walking everywhere: this proof shares nothing with the code that it checks. */
 export function every(
   links: readonly Link[],
-  { site1, site2, via = [], avoid = [], hops = 8 }: RouteTerms,
+  { site1, site2, via = [], avoid = [], maxHops = 8 }: RouteTerms,
 ): string[][] {
   const walk = (sites: string[]): string[][] => {
     const at = sites.at(-1) ?? '';
     if (at === site2) {
       const order = via.map((site) => sites.indexOf(site));
       const isRight = order.every((place, index) => place > (order[index - 1] ?? 0));
-      return isRight && !sites.some((site) => avoid.includes(site)) && sites.length <= hops + 1
+      return isRight && !sites.some((site) => avoid.includes(site)) && sites.length <= maxHops + 1
         ? [sites]
         : [];
     }

@@ -19,11 +19,11 @@ const asked = networks.chain((network) =>
         ends: fc.shuffledSubarray(network.sites, { minLength: 2, maxLength: 2 }),
         others: fc.shuffledSubarray(network.sites, { maxLength: 3 }),
         avoided: fc.integer({ min: 0, max: 2 }),
-        hops: fc.integer({ min: 1, max: 8 }),
+        maxHops: fc.integer({ min: 1, max: 8 }),
       })
-      .map(({ ends: [site1 = '', site2 = ''], others, avoided, hops }): RouteTerms => {
+      .map(({ ends: [site1 = '', site2 = ''], others, avoided, maxHops }): RouteTerms => {
         const between = others.filter((site) => site !== site1 && site !== site2);
-        return { site1, site2, avoid: between.slice(0, avoided), via: between.slice(avoided), hops };
+        return { site1, site2, avoid: between.slice(0, avoided), via: between.slice(avoided), maxHops };
       }),
     values: fc.array(fc.integer({ min: 0, max: 6 }), { minLength: 21, maxLength: 21 }),
   }),
