@@ -15,6 +15,7 @@ import { linkId, type Network } from './network.ts';
 import {
   askOperation,
   type ChangeItem,
+  deciding,
   type KeyedRequest,
   type LinkState,
   type Operation,
@@ -98,9 +99,11 @@ export class Allocator {
       if (!isRefusedByLinks(outcome)) return outcome;
     }
     for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
-      const found = await this.#make(items, { earliest: terms.earliest, dryRun: true });
-      if (isRefusedByLinks(found)) return this.#run(refusalOperation(found, terms.keyed));
-      if (!found.ok) return this.#make(items, terms);
+      const question = changeOperation(items, { earliest: terms.earliest, dryRun: true }, this.#options);
+      const decision = await this.#ask(deciding(question));
+      const { answer: found } = decision;
+      if (isRefusedByLinks(found)) return this.#run(refusalOperation(decision, terms.keyed));
+      if (!found.ok) break;
       const routed = items.map((item, index) => overRoute(item, found.records[index]));
       const outcome = await this.#make(routed, { ...terms, tentative: true });
       // Others may have been faster, on that route.

@@ -64,11 +64,8 @@ export function changeOperation(
     needs,
     key: keyed,
     decide(view) {
-      const earlier = keyed && view.idempotencyRecord(keyed);
-      if (earlier) {
-        const found = earlier.reservations.map((id) => view.reservation(id));
-        return { answer: replayOf(earlier, keyed, found), written: [] };
-      }
+      const earlier = replayed(view, keyed);
+      if (earlier) return earlier;
       if (!earliest) return concluded(view, decideItems(view, needs), 0, terms);
       const at = (offset: number): ItemOperation[] =>
         items.map((item) => itemOperation(movedBy(item, offset), rules));
@@ -81,26 +78,29 @@ export function changeOperation(
 }
 
 /**
- * The operation that writes a refusal into the audit: a list that was refused on a snapshot, on all routes.
+ * The operation that writes the refusal of a list, which was decided on a snapshot.
  *
  * @param keyed the list may have been made meanwhile, under its idempotency key
  */
 export function refusalOperation(
-  refused: Extract<ChangeOutcome, { reason: 'refused' }>,
+  refused: Decision<ChangeOutcome>,
   keyed: KeyedRequest | undefined,
 ): Operation<ChangeOutcome> {
-  const audit = refused.items.flatMap((item) => (!item.ok && item.reason === 'refused' ? item.audit : []));
+  const links = refused.written.flatMap(({ audit }) => audit.map(({ link }) => link));
   return {
-    links: [...new Set(audit.map(({ link }) => link))].toSorted(),
+    links: [...new Set(links)].toSorted(),
     needs: [],
     key: keyed,
-    decide(view) {
-      const earlier = keyed && view.idempotencyRecord(keyed);
-      if (!earlier) return { answer: refused, written: [{ audit }] };
-      const found = earlier.reservations.map((id) => view.reservation(id));
-      return { answer: replayOf(earlier, keyed, found), written: [] };
-    },
+    decide: (view) => replayed(view, keyed) ?? refused,
   };
+}
+
+/** The decision on a list that was made before, under its idempotency key. */
+function replayed(view: LinksView, keyed: KeyedRequest | undefined): Decision<KeyedOutcome> | undefined {
+  const earlier = keyed && view.idempotencyRecord(keyed);
+  if (!earlier) return undefined;
+  const found = earlier.reservations.map((id) => view.reservation(id));
+  return { answer: replayOf(earlier, keyed, found), written: [] };
 }
 
 function linksOf(needs: readonly ItemOperation[]): readonly string[] {
@@ -150,8 +150,7 @@ function concluded(
   { dryRun = false, tentative = false, keyed }: ChangeTerms,
 ): Decision<ChangeOutcome> {
   const answer = answerOf(decisions, offset);
-  const written =
-    dryRun || (tentative && !answer.ok) ? [] : decisions.flatMap((decision) => decision.written);
+  const written = tentative && !answer.ok ? [] : decisions.flatMap((decision) => decision.written);
   if (dryRun || !answer.ok) {
     view.undo(before);
     return { answer, written: written.filter(({ change }) => !change) };

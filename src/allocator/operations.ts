@@ -54,6 +54,11 @@ export interface Decision<Answer> {
   written: readonly Written[];
 }
 
+/** The operation whose answer is the whole decision: a question that tells what would be written. */
+export function deciding<Answer>(operation: Operation<Answer>): Operation<Decision<Answer>> {
+  return { ...operation, decide: async (view) => ({ answer: await operation.decide(view), written: [] }) };
+}
+
 /** A change to be written, with its rows in the audit; or the row of a refusal. */
 export interface Written {
   change?: WrittenChange;
@@ -152,8 +157,6 @@ export interface RefusedOutcome {
   /** The period that was asked for in at most {@link MAX_FREE_PARTS} parts, with the Mbps that are free throughout each. */
   free: Demand[];
   offers: Offer[];
-  /** Its row in the audit. */
-  audit: AuditEntry;
 }
 
 /**
@@ -307,7 +310,7 @@ function decideCreate(
     const why = reasonOf(refusals);
     const audit: AuditEntry = { ...entry, demand: asked, reservation: null, tags: null, why };
     return {
-      answer: { ok: false, reason: 'refused', ...way, tenant, demand, refusals, free, offers, audit },
+      answer: { ok: false, reason: 'refused', ...way, tenant, demand, refusals, free, offers },
       written: [{ audit: [audit] }],
     };
   }
@@ -409,7 +412,7 @@ function decideUpdate(
     const audit: AuditEntry = { ...entry, demand, tags: null, why };
     const way = { link, reversed: isReversed(link, current) };
     return {
-      answer: { ok: false, reason: 'refused', ...way, tenant, demand, refusals, free, offers, audit },
+      answer: { ok: false, reason: 'refused', ...way, tenant, demand, refusals, free, offers },
       written: [{ audit: [audit] }],
     };
   }

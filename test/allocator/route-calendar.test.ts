@@ -71,7 +71,7 @@ function holds(check: (each: Case, demand: Demand) => void): void {
 describe('against a look at every route', () => {
   test('a demand gets the best route with tags on each of its links, or the reason why none has them', () => {
     holds((each, demand) => {
-      const plan = calendarOf(each).plan(demand, 0, TENANT);
+      const plan = calendarOf(each).plan(demand, { now: 0, tenant: TENANT });
       const [best] = carrying(each, demand);
       if (!plan.accepted) {
         expect(best).toBeUndefined();
