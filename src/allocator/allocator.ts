@@ -41,8 +41,6 @@ export interface AllocatorOptions {
    * allocator on a database is given the same.
    */
   maxLive?: number;
-  /** How many hops more than the shortest route a reservation's may have, 0 to 7. Default: 0. */
-  detour?: number;
   /**
    * Resolves when every request that has arrived is in its queue, so that they share a transaction. Default: after one
    * round of the event loop.
@@ -142,7 +140,7 @@ export class Allocator {
 
   /** Whether a create between two sites that a link connects may take another route too. */
   #hasDetour({ action }: ChangeItem): boolean {
-    return action === 'create' && (this.#options.detour ?? 0) > 0;
+    return action === 'create' && this.#options.network.detour > 0;
   }
 
   /**

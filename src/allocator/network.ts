@@ -25,6 +25,8 @@ export interface Network {
   between(site1: string, site2: string): Link | undefined;
   /** The link with this id; see {@link linkId}. */
   byId(id: string): Link | undefined;
+  /** How many hops more than the shortest route between two sites a route may have. */
+  readonly detour: number;
   /** The sites that a site is connected with, in alphabetical order. */
   neighbours(site: string): readonly string[];
   /** Where a site is; undefined where the topology does not say. */
@@ -42,9 +44,10 @@ export function linkId(site1: string, site2: string): string {
  * C-tag is unique at its site and every rule concerns one link alone. Places are those of sites.
  *
  * @param topology parsed JSON
+ * @param detour see {@link Network}
  * @throws TopologyError naming every violation
  */
-export function createNetwork(topology: unknown): Network {
+export function createNetwork(topology: unknown, detour = 0): Network {
   const result = v.safeParse(Topology, topology);
   if (!result.success) {
     throw new TopologyError(result.issues.map((issue) => formViolation(issue, topology)));
@@ -63,6 +66,7 @@ export function createNetwork(topology: unknown): Network {
   return {
     sites,
     links: [...byId.values()],
+    detour,
     between: (site1, site2) => byId.get(linkId(site1, site2)),
     byId: (id) => byId.get(id),
     neighbours: (site) =>

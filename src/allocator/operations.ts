@@ -8,7 +8,7 @@ import type { Demand } from './demand.ts';
 import { linkId, type Network } from './network.ts';
 import { type Offer, offersFor } from './offers.ts';
 import { RouteCalendar } from './route-calendar.ts';
-import { hopsWithin, linksWithin, type RouteTerms } from './routes.ts';
+import { allowedRoutes, linksWithin, type RouteTerms } from './routes.ts';
 import { judge, judgeSearch, type Search } from './search.ts';
 import type {
   AuditEntry,
@@ -120,9 +120,7 @@ export interface ItemOperation extends Needs {
 
 /** What items are decided with, of any request. */
 export interface AllocationRules {
-  network: Pick<Network, 'byId' | 'links'>;
-  /** How many hops more than the shortest route a route may have. Default: none. */
-  detour?: number;
+  network: Pick<Network, 'byId' | 'links' | 'detour'>;
   /** Makes a reservation's id. */
   newId: () => string;
   /** How many reservations that have not ended one tenant may have, on all links. Default: no limit. */
@@ -239,12 +237,10 @@ function routesOf(
   { site1, site2, route }: CreateRequest,
   rules: AllocationRules,
 ): { links: readonly Link[]; terms: RouteTerms } {
-  const terms = { site1, site2 };
-  if (route) return { links: route.map((id) => linkOf(id, rules)), terms };
-  const maxHops = hopsWithin(rules.network, terms, rules.detour ?? 0);
-  if (maxHops === undefined) throw new RangeError(`there is no route from ${site1} to ${site2}`);
-  const within = { ...terms, maxHops };
-  return { links: linksWithin(rules.network, within), terms: within };
+  if (route) return { links: route.map((id) => linkOf(id, rules)), terms: { site1, site2 } };
+  const terms = allowedRoutes(rules.network, { site1, site2 });
+  if (!terms) throw new RangeError(`there is no route from ${site1} to ${site2}`);
+  return { links: linksWithin(rules.network, terms), terms };
 }
 
 /** What is free on the routes over some links. */

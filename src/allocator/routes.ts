@@ -69,17 +69,24 @@ export function* routesBetween(
 }
 
 /**
- * How many hops a route may have: as many as the shortest one, and a detour; undefined where there is no route.
- *
- * @param detour how many hops more than the shortest route of the network has
+ * The routes that a reservation between two sites may take: those with as many hops as the shortest one, and as many more as
+ * the network allows; undefined where there is none.
  */
-export function hopsWithin(
-  network: Pick<Network, 'links'>,
-  terms: RouteTerms,
-  detour: number,
+export function allowedRoutes(
+  network: Pick<Network, 'links' | 'detour'>,
+  { site1, site2 }: RouteTerms,
+): RouteTerms | undefined {
+  const [shortest] = routesBetween(network, { site1, site2 });
+  return shortest && { site1, site2, maxHops: Math.min(MAX_HOPS, shortest.length + network.detour) };
+}
+
+/** The most that a reservation between two sites can have if nothing is held, in Mbps; undefined where there is no route. */
+export function capacityBetween(
+  network: Pick<Network, 'links' | 'detour'>,
+  sites: RouteTerms,
 ): number | undefined {
-  const [shortest] = routesBetween(network, terms);
-  return shortest && Math.min(terms.maxHops ?? MAX_HOPS, shortest.length + detour);
+  const terms = allowedRoutes(network, sites);
+  return terms && widest(network, terms, { measure: ({ bandwidth }) => bandwidth, least: 0 });
 }
 
 /** The links that a route may use: those from which both sites are near enough. */

@@ -50,6 +50,14 @@ const TEXTS = {
   description: v.optional(Description),
 } satisfies Record<ReservationText, v.GenericSchema>;
 
+const Via = v.pipe(
+  v.array(SiteName),
+  v.description(
+    'The sites that the route passes, in order from site1 to site2. Absent where one link connects the two.',
+  ),
+  extension(),
+);
+
 /** A reservation as the reference server answers it (contract/README.md, "Connectivity reservation"). */
 export const Reservation = v.object({
   id: ReservationId,
@@ -65,6 +73,7 @@ export const Reservation = v.object({
   site1_c_tag: cTag,
   site2_s_tag: sTag,
   site2_c_tag: cTag,
+  via: v.optional(Via),
   ...TEXTS,
 });
 /** See {@link Reservation}. */
@@ -86,6 +95,7 @@ export const ReservationReply = v.object({
   end_date: ReplyInstant,
   created_at: ReplyInstant,
   // Another service may mean something else by it.
+  via: v.fallback(v.optional(Via), undefined),
   name: v.fallback(TEXTS.name, undefined),
   description: v.fallback(TEXTS.description, undefined),
 });

@@ -16,6 +16,12 @@ export function linkName({ site1, site2 }: Ends, between = ' – '): string {
   return site1 < site2 ? `${site1}${between}${site2}` : `${site2}${between}${site1}`;
 }
 
+/** The sites of a reservation's route, in the order of {@link linkName}. */
+export function routeName({ site1, via = [], site2 }: Reservation): string {
+  const sites = [site1, ...via, site2];
+  return (site1 < site2 ? sites : sites.reverse()).join(' – ');
+}
+
 /** One end of a reservation, with its tags. */
 interface TaggedEnd {
   site: string;

@@ -4,7 +4,7 @@ import { formatInstant, parseInstant, type ReservationState, stateAt } from '../
 import type { Reservation } from '../../contract/reservation.ts';
 import { periodOf, type ReservationRequest } from '../../contract/reservation-request.ts';
 import { RESERVATION_TEXTS, textsOf } from '../../contract/reservation-texts.ts';
-import { linkEnds, linkName } from '../../words/link-name.ts';
+import { linkEnds, linkName, routeName } from '../../words/link-name.ts';
 import { endAside, formatDistance, shortTime, type TimeContext, timeTeller } from '../times.ts';
 import { bandwidthChange, formatBandwidth } from '../values.ts';
 import { type CardLine, escapeText, type Printer } from './output.ts';
@@ -69,6 +69,7 @@ export function reservationCard(
       const was = linkEnds(before)[at];
       return [site, `S-tag ${changeText(was?.sTag, sTag)}   C-tag ${changeText(was?.cTag, cTag)}`];
     }),
+    ...routeLines(reservation),
     experimentLine(reservation, experiment),
   ];
   const proof = verified
@@ -93,6 +94,7 @@ export function rehearsalCard(
     ...textLines(reservation),
     ...periodLines(reservation, times),
     ...more,
+    ...routeLines(reservation),
     experimentLine(reservation, experiment),
   ];
   return `${print.card(title, lines)}  nothing was booked\n`;
@@ -109,6 +111,11 @@ function textLines(reservation: Reservation, before = reservation): CardLine[] {
     if (was === undefined && value === undefined) return [];
     return [[text, changeText(was ?? NOTHING, value ?? NOTHING)]];
   });
+}
+
+/** The sites on the way, where there are any: nobody has to configure anything there. */
+function routeLines(reservation: Reservation): CardLine[] {
+  return reservation.via ? [['route', routeName(reservation)]] : [];
 }
 
 /** Printed in place of a text that a reservation did not have before an update, or has no more. */

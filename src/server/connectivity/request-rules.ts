@@ -1,8 +1,8 @@
 import type { Period } from '../../allocator/demand.ts';
 import { linkId, type Network } from '../../allocator/network.ts';
+import { capacityBetween } from '../../allocator/routes.ts';
 import type { ReservationRecord } from '../../allocator/store.ts';
 import { formatDuration } from '../../contract/durations.ts';
-import type { Link } from '../../contract/links.ts';
 import type { Problem } from '../../contract/problems.ts';
 import type { BodyReading, ReservationRequest } from '../../contract/reservation-request.ts';
 import { problem } from '../../words/problems.ts';
@@ -127,10 +127,15 @@ function isAbsent(instant: number | null | undefined): instant is null | undefin
 }
 
 /**
- * The rules of contract/README.md, "Errors" 2 (Site): both sites are known, they differ, and a link connects them. Each message
- * names the sites that are possible.
+ * The rules of contract/README.md, "Errors" 2 (Site): both sites are known, they differ, and a link connects them, or for
+ * a reservation a route over several. Each message names the sites that are possible.
  */
-export function siteProblems(site1: unknown, site2: unknown, network: Network): Problem[] {
+export function siteProblems(
+  site1: unknown,
+  site2: unknown,
+  network: Network,
+  isConnected = (): boolean => network.between(String(site1), String(site2)) !== undefined,
+): Problem[] {
   // The schema refuses a value that is not a text.
   if (typeof site1 !== 'string' || typeof site2 !== 'string') return [];
   const unknown = [...new Set([site1, site2])].filter((site) => !network.sites.includes(site));
@@ -141,7 +146,7 @@ export function siteProblems(site1: unknown, site2: unknown, network: Network): 
   if (site1 === site2) {
     return [{ code: 'sites_equal', msg: `site1 and site2 are both ${site1}; a link needs two.` }];
   }
-  if (network.between(site1, site2)) return [];
+  if (isConnected()) return [];
   return [
     {
       code: 'sites_not_connected',
@@ -150,10 +155,10 @@ export function siteProblems(site1: unknown, site2: unknown, network: Network): 
   ];
 }
 
-/** A bandwidth that the link does not have at any time (contract/README.md, "Errors" 2); an absent bandwidth breaks no rule. */
-export function capacityProblems(link: Link | undefined, bandwidth: number | undefined): Problem[] {
-  if (!link || bandwidth === undefined || bandwidth <= link.bandwidth) return [];
-  return [problem('bandwidth_unavailable', { bandwidth, capacity: link.bandwidth })];
+/** A bandwidth that is not there at any time (contract/README.md, "Errors" 2); an absent bandwidth breaks no rule. */
+function capacityProblems(capacity: number | undefined, bandwidth: number | undefined): Problem[] {
+  if (capacity === undefined || bandwidth === undefined || bandwidth <= capacity) return [];
+  return [problem('bandwidth_unavailable', { bandwidth, capacity })];
 }
 
 function connections(site: string, network: Network): string {
@@ -174,16 +179,19 @@ export function createProblems(
   { bounds, network }: CheckTerms,
 ): Problem[] {
   const asked = reading.ok ? reading.request : reading.rest;
+  const { site1, site2 } = body;
+  const capacity = (): number | undefined =>
+    network.between(String(site1), String(site2))?.bandwidth ??
+    capacityBetween(network, { site1: String(site1), site2: String(site2) });
   const period = { start: asked.start === 'now' ? bounds.now : asked.start, end: asked.end };
   const found = [
-    ...siteProblems(body['site1'], body['site2'], network),
+    ...siteProblems(site1, site2, network, () => capacity() !== undefined),
     ...(reading.ok ? [] : reading.problems),
     ...newPeriodProblems(period, bounds),
     ...durationProblems(asked.duration, period),
   ];
   // A capacity problem alone is left to the allocator, which offers alternatives.
-  const link = network.between(asked.site1 ?? '', asked.site2 ?? '');
-  return found.length > 0 ? [...found, ...capacityProblems(link, asked.bandwidth)] : [];
+  return found.length > 0 ? [...found, ...capacityProblems(capacity(), asked.bandwidth)] : [];
 }
 
 /** The same for an update. What depends on how the reservation stands in the end is left to {@link updateFault}. */
@@ -242,10 +250,10 @@ function removedLink({ hops }: ReservationRecord, network: Network): Problem[] {
   return [{ code: 'sites_not_connected', msg }];
 }
 
-/** The link of a reservation that has the least capacity. */
-function narrowest({ hops }: ReservationRecord, network: Network): Link | undefined {
-  const links = hops.flatMap(({ link }) => network.byId(link) ?? []);
-  return links.toSorted((one, other) => one.bandwidth - other.bandwidth)[0];
+/** The capacity of a reservation's narrowest link, in Mbps; undefined where none is left of its links. */
+function narrowest({ hops }: ReservationRecord, network: Network): number | undefined {
+  const widths = hops.flatMap(({ link }) => network.byId(link)?.bandwidth ?? []);
+  return widths.length > 0 ? Math.min(...widths) : undefined;
 }
 
 /** A reservation that does not exist. */

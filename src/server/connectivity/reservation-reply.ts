@@ -32,8 +32,19 @@ export function reservationReply(record: ReservationRecord): Reservation {
     site1_c_tag: c1,
     site2_s_tag: s2,
     site2_c_tag: c2,
+    via: hops.length > 1 ? sitesBetween(record) : undefined,
     ...textsOf(record),
   };
+}
+
+/** The sites that a reservation's route passes between its ends. */
+function sitesBetween({ site1, hops }: ReservationRecord): string[] {
+  const sites: string[] = [];
+  for (const { link } of hops.slice(0, -1)) {
+    const at = sites.at(-1) ?? site1;
+    sites.push(...link.split('~').filter((site) => site !== at));
+  }
+  return sites;
 }
 
 /** The S-tag and the C-tag of a hop at one of its sites. */

@@ -1,0 +1,196 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { LinkCalendar } from '../../src/allocator/calendar.ts';
+import type { Demand, Tags } from '../../src/allocator/demand.ts';
+import { createNetwork, linkId } from '../../src/allocator/network.ts';
+import type { Hop, ReservationRecord } from '../../src/allocator/store.ts';
+import type { Link } from '../../src/contract/links.ts';
+import { usePostgres } from '../fixtures/postgres.ts';
+import { type OpenedStore, openPostgres, openSqlite } from '../store/opened-store.ts';
+import { Allocator } from './allocator.ts';
+import { every, linksOf, networks } from './graphs.ts';
+import { sweep } from './sweep.ts';
+
+const postgres = usePostgres();
+
+/** How many histories there are of each engine, and of how many steps each. */
+const [HISTORIES, STEPS] = [Number(process.env['PROVE_ROUTED'] ?? 40), 30];
+const CAPACITY = 6;
+const WHO = { experiment: 'exp', createdBy: 'user', expiry: 1000 };
+
+/** Networks whose C-tags differ at each site, as they have to. */
+const graphs = networks.map(({ sites, links }) => ({
+  sites,
+  links: links.map((link, index): Link => {
+    const tags: [number, number] = [1 + 3 * index, 3 + 3 * index];
+    return { ...link, bandwidth: CAPACITY, site1_c_tags: tags, site2_c_tags: tags };
+  }),
+}));
+
+const steps = fc.array(
+  fc.record({
+    action: fc.constantFrom('create', 'create', 'create', 'update', 'delete', 'search'),
+    ends: fc.tuple(fc.nat(6), fc.nat(6)),
+    start: fc.integer({ min: 1, max: 30 }),
+    length: fc.integer({ min: 1, max: 12 }),
+    bandwidth: fc.integer({ min: 1, max: CAPACITY }),
+    which: fc.nat(20),
+  }),
+  { minLength: STEPS, maxLength: STEPS },
+);
+
+/** What is held of each link, as far as this test knows: each link's own calendar, which is proven elsewhere. */
+class Known {
+  readonly links: readonly Link[];
+  readonly live = new Map<string, ReservationRecord>();
+  readonly #calendars: Map<string, LinkCalendar>;
+
+  constructor(links: readonly Link[]) {
+    this.links = links;
+    this.#calendars = new Map(links.map((link) => [idOf(link), new LinkCalendar(link)]));
+  }
+
+  at(link: Link): LinkCalendar {
+    return this.#calendars.get(idOf(link)) as LinkCalendar;
+  }
+
+  put(record: ReservationRecord): void {
+    this.drop(record.id);
+    for (const { link, tags } of record.hops) this.#calendars.get(link)?.put(record.id, { ...record, tags });
+    this.live.set(record.id, record);
+  }
+
+  drop(id: string): void {
+    for (const calendar of this.#calendars.values()) calendar.remove(id);
+    this.live.delete(id);
+  }
+
+  /** The hops of the best route for a demand; undefined where no route carries it. */
+  best(site1: string, site2: string, demand: Demand, detour: number): Hop[] | undefined {
+    const all = every(this.links, { site1, site2 });
+    const most = (all[0]?.length ?? 0) + detour;
+    const left = (route: readonly Link[]): number =>
+      Math.min(...route.map((link) => this.at(link).freeBandwidth(demand)));
+    const [best] = all
+      .filter((sites) => sites.length <= most)
+      .map((sites) => linksOf(this.links, sites))
+      .filter((route) => route.every((link) => this.at(link).plan(demand, 0).accepted))
+      .toSorted((one, other) => one.length - other.length || left(other) - left(one));
+    return best?.map((link) => ({ link: idOf(link), tags: tagsOf(this.at(link), demand) }));
+  }
+}
+
+function idOf({ site1, site2 }: Link): string {
+  return linkId(site1, site2);
+}
+
+function tagsOf(calendar: LinkCalendar, demand: Demand): Tags {
+  const plan = calendar.plan(demand, 0);
+  if (!plan.accepted) throw new RangeError('it is not free');
+  return plan.tags;
+}
+
+async function live(
+  opened: OpenedStore,
+  graph: { sites: readonly string[]; links: readonly Link[] },
+  {
+    asked,
+    detour,
+  }: { asked: typeof steps extends fc.Arbitrary<infer Steps> ? Steps : never; detour: number },
+): Promise<void> {
+  let ids = 0;
+  const allocator = new Allocator({
+    network: createNetwork(graph, detour),
+    store: opened.store,
+    now: () => 0,
+    newId: () => `r${String(ids++).padStart(3, '0')}`,
+  });
+  const known = new Known(graph.links);
+  for (const { action, ends, start, length, bandwidth, which } of asked) {
+    const [site1 = '', site2 = ''] = ends.map((index) => graph.sites[index % graph.sites.length]);
+    const demand = { start, end: start + length, bandwidth };
+    const record = [...known.live.values()][which % Math.max(1, known.live.size)];
+    if (action === 'delete' && record) {
+      expect(await allocator.delete(record.id, { by: 'user' })).toBe(true);
+      known.drop(record.id);
+    } else if (action === 'update' && record) {
+      const terms = { by: 'user', expiry: 1000, check: () => undefined };
+      const outcome = await allocator.update(record.id, { bandwidth, end: record.start + length }, terms);
+      known.drop(record.id);
+      const asked = { start: record.start, end: record.start + length, bandwidth };
+      const links = record.hops.map((hop) => graph.links.find((link) => idOf(link) === hop.link) as Link);
+      const fits = links.every((link) => known.at(link).plan(asked, 0).accepted);
+      expect(outcome?.ok).toBe(fits);
+      // It keeps its route.
+      const after = outcome?.ok ? outcome.record : record;
+      expect(after.hops.map(({ link }) => link)).toEqual(record.hops.map(({ link }) => link));
+      known.put(after);
+    } else if (site1 !== site2 && every(graph.links, { site1, site2 }).length > 0) {
+      const found = action === 'search';
+      const window = { start, end: start + length + 20, bandwidth };
+      const outcome = await allocator.create({
+        ...{ ...WHO, site1, site2 },
+        ...(found ? { ...window, duration: length } : demand),
+      });
+      const starts = found ? Array.from({ length: 21 }, (_, after) => start + after) : [start];
+      const due = starts
+        .map((at) => ({ start: at, end: at + length, bandwidth }))
+        .map((each) => ({ ...each, hops: known.best(site1, site2, each, detour) }))
+        .find(({ hops }) => hops !== undefined);
+      expect(outcome.ok).toBe(due !== undefined);
+      if (outcome.ok) {
+        expect(outcome.record).toMatchObject({ site1, site2, ...due });
+        known.put(outcome.record);
+      } else await expectTrue(outcome.offers, allocator, { site1, site2 });
+    }
+  }
+  expect(await opened.rows('SELECT count(*) AS count FROM reservation WHERE deleted_ms IS NULL')).toEqual([
+    { count: known.live.size },
+  ]);
+  for (const link of graph.links) expect(await sweep(opened, idOf(link), link)).toEqual([]);
+}
+
+/** What a refusal offers is accepted when it is asked for, also over a route that is not the one which was refused. */
+async function expectTrue(
+  offers: readonly Demand[],
+  allocator: Allocator,
+  sites: { site1: string; site2: string },
+): Promise<void> {
+  for (const { start, end, bandwidth } of offers) {
+    const dryRun = await allocator.create({ ...WHO, ...sites, start, end, bandwidth }, true);
+    expect(dryRun.ok).toBe(true);
+  }
+}
+
+const histories = fc.asyncProperty(
+  graphs,
+  fc.record({ asked: steps, detour: fc.constantFrom(0, 1, 2, 7) }),
+  async (graph, history) => {
+    const opened = await openSqlite();
+    try {
+      await live(opened, graph, history);
+    } finally {
+      await opened.close();
+    }
+  },
+);
+
+test('a random history over routes goes as a look at every route says, on SQLite', async () => {
+  await fc.assert(histories, { numRuns: HISTORIES });
+});
+
+test('and on PostgreSQL', async () => {
+  const property = fc.asyncProperty(
+    graphs,
+    fc.record({ asked: steps, detour: fc.constantFrom(0, 1, 2, 7) }),
+    async (graph, history) => {
+      const opened = await openPostgres(await postgres.withTables());
+      try {
+        await live(opened, graph, history);
+      } finally {
+        await opened.close();
+      }
+    },
+  );
+  await fc.assert(property, { numRuns: Math.ceil(HISTORIES / 8) });
+});
