@@ -1,5 +1,4 @@
 import type { Link } from '../contract/links.ts';
-import type { LinkCalendar } from './calendar.ts';
 import {
   type ChangeOutcome,
   type ChangeTerms,
@@ -17,9 +16,10 @@ import {
   type ChangeItem,
   deciding,
   type KeyedRequest,
-  type LinkState,
+  type LinksState,
   type Operation,
 } from './operations.ts';
+import type { RouteCalendar } from './route-calendar.ts';
 import type { ReservationRecord, ReservationStore } from './store.ts';
 
 /** What an allocator needs. */
@@ -157,22 +157,21 @@ export class Allocator {
   }
 
   /**
-   * Asks a link's calendar a question. It changes nothing, and waits for no writer of another process.
+   * Asks what is free between two sites, over the routes that may be taken. It changes nothing, and waits for no writer of
+   * another process.
    *
-   * @param link its sites, either way round
    * @param from milliseconds; what ended before is not read
-   * @param question is asked once, and not kept waiting; the calendar is lent to it until it returns
-   * @throws RangeError when the sites are not connected
+   * @param question is asked once, and not kept waiting; the calendars are lent to it until it returns
+   * @throws RangeError when there is no route
    * @throws StoreUnavailableError when the database is away
    */
   ask<Answer>(
     { site1, site2 }: Pick<Link, 'site1' | 'site2'>,
     from: number,
-    question: (calendar: LinkCalendar, state: LinkState) => Answer,
+    question: (calendar: RouteCalendar, state: LinksState) => Answer,
   ): Promise<Answer> {
-    const id = linkId(site1, site2);
-    if (!this.#options.network.byId(id)) throw new RangeError(`there is no link ${id}`);
-    return this.#queue(id).ask(askOperation(id, from, question));
+    const { network } = this.#options;
+    return this.#ask(askOperation({ site1, site2 }, { network, from }, question));
   }
 
   #queue(id: string): LinkQueue {

@@ -238,9 +238,17 @@ function routesOf(
   rules: AllocationRules,
 ): { links: readonly Link[]; terms: RouteTerms } {
   if (route) return { links: route.map((id) => linkOf(id, rules)), terms: { site1, site2 } };
-  const terms = allowedRoutes(rules.network, { site1, site2 });
+  return allowedLinks({ site1, site2 }, rules.network);
+}
+
+/** The links that routes between two sites may use. @throws RangeError where there is no route */
+function allowedLinks(
+  { site1, site2 }: RouteTerms,
+  network: AllocationRules['network'],
+): { links: readonly Link[]; terms: RouteTerms } {
+  const terms = allowedRoutes(network, { site1, site2 });
   if (!terms) throw new RangeError(`there is no route from ${site1} to ${site2}`);
-  return { links: linksWithin(rules.network, terms), terms };
+  return { links: linksWithin(network, terms), terms };
 }
 
 /** What is free on the routes over some links. */
@@ -461,25 +469,31 @@ function unwritten(answer: ItemFailure): Decision<ItemOutcome> {
   return { answer, written: [] };
 }
 
-/** The state of a link that a question is told beside its calendar: the version that this shows, and the time in milliseconds. */
-export interface LinkState {
-  version: number;
+/** What a question is told beside what is free: the versions of the links that this shows, and the time in milliseconds. */
+export interface LinksState {
+  versions: readonly number[];
   now: number;
 }
 
-/** Asks a link's calendar a question, which changes nothing. @param from the earliest instant that it looks at, in milliseconds */
+/**
+ * Asks what is free between two sites, which changes nothing.
+ *
+ * @param from the earliest instant that it looks at, in milliseconds
+ * @throws RangeError where there is no route
+ */
 export function askOperation<Answer>(
-  link: string,
-  from: number,
-  question: (calendar: LinkCalendar, state: LinkState) => Answer,
+  sites: RouteTerms,
+  { network, from }: Pick<AllocationRules, 'network'> & { from: number },
+  question: (calendar: RouteCalendar, state: LinksState) => Answer,
 ): Operation<Answer> {
-  const links = [link];
+  const { links, terms } = allowedLinks(sites, network);
+  const ids = links.map(idOf).toSorted();
   return {
-    links,
-    needs: [{ links, from: () => from }],
+    links: ids,
+    needs: [{ links: ids, from: () => from }],
     decide(view) {
-      const state = { version: view.version(link), now: view.now };
-      return { answer: question(view.calendar(link), state), written: [] };
+      const state = { versions: ids.map((id) => view.version(id)), now: view.now };
+      return { answer: question(openRoutes(view, links, terms), state), written: [] };
     },
   };
 }

@@ -1,5 +1,5 @@
 import type { Link } from '../contract/links.ts';
-import type { LinkCalendar, Refusal } from './calendar.ts';
+import type { Free, LinkCalendar, Refusal } from './calendar.ts';
 import type { Demand, Period } from './demand.ts';
 import { fastestOver } from './fastest.ts';
 import { mostWithin } from './most-bandwidth.ts';
@@ -22,6 +22,11 @@ export interface CalendarOfLink {
   id: string;
   link: Link;
   calendar: LinkCalendar;
+}
+
+/** What is free over a part of a period, and on which route; undefined where there is but one link. */
+export interface FreeOnRoute extends Free {
+  route?: Route;
 }
 
 /** What a demand is planned for. */
@@ -107,18 +112,79 @@ export class RouteCalendar implements SearchedCalendar {
   }
 
   /**
-   * What is free in each of `count` columns of a period, in Mbps, on the route that has most throughout.
+   * What is free in each of `count` columns of a period, on the route that has most throughout the column. Of several links,
+   * `bandwidthMax` is a bound: they need not be free at the same instant.
    *
    * @param count see {@link LinkCalendar.columns}
    */
-  columns(period: Period, count: number): Demand[] {
-    const free = this.#eachOnce((calendar) => calendar.freeBandwidth(period));
-    const route = this.#only ? [this.#only] : this.#closest(free).map((link) => this.#at(link));
-    const [first = [], ...others] = route.map(({ calendar }) => calendar.columns(period, count));
-    return first.map(({ start, end, bandwidth }, index) => {
-      const widths = others.map((columns) => columns[index]?.bandwidth ?? 0);
-      return { start, end, bandwidth: Math.min(bandwidth, ...widths) };
+  columns(period: Period, count: number): FreeOnRoute[] {
+    if (this.#only) return this.#only.calendar.columns(period, count);
+    const columns = new Map(
+      [...this.#links].map(([link, { calendar }]) => [link, calendar.columns(period, count)]),
+    );
+    const [some = []] = columns.values();
+    return some.map((column, index) => this.#freeOn(column, (link) => columns.get(link)?.[index] ?? column));
+  }
+
+  /** What is free over a period, in stretches over which nothing changes on any link. */
+  *steps(period: Period): Generator<FreeOnRoute> {
+    if (this.#only) return yield* this.#only.calendar.steps(period);
+    const open = [...this.#links].map(([link, { calendar }]) => {
+      const steps = calendar.steps(period);
+      return { link, steps, step: steps.next().value as Free };
     });
+    for (let start = period.start; start < period.end; ) {
+      const end = Math.min(...open.map(({ step }) => step.end));
+      const steps = new Map(open.map(({ link, step }) => [link, step]));
+      yield this.#freeOn({ start, end }, (link) => steps.get(link) as Free);
+      for (const each of open) if (each.step.end === end) each.step = each.steps.next().value as Free;
+      start = end;
+    }
+  }
+
+  /** What is free on the route that has most, where what is free of each link is known. */
+  #freeOn({ start, end }: Period, freeOf: (link: Link) => Omit<Free, keyof Period>): FreeOnRoute {
+    const least = (route: readonly Link[], measure: 'bandwidth' | 'bandwidthMax' | 'tags'): number =>
+      Math.min(...route.map((link) => freeOf(link)[measure]));
+    const measure = (link: Link): number => (freeOf(link).tags > 0 ? freeOf(link).bandwidth : 0);
+    const route = this.#closest(measure);
+    const bandwidthMax = widest(this.#network, this.#terms, {
+      measure: (link) => freeOf(link).bandwidthMax,
+      least: 0,
+    });
+    return {
+      start,
+      end,
+      bandwidth: least(route, 'bandwidth'),
+      bandwidthMax: Math.max(bandwidthMax ?? 0, least(route, 'bandwidth')),
+      tags: least(route, 'tags'),
+      route,
+    };
+  }
+
+  /** As {@link LinkCalendar.slots}: a start is in a run where any route is free from it on. */
+  *slots(window: Demand & { duration: number }, tenant?: string): Generator<{ first: number; last: number }> {
+    if (this.#only) return yield* this.#only.calendar.slots(window, tenant);
+    const { start, end, bandwidth, duration } = window;
+    const latest = end - duration;
+    for (let from = start; ; ) {
+      const first = this.earliest(from, duration, bandwidth, tenant);
+      if (first === undefined || first > latest) return;
+      let last = this.#lastStart({ ...window, start: first }, tenant);
+      while (last < latest && this.earliest(last + 1, duration, bandwidth, tenant) === last + 1) {
+        last = this.#lastStart({ ...window, start: last + 1 }, tenant);
+      }
+      yield { first, last };
+      from = last + 1;
+    }
+  }
+
+  /** The last start up to which one route stays free from `start` on, at which it is. */
+  #lastStart(window: Demand & { duration: number }, tenant: string | undefined): number {
+    const { start, bandwidth, duration } = window;
+    const route = this.#routeFor({ start, end: start + duration, bandwidth }, tenant);
+    const lasts = route.map(({ calendar }) => calendar.slots(window, tenant).next().value?.last ?? start);
+    return Math.min(...lasts);
   }
 
   /** As {@link LinkCalendar.freeBandwidth}, of the route that has most. */

@@ -19,6 +19,13 @@ export interface RouteTerms {
 /** Links that lead from one site to another, each site passed once. */
 export type Route = readonly [Link, ...Link[]];
 
+/** The sites that links in a row pass, from the first one on. */
+export function sitesOf(route: readonly Pick<Link, 'site1' | 'site2'>[], from: string): string[] {
+  const sites = [from];
+  for (const { site1, site2 } of route) sites.push(sites.at(-1) === site1 ? site2 : site1);
+  return sites;
+}
+
 /** A link of a site, and where it leads. */
 interface Way {
   to: string;

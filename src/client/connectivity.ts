@@ -135,7 +135,7 @@ export function createConnectivityClient(
       const read = (reply: Reply) => readAs(AvailabilityReply, reply, 'availability of the link');
       const [first, ...rest] = await linkAnswers(service, 'availability', { site1, site2 }, query, read);
       if (!first) throw new RangeError('a list has a first page');
-      return { ...first, items: [first, ...rest].flatMap(({ items }) => items), nextCursor: null };
+      return { ...first, ...joined([first, ...rest]), nextCursor: null };
     },
 
     async slots({ site1, site2, bandwidth, duration, ...window }) {
@@ -145,6 +145,18 @@ export function createConnectivityClient(
       return pages.flatMap(({ items }) => items);
     },
   };
+}
+
+/** The parts of all pages, with the routes that they name. */
+function joined(pages: readonly Availability[]): Pick<Availability, 'items' | 'routes'> {
+  const all = pages.flatMap(({ routes = [] }) => routes.map((sites) => sites.join(' ')));
+  const names = [...new Set(all)];
+  const items = pages.flatMap(({ items, routes = [] }) =>
+    items.map(({ route, ...part }) =>
+      route === undefined ? part : { ...part, route: names.indexOf(routes[route]?.join(' ') ?? '') },
+    ),
+  );
+  return { items, routes: names.length > 0 ? names.map((name) => name.split(' ')) : undefined };
 }
 
 /** The questions about a link, each named as its feature: its route, and the tokens that it carries. */

@@ -57,6 +57,9 @@ export const AvailablePart = v.object({
       'The fewest free VLAN tags at any instant of the part, at the place of the link that has the fewest. One tag that is free throughout may still be missing.',
     ),
   ),
+  route: v.optional(
+    v.pipe(v.number(), v.integer(), v.minValue(0), v.description('The index of its route in `routes`.')),
+  ),
 });
 /** See {@link AvailablePart}. */
 export type AvailablePart = v.InferOutput<typeof AvailablePart>;
@@ -75,6 +78,14 @@ export const Availability = v.object({
   items: v.pipe(
     v.array(AvailablePart),
     v.description('The parts of the window, one after the other without a gap.'),
+  ),
+  routes: v.optional(
+    v.pipe(
+      v.array(v.array(SiteName)),
+      v.description(
+        'The routes on which that is free, each with all its sites. Absent where one link connects the two.',
+      ),
+    ),
   ),
   nextCursor: v.pipe(v.nullable(v.string()), v.description('Give it as ?cursor= for the next page.')),
 });

@@ -50,7 +50,7 @@ function update(allocator: Allocator, id: string, change: Partial<Demand>): Prom
 
 /** What is free from 10 to 20, and the version of the link that says so. */
 function free(allocator: Allocator, from = 10): Promise<[number, number]> {
-  return allocator.ask({ site1: 'b', site2: 'a' }, from, (calendar, { version }) => [
+  return allocator.ask({ site1: 'b', site2: 'a' }, from, (calendar, { versions: [version = -1] }) => [
     calendar.freeBandwidth({ start: 10, end: 20 }),
     version,
   ]);
@@ -229,7 +229,7 @@ describe.each([
       if (!one || !other) throw new Error('there are two');
       made.push(book(one, { start: round * 20, end: round * 20 + 20, bandwidth: 100 }));
       seen.push(
-        other.ask(LINK, 0, (calendar, { version }) => [
+        other.ask(LINK, 0, (calendar, { versions: [version = -1] }) => [
           [...calendar.steps({ start: 0, end: 200 })].filter(({ bandwidth }) => bandwidth < 1000).length,
           version,
         ]),

@@ -122,8 +122,8 @@ async function freeOf(
   points: number | undefined,
 ): Promise<LinkAvailability> {
   const columns = points === undefined ? {} : { points };
-  const { bandwidth, items } = await connectivity.availability({ ...pair, ...window, ...columns });
-  return { link: { ...pair, bandwidth }, items };
+  const { bandwidth, items, routes } = await connectivity.availability({ ...pair, ...window, ...columns });
+  return { link: { ...pair, bandwidth }, items, routes };
 }
 
 /** Reads --bandwidth and --duration. @throws Failure `usage` for one without the other */

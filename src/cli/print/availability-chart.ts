@@ -12,6 +12,8 @@ export interface LinkAvailability {
   link: { site1: string; site2: string; bandwidth: number };
   /** Contiguous, in order: exact steps, or columns. */
   items: readonly AvailablePart[];
+  /** The routes on which that is free, each with all its sites; undefined where one link connects the two. */
+  routes?: readonly (readonly string[])[];
 }
 
 /** One link, or several over the same window. Times in milliseconds. */
@@ -107,6 +109,7 @@ export function availabilityChart(print: Printer, view: AvailabilityView, width:
     ...(marks.now ? [`${glyphs.axis.now} now`] : []),
     ...(isAlone && only ? [vlansText(only.vlans)] : []),
     escapeText(view.zone),
+    ...links.flatMap(({ routes = [] }) => routes.map((sites) => `route ${escapeText(sites.join(' – '))}`)),
   ];
   const legend = wrapped(parts, width).replace(/[█░#:](?= f)/g, (glyph) => print.paint.green(glyph));
   return `${charts.map(({ text }) => text).join('\n')}${isAlone ? '' : '\n'}${legend}`;

@@ -3,6 +3,7 @@ import * as v from 'valibot';
 import type { Allocator } from '../../allocator/allocator.ts';
 import type { Period } from '../../allocator/demand.ts';
 import type { Network } from '../../allocator/network.ts';
+import { capacityBetween, type Route, sitesOf } from '../../allocator/routes.ts';
 import {
   type Availability,
   AvailabilityQuery,
@@ -14,7 +15,6 @@ import {
 } from '../../contract/availability.ts';
 import { formatDuration, HOUR } from '../../contract/durations.ts';
 import { formatInstant, LAST_INSTANT } from '../../contract/instants.ts';
-import type { Link } from '../../contract/links.ts';
 import type { ProblemCode } from '../../contract/problem-codes.ts';
 import { type Problem, schemaProblems } from '../../contract/problems.ts';
 import { jsonReply } from '../json-reply.ts';
@@ -53,39 +53,66 @@ export async function answerAvailability(
   { network, allocator, now }: LinkQuestionsOptions,
 ): Promise<Response> {
   const asked = readQuery(request, AvailabilityQuery);
-  const { link, window } = linkAndWindow(sites, asked, { network, now: now() });
+  const { capacity, window } = capacityAndWindow(sites, asked, { network, now: now() });
   const { points } = asked;
   if (points !== undefined && asked.cursor !== undefined) {
     throw refusal('request_invalid', 'points and cursor exclude each other: columns are all in one page.');
   }
   const { start, end, from } = window;
   const known = request.headers.get('if-none-match');
-  const answer = await allocator.ask(link, start, (calendar, { version }) => {
-    const tag = tagOf([version, link, sites, start, end, from, points ?? null]);
+  const answer = await allocator.ask(sites, start, (calendar, { versions }) => {
+    const tag = tagOf([versions, capacity, sites, start, end, from, points ?? null]);
     if (known !== null && namesTag(known, tag)) return { tag, free: undefined, next: null };
     if (points !== undefined) return { tag, free: calendar.columns({ start, end }, points), next: null };
     const free = firstOf(calendar.steps({ start: from, end }), STEPS_IN_PAGE);
     const last = free.at(-1)?.end ?? end;
     return { tag, free, next: last < end ? cursorOf({ start, end, from: last }) : null };
   });
+  const routes = new RouteNames(sites);
   const headers = { etag: answer.tag, 'cache-control': 'private, no-cache' };
   if (!answer.free) return new Response(null, { status: 304, headers });
   const body: Availability = {
     ...sites,
-    bandwidth: link.bandwidth,
+    bandwidth: capacity,
     start_date: formatInstant(start),
     end_date: formatInstant(end),
     exact: points === undefined,
-    items: answer.free.map(({ bandwidth, bandwidthMax, tags, ...part }) => ({
+    items: answer.free.map(({ bandwidth, bandwidthMax, tags, route, ...part }) => ({
       start_date: formatInstant(part.start),
       end_date: formatInstant(part.end),
       bandwidth,
       bandwidth_max: bandwidthMax,
       vlans: tags,
+      route: route && routes.indexOf(route),
     })),
+    routes: routes.named,
     nextCursor: answer.next,
   };
   return jsonReply(body, { headers });
+}
+
+/** The routes that occur in an answer, in the order in which they do. */
+class RouteNames {
+  readonly #from: string;
+  readonly #indexes = new Map<string, number>();
+
+  constructor({ site1 }: NamedSites) {
+    this.#from = site1;
+  }
+
+  /** The index of a route, which is added where it is new. */
+  indexOf(route: Route): number {
+    const name = sitesOf(route, this.#from).join(' ');
+    const index = this.#indexes.get(name) ?? this.#indexes.size;
+    this.#indexes.set(name, index);
+    return index;
+  }
+
+  /** Their sites; undefined where there is none. */
+  get named(): string[][] | undefined {
+    const names = [...this.#indexes.keys()];
+    return names.length > 0 ? names.map((name) => name.split(' ')) : undefined;
+  }
 }
 
 /**
@@ -102,11 +129,11 @@ export async function answerSlots(
 ): Promise<Response> {
   const asked = readQuery(request, SlotsQuery);
   const received = now();
-  const { link, window } = linkAndWindow(sites, asked, { network, now: received });
+  const { window } = capacityAndWindow(sites, asked, { network, now: received });
   const { bandwidth, duration } = asked;
   const { start, end } = window;
   const from = Math.max(window.from, received);
-  const found = await allocator.ask(link, from, (calendar) =>
+  const found = await allocator.ask(sites, from, (calendar) =>
     firstOf(calendar.slots({ start: from, end, bandwidth, duration }, tenant), SLOTS_IN_PAGE + 1),
   );
   const page = found.slice(0, SLOTS_IN_PAGE);
@@ -156,17 +183,17 @@ interface PagedWindow extends Period {
   from: number;
 }
 
-/** The link and the window that a request is about. @throws ProblemError */
-function linkAndWindow(
+/** What can be had between two sites where nothing is held, and the window that a request is about. @throws ProblemError */
+function capacityAndWindow(
   { site1, site2 }: NamedSites,
   asked: { start?: number; end?: number; cursor?: string | undefined },
   { network, now }: { network: Network; now: number },
-): { link: Link; window: PagedWindow } {
+): { capacity: number; window: PagedWindow } {
   const window = asked.cursor === undefined ? firstPage(asked, now) : readCursor(asked.cursor);
   refuseIfAny([...siteProblems(site1, site2, network), ...windowProblems(window, now, asked.cursor)]);
-  const link = network.between(site1, site2);
-  if (!link) throw new RangeError(`there is no link between ${site1} and ${site2}`);
-  return { link, window };
+  const capacity = capacityBetween(network, { site1, site2 });
+  if (capacity === undefined) throw new RangeError(`there is no route from ${site1} to ${site2}`);
+  return { capacity, window };
 }
 
 function firstPage({ start, end }: { start?: number; end?: number | undefined }, now: number): PagedWindow {

@@ -127,15 +127,10 @@ function isAbsent(instant: number | null | undefined): instant is null | undefin
 }
 
 /**
- * The rules of contract/README.md, "Errors" 2 (Site): both sites are known, they differ, and a link connects them, or for
- * a reservation a route over several. Each message names the sites that are possible.
+ * The rules of contract/README.md, "Errors" 2 (Site): both sites are known, they differ, and a route connects them. Each
+ * message names the sites that are possible.
  */
-export function siteProblems(
-  site1: unknown,
-  site2: unknown,
-  network: Network,
-  isConnected = (): boolean => network.between(String(site1), String(site2)) !== undefined,
-): Problem[] {
+export function siteProblems(site1: unknown, site2: unknown, network: Network): Problem[] {
   // The schema refuses a value that is not a text.
   if (typeof site1 !== 'string' || typeof site2 !== 'string') return [];
   const unknown = [...new Set([site1, site2])].filter((site) => !network.sites.includes(site));
@@ -146,13 +141,18 @@ export function siteProblems(
   if (site1 === site2) {
     return [{ code: 'sites_equal', msg: `site1 and site2 are both ${site1}; a link needs two.` }];
   }
-  if (isConnected()) return [];
+  if (capacityOf(site1, site2, network) !== undefined) return [];
   return [
     {
       code: 'sites_not_connected',
       msg: `${site1} and ${site2} are not interconnected. ${connections(site1, network)} ${connections(site2, network)}`,
     },
   ];
+}
+
+/** What can be had between two sites where nothing is held, in Mbps; undefined where no route connects them. */
+function capacityOf(site1 = '', site2 = '', network: Network): number | undefined {
+  return network.between(site1, site2)?.bandwidth ?? capacityBetween(network, { site1, site2 });
 }
 
 /** A bandwidth that is not there at any time (contract/README.md, "Errors" 2); an absent bandwidth breaks no rule. */
@@ -180,18 +180,17 @@ export function createProblems(
 ): Problem[] {
   const asked = reading.ok ? reading.request : reading.rest;
   const { site1, site2 } = body;
-  const capacity = (): number | undefined =>
-    network.between(String(site1), String(site2))?.bandwidth ??
-    capacityBetween(network, { site1: String(site1), site2: String(site2) });
   const period = { start: asked.start === 'now' ? bounds.now : asked.start, end: asked.end };
   const found = [
-    ...siteProblems(site1, site2, network, () => capacity() !== undefined),
+    ...siteProblems(site1, site2, network),
     ...(reading.ok ? [] : reading.problems),
     ...newPeriodProblems(period, bounds),
     ...durationProblems(asked.duration, period),
   ];
   // A capacity problem alone is left to the allocator, which offers alternatives.
-  return found.length > 0 ? [...found, ...capacityProblems(capacity(), asked.bandwidth)] : [];
+  return found.length > 0
+    ? [...found, ...capacityProblems(capacityOf(asked.site1, asked.site2, network), asked.bandwidth)]
+    : [];
 }
 
 /** The same for an update. What depends on how the reservation stands in the end is left to {@link updateFault}. */

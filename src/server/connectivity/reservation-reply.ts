@@ -1,3 +1,4 @@
+import { sitesOf } from '../../allocator/routes.ts';
 import {
   CommitUnknownError,
   type Hop,
@@ -38,13 +39,12 @@ export function reservationReply(record: ReservationRecord): Reservation {
 }
 
 /** The sites that a reservation's route passes between its ends. */
-function sitesBetween({ site1, hops }: ReservationRecord): string[] {
-  const sites: string[] = [];
-  for (const { link } of hops.slice(0, -1)) {
-    const at = sites.at(-1) ?? site1;
-    sites.push(...link.split('~').filter((site) => site !== at));
-  }
-  return sites;
+function sitesBetween({ site1: from, hops }: ReservationRecord): string[] {
+  const links = hops.map(({ link }) => {
+    const [site1 = '', site2 = ''] = link.split('~');
+    return { site1, site2 };
+  });
+  return sitesOf(links, from).slice(1, -1);
 }
 
 /** The S-tag and the C-tag of a hop at one of its sites. */
