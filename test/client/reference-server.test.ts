@@ -95,7 +95,6 @@ describe('refusals of the reference server', () => {
   test.each<[string, Partial<ReservationRequest>, string]>([
     ['an unknown site', { site2: 'uk-london' }, 'site_unknown'],
     ['equal sites', { site2: 'be-gent1' }, 'sites_equal'],
-    ['sites without a link', { site2: 'gr-uth' }, 'sites_not_connected'],
     ['a start that has passed', { start: NOW - 1 }, 'date_past'],
     ['an end at its start', { end: NOW + HOUR }, 'period_empty'],
     ['an end after the experiment’s', { end: NOW + 91 * 24 * HOUR }, 'experiment_ends_first'],

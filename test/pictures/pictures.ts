@@ -44,7 +44,7 @@ export interface Pictures {
 
 /** Runs the program with the offline server and a clock that stands still. */
 export async function makePictures(): Promise<Pictures> {
-  const world = await offlineWorld({ variables: { TZ: 'Europe/Brussels' } });
+  const world = await offlineWorld({ variables: { TZ: 'Europe/Brussels', npm_command: 'exec' } });
   const link = ['be-gent1', 'se-kth'];
   const run = async (expected: number, ...args: string[]): Promise<string> => {
     const { exitCode, stdout, stderr } = await world.run('--offline', ...args);
