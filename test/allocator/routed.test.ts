@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { LinkCalendar } from '../../src/allocator/calendar.ts';
@@ -6,9 +7,11 @@ import { createNetwork, linkId } from '../../src/allocator/network.ts';
 import type { Hop, ReservationRecord } from '../../src/allocator/store.ts';
 import type { Link } from '../../src/contract/links.ts';
 import { usePostgres } from '../fixtures/postgres.ts';
+import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 import { type OpenedStore, openPostgres, openSqlite } from '../store/opened-store.ts';
 import { Allocator } from './allocator.ts';
 import { every, linksOf, networks } from './graphs.ts';
+import { smallLink } from './small-link.ts';
 import { sweep } from './sweep.ts';
 
 const postgres = usePostgres();
@@ -193,4 +196,60 @@ test('and on PostgreSQL', async () => {
     },
   );
   await fc.assert(property, { numRuns: Math.ceil(HISTORIES / 8) });
+});
+
+/** Four sites in a ring, with a link across: each pair has two or three routes. */
+const RING = {
+  sites: ['a', 'b', 'c', 'd'],
+  links: ['ab', 'bc', 'cd', 'ad', 'ac'].map(([site1 = '', site2 = ''], index): Link => {
+    const tags: [number, number] = [1 + 3 * index, 3 + 3 * index];
+    return { ...smallLink(), site1, site2, bandwidth: CAPACITY, site1_c_tags: tags, site2_c_tags: tags };
+  }),
+};
+
+/** How many requests each of the clients makes at the same time as the others. */
+const REQUESTS = Number(process.env['PROVE_ROUTED'] ?? 40) / 4;
+
+/** Two servers' allocators on one database, with eight clients each that create and delete over random routes. */
+async function race(open: () => Promise<OpenedStore>): Promise<void> {
+  const stores = await Promise.all([open(), open()]);
+  let ids = 0;
+  const allocators = stores.map(
+    ({ store }) =>
+      new Allocator({
+        network: createNetwork(RING, 2),
+        store,
+        now: () => 0,
+        newId: () => `r${String(ids++).padStart(4, '0')}`,
+      }),
+  );
+  const client = async (number: number): Promise<void> => {
+    const allocator = allocators[number % 2] as Allocator;
+    const random = fc.sample(fc.array(fc.nat(1000), { minLength: 6, maxLength: 6 }), REQUESTS);
+    const own: string[] = [];
+    for (const [from = 0, to = 0, start = 0, length = 0, rate = 0, what = 0] of random) {
+      const id = what % 3 === 0 ? own.pop() : undefined;
+      if (id !== undefined) {
+        expect(await allocator.delete(id, { by: 'user' })).toBe(true);
+        continue;
+      }
+      const [site1 = '', site2 = ''] = [RING.sites[from % 4], RING.sites[(from + 1 + (to % 3)) % 4]];
+      const period = { start: 1 + (start % 20), end: 2 + (start % 20) + (length % 10) };
+      const outcome = await allocator.create({ ...WHO, site1, site2, ...period, bandwidth: 1 + (rate % 4) });
+      if (outcome.ok) own.push(outcome.record.id);
+    }
+  };
+  await Promise.all(Array.from({ length: 16 }, (_, number) => client(number)));
+  for (const link of RING.links) expect(await sweep(stores[0] as OpenedStore, idOf(link), link)).toEqual([]);
+  for (const store of stores) await store.close();
+}
+
+test('two allocators at once leave no half of a route, no tag twice and no link above its capacity, on SQLite', async () => {
+  const path = join(temporaryFolder(), 'race.sqlite');
+  await race(() => openSqlite(path));
+});
+
+test('and on PostgreSQL, where both write at the same time', async () => {
+  const url = await postgres.withTables();
+  await race(() => openPostgres(url));
 });
