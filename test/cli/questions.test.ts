@@ -156,9 +156,10 @@ describe('reserve without all that it needs', () => {
     expect(answers).toEqual([]);
   });
 
-  test('what is free is shown: of each link, and of the chosen one in the coming week', async () => {
+  test('what is free is shown: to each site, by how many hops, and of the chosen link in the coming week', async () => {
     const { stderr } = await answered(['reserve', 'be-gent1'], 'se-kth', '1G', '', '1h');
-    expect(stderr).toMatch(/^ +4 {2}se-kth +10 Gbps of 10 Gbps free now$/m);
+    expect(stderr).toMatch(/^ +11 {2}se-kth +10 Gbps of 10 Gbps free now$/m);
+    expect(stderr).toMatch(/^ +8 {2}gr-uth +1 Gbps of 1 Gbps free now, 3 hops$/m);
     expect(stderr).toMatch(/Free in the coming week, be-gent1 – se-kth:\n *10 Gbps ┤█/);
   });
 

@@ -108,7 +108,8 @@ describe('a service that begins anew at its address', () => {
     await serveHere('--port', port, '--auto-approve', 'lead');
     const refused = reportOf(await person.command('--json', ...args));
     expect(refused).toMatchObject({ exitCode: 4, code: 'token_invalid' });
-    expect(refused.message).toMatch(/restarted with new keys\? Log in again\.$/);
+    expect(refused.message).toMatch(/restarted with new keys\?$/);
+    expect(refused.fix).toBe('slices-conn login');
     expect(await person.command(...logIn)).toMatchObject({ exitCode: 0 });
     expect(await person.result(...args)).toMatchObject({ verified: true });
   });

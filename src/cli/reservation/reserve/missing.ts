@@ -152,26 +152,28 @@ async function chosenSite(
   return chooseNamed(invocation, 'From which site?', items, DECLINED);
 }
 
-/** The other end of a link, chosen from those that the site is connected with; what is free now stands beside each. */
+/** The other end, chosen from the sites that a link or a route leads to; what is free now stands beside each. */
 async function chosenPartner(
   invocation: Invocation,
   { connectivity }: Session,
   { site, links }: { site: string; links: readonly Listed[] },
 ): Promise<string> {
   const now = invocation.now();
-  const joined = links.filter(({ site1, site2 }) => site1 === site || site2 === site);
-  const items = joined.map(async ({ site1, site2, bandwidth }) => {
-    const window = { site1, site2, start: now, end: now + 1000 };
-    const [free] = (await connectivity.availability(window)).items;
-    const about = `${formatBandwidth(free?.bandwidth ?? 0)} of ${formatBandwidth(bandwidth)} free now`;
-    return { name: site1 === site ? site2 : site1, about };
+  const known = links.length > 0 ? links.flatMap(({ site1, site2 }) => [site1, site2]) : SITES;
+  const names = [...new Set(known)].filter((name) => name !== site).toSorted();
+  const items = names.map(async (name) => {
+    const window = { site1: site, site2: name, start: now, end: now + 1000 };
+    // A service may know of no way between the two, or tell nobody what is free.
+    const free = await connectivity.availability(window).catch(() => undefined);
+    if (!free) return links.length > 0 ? [] : { name, about: '' };
+    const [part] = free.items;
+    const text = `${formatBandwidth(part?.bandwidth ?? 0)} of ${formatBandwidth(free.bandwidth)} free now`;
+    const hops = (free.routes?.[part?.route ?? 0]?.length ?? 2) - 1;
+    return { name, about: hops > 1 ? `${text}, ${hops} hops` : text };
   });
-  const others = SITES.filter((name) => name !== site).map((name) => ({ name, about: '' }));
-  const found = joined.length > 0 ? (await Promise.all(items)).toSorted(byName) : others;
+  const found = (await Promise.all(items)).flat();
   return chooseNamed(invocation, `From ${site} to which site?`, found, DECLINED);
 }
-
-const byName = (one: { name: string }, other: { name: string }): number => (one.name < other.name ? -1 : 1);
 
 /**
  * Draws what is free of a link in the coming week.
