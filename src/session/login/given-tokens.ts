@@ -26,8 +26,8 @@ const OF_TOKENS: readonly FailureCode[] = [
 
 /**
  * A failure of a token that the environment or a program gave: it says where that is from and what it holds, and leads to
- * another token there. A login would not help, since commands would go on to send the given one. Other failures stay as
- * they are.
+ * another token there. A login would not help, since commands would go on to send the given one. Of a login's own token
+ * it leads to the next login. Other failures stay as they are.
  *
  * @param taken the tokens that the command asked for
  * @param now milliseconds
@@ -41,7 +41,8 @@ export function tokenExplained(error: unknown, taken: readonly TakenToken[], now
   const named = given.filter(({ token }) => token && refused.includes(heldKind(token)));
   const meant = named.length > 0 ? named : given;
   const [first] = meant;
-  if (!first) return error;
+  // A login's own token: a new login replaces it.
+  if (!first) return error.facts.fix === undefined ? error.with({ fix: 'slices-conn login' }) : error;
   return error.with({
     why: inOneText(error.facts.why, ...meant.flatMap((one) => toldOf(one, now))),
     ...nextStepFor(first),
