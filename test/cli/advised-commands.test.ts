@@ -292,7 +292,6 @@ describe('what an error advises works when it is pasted', () => {
     'availability be-gent1 pl-poznan1 --duration 2h',
     'availability be-gent pl-poznan1',
     'availability be-gent',
-    'availability be-gent1 fr-nantes',
     'reserve be-gent1 pl-poznan1 --bandwidth 500G --for 2h --earliest',
     'reserve be-gent1 pl-poznan1 --volume 90000T --end +1h',
     'reserve be-gent1 pl-poznan1 --volume 90T',

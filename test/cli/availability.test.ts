@@ -145,7 +145,6 @@ describe('what can’t be told', () => {
     [['be-gent1', 'pl-poznan'], 6, 'There is no site "pl-poznan"', 'availability be-gent1 pl-poznan1'],
     [['gent'], 6, 'There is no site "gent".', 'availability be-gent1'],
     [['uk-london'], 6, 'There is no site "uk-london".', 'slices-conn --offline sites'],
-    [['be-gent1', 'fr-nantes'], 6, 'fr-nantes', 'slices-conn --offline availability be-gent1'],
   ])('%j', async (args, exitCode, message, fix) => {
     const report = await told(...args);
     expect([report.exitCode, report.message]).toEqual([exitCode, expect.stringContaining(message)]);

@@ -194,7 +194,7 @@ describe('a failure with --json: its exit code, nothing on stdout, the error obj
     [5, 'delete --yes ID --experiment second'],
     [6, 'reserve be-gent1 uk-london --bandwidth 1G --start-now --for 2h'],
     [6, 'reserve be-gent1 be-gent1 --bandwidth 1G --start-now --for 2h'],
-    [6, 'reserve be-gent1 gr-uth --bandwidth 1G --start-now --for 2h'],
+    [6, 'reserve be-gent1 gr-uth --bandwidth 2G --start-now --for 2h'],
     [6, 'reserve be-gent1 pl-poznan1 --bandwidth 101G --start-now --for 2h'],
     [6, 'reserve be-gent1 pl-poznan1 --bandwidth 1G --start 2020-01-01T00:00:00Z --for 2h'],
     [6, 'reserve be-gent1 pl-poznan1 --bandwidth 1G --start-now --for 91d'],

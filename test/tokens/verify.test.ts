@@ -192,7 +192,7 @@ describe('key ids', () => {
   test("row 21: a key set's key that can't be read is the issuer's fault", async () => {
     const own = makeKey('ES256', { x: 'AAAA' });
     expect(await faultOf(verifyUserToken(makeToken(own, claimsOf('user')), trustIn(own)))).toBe(
-      'keys_unreachable',
+      'keys_invalid',
     );
   });
 });
