@@ -30,6 +30,23 @@ export type Refusal =
   | ({ limit: 'tags'; place: TagPlace; total: number } & Period)
   | ShareRefusal;
 
+/**
+ * A refusal in a few words, for the audit: "bandwidth: 400 of 1000 Mbps free", "tags: no site1_s_tag of 100 free",
+ * "share: 400 of 500 Mbps held".
+ */
+export function reasonOf(refusals: readonly Refusal[]): string {
+  return refusals.map(wordsOf).join('; ');
+}
+
+function wordsOf(refusal: Refusal): string {
+  if (refusal.limit === 'bandwidth') {
+    return `bandwidth: ${refusal.free} of ${refusal.capacity} Mbps free`;
+  }
+  if (refusal.limit === 'tags') return `tags: no ${refusal.place} of ${refusal.total} free`;
+  const counted = { bandwidth: 'Mbps held', tags: 'tags held', live: 'live reservations' }[refusal.of];
+  return `share: ${refusal.held} of ${refusal.allowed} ${counted}`;
+}
+
 /** How a demand would be met: with these tags; or every limit that it breaks. */
 export type Plan = { accepted: true; tags: Tags } | { accepted: false; refusals: [Refusal, ...Refusal[]] };
 

@@ -3,8 +3,8 @@ import type { Link } from '../contract/links.ts';
 import { MAX_FREE_PARTS, type Problem } from '../contract/problems.ts';
 import type { ReservationRequest } from '../contract/reservation-request.ts';
 import { type ReservationTexts, withTexts } from '../contract/reservation-texts.ts';
-import type { LinkCalendar, Refusal } from './calendar.ts';
-import type { Demand } from './demand.ts';
+import { type LinkCalendar, type Refusal, reasonOf } from './calendar.ts';
+import type { Demand, Period } from './demand.ts';
 import { linkId, type Network } from './network.ts';
 import { type Offer, offersFor } from './offers.ts';
 import { RouteCalendar } from './route-calendar.ts';
@@ -157,21 +157,10 @@ export interface RefusedOutcome {
   offers: Offer[];
 }
 
-/**
- * A refusal in a few words, for the audit: "bandwidth: 400 of 1000 Mbps free", "tags: no site1_s_tag of 100 free",
- * "share: 400 of 500 Mbps held".
- */
-export function reasonOf(refusals: readonly Refusal[]): string {
-  return refusals.map(wordsOf).join('; ');
-}
-
-function wordsOf(refusal: Refusal): string {
-  if (refusal.limit === 'bandwidth') {
-    return `bandwidth: ${refusal.free} of ${refusal.capacity} Mbps free`;
-  }
-  if (refusal.limit === 'tags') return `tags: no ${refusal.place} of ${refusal.total} free`;
-  const counted = { bandwidth: 'Mbps held', tags: 'tags held', live: 'live reservations' }[refusal.of];
-  return `share: ${refusal.held} of ${refusal.allowed} ${counted}`;
+function freeParts(calendar: RouteCalendar, period: Period): Demand[] {
+  return calendar
+    .columns(period, MAX_FREE_PARTS)
+    .map(({ start, end, bandwidth }) => ({ start, end, bandwidth }));
 }
 
 /**
@@ -306,7 +295,7 @@ function decideCreate(
     const broken = plan && !plan.accepted ? plan.refusals : [];
     const [first = tooMany, ...rest] = isFull ? [...broken, tooMany] : broken;
     const refusals = [first, ...rest] as const;
-    const free = calendar.columns(asked, MAX_FREE_PARTS);
+    const free = freeParts(calendar, asked);
     const offers = isFull ? [] : (judged?.offers() ?? []);
     const link = plan && !plan.accepted ? plan.link : calendar.first;
     const way = { link, reversed: isReversed(link, request) };
@@ -407,7 +396,7 @@ function decideUpdate(
     // A start that has passed never changes; nor does one that the update does not name.
     const movable = update.start !== undefined && current.start > now;
     const { free, offers: found } = calendar.without(id, () => ({
-      free: calendar.columns(demand, MAX_FREE_PARTS),
+      free: freeParts(calendar, demand),
       offers: offersFor(demand, { calendar, tenant, now, expiry, startsNow, current, movable }),
     }));
     const offers = found.filter((offer) => check(current, offer) === undefined);
