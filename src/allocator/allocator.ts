@@ -18,6 +18,7 @@ import {
   type KeyedRequest,
   type LinksState,
   type Operation,
+  searchOf,
 } from './operations.ts';
 import type { RouteCalendar } from './route-calendar.ts';
 import type { ReservationRecord, ReservationStore } from './store.ts';
@@ -195,9 +196,7 @@ function isOpen(item: ChangeItem): boolean {
 
 /** Whether the service finds a create's period, which can be another one on another route. */
 function isSearch(item: ChangeItem): boolean {
-  return (
-    item.action === 'create' && (item.request.duration !== undefined || item.request.volume !== undefined)
-  );
+  return item.action === 'create' && searchOf(item.request) !== undefined;
 }
 
 function isRefusedByLinks(outcome: ChangeOutcome): outcome is Extract<ChangeOutcome, { reason: 'refused' }> {

@@ -8,7 +8,7 @@ import type { Demand, Period } from './demand.ts';
 import { linkId, type Network } from './network.ts';
 import { type Offer, offersFor } from './offers.ts';
 import { RouteCalendar } from './route-calendar.ts';
-import { allowedRoutes, linksWithin, type RouteTerms } from './routes.ts';
+import { type AllowedRoutes, allowedRoutes, type RouteTerms } from './routes.ts';
 import { judge, judgeSearch, type Search } from './search.ts';
 import type {
   AuditEntry,
@@ -120,7 +120,7 @@ export interface ItemOperation extends Needs {
 
 /** What items are decided with, of any request. */
 export interface AllocationRules {
-  network: Pick<Network, 'byId' | 'links' | 'detour'>;
+  network: Pick<Network, 'between' | 'byId' | 'links' | 'detour'>;
   /** Makes a reservation's id. */
   newId: () => string;
   /** How many reservations that have not ended one tenant may have, on all links. Default: no limit. */
@@ -221,23 +221,15 @@ function takenName(
   return { ok: false, reason: 'name_taken', name: named.name, reservation: holder };
 }
 
-/** The links that a new reservation's route may use. @throws RangeError where there is no route */
+/** The routes of a new reservation, or of a question. @throws RangeError where there is none */
 function routesOf(
-  { site1, site2, route }: CreateRequest,
-  rules: AllocationRules,
-): { links: readonly Link[]; terms: RouteTerms } {
+  { site1, site2, route }: RouteTerms & Pick<CreateRequest, 'route'>,
+  rules: Pick<AllocationRules, 'network'>,
+): AllowedRoutes {
   if (route) return { links: route.map((id) => linkOf(id, rules)), terms: { site1, site2 } };
-  return allowedLinks({ site1, site2 }, rules.network);
-}
-
-/** The links that routes between two sites may use. @throws RangeError where there is no route */
-function allowedLinks(
-  { site1, site2 }: RouteTerms,
-  network: AllocationRules['network'],
-): { links: readonly Link[]; terms: RouteTerms } {
-  const terms = allowedRoutes(network, { site1, site2 });
-  if (!terms) throw new RangeError(`there is no route from ${site1} to ${site2}`);
-  return { links: linksWithin(network, terms), terms };
+  const allowed = allowedRoutes(rules.network, { site1, site2 });
+  if (!allowed) throw new RangeError(`there is no route from ${site1} to ${site2}`);
+  return allowed;
 }
 
 /** What is free on the routes over some links. */
@@ -255,14 +247,17 @@ function isReversed(link: Link, { site1, site2 }: RouteTerms): boolean {
   return link.site2 === site1 || link.site1 === site2;
 }
 
-function linkOf(id: string, { network }: AllocationRules): Link {
+function linkOf(id: string, { network }: Pick<AllocationRules, 'network'>): Link {
   const link = network.byId(id);
   if (!link) throw new RangeError(`there is no link ${id}`);
   return link;
 }
 
 /** What a request has searched for; undefined where it is itself a demand. */
-function searchOf({ duration, volume }: CreateRequest): Search | undefined {
+export function searchOf({
+  duration,
+  volume,
+}: Pick<CreateRequest, 'duration' | 'volume'>): Search | undefined {
   if (duration !== undefined) return { duration };
   return volume === undefined ? undefined : { volume };
 }
@@ -472,10 +467,10 @@ export interface LinksState {
  */
 export function askOperation<Answer>(
   sites: RouteTerms,
-  { network, from }: Pick<AllocationRules, 'network'> & { from: number },
+  { from, ...rules }: Pick<AllocationRules, 'network'> & { from: number },
   question: (calendar: RouteCalendar, state: LinksState) => Answer,
 ): Operation<Answer> {
-  const { links, terms } = allowedLinks(sites, network);
+  const { links, terms } = routesOf(sites, rules);
   const ids = links.map(idOf).toSorted();
   return {
     links: ids,

@@ -75,29 +75,39 @@ export function* routesBetween(
   for (let length = left(site1, 0); length <= maxHops; length += 1) yield* lengthen(site1, 0, length);
 }
 
+/** Routes that may be taken: how, and the links that they may use. */
+export interface AllowedRoutes {
+  links: readonly Link[];
+  terms: RouteTerms;
+}
+
 /**
  * The routes that a reservation between two sites may take: those with as many hops as the shortest one, and as many more as
- * the network allows; undefined where there is none.
+ * the network allows; undefined where there is none. Where one link is all that may be taken, nothing is walked.
  */
 export function allowedRoutes(
-  network: Pick<Network, 'links' | 'detour'>,
+  network: Pick<Network, 'between' | 'links' | 'detour'>,
   { site1, site2 }: RouteTerms,
-): RouteTerms | undefined {
+): AllowedRoutes | undefined {
+  const link = network.detour === 0 ? network.between(site1, site2) : undefined;
+  if (link) return { links: [link], terms: { site1, site2, maxHops: 1 } };
   const [shortest] = routesBetween(network, { site1, site2 });
-  return shortest && { site1, site2, maxHops: Math.min(MAX_HOPS, shortest.length + network.detour) };
+  if (!shortest) return undefined;
+  const terms = { site1, site2, maxHops: Math.min(MAX_HOPS, shortest.length + network.detour) };
+  return { links: linksWithin(network, terms), terms };
 }
 
 /** The most that a reservation between two sites can have if nothing is held, in Mbps; undefined where there is no route. */
 export function capacityBetween(
-  network: Pick<Network, 'links' | 'detour'>,
+  network: Pick<Network, 'between' | 'links' | 'detour'>,
   sites: RouteTerms,
 ): number | undefined {
-  const terms = allowedRoutes(network, sites);
-  return terms && widest(network, terms, { measure: ({ bandwidth }) => bandwidth, least: 0 });
+  const allowed = allowedRoutes(network, sites);
+  return allowed && widest(allowed, allowed.terms, { measure: ({ bandwidth }) => bandwidth, least: 0 });
 }
 
 /** The links that a route may use: those from which both sites are near enough. */
-export function linksWithin(network: Pick<Network, 'links'>, terms: RouteTerms): Link[] {
+function linksWithin(network: Pick<Network, 'links'>, terms: RouteTerms): Link[] {
   const { site1, site2, maxHops = MAX_HOPS } = terms;
   const ways = waysOf(network, terms, () => true);
   const [from, to] = [distances(ways, site1), distances(ways, site2)];

@@ -1,7 +1,12 @@
 import * as v from 'valibot';
 import type { Network } from '../../allocator/network.ts';
 import { type Offer, STAYS_TRUE } from '../../allocator/offers.ts';
-import type { ChangeItem, CreateRequest, UpdateRequest } from '../../allocator/operations.ts';
+import {
+  type ChangeItem,
+  type CreateRequest,
+  searchOf,
+  type UpdateRequest,
+} from '../../allocator/operations.ts';
 import type { ReservationRecord, ReservationStore } from '../../allocator/store.ts';
 import { BATCH_ACTIONS, type BatchAction, BatchRequest, MAX_ITEMS } from '../../contract/batch.ts';
 import { isObject } from '../../contract/json.ts';
@@ -208,20 +213,16 @@ function nearestCreate(request: CreateRequest, bounds: PeriodBounds): CreateRequ
   if (!near) return undefined;
   const { duration, name: _name, ...unnamed } = request;
   // What a search finds is offered with its dates, which must not have passed when it is asked for.
-  const start = isSearch(request) && near.startsNow ? near.start + STAYS_TRUE : near.start;
+  const start = searchOf(request) && near.startsNow ? near.start + STAYS_TRUE : near.start;
   if (duration !== undefined && near.end - start < duration) return undefined;
   if (near.end - start <= (near.startsNow ? STAYS_TRUE : 0)) return undefined;
   return { ...unnamed, duration, ...near, start };
 }
 
-function isSearch({ duration, volume }: CreateRequest): boolean {
-  return duration !== undefined || volume !== undefined;
-}
-
 /** A change that was tried with other dates, as an offer; undefined where it would change nothing. */
 export function offerOf(item: ChangeItem, { start, end, bandwidth }: ReservationRecord): Offer | undefined {
   const found = { start, end, bandwidth };
-  if (item.action === 'create' && isSearch(item.request)) {
+  if (item.action === 'create' && searchOf(item.request)) {
     return { kind: 'earliest', startsNow: false, ...found };
   }
   if (item.action === 'update') {

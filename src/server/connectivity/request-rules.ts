@@ -1,6 +1,6 @@
 import type { Period } from '../../allocator/demand.ts';
 import { linkId, type Network } from '../../allocator/network.ts';
-import { capacityBetween } from '../../allocator/routes.ts';
+import { allowedRoutes, capacityBetween } from '../../allocator/routes.ts';
 import type { ReservationRecord } from '../../allocator/store.ts';
 import { formatDuration } from '../../contract/durations.ts';
 import type { Problem } from '../../contract/problems.ts';
@@ -141,18 +141,13 @@ export function siteProblems(site1: unknown, site2: unknown, network: Network): 
   if (site1 === site2) {
     return [{ code: 'sites_equal', msg: `site1 and site2 are both ${site1}; a link needs two.` }];
   }
-  if (capacityOf(site1, site2, network) !== undefined) return [];
+  if (allowedRoutes(network, { site1, site2 })) return [];
   return [
     {
       code: 'sites_not_connected',
       msg: `${site1} and ${site2} are not interconnected. ${connections(site1, network)} ${connections(site2, network)}`,
     },
   ];
-}
-
-/** What can be had between two sites where nothing is held, in Mbps; undefined where no route connects them. */
-function capacityOf(site1 = '', site2 = '', network: Network): number | undefined {
-  return network.between(site1, site2)?.bandwidth ?? capacityBetween(network, { site1, site2 });
 }
 
 /** A bandwidth that is not there at any time (contract/README.md, "Errors" 2); an absent bandwidth breaks no rule. */
@@ -179,17 +174,17 @@ export function createProblems(
   { bounds, network }: CheckTerms,
 ): Problem[] {
   const asked = reading.ok ? reading.request : reading.rest;
-  const { site1, site2 } = body;
+  const { site1 = '', site2 = '' } = asked;
   const period = { start: asked.start === 'now' ? bounds.now : asked.start, end: asked.end };
   const found = [
-    ...siteProblems(site1, site2, network),
+    ...siteProblems(body['site1'], body['site2'], network),
     ...(reading.ok ? [] : reading.problems),
     ...newPeriodProblems(period, bounds),
     ...durationProblems(asked.duration, period),
   ];
   // A capacity problem alone is left to the allocator, which offers alternatives.
   return found.length > 0
-    ? [...found, ...capacityProblems(capacityOf(asked.site1, asked.site2, network), asked.bandwidth)]
+    ? [...found, ...capacityProblems(capacityBetween(network, { site1, site2 }), asked.bandwidth)]
     : [];
 }
 

@@ -36,11 +36,11 @@ import { waitForStart } from './wait.ts';
  *
  * @throws Failure `usage`
  */
-export async function parseReserve(
+export function parseReserve(
   [site1 = '', site2 = '']: readonly string[],
   flags: ReserveFlags,
   times: TimeContext,
-): Promise<ReservationRequest & Pick<NewPeriod, 'lasting'>> {
+): ReservationRequest & Pick<NewPeriod, 'lasting'> {
   const sites = { site1: siteName(site1), site2: siteName(site2), ...textsOf(flags) };
   const { bandwidth: rate, earliest = false, volume } = flags;
   if (earliest && volume !== undefined) throw conflict('--earliest', '--volume');
@@ -48,12 +48,12 @@ export async function parseReserve(
   if (volume !== undefined) {
     const why = 'With --volume, --end is the deadline, and how long it takes is found.';
     if (flags.for !== undefined) throw conflict('--for', '--volume', why);
-    return { ...sites, ...most, volume: parseVolume(volume), ...(await readSearch(flags, 1, times)) };
+    return { ...sites, ...most, volume: parseVolume(volume), ...readSearch(flags, 1, times) };
   }
   const { bandwidth } = most;
-  if (!earliest) return { ...sites, bandwidth, ...(await readPeriod(flags, times)) };
+  if (!earliest) return { ...sites, bandwidth, ...readPeriod(flags, times) };
   const duration = parseDuration(flags.for ?? '');
-  return { ...sites, bandwidth, duration, ...(await readSearch(flags, duration, times)) };
+  return { ...sites, bandwidth, duration, ...readSearch(flags, duration, times) };
 }
 
 function missing(message: string, why?: string): Failure {
@@ -79,7 +79,7 @@ export async function reserve(
 ): Promise<void> {
   if (flags.wait !== undefined && flags.dryRun) throw conflict('--dry-run', '--wait');
   const lacking = missingOf(args, flags);
-  const parsed = await parseReserve(...withLeast(args, flags, lacking), await given.times());
+  const parsed = parseReserve(...withLeast(args, flags, lacking), await given.times());
   const failure = missingFailure(lacking);
   if (failure) {
     if (!given.ask || given.flags.json) throw failure;
@@ -91,7 +91,7 @@ export async function reserve(
   const session = await given.session();
   const invocation = await onServiceTime(given, session);
   const isMoved = invocation !== given;
-  const { lasting, ...asked } = isMoved ? await parseReserve(args, flags, await invocation.times()) : parsed;
+  const { lasting, ...asked } = isMoved ? parseReserve(args, flags, await invocation.times()) : parsed;
   const experiment = await session.access();
   const expiry = claimedExperimentExpiry(experiment.token.reveal());
   const now = invocation.now();

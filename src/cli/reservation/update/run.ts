@@ -45,12 +45,12 @@ export async function update(
     });
   }
   const rate = bandwidth === undefined ? {} : { bandwidth: parseBandwidth(bandwidth) };
-  await checkPeriodChange(flags, await given.times());
+  checkPeriodChange(flags, await given.times());
   const { session, id } = await reservationArgument(given, typed, 'update');
   const invocation = await onServiceTime(given, session);
   const { reservations } = session;
   const current = await reservations.show(id, { allowUnsigned });
-  const asked = await readPeriodChange(flags, periodOf(current.reservation), await invocation.times());
+  const asked = readPeriodChange(flags, periodOf(current.reservation), await invocation.times());
   const experiment = await session.access();
   const expiry = claimedExperimentExpiry(experiment.token.reveal());
   const before = asUpdate(current.reservation);
