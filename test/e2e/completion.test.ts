@@ -74,7 +74,8 @@ function typist(command: string, { home, env }: { home: string; env: Record<stri
       terminal.stdin.write(`\u0015${keys}\u0007`);
       return vi.waitFor(
         () => {
-          const found = /<<(.*)>>/s.exec(output.slice(from));
+          // Until it shows its prompt again, the shell has given the terminal back, which would itself take Ctrl-U.
+          const found = /<<(.*)>>(?=.*ready> )/s.exec(output.slice(from));
           if (!found) throw new Error(`exit ${terminal.exitCode}; the terminal shows: ${output}`);
           const [marked, line = ''] = found;
           return { line, shown: output.slice(from, output.indexOf(marked, from)) };
