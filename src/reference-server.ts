@@ -63,6 +63,8 @@ export interface ReferenceServerOptions {
   database?: string;
   /** Parsed JSON of a topology file. Default: the built-in one, on the twelve sites. */
   topology?: Topology;
+  /** How many links more than the shortest route between two sites a reservation may take: 0 or more. Default 0. */
+  detour?: number;
   /**
    * Users, projects, experiments and roles in place of the built-in ones: parsed JSON of a directory file. Existing
    * records of the same name keep their ids. Users and projects that it does not name can't be used.
@@ -210,7 +212,7 @@ function setUp(options: ReferenceServerOptions) {
     makeId,
     /** Undefined where the server has users, a portal and an identity provider of its own. */
     foreign,
-    network: createNetwork(options.topology ?? builtInTopology()),
+    network: createNetwork(options.topology ?? builtInTopology(), options.detour),
     isAdministrator: administratorsNamed(
       options.administrators ?? [],
       trust ? soleIssuer(trust) : own.identity,

@@ -44,10 +44,11 @@ export function linkId(site1: string, site2: string): string {
  * C-tag is unique at its site and every rule concerns one link alone. Places are those of sites.
  *
  * @param topology parsed JSON
- * @param detour see {@link Network}
- * @throws TopologyError naming every violation
+ * @param detour see {@link Network}; 0 or more
+ * @throws TopologyError naming every violation, RangeError for a detour that is none
  */
 export function createNetwork(topology: unknown, detour = 0): Network {
+  if (!Number.isInteger(detour) || detour < 0) throw new RangeError('detour is a whole number, 0 or more');
   const result = v.safeParse(Topology, topology);
   if (!result.success) {
     throw new TopologyError(result.issues.map((issue) => formViolation(issue, topology)));

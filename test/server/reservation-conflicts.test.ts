@@ -16,6 +16,22 @@ import {
   tagsOf,
 } from '../fixtures/service.ts';
 
+test.each([
+  [0, '422 bandwidth_unavailable Bandwidth', {}],
+  [2, '201', { via: ['fr-lille', 'fr-slices'] }],
+])('with a detour of %i links, where the link between two sites is full: %s', async (detour, due, body) => {
+  const service = await openService({ detour });
+  const lead = await service.as('lead');
+  await booked(lead, { bandwidth: '100000' });
+  const reply = await lead.book();
+  expect(outcome(reply)).toBe(due);
+  expect(reply.body).toMatchObject(body);
+});
+
+test('a detour that is no whole number is refused before anything is opened', async () => {
+  await expect(openService({ detour: 0.5 })).rejects.toThrow(RangeError);
+});
+
 describe('a link has no direction', async () => {
   const service = await openService({ topology: smallTopology(2) });
   const lead = await service.as('lead');
