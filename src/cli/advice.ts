@@ -1,4 +1,4 @@
-import { type FailureCode, ownCommand, type Retyping, shellWord } from '../contract/failure.ts';
+import { Failure, type FailureCode, ownCommand, type Retyping, shellWord } from '../contract/failure.ts';
 import { isProblemCode, PROBLEMS } from '../contract/problem-codes.ts';
 import type { ServiceFlags } from './global-options.ts';
 
@@ -6,6 +6,14 @@ import type { ServiceFlags } from './global-options.ts';
 export function nextStep(code: FailureCode): string | undefined {
   const command = isProblemCode(code) ? PROBLEMS[code].command : undefined;
   return command === undefined ? undefined : `slices-conn ${command}`;
+}
+
+const LISTED = new Intl.ListFormat('en-GB', { type: 'conjunction' });
+
+/** The failure that names all that was not typed. @param path of the command @param parts at least one, as in its usage */
+export function missingFailure(path: string, parts: readonly string[]): Failure {
+  const help = `${path} --help`;
+  return new Failure('usage', `${path} needs ${LISTED.format(parts)}.`, { fix: help });
 }
 
 /** Commands that use services. */

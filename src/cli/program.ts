@@ -203,7 +203,10 @@ async function usage(
   const path = pathOf(command);
   const [word] = operands;
   const help = `${path} --help`;
-  const { nearest } = await import('../session/choice.ts');
+  const [{ nearest }, { missingFailure }] = await Promise.all([
+    import('../session/choice.ts'),
+    import('./advice.ts'),
+  ]);
   const unknown = (what: string, wrong: string, known: readonly string[]): Failure => {
     const meant = MEANT[wrong] ?? nearest(wrong, known);
     const says = `${path} has no ${what} ${wrong}.`;
@@ -230,14 +233,25 @@ async function usage(
       return new Failure('usage', `${path} does not take ${surplus.join(' ')}.`, { fix: help });
     }
     case 'commander.missingArgument':
-      return new Failure('usage', `${path} needs <${named}>.`, { fix: help });
     case 'commander.missingMandatoryOptionValue':
-      return new Failure('usage', `${path} needs ${named}.`, { fix: help });
+      return missingFailure(path, missingParts(command, operands));
     default:
       return new Failure('usage', `${what.charAt(0).toUpperCase()}${what.slice(1)}.`.replace(/\.\.$/, '.'), {
         fix: help,
       });
   }
+}
+
+/** What must be typed after a command and was not: its arguments, then its flags. */
+function missingParts(command: Command, operands: readonly string[]): string[] {
+  const missing = command.registeredArguments.slice(operands.length).filter(({ required }) => required);
+  const unset = command.options.filter(
+    (option) => option.mandatory && command.getOptionValue(option.attributeName()) === undefined,
+  );
+  return [
+    ...missing.map((argument) => `<${argument.name()}${argument.variadic ? '...' : ''}>`),
+    ...unset.map(({ flags }) => flags),
+  ];
 }
 
 /** The flags that a command takes, global ones included; a group's own flags are not for the commands below it. */

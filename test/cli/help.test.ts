@@ -199,6 +199,11 @@ describe('a typing mistake names itself; the next step is what was meant, else t
     ['list --tz Foo', '--tz Foo: it must be a time zone, such as Europe/Brussels.', 'list --help'],
     ['list --state', '--state needs <state>.', 'list --help'],
     ['experiment create x', 'slices-conn experiment create needs --end <time>.', 'experiment create --help'],
+    [
+      'run be-gent1 --for 1h',
+      'slices-conn run needs <site2>, <command...> and --bandwidth <rate>.',
+      'run --help',
+    ],
     ['list x', 'slices-conn list does not take x.', 'list --help'],
   ])('%s', async (command, message, next) => {
     const world = commandWorld(NO_SERVICE);

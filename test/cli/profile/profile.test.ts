@@ -307,7 +307,7 @@ describe('a mistake changes nothing', () => {
     ['profile use slcies', /Did you mean slices\?/, 3],
     ['--profile slcies list', /Did you mean slices\?/, 3],
     ['profile set constructor project=x', /reserved/],
-    ['profile set lab', /needs <key=value>/],
+    ['profile set lab', /needs <key=value\.\.\.>/],
     ['profile set lab basUrl=https://x', /Did you mean baseUrl\?/],
     ['profile set offline baseUrl=https://x', /built-in server/],
     ['profile set lab baseUrl=http://example.invalid', /http/],

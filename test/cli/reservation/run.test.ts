@@ -287,7 +287,7 @@ describe('the command is not started', () => {
     [['run', ...LINK, '--bandwidth', '1G', '--for', '1h', 'ls'], 'after two dashes'],
     [['run', ...LINK, 'ls', '--', '-l', '--bandwidth', '1G', '--for', '1h'], 'needs --bandwidth'],
     [['run', ...LINK, '--', 'ls', '--bandwidth', '1G', '--for', '1h'], 'needs --bandwidth'],
-    [line('--'), 'needs <command>'],
+    [line('--'), 'needs <command...>'],
     [line('--on-lost', 'cry', '--', 'a'), '--on-lost cry: '],
   ])('%j is a mistake', async (args, said) => {
     const here = await scene();

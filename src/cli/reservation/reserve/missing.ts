@@ -49,23 +49,20 @@ export function withLeast(
   return [[site1, site2], { ...flags, ...rate, ...(start ? { startNow: true } : {}), ...end }];
 }
 
-/** The failure that names all that is missing at once; undefined where nothing is. */
-export function missingFailure({ site1, site2, bandwidth, start, length }: Missing): Failure | undefined {
+/** What is missing, as it would be typed. */
+export function missingParts({ site1, site2, bandwidth, start, length }: Missing): string[] {
   const ends = {
     '--for': '--for <duration>',
     '--end': '--end <time>',
     either: 'an end (--for <duration> or --end <time>)',
   };
-  const parts = [
+  return [
     ...(site1 ? ['<site1>'] : []),
     ...(site2 ? ['<site2>'] : []),
     ...(bandwidth ? ['--bandwidth <rate>'] : []),
     ...(start ? ['a start (--start-now or --start <time>)'] : []),
     ...(length === undefined ? [] : [ends[length]]),
   ];
-  if (parts.length === 0) return undefined;
-  const all = [parts.slice(0, -1).join(', '), ...parts.slice(-1)].filter((text) => text !== '').join(' and ');
-  return new Failure('usage', `slices-conn reserve needs ${all}.`, { fix: 'slices-conn reserve --help' });
 }
 
 /** What a person declines, who gives no answer. */

@@ -8,6 +8,7 @@ import { parseDuration } from '../../../contract/typed-duration.ts';
 import type { ExperimentAccess } from '../../../session/login/experiment-access.ts';
 import type { Session } from '../../../session/session.ts';
 import { claimedExperimentExpiry } from '../../../tokens/claimed.ts';
+import { missingFailure } from '../../advice.ts';
 import type { Invocation } from '../../invocation.ts';
 import {
   conflict,
@@ -28,7 +29,7 @@ import { refusalOf, withHolder } from '../alternatives.ts';
 import { noticeLocalName } from '../text-options.ts';
 import type { ReserveFlags } from './flags.ts';
 import { confirmRate, foundLines } from './found.ts';
-import { askForMissing, missingFailure, missingOf, withLeast } from './missing.ts';
+import { askForMissing, missingOf, missingParts, withLeast } from './missing.ts';
 import { waitForStart } from './wait.ts';
 
 /**
@@ -80,9 +81,9 @@ export async function reserve(
   if (flags.wait !== undefined && flags.dryRun) throw conflict('--dry-run', '--wait');
   const lacking = missingOf(args, flags);
   const parsed = parseReserve(...withLeast(args, flags, lacking), await given.times());
-  const failure = missingFailure(lacking);
-  if (failure) {
-    if (!given.ask || given.flags.json) throw failure;
+  const parts = missingParts(lacking);
+  if (parts.length > 0) {
+    if (!given.ask || given.flags.json) throw missingFailure('slices-conn reserve', parts);
     return given.continueWith(await askForMissing(given, args, lacking));
   }
   if (flags.save !== undefined && !flags.dryRun) {
