@@ -213,11 +213,21 @@ export interface InstantStyle {
 export function clockText(instant: number, clock: Clock, { isExact = false }: InstantStyle = {}): string {
   const civil = clock.civil(instant);
   const seconds = new Date(civil).toISOString().slice(16, 19);
-  const time = `${timeText(civil)}${isExact && seconds !== ':00' ? seconds : ''}`;
-  if (!clock.isTwice(instant)) return time;
+  return `${timeText(civil)}${isExact && seconds !== ':00' ? seconds : ''}${offsetAside(instant, clock)}`;
+}
+
+/** What stands behind a time of day: in the hour that comes twice the offset from UTC, else nothing. @example ' (UTC+2)' */
+function offsetAside(instant: number, clock: Clock): string {
+  if (!clock.isTwice(instant)) return '';
   const offset = clock.offset(instant);
   const minutes = offset % HOUR === 0 ? '' : timeText(Math.abs(offset)).slice(2);
-  return `${time} (UTC${offset < 0 ? '-' : '+'}${Math.floor(Math.abs(offset) / HOUR)}${minutes})`;
+  return ` (UTC${offset < 0 ? '-' : '+'}${Math.floor(Math.abs(offset) / HOUR)}${minutes})`;
+}
+
+/** An instant to the second, as a log has it; in the hour that comes twice with the offset. @example '2026-11-23 09:00:05' */
+export function logText(instant: number, clock: Clock): string {
+  const civil = new Date(clock.civil(instant)).toISOString();
+  return `${civil.slice(0, 19).replace('T', ' ')}${offsetAside(instant, clock)}`;
 }
 
 /**

@@ -4,6 +4,7 @@ import { ExperimentId } from '../../contract/fields.ts';
 import { instantOf } from '../../contract/reservation-request.ts';
 import type { AuditItem } from '../../operate/audit.ts';
 import type { AuditFlags, AuditOptions } from '../../operate/options.ts';
+import { clockOf, logText } from '../../words/civil-time.ts';
 import { parsePastTime } from '../../words/typed-time.ts';
 import type { Invocation } from '../invocation.ts';
 import { type CardLine, escapeText, type Printer } from '../print/output.ts';
@@ -70,12 +71,7 @@ const HEAD = ['what', 'outcome', 'link', 'bandwidth', 'period', 'reservation', '
  * is cut. A pipe always gets the table.
  */
 function auditText(zone: string): (print: Printer, items: readonly AuditItem[]) => string {
-  const seconds = new Intl.DateTimeFormat('sv-SE', {
-    timeZone: zone,
-    dateStyle: 'short',
-    timeStyle: 'medium',
-  });
-  const tell: Tell = (instant) => seconds.format(instantOf(instant));
+  const tell: Tell = (instant) => logText(instantOf(instant), clockOf(zone));
   const head = [`when (${zone})`, ...HEAD];
   return (print, items) => {
     const rows = items.map((item) => rowOf(item, tell));

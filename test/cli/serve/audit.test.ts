@@ -93,6 +93,13 @@ test('times are in the zone of --tz', async () => {
   expect(stdout).toContain('2026-11-01 13:00:00 – 15:00:00');
 });
 
+test('in the hour that comes twice times have their offset', async () => {
+  const decided = [booked, booked].map((item, n) => ({ ...item, at: `2026-10-25T0${n}:30:05.000Z` }));
+  const { stdout } = await audit(['--tz', 'Europe/Brussels'], [decided]);
+  expect(stdout).toContain('2026-10-25 02:30:05 (UTC+2)');
+  expect(stdout).toContain('2026-10-25 02:30:05 (UTC+1)');
+});
+
 test('row 59: counted refusals show their number', async () => {
   const { stdout } = await audit([], [[{ ...refused, count: 37 }]]);
   expect(stdout).toContain('refused 37 times');
