@@ -1,4 +1,3 @@
-import type { Link } from '../contract/links.ts';
 import {
   type ChangeOutcome,
   type ChangeTerms,
@@ -21,6 +20,7 @@ import {
   searchOf,
 } from './operations.ts';
 import type { RouteCalendar } from './route-calendar.ts';
+import type { AskedRoutes } from './routes.ts';
 import type { ReservationRecord, ReservationStore } from './store.ts';
 
 /** What an allocator needs. */
@@ -134,14 +134,14 @@ export class Allocator {
   /** A create between two sites that a link connects, over that link; else the item as it is. */
   #overOneLink(item: ChangeItem): ChangeItem {
     if (item.action !== 'create' || item.request.route) return item;
-    const { site1, site2 } = item.request;
-    const link = this.#options.network.between(site1, site2);
+    const { site1, site2, via = [] } = item.request;
+    const link = via.length === 0 ? this.#options.network.between(site1, site2) : undefined;
     return link ? { ...item, request: { ...item.request, route: [linkId(site1, site2)] } } : item;
   }
 
   /** Whether a create between two sites that a link connects may take another route too. */
-  #hasDetour({ action }: ChangeItem): boolean {
-    return action === 'create' && this.#options.network.detour > 0;
+  #hasDetour(item: ChangeItem): boolean {
+    return item.action === 'create' && !item.request.direct && this.#options.network.detour > 0;
   }
 
   /**
@@ -167,12 +167,12 @@ export class Allocator {
    * @throws StoreUnavailableError when the database is away
    */
   ask<Answer>(
-    { site1, site2 }: Pick<Link, 'site1' | 'site2'>,
+    asked: AskedRoutes,
     from: number,
     question: (calendar: RouteCalendar, state: LinksState) => Answer,
   ): Promise<Answer> {
     const { network } = this.#options;
-    return this.#ask(askOperation({ site1, site2 }, { network, from }, question));
+    return this.#ask(askOperation(asked, { network, from }, question));
   }
 
   #queue(id: string): LinkQueue {

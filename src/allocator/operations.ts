@@ -8,7 +8,7 @@ import type { Demand, Period } from './demand.ts';
 import { linkId, type Network } from './network.ts';
 import { type Offer, offersFor } from './offers.ts';
 import { RouteCalendar } from './route-calendar.ts';
-import { type AllowedRoutes, allowedRoutes, type RouteTerms } from './routes.ts';
+import { type AllowedRoutes, type AskedRoutes, allowedRoutes, type RouteTerms } from './routes.ts';
 import { judge, judgeSearch, type Search } from './search.ts';
 import type {
   AuditEntry,
@@ -177,7 +177,7 @@ export interface CreateRequest extends Omit<ReservationRequest, 'start'> {
   expiry: number;
   /** Whether the request said `start_now`: then so do its alternatives. Default: no. */
   startsNow?: boolean;
-  /** The ids of the links of the only route that may be taken. Default: any within the detour that is allowed. */
+  /** The ids of the links of the only route that may be taken. Default: any that is as asked, within the detour that is allowed. */
   route?: readonly string[];
 }
 
@@ -223,11 +223,12 @@ function takenName(
 
 /** The routes of a new reservation, or of a question. @throws RangeError where there is none */
 function routesOf(
-  { site1, site2, route }: RouteTerms & Pick<CreateRequest, 'route'>,
+  { route, ...asked }: AskedRoutes & Pick<CreateRequest, 'route'>,
   rules: Pick<AllocationRules, 'network'>,
 ): AllowedRoutes {
+  const { site1, site2 } = asked;
   if (route) return { links: route.map((id) => linkOf(id, rules)), terms: { site1, site2 } };
-  const allowed = allowedRoutes(rules.network, { site1, site2 });
+  const allowed = allowedRoutes(rules.network, asked);
   if (!allowed) throw new RangeError(`there is no route from ${site1} to ${site2}`);
   return allowed;
 }
@@ -466,7 +467,7 @@ export interface LinksState {
  * @throws RangeError where there is no route
  */
 export function askOperation<Answer>(
-  sites: RouteTerms,
+  sites: AskedRoutes,
   { from, ...rules }: Pick<AllocationRules, 'network'> & { from: number },
   question: (calendar: RouteCalendar, state: LinksState) => Answer,
 ): Operation<Answer> {

@@ -1,8 +1,6 @@
 import type { Link } from '../contract/links.ts';
+import { MAX_HOPS } from '../contract/request-limits.ts';
 import type { Network } from './network.ts';
-
-/** How many links a route has at most. */
-export const MAX_HOPS = 8;
 
 /** Which routes between two sites may be taken. */
 export interface RouteTerms {
@@ -81,26 +79,64 @@ export interface AllowedRoutes {
   terms: RouteTerms;
 }
 
+/** The routes that are asked for between two sites, whatever the network allows. */
+export type AskedRoutes = Omit<RouteTerms, 'maxHops'> & {
+  /** Whether one link must connect the two. Default: no. */
+  direct?: boolean;
+};
+
 /**
- * The routes that a reservation between two sites may take: those with as many hops as the shortest one, and as many more as
- * the network allows; undefined where there is none. Where one link is all that may be taken, nothing is walked.
+ * The routes that a reservation between two sites may take: those with as many hops as the shortest one of the network, and
+ * as many more as the network allows; undefined where none of these is as asked for. Where one link is all that may be taken,
+ * nothing is walked.
  */
 export function allowedRoutes(
   network: Pick<Network, 'between' | 'links' | 'detour'>,
-  { site1, site2 }: RouteTerms,
+  asked: AskedRoutes,
 ): AllowedRoutes | undefined {
-  const link = network.detour === 0 ? network.between(site1, site2) : undefined;
-  if (link) return { links: [link], terms: { site1, site2, maxHops: 1 } };
+  const { site1, site2, via = [], avoid, direct = false } = asked;
+  const link = network.between(site1, site2);
+  if (direct || (link && network.detour === 0)) {
+    return link && via.length === 0 ? { links: [link], terms: { site1, site2, maxHops: 1 } } : undefined;
+  }
   const [shortest] = routesBetween(network, { site1, site2 });
   if (!shortest) return undefined;
-  const terms = { site1, site2, maxHops: Math.min(MAX_HOPS, shortest.length + network.detour) };
-  return { links: linksWithin(network, terms), terms };
+  const maxHops = Math.min(MAX_HOPS, shortest.length + network.detour);
+  const terms = { site1, site2, via, avoid, maxHops };
+  const [some] = routesBetween(network, terms);
+  return some && { links: linksWithin(network, terms), terms };
+}
+
+/**
+ * Why no route between two sites is as asked for: how many hops it may have, and the sites to be passed or avoided without one
+ * of which there is a route; where none alone is in the way, all of them. `route` is the shortest one, whatever is asked.
+ *
+ * @returns undefined where no route connects the two
+ */
+export function obstaclesOf(
+  network: Pick<Network, 'between' | 'links' | 'detour'>,
+  asked: AskedRoutes,
+): { route: string[]; hops: number; via: string[]; avoid: string[] } | undefined {
+  const { site1, site2, via = [], avoid = [], direct = false } = asked;
+  const [shortest] = routesBetween(network, { site1, site2 });
+  if (!shortest) return undefined;
+  const route = sitesOf(shortest, site1);
+  // A direct link passes no site, so none is in its way.
+  if (direct) return { route, hops: 1, via: [], avoid: [] };
+  const isInTheWay = (one: string): boolean => {
+    const [passed, avoided] = [via, avoid].map((sites) => sites.filter((site) => site !== one));
+    return allowedRoutes(network, { site1, site2, via: passed, avoid: avoided }) !== undefined;
+  };
+  const isAlone = [...via, ...avoid].some(isInTheWay);
+  const inTheWay = (sites: readonly string[]) => sites.filter((site) => !isAlone || isInTheWay(site));
+  const hops = Math.min(MAX_HOPS, route.length - 1 + network.detour);
+  return { route, hops, via: inTheWay(via), avoid: inTheWay(avoid) };
 }
 
 /** The most that a reservation between two sites can have if nothing is held, in Mbps; undefined where there is no route. */
 export function capacityBetween(
   network: Pick<Network, 'between' | 'links' | 'detour'>,
-  sites: RouteTerms,
+  sites: AskedRoutes,
 ): number | undefined {
   const allowed = allowedRoutes(network, sites);
   return allowed && widest(allowed, allowed.terms, { measure: ({ bandwidth }) => bandwidth, least: 0 });

@@ -13,6 +13,8 @@ export interface ProblemKind {
   exit: 1 | 2 | 3 | 4 | 5 | 6 | 7;
   /** Where the error belongs; left out where it concerns neither sites, dates nor bandwidth. */
   loc?: DetailLocation;
+  /** Of requests that create only, or that update only. Default: of both. */
+  of?: 'creates' | 'updates';
   /** The command of this program that helps, without `slices-conn`, where the failure has no better one. */
   command?: string;
   /** A message, for the API's description. */
@@ -37,12 +39,12 @@ const FORBIDDEN = { status: 403, exit: 5 } as const;
 const ROWS = {
   site_invalid: { ...SITE, example: 'site1 must be the name of a site; got 17.' },
   site_unknown: {
-    ...SITE,
+    ...{ ...SITE, of: 'creates' },
     example: 'There is no site "be-ghent1". The sites are: be-gent1, pl-poznan1, ….',
   },
-  sites_equal: { ...SITE, example: 'site1 and site2 are both be-gent1; a link needs two.' },
+  sites_equal: { ...SITE, of: 'creates', example: 'site1 and site2 are both be-gent1; a link needs two.' },
   sites_fixed: {
-    ...SITE,
+    ...{ ...SITE, of: 'updates' },
     example:
       "A reservation's sites can't be changed; this one's are be-gent1 and pl-poznan1. Book a new one.",
   },
@@ -63,7 +65,7 @@ const ROWS = {
     example: `The end, ${EXAMPLE_START}, is not after the start, ${EXAMPLE_END}.`,
   },
   reservation_ended: {
-    ...DATE,
+    ...{ ...DATE, of: 'updates' },
     command: 'list',
     example: `The reservation ended at ${EXPIRED}. Book a new one.`,
   },
@@ -102,7 +104,7 @@ const ROWS = {
     example: `One project may have 50 Gbps of this link, and yours has 500 Mbps left from ${EXAMPLE_START} to ${EXAMPLE_END}; 1 Gbps were asked for.`,
   },
   volume_invalid: {
-    ...BANDWIDTH,
+    ...{ ...BANDWIDTH, of: 'creates' },
     example: 'volume must be a string of 1 to 16 of the digits 0 to 9, in bytes; got "50T".',
   },
   tokens_invalid: {

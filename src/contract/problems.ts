@@ -16,6 +16,8 @@ const item = v.optional(
 
 const fact = (description: string) => v.optional(v.pipe(v.string(), v.description(description)));
 const factAt = (description: string) => v.optional(v.pipe(Instant, v.description(description)));
+const factSites = (description: string) =>
+  v.optional(v.pipe(v.array(v.string()), v.description(description)));
 const factMbps = v.optional(v.pipe(v.number(), v.integer(), v.description('Mbps.')));
 
 /** What the message of an error was made of, for programs that say it in their own words. */
@@ -29,7 +31,11 @@ export const ProblemFacts = v.object({
   reason: fact('Why the token is not accepted, as a sentence.'),
   project: fact('The name of the project.'),
   site: fact('The site that is not known.'),
-  sites: v.optional(v.pipe(v.array(v.string()), v.description('The sites that are known.'))),
+  sites: factSites('The sites that are known.'),
+  route: factSites('The sites of the shortest route between the two.'),
+  hops: v.optional(v.pipe(v.number(), v.integer(), v.description('How many links a route may have.'))),
+  via: factSites('The sites that no such route passes.'),
+  avoid: factSites('The sites that no such route avoids.'),
   name: fact('The name that is taken.'),
   holder: fact('The id of the reservation that has it.'),
   bandwidth: factMbps,

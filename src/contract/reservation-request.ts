@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { askedRouteOf, isSameRoute } from './asked-route.ts';
 import { MAX_ITEMS } from './batch.ts';
 import { isoDuration } from './durations.ts';
 import { Failure } from './failure.ts';
@@ -46,6 +47,10 @@ export const ReservationRequest = v.object({
   duration: v.optional(v.number()),
   /** Bytes to be carried at one constant rate: of all rates and periods, the one that finishes first is booked. */
   volume: v.optional(v.number()),
+  /** What is asked of the route of a new reservation; see `AskedRoute`. An update keeps its route. */
+  via: v.optional(v.array(v.string())),
+  avoid: v.optional(v.array(v.string())),
+  direct: v.optional(v.boolean()),
 });
 /** See {@link ReservationRequest}. */
 export type ReservationRequest = v.InferOutput<typeof ReservationRequest>;
@@ -94,6 +99,7 @@ export function toBody(request: ReservationRequest, tokens: string[]): Reservati
     site1,
     site2,
     ...textsOf(request),
+    ...askedRouteOf(request),
     bandwidth: bandwidth === undefined ? undefined : String(bandwidth),
     start_date: start === 'now' ? null : formatInstant(start),
     end_date: formatInstant(end),
@@ -114,6 +120,9 @@ const MEMBERS: Readonly<Record<keyof ReservationRequestBody, ProblemCode>> = {
   volume: 'volume_invalid',
   name: 'name_invalid',
   description: 'description_invalid',
+  via: 'site_invalid',
+  avoid: 'site_invalid',
+  direct: 'site_invalid',
 };
 
 /**
@@ -216,7 +225,7 @@ export function queryOf({ start, duration }: ReservationRequest, { dryRun = fals
   return flags.length > 0 ? `?${flags.join('&')}` : '';
 }
 
-/** The request that a reservation meets exactly. */
+/** The request that a reservation meets exactly, whatever its route. */
 export function asRequest(
   reservation: Reservation,
 ): ReservationRequest & { bandwidth: number; start: number } {
@@ -256,6 +265,7 @@ export function isSameRequest(before: TypedRequest, again: TypedRequest): boolea
   const [first, second] = [before.request, again.request];
   const members = ['site1', 'site2', 'bandwidth', 'duration', 'volume', ...RESERVATION_TEXTS] as const;
   if (members.some((member) => first[member] !== second[member])) return false;
+  if (!isSameRoute(first, second)) return false;
   if (again.typedTimes !== undefined && again.typedTimes === before.typedTimes) return true;
   if (first.start !== second.start) return false;
   if (first.end === second.end) return true;

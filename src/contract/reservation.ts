@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import type { AskedRoute } from './asked-route.ts';
 import {
   ExperimentId,
   extension,
@@ -12,6 +13,7 @@ import {
   UserId,
 } from './fields.ts';
 import { describeInput, EXAMPLE_END } from './instants.ts';
+import { MAX_HOPS } from './request-limits.ts';
 import type { ReservationText } from './reservation-texts.ts';
 import { isOneLine } from './visible-text.ts';
 
@@ -57,6 +59,36 @@ const Via = v.pipe(
   ),
   extension(),
 );
+
+/** The most sites that a request can name to be avoided. */
+const MAX_AVOIDED = 64;
+
+const requestSites = (name: 'via' | 'avoid', most: number, description: string) =>
+  v.optional(
+    v.pipe(
+      v.array(v.string(`${name} must hold names of sites.`), `${name} must be an array of names of sites.`),
+      v.maxLength(most, `${name} holds more than ${most} sites.`),
+      v.description(description),
+      v.examples([['pl-poznan1']]),
+      extension(),
+      // None is the same request as no member.
+      v.transform((sites) => (sites.length > 0 ? sites : undefined)),
+    ),
+  );
+
+/** What a request asks of its route: extensions (asked-route.ts). */
+const ROUTE = {
+  via: requestSites('via', MAX_HOPS - 1, 'The sites that the route passes, in this order from site1 on.'),
+  avoid: requestSites('avoid', MAX_AVOIDED, 'The sites that the route does not pass.'),
+  direct: v.optional(
+    v.pipe(
+      v.boolean('direct must be true or false.'),
+      v.description('Whether one link must connect the two sites.'),
+      extension(),
+      v.transform((direct) => direct || undefined),
+    ),
+  ),
+} satisfies Record<keyof AskedRoute, v.GenericSchema>;
 
 /** A reservation as the reference server answers it (contract/README.md, "Connectivity reservation"). */
 export const Reservation = v.object({
@@ -165,10 +197,10 @@ const SPECIFIED = {
 };
 
 /**
- * The body of a create request for a period (contract/README.md, "POST"), with the extension `name`. Dates come out as
+ * The body of a create request for a period (contract/README.md, "POST"), with texts and what is asked of the route. Dates come out as
  * milliseconds, bandwidth as Mbps.
  */
-export const PeriodBody = v.object({ ...SPECIFIED, ...TEXTS });
+export const PeriodBody = v.object({ ...SPECIFIED, ...TEXTS, ...ROUTE });
 
 /** Every create request as it travels: a {@link PeriodBody}, with the extensions `duration` and `volume`. */
 export const ReservationRequestBody = v.object({

@@ -14,7 +14,7 @@ export const IDEMPOTENCY_KEY_HEADER = 'Idempotency-Key';
  */
 export const EXTENSIONS = [
   ...(['list', 'idempotencyKey', 'dryRun', 'earliest', 'volume', 'names'] as const),
-  ...(['batch', 'availability', 'slots'] as const),
+  ...(['batch', 'availability', 'slots', 'routes'] as const),
 ] as const;
 /** The member of the OpenAPI document's `info` that announces {@link EXTENSIONS}. */
 export const EXTENSIONS_MEMBER = 'x-slices-extensions';
@@ -162,19 +162,14 @@ const IN_PORTAL = [...UNAUTHENTICATED, 'scope_missing'] as const;
 const FORBIDDEN = ['role_not_allowed', 'wrong_experiment', 'wrong_project'] as const;
 const CREDENTIALS = [...IN_PORTAL, ...FORBIDDEN, 'experiment_tokens_differ'] as const;
 const BODY = ['body_unreadable', 'body_too_large', 'media_type_unsupported', 'tokens_invalid'] as const;
-/** Refusals of updates only, and of creates only. */
-const OF_UPDATES: readonly ProblemCode[] = ['sites_fixed', 'reservation_ended'];
-const OF_CREATES: readonly ProblemCode[] = ['site_unknown', 'sites_equal', 'volume_invalid'];
-/** The refusals that concern a site, a date or a bandwidth. */
+/** The refusals that concern a site, a date or a bandwidth, of creates and of updates. */
 const LOCATED = PROBLEM_CODES.filter((code) => PROBLEMS[code].loc !== undefined);
+const OF_CREATES = LOCATED.filter((code) => PROBLEMS[code].of !== 'updates');
+const OF_UPDATES = LOCATED.filter((code) => PROBLEMS[code].of !== 'creates');
 const OF_CHANGES = ['request_invalid', 'too_many_requests'] as const;
 const OF_TEXTS = ['description_invalid', 'name_invalid', 'name_taken'] as const;
 const CHANGE_REFUSALS = [...CREDENTIALS, ...BODY, ...OF_CHANGES, ...OF_TEXTS] as const;
-const CREATE_REFUSALS: readonly ProblemCode[] = [
-  ...CHANGE_REFUSALS,
-  ...LOCATED.filter((code) => !OF_UPDATES.includes(code)),
-  'idempotency_key_reused',
-];
+const CREATE_REFUSALS: readonly ProblemCode[] = [...CHANGE_REFUSALS, ...OF_CREATES, 'idempotency_key_reused'];
 
 const WINDOW = {
   start: {
@@ -190,9 +185,7 @@ const WINDOW = {
 } as const satisfies Record<string, Parameter>;
 const WINDOW_PROBLEMS = [
   'request_invalid',
-  'site_unknown',
-  'sites_equal',
-  'sites_not_connected',
+  ...OF_CREATES.filter((code) => PROBLEMS[code].loc === 'Site'),
   'date_invalid',
   'date_past',
   'period_empty',
@@ -297,7 +290,7 @@ export const ROUTES = {
     query: { start_now: START_NOW, dry_run: DRY_RUN },
     request: 'ReservationUpdate',
     success: { status: 200, schema: 'Reservation', signed: true },
-    problems: [...CHANGE_REFUSALS, ...LOCATED.filter((code) => !OF_CREATES.includes(code)), 'not_found'],
+    problems: [...CHANGE_REFUSALS, ...OF_UPDATES, 'not_found'],
   },
   deleteReservation: {
     service: 'connectivity',

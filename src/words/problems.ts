@@ -15,7 +15,9 @@ type Known = {
 const INSTANTS = ['at', 'start_date', 'end_date', 'expires_at'] as const;
 /** The facts that are texts, and those that are numbers. */
 const TEXTS = ['member', 'project', 'site', 'name', 'holder', 'token', 'reason'] as const;
-const NUMBERS = ['bandwidth', 'capacity'] as const;
+const NUMBERS = ['bandwidth', 'capacity', 'hops'] as const;
+/** The facts that are lists of sites. */
+const LISTS = ['sites', 'route', 'via', 'avoid'] as const;
 
 /** A sentence, and the facts without which it can't be said. */
 interface Row<Needed extends keyof Known> {
@@ -45,6 +47,15 @@ const SENTENCES = {
   site_unknown: row(['site'], ({ site, sites }) => {
     const known = sites ? ` The sites are: ${sites.join(', ')}.` : '';
     return `There is no site ${JSON.stringify(site)}.${known}`;
+  }),
+  sites_not_connected: row(['route', 'hops'], ({ route, hops, via = [], avoid = [] }) => {
+    const ends = `${route[0]} and ${route.at(-1)}`;
+    const shortest = `The shortest route is ${route.join(' – ')}.`;
+    if (via.length + avoid.length === 0) return `No link connects ${ends}. ${shortest}`;
+    const passes = via.length > 0 ? [`passes ${via.join(', then ')}`] : [];
+    const avoids = avoid.length > 0 ? [`avoids ${avoid.join(' and ')}`] : [];
+    const most = hops === 1 ? '1 hop' : `${hops} hops`;
+    return `No route of at most ${most} between ${ends} ${[...passes, ...avoids].join(' and ')}. ${shortest}`;
   }),
   date_past: row(
     ['member', 'at'],
@@ -115,7 +126,7 @@ function knownFacts(facts: Readonly<Record<string, unknown>> = {}): Known {
     ...of(INSTANTS, (value) => parseInstant(text(value) ?? '')),
     ...of(TEXTS, text),
     ...of(NUMBERS, number),
-    ...of(['sites'], (value) => (Array.isArray(value) ? value.map(String) : undefined)),
+    ...of(LISTS, (value) => (Array.isArray(value) ? value.map(String) : undefined)),
   ]);
 }
 

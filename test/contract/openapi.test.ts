@@ -52,7 +52,15 @@ it('marks the members that extend the API, and no other', () => {
     Object.entries(v.parse(Members, schema).properties).flatMap(([name, member]) =>
       member['x-extension'] === true ? [name] : [],
     );
-  expect(extending(schemas['ReservationRequest'])).toEqual(['name', 'description', 'duration', 'volume']);
+  expect(extending(schemas['ReservationRequest'])).toEqual([
+    'name',
+    'description',
+    'via',
+    'avoid',
+    'direct',
+    'duration',
+    'volume',
+  ]);
   expect(extending(schemas['ReservationUpdate'])).toEqual(['name', 'description']);
   expect(extending(schemas['Reservation'])).toEqual(['via', 'name', 'description']);
   expect(extending(schemas['ProblemBody'])).toEqual(['code', 'limits', 'free', 'alternatives']);

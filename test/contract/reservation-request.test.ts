@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { isSameRoute } from '../../src/contract/asked-route.ts';
 import {
   asRequest,
   type ChangeItem,
@@ -74,6 +75,7 @@ describe('the same request', () => {
     ['another second site', LATER, { ...LATER, site2: 'fr-lille' }, 0, false],
     ['another bandwidth', LATER, { ...LATER, bandwidth: 999 }, 0, false],
     ['another name', LATER, { ...LATER, name: 'gent-poznan' }, 0, false],
+    ['another route', LATER, { ...LATER, via: ['fr-lille'] }, 0, false],
     ['another start', LATER, { ...LATER, start: NOW + HOUR + 1 }, 0, false],
     ['another end', LATER, { ...LATER, end: NOW + 3 * HOUR + 1 }, 0, false],
     ['now in place of a start', LATER, { ...LATER, start: 'now' }, 0, false],
@@ -92,7 +94,12 @@ describe('the same request', () => {
     expect(isSameRequest(first, second)).toBe(same);
     expect(isSameRequest(first, { ...second, typedTimes: 'b' })).toBe(same);
     const isElsewhere = before.site1 !== again.site1 || before.site2 !== again.site2;
-    if (!isElsewhere && before.name === again.name && before.bandwidth === again.bandwidth) {
+    if (
+      !isElsewhere &&
+      isSameRoute(before, again) &&
+      before.name === again.name &&
+      before.bandwidth === again.bandwidth
+    ) {
       expect(isSameRequest(first, { ...second, typedTimes: 'a' })).toBe(true);
     }
   });

@@ -190,7 +190,7 @@ function capacityAndWindow(
   { network, now }: { network: Network; now: number },
 ): { capacity: number; window: PagedWindow } {
   const window = asked.cursor === undefined ? firstPage(asked, now) : readCursor(asked.cursor);
-  refuseIfAny([...siteProblems(site1, site2, network), ...windowProblems(window, now, asked.cursor)]);
+  refuseIfAny([...siteProblems({ site1, site2 }, {}, network), ...windowProblems(window, now, asked.cursor)]);
   const capacity = capacityBetween(network, { site1, site2 });
   if (capacity === undefined) throw new RangeError(`there is no route from ${site1} to ${site2}`);
   return { capacity, window };

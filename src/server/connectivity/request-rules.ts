@@ -1,10 +1,12 @@
 import type { Period } from '../../allocator/demand.ts';
 import { linkId, type Network } from '../../allocator/network.ts';
-import { allowedRoutes, capacityBetween } from '../../allocator/routes.ts';
+import { allowedRoutes, capacityBetween, obstaclesOf } from '../../allocator/routes.ts';
 import type { ReservationRecord } from '../../allocator/store.ts';
+import { type AskedRoute, askedRouteOf } from '../../contract/asked-route.ts';
 import { formatDuration } from '../../contract/durations.ts';
 import type { Problem } from '../../contract/problems.ts';
 import type { BodyReading, ReservationRequest } from '../../contract/reservation-request.ts';
+import { contradictionText } from '../../words/asked-route.ts';
 import { problem } from '../../words/problems.ts';
 
 /** A period as far as the body could be read; an absent member breaks no rule. */
@@ -127,13 +129,20 @@ function isAbsent(instant: number | null | undefined): instant is null | undefin
 }
 
 /**
- * The rules of contract/README.md, "Errors" 2 (Site): both sites are known, they differ, and a route connects them. Each
- * message names the sites that are possible.
+ * The rules of contract/README.md, "Errors" 2 (Site): the sites are known, both ends differ, and a route connects them that is
+ * as asked for. Each message names what is possible.
  */
-export function siteProblems(site1: unknown, site2: unknown, network: Network): Problem[] {
+export function siteProblems(
+  { site1, site2 }: Readonly<Record<string, unknown>>,
+  asked: AskedRoute,
+  network: Network,
+): Problem[] {
   // The schema refuses a value that is not a text.
   if (typeof site1 !== 'string' || typeof site2 !== 'string') return [];
-  const unknown = [...new Set([site1, site2])].filter((site) => !network.sites.includes(site));
+  const { via = [], avoid = [] } = asked;
+  const unknown = [...new Set([site1, site2, ...via, ...avoid])].filter(
+    (site) => !network.sites.includes(site),
+  );
   if (unknown.length > 0) {
     const { sites } = network;
     return unknown.map((site) => problem('site_unknown', { site: site.slice(0, 64), sites: [...sites] }));
@@ -141,7 +150,12 @@ export function siteProblems(site1: unknown, site2: unknown, network: Network): 
   if (site1 === site2) {
     return [{ code: 'sites_equal', msg: `site1 and site2 are both ${site1}; a link needs two.` }];
   }
-  if (allowedRoutes(network, { site1, site2 })) return [];
+  const sought = { site1, site2, ...askedRouteOf(asked) };
+  const contradiction = contradictionText(sought);
+  if (contradiction !== undefined) return [{ code: 'site_invalid', msg: contradiction }];
+  if (allowedRoutes(network, sought)) return [];
+  const obstacles = obstaclesOf(network, sought);
+  if (obstacles) return [problem('sites_not_connected', obstacles)];
   return [
     {
       code: 'sites_not_connected',
@@ -175,16 +189,17 @@ export function createProblems(
 ): Problem[] {
   const asked = reading.ok ? reading.request : reading.rest;
   const { site1 = '', site2 = '' } = asked;
+  const route = askedRouteOf(asked);
   const period = { start: asked.start === 'now' ? bounds.now : asked.start, end: asked.end };
   const found = [
-    ...siteProblems(body['site1'], body['site2'], network),
+    ...siteProblems(body, route, network),
     ...(reading.ok ? [] : reading.problems),
     ...newPeriodProblems(period, bounds),
     ...durationProblems(asked.duration, period),
   ];
   // A capacity problem alone is left to the allocator, which offers alternatives.
   return found.length > 0
-    ? [...found, ...capacityProblems(capacityBetween(network, { site1, site2 }), asked.bandwidth)]
+    ? [...found, ...capacityProblems(capacityBetween(network, { site1, site2, ...route }), asked.bandwidth)]
     : [];
 }
 
