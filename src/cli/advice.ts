@@ -45,7 +45,7 @@ export function withServices(services: ServiceFlags, advice: string): string {
 
 /** Flags that a {@link Retyping} replaces, and that have no value. */
 const WITHOUT_VALUE: readonly string[] = [
-  ...['--start-now', '--earliest', '--apply'],
+  ...['--start-now', '--earliest', '--apply', '--direct'],
   ...['--memory', '--behind-proxy', '--insecure-built-in-users'],
 ];
 

@@ -11,16 +11,16 @@ export { formatVolume, parseVolume } from '../contract/volume.ts';
 /**
  * The known site with the name {@link nearest} to a mistyped one; undefined where none is near.
  *
- * @param options `other`: the site at the other end, which is not meant twice; `sites`: those of the service, where it
+ * @param options `others`: those named beside it, which are not meant twice; `sites`: those of the service, where it
  *   tells them, in place of the built-in ones
  */
 export function nearestSite(
   name: string,
-  { other, sites = SITES }: { other?: string | undefined; sites?: readonly string[] | undefined } = {},
+  { others = [], sites = SITES }: { others?: readonly string[]; sites?: readonly string[] | undefined } = {},
 ): string | undefined {
   return nearest(
     name,
-    sites.filter((site) => site !== other),
+    sites.filter((site) => !others.includes(site)),
   );
 }
 

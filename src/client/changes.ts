@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { asksForRoute } from '../contract/asked-route.ts';
 import { type BatchItemBody, BatchResultsReply } from '../contract/batch.ts';
 import { Failure, shellWord } from '../contract/failure.ts';
 import { ReservationId } from '../contract/fields.ts';
@@ -109,7 +110,11 @@ async function sendAlone(
   }
   const { request } = item;
   const { dryRun = false } = options;
-  await requireFeatures(service.features, [...(dryRun ? (['dryRun'] as const) : []), ...searchIn(request)]);
+  await requireFeatures(service.features, [
+    ...(dryRun ? (['dryRun'] as const) : []),
+    ...searchIn(request),
+    ...routeIn([item]),
+  ]);
   const parts = {
     tokens: 'both',
     accept: dryRun ? 'application/json' : JWT_TYPE,
@@ -141,7 +146,7 @@ async function sendTogether(
   items: readonly ChangeItem[],
   options: ChangeOptions,
 ): Promise<Answers> {
-  await requireFeatures(service.features, ['batch']);
+  await requireFeatures(service.features, ['batch', ...routeIn(items)]);
   const bodies = await Promise.all(items.map((item) => itemBody(service, item)));
   const flags = (['dryRun', 'earliest'] as const).filter((flag) => options[flag]);
   const query = flags.map((flag) => `${flag === 'dryRun' ? 'dry_run' : flag}=true`).join('&');
@@ -175,6 +180,11 @@ async function itemBody(service: ServiceRequests, item: ChangeItem): Promise<Bat
   const { bandwidth = '' } = body;
   if (item.action === 'create') return { action: 'create', ...body, bandwidth };
   return { action: 'update', id: item.id, ...body, bandwidth };
+}
+
+/** The extension that changes need where they ask for a route. */
+function routeIn(items: readonly ChangeItem[]): 'routes'[] {
+  return items.some((item) => item.action === 'create' && asksForRoute(item.request)) ? ['routes'] : [];
 }
 
 /** The extensions that a request needs for its search. */

@@ -92,6 +92,7 @@ const LACKING = {
   earliest: ["can't look for the earliest start", '`earliest`, so it might book the whole period'],
   batch: ["can't make several changes together", 'batches with dry runs, `earliest` and idempotency keys'],
   volume: ["can't book for a volume", '`volume`, so it might book something else'],
+  routes: ["can't be asked for a route", '`via`, `avoid` and `direct`, so it might book another route'],
   availability: ["does not tell a link's use over time", "a link's availability"],
   slots: ['does not tell when a reservation can start', "a link's slots"],
 } as const satisfies Partial<Record<Extension, readonly [lacks: string, otherwise: string]>>;

@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { routeFault } from '../contract/asked-route.ts';
 import type { ConnectivityClaims } from '../contract/claims.ts';
 import { HOUR, isoDuration } from '../contract/durations.ts';
 import { Failure, shellWord } from '../contract/failure.ts';
@@ -11,6 +12,7 @@ import { RESERVATION_TEXTS } from '../contract/reservation-texts.ts';
 import { claimedReservation } from '../tokens/claimed.ts';
 import { TokenError } from '../tokens/token-error.ts';
 import { type Trust, verifyConnectivityToken } from '../tokens/verify.ts';
+import { routeFaultText } from '../words/asked-route.ts';
 import { readAs, tokenIn } from './exchange.ts';
 import type { Reply } from './reply-failure.ts';
 
@@ -142,6 +144,8 @@ function differenceFromRequest(
   if (reservation.site1 !== site1 || reservation.site2 !== site2) {
     return `It is for ${reservation.site1} – ${reservation.site2}, not ${site1} – ${site2}.`;
   }
+  const fault = routeFault(reservation, request);
+  if (fault) return routeFaultText(fault);
   const searched = duration !== undefined || volume !== undefined;
   const difference = (searched ? outsideOf : notExactly)(reservation, request, now);
   if (difference !== undefined) return difference;

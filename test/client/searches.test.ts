@@ -20,6 +20,7 @@ const at = (offset: number): string => new Date(NOW + offset).toISOString();
 const SITES = { site1: 'be-gent1', site2: 'pl-poznan1' } as const;
 /** Two hours of 1000 Mbps within the next ten hours. */
 const EARLIEST = { ...SITES, bandwidth: 1000, start: NOW + HOUR, end: NOW + 10 * HOUR, duration: 2 * HOUR };
+const PERIOD = { ...SITES, bandwidth: 1000, start: NOW + 3 * HOUR, end: NOW + 5 * HOUR };
 /** What 1000 Mbps carry in two hours, with at most 2000 Mbps. */
 const VOLUME = {
   ...SITES,
@@ -28,6 +29,9 @@ const VOLUME = {
   end: NOW + 10 * HOUR,
   volume: 900_000_000_000,
 };
+const THROUGH = { ...PERIOD, via: ['fr-lille', 'fr-nantes'] };
+const AROUND = { ...PERIOD, avoid: ['fr-nantes', 'fr-slices'] };
+const DIRECT = { ...PERIOD, direct: true };
 
 const described: Answer = () => json(openapi);
 /** Descriptions of services that lack the extensions, and none at all. */
@@ -70,6 +74,9 @@ describe('a service without the extensions', () => {
   const SEARCHES: [string, ReservationRequest, RegExp][] = [
     ['earliest', EARLIEST, /can't look for the earliest start/],
     ['volume', VOLUME, /can't book for a volume/],
+    ['via', { ...PERIOD, via: ['se-kth'] }, /can't be asked for a route/],
+    ['avoid', { ...PERIOD, avoid: ['se-kth'] }, /can't be asked for a route/],
+    ['direct', { ...PERIOD, direct: true }, /can't be asked for a route/],
   ];
   const asked = SEARCHES.flatMap((search) => LACKING.map((spec) => [...search, ...spec] as const));
 
@@ -86,6 +93,17 @@ describe('a service without the extensions', () => {
       }
     },
   );
+
+  test('a route in a batch: not_supported, and nothing is sent', async () => {
+    const spec = json({ info: { 'x-slices-extensions': ['batch'] } });
+    const { client, sent } = service(() => spec);
+    const items = [{ ...PERIOD, direct: true }, PERIOD].map(
+      (request) => ({ action: 'create', request }) as const,
+    );
+    const failure = await failureOf(() => client.change(items));
+    expect(failure).toMatchObject({ code: 'not_supported', message: /can't be asked for a route/ });
+    expect(sent).toHaveLength(1);
+  });
 
   test('a description that can’t be fetched: the network’s failure, and nothing is sent', async () => {
     const away: Answer = () => {
@@ -198,6 +216,19 @@ describe('the proof is that the reservation lies within what was asked for', () 
     ['a period that is too short', VOLUME, { end_date: at(5 * HOUR - 1) }, 'which does not carry '],
     ['one after the deadline', VOLUME, { end_date: at(10 * HOUR + 1) }, 'It ends at '],
     ['one before the start', VOLUME, { start_date: at(0) }, 'It starts at '],
+    [
+      'a route through the sites that were named',
+      THROUGH,
+      { via: ['fr-lille', 'fr-slices', 'fr-nantes'] },
+      undefined,
+    ],
+    ['one in another order', THROUGH, { via: ['fr-nantes', 'fr-lille'] }, 'It does not pass fr-nantes'],
+    ['one past one of them', THROUGH, { via: ['fr-lille', 'fr-slices'] }, 'It does not pass fr-nantes'],
+    ['one through none of them', THROUGH, {}, 'It does not pass fr-lille'],
+    ['one through another site than was to be avoided', AROUND, { via: ['fr-lille'] }, undefined],
+    ['one through a site that was', AROUND, { via: ['fr-lille', 'fr-slices'] }, 'It passes fr-slices'],
+    ['a link where a direct one was asked for', DIRECT, {}, undefined],
+    ['a route there', DIRECT, { via: ['se-kth'] }, 'It has several hops'],
   ];
 
   test.each(CASES)('%s', async (_, request, changes, why) => {

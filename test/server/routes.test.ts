@@ -5,8 +5,7 @@ import { addressOf, booking, openService, outcome, problemIn, reservationIn } fr
 const service = await openService();
 const lead = await service.as('lead');
 const SQUARE = { site1: 'be-gent1', site2: 'fr-slices' };
-const rehearsed = (asked: object) =>
-  lead.book(booking({ ...SQUARE, ...asked }), 'dry_run=true');
+const rehearsed = (asked: object) => lead.book(booking({ ...SQUARE, ...asked }), 'dry_run=true');
 
 describe('what is asked of a route', () => {
   test.each<[string, object, string[] | undefined]>([

@@ -24,7 +24,7 @@ export interface Candidate {
 export interface Wanted {
   /** The part of the word that was typed. */
   readonly typed: string;
-  /** `--flag=` where that begins the same word, else empty. */
+  /** What begins the same word: `--flag=`, and the names before the last one of a list. */
   readonly before: string;
   /** Candidates that the command definitions give. */
   readonly known: readonly Candidate[];
@@ -57,13 +57,22 @@ export function wantedAt(program: Command, words: readonly string[]): Wanted {
   const line = readCommandLine(program, words.slice(0, -1));
   const { services, open, literal } = line;
   const whole = (choice: Choice): Wanted => ({ typed: word, before: '', services, ...choice });
-  if (open && takes(open, word)) return whole(valuesOf(open.option, line));
+  if (open && takes(open, word)) return ofList(whole(valuesOf(open.option, line)), open.option);
   if (literal || !word.startsWith('-')) return whole(operandsAt(line, word));
   const { name, value } = splitFlag(word);
   if (value === undefined) return whole({ ...NOTHING, known: flagsAt(line) });
   const option = flagNamed(line.command, name);
   const choice = option && takesValue(option) ? valuesOf(option, line) : NOTHING;
-  return { typed: value, before: `${name}=`, services, ...choice };
+  return ofList({ typed: value, before: `${name}=`, services, ...choice }, option);
+}
+
+/** Of a list of sites, the last one is completed, and those before it are not wanted again. */
+function ofList({ live, ...wanted }: Wanted, option: Option | undefined): Wanted {
+  if (!live || !option || valueName(option) !== 'sites') return { ...wanted, live };
+  const names = wanted.typed.split(',');
+  const typed = names.pop() ?? '';
+  const before = [wanted.before, ...names.map((name) => `${name},`)].join('');
+  return { ...wanted, typed, before, live: { ...live, without: [...live.without, ...names] } };
 }
 
 function operandsAt(line: CommandLine, word: string): Choice {
@@ -86,7 +95,10 @@ function operandsAt(line: CommandLine, word: string): Choice {
 function valuesOf(option: Option, { command, operands }: CommandLine): Choice {
   const kind = kindOfOption(option);
   if (kind === 'ends') return { ...NOTHING, live: { kind, without: [], of: operands[0] } };
-  return option.argChoices ? choices(option.argChoices) : ofKind(kind, command, []);
+  // A route passes neither of its ends.
+  return option.argChoices
+    ? choices(option.argChoices)
+    : ofKind(kind, command, kind === 'sites' ? operands : []);
 }
 
 function choices(values: readonly string[]): Choice {
@@ -171,6 +183,7 @@ export const KIND_OF = {
   site1: 'sites',
   site2: 'sites',
   site: 'sites',
+  sites: 'sites',
   file: 'files',
   command: 'files',
   'file|url': 'files',

@@ -1,4 +1,5 @@
 import type { ProvenReservation } from '../../client/proof.ts';
+import { askedRouteOf } from '../../contract/asked-route.ts';
 import { formatDuration, isoDuration } from '../../contract/durations.ts';
 import { formatInstant, parseInstant, type ReservationState, stateAt } from '../../contract/instants.ts';
 import type { Reservation } from '../../contract/reservation.ts';
@@ -29,6 +30,7 @@ export function requestResult(request: ReservationRequest): object {
     duration: duration === undefined ? undefined : isoDuration(duration),
     volume,
     ...textsOf(request),
+    ...askedRouteOf(request),
   };
 }
 

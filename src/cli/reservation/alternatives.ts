@@ -18,6 +18,7 @@ import { retyped } from '../advice.ts';
 import type { PeriodChangeFlags } from '../period.ts';
 import { type Offer, type OfferKind, Refusal } from '../print/offers.ts';
 import { bandwidthWord, formatBandwidth, formatVolume, nearestSite, sitesNamed } from '../values.ts';
+import { routeWords } from './route-options.ts';
 
 /** A request that was refused, and the command that made it. */
 export interface Refused {
@@ -195,9 +196,10 @@ export function againCommand(reservation: Reservation, now: number, ...more: rea
 
 function reserveIn(request: ReservationRequest, period: readonly string[], more: readonly string[]): string {
   const { site1, site2, bandwidth } = request;
+  const route = routeWords(request);
   const rate = bandwidth === undefined ? [] : ['--bandwidth', bandwidthWord(bandwidth)];
   const texts = Object.entries(textsOf(request)).flatMap(([text, value]) => [`--${text}`, value]);
-  return ownCommand('reserve', site1, site2, ...rate, ...period, ...texts, ...more);
+  return ownCommand('reserve', site1, site2, ...rate, ...period, ...route, ...texts, ...more);
 }
 
 /** An instant as it is typed: RFC 3339 in UTC, without zeros at its end. */
@@ -249,7 +251,7 @@ function asSearch(failure: Failure, { request, now }: Refused): Failure {
 function withoutOffers(failure: Failure, asked: Refused): Failure {
   const { request, typed, flags, now } = asked;
   const { code, facts } = failure;
-  const { site1, site2 } = request;
+  const { site1, site2, via = [], avoid = [] } = request;
   if (BY_THE_LINK.includes(code)) {
     // What the experiment itself has is in its list.
     if (code === 'share_exceeded') return failure.with({ fix: 'slices-conn list' });
@@ -264,7 +266,7 @@ function withoutOffers(failure: Failure, asked: Refused): Failure {
       fix: retyped(typed, [startRetyping('now', asked), ...endRetyping(started, asked)]),
     });
   }
-  return withNearestSite(failure, [site1, site2], typed);
+  return withNearestSite(failure, [site1, site2, ...via, ...avoid], typed);
 }
 
 /**
@@ -306,7 +308,8 @@ export function withNearestSite(
   const unknown = sites.filter((site) => !known.some((name) => name === site));
   const meant = new Map(
     unknown.flatMap((site) => {
-      const near = nearestSite(site, { other: sites[1 - sites.indexOf(site)], sites: known });
+      const others = sites.filter((one) => one !== site);
+      const near = nearestSite(site, { others, sites: known });
       return near === undefined ? [] : [[site, near] as const];
     }),
   );
@@ -316,6 +319,6 @@ export function withNearestSite(
     const hint = near === undefined ? '' : ` Did you mean ${near}?`;
     return `There is no site ${JSON.stringify(site)}.${hint}`;
   });
-  const words = typed.map((word) => meant.get(word) ?? word);
+  const words = typed.map((word) => word.replaceAll(/[^,=]+/g, (part) => meant.get(part) ?? part));
   return new Failure(failure.code, said.join(' '), { ...failure.facts, fix: retyped(words, []) });
 }

@@ -39,6 +39,9 @@ const RESERVE = [
     '--for',
     '--earliest',
     '--volume',
+    '--via',
+    '--avoid',
+    '--direct',
     '--name',
     '--description',
     '--wait',
@@ -88,6 +91,12 @@ describe('commands', () => {
     expect(values(at('__'))).not.toContain('__complete');
     expect(values(at('experiment '))).not.toContain('help');
   });
+});
+
+test('of a list of sites the last is completed: neither an end of the link, nor one that stands before it', () => {
+  const list = { typed: 'fr', live: { kind: 'sites', without: ['se-kth', 'es-uc3m', 'fr-lille'] } };
+  expect(at('reserve se-kth es-uc3m --avoid fr-lille,fr')).toMatchObject({ ...list, before: 'fr-lille,' });
+  expect(at('run se-kth es-uc3m --via=fr-lille,fr')).toMatchObject({ ...list, before: '--via=fr-lille,' });
 });
 
 describe('flags', () => {
@@ -202,7 +211,15 @@ describe('live values', () => {
 
   test('a command to run is completed after two dashes, before them the flags', () => {
     const run = 'run be-gent1 pl-poznan1 --bandwidth 1G --for 1h ';
-    expect(values(at(run))).toEqual(['--earliest', '--wait', '--extend', '--on-lost']);
+    expect(values(at(run))).toEqual([
+      '--earliest',
+      '--wait',
+      '--extend',
+      '--on-lost',
+      '--via',
+      '--avoid',
+      '--direct',
+    ]);
     expect(values(at(`${run}--on-lost `))).toEqual(['warn', 'term']);
     for (const typed of ['-- ', '-- ./mea', '-- iperf3 --json ', '-- iperf3 --']) {
       expect(at(run + typed)).toMatchObject({ known: [], files: true });

@@ -3,6 +3,7 @@ import { RESERVATION_TEXTS } from '../../../contract/reservation-texts.ts';
 import { waitSeconds } from '../../global-options.ts';
 import type { Invoke } from '../../invocation.ts';
 import { addPeriodOptions } from '../../period.ts';
+import { addRouteOptions } from '../route-options.ts';
 import { addTextOptions } from '../text-options.ts';
 import type { ReserveFlags } from './flags.ts';
 
@@ -34,7 +35,7 @@ export function reserveCommand(invoke: Invoke): Command {
       '--volume <bytes>',
       'book what carries so much by --end: 800G, 50T, 2TiB; in place of --for; --bandwidth is its cap',
     );
-  return addTextOptions(command, RESERVATION_TEXTS)
+  return addTextOptions(addRouteOptions(command), RESERVATION_TEXTS)
     .option(
       '--wait [seconds]',
       'return when the link has started; after this long, exit code 8, and the link stays booked',
@@ -58,6 +59,8 @@ Examples:
   slices-conn reserve be-gent1 pl-poznan1 --bandwidth 1G --start 14:00 --for 2h --wait && ./measure.sh
   slices-conn reserve be-gent1 pl-poznan1 --bandwidth 100M --start-now --for 1d --save link.jwt --json
   slices-conn reserve be-gent1 pl-poznan1 --bandwidth 9G --for 2h --earliest
+  slices-conn reserve be-gent1 gr-uth --bandwidth 500M --start-now --for 4h
+  slices-conn reserve be-gent1 fr-slices --bandwidth 1G --start-now --for 2h --avoid fr-lille
   slices-conn reserve be-gent1 pl-poznan1 --volume 50T --bandwidth 10G --end friday`,
     )
     .action(invoke<ReserveFlags>(async () => (await import('./run.ts')).reserve));

@@ -1,8 +1,9 @@
 import type { ReservationTexts } from '../../../contract/reservation-texts.ts';
 import type { PeriodFlags } from '../../period.ts';
+import type { RouteFlags } from '../route-options.ts';
 
 /** The flags of `reserve`, as typed. */
-export interface ReserveFlags extends PeriodFlags, ReservationTexts {
+export interface ReserveFlags extends PeriodFlags, ReservationTexts, RouteFlags {
   bandwidth?: string;
   earliest?: boolean;
   volume?: string;

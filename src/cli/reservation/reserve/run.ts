@@ -26,6 +26,7 @@ import type { TimeContext } from '../../times.ts';
 import { parseBandwidth, parseVolume, siteName } from '../../values.ts';
 import type { Files } from '../../world.ts';
 import { refusalOf, withHolder } from '../alternatives.ts';
+import { readRoute } from '../route-options.ts';
 import { noticeLocalName } from '../text-options.ts';
 import type { ReserveFlags } from './flags.ts';
 import { confirmRate, foundLines } from './found.ts';
@@ -42,7 +43,8 @@ export function parseReserve(
   flags: ReserveFlags,
   times: TimeContext,
 ): ReservationRequest & Pick<NewPeriod, 'lasting'> {
-  const sites = { site1: siteName(site1), site2: siteName(site2), ...textsOf(flags) };
+  const ends = { site1: siteName(site1), site2: siteName(site2) };
+  const sites = { ...ends, ...textsOf(flags), ...readRoute(flags, ends) };
   const { bandwidth: rate, earliest = false, volume } = flags;
   if (earliest && volume !== undefined) throw conflict('--earliest', '--volume');
   const most = rate === undefined ? {} : { bandwidth: parseBandwidth(rate) };

@@ -1,6 +1,7 @@
 import { Command, Option } from 'commander';
 import { waitSeconds } from '../../global-options.ts';
 import type { Invoke } from '../../invocation.ts';
+import { addRouteOptions } from '../route-options.ts';
 import type { RunFlags } from './run.ts';
 
 /** The hidden command that is the guardian of a `run`. */
@@ -11,7 +12,7 @@ export const GUARDIAN = '__guardian';
  * [--on-lost warn|term] -- COMMAND [ARG...]`.
  */
 export function runCommand(invoke: Invoke): Command {
-  return new Command('run')
+  const command = new Command('run')
     .summary('book a link for as long as a command runs')
     .description(
       "Books a link, runs a command, and deletes the reservation when the command ends, however it ends.\nWith --earliest or --wait the command waits for its turn, where the link is not free now.\nThe command has this program's input and output, and finds the VLAN tags in its environment (slices-conn help environment).\nExits with the command's own code; with 126 or 127 when the command can't be started, and with 124 when the link was lost and --on-lost term ended the command.",
@@ -36,7 +37,8 @@ export function runCommand(invoke: Invoke): Command {
       )
         .choices(['warn', 'term'] satisfies RunFlags['onLost'][])
         .default('warn'),
-    )
+    );
+  return addRouteOptions(command)
     .addHelpText(
       'after',
       `

@@ -10,10 +10,11 @@ import { onServiceTime, periodToSend } from '../../period.ts';
 import { parseBandwidth, siteName } from '../../values.ts';
 import type { StartedCommand } from '../../world.ts';
 import { refusalOf } from '../alternatives.ts';
+import { type RouteFlags, readRoute } from '../route-options.ts';
 import { checkGivenTokens, lastEnd, RunReservation } from './run-reservation.ts';
 
 /** The flags of `run`, as typed. */
-export interface RunFlags {
+export interface RunFlags extends RouteFlags {
   bandwidth: string;
   for: string;
   /** Whether to wait for the earliest time that fits; `wait` means so too. */
@@ -36,11 +37,8 @@ export async function run(
 ): Promise<void> {
   const [site1 = '', site2 = '', ...command] = args.flat();
   checkSeparated(command, given.typed);
-  const asked = {
-    site1: siteName(site1),
-    site2: siteName(site2),
-    bandwidth: parseBandwidth(flags.bandwidth),
-  };
+  const ends = { site1: siteName(site1), site2: siteName(site2) };
+  const asked = { ...ends, ...readRoute(flags, ends), bandwidth: parseBandwidth(flags.bandwidth) };
   const duration = parseDuration(flags.for);
   await given.processes.check(command[0] ?? '');
   const session = await given.session();

@@ -1,0 +1,42 @@
+import type { Command } from 'commander';
+import { type AskedRoute, askedRouteOf } from '../../contract/asked-route.ts';
+import { Failure } from '../../contract/failure.ts';
+import { contradictionText } from '../../words/asked-route.ts';
+import { siteName } from '../values.ts';
+
+/** The flags of a route, as typed. */
+export interface RouteFlags {
+  via?: string;
+  avoid?: string;
+  direct?: boolean;
+}
+
+/** Adds `--via`, `--avoid` and `--direct` to a command. */
+export function addRouteOptions(command: Command): Command {
+  return command
+    .option('--via <sites>', 'sites that the route passes, in this order: fr-slices or fr-slices,fr-sophia')
+    .option('--avoid <sites>', 'sites that the route does not pass')
+    .option('--direct', 'only a link that connects the two sites');
+}
+
+/**
+ * Reads the flags of a route between two sites.
+ *
+ * @throws Failure `usage` for a text that is no list of site names, and for flags that contradict each other
+ */
+export function readRoute(flags: RouteFlags, { site1, site2 }: { site1: string; site2: string }): AskedRoute {
+  const sites = (list: string | undefined) => list?.split(',').map((name) => siteName(name.trim()));
+  const asked = askedRouteOf({ via: sites(flags.via), avoid: sites(flags.avoid), direct: flags.direct });
+  const contradiction = contradictionText({ site1, site2, ...asked }, (member) => `--${member}`);
+  if (contradiction === undefined) return asked;
+  throw new Failure('usage', contradiction);
+}
+
+/** A route as it is asked for by flags. */
+export function routeWords({ via = [], avoid = [], direct = false }: AskedRoute): string[] {
+  return [
+    ...(via.length > 0 ? ['--via', via.join(',')] : []),
+    ...(avoid.length > 0 ? ['--avoid', avoid.join(',')] : []),
+    ...(direct ? ['--direct'] : []),
+  ];
+}
