@@ -48,6 +48,12 @@ const ROWS = {
     example:
       "A reservation's sites can't be changed; this one's are be-gent1 and pl-poznan1. Book a new one.",
   },
+  /** Routes connect the two sites, and none is as `via`, `avoid` and `direct` ask for it. */
+  no_route: {
+    ...{ ...SITE, of: 'creates' },
+    example:
+      'No route of at most 2 hops between be-gent1 and hu-sztaki avoids pl-poznan1. The shortest route is be-gent1 – pl-poznan1 – hu-sztaki.',
+  },
   sites_not_connected: { ...SITE, example: 'be-gent1 and es-uc3m are not interconnected.' },
   date_invalid: {
     ...DATE,

@@ -48,7 +48,7 @@ const SENTENCES = {
     const known = sites ? ` The sites are: ${sites.join(', ')}.` : '';
     return `There is no site ${JSON.stringify(site)}.${known}`;
   }),
-  sites_not_connected: row(['route', 'hops'], ({ route, hops, via = [], avoid = [] }) => {
+  no_route: row(['route', 'hops'], ({ route, hops, via = [], avoid = [] }) => {
     const ends = `${route[0]} and ${route.at(-1)}`;
     const shortest = `The shortest route is ${route.join(' – ')}.`;
     if (via.length + avoid.length === 0) return `No link connects ${ends}. ${shortest}`;

@@ -76,7 +76,7 @@ describe('what is asked of a route', () => {
     ],
   ])('where it leaves no route, what stands in the way is told: %s', async (_, asked, facts) => {
     const { code, detail } = problemIn(await rehearsed(asked));
-    expect(code).toBe('sites_not_connected');
+    expect(code).toBe('no_route');
     expect(detail[0]?.facts).toMatchObject(facts);
     expect(detail[0]?.facts?.route?.length).toBeGreaterThan(2);
   });

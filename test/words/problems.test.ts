@@ -7,6 +7,7 @@ import { problem, problemTexts, readProblem } from '../../src/words/problems.ts'
 const AT = Date.parse('2026-12-01T12:00:00Z');
 const LAST = Date.parse('2026-12-01T10:00:00Z');
 const WANTED = { member: 'end_date', at: AT };
+const ROUTE = { route: ['a', 'b', 'c', 'd'] };
 const HOLDER = 'con_lab.example_01jd3x0m2sf0vrv9mhb1wk6x4q';
 
 /** A clock in which every instant is its hour in UTC. */
@@ -23,6 +24,18 @@ describe('a problem with facts', () => {
   test.each<[Problem, string]>([
     [problem('site_unknown', { site: 'x' }), 'There is no site "x".'],
     [problem('site_unknown', { site: 'x', sites: ['a', 'b'] }), 'There is no site "x". The sites are: a, b.'],
+    [
+      problem('no_route', { ...ROUTE, hops: 1 }),
+      'No link connects a and d. The shortest route is a – b – c – d.',
+    ],
+    [
+      problem('no_route', { ...ROUTE, hops: 1, via: ['b'] }),
+      'No route of at most 1 hop between a and d passes b. The shortest route is a – b – c – d.',
+    ],
+    [
+      problem('no_route', { ...ROUTE, hops: 4, via: ['e', 'f'], avoid: ['b', 'c'] }),
+      'No route of at most 4 hops between a and d passes e, then f and avoids b and c. The shortest route is a – b – c – d.',
+    ],
     [problem('date_past', { member: 'start_date', at: AT }), 'The start, 12 h, has passed.'],
     [problem('date_past', { member: 'expires_at', at: AT }), 'The expiry, 12 h, has passed.'],
     [

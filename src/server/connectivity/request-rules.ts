@@ -155,7 +155,7 @@ export function siteProblems(
   if (contradiction !== undefined) return [{ code: 'site_invalid', msg: contradiction }];
   if (allowedRoutes(network, sought)) return [];
   const obstacles = obstaclesOf(network, sought);
-  if (obstacles) return [problem('sites_not_connected', obstacles)];
+  if (obstacles) return [problem('no_route', obstacles)];
   return [
     {
       code: 'sites_not_connected',
