@@ -92,6 +92,18 @@ function folderOf(path: string): string | undefined {
 
 const imports = files.flatMap(importsOf);
 
+it('row 115: every program that is started for a person has an environment without tokens', () => {
+  const starts = files
+    .filter((file) => !file.startsWith('src/build/'))
+    .flatMap((file) =>
+      [...(sources.get(file) ?? '').matchAll(/(?:spawn|execFile)\((.*?)\);/gs)].map(([call]) => call),
+    );
+  const own = starts.filter((call) => !/childEnvironment|options/.test(call));
+  expect(starts.length).toBeGreaterThan(4);
+  // The guardian is this program.
+  expect(own).toEqual([expect.stringContaining('GUARDIAN')]);
+});
+
 describe('imports', () => {
   it('finds them at all', () => {
     expect(imports.length).toBeGreaterThan(200);

@@ -47,6 +47,8 @@ A command that slices-conn run starts finds:
   SLICES_CONN_END
       when the link ends (RFC 3339, UTC), as it was booked
 
+It finds none of the tokens above, unless run has --with-token.
+
 A flag overrides the environment, the environment overrides the profile, and the profile overrides the default.
 slices-conn profile show prints where each value comes from; slices-conn profile set --help lists the keys.
 `;

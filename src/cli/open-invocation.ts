@@ -103,8 +103,8 @@ export function openInvocation(
     newKey: network.newKey,
     processes: {
       ...processes,
-      async start(command, variables) {
-        const started = await processes.start(command, variables);
+      async start(command, environment) {
+        const started = await processes.start(command, environment);
         // The terminal is the command's.
         void progress.aside(() => started.ended);
         return started;

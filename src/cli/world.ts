@@ -142,10 +142,9 @@ export interface Processes {
    * Starts a command, which has this process's own streams. Until it ends, signals that would end this
    * process are passed on to it, unless it has got them itself, as after Ctrl-C.
    *
-   * @param variables set in its environment, beside those of this process
    * @throws Failure `command_not_found`, `command_not_runnable`
    */
-  start(command: readonly string[], variables: Readonly<Record<string, string>>): Promise<StartedCommand>;
+  start(command: readonly string[], environment: CommandEnvironment): Promise<StartedCommand>;
   /**
    * Starts this program again as the guardian of a `run`: a process that outlives this one and its terminal,
    * and has no output.
@@ -174,6 +173,13 @@ export interface Processes {
 
 /** The programs that `vlan` and `probe` run on this machine: `ip`, `ping`, `tcpdump`. */
 export type Machine = Pick<Processes, 'isRoot' | 'runProgram'>;
+
+/** What a command finds in its environment, beside this process's variables. */
+export interface CommandEnvironment {
+  variables: Readonly<Record<string, string>>;
+  /** Whether it gets this process's tokens too. Default false. */
+  withTokens?: boolean;
+}
 
 /** A command that runs. */
 export interface StartedCommand {

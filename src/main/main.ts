@@ -52,7 +52,7 @@ const loaded = () => import('./processes.ts');
 
 const processes: Processes = {
   check: async (program) => (await loaded()).checkProgram(program, env),
-  start: async (command, variables) => (await loaded()).startCommand(command, variables, env),
+  start: async (command, environment) => (await loaded()).startCommand(command, environment, env),
   startGuardian: async (flags) => (await loaded()).startGuardian(flags),
   isRoot: () => process.geteuid?.() === 0,
   runProgram: async (call, options = {}) => (await loaded()).runProgram(call, options, env),

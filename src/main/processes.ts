@@ -4,9 +4,16 @@ import { constants } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { GUARDIAN } from '../cli/reservation/run/command.ts';
-import type { Pipe, ProgramOptions, ProgramResult, StartedCommand } from '../cli/world.ts';
+import type {
+  CommandEnvironment,
+  Pipe,
+  ProgramOptions,
+  ProgramResult,
+  StartedCommand,
+} from '../cli/world.ts';
 import { Failure } from '../contract/failure.ts';
 import { systemReason } from '../contract/foreign-errors.ts';
+import { childEnvironment } from '../session/login/token-source.ts';
 import type { Variables } from '../session/profiles/folders.ts';
 import { stopAtSignals } from './terminal.ts';
 
@@ -59,11 +66,11 @@ const PASSED_ON = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const;
 /** See `Processes.start`. The command stays in this process's group: so a terminal treats both as one job. */
 export async function startCommand(
   [program = '', ...args]: readonly string[],
-  variables: Readonly<Record<string, string>>,
+  { variables, withTokens = false }: CommandEnvironment,
   env: Variables,
 ): Promise<StartedCommand> {
   const hasTerminal = process.stdin.isTTY || process.stdout.isTTY || process.stderr.isTTY;
-  const witness = hasTerminal && !IS_WINDOWS ? new GroupWitness() : undefined;
+  const witness = hasTerminal && !IS_WINDOWS ? new GroupWitness(env) : undefined;
   let child: ChildProcess | undefined;
   for (const signal of PASSED_ON) {
     process.removeAllListeners(signal);
@@ -80,7 +87,10 @@ export async function startCommand(
     stopAtSignals();
   };
   try {
-    child = spawn(program, args, { stdio: 'inherit', env: { ...env, ...variables } });
+    child = spawn(program, args, {
+      stdio: 'inherit',
+      env: { ...(withTokens ? env : childEnvironment(env)), ...variables },
+    });
     const started = child;
     const ended = new Promise<number>((resolve) => {
       started.once('exit', (code, signal) => {
@@ -118,7 +128,11 @@ class GroupWitness {
   #child: ChildProcess | undefined;
   #isClosed = false;
 
-  constructor() {
+  readonly #env: Variables;
+
+  /** @param env of this process */
+  constructor(env: Variables) {
+    this.#env = env;
     this.#start();
   }
 
@@ -143,7 +157,7 @@ class GroupWitness {
 
   #start(): void {
     // It ends when this process does.
-    const child = spawn('cat', { stdio: ['pipe', 'ignore', 'ignore'] });
+    const child = spawn('cat', { stdio: ['pipe', 'ignore', 'ignore'], env: childEnvironment(this.#env) });
     child.on('error', () => undefined).stdin.on('error', () => undefined);
     child.once('exit', (_code, signal) => {
       if (signal === null) return;
@@ -156,7 +170,7 @@ class GroupWitness {
   }
 }
 
-/** See `Processes.startGuardian`. It has a session of its own, so that no signal of a terminal reaches it. */
+/** See `Processes.startGuardian`. It has this process's tokens, with which it deletes, and it has a session of its own, so that no signal of a terminal reaches it. */
 export async function startGuardian(flags: readonly string[]): Promise<Pipe> {
   const [, launcher = ''] = process.argv;
   // A single executable has no launcher. Runtimes other than Node.js lack this module.
@@ -198,7 +212,7 @@ export async function runProgram(
 ): Promise<ProgramResult> {
   const path = `${env['PATH'] ?? '/usr/bin:/bin'}:/usr/sbin:/sbin`;
   const child = spawn(program, args, {
-    env: { ...env, PATH: path, LC_ALL: 'C' },
+    env: { ...childEnvironment(env), PATH: path, LC_ALL: 'C' },
     stdio: ['pipe', 'pipe', 'pipe'],
   });
   // A program that does not read it, or is not there, breaks the pipe.

@@ -116,10 +116,17 @@ async function openBrowser(address: string, env: Variables): Promise<boolean> {
     : (OPENERS[process.platform] ?? []);
   if (!env['BROWSER'] && process.platform === 'linux' && !env['DISPLAY'] && !env['WAYLAND_DISPLAY'])
     return false;
-  const { spawn } = await import('node:child_process');
+  const [{ spawn }, { childEnvironment }] = await Promise.all([
+    import('node:child_process'),
+    import('../session/login/token-source.ts'),
+  ]);
   return new Promise((resolve) => {
     // No shell: the address comes from a service.
-    const browser = spawn(opener, [...leading, address], { stdio: 'ignore', detached: true });
+    const browser = spawn(opener, [...leading, address], {
+      stdio: 'ignore',
+      detached: true,
+      env: childEnvironment(env),
+    });
     browser.once('error', () => resolve(false));
     browser.once('spawn', () => {
       browser.unref();

@@ -76,6 +76,22 @@ describe.each(['a server', 'no network'])('with %s', (where) => {
   });
 });
 
+test('row 115: a command gets no tokens unless it is to call this program itself', async () => {
+  const client = await loggedIn();
+  const { token } = await client.result('user', 'token');
+  const seen = async (...flags: string[]): Promise<string> => {
+    const command = ['--', 'sh', '-c', 'echo "<$SLICES_CONN_USER_TOKEN>"'];
+    const env = { ...served.env, SLICES_CONN_USER_TOKEN: String(token) };
+    const { stdout, stderr } = await client.run([...RUN.with(-1, '30m'), ...flags, ...command], {
+      ownProcess: true,
+      env,
+    });
+    return stdout || stderr;
+  };
+  expect(await seen()).toBe('<>\n');
+  expect(await seen('--with-token')).toBe(`<${String(token)}>\n`);
+});
+
 test.each<[string, number, string]>([
   ['no-such-command', 127, 'There is no command "no-such-command".'],
   ['./no-such-file', 127, 'There is no such file.'],

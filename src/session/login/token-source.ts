@@ -23,10 +23,24 @@ export interface TokenSource {
 }
 
 /** The variables of tokens; each has a twin `…_FILE`, for a file (cli/README.md, "Environment"). */
-export type TokenVariable =
-  | 'SLICES_CONN_USER_TOKEN'
-  | 'SLICES_CONN_EXPERIMENT_TOKEN'
-  | 'SLICES_CONN_REFRESH_TOKEN';
+const TOKEN_VARIABLES = [
+  'SLICES_CONN_USER_TOKEN',
+  'SLICES_CONN_EXPERIMENT_TOKEN',
+  'SLICES_CONN_REFRESH_TOKEN',
+] as const;
+/** A variable that holds a token. */
+export type TokenVariable = (typeof TOKEN_VARIABLES)[number];
+
+/**
+ * The environment of every program that this one starts for a person: a command, a browser, a program of the system. It has
+ * no token that the program did not ask for.
+ *
+ * @param env of this process
+ */
+export function childEnvironment(env: Variables): Record<string, string | undefined> {
+  const names = new Set<string>(TOKEN_VARIABLES.flatMap((name) => [name, `${name}_FILE`]));
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !names.has(name)));
+}
 
 /**
  * A token that the environment gives, for CI; undefined where it gives none. An empty variable counts as
@@ -140,7 +154,12 @@ async function run(program: string, args: readonly string[], env: NodeJS.Process
   const { execFile } = await import('node:child_process');
   const shown = [program, ...args].map(shellWord).join(' ');
   return new Promise((resolve, reject) => {
-    const options = { env, timeout: COMMAND_TIMEOUT, maxBuffer: MAX_OUTPUT, killSignal: 'SIGKILL' } as const;
+    const options = {
+      env: childEnvironment(env),
+      timeout: COMMAND_TIMEOUT,
+      maxBuffer: MAX_OUTPUT,
+      killSignal: 'SIGKILL',
+    } as const;
     try {
       const child = execFile(program, [...args], options, (error, stdout, stderr) => {
         const token = stdout.trim();

@@ -64,7 +64,7 @@ async function scene(changes: { connection?: Partial<Parts>; world?: Changes } =
   };
   const processes: Pick<Processes, 'check' | 'start' | 'startGuardian'> = {
     check: async () => undefined,
-    async start(words, variables) {
+    async start(words, { variables }) {
       begun = now;
       const { promise, resolve } = Promise.withResolvers<number>();
       const started: Command = { words, variables, signals: [], end: resolve };

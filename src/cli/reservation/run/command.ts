@@ -30,6 +30,10 @@ export function runCommand(invoke: Invoke): Command {
       waitSeconds,
     )
     .option('--extend', 'when a third of the time is left, book as much again, while the command runs')
+    .option(
+      '--with-token',
+      "hand on the tokens of this program's environment, for a command that calls slices-conn; else it gets none",
+    )
     .addOption(
       new Option(
         '--on-lost <action>',

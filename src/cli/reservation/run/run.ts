@@ -22,6 +22,8 @@ export interface RunFlags extends RouteFlags {
   /** Seconds until the latest start. */
   wait?: number;
   extend?: boolean;
+  /** Whether the command gets the tokens of this program's environment. */
+  withToken?: boolean;
   /** The action when the link is lost: a warning, or the end of the command. */
   onLost: 'warn' | 'term';
 }
@@ -78,7 +80,10 @@ export async function run(
     );
     try {
       await reservation.waitForStart();
-      const started = await invocation.processes.start(command, reservation.variables);
+      const started = await invocation.processes.start(command, {
+        variables: reservation.variables,
+        withTokens: flags.withToken,
+      });
       invocation.exitWith(await untilEnded(invocation, flags, reservation, started));
     } finally {
       await reservation.delete();
