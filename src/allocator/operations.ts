@@ -8,7 +8,7 @@ import type { Demand, Period } from './demand.ts';
 import { linkId, type Network } from './network.ts';
 import { type Offer, offersFor } from './offers.ts';
 import { RouteCalendar } from './route-calendar.ts';
-import { type AllowedRoutes, type AskedRoutes, allowedRoutes, type RouteTerms } from './routes.ts';
+import { type AskedRoutes, allowedRoutes, type Route, type RouteTerms } from './routes.ts';
 import { judge, judgeSearch, type Search } from './search.ts';
 import type {
   AuditEntry,
@@ -195,14 +195,14 @@ function createOperation(request: CreateRequest, rules: AllocationRules): ItemOp
   if (duration !== undefined && start + duration > end) {
     throw new RangeError('the window is shorter than the duration');
   }
-  const { links, terms } = routesOf(request, rules);
+  const routes = routesOf(request, rules);
   return {
-    links: links.map(idOf).toSorted(),
+    links: linksIn(routes).map(idOf).toSorted(),
     counts: rules.maxLive === undefined ? undefined : tenant,
     named: namedBy(experiment, name),
     from: () => start,
-    decide: (view) => decideCreate(view, request, openRoutes(view, links, terms), rules),
-    routes: (view) => openRoutes(view, links, terms),
+    decide: (view) => decideCreate(view, request, openRoutes(view, routes), rules),
+    routes: (view) => openRoutes(view, routes),
   };
 }
 
@@ -225,18 +225,29 @@ function takenName(
 function routesOf(
   { route, ...asked }: AskedRoutes & Pick<CreateRequest, 'route'>,
   rules: Pick<AllocationRules, 'network'>,
-): AllowedRoutes {
-  const { site1, site2 } = asked;
-  if (route) return { links: route.map((id) => linkOf(id, rules)), terms: { site1, site2 } };
+): readonly Route[] {
+  if (route) return [routeOver(route, rules)];
   const allowed = allowedRoutes(rules.network, asked);
-  if (!allowed) throw new RangeError(`there is no route from ${site1} to ${site2}`);
+  if (!allowed) throw new RangeError(`there is no route from ${asked.site1} to ${asked.site2}`);
   return allowed;
 }
 
-/** What is free on the routes over some links. */
-function openRoutes(view: LinksView, links: readonly Link[], terms: RouteTerms): RouteCalendar {
-  const open = links.map((link) => ({ id: idOf(link), link, calendar: view.calendar(idOf(link)) }));
-  return new RouteCalendar(open, terms);
+/** The route over the links with these ids. */
+function routeOver(ids: readonly string[], rules: Pick<AllocationRules, 'network'>): Route {
+  const [first, ...rest] = ids.map((id) => linkOf(id, rules));
+  if (!first) throw new RangeError('a route has a link');
+  return [first, ...rest];
+}
+
+/** The links of routes, each once. */
+function linksIn(routes: readonly Route[]): Link[] {
+  return [...new Set(routes.flat())];
+}
+
+/** What is free on routes. */
+function openRoutes(view: LinksView, routes: readonly Route[]): RouteCalendar {
+  const open = linksIn(routes).map((link) => ({ id: idOf(link), link, calendar: view.calendar(idOf(link)) }));
+  return new RouteCalendar(open, routes);
 }
 
 function idOf({ site1, site2 }: Link): string {
@@ -344,7 +355,10 @@ type UpdateItem = Extract<ChangeItem, { action: 'update' }>;
 
 function updateOperation(item: UpdateItem, rules: AllocationRules): ItemOperation {
   const { found, update } = item;
-  const links = found.hops.map(({ link }) => linkOf(link, rules));
+  const route = routeOver(
+    found.hops.map(({ link }) => link),
+    rules,
+  );
   return {
     links: linksOf(found),
     about: found.id,
@@ -356,7 +370,7 @@ function updateOperation(item: UpdateItem, rules: AllocationRules): ItemOperatio
     decide(view) {
       const current = view.reservation(found.id);
       if (!current) return unwritten({ ok: false, reason: 'missing', reservation: found.id });
-      return decideUpdate(view, current, links, item);
+      return decideUpdate(view, current, route, item);
     },
   };
 }
@@ -364,7 +378,7 @@ function updateOperation(item: UpdateItem, rules: AllocationRules): ItemOperatio
 function decideUpdate(
   view: LinksView,
   current: ReservationRecord,
-  links: readonly Link[],
+  route: Route,
   { update, terms: { by, expiry, check } }: UpdateItem,
 ): Decision<ItemOutcome> {
   const { now } = view;
@@ -378,7 +392,7 @@ function decideUpdate(
   if (problems !== undefined) return unwritten({ ok: false, reason: 'rule', problems });
   const taken = takenName(view, namedBy(experiment, update.name), id);
   if (taken) return unwritten(taken);
-  const calendar = openRoutes(view, links, current);
+  const calendar = openRoutes(view, [route]);
   // A demand for no more than before does not count against the tenant's share, which may have been larger then.
   const grows =
     demand.start < current.start || demand.end > current.end || demand.bandwidth > current.bandwidth;
@@ -471,14 +485,14 @@ export function askOperation<Answer>(
   { from, ...rules }: Pick<AllocationRules, 'network'> & { from: number },
   question: (calendar: RouteCalendar, state: LinksState) => Answer,
 ): Operation<Answer> {
-  const { links, terms } = routesOf(sites, rules);
-  const ids = links.map(idOf).toSorted();
+  const routes = routesOf(sites, rules);
+  const ids = linksIn(routes).map(idOf).toSorted();
   return {
     links: ids,
     needs: [{ links: ids, from: () => from }],
     decide(view) {
       const state = { versions: ids.map((id) => view.version(id)), now: view.now };
-      return { answer: question(openRoutes(view, links, terms), state), written: [] };
+      return { answer: question(openRoutes(view, routes), state), written: [] };
     },
   };
 }

@@ -3,7 +3,7 @@ import type { Free, LinkCalendar, Refusal } from './calendar.ts';
 import type { Demand, Period } from './demand.ts';
 import { fastestOver } from './fastest.ts';
 import { mostWithin } from './most-bandwidth.ts';
-import { bestRoute, earliestStart, type Route, type RouteTerms, routesBetween, widest } from './routes.ts';
+import { bestRoute, eachOnce, earliestStart, type Route, widest } from './routes.ts';
 import type { Hop } from './store.ts';
 
 /** What a search asks of a link, or of the routes between two sites. */
@@ -39,10 +39,7 @@ export interface PlanTerms {
   keep?: readonly Hop[];
 }
 
-/**
- * Among how many routes the one is looked for over which a transfer ends first: those with the fewest hops. Each costs a search
- * through its links' time.
- */
+/** Among how many routes the one is looked for over which a transfer ends first. Each costs a search through its links' time. */
 const ROUTES_OF_A_TRANSFER = 64;
 
 /**
@@ -54,27 +51,25 @@ const ROUTES_OF_A_TRANSFER = 64;
  */
 export class RouteCalendar implements SearchedCalendar {
   readonly #links: ReadonlyMap<Link, CalendarOfLink>;
-  readonly #network: { links: readonly Link[] };
-  readonly #terms: RouteTerms;
+  readonly #routes: readonly Route[];
   /** Where there is one link, there is one route. */
   readonly #only: CalendarOfLink | undefined;
 
-  /** @param links those that the routes may use; some route leads over them */
-  constructor(links: readonly CalendarOfLink[], terms: RouteTerms) {
+  /** @param links those of the routes @param routes one or more, by the number of their hops */
+  constructor(links: readonly CalendarOfLink[], routes: readonly Route[]) {
     this.#links = new Map(links.map((each) => [each.link, each]));
-    this.#network = { links: links.map(({ link }) => link) };
-    this.#terms = terms;
+    this.#routes = routes;
     this.#only = links.length === 1 ? links[0] : undefined;
   }
 
   /** Some link of a route, for what is about none. */
   get first(): Link {
-    return this.#closest(({ bandwidth }) => bandwidth)[0];
+    return this.#widest(({ link }) => link.bandwidth).route[0];
   }
 
   /** The most that one route could carry if nothing were held, in Mbps. */
   get capacity(): number {
-    return this.#widest(({ link }) => link.bandwidth, 0) ?? 0;
+    return this.#widest(({ link }) => link.bandwidth).width;
   }
 
   /**
@@ -102,12 +97,12 @@ export class RouteCalendar implements SearchedCalendar {
 
   /** The best route for a demand. Where none has enough, the widest, up to its narrowest link. */
   #routeFor(demand: Demand, tenant: string | undefined): CalendarOfLink[] {
-    const free = this.#eachOnce((calendar) => calendar.freeBandwidth(demand, tenant));
-    const left = this.#eachOnce((calendar) => calendar.freeBandwidth(demand));
-    const fits = (link: Link): boolean => free(link) >= demand.bandwidth;
-    const best = bestRoute(this.#network, this.#terms, { fits, left });
+    const free = eachOnce((link) => this.#at(link).calendar.freeBandwidth(demand, tenant));
+    const left = eachOnce((link) => this.#at(link).calendar.freeBandwidth(demand));
+    const best = bestRoute(this.#routes, { fits: (link) => free(link) >= demand.bandwidth, left });
     if (best) return best.map((link) => this.#at(link));
-    const [narrow] = this.#closest(free).toSorted((one, other) => free(one) - free(other));
+    const closest = this.#widest(({ link }) => free(link)).route;
+    const [narrow] = closest.toSorted((one, other) => free(one) - free(other));
     return narrow ? [this.#at(narrow)] : [];
   }
 
@@ -144,19 +139,15 @@ export class RouteCalendar implements SearchedCalendar {
 
   /** What is free on the route that has most, where what is free of each link is known. */
   #freeOn({ start, end }: Period, freeOf: (link: Link) => Omit<Free, keyof Period>): FreeOnRoute {
-    const least = (route: readonly Link[], measure: 'bandwidth' | 'bandwidthMax' | 'tags'): number =>
+    const least = (route: Route, measure: 'bandwidth' | 'tags'): number =>
       Math.min(...route.map((link) => freeOf(link)[measure]));
-    const measure = (link: Link): number => (freeOf(link).tags > 0 ? freeOf(link).bandwidth : 0);
-    const route = this.#closest(measure);
-    const bandwidthMax = widest(this.#network, this.#terms, {
-      measure: (link) => freeOf(link).bandwidthMax,
-      least: 0,
-    });
+    const { route } = this.#widest(({ link }) => (freeOf(link).tags > 0 ? freeOf(link).bandwidth : 0));
+    const { width: bandwidthMax } = this.#widest(({ link }) => freeOf(link).bandwidthMax);
     return {
       start,
       end,
       bandwidth: least(route, 'bandwidth'),
-      bandwidthMax: Math.max(bandwidthMax ?? 0, least(route, 'bandwidth')),
+      bandwidthMax,
       tags: least(route, 'tags'),
       route,
     };
@@ -189,13 +180,13 @@ export class RouteCalendar implements SearchedCalendar {
 
   /** As {@link LinkCalendar.freeBandwidth}, of the route that has most. */
   freeBandwidth(period: Period, tenant?: string): number {
-    return this.#widest(({ calendar }) => calendar.freeBandwidth(period, tenant), 0) ?? 0;
+    return this.#widest(({ calendar }) => calendar.freeBandwidth(period, tenant)).width;
   }
 
   /** As {@link LinkCalendar.earliest}, over the route that is free first. */
   earliest(from: number, duration: number, bandwidth: number, tenant?: string): number | undefined {
     if (this.#only) return this.#only.calendar.earliest(from, duration, bandwidth, tenant);
-    return earliestStart(this.#network, this.#terms, {
+    return earliestStart(this.#routes, {
       from,
       free: (link, at) => this.#at(link).calendar.earliest(at, duration, bandwidth, tenant),
     });
@@ -205,7 +196,8 @@ export class RouteCalendar implements SearchedCalendar {
   freeUntil(start: number, bandwidth: number, latest: number, tenant?: string): number | undefined {
     const until = ({ calendar }: CalendarOfLink): number =>
       calendar.freeUntil(start, bandwidth, latest, tenant) ?? start;
-    return this.#widest(until, start);
+    const { width } = this.#widest(until);
+    return width > start ? width : undefined;
   }
 
   /** As {@link LinkCalendar.mostBandwidth}, over any route. */
@@ -219,39 +211,20 @@ export class RouteCalendar implements SearchedCalendar {
   /** As {@link LinkCalendar.fastest}, over the {@link ROUTES_OF_A_TRANSFER} routes with the fewest hops. */
   fastest(window: Demand & { volume: number }, tenant?: string): Demand | undefined {
     let best: Demand | undefined;
-    let routes = 0;
-    for (const route of routesBetween(this.#network, this.#terms)) {
+    for (const route of this.#routes.slice(0, ROUTES_OF_A_TRANSFER)) {
       const calendars = route.map((link) => this.#at(link).calendar);
       // One that ends no earlier is of no use.
       const found = fastestOver(calendars, { ...window, end: best?.end ?? window.end }, tenant);
       if (found && (!best || found.end < best.end)) best = found;
-      routes += 1;
-      if (routes === ROUTES_OF_A_TRANSFER) break;
     }
     return best;
   }
 
-  /** The route that comes closest where none has enough: the widest. */
-  #closest(free: (link: Link) => number): Route {
-    const width = widest(this.#network, this.#terms, { measure: free, least: 0 }) ?? 0;
-    const fits = (link: Link): boolean => free(link) >= width;
-    const route = bestRoute(this.#network, this.#terms, { fits, left: free });
-    if (!route) throw new RangeError('there is no route');
-    return route;
-  }
-
-  #widest(measure: (each: CalendarOfLink) => number, least: number): number | undefined {
-    if (this.#only) return Math.max(measure(this.#only), least) === least ? undefined : measure(this.#only);
-    return widest(this.#network, this.#terms, { measure: (link) => measure(this.#at(link)), least });
-  }
-
-  #eachOnce(measure: (calendar: LinkCalendar) => number): (link: Link) => number {
-    const known = new Map<Link, number>();
-    return (link) => {
-      const found = known.get(link) ?? measure(this.#at(link).calendar);
-      known.set(link, found);
-      return found;
-    };
+  /** The route that has most on each of its links. */
+  #widest(measure: (each: CalendarOfLink) => number): { route: Route; width: number } {
+    const found = widest(this.#routes, (link) => measure(this.#at(link)));
+    if (!found) throw new RangeError('there is no route');
+    return found;
   }
 
   #at(link: Link): CalendarOfLink {

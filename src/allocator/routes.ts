@@ -36,18 +36,13 @@ interface Way {
  * It lengthens a path only while the rest of the way can fit into the hops that are left, so the first routes are found
  * without a look at the others.
  *
- * @param fits whether a link may be used; by default each
  * @example
  * // a – b – c, a – c: from a to c the routes are a – c, and a – b – c.
  */
-export function* routesBetween(
-  network: Pick<Network, 'links'>,
-  terms: RouteTerms,
-  fits: (link: Link) => boolean = () => true,
-): Generator<Route> {
+export function* routesBetween(network: Pick<Network, 'links'>, terms: RouteTerms): Generator<Route> {
   const { site1, site2, via = [], maxHops = MAX_HOPS } = terms;
   const stops = [...via, site2];
-  const ways = waysOf(network, terms, fits);
+  const ways = waysOf(network, terms);
   const left = hopsLeft(ways, stops);
   const passed = new Set([site1]);
   const path: Link[] = [];
@@ -73,11 +68,8 @@ export function* routesBetween(
   for (let length = left(site1, 0); length <= maxHops; length += 1) yield* lengthen(site1, 0, length);
 }
 
-/** Routes that may be taken: how, and the links that they may use. */
-export interface AllowedRoutes {
-  links: readonly Link[];
-  terms: RouteTerms;
-}
+/** Among how many routes between two sites a reservation's is looked for: those with the fewest hops. */
+export const MAX_ROUTES = 1000;
 
 /** The routes that are asked for between two sites, whatever the network allows. */
 export type AskedRoutes = Omit<RouteTerms, 'maxHops'> & {
@@ -86,25 +78,26 @@ export type AskedRoutes = Omit<RouteTerms, 'maxHops'> & {
 };
 
 /**
- * The routes that a reservation between two sites may take: those with as many hops as the shortest one of the network, and
- * as many more as the network allows; undefined where none of these is as asked for. Where one link is all that may be taken,
- * nothing is walked.
+ * The routes that a reservation between two sites may take, by hops and name: those with as many hops as the shortest one of the
+ * network, and as many more as the network allows, {@link MAX_ROUTES} at most; undefined where none of these is as asked for.
+ * Where one link is all that may be taken, nothing is walked.
  */
 export function allowedRoutes(
   network: Pick<Network, 'between' | 'links' | 'detour'>,
   asked: AskedRoutes,
-): AllowedRoutes | undefined {
+): readonly Route[] | undefined {
   const { site1, site2, via = [], avoid, direct = false } = asked;
   const link = network.between(site1, site2);
-  if (direct || (link && network.detour === 0)) {
-    return link && via.length === 0 ? { links: [link], terms: { site1, site2, maxHops: 1 } } : undefined;
-  }
+  if (direct || (link && network.detour === 0)) return link && via.length === 0 ? [[link]] : undefined;
   const [shortest] = routesBetween(network, { site1, site2 });
   if (!shortest) return undefined;
   const maxHops = Math.min(MAX_HOPS, shortest.length + network.detour);
-  const terms = { site1, site2, via, avoid, maxHops };
-  const [some] = routesBetween(network, terms);
-  return some && { links: linksWithin(network, terms), terms };
+  const routes: Route[] = [];
+  for (const route of routesBetween(network, { site1, site2, via, avoid, maxHops })) {
+    routes.push(route);
+    if (routes.length === MAX_ROUTES) break;
+  }
+  return routes.length > 0 ? routes : undefined;
 }
 
 /**
@@ -138,34 +131,15 @@ export function capacityBetween(
   network: Pick<Network, 'between' | 'links' | 'detour'>,
   sites: AskedRoutes,
 ): number | undefined {
-  const allowed = allowedRoutes(network, sites);
-  return allowed && widest(allowed, allowed.terms, { measure: ({ bandwidth }) => bandwidth, least: 0 });
-}
-
-/** The links that a route may use: those from which both sites are near enough. */
-function linksWithin(network: Pick<Network, 'links'>, terms: RouteTerms): Link[] {
-  const { site1, site2, maxHops = MAX_HOPS } = terms;
-  const ways = waysOf(network, terms, () => true);
-  const [from, to] = [distances(ways, site1), distances(ways, site2)];
-  const length = (one: string, other: string): number =>
-    (from.get(one) ?? Infinity) + 1 + (to.get(other) ?? Infinity);
-  const usable = [...ways.values()].flat().flatMap(({ link }) => {
-    const shortest = Math.min(length(link.site1, link.site2), length(link.site2, link.site1));
-    return shortest <= maxHops ? link : [];
-  });
-  return [...new Set(usable)];
+  return widest(allowedRoutes(network, sites) ?? [], ({ bandwidth }) => bandwidth)?.width;
 }
 
 /** The links that may be used, at each site by the name of the other. */
-function waysOf(
-  { links }: Pick<Network, 'links'>,
-  { avoid = [] }: RouteTerms,
-  fits: (link: Link) => boolean,
-): Map<string, Way[]> {
+function waysOf({ links }: Pick<Network, 'links'>, { avoid = [] }: RouteTerms): Map<string, Way[]> {
   const ways = new Map<string, Way[]>();
   for (const link of links) {
     const { site1, site2 } = link;
-    if (avoid.includes(site1) || avoid.includes(site2) || !fits(link)) continue;
+    if (avoid.includes(site1) || avoid.includes(site2)) continue;
     for (const [from, to] of [
       [site1, site2],
       [site2, site1],
@@ -206,42 +180,36 @@ function distances(ways: ReadonlyMap<string, readonly Way[]>, from: string): Map
 
 /**
  * The route that is taken: of those with the fewest hops, the one whose narrowest link has most left, and of equal ones the
- * first by name.
+ * first.
  *
+ * @param routes by the number of their hops
  * @param fits whether a link has what is asked for
  * @param left how much a link has left, for example in Mbps
  */
 export function bestRoute(
-  network: Pick<Network, 'links'>,
-  terms: RouteTerms,
+  routes: readonly Route[],
   { fits, left }: { fits: (link: Link) => boolean; left: (link: Link) => number },
 ): Route | undefined {
-  let best: { route: Route; width: number } | undefined;
-  for (const route of routesBetween(network, terms, fits)) {
-    if (best && route.length > best.route.length) break;
-    const width = Math.min(...route.map(left));
-    if (!best || width > best.width) best = { route, width };
-  }
-  return best?.route;
+  const fitting = routes.filter((route) => route.every(fits));
+  const shortest = fitting.filter((route) => route.length === fitting[0]?.length);
+  return widest(shortest, left)?.route;
 }
 
 /**
  * The earliest start from an instant on at which some route has all its links free. Exact: before the next instant that it
- * looks at, no link becomes free that leaves the sites which are reached.
+ * looks at, each route has a link that is not free.
  *
  * @param free the earliest start, at an instant or after it, at which a link is free; undefined for never. Milliseconds
  * @param latest the last start to look at; by default there is none
  */
 export function earliestStart(
-  network: Pick<Network, 'links'>,
-  terms: RouteTerms,
+  routes: readonly Route[],
   {
     from,
     latest = Number.MAX_SAFE_INTEGER,
     free,
   }: { from: number; latest?: number; free: (link: Link, from: number) => number | undefined },
 ): number | undefined {
-  const { site1, maxHops = MAX_HOPS } = terms;
   const known = new Map<Link, number>();
   for (let start = from; start <= latest; ) {
     const freeFrom = (link: Link): number => {
@@ -251,39 +219,38 @@ export function earliestStart(
       known.set(link, next);
       return next;
     };
-    const fits = (link: Link): boolean => freeFrom(link) === start;
-    const [route] = routesBetween(network, terms, fits);
-    if (route) return start;
-    const reached = distances(waysOf(network, terms, fits), site1);
-    const isNear = (site: string): boolean => (reached.get(site) ?? Infinity) < maxHops;
-    const leaving = [...waysOf(network, terms, (link) => !fits(link))].filter(([site]) => isNear(site));
-    start = Math.min(...leaving.flatMap(([, ways]) => ways.map(({ link }) => freeFrom(link))));
+    const next = Math.min(...routes.map((route) => Math.max(...route.map(freeFrom))));
+    if (next === start) return start;
+    start = next;
   }
   return undefined;
 }
 
 /**
- * The most that some route has on each of its links.
+ * The route that has most on each of its links, and of equal ones the first.
  *
- * @param measure what a link has, for example free Mbps, or until when it is free
- * @returns undefined where no route has more than `least`
+ * @param measure what a link has, for example free Mbps, or until when it is free; asked once for each link
+ * @returns undefined where there is no route
  */
 export function widest(
-  network: Pick<Network, 'links'>,
-  terms: RouteTerms,
-  { measure, least }: { measure: (link: Link) => number; least: number },
-): number | undefined {
-  const measured = new Map(network.links.map((link) => [link, measure(link)]));
-  const has = (link: Link): number => measured.get(link) ?? least;
-  const widths = [...new Set(measured.values())].filter((width) => width > least).toSorted((a, b) => a - b);
-  const isWay = (width: number): boolean =>
-    !routesBetween(network, terms, (link) => has(link) >= width).next().done;
-  // The widths that some route has come first.
-  let [low, high] = [0, widths.length];
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (isWay(widths[middle] ?? Infinity)) low = middle + 1;
-    else high = middle;
+  routes: readonly Route[],
+  measure: (link: Link) => number,
+): { route: Route; width: number } | undefined {
+  const has = eachOnce(measure);
+  let best: { route: Route; width: number } | undefined;
+  for (const route of routes) {
+    const width = Math.min(...route.map(has));
+    if (!best || width > best.width) best = { route, width };
   }
-  return widths[low - 1];
+  return best;
+}
+
+/** A measure of links that is taken once of each. */
+export function eachOnce(measure: (link: Link) => number): (link: Link) => number {
+  const known = new Map<Link, number>();
+  return (link) => {
+    const found = known.get(link) ?? measure(link);
+    known.set(link, found);
+    return found;
+  };
 }

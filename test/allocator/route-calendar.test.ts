@@ -47,7 +47,7 @@ type Case = typeof cases extends fc.Arbitrary<infer Value> ? Value : never;
 function calendarOf({ links, terms, at }: Case): RouteCalendar {
   return new RouteCalendar(
     links.map((link) => ({ id: linkId(link.site1, link.site2), link, calendar: at(link) })),
-    terms,
+    [...routesBetween({ links }, terms)],
   );
 }
 
