@@ -1,5 +1,6 @@
 #!/usr/bin/busybox sh
-# The first process of a guest, started by guests.ts: a server with one network device, eth1, that runs what it is given.
+# The first process of a guest, started by guests.ts: a server with one network device, eth1, that runs what it is given; or,
+# without an address, the provider's site between two links, which has a wire to each, vec0 and vec1, and no server's tools.
 # Root of the guest is whoever runs the tests, on the files of this machine: so `/` is mounted read-only, and all that is
 # written goes into file systems in memory, or into the folder that the test gave it.
 #
@@ -19,10 +20,15 @@ if [ "$1" != serve ]; then
   mount -t tmpfs tmp /run
   # Without `sync` what a command prints would stay in the guest until it ends.
   mount -t hostfs -o "$guest_folder,sync" none /mnt
-  # bridge needs ipv6, which needs crc-ccitt.
   modules=/usr/lib/uml/modules/$(uname -r)/kernel
-  for module in lib/crc-ccitt net/ipv6/ipv6 net/llc/llc net/802/stp net/bridge/bridge net/802/garp net/802/mrp \
-    net/8021q/8021q drivers/net/veth; do
+  if [ -n "$guest_address" ]; then
+    # bridge needs ipv6, which needs crc-ccitt.
+    needed="lib/crc-ccitt net/ipv6/ipv6 net/llc/llc net/802/stp net/bridge/bridge net/802/garp net/802/mrp
+      net/8021q/8021q drivers/net/veth"
+  else
+    needed="net/sched/sch_ingress net/sched/cls_flower net/sched/act_vlan net/sched/act_mirred"
+  fi
+  for module in $needed; do
     insmod "$modules/$module.ko" || echo "no module $module"
   done
   # Lines come and go as they are, as long as the device is open.
@@ -32,11 +38,12 @@ if [ "$1" != serve ]; then
   exec /bin/sh "$0" serve
 fi
 
-# vec0, the wire, takes no MTU above 1500 when it runs. So the device that is configured is another, bridged to it: frames of
-# 1522 bytes pass, since a bridge counts neither of the tags.
-echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6
-echo 1 >/proc/sys/net/ipv6/conf/vec0/disable_ipv6
-ip -batch - <<END
+if [ -n "$guest_address" ]; then
+  # vec0, the wire, takes no MTU above 1500 when it runs. So the device that is configured is another, bridged to it: frames of
+  # 1522 bytes pass, since a bridge counts neither of the tags.
+  echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6
+  echo 1 >/proc/sys/net/ipv6/conf/vec0/disable_ipv6
+  ip -batch - <<END
 link add name br0 type bridge mcast_snooping 0
 link add name port type veth peer name eth1 address $guest_address
 link set vec0 master br0
@@ -46,8 +53,12 @@ link set port up
 link set br0 up
 link set lo up
 END
-echo 0 >/proc/sys/net/ipv6/conf/default/disable_ipv6
-echo 0 >/proc/sys/net/ipv6/conf/eth1/disable_ipv6
+  echo 0 >/proc/sys/net/ipv6/conf/default/disable_ipv6
+  echo 0 >/proc/sys/net/ipv6/conf/eth1/disable_ipv6
+else
+  ip link set vec0 up
+  ip link set vec1 up
+fi
 
 # Each line names a script; a line goes back when it has ended, with its exit code. The guest ends with the other end of
 # the line.

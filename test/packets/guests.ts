@@ -25,6 +25,15 @@ export function missingPackages(): string[] {
 }
 
 /**
+ * Parameters of a kernel without what costs most of its start: 256 pairs of terminals, each with its devices, and measuring
+ * which checksum of a disk array is the fastest. About 1 s of processor time is left of 4 s.
+ */
+const QUICK_START = [
+  'pty.legacy_count=0',
+  'initcall_blacklist=raid6_select_algo,calibrate_xor_blocks',
+] as const;
+
+/**
  * Why no guest runs on this machine, though all of it is installed; undefined where one does. User Mode Linux as Debian 12
  * has it can't give a program its registers on processors that have more of them than it knows (AMX): each program crashes.
  */
@@ -40,6 +49,7 @@ export function processorFault(): string | undefined {
       'con=null',
       'con0=null,fd:1',
       'quiet',
+      ...QUICK_START,
     ],
     { encoding: 'utf8', timeout: 20_000 },
   );
@@ -52,12 +62,21 @@ const init = fileURLToPath(new URL('guest-init.sh', import.meta.url));
 /** Each frame of the transport l2tpv3 over UDP starts with this: data of session 1. */
 const HEADER = Buffer.from('0003000000000001', 'hex');
 
-/** One of the two guests: a server at one end of the link. */
+/** One of the two guests that are servers, each at one end of the link. */
 export type Which = 0 | 1;
+
+/** An end of a wire: that of a server, or one of the two of the site between, towards the first server or the second. */
+export type WireEnd = Which | 2 | 3;
+
+/** Where what is sent at each end arrives: from server to server, or over the site between. */
+export const WIRES = { direct: [1, 0], overSite: [2, 3, 0, 1] } as const satisfies Record<
+  string,
+  readonly WireEnd[]
+>;
 
 /** A frame that a guest has sent, as it was. */
 export interface Frame {
-  readonly from: Which;
+  readonly from: WireEnd;
   readonly bytes: Buffer;
 }
 
@@ -68,7 +87,10 @@ export interface GuestRun {
   readonly stderr: string;
 }
 
-/** A server: a Linux kernel of its own, with a network device `eth1` whose wire ends in the {@link Provider}. */
+/**
+ * A server: a Linux kernel of its own, with a network device `eth1` whose wire ends in the {@link Provider}. The site between
+ * has two wires instead, `vec0` and `vec1`.
+ */
 export interface Guest {
   /** A folder of this machine that the guest has as `/mnt`, its working folder. */
   readonly folder: string;
@@ -93,53 +115,54 @@ ${options.input}END`;
   };
 }
 
-/** The network between the two guests: it is this process, so it sees each frame, and decides what becomes of it. */
+/** The network between the guests: it is this process, so it sees each frame, and decides what becomes of it. */
 export class Provider {
   /** Every frame that has come since the test began. */
   frames: Frame[] = [];
   /** Makes the frame that arrives at the other end of what one end sends; undefined where it is dropped. */
   carry: (frame: Frame) => Buffer | undefined;
-  readonly #sockets: readonly [Socket, Socket];
-  readonly #guestPorts: readonly [number, number];
+  /** One of {@link WIRES}; `direct` until a test changes it. */
+  wires: readonly WireEnd[] = WIRES.direct;
+  readonly #ends: readonly WireSocket[];
 
-  constructor(
-    sockets: readonly [Socket, Socket],
-    guestPorts: readonly [number, number],
-    carry: (frame: Frame) => Buffer | undefined,
-  ) {
-    this.#sockets = sockets;
-    this.#guestPorts = guestPorts;
+  constructor(ends: readonly WireSocket[], carry: (frame: Frame) => Buffer | undefined) {
+    this.#ends = ends;
     this.carry = carry;
-    for (const from of [0, 1] as const) {
-      sockets[from].on('message', (message) => this.#take({ from, bytes: message.subarray(HEADER.length) }));
+    for (const [from, { socket }] of ends.entries()) {
+      socket.on('message', (message) =>
+        this.#take({ from: from as WireEnd, bytes: message.subarray(HEADER.length) }),
+      );
     }
   }
 
   #take(frame: Frame): void {
     this.frames.push(frame);
+    const to = this.#ends[this.wires[frame.from] ?? frame.from];
     const carried = this.carry(frame);
-    if (carried) this.send(frame.from === 0 ? 1 : 0, carried);
-  }
-
-  /** Sends a frame to a guest, whoever made it. */
-  send(to: Which, bytes: Buffer): void {
-    this.#sockets[to].send(Buffer.concat([HEADER, bytes]), this.#guestPorts[to], '127.0.0.1');
+    if (carried) to?.socket.send(Buffer.concat([HEADER, carried]), to.guestPort, '127.0.0.1');
   }
 }
 
-/** Two guests and the network between them. */
+/** The guests and the network between them. */
 export interface Bench {
   readonly guests: readonly [Guest, Guest];
+  /** The site between, where there is one. */
+  readonly site?: Guest;
   readonly provider: Provider;
-  /** Ends both, and removes what they wrote. */
+  /** Ends all, and removes what they wrote. */
   close(): Promise<void>;
 }
 
 /**
  * Starts two guests; about 2 s. They see the files of this machine and can't write to them. Only loopback is used. A guest
  * ends by itself when this process is gone.
+ *
+ * @param withSite whether a third one is started, the site between; default false
  */
-export async function startBench({ carry }: Pick<Provider, 'carry'>): Promise<Bench> {
+export async function startBench({
+  carry,
+  withSite = false,
+}: Pick<Provider, 'carry'> & { withSite?: boolean }): Promise<Bench> {
   const folder = mkdtempSync(join(tmpdir(), 'slices-conn-guests-'));
   const started: { stop(): Promise<void> }[] = [];
   const close = async (): Promise<void> => {
@@ -147,30 +170,36 @@ export async function startBench({ carry }: Pick<Provider, 'carry'>): Promise<Be
     rmSync(folder, { recursive: true, force: true });
   };
   try {
-    const [ours, theirs] = await Promise.all([
-      Promise.all([boundSocket(), boundSocket()]),
-      Promise.all([boundSocket(), boundSocket()]),
-    ]);
-    started.push({ stop: async () => void ours.map((socket) => socket.close()) });
-    const guestPorts = [theirs[0].address().port, theirs[1].address().port] as const;
-    // The guest binds it next.
-    await Promise.all(theirs.map((socket) => once(socket.close(), 'close')));
-    const provider = new Provider(ours, guestPorts, carry);
-    const guests = ([0, 1] as const).map((which) => {
-      const port = guestPorts[which];
-      const ends = { port, provider: ours[which].address().port };
-      const guest = new RunningGuest(mkdtempSync(join(folder, `guest${which}-`)), which, ends);
+    const ends = await Promise.all(Array.from({ length: withSite ? 4 : 2 }, wireSocket));
+    started.push({ stop: async () => void ends.map(({ socket }) => socket.close()) });
+    const provider = new Provider(ends, carry);
+    const start = (number: number, wires: readonly WireSocket[]): RunningGuest => {
+      const guest = new RunningGuest(mkdtempSync(join(folder, `guest${number}-`)), number, wires);
       started.push(guest);
       return guest;
-    });
-    await Promise.all(guests.map((guest) => guest.ready));
-    const [first, second] = guests;
-    if (!first || !second) throw new RangeError('two were started');
-    return { guests: [first, second], provider, close };
+    };
+    const guests = [start(0, ends.slice(0, 1)), start(1, ends.slice(1, 2))] as const;
+    const site = withSite ? start(2, ends.slice(2)) : undefined;
+    await Promise.all([...guests, ...(site ? [site] : [])].map(({ ready }) => ready));
+    return { guests, provider, close, ...(site && { site }) };
   } catch (error) {
     await close();
     throw error;
   }
+}
+
+/** This process's end of a wire, and the port of the guest at the other one. */
+interface WireSocket {
+  readonly socket: Socket;
+  readonly guestPort: number;
+}
+
+async function wireSocket(): Promise<WireSocket> {
+  const [socket, theirs] = await Promise.all([boundSocket(), boundSocket()]);
+  const guestPort = theirs.address().port;
+  // The guest binds it next.
+  await once(theirs.close(), 'close');
+  return { socket, guestPort };
 }
 
 async function boundSocket(): Promise<Socket> {
@@ -193,20 +222,24 @@ class RunningGuest implements Guest {
   #console = '';
   #count = 0;
 
-  constructor(folder: string, which: Which, ports: { port: number; provider: number }) {
+  /** @param wires one for a server, two for a site between */
+  constructor(folder: string, number: number, wires: readonly WireSocket[]) {
     this.folder = folder;
-    const wire = [
-      'vec0:transport=l2tpv3,udp=1,src=127.0.0.1,dst=127.0.0.1',
-      `srcport=${ports.port},dstport=${ports.provider},rx_session=1,tx_session=1,mtu=1600`,
-    ].join(',');
+    const devices = wires.map(({ socket, guestPort }, at) =>
+      [
+        `vec${at}:transport=l2tpv3,udp=1,src=127.0.0.1,dst=127.0.0.1`,
+        `srcport=${guestPort},dstport=${socket.address().port},rx_session=1,tx_session=1,mtu=1600`,
+      ].join(','),
+    );
     this.#child = spawn(
       '/usr/bin/linux.uml',
       [
-        ...['mem=192M', 'rootfstype=hostfs', 'rootflags=/', 'ro', `init=${init}`, wire],
+        ...['mem=192M', 'rootfstype=hostfs', 'rootflags=/', 'ro', `init=${init}`, ...devices],
         ...['con=null', 'con0=null,fd:1', 'con1=null,fd:1', 'ssl=null', 'ssl0=fd:3', 'quiet'],
-        // They measure for a third of the start which checksum of a disk array is the fastest.
-        ...['initcall_blacklist=raid6_select_algo,calibrate_xor_blocks', `uml_dir=${folder}`],
-        ...[`guest_folder=${folder}`, `guest_address=02:00:00:00:00:0${which + 1}`],
+        ...QUICK_START,
+        `uml_dir=${folder}`,
+        `guest_folder=${folder}`,
+        ...(wires.length === 1 ? [`guest_address=02:00:00:00:00:0${number + 1}`] : []),
       ],
       // A group of its own: the kernel is several processes, and all of them are ended together.
       { detached: true, stdio: ['ignore', 'pipe', 'pipe', 'pipe'] },

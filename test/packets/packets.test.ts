@@ -1,13 +1,15 @@
-import { cpSync } from 'node:fs';
+import { cpSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { shellWord } from '../../src/contract/failure.ts';
 import type { Topology } from '../../src/contract/links.ts';
 import { createReferenceServer, type ReferenceServer } from '../../src/reference-server.ts';
-import { newMachine } from '../e2e/command.ts';
+import { newMachine, reservationIn, tagsOf } from '../e2e/command.ts';
 import { LAUNCHER } from '../e2e/served.ts';
-import { type CommandWorld, commandWorld, tokenOf } from '../fixtures/command-world.ts';
+import { type CommandWorld, commandWorld, connectionTo } from '../fixtures/command-world.ts';
+import { COMPILED } from '../fixtures/compiled.ts';
 import {
   type Bench,
   type Frame,
@@ -17,6 +19,8 @@ import {
   processorFault,
   startBench,
   type Which,
+  WIRES,
+  type WireEnd,
 } from './guests.ts';
 
 const missing = missingPackages();
@@ -42,14 +46,28 @@ interface Link {
 /** What is wrong with a link, or with its end at the second server, and what probe says at both ends. */
 interface Fault {
   readonly name: string;
-  /** Changes what is typed at the second server, where `$outer` and `$inner` are the names of the devices. */
-  readonly typed?: (script: string, link: Link) => string;
+  /** Changes what is typed at the second server. @param names of the two devices */
+  readonly change?: (script: string, link: Link, names: Names) => string;
   readonly loses?: Link['loses'];
   readonly verdicts: readonly [string, string];
 }
 
 const tags = (s: number, c: number, script: string): string =>
   script.replace(/ id \d+$/m, ` id ${s}`).replace(/( proto 802\.1Q) id \d+$/m, `$1 id ${c}`);
+
+/** The devices that a script of `vlan` makes. */
+type Names = Record<'outer' | 'inner', string>;
+
+function namesIn(script: string): Names {
+  const [outer = '', inner = ''] = [...script.matchAll(/ name (\S+)/g)].map(([, name]) => name);
+  return { outer, inner };
+}
+
+/** What scripts do by many processes of `ip`, by one: each costs a guest a tenth of a second. */
+function atOnce(...scripts: readonly string[]): string {
+  const calls = scripts.flatMap((script) => [...script.matchAll(/^(?:\[ .* \|\| )?ip (.*)$/gm)]);
+  return ['ip -batch - <<END', ...calls.map(([, call]) => call), 'END'].join('\n');
+}
 
 const FAULTS: readonly Fault[] = [
   { name: 'none', verdicts: ['ok', 'ok'] },
@@ -60,28 +78,28 @@ const FAULTS: readonly Fault[] = [
   },
   {
     name: 'S-tag and C-tag swapped',
-    typed: (script, { s, c }) => tags(c[1], s[1], script),
+    change: (script, { s, c }) => tags(c[1], s[1], script),
     verdicts: ['far_tags_swapped', 'own_tags_swapped'],
   },
   {
     name: '802.1Q outside',
-    typed: (script) => script.replace('proto 802.1ad', 'proto 802.1Q'),
+    change: (script) => script.replace('proto 802.1ad', 'proto 802.1Q'),
     verdicts: ['far_ethertype', 'own_ethertype'],
   },
   {
     name: 'another C-tag',
-    typed: (script, { s }) => tags(s[1], 99, script),
+    change: (script, { s }) => tags(s[1], 99, script),
     verdicts: ['far_c_tag', 'own_device'],
   },
   {
     name: "the other site's tags",
-    typed: (script, { s, c }) => tags(s[0], c[0], script),
+    change: (script, { s, c }) => tags(s[0], c[0], script),
     verdicts: ['far_does_not_hear', 'own_other_sites_tags'],
   },
   {
     name: 'one tag',
-    typed: (script, { addresses }) =>
-      `${script}\nip link del $inner; ip address add ${addresses[1]}/24 dev $outer`,
+    change: (script, { addresses }, { outer, inner }) =>
+      `${script}\nip link del ${inner}\nip address add ${addresses[1]}/24 dev ${outer}`,
     verdicts: ['single_tagged', 'own_device'],
   },
   {
@@ -91,7 +109,7 @@ const FAULTS: readonly Fault[] = [
   },
   {
     name: 'an MTU too small',
-    typed: (script) => `${script}\nip link set dev $inner mtu 1400`,
+    change: (script, _, { inner }) => `${script}\nip link set dev ${inner} mtu 1400`,
     // It answers in pieces.
     verdicts: ['ok', 'own_mtu'],
   },
@@ -140,6 +158,36 @@ const TOPOLOGY: Topology = {
   })),
 };
 
+/** A S-tag with the C-tag behind it. */
+interface Tags {
+  readonly s: number;
+  readonly c: number;
+}
+
+/** The tags of a reservation's two hops, at both ends of each, as the provider's database has them. @param route its sites */
+function hopsOf(database: string, id: string, route: readonly string[]): [[Tags, Tags], [Tags, Tags]] {
+  const opened = new DatabaseSync(database, { readOnly: true });
+  const rows = opened.prepare('SELECT * FROM hop WHERE reservation = ? ORDER BY position').all(id);
+  opened.close();
+  const tagsAt = (hop: number, site: string | undefined): Tags => {
+    const row = rows[hop];
+    const end =
+      String(row?.['link'])
+        .split('~')
+        .indexOf(site ?? '') + 1;
+    return { s: Number(row?.[`site${end}_s_tag`]), c: Number(row?.[`site${end}_c_tag`]) };
+  };
+  const hop = (at: number): [Tags, Tags] => [tagsAt(at, route[at]), tagsAt(at, route[at + 1])];
+  expect(rows.length).toBe(2);
+  return [hop(0), hop(1)];
+}
+
+/** Lines for `tc`: what arrives at one device with its tags leaves the other with the other tags. */
+function swap([from, its]: readonly [string, Tags], [to, other]: readonly [string, Tags]): string {
+  return `qdisc add dev ${from} ingress
+filter add dev ${from} ingress protocol 802.1ad flower vlan_id ${its.s} vlan_ethtype 802.1Q cvlan_id ${its.c} action vlan pop pipe action vlan modify id ${other.c} protocol 802.1Q pipe action vlan push id ${other.s} protocol 802.1ad pipe action mirred egress redirect dev ${to}`;
+}
+
 /** The first bytes behind the two addresses of a frame, such as `88a8:1001 8100:17 0800`. */
 function stackOf({ bytes }: Pick<Frame, 'bytes'>): string {
   const words: string[] = [];
@@ -156,8 +204,8 @@ function stackOf({ bytes }: Pick<Frame, 'bytes'>): string {
  * are. What a link loses, it loses whatever its tags are.
  */
 function carried(frame: Frame): Buffer | undefined {
-  const { from, bytes } = frame;
-  const to = from === 0 ? 1 : 0;
+  const { bytes } = frame;
+  const [from, to] = frame.from === 0 ? ([0, 1] as const) : ([1, 0] as const);
   const [outer, inner] = stackOf(frame).split(' ');
   const known = LINKS.filter(({ s }) => outer === `88a8:${s[from]}`);
   const [link] = known;
@@ -182,17 +230,11 @@ describe.skipIf(fault !== undefined && !(missing.length > 0 && process.env['CI']
   let world: CommandWorld;
   beforeAll(async () => {
     [bench, server] = await Promise.all([
-      startBench({ carry: carried }),
+      startBench({ carry: carried, withSite: true }),
       createReferenceServer({ now: Date.now, topology: TOPOLOGY }),
     ]);
     ({ guests } = bench);
-    const userToken = tokenOf(() => server.signIn('lead'));
-    const connection = { fetch: server.fetch, userToken, close: async () => undefined };
-    world = commandWorld(connection, {
-      now: Date.now,
-      sleep: (milliseconds, signal) => sleep(milliseconds, undefined, signal ? { signal } : {}),
-      stopSignal: () => new Promise(() => undefined),
-    });
+    world = worldOf(server);
     const reserving = LINKS.map(async ({ sites }) => {
       const reserve = ['--json', 'reserve', ...sites, '--bandwidth', '1G', '--start-now', '--for', '2h'];
       world.files.set(fileOf(sites), JSON.parse(await printed(...reserve)).token);
@@ -206,6 +248,17 @@ describe.skipIf(fault !== undefined && !(missing.length > 0 && process.env['CI']
   beforeEach(() => {
     bench.provider.carry = carried;
   });
+
+  /** The command line on a machine that may run programs, with a server that it reaches. @param token its `link.jwt` */
+  function worldOf(reached: ReferenceServer, token = ''): CommandWorld {
+    const world = commandWorld(connectionTo(reached), {
+      now: Date.now,
+      sleep: (milliseconds, signal) => sleep(milliseconds, undefined, signal ? { signal } : {}),
+      stopSignal: () => new Promise(() => undefined),
+    });
+    world.files.set('link.jwt', token);
+    return world;
+  }
 
   const fileOf = (sites: Link['sites']): string => `${sites.join('-')}.jwt`;
 
@@ -269,39 +322,92 @@ describe.skipIf(fault !== undefined && !(missing.length > 0 && process.env['CI']
     expect(await links()).toEqual(before);
   });
 
-  test('the program itself in a server, with a reservation made offline', async () => {
-    // The tags of this reservation are the same at both ends.
-    bench.provider.carry = ({ bytes }) => bytes;
-    const { home, json, run } = newMachine();
-    const { sites, addresses } = MAIN;
-    await json('reserve', ...sites, '--bandwidth', '1G', '--start-now', '--for', '2h', '--save', 'link.jwt');
+  test('a reservation of two hops, made offline: the kernel between swaps the tags that the database has for its site; vlan, probe at the far end, and the program itself in the first server', async () => {
+    const { home, database, json, run } = newMachine();
+    const [sites, addresses] = [['be-gent1', 'hu-sztaki'] as const, ['10.2.0.1', '10.2.0.2'] as const];
+    const terms = ['--bandwidth', '1G', '--start-now', '--for', '2h'];
+    // It takes the first tags of the first hop alone, so that the two hops differ in both tags.
+    await json('reserve', 'be-gent1', 'pl-poznan1', ...terms);
+    const { via, ...reservation } = reservationIn(
+      await json('reserve', ...sites, ...terms, '--save', 'link.jwt'),
+    );
+    expect(via).toEqual(['pl-poznan1']);
+    const [[near, arriving], [leaving, far]] = hopsOf(database, reservation.id, [
+      'be-gent1',
+      'pl-poznan1',
+      'hu-sztaki',
+    ]);
+    expect([near, far].flatMap(({ s, c }) => [s, c])).toEqual(tagsOf(reservation));
+    expect([arriving.s === leaving.s, arriving.c === leaving.c]).toEqual([false, false]);
+    const swapping = `tc -batch - <<END
+${swap(['vec0', arriving], ['vec1', leaving])}
+${swap(['vec1', leaving], ['vec0', arriving])}
+END`;
+    expect(await bench.site?.run(swapping)).toMatchObject({ exitCode: 0, stderr: '' });
+    // Each link is this process: what enters at its one end leaves it with the tags of the other.
+    const { provider } = bench;
+    const tagsOfEnd: Record<WireEnd, Tags> = [near, far, arriving, leaving];
+    provider.wires = WIRES.overSite;
+    provider.carry = (frame) => {
+      const [its, other] = [tagsOfEnd[frame.from], tagsOfEnd[WIRES.overSite[frame.from]]];
+      if (!stackOf(frame).startsWith(`88a8:${its.s} 8100:${its.c} `)) return undefined;
+      const copy = Buffer.from(frame.bytes);
+      copy.writeUInt16BE(other.s, 14);
+      copy.writeUInt16BE(other.c, 18);
+      return copy;
+    };
+    provider.frames = [];
+
     await atBoth(async (which) => {
       const call = ['--offline', 'vlan', 'link.jwt', '--site', sites[which], '--dev', 'eth1'];
       const { stdout } = await run([...call, '--address', `${addresses[which]}/24`]);
       return inGuest(which, stdout);
     });
+    const probe = (which: Which): string[] => [
+      ...['--offline', '--json', 'probe', 'link.jwt', '--site', sites[which], '--dev', 'eth1'],
+      ...['--peer', addresses[which === 0 ? 1 : 0]],
+    ];
     cpSync(home, join(guests[0].folder, 'home'), { recursive: true });
-    const probe = ['probe', 'link.jwt', '--site', sites[0], '--dev', 'eth1', '--peer', addresses[1]];
-    const words = [process.execPath, LAUNCHER, '--offline', '--json', ...probe];
-    const { exitCode, stdout, stderr } = await guests[0].run(
-      `cp -r home /tmp; cd /tmp/home; HOME=$PWD XDG_STATE_HOME=$PWD/state ${words.map(shellWord).join(' ')}`,
+    // Here there is no such device; but the code that this compiles is a third of the program's work in the guest.
+    await run(probe(0), { ownProcess: true });
+    const environment = Object.entries(COMPILED).map((variable) => variable.join('='));
+    const program = [...environment, process.execPath, LAUNCHER, ...probe(0)].map(shellWord).join(' ');
+    const there = await createReferenceServer({ baseUrl: 'http://offline.localhost', database });
+    const results = await Promise.all([
+      guests[0].run(`cp -r home /tmp; cd /tmp/home; HOME=$PWD XDG_STATE_HOME=$PWD/state env ${program}`),
+      worldOf(there, readFileSync(join(home, 'link.jwt'), 'utf8')).runIn(machineOf(guests[1]), ...probe(1)),
+    ]).finally(() => there.close());
+    for (const { exitCode, stdout, stderr } of results) {
+      expect([exitCode, stderr], stdout).toEqual([0, '']);
+      expect(JSON.parse(stdout)).toMatchObject({ verdict: 'ok', end: null, heard: [] });
+    }
+    const full = provider.frames.filter(({ bytes }) => bytes.length === 1522);
+    expect(new Set(full.map((frame) => `${frame.from} ${stackOf(frame)}`))).toEqual(
+      new Set(Object.entries(tagsOfEnd).map(([from, { s, c }]) => `${from} 88a8:${s} 8100:${c} 0800`)),
     );
-    expect([exitCode, stderr], stdout).toEqual([0, '']);
-    expect(JSON.parse(stdout)).toMatchObject({ verdict: 'ok', end: null, heard: [] });
     await atBoth((which) => inGuest(which, 'ip link del "$(ls /sys/class/net | grep -x "sc........")"'));
-    bench.provider.frames = [];
+    provider.wires = WIRES.direct;
+    provider.frames = [];
+  });
+
+  /** What is typed at both ends for each case. */
+  const typed = new Map<Link, readonly [string, string]>();
+  test('each link and each fault is typed', async () => {
+    const typing = CASES.map(async ({ link, change }) => {
+      const scripts = await atBoth(async (which) => {
+        const script = await vlan(link, which, '--address', `${link.addresses[which]}/24`);
+        return which === 1 && change ? change(script, link, namesIn(script)) : script;
+      });
+      typed.set(link, scripts);
+    });
+    await Promise.all(typing);
+    await atBoth((which) => inGuest(which, atOnce(...[...typed.values()].map((scripts) => scripts[which]))));
   });
 
   test.concurrent.each(CASES)(
     '$name, $how: $verdicts.0, $verdicts.1',
-    async ({ link, typed, verdicts, without }) => {
+    async ({ link, verdicts, without }) => {
       const { sites, addresses } = link;
-      const scripts = await atBoth(async (which) => {
-        const script = await vlan(link, which, '--address', `${addresses[which]}/24`);
-        const [outer = '', inner = ''] = [...script.matchAll(/ name (\S+)/g)].map(([, name]) => name);
-        const clean = `outer=${outer} inner=${inner}; [ ! -e /sys/class/net/$outer ] || ip link del $outer`;
-        return `${clean}\n${which === 1 && typed ? typed(script, link) : script}`;
-      });
       const probed = async (which: Which) => {
         const flags = ['--site', sites[which], '--dev', 'eth1', '--peer', addresses[which === 0 ? 1 : 0]];
         const { exitCode, stdout, stderr } = await world.runIn(
@@ -313,7 +419,12 @@ describe.skipIf(fault !== undefined && !(missing.length > 0 && process.env['CI']
       };
       const wrong: unknown[] = [];
       for (let round = 0; round < ROUNDS; round += 1) {
-        await atBoth((which) => inGuest(which, scripts[which]));
+        if (round > 0) {
+          await atBoth((which) => {
+            const script = typed.get(link)?.[which] ?? '';
+            return inGuest(which, atOnce(`ip link del ${namesIn(script).outer}`, script));
+          });
+        }
         // The far end tries to reach this one, as someone there does.
         const over = new AbortController();
         const pinging = guests[1].run(`exec ping -q -i 0.5 ${addresses[0]}`, { signal: over.signal });
@@ -334,14 +445,15 @@ describe.skipIf(fault !== undefined && !(missing.length > 0 && process.env['CI']
         wrong.push({ results, onWire: [...new Set(onWire)] });
       }
       expect(wrong, `${wrong.length} of ${ROUNDS}: ${JSON.stringify(wrong)}`).toEqual([]);
-      await atBoth((which) => inGuest(which, `ip link del ${/outer=(\S+)/.exec(scripts[which])?.[1]}`));
     },
     300_000 * ROUNDS,
   );
 
-  test('nothing is left behind, and the first server has sent with the tags of its reservations only', async () => {
+  test('probes leave nothing behind, and the first server has sent with the tags of its reservations only', async () => {
     const left = await atBoth((which) => inGuest(which, 'ls /sys/class/net'));
-    expect(left.map((names) => names.split('\n').filter((name) => name.startsWith('sc')))).toEqual([[], []]);
+    const made = new Set([...typed.values()].flat().flatMap((script) => Object.values(namesIn(script))));
+    const isLeft = (name: string): boolean => name.startsWith('sc') && !made.has(name);
+    expect(left.map((names) => names.split('\n').filter(isLeft))).toEqual([[], []]);
     const due = LINKS.flatMap(({ s, c }) => [`88a8:${s[0]}`, `88a8:${s[0]} 8100:${c[0]}`]);
     const sent = bench.provider.frames.filter(({ from }) => from === 0).map(stackOf);
     const tags = new Set(sent.map((stack) => stack.split(' ').slice(0, -1).join(' ')));
