@@ -1,4 +1,4 @@
-import type { Link, Period } from './service.ts';
+import type { Ends, Period } from './service.ts';
 import type { State } from './state.ts';
 import { type TimelineState, UNITS, type Unit } from './timeline/model.ts';
 
@@ -6,8 +6,8 @@ import { type TimelineState, UNITS, type Unit } from './timeline/model.ts';
 export interface View {
   /** The id of the experiment that is worked in. */
   experiment?: string;
-  /** The link that is marked. */
-  link?: Pick<Link, 'site1' | 'site2'>;
+  /** The sites between which the route is marked. */
+  link?: Ends;
   /** The window of the timeline; absent for the one it opens with. */
   window?: Period;
   unit?: Unit;
@@ -20,7 +20,8 @@ export function viewOf({
   timeline,
 }: Pick<State, 'chosen' | 'selected' | 'timeline'>): View {
   const { hasMoved, goal, window, unit }: TimelineState = timeline;
-  return { experiment: chosen?.id, link: selected, ...(hasMoved ? { window: goal ?? window, unit } : {}) };
+  const link = selected?.site2 ? selected : undefined;
+  return { experiment: chosen?.id, link, ...(hasMoved ? { window: goal ?? window, unit } : {}) };
 }
 
 /** A view as the query of an address. Members that are absent are taken out of `query`, unless it is not known who looks. */

@@ -1,27 +1,15 @@
-import { HOUR } from '../contract/durations.ts';
-import type { Calendar } from '../words/civil-time.ts';
-import { parseTime, type TimeContext, type TimeReading } from '../words/typed-time.ts';
-import { type Draft, type Field, neighbours } from './draft.ts';
+import { DAY, HOUR } from '../contract/durations.ts';
+import { type Calendar, instantText } from '../words/civil-time.ts';
+import type { Draft, Field } from './draft.ts';
 import { element, setChoices, setText } from './elements.ts';
+import { type Route, routesFrom } from './route.ts';
 import type { Link } from './service.ts';
 import { calendarOf, type State } from './state.ts';
-import { readWall, wallText } from './words.ts';
+import { readWall, routeNote, wallText } from './words.ts';
 
 /** The full hour at a time or after it. */
 export function nextHour(now: number): number {
   return Math.ceil(now / HOUR) * HOUR;
-}
-
-/** The instant that is pasted, as the command line reads it: the field itself takes what it shows only. */
-function pastedTime(event: Event, times: TimeContext, reading: TimeReading): number | undefined {
-  const text = event instanceof ClipboardEvent ? (event.clipboardData?.getData('text') ?? '') : '';
-  try {
-    const instant = parseTime(text, times, reading);
-    event.preventDefault();
-    return instant;
-  } catch {
-    return undefined;
-  }
 }
 
 /** The effects of the fields. */
@@ -34,181 +22,226 @@ interface FieldHandlers {
   /** The start becomes the first at which it fits. */
   earliest(): void;
   calendar(): Calendar;
-  times(): TimeContext;
   /** The duration and the end to begin with, where the other of them is left. */
   duration(): string;
   end(): number;
 }
 
+/** What fields show beside the draft. */
+interface FieldView extends Pick<State, 'zone' | 'now'> {
+  links: readonly Link[];
+  /** The route of the draft, as far as it is known. */
+  route?: Route;
+}
+
+/** Fields of the form, which show a draft. */
+interface Fields {
+  elements: readonly HTMLElement[];
+  show(draft: Draft, view: FieldView): void;
+}
+
+/** Makes the place for the problems of a field, which its inputs name as their description. */
+type Place = (key: Field, ...inputs: readonly HTMLElement[]) => HTMLElement;
+
 /** Makes the fields of the form. They listen to `input`, which the form hears after them: by then the draft has what was typed. */
 export function createFields(on: FieldHandlers) {
-  const { type, click } = on;
-  const site = (id: 'site1' | 'site2'): HTMLSelectElement => {
-    const select = element('select', { id, oninput: () => on.choose(id, select.value) });
-    return select;
+  const places = new Map<Field, { place: HTMLElement; inputs: readonly HTMLElement[] }>();
+  const place: Place = (key, ...inputs) => {
+    const made = element('p', { class: 'problem', id: `${key}-problem`, hidden: true });
+    for (const input of inputs) input.setAttribute('aria-describedby', made.id);
+    places.set(key, { place: made, inputs });
+    return made;
   };
-  const text = (
-    id: string,
-    more: Readonly<Record<string, string>>,
-    read: (value: string) => Partial<Draft>,
-  ) => {
-    const input = element('input', {
-      ...{ id, type: 'text', autocomplete: 'off', spellcheck: 'false', ...more },
-      oninput: () => type(read(input.value)),
-    });
-    return input;
+  const parts = [siteFields(on, place), textFields(on, place), startFields(on, place), endFields(on, place)];
+  return {
+    element: element('div', { class: 'fields' }, ...parts.flatMap(({ elements }) => elements)),
+    places,
+    show(draft: Draft, view: FieldView): void {
+      for (const part of parts) part.show(draft, view);
+    },
   };
-  const time = (id: string, label: string, read: (instant: number | null) => Partial<Draft>) => {
-    const input = element('input', {
-      ...{ type: 'datetime-local', id, 'aria-label': label, max: '9999-12-31T23:59' },
-      oninput: () => type(read(readWall(input.value, on.calendar().clock))),
-      onpaste: (event) => {
-        const instant = pastedTime(event, on.times(), { isEnd: id === 'end' });
-        if (instant !== undefined) click(read(instant));
-      },
-    });
-    return input;
-  };
-  const radio = (name: string, value: string, part: () => Partial<Draft>): HTMLInputElement =>
-    element('input', { type: 'radio', name, value, id: `${name}-${value}`, oninput: () => click(part()) });
+}
 
+function siteFields(on: FieldHandlers, place: Place): Fields {
+  const site = (id: 'site1' | 'site2'): HTMLSelectElement =>
+    element('select', { id, oninput: (event) => on.choose(id, valueIn(event)) });
   const [site1, site2] = [site('site1'), site('site2')];
-  const bandwidth = text('bandwidth', { size: '8' }, (value) => ({ bandwidth: value }));
-  const name = text('name', { maxlength: '64' }, (value) => ({ name: value.trim() }));
-  const startNow = radio('start', 'now', () => ({ start: 'now' }));
-  const startAt = radio('start', 'at', () => ({ start: nextHour(on.calendar().now) }));
-  const start = time('start', 'Start', (instant) => ({ start: instant }));
+  const note = small('');
+  return {
+    elements: [
+      field('Site 1', site1, place('site1', site1)),
+      field('Site 2', site2, note, place('site2', site2)),
+    ],
+    show(draft, { links, route }) {
+      const all = [...new Set(links.flatMap((link) => [link.site1, link.site2]))].toSorted();
+      const reached = routesFrom(links, draft.site1);
+      const others = draft.site1 === '' ? all : all.filter((name) => reached.has(name));
+      for (const [select, sites, value] of [
+        [site1, all, draft.site1],
+        [site2, others, draft.site2],
+      ] as const) {
+        const choices = sites.map((name) => ({ value: name, label: name }));
+        setChoices(select, [{ value: '', label: 'Choose…' }, ...choices], value);
+        select.disabled = draft.id !== undefined;
+      }
+      setText(note, routeNote(route));
+    },
+  };
+}
+
+function textFields({ type }: FieldHandlers, place: Place): Fields {
+  const bandwidth = text('bandwidth', { size: '8' }, (value) => type({ bandwidth: value }));
+  const name = text('name', { maxlength: '64' }, (value) => type({ name: value.trim() }));
+  const such = small('Such as 100M, 1G, 2.5G.');
+  const seen = small('Everyone in the experiment sees it.');
+  const nameField = field('Name (optional)', name, seen, place('name', name));
+  return {
+    elements: [field('Bandwidth', bandwidth, such, place('bandwidth', bandwidth)), nameField],
+    show(draft) {
+      setValue(bandwidth, draft.bandwidth);
+      setValue(name, draft.name);
+      nameField.hidden = draft.id !== undefined;
+    },
+  };
+}
+
+function startFields(on: FieldHandlers, place: Place): Fields {
+  const legend = element('legend');
+  const now = radio('start', 'now', () => on.click({ start: 'now' }));
+  const at = radio('start', 'at', () => on.click({ start: nextHour(on.calendar().now) }));
+  const time = timeField('start', 'Start', on, (start) => ({ start }));
   const earliest = element(
     'button',
     {
-      type: 'button',
-      class: 'quiet',
-      onclick: on.earliest,
+      ...{ type: 'button', class: 'quiet', onclick: on.earliest },
       title: 'The first time at which all of it is free',
     },
     'Earliest',
   );
-  const endAfter = radio('end', 'after', () => ({ ending: { for: on.duration() } }));
-  const endAt = radio('end', 'at', () => ({ ending: { at: on.end() } }));
-  const duration = text('duration', { size: '8', 'aria-label': 'Duration' }, (value) => ({
-    ending: { for: value },
-  }));
-  const end = time('end', 'End', (instant) => ({ ending: { at: instant } }));
+  const place1 = place('start', time.input);
+  return {
+    elements: [
+      element(
+        'fieldset',
+        {},
+        legend,
+        choice(now, 'now'),
+        choice(at, 'at', ...time.elements, earliest),
+        place1,
+      ),
+    ],
+    show({ id, start }, view) {
+      setText(legend, `Start (${view.zone})`);
+      [now.checked, at.checked] = [start === 'now', start !== 'now'];
+      time.show(start === 'now' ? undefined : start, view);
+      earliest.hidden = id !== undefined;
+    },
+  };
+}
+
+function endFields(on: FieldHandlers, place: Place): Fields {
+  const legend = element('legend');
+  const after = radio('end', 'after', () => on.click({ ending: { for: on.duration() } }));
+  const at = radio('end', 'at', () => on.click({ ending: { at: on.end() } }));
+  const duration = text('duration', { size: '8', 'aria-label': 'Duration' }, (value) =>
+    on.type({ ending: { for: value } }),
+  );
+  const time = timeField('end', 'End', on, (instant) => ({ ending: { at: instant } }));
   const longer = (milliseconds: number, label: string): HTMLButtonElement => {
-    const onclick = (): void => click({ ending: { at: on.end() + milliseconds } });
+    const onclick = (): void => on.click({ ending: { at: on.end() + milliseconds } });
     return element('button', { type: 'button', class: 'quiet', onclick }, label);
   };
-  const extend = element('span', { class: 'extend' }, longer(HOUR, '+1 h'), longer(24 * HOUR, '+1 day'));
-
-  const inputs: Readonly<Record<Field, readonly HTMLElement[]>> = {
-    ...{ site1: [site1], site2: [site2], bandwidth: [bandwidth] },
-    ...{ start: [start], ending: [duration, end], name: [name] },
-  };
-  const { places, place } = placesFor(inputs);
-  const field = (key: Field, label: string, input: HTMLElement, ...more: readonly Node[]): HTMLElement =>
-    element(
-      'div',
-      { class: 'field' },
-      element('label', { for: input.id }, label),
-      input,
-      ...more,
-      place(key),
-    );
-  const choice = (input: HTMLElement, label: string, ...more: readonly Node[]): HTMLElement =>
-    element('div', { class: 'choice' }, input, element('label', { for: input.id }, label), ...more);
-  const small = (words: string): HTMLElement => element('small', {}, words);
-  const [startLegend, endLegend] = [element('legend'), element('legend')];
-  const nameField = field('name', 'Name (optional)', name, small('Everyone in the experiment sees it.'));
-  const whole = element(
-    'div',
-    { class: 'fields' },
-    field('site1', 'Site 1', site1),
-    field('site2', 'Site 2', site2),
-    field('bandwidth', 'Bandwidth', bandwidth, small('Such as 100M, 1G, 2.5G.')),
-    nameField,
-    element(
-      'fieldset',
-      {},
-      startLegend,
-      choice(startNow, 'now'),
-      choice(startAt, 'at', start, earliest),
-      place('start'),
-    ),
-    element(
-      'fieldset',
-      {},
-      endLegend,
-      choice(endAfter, 'after', duration, small('Such as 90m, 2h, 3d; or for a volume, 50T.')),
-      choice(endAt, 'at', end, extend),
-      place('ending'),
-    ),
-  );
-  const parts = { site1, site2, bandwidth, name, nameField, startLegend, startNow, startAt, start, earliest };
-  const ends = { endLegend, endAfter, duration, endAt, end, extend };
+  const extend = element('span', { class: 'extend' }, longer(HOUR, '+1 h'), longer(DAY, '+1 day'));
+  const such = small('Such as 90m, 2h, 3d; or for a volume, 50T.');
   return {
-    ...{ element: whole, places },
-    show: (draft: Draft, links: readonly Link[], { zone, now }: Pick<State, 'zone' | 'now'>) =>
-      fillFields({ ...parts, ...ends }, draft, { links, zone, now }),
+    elements: [
+      element(
+        'fieldset',
+        {},
+        ...[legend, choice(after, 'after', duration, such), choice(at, 'at', ...time.elements, extend)],
+        place('ending', duration, time.input),
+      ),
+    ],
+    show({ id, ending }, view) {
+      setText(legend, `End (${view.zone})`);
+      [after.checked, at.checked] = ['for' in ending, 'at' in ending];
+      setValue(duration, 'for' in ending ? ending.for : '');
+      duration.disabled = !('for' in ending);
+      time.show('at' in ending ? ending.at : undefined, view);
+      extend.hidden = id === undefined;
+    },
   };
 }
 
-/** The places for the problems of fields, which their inputs name as their description. */
-function placesFor(inputs: Readonly<Record<Field, readonly HTMLElement[]>>) {
-  const places = new Map<Field, { place: HTMLElement; inputs: readonly HTMLElement[] }>();
-  const place = (key: Field): HTMLElement => {
-    const made = element('p', { class: 'problem', id: `${key}-problem`, hidden: true });
-    for (const input of inputs[key]) input.setAttribute('aria-describedby', made.id);
-    places.set(key, { place: made, inputs: inputs[key] });
-    return made;
+/** A field for a time, typed as on the command line, and a button that shows the browser's own calendar. */
+function timeField(
+  id: string,
+  label: string,
+  { type, click, calendar }: FieldHandlers,
+  part: (time: number | string) => Partial<Draft>,
+) {
+  const placeholder = 'friday 09:00';
+  const input = text(id, { 'aria-label': label, placeholder }, (value) => type(part(value)));
+  let shown: number | string = '';
+  const picker = element('input', {
+    ...{ type: 'datetime-local', class: 'picker', tabindex: '-1', 'aria-hidden': 'true' },
+    max: '9999-12-31T23:59',
+    oninput: () => click(part(readWall(picker.value, calendar().clock) ?? '')),
+  });
+  const onclick = (): void => {
+    picker.value = typeof shown === 'number' ? wallText(shown, calendar().clock) : '';
+    picker.showPicker();
   };
-  return { places, place };
+  const button = element(
+    'button',
+    { type: 'button', class: 'quiet', 'aria-label': `${label} in a calendar`, onclick },
+    '▾',
+  );
+  return {
+    input,
+    elements: [element('span', { class: 'time' }, input, picker, button)],
+    /** Shows a time; undefined where another field says when. */
+    show(time: number | string | undefined, view: Pick<State, 'zone' | 'now'>): void {
+      shown = time ?? '';
+      setValue(input, typeof shown === 'number' ? instantText(shown, calendarOf(view)) : shown);
+      input.disabled = button.disabled = time === undefined;
+    },
+  };
 }
 
-/** The elements that {@link fillFields} fills. */
-interface FilledFields
-  extends Record<'site1' | 'site2', HTMLSelectElement>,
-    Record<'nameField' | 'startLegend' | 'earliest' | 'endLegend' | 'extend', HTMLElement>,
-    Record<
-      'bandwidth' | 'name' | 'startNow' | 'startAt' | 'start' | 'endAfter' | 'duration' | 'endAt' | 'end',
-      HTMLInputElement
-    > {}
+/** The value of the field that is typed in. */
+function valueIn({ target }: Event): string {
+  return target instanceof HTMLInputElement || target instanceof HTMLSelectElement ? target.value : '';
+}
 
-/** Shows a draft in the fields. */
-function fillFields(
-  fields: FilledFields,
-  draft: Draft,
-  { links, zone, now }: { links: readonly Link[]; zone: string; now: number },
-): void {
-  const { clock } = calendarOf({ zone, now });
-  const { ending, start } = draft;
-  const isChange = draft.id !== undefined;
-  /** Sets what a field holds, unless it holds that already: the caret stays where it is. */
-  const setValue = (input: HTMLInputElement, value: string): void => {
-    if (input.value !== value) input.value = value;
-  };
-  for (const [select, near] of [
-    [fields.site1, ''],
-    [fields.site2, draft.site1],
-  ] as const) {
-    const sites = neighbours(links, near).map((value) => ({ value, label: value }));
-    setChoices(
-      select,
-      [{ value: '', label: 'Choose…' }, ...sites],
-      draft[select === fields.site1 ? 'site1' : 'site2'],
-    );
-    select.disabled = isChange;
-  }
-  fields.nameField.hidden = fields.earliest.hidden = isChange;
-  fields.extend.hidden = !isChange;
-  setValue(fields.bandwidth, draft.bandwidth);
-  setValue(fields.name, draft.name);
-  setText(fields.startLegend, `Start (${zone})`);
-  setText(fields.endLegend, `End (${zone})`);
-  [fields.startNow.checked, fields.startAt.checked] = [start === 'now', start !== 'now'];
-  [fields.endAfter.checked, fields.endAt.checked] = ['for' in ending, 'at' in ending];
-  setValue(fields.start, start === 'now' ? '' : wallText(start, clock));
-  setValue(fields.duration, 'for' in ending ? ending.for : '');
-  setValue(fields.end, 'at' in ending ? wallText(ending.at, clock) : '');
-  fields.start.disabled = start === 'now';
-  [fields.duration.disabled, fields.end.disabled] = [!('for' in ending), !('at' in ending)];
+/** Sets what a field holds, unless it holds that already: the caret stays where it is. */
+function setValue(input: HTMLInputElement, value: string): void {
+  if (input.value !== value) input.value = value;
+}
+
+function text(
+  id: string,
+  more: Readonly<Record<string, string>>,
+  typed: (value: string) => void,
+): HTMLInputElement {
+  return element('input', {
+    ...{ id, type: 'text', autocomplete: 'off', spellcheck: 'false', ...more },
+    oninput: (event) => typed(valueIn(event)),
+  });
+}
+
+function radio(name: string, value: string, oninput: () => void): HTMLInputElement {
+  return element('input', { type: 'radio', name, value, id: `${name}-${value}`, oninput });
+}
+
+function field(label: string, input: HTMLElement, ...more: readonly Node[]): HTMLElement {
+  return element('div', { class: 'field' }, element('label', { for: input.id }, label), input, ...more);
+}
+
+function choice(input: HTMLElement, label: string, ...more: readonly Node[]): HTMLElement {
+  return element('div', { class: 'choice' }, input, element('label', { for: input.id }, label), ...more);
+}
+
+function small(words: string): HTMLElement {
+  return element('small', {}, words);
 }

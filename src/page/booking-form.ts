@@ -7,11 +7,11 @@ import {
   EMPTY_DRAFT,
   type Field,
   isSameDraft,
-  neighbours,
   type ReadDraft,
   withAlternative,
 } from './draft.ts';
 import { element, setText } from './elements.ts';
+import { type Route, routesFrom } from './route.ts';
 import type { Link } from './service.ts';
 import {
   calendarOf,
@@ -26,7 +26,10 @@ import { fitText, offerText, openText, refusalText, titleOf } from './words.ts';
 
 /** The parts of the state that the form shows. */
 export type FormView = FormParts &
-  Pick<State, 'isChecked' | 'isSending' | 'zone' | 'live' | 'login' | 'hasEnded' | 'sent'>;
+  Pick<State, 'isChecked' | 'isSending' | 'login' | 'hasEnded' | 'sent'> & {
+    /** The route of the draft, as far as it is known. */
+    route?: Route;
+  };
 
 /** Options of {@link BookingForm}. */
 export interface BookingFormOptions {
@@ -34,8 +37,6 @@ export interface BookingFormOptions {
   /** Gives up the request that had no answer, after a look whether it was done. */
   forget(): void;
   links: readonly Link[];
-  /** The sites in the form are those of another link, or of none. */
-  onLink(sites: { site1: string; site2: string }): void;
   /** Something in the form is typed or clicked. */
   onUse(): void;
   /** The form of a new reservation is emptied. */
@@ -98,7 +99,6 @@ export class BookingForm {
       choose: (field, site) => this.#choose(field, site),
       earliest: () => void booking.earliest(),
       calendar: () => calendarOf(this.#shown),
-      times: () => this.#shown,
       duration: () => this.#duration,
       end: () => this.#end(),
     });
@@ -158,7 +158,7 @@ export class BookingForm {
         ? 'Book a link'
         : `Change ${titleOf({ id: draft.id, name: draft.name === '' ? undefined : draft.name })}`,
     );
-    this.#fields.show(draft, this.#options.links, view);
+    this.#fields.show(draft, { ...view, links: this.#options.links });
     this.#showProblems(read, view.isChecked);
     const offers = offersIn(view);
     setText(this.#status, statusText(view, offers.length > 0));
@@ -205,20 +205,18 @@ export class BookingForm {
   }
 
   #choose(field: 'site1' | 'site2', site: string): void {
-    const { booking, links, onLink } = this.#options;
     const other = field === 'site1' ? 'site2' : 'site1';
-    const near = neighbours(links, site);
-    // The only neighbour is meant; one that is no neighbour is not.
-    const kept = near.length === 1 ? near[0] : near.find((one) => one === this.#draft[other]);
-    booking.fill({ ...this.#draft, [field]: site, ...(site === '' ? {} : { [other]: kept ?? '' }) });
-    onLink(this.#draft);
+    const { booking, links } = this.#options;
+    const isReached = site === '' || routesFrom(links, site).has(this.#draft[other]);
+    booking.fill({ ...this.#draft, [field]: site, ...(isReached ? {} : { [other]: '' }) });
   }
 
   /** When the draft ends, to be changed by hand. */
   #end(): number {
     const { ending, start } = this.#draft;
-    if ('at' in ending && ending.at !== null) return ending.at;
-    return (start === 'now' || start === null ? nextHour(this.#shown.now) : start) + 2 * HOUR;
+    const { period } = readForm(this.#shown);
+    if ('at' in ending && period) return period.end;
+    return (start === 'now' || !period ? nextHour(this.#shown.now) : period.start) + 2 * HOUR;
   }
 
   #offerItem(offer: Alternative): HTMLElement {
@@ -271,7 +269,7 @@ function statusText(view: FormView, hasOffers: boolean): string {
     case 'asking':
       return 'Asking whether it fits…';
     case 'fits':
-      return fitText(answer.wish, answer.free, calendarOf(view));
+      return fitText(answer, calendarOf(view));
     case 'refused': {
       const why = refusalText(answer.facts, calendarOf(view));
       return `${answer.isSent ? wordsFor(draft).refused : ''}${why}${hasOffers ? ' Would be accepted:' : ''}`;

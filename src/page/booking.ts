@@ -1,14 +1,7 @@
 import { DAY, SECOND } from '../contract/durations.ts';
 import type { ProblemCode } from '../contract/problem-codes.ts';
-import {
-  type Draft,
-  EMPTY_DRAFT,
-  isSameDraft,
-  linkBetween,
-  ON_THE_WAY,
-  readKept,
-  type Wish,
-} from './draft.ts';
+import { type Draft, EMPTY_DRAFT, isSameDraft, ON_THE_WAY, readKept, type Wish } from './draft.ts';
+import { isSamePair, type Route, routeOver } from './route.ts';
 import { type Column, type OwnReservation, Refused, type Service, Unanswered } from './service.ts';
 import { type Action, type KeptForm, openRequest, readForm, type SentRequest, type State } from './state.ts';
 import type { Store } from './store.ts';
@@ -83,9 +76,10 @@ function createQuestions(options: BookingOptions) {
     const isSent = isQuiet && before.kind === 'refused' && before.isSent;
     if (!isQuiet) store.dispatch({ type: 'answered', answer: { kind: 'asking' } });
     try {
-      await service.dryRun(chosen.id, wish, signal);
-      const free = await freeThen(service, wish, signal);
-      if (!signal.aborted) store.dispatch({ type: 'answered', answer: { kind: 'fits', wish, free } });
+      const found = await service.dryRun(chosen.id, wish, signal);
+      const route = routeOver(store.state.network?.links ?? [], found);
+      const free = await freeThen(service, wish, route, signal);
+      if (!signal.aborted) store.dispatch({ type: 'answered', answer: { kind: 'fits', wish, route, free } });
     } catch (error) {
       if (!signal.aborted) failed(error, wish, { isSent, isQuiet });
     }
@@ -238,18 +232,20 @@ function newRequest(state: State, newKey: () => string): SentRequest | undefined
   return { experiment: experiment.id, key: wish.id === undefined ? newKey() : undefined, wish, draft, at };
 }
 
-/** What is free while a request lasts; undefined where the service does not say. */
+/** What is free on a route while a request lasts; undefined where the service does not say. */
 async function freeThen(
   service: Pick<Service, 'columns'>,
-  { link, period }: Wish,
+  { request, period }: Wish,
+  { sites }: Route,
   signal: AbortSignal,
 ): Promise<Column | undefined> {
-  const columns = service.columns(link, period, 1, signal);
+  const columns = service.columns(request, period, 1, signal);
   const [free] = await columns.catch((error: unknown): readonly Column[] => {
     if (error instanceof Refused) return [];
     throw error;
   });
-  return free;
+  const isOther = free?.route && ![sites, sites.toReversed()].some((one) => `${one}` === `${free.route}`);
+  return isOther ? undefined : free;
 }
 
 /** Whether the service decided about a request that is sent again. Refusals before that say nothing about the time before. */
@@ -270,7 +266,7 @@ export function madeBy(
       (start === 'now' || own.start === start) &&
       own.bandwidth === bandwidth &&
       own.end === end &&
-      linkBetween([own], site1, site2) !== undefined,
+      isSamePair(own, { site1, site2 }),
   );
 }
 

@@ -7,9 +7,14 @@ import type { Alternative } from '../contract/problems.ts';
 import type { ReservationRequest } from '../contract/reservation-request.ts';
 import { parseDuration } from '../contract/typed-duration.ts';
 import { parseVolume } from '../contract/volume.ts';
-import type { Link, Own, Period } from './service.ts';
+import { parseTime, type TimeReading } from '../words/typed-time.ts';
+import { isSamePair, type Route, routeBetween } from './route.ts';
+import type { Ends, Link, Own, Period } from './service.ts';
 
-/** The content of the form. Instants are exact, also where a field shows minutes only; null where the field is empty. */
+/**
+ * The content of the form. Times are instants, exact also where a field shows minutes only; or texts as they are typed, empty
+ * where the field is.
+ */
 export interface Draft {
   /** The reservation that is to be changed; absent for a new one. */
   id?: string;
@@ -17,9 +22,10 @@ export interface Draft {
   site2: string;
   /** As typed, such as `1G`. */
   bandwidth: string;
-  start: 'now' | number | null;
-  /** The end that was given, as a duration or a volume as typed, or as an instant. */
-  ending: { for: string } | { at: number | null };
+  /** `now` is the time of the request. */
+  start: number | string;
+  /** The end that was given: as a duration or a volume as typed, or as a time. */
+  ending: { for: string } | { at: number | string };
   /** Of a new reservation; empty for none. */
   name: string;
 }
@@ -37,12 +43,11 @@ export const EMPTY_DRAFT: Draft = {
 /** The fields of the form, as problems name them. */
 export type Field = 'site1' | 'site2' | 'bandwidth' | 'start' | 'ending' | 'name';
 
-/** A draft that can be sent: its request without a key, and its link, period and bandwidth for the words about it. */
+/** A draft that can be sent: its request without a key, and its period and bandwidth for the words about it. */
 export interface Wish {
   /** Of a change: the reservation's id. */
   id?: string;
   request: ReservationRequest;
-  link: Link;
   /** Mbps. */
   bandwidth: number;
   period: Period;
@@ -52,7 +57,8 @@ export interface Wish {
 export interface ReadDraft {
   /** By field. An empty sentence is of an empty field: nothing has to be said about it before the form is sent. */
   problems: ReadonlyMap<Field, string>;
-  link?: Link;
+  /** The route that it would take if nothing were reserved. */
+  route?: Route;
   /** A start of `now` is the time of reading. */
   period?: Period;
   wish?: Wish;
@@ -64,22 +70,10 @@ export interface DraftTerms {
   links: readonly Link[];
   /** When the experiment expires, in milliseconds. */
   expiry: number;
-}
-
-/** The link between two sites, named either way round. */
-export function linkBetween(links: readonly Link[], site1: string, site2: string): Link | undefined {
-  return links.find(
-    (link) =>
-      (link.site1 === site1 && link.site2 === site2) || (link.site1 === site2 && link.site2 === site1),
-  );
-}
-
-/** The sites that a link connects with one, in alphabetical order; all sites for an empty name. */
-export function neighbours(links: readonly Link[], site: string): string[] {
-  const found = links.flatMap(({ site1, site2 }) =>
-    site === '' ? [site1, site2] : site1 === site ? [site2] : site2 === site ? [site1] : [],
-  );
-  return [...new Set(found)].toSorted();
+  /** The zone of times that are typed. */
+  zone: string;
+  /** The period of the reservation that is to be changed: a time of day is on its days. */
+  own?: Period;
 }
 
 const MEGA = 1e6;
@@ -90,49 +84,61 @@ export const ON_THE_WAY = 5000;
 export function readDraft(draft: Draft, terms: DraftTerms): ReadDraft {
   const { id, site1, site2, start, name } = draft;
   const problems = new Map<Field, string>();
-  const link = linkBetween(terms.links, site1, site2);
+  const route = routeBetween(terms.links, draft);
   if (site1 === '') problems.set('site1', '');
   if (site2 === '') problems.set('site2', '');
-  else if (site1 !== '' && !link) problems.set('site2', `There is no link between ${site1} and ${site2}.`);
+  else if (site1 !== '' && !route) problems.set('site2', `No route leads from ${site1} to ${site2}.`);
   const bandwidth = readTyped(problems, 'bandwidth', draft.bandwidth, parseBandwidth);
   const period = readPeriod(problems, draft, bandwidth, terms);
   if (id === undefined && name !== '' && !RESERVATION_NAME.test(name)) {
     problems.set('name', 'A name is 1 to 64 of a to z, 0 to 9 and -, a letter first.');
   }
-  if (problems.size > 0 || !link || bandwidth === undefined || !period) return { problems, link, period };
+  if (problems.size > 0 || bandwidth === undefined || !period) return { problems, route, period };
   const named = id === undefined && name !== '' ? { name } : {};
   const request: ReservationRequest = {
     ...{ site1, site2, bandwidth, start: start === 'now' ? 'now' : period.start, end: period.end },
     ...named,
   };
-  return { problems, link, period, wish: { id, request, link, bandwidth, period } };
+  return { problems, route, period, wish: { id, request, bandwidth, period } };
 }
 
 function readPeriod(
   problems: Map<Field, string>,
   { start, ending }: Draft,
   bandwidth: number | undefined,
-  { now, expiry }: DraftTerms,
+  terms: DraftTerms,
 ): Period | undefined {
-  const from = start === 'now' ? now : start;
-  if (from === null) problems.set('start', '');
-  let end: number | null | undefined;
-  if ('at' in ending) end = ending.at;
+  const { now, expiry, own } = terms;
+  const from = start === 'now' ? now : readTime(problems, 'start', start, terms, { on: own?.start });
+  let end: number | undefined;
+  if ('at' in ending)
+    end = readTime(problems, 'ending', ending.at, terms, { after: from, on: own?.end, isEnd: true });
   else {
     const lasting = readTyped(problems, 'ending', ending.for, (text) => readLasting(text, bandwidth));
-    if (lasting !== undefined && from !== null) {
+    if (lasting !== undefined && from !== undefined) {
       end = from + lasting;
       // It must last that long, although it starts only when the request arrives.
       const late = start === 'now' ? Math.ceil((end + ON_THE_WAY) / 1000) * 1000 : end;
       end = Math.max(end, Math.min(late, expiry));
     }
   }
-  if (end === null) problems.set('ending', '');
-  else if (end !== undefined && end > LAST_INSTANT) problems.set('ending', 'That is after the year 9999.');
-  else if (end !== undefined && from !== null && end <= from)
-    problems.set('ending', 'It would end before it starts.');
-  else if (end !== undefined && from !== null) return { start: from, end };
+  if (end === undefined) return undefined;
+  if (end > LAST_INSTANT) problems.set('ending', 'That is after the year 9999.');
+  else if (from !== undefined && end <= from) problems.set('ending', 'It would end before it starts.');
+  else if (from !== undefined) return { start: from, end };
   return undefined;
+}
+
+/** A time, typed as on the command line; undefined where it can't be read. */
+function readTime(
+  problems: Map<Field, string>,
+  field: Field,
+  time: number | string,
+  { now, zone }: DraftTerms,
+  reading: TimeReading,
+): number | undefined {
+  if (typeof time === 'number') return time;
+  return readTyped(problems, field, time, (text) => parseTime(text, { now, zone }, reading));
 }
 
 /** How long something lasts: a duration, or as long as a volume takes at a bandwidth; undefined where that is not known. */
@@ -171,14 +177,14 @@ export function draftOf({ id, site1, site2, bandwidth, start, end, name }: Own):
   };
 }
 
-/** The form filled with a link, or with a free time of one; what else was typed stays. */
-export function picked(draft: Draft, link: Pick<Link, 'site1' | 'site2'>, period?: Period): Draft {
-  const { id: _id, ...typed } = draft;
-  const isSame = linkBetween([{ ...link, bandwidth: 0 }], draft.site1, draft.site2) !== undefined;
+/** The form filled with two sites, or with a free time between them; what else was typed stays. */
+export function picked(draft: Draft, { site1, site2 }: Ends, period?: Period): Draft {
+  const { id, ...typed } = draft;
+  const isSame = id === undefined && isSamePair(draft, { site1, site2 });
   return {
     ...typed,
-    ...(isSame && draft.id === undefined ? {} : { site1: link.site1, site2: link.site2 }),
-    ...(draft.id === undefined ? {} : { name: '' }),
+    ...(isSame ? {} : { site1, site2 }),
+    ...(id === undefined ? {} : { name: '' }),
     ...(period ? { start: period.start, ending: { at: period.end } } : {}),
   };
 }
@@ -209,10 +215,10 @@ export function readKept(text: string): Draft | undefined {
     const kept: Draft = JSON.parse(text);
     const { id, site1, site2, bandwidth, start, ending, name } = kept;
     const texts = [site1, site2, bandwidth, name, id ?? '', 'for' in ending ? ending.for : ''];
-    const times = [start === 'now' ? 0 : start, 'at' in ending ? ending.at : 0];
+    const isTime = (value: unknown): boolean => typeof value === 'string' || Number.isSafeInteger(value);
     const isWhole =
       texts.every((value) => typeof value === 'string') &&
-      times.every((value) => value === null || Number.isSafeInteger(value));
+      [start, 'at' in ending ? ending.at : 0].every(isTime);
     return isWhole ? kept : undefined;
   } catch {
     return undefined;

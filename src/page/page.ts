@@ -13,25 +13,29 @@ import { createNews } from './news.ts';
 import { createNotice } from './notice.ts';
 import { createForgetting, createReservationActions } from './reservation-actions.ts';
 import { createReservationList } from './reservation-list.ts';
+import { routeBetween, routeText } from './route.ts';
 import { createServerClock } from './server-clock.ts';
-import { createService, type Link, type NetworkFacts, Unanswered } from './service.ts';
+import { createService, type NetworkFacts, Unanswered } from './service.ts';
 import { createSessionBar } from './session-bar.ts';
 import {
   type Action,
   calendarOf,
   change,
+  draftRoute,
   formParts,
-  linkOf,
   markOf,
   mayDo,
   openState,
+  routeParts,
+  type Selected,
   type State,
-  timelineTerms,
+  shownRoute,
+  shownRows,
 } from './state.ts';
 import { openStorage } from './storage.ts';
 import { createStore, remembered } from './store.ts';
 import { Timeline } from './timeline/timeline.ts';
-import { linkText, periodText } from './timeline/words.ts';
+import { periodText } from './timeline/words.ts';
 import { createWelcome, RESERVATION } from './welcome.ts';
 import {
   awayText,
@@ -66,7 +70,10 @@ const store = createStore<State, Action>(first, (state, action) =>
   change(action.type === 'timeline' ? state : { ...state, now: clock.now(), ahead: clock.ahead }, action),
 );
 const begin = (): void => store.dispatch({ type: 'unsaid', since: 'begun' });
-const select = (selected: Link | undefined): void => store.dispatch({ type: 'learnt', facts: { selected } });
+const select = (selected: Selected | undefined): void =>
+  store.dispatch({ type: 'learnt', facts: { selected } });
+const routeOf = remembered(routeParts, shownRoute);
+const routeOfDraft = remembered(routeParts, draftRoute);
 
 // The actions
 
@@ -170,25 +177,32 @@ const bar = createSessionBar({
 /** The views of the network; undefined until it is known. */
 let views: ReturnType<typeof build> | undefined;
 
+/** Two sites with their route as it is known, in words. */
+function said({ site1, site2 }: Selected): string {
+  const sites = routeOf(store.state)?.sites ?? [];
+  return routeText(sites[0] === site1 ? sites : [site1, site2]);
+}
+
 /** Makes the views of the network. */
 function build({ sites, links }: NetworkFacts) {
   const map = createMap({
     ...{ sites, links },
-    onSelect(link) {
+    onSelect(selected) {
       begin();
-      select(link);
+      select(selected);
       if (!mayDo(store.state, 'create')) return;
-      booking.fill(picked(store.state.draft, link));
+      booking.fill(picked(store.state.draft, selected));
+      if (selected.site2 === '') return;
       form.focus();
-      say(context, `In the form now: ${linkText(link)}.`, 'form', true);
+      say(context, `In the form now: ${said(selected)}.`, 'form', true);
     },
   });
   const timeline = new Timeline({
     links,
-    async columns(link, window, points, signal) {
+    async columns(ends, window, points, signal) {
       login.visit.throwIfAborted();
       if (!store.state.login?.user) throw new Unanswered('Nobody is logged in.');
-      return service.columns(link, window, points, AbortSignal.any([signal, login.visit]));
+      return service.columns(ends, window, points, AbortSignal.any([signal, login.visit]));
     },
     dispatch: (action) => store.dispatch({ type: 'timeline', action }),
     onPick(link, period) {
@@ -198,7 +212,7 @@ function build({ sites, links }: NetworkFacts) {
       booking.fill(period.start < clock.now() + 60_000 ? { ...draft, start: 'now' } : draft);
       form.focus();
       const when = periodText(period, calendarOf(store.state));
-      say(context, `In the form now: ${linkText(link)}, ${when}.`, 'form', true);
+      say(context, `In the form now: ${said(link)}, ${when}.`, 'form', true);
     },
     onOwn: ({ id }) => list.focus(id),
     onResize(own, { start, end }) {
@@ -209,7 +223,6 @@ function build({ sites, links }: NetworkFacts) {
   });
   const form = new BookingForm({
     ...{ booking, links, onUse: begin, forget: () => void forget() },
-    onLink: (ends) => select(linkOf(store.state, ends)),
     onClear() {
       store.dispatch({ type: 'timeline', action: { type: 'cleared' } });
       select(undefined);
@@ -268,16 +281,18 @@ function showNetwork({ map, timeline, form }: NonNullable<typeof views>): void {
         part.hidden = !known || part.dataset['for'] !== who;
     },
   );
-  store.view(({ use, selected }) => ({ use, selected }), map.show);
+  store.view((state) => ({ use: state.use, selected: state.selected, route: routeOf(state) }), map.show);
   const own = remembered(
     ({ ended, live }: State) => ({ ended, live }),
     ({ ended = [], live = [] }) => [...ended, ...live],
   );
-  const mark = remembered(formParts, markOf);
+  const mark = remembered((state: State) => ({ ...formParts(state), ...routeParts(state) }), markOf);
+  const rows = remembered(routeParts, shownRows);
   store.view(
     (state) => ({
-      ...timelineTerms(state),
-      ...{ state: state.timeline, zone: state.zone, mark: mark(state), own: own(state) },
+      ...{ ...calendarOf(state), ...rows(state), mark: mark(state), own: own(state) },
+      ...{ state: state.timeline, zone: state.zone, mayPick: mayDo(state, 'create') },
+      links: state.network?.links.length ?? 0,
     }),
     (parts) => timeline.show(parts),
   );
@@ -294,8 +309,9 @@ function showNetwork({ map, timeline, form }: NonNullable<typeof views>): void {
   store.view(
     (state) => ({
       ...formParts(state),
-      ...{ isChecked: state.isChecked, isSending: state.isSending, zone: state.zone, live: state.live },
+      ...{ isChecked: state.isChecked, isSending: state.isSending },
       ...{ login: state.login, hasEnded: state.hasEnded, sent: state.sent },
+      route: routeOfDraft(state),
     }),
     (parts) => form.show(parts),
   );
@@ -379,7 +395,7 @@ store.view(
     place(main, views, network.login);
     showNetwork(views);
     const { link } = seen;
-    if (link) select(linkOf(store.state, link));
+    if (link && routeBetween(network.links, link)) select(link);
     keepAddress();
   },
 );

@@ -7,7 +7,7 @@ import { element } from './elements.ts';
 import type { ReservationAction } from './reservation-list.ts';
 import { showServerText } from './server-text.ts';
 import { type OwnReservation, Refused } from './service.ts';
-import { calendarOf, linkOf, openRequest } from './state.ts';
+import { calendarOf, openRequest } from './state.ts';
 import { extensionText, forgetText, ownSentence, refusalText, tagsText, titleOf } from './words.ts';
 
 /** The views that an action brings into sight. */
@@ -114,8 +114,8 @@ export function createReservationActions(context: PageContext, booking: Booking,
     const room = Math.max(HOUR, (own.end - own.start) / 4);
     const window = { start: own.start - room, end: own.end + room };
     store.dispatch({ type: 'timeline', action: { type: 'moved', window } });
-    const selected = linkOf(store.state, own);
-    if (selected) store.dispatch({ type: 'learnt', facts: { selected } });
+    const { site1, site2, via } = own;
+    store.dispatch({ type: 'learnt', facts: { selected: { site1, site2, via } } });
     sights.scrollToTimeline();
   }
 

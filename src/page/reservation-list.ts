@@ -4,7 +4,7 @@ import { element, setText, skipTo } from './elements.ts';
 import type { OwnReservation } from './service.ts';
 import { calendarOf, mayDo, type State } from './state.ts';
 import { periodText } from './timeline/words.ts';
-import { inOrder, nextText, tagFacts, titleOf } from './words.ts';
+import { endsText, inOrder, nextText, tagFacts, titleOf } from './words.ts';
 
 /** An action on a reservation. */
 export type ReservationAction =
@@ -235,7 +235,7 @@ function createRow(act: ReservationListOptions['act']): Row {
       row.dataset['id'] = reservation.id;
       row.ariaBusy = `${isBusy}`;
       showFacts(facts, [
-        ['Link', `${reservation.site1} – ${reservation.site2}`],
+        ['Link', endsText(reservation)],
         ['Bandwidth', formatBandwidth(reservation.bandwidth)],
         ['When', periodText(reservation, calendarOf(view))],
         ...tagFacts(reservation),

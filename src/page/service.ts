@@ -12,13 +12,16 @@ import { readProblem } from '../words/problems.ts';
 /** A link as the page knows it: its sites, and its capacity in Mbps. It has no direction. */
 export type Link = Pick<WholeLink, 'site1' | 'site2' | 'bandwidth'>;
 
+/** Two sites, named either way round. */
+export type Ends = Pick<Link, 'site1' | 'site2'>;
+
 /** A half-open time `[start, end)`, in milliseconds since the Unix epoch. */
 export interface Period {
   start: number;
   end: number;
 }
 
-/** A part of a period, and what of a link is free in it. */
+/** A part of a period, and what between two sites is free in it. */
 export interface Column extends Period {
   /** Mbps that are free throughout the part. */
   free: number;
@@ -26,13 +29,18 @@ export interface Column extends Period {
   freeMax: number;
   /** The fewest free VLANs at any instant of the part. */
   vlans: number;
+  /** All sites of the route that has this; absent where one link is all. */
+  route?: readonly string[];
 }
 
 /** A reservation of the chosen experiment, with its period also in milliseconds. */
 export type OwnReservation = Reservation & Period;
 
 /** The members of an {@link OwnReservation} that are drawn and said. */
-export type Own = Pick<OwnReservation, 'id' | 'name' | 'site1' | 'site2' | 'bandwidth' | 'start' | 'end'>;
+export type Own = Pick<
+  OwnReservation,
+  'id' | 'name' | 'site1' | 'via' | 'site2' | 'bandwidth' | 'start' | 'end'
+>;
 
 /** An experiment that the user takes part in. The role is as the portal says it; see `readRole` of contract/roles.ts. */
 export interface ExperimentChoice extends Pick<Experiment, 'id' | 'name' | 'role' | 'expires_at'> {
@@ -110,8 +118,8 @@ export interface Service {
   endLogin(query: string, begun: string): Promise<string>;
   /** Ends the session. */
   logOut(): Promise<void>;
-  /** What of a link is free in a window, in columns of equal length. */
-  columns(link: Link, window: Period, points: number, signal?: AbortSignal): Promise<readonly Column[]>;
+  /** What between two sites is free in a window, in columns of equal length. */
+  columns(ends: Ends, window: Period, points: number, signal?: AbortSignal): Promise<readonly Column[]>;
   /** The experiment's reservations that have not ended. */
   live(experiment: string, signal?: AbortSignal): Promise<readonly OwnReservation[]>;
   /** Those that have. */
@@ -157,13 +165,14 @@ function pageOf(text: string): ListPage {
 }
 
 function columnsOf(text: string): readonly Column[] {
-  const { items }: Pick<Availability, 'items'> = JSON.parse(text);
+  const { items, routes }: Pick<Availability, 'items' | 'routes'> = JSON.parse(text);
   return items.map((item) => ({
     start: Date.parse(item.start_date),
     end: Date.parse(item.end_date),
     free: item.bandwidth,
     freeMax: item.bandwidth_max,
     vlans: item.vlans,
+    route: routes?.[item.route ?? -1],
   }));
 }
 

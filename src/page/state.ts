@@ -2,17 +2,11 @@ import { stateAt } from '../contract/instants.ts';
 import { KEY_KEPT } from '../contract/request-limits.ts';
 import { may, type Action as Permission } from '../contract/roles.ts';
 import { type Calendar, clockOf } from '../words/civil-time.ts';
-import {
-  type Draft,
-  EMPTY_DRAFT,
-  isSameDraft,
-  linkBetween,
-  type ReadDraft,
-  readDraft,
-  type Wish,
-} from './draft.ts';
+import { type Draft, EMPTY_DRAFT, isSameDraft, type ReadDraft, readDraft, type Wish } from './draft.ts';
+import { hopsOf, isSamePair, linkBetween, type Route, routeBetween, routeOver } from './route.ts';
 import type {
   Column,
+  Ends,
   ExperimentChoice,
   Link,
   Login,
@@ -22,7 +16,7 @@ import type {
 } from './service.ts';
 import {
   changeTimeline,
-  type Mark,
+  type DraftMark,
   openTimeline,
   type TimelineAction,
   type TimelineState,
@@ -34,8 +28,8 @@ export type Answer =
   | { kind: 'none' }
   /** A dry run is under way. */
   | { kind: 'asking' }
-  /** It fits. `free`: what is free then, where the service says so. */
-  | { kind: 'fits'; wish: Wish; free: Column | undefined }
+  /** It fits. `free`: what is free on its route then, where the service says so. */
+  | { kind: 'fits'; wish: Wish; route: Route; free: Column | undefined }
   /** `isSent`: the request itself was refused, not only its dry run. */
   | { kind: 'refused'; wish: Wish; facts: RefusedReply; isSent: boolean }
   /** The dry run had no answer. */
@@ -72,6 +66,11 @@ export interface Reach {
   since: number;
 }
 
+/** Two sites that are looked at; the second one is empty until it is chosen. `via`: the route, where it is a reservation's. */
+export interface Selected extends Ends {
+  via?: readonly string[];
+}
+
 /** All that the page knows. Views are functions of it, and only {@link change} makes the next one. */
 export interface State {
   /** The server's time, in milliseconds: one value for everything that is shown and read. */
@@ -101,8 +100,8 @@ export interface State {
   hidden?: string;
   /** The ids of reservations with a request under way. */
   busy: ReadonlySet<string>;
-  /** The link that is marked everywhere. */
-  selected?: Link;
+  /** The sites between which the route is marked everywhere. */
+  selected?: Selected;
   /** The content of the form, which the timeline marks as it is typed. */
   draft: Draft;
   /** The draft that stood in the form before a reservation was to be changed. */
@@ -306,7 +305,16 @@ function listed(state: State, live: readonly OwnReservation[]): State {
 function drafted(state: State, draft: Draft): State {
   const aside = draft.id !== undefined && state.draft.id === undefined ? state.draft : state.aside;
   const timeline = changeTimeline(state.timeline, { type: 'redrafted' }, timelineTerms(state));
-  return { ...state, draft, aside, timeline, answer: { kind: 'none' }, isChecked: false };
+  const selected = selectedBy(draft, state);
+  return { ...state, draft, aside, timeline, selected, answer: { kind: 'none' }, isChecked: false };
+}
+
+/** The sites that a draft names are looked at, once they are others than before. */
+function selectedBy({ id, site1, site2 }: Draft, { draft, selected }: State): State['selected'] {
+  if (`${site1}${site2}` === '' || (id === draft.id && site1 === draft.site1 && site2 === draft.site2))
+    return selected;
+  if (site1 === '' || site2 === '') return { site1: site1 || site2, site2: '' };
+  return { site1, site2 };
 }
 
 /** Empties the form, so that a second click can't book the same again. */
@@ -345,42 +353,89 @@ export function calendarOf({ zone, now }: Pick<State, 'zone' | 'now'>): Calendar
 }
 
 /** The draft as it reads now. */
-export function readForm({ draft, now, network, chosen: experiment, answer }: FormParts): ReadDraft {
+export function readForm({
+  draft,
+  network,
+  chosen: experiment,
+  answer,
+  live,
+  ...time
+}: FormParts): ReadDraft {
   const links = network?.links ?? [];
   const expiry = experiment ? Date.parse(experiment.expires_at) : Number.POSITIVE_INFINITY;
-  const read = readDraft(draft, { now, links, expiry });
+  const own = draft.id === undefined ? undefined : live?.find(({ id }) => id === draft.id);
+  const read = readDraft(draft, { ...time, links, expiry, own });
   const isTaken = read.wish && answer.kind === 'refused' && answer.facts.code === 'name_taken';
   return isTaken ? { ...read, problems: new Map([['name', 'This name is taken.']]) } : read;
 }
 
 /** The parts of the state with which the form is read. */
-export type FormParts = Pick<State, 'draft' | 'now' | 'network' | 'chosen' | 'answer'>;
+export type FormParts = Pick<State, 'draft' | 'now' | 'zone' | 'network' | 'chosen' | 'answer' | 'live'>;
 /** See {@link FormParts}. */
-export function formParts({ draft, now, network, chosen: experiment, answer }: State): FormParts {
-  return { draft, now, network, chosen: experiment, answer };
+export function formParts({ draft, now, zone, network, chosen: experiment, answer, live }: State): FormParts {
+  return { draft, now, zone, network, chosen: experiment, answer, live };
 }
 
-/** The draft's period on its link, as the timeline marks it; undefined where it has none, or its user may send none. */
-export function markOf(state: FormParts): Mark | undefined {
-  const { link, period } = readForm(state);
-  if (!link || !period || !mayDo(state, state.draft.id === undefined ? 'create' : 'update')) return undefined;
-  return { row: state.network?.links.indexOf(link) ?? 0, ...period };
+/** The parts of the state that make routes. */
+export type RouteParts = Pick<State, 'selected' | 'network' | 'draft' | 'answer' | 'live'>;
+/** See {@link RouteParts}. */
+export function routeParts({ selected, network, draft, answer, live }: State): RouteParts {
+  return { selected, network, draft, answer, live };
+}
+
+/** The route of the draft: as the service answered; until then its reservation's, or what it is where nothing is reserved. */
+export function draftRoute({
+  draft,
+  answer,
+  live,
+  network,
+}: Omit<RouteParts, 'selected'>): Route | undefined {
+  const links = network?.links ?? [];
+  if (answer.kind === 'fits') return answer.route;
+  const own = draft.id === undefined ? undefined : live?.find(({ id }) => id === draft.id);
+  return own ? routeOver(links, own) : routeBetween(links, draft);
+}
+
+/** The route between the sites that are looked at, as far as it is known; undefined until both are chosen. */
+export function shownRoute(state: RouteParts): Route | undefined {
+  const { selected, network, draft } = state;
+  const links = network?.links ?? [];
+  if (!selected) return undefined;
+  if (selected.via) return routeOver(links, selected);
+  return isSamePair(selected, draft) ? draftRoute(state) : routeBetween(links, selected);
+}
+
+/** The rows of the timeline that are marked: of the two sites first, then of each link of their route. */
+export function shownRows(state: RouteParts): { pair?: Link; selectedRows: readonly number[] } {
+  const { selected, network } = state;
+  const links = network?.links ?? [];
+  const route = shownRoute(state);
+  if (!selected || !route) return { selectedRows: [] };
+  const hops = hopsOf(links, route.sites).map((link) => links.indexOf(link));
+  const { site1, site2 } = selected;
+  if (linkBetween(links, selected)) return { selectedRows: hops };
+  const bandwidth = routeBetween(links, selected)?.bandwidth ?? route.bandwidth;
+  return { pair: { site1, site2, bandwidth }, selectedRows: [links.length, ...hops] };
+}
+
+/** The draft's period on its route, as the timeline marks it; undefined where it has none, or its user may send none. */
+export function markOf(state: FormParts & RouteParts): DraftMark | undefined {
+  const { draft, selected, network } = state;
+  const links = network?.links ?? [];
+  const { period } = readForm(state);
+  const route = draftRoute(state);
+  if (!route || !period || !mayDo(state, draft.id === undefined ? 'create' : 'update')) return undefined;
+  if (selected && isSamePair(selected, draft)) return { rows: shownRows(state).selectedRows, ...period };
+  return { rows: hopsOf(links, route.sites).map((link) => links.indexOf(link)), ...period };
 }
 
 /** The facts of the page that the timeline needs to change. */
 export function timelineTerms(state: State) {
-  const links = state.network?.links ?? [];
-  const { selected } = state;
   return {
     ...calendarOf(state),
-    rows: links.length,
-    selectedRow: selected && links.indexOf(selected),
+    ...shownRows(state),
+    links: state.network?.links.length ?? 0,
     mark: markOf(state),
     mayPick: mayDo(state, 'create'),
   };
-}
-
-/** The link of the network between two sites, to be selected. */
-export function linkOf(state: State, { site1, site2 }: Pick<Link, 'site1' | 'site2'>): Link | undefined {
-  return linkBetween(state.network?.links ?? [], site1, site2);
 }

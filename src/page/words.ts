@@ -9,8 +9,9 @@ import { type Calendar, type Clock, endText, instantText } from '../words/civil-
 import { problemTexts } from '../words/problems.ts';
 import { roleAllows } from '../words/roles.ts';
 import type { Wish } from './draft.ts';
-import type { Column, ExperimentChoice, Own, OwnReservation, Period, Refused } from './service.ts';
-import { isRepeatable, type SentRequest } from './state.ts';
+import { overText, type Route, routeText } from './route.ts';
+import type { ExperimentChoice, Own, OwnReservation, Period, Refused } from './service.ts';
+import { type Answer, isRepeatable, type SentRequest } from './state.ts';
 import { periodText, shareText, timesIn, vlansText } from './timeline/words.ts';
 
 /** The most by which two clocks, or two lengths, differ without a word about it, in milliseconds. */
@@ -157,10 +158,21 @@ export function forgetText(wish: Wish, found: Own | string | undefined, calendar
 }
 
 /** That a reservation fits, and what is free then. Of a change its own part would count as used, so it is not said. */
-export function fitText({ id, link, period }: Wish, free: Column | undefined, calendar: Calendar): string {
-  const when = periodText(period, calendar);
+export function fitText(
+  { wish: { id, period }, route: { sites, bandwidth }, free }: Extract<Answer, { kind: 'fits' }>,
+  calendar: Calendar,
+): string {
+  const when = `${periodText(period, calendar)}${overText(sites.slice(1, -1))}`;
   if (!free || id !== undefined) return `It fits: ${when}.`;
-  return `It fits, ${when}: ${shareText(free.free, link.bandwidth)} and ${vlansText(free.vlans)} are free.`;
+  return `It fits, ${when}: ${shareText(free.free, bandwidth)} and ${vlansText(free.vlans)} are free.`;
+}
+
+/** The route between two sites, below the second one; empty while it is not known. */
+export function routeNote(route: Route | undefined): string {
+  if (!route) return '';
+  const most = formatBandwidth(route.bandwidth);
+  if (route.sites.length === 2) return `A link of ${most}.`;
+  return `${route.sites.length - 1} hops${overText(route.sites.slice(1, -1))}, ${most} at most.`;
 }
 
 /** An alternative as the text of a button: what differs from what was asked for. */
@@ -174,14 +186,19 @@ export function offerText(
   return alternativeText(offered, request, calendar.now, timesIn(calendar));
 }
 
-/** A reservation in a sentence's part: its name or the end of its id, link and period. */
+/** The sites of a reservation, with its route. @example 'be-gent1 – gr-uth over pl-poznan1 and hu-sztaki' */
+export function endsText({ site1, via = [], site2 }: Pick<Own, 'site1' | 'via' | 'site2'>): string {
+  return routeText([site1, ...via, site2]);
+}
+
+/** A reservation in a sentence's part: its name or the end of its id, route and period. */
 export function ownSentence(own: Own, calendar: Calendar): string {
-  return `${titleOf(own)}, ${own.site1} – ${own.site2}, ${formatBandwidth(own.bandwidth)}, ${periodText(own, calendar)}`;
+  return `${titleOf(own)}, ${endsText(own)}, ${formatBandwidth(own.bandwidth)}, ${periodText(own, calendar)}`;
 }
 
 /** An instant as a field for date and time holds it, to the minute. @example '2026-11-23T09:00' */
-export function wallText(instant: number | null, clock: Clock): string {
-  return instant === null ? '' : new Date(clock.civil(instant)).toISOString().slice(0, 16);
+export function wallText(instant: number, clock: Clock): string {
+  return new Date(clock.civil(instant)).toISOString().slice(0, 16);
 }
 
 /** The instant that a field for date and time means; null where it is empty. */

@@ -79,7 +79,7 @@ describe.skipIf(withoutChromium)(titleInChromium('axe finds nothing'), () => {
 
   test('logged out, and while choosing who logs in', async () => {
     await open('/');
-    await page.locator('.map-sites').first().waitFor();
+    await page.locator('.map-site').first().waitFor();
     await page.getByText('Log in to see').waitFor();
     expect(await findings()).toEqual([]);
     await page.getByRole('button', { name: 'Log in', exact: true }).click();

@@ -278,7 +278,7 @@ describe.skipIf(withoutChromium)(titleInChromium('the timeline in a browser'), (
 
   test('the table says the same, marks what is mine, and picks', async () => {
     const { page } = await open();
-    await page.evaluate('window.timeline.know({ selectedRow: 0 })');
+    await page.evaluate('window.timeline.know({ selectedRows: [0] })');
     await page.getByRole('button', { name: 'Table' }).click();
     const table = page.getByRole('table', {
       name: 'What is free: Sun 22 Nov to Sat 28 Nov 2026, times in Europe/Brussels, rounded to 6 hours',

@@ -3,7 +3,6 @@ import {
   type Draft,
   draftOf,
   EMPTY_DRAFT,
-  neighbours,
   picked,
   readDraft,
   readKept,
@@ -16,7 +15,7 @@ const LINKS = [
   { site1: 'be-gent1', site2: 'pl-poznan1', bandwidth: 100_000 },
   { site1: 'be-gent1', site2: 'fr-lille', bandwidth: 10_000 },
 ];
-const TERMS = { now: NOW, links: LINKS, expiry: NOW + 1000 * HOUR };
+const TERMS = { now: NOW, zone: 'Europe/Brussels', links: LINKS, expiry: NOW + 1000 * HOUR };
 const WHOLE: Draft = { ...EMPTY_DRAFT, site1: 'pl-poznan1', site2: 'be-gent1', bandwidth: '2.5G' };
 const START = Date.parse('2026-11-23T09:00:00Z');
 
@@ -49,12 +48,12 @@ describe('what a draft asks for', () => {
   });
 
   test('a start now lasts as long as was asked, although the request arrives later', () => {
-    const { request, link, bandwidth } = sent(WHOLE);
+    const { request, bandwidth } = sent(WHOLE);
     expect(request).toEqual({
       ...{ site1: 'pl-poznan1', site2: 'be-gent1', bandwidth: 2500 },
       ...{ start: 'now', end: Date.parse('2026-11-22T12:00:06Z') },
     });
-    expect([link, bandwidth]).toEqual([LINKS[0], 2500]);
+    expect(bandwidth).toBe(2500);
   });
 
   test('where the experiment ends, a start now ends no later for it', () => {
@@ -75,10 +74,29 @@ describe('what a draft asks for', () => {
     expect([id, 'name' in request, request.end]).toEqual(['con_x', false, START + HOUR]);
   });
 
-  test('of what is not whole, link and period are known all the same', () => {
-    const { wish, link, period } = readDraft({ ...WHOLE, bandwidth: 'much', start: START }, TERMS);
-    expect({ wish, link, period }).toEqual({
-      link: LINKS[0],
+  test.each([
+    ['fri 4 dec 2026 09:00 (in 10 d)', '2026-12-04T08:00:00Z'],
+    ['2026-12-04 09:00', '2026-12-04T08:00:00Z'],
+    ['+2h', '2026-11-22T12:00:00.250Z'],
+  ])('a start is typed as on the command line: %s', (start, instant) => {
+    expect(sent({ ...WHOLE, start }).period.start).toBe(Date.parse(instant));
+  });
+
+  test('an end is after the start, and a day is through that day; of a change a time is on its day', () => {
+    const end = (at: string, more = {}) =>
+      new Date(
+        sent({ ...WHOLE, start: START, ending: { at } }, { ...TERMS, ...more }).period.end,
+      ).toISOString();
+    expect(end('16:00')).toBe('2026-11-23T15:00:00.000Z');
+    expect(end('sat 5 dec 2026')).toBe('2026-12-05T23:00:00.000Z');
+    const own = { start: START, end: START + 48 * HOUR };
+    expect(end('16:00', { own })).toBe('2026-11-25T15:00:00.000Z');
+  });
+
+  test('of what is not whole, route and period are known all the same', () => {
+    const { wish, route, period } = readDraft({ ...WHOLE, bandwidth: 'much', start: START }, TERMS);
+    expect({ wish, route, period }).toEqual({
+      route: { sites: ['pl-poznan1', 'be-gent1'], bandwidth: 100_000 },
       period: { start: START, end: START + 2 * HOUR },
     });
   });
@@ -88,9 +106,9 @@ describe('what is wrong', () => {
   test.each<[string, Partial<Draft>, Record<string, string>]>([
     ['nothing is said of what is empty', { site2: '', bandwidth: ' ' }, { site2: '', bandwidth: '' }],
     [
-      'no link',
-      { site1: 'fr-lille', site2: 'pl-poznan1' },
-      { site2: 'There is no link between fr-lille and pl-poznan1.' },
+      'no route',
+      { site1: 'fr-lille', site2: 'gr-uth' },
+      { site2: 'No route leads from fr-lille to gr-uth.' },
     ],
     [
       'a bandwidth',
@@ -104,16 +122,16 @@ describe('what is wrong', () => {
     ],
     ['an end', { start: START, ending: { at: START } }, { ending: 'It would end before it starts.' }],
     ['a far end', { ending: { for: '9999999d' } }, { ending: 'That is after the year 9999.' }],
-    ['times', { start: null, ending: { at: null } }, { start: '', ending: '' }],
+    ['no times', { start: '', ending: { at: ' ' } }, { start: '', ending: '' }],
+    [
+      'a time',
+      { start: 'soon' },
+      { start: `"soon" is not a time. Write it as 'friday 09:00', '2026-12-04 09:00', 14:00, +2h or now.` },
+    ],
     ['a name', { name: 'Night run' }, { name: 'A name is 1 to 64 of a to z, 0 to 9 and -, a letter first.' }],
   ])('%s', (_, change, problems) => {
     expect(wrong({ ...WHOLE, ...change })).toEqual(problems);
   });
-});
-
-test('sites that a link connects', () => {
-  expect(neighbours(LINKS, '')).toEqual(['be-gent1', 'fr-lille', 'pl-poznan1']);
-  expect(neighbours(LINKS, 'pl-poznan1')).toEqual(['be-gent1']);
 });
 
 describe('a click fills the form', () => {
@@ -153,7 +171,7 @@ describe('a click fills the form', () => {
 });
 
 test('a draft that was kept is read again; anything else is none', () => {
-  for (const draft of [WHOLE, { ...WHOLE, id: 'con_x', start: null, ending: { at: START } }]) {
+  for (const draft of [WHOLE, { ...WHOLE, id: 'con_x', start: 'friday', ending: { at: START } }]) {
     expect(readKept(JSON.stringify(draft))).toEqual(draft);
   }
   const odd = [
@@ -161,7 +179,7 @@ test('a draft that was kept is read again; anything else is none', () => {
     'null',
     '{}',
     JSON.stringify({ ...WHOLE, name: 1 }),
-    JSON.stringify({ ...WHOLE, start: 'x' }),
+    JSON.stringify({ ...WHOLE, start: null }),
   ];
   for (const text of odd) expect(readKept(text)).toBeUndefined();
 });

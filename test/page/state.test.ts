@@ -11,6 +11,8 @@ import {
   readForm,
   type SentRequest,
   type State,
+  shownRoute,
+  shownRows,
 } from '../../src/page/state.ts';
 import { RESERVATION } from '../fixtures/tokens.ts';
 
@@ -103,7 +105,10 @@ describe('a request without an answer', () => {
 describe('another user', () => {
   test('finds nothing of what the first one typed, sent, chose and saw, and is told', () => {
     const known = after(unanswered(), { type: 'listed', live: [OWN] });
-    const state = change({ ...known, selected: LINK, busy: new Set(['con_x']) }, logIn('bob', []));
+    const state = change(
+      { ...known, selected: { site1: 'be-gent1', site2: '' }, busy: new Set(['con_x']) },
+      logIn('bob', []),
+    );
     expect(state).toMatchObject({ draft: EMPTY_DRAFT, aside: EMPTY_DRAFT, owner: 'bob', network: NETWORK });
     const { sent, chosen, live, selected, busy, notice } = state;
     expect([sent, chosen, live, selected, busy.size]).toEqual([
@@ -144,10 +149,54 @@ describe('the experiment', () => {
   });
 });
 
+describe('what is looked at', () => {
+  const links = [
+    LINK,
+    { site1: 'gr-uth', site2: 'pl-poznan1', bandwidth: 1000 },
+    { site1: 'gr-uth', site2: 'se-kth', bandwidth: 10_000 },
+    { site1: 'be-gent1', site2: 'se-kth', bandwidth: 10_000 },
+  ];
+  const known = { ...opened(), network: { ...NETWORK, links } };
+  const sitesOf = (state: State) => shownRoute(state)?.sites;
+  const far: Draft = { ...DRAFT, site2: 'gr-uth' };
+
+  test('is what the draft names, one site or two, and stays when the form is empty', () => {
+    const one = change(known, typed({ ...DRAFT, site2: '' }));
+    expect([one.selected, sitesOf(one)]).toEqual([{ site1: 'be-gent1', site2: '' }, undefined]);
+    const two = change(one, typed(far));
+    expect(sitesOf(two)).toEqual(['be-gent1', 'se-kth', 'gr-uth']);
+    expect(sitesOf(change(two, { type: 'reset' }))).toEqual(['be-gent1', 'se-kth', 'gr-uth']);
+  });
+
+  test('is on the route that the service answered, or that a reservation has', () => {
+    const state = change(known, typed(far));
+    const { wish } = readForm(state);
+    if (!wish) throw new Error('the draft can not be sent');
+    const route = { sites: ['be-gent1', 'pl-poznan1', 'gr-uth'], bandwidth: 1000 };
+    const answered = change(state, {
+      type: 'answered',
+      answer: { kind: 'fits', wish, route, free: undefined },
+    });
+    expect(sitesOf(answered)).toEqual(route.sites);
+    expect(shownRows(answered).selectedRows).toEqual([4, 0, 1]);
+    expect(markOf(answered)?.rows).toEqual([4, 0, 1]);
+    expect(sitesOf(change(answered, typed({ ...far, bandwidth: '2G' })))).toContain('se-kth');
+    const own = { ...OWN, id: 'con_x', site2: 'gr-uth', via: ['pl-poznan1'] };
+    const changed = after(known, { type: 'listed', live: [own] }, typed({ ...far, id: 'con_x' }));
+    expect(sitesOf(changed)).toEqual(route.sites);
+  });
+
+  test('has a row of its own where no link connects the two', () => {
+    expect(shownRows(change(known, typed(DRAFT)))).toEqual({ selectedRows: [0] });
+    const { pair } = shownRows(change(known, typed(far)));
+    expect(pair).toEqual({ site1: 'be-gent1', site2: 'gr-uth', bandwidth: 10_000 });
+  });
+});
+
 describe('the draft', () => {
   test('is the mark, for who may book it', () => {
     const state = after(opened(), typed(DRAFT));
-    expect(markOf(state)).toEqual({ row: 0, ...readForm(state).period });
+    expect(markOf(state)).toEqual({ rows: [0], ...readForm(state).period });
     const viewer = experiment('exp_demo', { role: 'viewer' });
     expect(markOf({ ...state, chosen: viewer })).toBeUndefined();
   });

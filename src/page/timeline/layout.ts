@@ -40,21 +40,19 @@ const LOWEST = 4;
  * that is more than the plot has room for, the last ones lie upon each other.
  */
 export function barsOf(list: readonly Own[], capacity: number, { plot }: Pick<Layout, 'plot'>): Bar[] {
-  const bars: Bar[] = [];
-  let current: Bar[] = [];
-  for (const own of list.toSorted((one, other) => one.start - other.start)) {
-    const height = Math.min(plot, Math.max(LOWEST, Math.round((own.bandwidth / capacity) * plot)));
-    current = current.filter((bar) => bar.own.end > own.start).toSorted((one, other) => one.y - other.y);
-    let y = 0;
-    for (const bar of current) {
-      if (bar.y - y >= height) break;
-      y = Math.max(y, bar.y + bar.height);
-    }
-    const bar = { own, y: Math.min(y, plot - height), height };
-    bars.push(bar);
-    current.push(bar);
-  }
-  return bars;
+  /** Until when each pixel is taken, from the top. */
+  const taken = new Float64Array(plot);
+  return list
+    .toSorted((one, other) => one.start - other.start)
+    .map((own) => {
+      const height = Math.min(plot, Math.max(LOWEST, Math.round((own.bandwidth / capacity) * plot)));
+      let y = 0;
+      for (let at = 0; at < y + height && y + height <= plot; at += 1)
+        if ((taken[at] ?? 0) > own.start) y = at + 1;
+      y = Math.min(y, plot - height);
+      for (let at = y; at < y + height; at += 1) taken[at] = Math.max(taken[at] ?? 0, own.end);
+      return { own, y, height };
+    });
 }
 
 /**

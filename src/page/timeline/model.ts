@@ -1,5 +1,5 @@
 import { type Calendar, ceilToStep, lengthOfStep, type Step } from '../../words/civil-time.ts';
-import type { Period } from '../service.ts';
+import type { Link, Period } from '../service.ts';
 import { type Layout, layoutFor } from './layout.ts';
 import { bookable, lengthenedPeriod, movedPeriod, type PickContext } from './pick.ts';
 import { clampWindow, panWindow, snapStep, turnedPage, unitWindow, zoomWindow } from './windows.ts';
@@ -7,6 +7,11 @@ import { clampWindow, panWindow, snapStep, turnedPage, unitWindow, zoomWindow } 
 /** A period of a row. */
 export interface Mark extends Period {
   row: number;
+}
+
+/** The period of the form's draft: in the row of its two sites, and in those of the links of its route. */
+export interface DraftMark extends Period {
+  rows: readonly number[];
 }
 
 /** The lengths of a window that have a button. */
@@ -89,11 +94,14 @@ export type TimelineAction =
 
 /** The facts of the page that the timeline needs. */
 export interface TimelineTerms extends Calendar {
-  rows: number;
-  /** The row of the link that is marked everywhere. */
-  selectedRow?: number;
+  /** How many links have a row. */
+  links: number;
+  /** Two sites without a link that are looked at: their row comes first, and its number after those of the links. */
+  pair?: Link;
+  /** The rows of the route that is marked everywhere; of its two sites first. */
+  selectedRows: readonly number[];
   /** The draft of the form. */
-  mark?: Mark;
+  mark?: DraftMark;
   /** Whether periods can be picked; if not, they are only described. */
   mayPick: boolean;
 }
@@ -229,16 +237,24 @@ export function bookableMark(mark: Mark, now: number): Mark | undefined {
   return period && { row: mark.row, ...period };
 }
 
+/** The numbers of the rows that are shown, from top to bottom. */
+export function rowsOf(
+  { rows }: Pick<TimelineState, 'rows'>,
+  { links, pair }: Pick<TimelineTerms, 'links' | 'pair'>,
+): readonly number[] {
+  return [...(pair ? [links] : []), ...(rows ?? Array(links).keys())];
+}
+
 /** Where the keyboard is; it begins with the draft, or in view at now. */
 export function keyboardMark(state: TimelineState, terms: TimelineTerms): Mark {
   const { cursor, isFresh, window } = state;
-  if (cursor) return cursor;
+  const rows = rowsOf(state, terms);
+  if (cursor && rows.includes(cursor.row)) return cursor;
   const mark = state.drag ?? terms.mark;
-  const wanted = terms.selectedRow ?? mark?.row ?? 0;
-  const { rows = [wanted] } = state;
+  const wanted = terms.selectedRows[0] ?? state.drag?.row ?? terms.mark?.rows[0] ?? 0;
   const row = rows.includes(wanted) ? wanted : (rows[0] ?? wanted);
   // A draft that starts now has no time of its own.
-  if (mark && mark.start > terms.now) return { ...mark, row };
+  if (mark && mark.start > terms.now) return { row, start: mark.start, end: mark.end };
   const step = isFresh ? FRESH : clickStep(state);
   const start = ceilToStep(Math.max(window.start, terms.now), step, terms.clock);
   return { row, start, end: start + lengthOfStep(step) };
@@ -273,7 +289,7 @@ function keyed(
     }
     case 'ArrowUp':
     case 'ArrowDown': {
-      const { rows = [...Array(terms.rows).keys()] } = state;
+      const rows = rowsOf(state, terms);
       return withCursor(state, { ...mark, row: rows[rows.indexOf(mark.row) + times] ?? mark.row }, terms);
     }
     case 'PageUp':

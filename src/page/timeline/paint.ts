@@ -43,8 +43,8 @@ export interface Scene {
   rows: readonly Row[];
   firstRow: number;
   now: number;
-  /** The draft of the form, or the period that is being dragged. */
-  mark: Mark | undefined;
+  /** The draft of the form in each row, or the period that is being dragged. */
+  marks: readonly Mark[];
   /** Where the keyboard is, while it is here. */
   cursor: Mark | undefined;
 }
@@ -112,8 +112,8 @@ export class Painter {
     if (layout.top > 10) {
       for (let y = top; y < bottom; y += row) context.clearRect(0, y, width, layout.top - 2);
     }
-    this.#mark(scene.mark, scene, x, colours.pick, false);
-    this.#mark(scene.cursor, scene, x, colours.focus, true);
+    for (const mark of scene.marks) this.#mark(mark, scene, x, colours.pick, false);
+    if (scene.cursor) this.#mark(scene.cursor, scene, x, colours.focus, true);
   }
 
   #row(
@@ -192,13 +192,12 @@ export class Painter {
   }
 
   #mark(
-    mark: Mark | undefined,
+    mark: Mark,
     { layout: { axis, row, top, plot, width } }: Scene,
     x: (instant: number) => number,
     colour: string,
     isDashed: boolean,
   ): void {
-    if (!mark) return;
     const context = this.#context;
     const left = Math.max(-4, x(mark.start));
     const right = Math.min(width + 4, Math.max(left + 3, x(mark.end)));

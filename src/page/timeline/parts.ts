@@ -6,8 +6,8 @@ export interface TimelineOptions {
   /** A row each, in this order. */
   links: readonly Link[];
   /**
-   * Asks what is free of a link in so many columns of equal length. Where nothing has changed since the time before, the
-   * same array is given back; the timeline then asks nothing more of that link.
+   * Asks what is free between two sites in so many columns of equal length. Where nothing has changed since the time before, the
+   * same array is given back; the timeline then asks nothing more of them.
    */
   columns(link: Link, window: Period, points: number, signal: AbortSignal): Promise<readonly Column[]>;
   /** Changes the timeline's state, and so shows it. */
@@ -32,10 +32,15 @@ export interface TimelineParts extends TimelineTerms {
 type Part = (parts: TimelineParts) => unknown;
 /** What is loaded depends on these. */
 export const MOVED: readonly Part[] = [
-  ...([({ state }) => state.window, ({ state }) => state.layout, ({ state }) => state.rows] satisfies Part[]),
+  ...([({ state }) => state.window, ({ state }) => state.layout] satisfies Part[]),
+  ...([({ state }) => state.rows, ({ pair }) => pair] satisfies Part[]),
+];
+/** The height of the drawing, and its labels, depend on these. */
+export const RESERVED: readonly Part[] = [
+  ...([({ state }) => state.layout, ({ state }) => state.rows, ({ pair }) => pair] satisfies Part[]),
 ];
 /** The bars of my reservations depend on these. */
-export const BARS: readonly Part[] = [(parts) => parts.own, ({ state }) => state.layout];
+export const BARS: readonly Part[] = [({ own }) => own, ({ pair }) => pair, ({ state }) => state.layout];
 /** The table depends on these. */
 export const TABLED: readonly Part[] = [
   ...([({ state }) => state.isTable, ({ own }) => own] satisfies Part[]),
@@ -43,7 +48,7 @@ export const TABLED: readonly Part[] = [
 ];
 /** The drawing depends on these, and on {@link MOVED}. */
 export const DRAWN: readonly Part[] = [
-  ...([({ own }) => own, ({ mark }) => mark, ({ selectedRow }) => selectedRow] satisfies Part[]),
+  ...([({ own }) => own, ({ mark }) => mark, ({ selectedRows }) => selectedRows] satisfies Part[]),
   ...([({ zone }) => zone, ({ now }) => now, ({ state }) => state.isTable] satisfies Part[]),
   ...([({ state }) => state.drag, ({ state }) => state.cursor, ({ state }) => state.loads] satisfies Part[]),
 ];

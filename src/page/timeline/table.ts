@@ -11,42 +11,49 @@ import { linkText, ownText, stepText, windowText } from './words.ts';
 /** Options of {@link createTable}. */
 export interface TableOptions extends Pick<TileSource, 'links' | 'columns'> {
   /** The parts of the state that the table shows, as they are now. */
-  parts(): Calendar & { state: Pick<TimelineState, 'window' | 'rows'>; zone: string; mayPick: boolean };
-  /** My reservations on a link. */
-  ownOn(link: Link): readonly Own[];
-  onPick(link: Link, period: Period): void;
+  parts(): Calendar & { state: Pick<TimelineState, 'window'>; zone: string; mayPick: boolean };
+  /** The numbers of the rows that are shown. */
+  rows(): readonly number[];
+  /** My reservations in a row. */
+  ownIn(row: number): readonly Own[];
+  onPick(row: number, period: Period): void;
 }
 
 /** The same facts as the drawing has, in words. */
 export interface TableView {
   /** Hidden until it is shown. */
   element: HTMLElement;
-  /** Shows the link of this row alone, or all. */
+  /** Shows this row alone, or all. */
   select(row: number | undefined): void;
+  /** Offers a row by itself for two sites without a link, or takes it away. */
+  show(row: number, pair: Link | undefined): void;
   /** While it is shown: asks again, and puts the new table in place of the old one where anything differs. */
   fill(): void;
 }
 
-/** A link with its lines; undefined where they could not be loaded. */
+/** A row with its lines; undefined where they could not be loaded. */
 interface LinkLines {
+  row: number;
   link: Link;
   lines: readonly Line[] | undefined;
 }
 
 /** Makes the table of what is free, for one link or for all. */
 export function createTable(options: TableOptions): TableView {
-  const { links, columns, ownOn, onPick } = options;
+  const { links, columns, ownIn, onPick } = options;
   let request: AbortController | undefined;
   let shown = '';
-  const load = async (chosen: readonly Link[], window: Period, signal: AbortSignal): Promise<LinkLines[]> => {
+  const load = async (rows: readonly number[], window: Period, signal: AbortSignal): Promise<LinkLines[]> => {
     const { clock, now } = options.parts();
     const segments = tableSegments(window, clock, now);
     const found: LinkLines[] = [];
-    for (const link of chosen) {
+    for (const row of rows) {
+      const link = links[row];
+      if (!link) continue;
       const asked = segments.map(({ points, ...part }) => columns(link, part, points, signal));
       const parts = await Promise.all(asked).catch(() => undefined);
       if (signal.aborted) return [];
-      found.push({ link, lines: parts && tableLines(parts.flat(), ownOn(link)) });
+      found.push({ row, link, lines: parts && tableLines(parts.flat(), ownIn(row)) });
     }
     return found;
   };
@@ -56,10 +63,8 @@ export function createTable(options: TableOptions): TableView {
     request = new AbortController();
     const { signal } = request;
     const { zone, state } = options.parts();
-    const { window, rows } = state;
-    const chosen = links.filter((_, row) =>
-      choice.value === '' ? (rows?.includes(row) ?? true) : `${row}` === choice.value,
-    );
+    const { window } = state;
+    const chosen = choice.value === '' ? options.rows() : [Number(choice.value)];
     const found = await load(chosen, window, signal);
     const { clock, now, mayPick } = options.parts();
     const text = JSON.stringify([found, window, zone, mayPick]);
@@ -84,6 +89,10 @@ export function createTable(options: TableOptions): TableView {
       choice.value = row === undefined ? '' : `${row}`;
       void fill();
     },
+    show(row, pair) {
+      choice.options[row + 1]?.remove();
+      if (pair) choice.append(element('option', { value: `${row}` }, linkText(pair)));
+    },
     fill: () => void fill(),
   };
 }
@@ -101,13 +110,13 @@ const HEADS = ['From', 'To', 'Free throughout', 'At best', 'VLANs', 'Yours'];
 function tableOf(links: readonly LinkLines[], window: Period, context: TableContext): HTMLTableElement {
   const names = context.mayPick ? [...HEADS, 'Book'] : HEADS;
   const across = { colspan: `${names.length}` };
-  const bodies = links.map(({ link, lines }) => {
+  const bodies = links.map(({ row, link, lines }) => {
     const title = `${linkText(link)}, ${formatBandwidth(link.bandwidth)}`;
     const none = lines
       ? 'This time is over; its use is not kept.'
       : 'Could not be loaded; it is tried again.';
     const rows = lines?.length
-      ? lines.map((line) => lineRow(link, line, context))
+      ? lines.map((line) => lineRow({ row, link }, line, context))
       : [element('tr', {}, element('td', across, none))];
     const head = element('tr', {}, element('th', { scope: 'rowgroup', ...across }, title));
     return element('tbody', {}, head, ...rows);
@@ -124,14 +133,18 @@ function tableOf(links: readonly LinkLines[], window: Period, context: TableCont
   );
 }
 
-function lineRow(link: Link, line: Line, { calendar, mayPick, onPick }: TableContext): HTMLTableRowElement {
+function lineRow(
+  { row, link }: Pick<LinkLines, 'row' | 'link'>,
+  line: Line,
+  { calendar, mayPick, onPick }: TableContext,
+): HTMLTableRowElement {
   const [from, to] = [instantText(line.start, calendar), instantText(line.end, calendar)];
   const cells = [
     ...[to, formatBandwidth(line.free), formatBandwidth(line.freeMax), `${line.vlans}`],
     line.own.map(ownText).join('; '),
   ];
   const label = `Pick ${linkText(link)}, ${from} to ${to}`;
-  const pick = { type: 'button', 'aria-label': label, onclick: () => onPick(link, line) };
+  const pick = { type: 'button', 'aria-label': label, onclick: () => onPick(row, line) };
   const isBookable = isFree(line) && line.end > calendar.now;
   return element(
     'tr',

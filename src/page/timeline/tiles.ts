@@ -83,6 +83,7 @@ interface Entry extends Tile {
 
 /** What tiles are loaded with. */
 export interface TileSource {
+  /** A row each. */
   links: readonly Link[];
   /**
    * Asks for what is free in columns. The same array as the time before says that nothing has changed in the link.
@@ -202,6 +203,17 @@ export class Tiles {
       columns.reduce((sum, column) => sum + Math.min(column.end, end) - Math.max(column.start, start), 0);
     const all = levels.map(of);
     return all.toSorted((one, other) => length(other) - length(one))[0] ?? [];
+  }
+
+  /** Forgets what was loaded in a row: it is of two other sites now. */
+  forget(link: number): void {
+    for (const entry of this.#entries.values()) {
+      if (entry.link !== link) continue;
+      entry.request?.abort();
+      this.#entries.delete(entry.key);
+    }
+    this.#wanted = this.#wanted.filter((entry) => entry.link !== link);
+    this.#probes.delete(link);
   }
 
   #entry({ link, level, index }: Place): Entry {

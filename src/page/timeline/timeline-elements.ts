@@ -2,18 +2,26 @@ import { element } from '../elements.ts';
 import type { Link } from '../service.ts';
 import { HINTS, linkText } from './words.ts';
 
-/** The elements of a timeline, between its buttons and its table. */
+/** The elements of a timeline, between its buttons and its table. The last label is of two sites without a link. */
 export function timelineElements(links: readonly Link[]) {
   const canvas = element('canvas', {
     ...{ tabindex: '0', role: 'application', 'aria-roledescription': 'timeline' },
     ...{ 'aria-label': 'Use of the links over time', 'aria-describedby': 'timeline-keys' },
   });
-  const labels = links.map((link) => element('li', {}, linkText(link)));
+  const labels = [
+    ...links.map((link) => element('li', {}, linkText(link))),
+    element('li', { class: 'pair' }),
+  ];
   const shortKeys = element('p', { class: 'timeline-keys', 'aria-hidden': 'true' });
   const drawing = element(
     'div',
     { class: 'timeline-drawing' },
-    element('ol', { class: 'timeline-labels', 'aria-hidden': 'true' }, ...labels),
+    element(
+      'ol',
+      { class: 'timeline-labels', 'aria-hidden': 'true' },
+      ...labels.slice(-1),
+      ...labels.slice(0, -1),
+    ),
     canvas,
     shortKeys,
   );

@@ -1,12 +1,11 @@
 import { DAY, MINUTE } from '../../contract/durations.ts';
 import { lengthOfStep } from '../../words/civil-time.ts';
 import { twoLineAxis } from '../../words/time-axis.ts';
-import { linkBetween } from '../draft.ts';
 import { element, setText } from '../elements.ts';
 import type { Column, Link, Own, Period } from '../service.ts';
 import { FORCED, readColours } from './colours.ts';
 import { followGestures, type Point } from './gestures.ts';
-import { type Bar, barsOf, rowAt } from './layout.ts';
+import { rowAt } from './layout.ts';
 import {
   bookableMark,
   clickStep,
@@ -14,17 +13,19 @@ import {
   keyboardMark,
   type Mark,
   pickContext,
+  rowsOf,
   type TimelineState,
 } from './model.ts';
+import { OwnBars } from './own-bars.ts';
 import { Painter } from './paint.ts';
-import { BARS, DRAWN, MOVED, TABLED, type TimelineOptions, type TimelineParts } from './parts.ts';
+import { BARS, DRAWN, MOVED, RESERVED, TABLED, type TimelineOptions, type TimelineParts } from './parts.ts';
 import { clickedPeriod, draggedPeriod, edgeAt, resizedPeriod } from './pick.ts';
 import { createTable } from './table.ts';
 import { knownFrom, levelFor, type Place, Tiles, tilesOf, tileWindow } from './tiles.ts';
 import { timelineElements } from './timeline-elements.ts';
 import { createToolbar } from './toolbar.ts';
 import { betweenWindows, instantAt, panWindow, placeOf, zoomWindow } from './windows.ts';
-import { keysText, periodSentence, windowText } from './words.ts';
+import { keysText, linkText, periodSentence, windowText } from './words.ts';
 
 /** Below this width labels are above the rows, in CSS pixels. */
 const NARROW = 640;
@@ -58,8 +59,9 @@ export class Timeline {
   readonly #table: ReturnType<typeof createTable>;
   readonly #calmed = matchMedia('(prefers-reduced-motion: reduce)');
   #parts: TimelineParts | undefined;
-  /** The bars of my reservations by row; forgotten when they or the layout change. */
-  #bars: (readonly Bar[] | undefined)[] = [];
+  /** A link each, and two sites without one as the last. */
+  readonly #links: Link[];
+  #own: OwnBars | undefined;
   #frame = 0;
   #isPaintDue = false;
   #isLoadDue = false;
@@ -71,19 +73,20 @@ export class Timeline {
   constructor(options: TimelineOptions) {
     const { links, columns, dispatch } = options;
     this.#options = options;
+    this.#links = [...links];
     this.#dom = timelineElements(links);
     const context = this.#dom.canvas.getContext('2d');
     if (!context) throw new Error('this browser has no canvas');
     this.#painter = new Painter(context, readColours(this.#dom.probe));
     this.#tiles = new Tiles({
-      ...{ links, columns, now: () => this.#shown.now },
+      ...{ links: this.#links, columns, now: () => this.#shown.now },
       onChange: () => dispatch({ type: 'loaded' }),
     });
     this.#toolbar = createToolbar(links, dispatch);
     this.#table = createTable({
-      ...{ links, columns, parts: () => this.#shown },
-      ownOn: (link) => this.#ownOn(link),
-      onPick: (link, period) => this.#pick({ row: links.indexOf(link), ...period }),
+      ...{ links: this.#links, columns, parts: () => this.#shown, rows: () => this.#rows },
+      ownIn: (row) => this.#bars.in(row),
+      onPick: (row, { start, end }) => this.#pick({ row, start, end }),
     });
     const { title, chart, live, probe } = this.#dom;
     this.element = element(
@@ -103,14 +106,9 @@ export class Timeline {
     const isOther = (...of: readonly ((parts: TimelineParts) => unknown)[]): boolean =>
       before === undefined || of.some((part) => part(parts) !== part(before));
     const isMoved = isOther(...MOVED);
-    if (isOther(...BARS)) this.#bars = [];
-    if (
-      isOther(
-        (one) => one.state.layout,
-        (one) => one.state.rows,
-      )
-    )
-      this.#reserve();
+    if (isOther(...BARS)) this.#own = undefined;
+    if (isOther(({ pair }) => pair)) this.#showPair(parts.pair);
+    if (isOther(...RESERVED)) this.#reserve();
     this.#toolbar.show(state.unit, state.isTable);
     [this.#dom.chart.hidden, this.#table.element.hidden] = [state.isTable, !state.isTable];
     const { spoken, short } = keysText(mayPick);
@@ -121,7 +119,7 @@ export class Timeline {
     this.#showLoading();
     setText(this.#dom.readout, this.#readout());
     this.#say();
-    if (isOther(({ selectedRow }) => selectedRow)) this.#table.select(parts.selectedRow);
+    if (isOther(({ selectedRows: [row] }) => row)) this.#table.select(parts.selectedRows[0]);
     if (isOther(({ state: { isTable } }) => isTable)) this.#measure();
     if (isMoved) {
       this.#load();
@@ -138,6 +136,15 @@ export class Timeline {
   refresh(): void {
     this.#tiles.refresh();
     this.#table.fill();
+  }
+
+  /** Gives two sites without a link the row that is for them. */
+  #showPair(pair: Link | undefined): void {
+    const row = this.#options.links.length;
+    this.#tiles.forget(row);
+    this.#links.splice(row, 1, ...(pair ? [pair] : []));
+    setText(this.#dom.labels[row] ?? this.#dom.title, pair ? linkText(pair) : '');
+    this.#table.show(row, pair);
   }
 
   get #shown(): TimelineParts {
@@ -184,7 +191,7 @@ export class Timeline {
   }
 
   #followPointer(): void {
-    const { links, dispatch, onOwn, onResize } = this.#options;
+    const { dispatch, onOwn, onResize } = this.#options;
     const { canvas } = this.#dom;
     followGestures(canvas, {
       selectsAt: (point) => this.#rowAt(point) !== undefined,
@@ -223,7 +230,7 @@ export class Timeline {
         const own = this.#ownAt(point);
         const row = this.#rowAt(point);
         if (own) onOwn(own);
-        else if (row !== undefined && links[row]) this.#tap(row, this.#instantAt(point.x));
+        else if (row !== undefined) this.#tap(row, this.#instantAt(point.x));
       },
     });
   }
@@ -240,7 +247,7 @@ export class Timeline {
 
   #pick(marked: Mark | undefined): void {
     const mark = marked && bookableMark(marked, this.#shown.now);
-    const link = mark && this.#options.links[mark.row];
+    const link = mark && this.#links[mark.row];
     if (mark && link && this.#shown.mayPick) this.#options.onPick(link, { start: mark.start, end: mark.end });
     this.#options.dispatch({ type: 'picked', mark });
   }
@@ -277,9 +284,8 @@ export class Timeline {
     return this.#tiles.columns(row, period, this.#level());
   }
 
-  /** The rows that are shown, from top to bottom. */
   get #rows(): readonly number[] {
-    return this.#shown.state.rows ?? [...this.#options.links.keys()];
+    return rowsOf(this.#shown.state, this.#shown);
   }
 
   #level(): number {
@@ -287,16 +293,10 @@ export class Timeline {
     return levelFor(window, layout.width);
   }
 
-  #ownOn(link: Link): readonly Own[] {
-    return this.#shown.own.filter(({ site1, site2 }) => linkBetween([link], site1, site2));
-  }
-
-  #barsOn(row: number): readonly Bar[] {
-    const link = this.#options.links[row];
-    const bars =
-      this.#bars[row] ?? (link ? barsOf(this.#ownOn(link), link.bandwidth, this.#shown.state.layout) : []);
-    this.#bars[row] = bars;
-    return bars;
+  get #bars(): OwnBars {
+    const { own, pair, state } = this.#shown;
+    this.#own ??= new OwnBars(own, this.#options.links, pair, state.layout);
+    return this.#own;
   }
 
   /** The reservation whose bar is here, or nearest. */
@@ -304,29 +304,27 @@ export class Timeline {
     const row = this.#rowAt(point);
     if (row === undefined) return undefined;
     const { layout } = this.#shown.state;
-    const below = point.y - layout.axis - row * layout.row - layout.top;
+    const below = point.y - layout.axis - this.#rows.indexOf(row) * layout.row - layout.top;
     const [from, until] = [this.#instantAt(point.x - BAR_SLOP), this.#instantAt(point.x + BAR_SLOP)];
-    const away = ({ y, height }: Bar): number => Math.max(y - below, below - y - height, 0);
-    return this.#barsOn(row)
-      .filter((bar) => bar.own.start <= until && bar.own.end > from && away(bar) <= BAR_SLOP)
-      .toSorted((one, other) => away(one) - away(other))[0]?.own;
+    return this.#bars.at(row, below, [from, until], BAR_SLOP);
   }
 
   /** The line below the drawing. */
   #readout(): string {
     const { state, mark, mayPick } = this.#shown;
-    const shown = state.readout ? state.readout.mark : (state.drag ?? mark);
+    const draft = mark && { ...mark, row: mark.rows[0] ?? 0 };
+    const shown = state.readout ? state.readout.mark : (state.drag ?? draft);
     if (shown) return this.#sentence(shown);
     return state.readout ? 'This time is over.' : this.#dom.hints[mayPick ? 'pick' : 'look'];
   }
 
   #sentence({ row, start, end }: Mark): string {
-    const link = this.#options.links[row];
+    const link = this.#links[row];
     if (!link) return '';
     const period = { start, end };
     const isOver = end <= knownFrom(this.#shown.now);
     const facts = isOver ? 'over' : this.#tiles.free(row, period, this.#level());
-    const own = this.#ownOn(link).filter((one) => one.start < end && one.end > start);
+    const own = this.#bars.in(row).filter((one) => one.start < end && one.end > start);
     return periodSentence(link, period, { facts, own, calendar: this.#shown });
   }
 
@@ -476,12 +474,13 @@ export class Timeline {
     const level = this.#level();
     const rows = this.#rows.slice(first, last).map((row) => ({
       parts: this.#tiles.over(row, window, level).flatMap(({ columns }) => (columns ? [columns] : [])),
-      capacity: this.#options.links[row]?.bandwidth ?? 0,
-      own: this.#barsOn(row),
-      isSelected: row === this.#shown.selectedRow,
+      capacity: this.#links[row]?.bandwidth ?? 0,
+      own: this.#bars.barsIn(row),
+      isSelected: this.#shown.selectedRows.includes(row),
     }));
-    const placed = (one: Mark | undefined): Mark | undefined =>
-      one && this.#rows.includes(one.row) ? { ...one, row: this.#rows.indexOf(one.row) } : undefined;
+    const placed = ({ start, end }: Period, at: readonly number[]): Mark[] =>
+      at.flatMap((one) => (this.#rows.includes(one) ? { start, end, row: this.#rows.indexOf(one) } : []));
+    const { drag, cursor } = state;
     const axis = twoLineAxis(window, clock, {
       width: layout.width,
       measure: (label) => this.#painter.measure(label),
@@ -490,8 +489,9 @@ export class Timeline {
     const isHere = document.activeElement === canvas && canvas.matches(':focus-visible');
     this.#painter.draw(
       {
-        ...{ window, layout, axis, rows, firstRow: first, now, mark: placed(state.drag ?? mark) },
-        cursor: isHere ? placed(state.cursor) : undefined,
+        ...{ window, layout, axis, rows, firstRow: first, now },
+        marks: drag ? placed(drag, [drag.row]) : mark ? placed(mark, mark.rows) : [],
+        cursor: isHere && cursor ? placed(cursor, [cursor.row])[0] : undefined,
       },
       devicePixelRatio,
     );

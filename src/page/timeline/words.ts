@@ -10,7 +10,8 @@ import {
   weekdayName,
   yearOf,
 } from '../../words/civil-time.ts';
-import type { Link, Own, Period } from '../service.ts';
+import { routeText } from '../route.ts';
+import type { Ends, Link, Own, Period } from '../service.ts';
 
 /** `Mon 23 Nov`, of a civil time. */
 export function dayText(civil: number): string {
@@ -51,8 +52,8 @@ export function stepText({ unit, count }: Step): string {
 }
 
 /** `be-gent1 – pl-poznan1`. */
-export function linkText({ site1, site2 }: Pick<Link, 'site1' | 'site2'>): string {
-  return `${site1} – ${site2}`;
+export function linkText({ site1, site2 }: Ends): string {
+  return routeText([site1, site2]);
 }
 
 /** `6 of 10 Gbps`; both units where they differ. */

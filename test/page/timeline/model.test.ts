@@ -38,7 +38,8 @@ const WEEK = { start: at(2026, 10, 23), end: at(2026, 10, 30) };
 describe('the timeline', () => {
   const after = (now: number, ...actions: readonly TimelineAction[]) =>
     actions.reduce(
-      (state, action) => changeTimeline(state, action, { clock, now, rows: 3, mayPick: true }),
+      (state, action) =>
+        changeTimeline(state, action, { clock, now, links: 3, selectedRows: [], mayPick: true }),
       openTimeline(NOW, clock),
     );
 
@@ -55,6 +56,14 @@ describe('the timeline', () => {
     expect(after(NOW, filtered, { type: 'focused' }).cursor?.row).toBe(1);
     expect(after(NOW, filtered, { type: 'focused' }, down, down).cursor?.row).toBe(2);
     expect(after(NOW, { type: 'focused' }, down).cursor?.row).toBe(1);
+  });
+
+  it('begins with the row of two sites without a link, which comes first', () => {
+    const pair = { site1: 'be-gent1', site2: 'gr-uth', bandwidth: 1000 };
+    const terms = { clock, now: NOW, links: 3, pair, selectedRows: [3, 0, 2], mayPick: true };
+    const focused = changeTimeline(openTimeline(NOW, clock), { type: 'focused' }, terms);
+    const down = changeTimeline(focused, { type: 'key', key: 'ArrowDown', isShift: false }, terms);
+    expect([focused, down].map(({ cursor }) => cursor?.row)).toEqual([3, 0]);
   });
 });
 
