@@ -57,11 +57,12 @@ const HALVES = `
   WHERE hop.link = $1 AND (r.id IS NULL OR hop.start_ms <> r.start_ms OR hop.end_ms <> r.end_ms
     OR hop.bandwidth <> r.bandwidth OR hop.tenant <> r.tenant OR hop.deleted_ms IS DISTINCT FROM r.deleted_ms)`;
 
-/** Every hop of the live reservations that have one on link `$1`, in the order of their routes. */
-const ROUTES = `
+/** Every hop of the live reservations, in the order of their routes; with a condition on the reservation `r`. */
+const routes = (condition: string): string => `
   SELECT r.id AS id, r.site1 AS site1, r.site2 AS site2, hop.position AS position, hop.link AS link
   FROM reservation r JOIN hop ON hop.reservation = r.id
-  WHERE r.deleted_ms IS NULL AND r.id IN (SELECT reservation FROM hop WHERE link = $1) ORDER BY r.id, hop.position`;
+  WHERE r.deleted_ms IS NULL AND ${condition} ORDER BY r.id, hop.position`;
+const ROUTES = routes('r.id IN (SELECT reservation FROM hop WHERE link = $1)');
 
 /** On any link: it was made without a route, or forgotten by halves. */
 const WITHOUT_HOPS =
@@ -100,7 +101,7 @@ export async function sweep({ rows }: { rows: Rows }, id: string, link: Link): P
   const extremes = await rows(RANGES, id);
   const versions = await rows(VERSIONS, id);
   const halves = await rows(HALVES, id);
-  const routes = await rows(ROUTES, id);
+  const hops = await rows(ROUTES, id);
   const without = await rows(WITHOUT_HOPS);
   return [
     ...overlaps.map(
@@ -127,9 +128,14 @@ export async function sweep({ rows }: { rows: Rows }, id: string, link: Link): P
     ...halves.map(
       (row) => `half of ${row['id']}: its hop and its reservation differ: ${Object.values(row).join(' ')}`,
     ),
-    ...brokenRoutes(routes),
+    ...brokenRoutes(hops),
     ...without.map((row) => `half of ${row['id']}: it has no hop`),
   ];
+}
+
+/** The half routes that a reader sees at one instant, while others write. */
+export async function halfRoutes(rows: Rows): Promise<string[]> {
+  return brokenRoutes(await rows(routes('true')));
 }
 
 function inShort({ id, place, tag, start_ms, end_ms }: SqlRow): string {

@@ -27,6 +27,10 @@ export interface FailpointOptions {
   thorough?: boolean;
   /** Ends at the first finding. */
   untilFound?: boolean;
+  /** Makes the store; default: the real one. */
+  storeOf?: typeof reservationStore;
+  /** Only the scenarios of these names. */
+  only?: readonly string[];
 }
 
 /** What the allocator's memory is before the request that fails. */
@@ -49,6 +53,9 @@ interface Scene {
   /** The reservation that is changed, and the one that is deleted. */
   changed: string;
   deleted: string;
+  /** The link behind it, and reservations over both, that are changed and deleted. */
+  beyond: Link;
+  routed: { changed: string; deleted: string };
   newSubject(plan?: FailurePlan): Subject;
   /** Asks past the store. */
   query: Rows;
@@ -89,7 +96,25 @@ const REQUESTS: Readonly<Record<string, (scene: Scene) => Request>> = {
     ask: (subject) => subject.delete(deleted, { by: 'user' }),
     isDone: (rows) => !live(rows).some((row) => row['id'] === deleted),
   }),
+  'create over a route': (scene) => ({
+    what: 'create over a route',
+    ask: async (subject) =>
+      (await subject.create({ ...requestOn(scene, ROUTED), site2: scene.beyond.site2 })).ok,
+    isDone: (rows) => isBooked(rows, ROUTED.bandwidth),
+  }),
+  'update over a route': ({ routed }) => ({
+    what: 'update over a route',
+    ask: async (subject) =>
+      (await subject.update(routed.changed, { start: 51, end: 57, bandwidth: 255 }, UPDATING))?.ok === true,
+    isDone: (rows) => isBooked(rows, 255),
+  }),
+  'delete over a route': ({ routed }) => ({
+    what: 'delete over a route',
+    ask: (subject) => subject.delete(routed.deleted, { by: 'user' }),
+    isDone: (rows) => !live(rows).some((row) => row['id'] === routed.deleted),
+  }),
 };
+const ROUTED = { start: 45, end: 50, bandwidth: 154 };
 const UPDATING = { by: 'user', expiry: EXPIRY, check: () => undefined };
 
 function keyed(scene: Scene) {
@@ -109,7 +134,14 @@ const SCENARIOS: Readonly<Record<string, readonly string[]>> = {
   'all at once': ['create', 'delete', 'create under a key', 'update'],
 };
 
-const MOST_STEPS: readonly string[] = ['create under a key', 'update', 'all at once'];
+/** Over two links. The protocol in small knows one. */
+const OVER_A_ROUTE: Readonly<Record<string, readonly string[]>> = {
+  'create over a route': ['create over a route'],
+  'update over a route': ['update over a route'],
+  'delete over a route': ['delete over a route'],
+};
+
+const MOST_STEPS: readonly string[] = ['create under a key', 'update', 'all at once', 'create over a route'];
 
 /**
  * Row 38 and 39: each point between two steps fails, one after the other, until a run passes without any failing. After
@@ -117,20 +149,25 @@ const MOST_STEPS: readonly string[] = ['create under a key', 'update', 'all at o
  */
 export async function proveFailpoints(
   opened: OpenedStatements,
-  { make = (options) => new Allocator(options), thorough = true, untilFound = false }: FailpointOptions = {},
+  { make, thorough = true, untilFound = false, storeOf = reservationStore, only }: FailpointOptions = {},
 ): Promise<Report> {
   const report = newReport('a failure at each step', opened.engine, 0);
   const began = performance.now();
   const probes = thorough ? PROBES : PROBES.filter((_, index) => index % 2 === 0);
-  for (const [scenario, names] of Object.entries(SCENARIOS)) {
-    if (!thorough && !MOST_STEPS.includes(scenario)) continue;
+  const scenarios = { ...SCENARIOS, ...(make ? {} : OVER_A_ROUTE) };
+  const chosen = only ?? (thorough ? Object.keys(scenarios) : MOST_STEPS);
+  for (const [scenario, names] of Object.entries(scenarios)) {
+    if (!chosen.includes(scenario)) continue;
     let points = 0;
     for (const memory of thorough ? MEMORIES : MEMORIES.slice(-1)) {
       for (const kind of thorough ? KINDS : KINDS.slice(0, 1)) {
         for (let at = 0; ; at += 1) {
           const plan: FailurePlan = { ...noFailure(), at, kind };
           report.rounds += 1;
-          const scene = await newScene(opened, make, report.rounds);
+          const scene = await newScene(opened, {
+            ...{ make, storeOf, number: report.rounds },
+            isRouted: scenario in OVER_A_ROUTE,
+          });
           const found = await runOnce(scene, plan, { names, memory, probes, report }).catch(
             (error): Finding[] => [
               { kind: 'wrong', what: `what is asked without a failure fails: ${error}` },
@@ -154,8 +191,17 @@ export async function proveFailpoints(
 
 async function newScene(
   { database, locking }: OpenedStatements,
-  make: MakeSubject,
-  number: number,
+  {
+    make,
+    storeOf,
+    number,
+    isRouted,
+  }: {
+    make: MakeSubject | undefined;
+    storeOf: typeof reservationStore;
+    number: number;
+    isRouted: boolean;
+  },
 ): Promise<Scene> {
   const six: TagRange = [1, 6];
   const link = smallLink({
@@ -166,6 +212,12 @@ async function newScene(
     site2_s_tags: six,
     site2_c_tags: [3, 8],
   });
+  const beyond: Link = {
+    ...link,
+    site1: link.site2,
+    site2: `c${number}`,
+    site1_c_tags: [9, 14],
+  };
   const id = linkId(link.site1, link.site2);
   let ids = 0;
   const scene: Scene = {
@@ -173,13 +225,17 @@ async function newScene(
     id,
     changed: `${id}-0`,
     deleted: `${id}-1`,
-    newSubject: (plan = noFailure()) =>
-      make({
-        network: createNetwork({ sites: [link.site1, link.site2], links: [link] }),
-        store: reservationStore(failingDatabase(database, plan), locking),
+    beyond,
+    routed: { changed: `${id}-3`, deleted: `${id}-4` },
+    newSubject(plan = noFailure()) {
+      const options = {
+        network: createNetwork({ sites: [link.site1, link.site2, beyond.site2], links: [link, beyond] }),
+        store: storeOf(failingDatabase(database, plan), locking),
         now: () => NOW,
         newId: () => `${id}-${ids++}`,
-      }),
+      };
+      return make ? make(options) : new Allocator(options);
+    },
     query: (sql, ...values) => database.all(sql, ...values),
     reservations: () => database.all(`${WITH_HOPS} WHERE link = $1 ORDER BY id`, id),
   };
@@ -187,6 +243,10 @@ async function newScene(
   await setter.create(requestOn(scene, { start: 10, end: 20, bandwidth: 250 }));
   await setter.create(requestOn(scene, { start: 15, end: 30, bandwidth: 300 }));
   await setter.create(requestOn(scene, { start: 20, end: 40, bandwidth: 100 }));
+  if (!isRouted) return scene;
+  const overBoth = { ...requestOn(scene, { start: 51, end: 55, bandwidth: 155 }), site2: beyond.site2 };
+  await setter.create(overBoth);
+  await setter.create({ ...overBoth, bandwidth: 156 });
   return scene;
 }
 
@@ -257,8 +317,11 @@ async function runOnce(
   }
   found.push(...(await agreement(scene, after, [subject, scene.newSubject()], probes)));
   if (names.includes('create under a key')) found.push(...(await asksAgain(scene, after)));
-  for (const what of await sweep({ rows: scene.query }, scene.id, scene.link)) {
-    found.push({ kind: what.startsWith('leak:') ? 'leaked' : 'wrong', what });
+  const isRouted = names.every((name) => name in OVER_A_ROUTE);
+  for (const link of isRouted ? [scene.link, scene.beyond] : [scene.link]) {
+    for (const what of await sweep({ rows: scene.query }, linkId(link.site1, link.site2), link)) {
+      found.push({ kind: what.startsWith('leak:') ? 'leaked' : 'wrong', what });
+    }
   }
   return found;
 }

@@ -3,10 +3,11 @@ import type { Rows } from '../allocator/sweep.ts';
 import { freePort } from '../fixtures/postgres-server.ts';
 import { openProxy, type TcpProxy } from '../fixtures/proxy.ts';
 import { credentials, logIn } from './caller.ts';
-import { watchBatches } from './half-batches.ts';
+import { watchHalves } from './halves.ts';
 import { type Journal, unansweredNote } from './journal.ts';
 import { sweepAll } from './links.ts';
 import { type Load, type LoadOptions, startLoad } from './load.ts';
+import { deadlocks } from './place.ts';
 import { replayAll } from './replay.ts';
 import { dawn, type Run } from './run.ts';
 import { ServedProcess } from './served-process.ts';
@@ -70,7 +71,7 @@ export async function startFleet(
       return headers;
     },
     async load(journal, more) {
-      const stopWatching = watchBatches(rows);
+      const stopWatching = watchHalves(rows);
       const { stop } = startLoad({
         callers: servers.map(({ caller }) => caller),
         headers: await own.headers(),
@@ -91,7 +92,7 @@ export async function startFleet(
       report.findings.push(...(await journal.check(rows)), ...(await sweepAll(rows)));
     },
     async finish(journal) {
-      report.findings.push(...(await replayAll(rows)));
+      report.findings.push(...(await replayAll(rows)), ...(await deadlocks(place)));
       report.notes.push(unansweredNote(journal));
     },
   };

@@ -4,7 +4,7 @@ import { reservationStore } from '../../src/store/reservations.ts';
 import type { SqlDatabase } from '../../src/store/sql.ts';
 import { Allocator } from '../allocator/allocator.ts';
 import { sweep } from '../allocator/sweep.ts';
-import { halfBatches } from './half-batches.ts';
+import { halfBatches } from './halves.ts';
 import { type Batch, type Booking, Journal } from './journal.ts';
 import { LINKS, TOPOLOGY } from './links.ts';
 import { replay } from './replay.ts';
@@ -25,7 +25,7 @@ let booking: Booking;
 
 /** Books under a key, and writes it down as it was answered. */
 async function book(key: string): Promise<Booking> {
-  const written = journal.begin(key, 0, TERMS);
+  const written = journal.begin(key, LINK, TERMS);
   const outcome = await allocator.create({ ...LINK, ...TERMS, ...WHO, key, fingerprint: key });
   if (!outcome.ok) throw new Error('refused');
   written.phase = 'booked';

@@ -1,6 +1,7 @@
 import type { SqlRow } from '../../src/store/sql.ts';
 import type { Rows } from '../allocator/sweep.ts';
 import { WITH_HOPS } from '../store/one-link.ts';
+import type { Pair } from './links.ts';
 import type { Finding } from './report.ts';
 
 /** What a reservation is for: milliseconds and Mbps. */
@@ -10,15 +11,16 @@ export interface Terms {
   bandwidth: number;
 }
 
-/** Terms as they may stand on disk; with the four tags where an answer named them. */
+/** Terms as they may stand on disk; with the four tags and the sites between where an answer named them. */
 export interface Standing extends Terms {
   tags?: readonly unknown[];
+  via?: readonly string[];
 }
 
 /** One requested reservation and its known state. Only one client at a time sends requests for it. */
 export interface Booking {
   readonly key: string;
-  readonly link: number;
+  readonly pair: Pair;
   /** `asked`: unknown; `none`: it was refused, or a check found that nothing was made. */
   phase: 'asked' | 'booked' | 'none';
   id: string | undefined;
@@ -56,10 +58,10 @@ export class Journal {
   readonly unansweredBatches = { found: 0, absent: 0 };
 
   /** Writes down a booking that is about to be asked for. */
-  begin(key: string, link: number, terms: Terms): Booking {
+  begin(key: string, pair: Pair, terms: Terms): Booking {
     const booking: Booking = {
       key,
-      link,
+      pair,
       phase: 'asked',
       id: undefined,
       states: [terms],
@@ -84,10 +86,12 @@ export class Journal {
     const found: Finding[] = [];
     const seen = new Set<string>();
     // Each request has one key; a reservation without a key, or with two, is an error. What a batch makes has a name.
-    const kept = await rows(
+    const hops = await rows(
       `SELECT coalesce(r.name, k.key) AS key, r.* FROM (${WITH_HOPS}) AS r
-       LEFT JOIN idempotency_key k ON k.reservation = r.id AND k.items IS NULL ORDER BY r.id`,
+       LEFT JOIN idempotency_key k ON k.reservation = r.id AND k.items IS NULL ORDER BY r.id, r.position`,
     );
+    // A row for each key, should there be two.
+    const kept = [...Map.groupBy(hops, ({ id, key }) => `${id} ${key}`).values()].map(atItsEnds);
     found.push(...(await this.#checkBatches(rows, kept)));
     for (const row of kept) {
       const booking = this.bookings.get(String(row['key']));
@@ -181,18 +185,39 @@ function settle(booking: Booking, row: SqlRow): Finding[] {
   return found;
 }
 
+/** One row of a reservation with hops: with the tags at its two sites, and the sites between. @param hops in order */
+function atItsEnds(hops: readonly SqlRow[]): SqlRow {
+  const sites = [String(hops[0]?.['site1'])];
+  for (const { link } of hops) {
+    sites.push(
+      String(link)
+        .split('~')
+        .find((site) => site !== sites.at(-1)) ?? '',
+    );
+  }
+  const tagsOf = (hop: SqlRow | undefined, site: string | undefined): unknown[] => {
+    const end = String(hop?.['link']).startsWith(`${site}~`) ? 'site1' : 'site2';
+    return [hop?.[`${end}_s_tag`], hop?.[`${end}_c_tag`]];
+  };
+  const tags = [...tagsOf(hops[0], sites[0]), ...tagsOf(hops.at(-1), sites.at(-1))];
+  return { ...hops[0], tags: tags.join(), via: sites.slice(1, -1).join() };
+}
+
 function standingOf(row: SqlRow): Standing & { tags: unknown[] } {
+  const via = String(row['via']);
   return {
     start: Number(row['start_ms']),
     end: Number(row['end_ms']),
     bandwidth: Number(row['bandwidth']),
-    tags: [row['site1_s_tag'], row['site1_c_tag'], row['site2_s_tag'], row['site2_c_tag']],
+    tags: String(row['tags']).split(','),
+    ...(via === '' ? {} : { via: via.split(',') }),
   };
 }
 
-/** Whether a reservation stands as it may. Tags count where they are known. */
+/** Whether a reservation stands as it may. Tags and route count where they are known. */
 export function isSame(expected: Standing, actual: Standing): boolean {
-  const { start, end, bandwidth, tags } = expected;
+  const { start, end, bandwidth, tags, via } = expected;
   if (start !== actual.start || end !== actual.end || bandwidth !== actual.bandwidth) return false;
+  if (tags !== undefined && actual.tags !== undefined && via?.join() !== actual.via?.join()) return false;
   return tags === undefined || actual.tags === undefined || tags.join() === actual.tags.join();
 }

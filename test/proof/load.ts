@@ -5,7 +5,7 @@ import { PATIENCE } from '../fixtures/patience.ts';
 import { BATCH_PATH, CONNECTIVITY_PATH } from './addresses.ts';
 import type { Answer, HttpCaller } from './caller.ts';
 import type { Chance } from './chance.ts';
-import { nameInBatch } from './half-batches.ts';
+import { nameInBatch } from './halves.ts';
 import {
   type Batch,
   type Booking,
@@ -15,7 +15,7 @@ import {
   type Standing,
   type Terms,
 } from './journal.ts';
-import { LINKS } from './links.ts';
+import { isRouted, markedBandwidth, PAIRS, type Pair } from './links.ts';
 import type { Finding, Report } from './report.ts';
 
 const SLOT = 600_000;
@@ -90,6 +90,7 @@ const Booked = v.object({
   site1_c_tag: v.number(),
   site2_s_tag: v.number(),
   site2_c_tag: v.number(),
+  via: v.optional(v.array(v.string())),
 });
 
 /** The answer to a batch. */
@@ -130,11 +131,23 @@ class LoadClient {
     return this.#read(booked);
   }
 
-  #newBooking(key = `${this.#name}-${this.#asked++}`, terms = this.#terms()): Booking {
-    const { chance, journal } = this.#options;
-    // Half of all is for the hot link.
-    const link = chance.is(50) ? 0 : chance.below(LINKS.length);
-    const booking = journal.begin(key, link, terms);
+  /** Half of all is for the hot link. */
+  #pair(): Pair {
+    const { chance } = this.#options;
+    return chance.is(50) ? PAIRS[0] : (chance.of(PAIRS) ?? PAIRS[0]);
+  }
+
+  #newBooking(
+    pair = this.#pair(),
+    {
+      key = `${this.#name}-${this.#asked++}`,
+      terms = this.#terms(),
+      isOnSnapshot = isRouted(pair),
+    }: { key?: string; terms?: Terms; isOnSnapshot?: boolean } = {},
+  ): Booking {
+    const { journal } = this.#options;
+    const marked = { ...terms, bandwidth: markedBandwidth(terms.bandwidth, isOnSnapshot) };
+    const booking = journal.begin(key, pair, marked);
     this.#own.push(booking);
     return booking;
   }
@@ -143,7 +156,8 @@ class LoadClient {
     const { chance, dawn } = this.#options;
     const first = chance.below(SLOTS);
     const start = dawn + first * SLOT;
-    return { start, end: start + (1 + chance.below(4)) * SLOT, bandwidth: 10 + chance.below(240) };
+    const bandwidth = markedBandwidth(10 + chance.below(240), false);
+    return { start, end: start + (1 + chance.below(4)) * SLOT, bandwidth };
   }
 
   /** A batch of creations, and of changes and deletions of bookings. */
@@ -157,17 +171,23 @@ class LoadClient {
       const start = dawn + (index * most + first) * SLOT;
       const end = start + (1 + chance.below(most - first)) * SLOT;
       const terms = { start, end, bandwidth: 10 + chance.below(240) };
-      return { terms, booking: chance.is(60) ? undefined : free.splice(chance.below(free.length), 1)[0] };
+      const booking = chance.is(60) ? undefined : free.splice(chance.below(free.length), 1)[0];
+      return { terms, booking, pair: this.#pair() };
     });
-    const size = drawn.filter(({ booking }) => !booking).length;
+    const created = drawn.filter(({ booking }) => !booking);
+    // One of them has all of the batch decided on a snapshot first.
+    const isOnSnapshot = created.some(({ pair }) => isRouted(pair));
     let made = 0;
-    const parts = drawn.map(({ terms, booking }): Part => {
+    const parts = drawn.map(({ terms, booking, pair }): Part => {
       if (!booking) {
-        return { action: 'create', booking: this.#newBooking(nameInBatch(key, size, made++), terms), terms };
+        const name = nameInBatch(key, created.length, made++);
+        const begun = this.#newBooking(pair, { key: name, terms, isOnSnapshot });
+        return { action: 'create', booking: begun, terms: begun.states[0] ?? terms };
       }
       if (chance.is(50)) return { action: 'delete', booking };
+      const marked = markedBandwidth(terms.bandwidth, isOnSnapshot);
       // Another bandwidth than before: so it shows whether it was done.
-      const bandwidth = terms.bandwidth === booking.states[0]?.bandwidth ? 250 : terms.bandwidth;
+      const bandwidth = marked === booking.states[0]?.bandwidth ? marked + 250 : marked;
       return { action: 'update', booking, terms: { ...terms, bandwidth } };
     });
     return journal.beginBatch(key, parts);
@@ -183,7 +203,7 @@ class LoadClient {
     this.#lost = batch;
     const items = parts.map(({ action, booking, terms }) => ({
       action,
-      ...(action === 'create' ? { ...sitesOf(booking.link), name: booking.key } : { id: booking.id }),
+      ...(action === 'create' ? { ...booking.pair, name: booking.key } : { id: booking.id }),
       ...(terms ? termsOf(terms) : {}),
     }));
     const answer = await this.#ask('POST', BATCH_PATH, { key, body: { items, tokens: [] } });
@@ -288,7 +308,7 @@ class LoadClient {
     const path = method === 'POST' ? CONNECTIVITY_PATH : `${CONNECTIVITY_PATH}/${booking.id}`;
     return this.#ask(method, path, {
       ...(method === 'POST' ? { key: booking.key } : {}),
-      ...(terms ? { body: { ...sitesOf(booking.link), ...termsOf(terms), tokens: [] } } : {}),
+      ...(terms ? { body: { ...booking.pair, ...termsOf(terms), tokens: [] } } : {}),
     });
   }
 
@@ -347,11 +367,6 @@ class LoadClient {
   }
 }
 
-function sitesOf(index: number): { site1: string; site2: string } {
-  const { site1, site2 } = LINKS[index] ?? LINKS[0];
-  return { site1, site2 };
-}
-
 function termsOf({ start, end, bandwidth }: Terms): Record<string, string> {
   return {
     bandwidth: String(bandwidth),
@@ -365,7 +380,7 @@ function standingIn({ text }: Answer): Standing & { id: string } {
 }
 
 function standingOf(booked: v.InferOutput<typeof Booked>): Standing & { id: string } {
-  const { id, start_date, end_date, bandwidth, ...tags } = booked;
+  const { id, start_date, end_date, bandwidth, via, ...tags } = booked;
   const { site1_s_tag, site1_c_tag, site2_s_tag, site2_c_tag } = tags;
   return {
     id,
@@ -373,5 +388,6 @@ function standingOf(booked: v.InferOutput<typeof Booked>): Standing & { id: stri
     end: Date.parse(end_date),
     bandwidth,
     tags: [site1_s_tag, site1_c_tag, site2_s_tag, site2_c_tag],
+    ...(via && { via }),
   };
 }

@@ -8,6 +8,7 @@ import type { SqlRow } from '../../src/store/sql.ts';
 import { isPostgres } from '../../src/store/stores.ts';
 import type { Rows } from '../allocator/sweep.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
+import type { Finding } from './report.ts';
 
 /** The two engines, by name. */
 export type EngineName = 'SQLite' | 'PostgreSQL';
@@ -55,6 +56,14 @@ export function rowsAfterCrash(file: string): Rows {
       rmSync(folder, { recursive: true });
     }
   };
+}
+
+/** The deadlocks that PostgreSQL had to end, by its own count. Its processes tell it as they end, or a second later. */
+export async function deadlocks({ engine, rows }: Place): Promise<Finding[]> {
+  if (engine === 'SQLite') return [];
+  const [row] = await rows('SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()');
+  const count = Number(row?.['deadlocks']);
+  return count === 0 ? [] : [{ kind: 'wrong', what: `PostgreSQL had to end ${count} deadlocks` }];
 }
 
 function sqliteRows(file: string): Rows {

@@ -10,8 +10,8 @@ import {
 } from '../allocator/allocator.ts';
 import { openEither } from '../store/opened-store.ts';
 import { chanceFrom } from './chance.ts';
-import { nameInBatch } from './half-batches.ts';
-import { LINKS, TOPOLOGY } from './links.ts';
+import { nameInBatch } from './halves.ts';
+import { isRouted, markedBandwidth, PAIRS, type Pair, TOPOLOGY } from './links.ts';
 
 /** What a racing process is to do once it is told to begin. */
 export interface RaceLoadOrder {
@@ -22,8 +22,10 @@ export interface RaceLoadOrder {
   connections: number;
   /** Requests that each connection makes. */
   requests: number;
-  /** Of the links, the first so many. */
-  links: number;
+  /** Of the pairs of sites, the first so many. */
+  pairs: number;
+  /** How many hops more than the shortest route any may have. */
+  detour: number;
   /** The first instant that is booked: another for each round, so that what an earlier one left does not fill it. */
   dawn: number;
 }
@@ -34,7 +36,8 @@ export interface RaceHolding {
   start: number;
   end: number;
   bandwidth: number;
-  tags: readonly number[];
+  /** Each link with its four tags, in the route's order. */
+  hops: readonly (readonly unknown[])[];
   deleted: boolean;
 }
 
@@ -77,6 +80,7 @@ const INSTANTS = 24;
 const ITEMS = 3;
 const APART = 9;
 const UPDATING = { by: 'user', expiry: 1_000_000, check: () => undefined };
+const PLACES = ['site1_s_tag', 'site1_c_tag', 'site2_s_tag', 'site2_c_tag'] as const;
 let ids = 0;
 process.stdout.write('ready');
 await text(process.stdin);
@@ -84,17 +88,16 @@ await Promise.all(
   opened.map(async ({ store }, connection) => {
     const chance = chanceFrom(order.seed + connection);
     const allocator = new Allocator({
-      network: createNetwork(TOPOLOGY),
+      network: createNetwork(TOPOLOGY, order.detour),
       store,
       now: () => 0,
       newId: () => `${order.name}-${connection}-${String(ids++).padStart(8, '0')}`,
     });
     const own = new Map<string, RaceHolding>();
 
-    const keep = ({ hops: [{ tags }], ...record }: ReservationRecord): void => {
-      const { id, start, end, bandwidth } = record;
-      const four = [tags.site1_s_tag, tags.site1_c_tag, tags.site2_s_tag, tags.site2_c_tag];
-      own.set(id, { id, start, end, bandwidth, tags: four, deleted: false });
+    const keep = ({ id, start, end, bandwidth, hops }: ReservationRecord): void => {
+      const held = hops.map(({ link, tags }) => [link, ...PLACES.map((place) => tags[place])]);
+      own.set(id, { id, start, end, bandwidth, hops: held, deleted: false });
     };
     const drop = (id: string): void => {
       const held = own.get(id);
@@ -147,10 +150,11 @@ await Promise.all(
       }
     };
 
-    const sites = (): { site1: string; site2: string } => {
-      const { site1, site2 } = LINKS[chance.below(order.links)] ?? LINKS[0];
+    const drawPair = (): Pair => {
+      const { site1, site2 } = PAIRS[chance.below(order.pairs)] ?? PAIRS[0];
       return { site1, site2 };
     };
+    const isOnSnapshot = (pair: Pair): boolean => order.detour > 0 || isRouted(pair);
     const who = { experiment: 'exp', createdBy: 'user', expiry: 1_000_000 };
 
     const batch = async (name: string): Promise<void> => {
@@ -160,16 +164,19 @@ await Promise.all(
         const start = order.dawn + index * APART + chance.below(APART - 4);
         const terms = { start, end: start + 1 + chance.below(4), bandwidth: bandwidth() };
         const id = chance.is(60) ? undefined : free.splice(chance.below(free.length), 1)[0]?.id;
-        return { id, terms, isDeletion: chance.is(50) };
+        return { id, terms, isDeletion: chance.is(50), pair: drawPair() };
       });
-      const size = drawn.filter(({ id }) => id === undefined).length;
+      const created = drawn.filter(({ id }) => id === undefined);
+      // One of them has all of the batch decided on a snapshot first.
+      const isMarked = created.some(({ pair }) => isOnSnapshot(pair));
       let index = 0;
-      const items = drawn.map(({ id, terms, isDeletion }): Item => {
+      const items = drawn.map(({ id, pair, isDeletion, ...each }): Item => {
+        const terms = { ...each.terms, bandwidth: markedBandwidth(each.terms.bandwidth, isMarked) };
         if (id !== undefined) {
           if (isDeletion) return { action: 'delete', id, terms: { by: 'user' } };
           return { action: 'update', id, update: terms, terms: UPDATING };
         }
-        const request = { ...sites(), ...terms, ...who, name: nameInBatch(name, size, index++) };
+        const request = { ...pair, ...terms, ...who, name: nameInBatch(name, created.length, index++) };
         return { action: 'create', request };
       });
       const keyed = { key: name, fingerprint: name, createdBy: 'user', experiment: 'exp' };
@@ -180,13 +187,16 @@ await Promise.all(
 
     for (let made = 0; made < order.requests; made += 1) {
       const start = order.dawn + chance.below(INSTANTS);
-      const terms = { start, end: start + 1 + chance.below(6), bandwidth: 10 + chance.below(240) };
+      const pair = drawPair();
+      const bandwidth = 10 + chance.below(240);
+      const terms = { start, end: start + 1 + chance.below(6), bandwidth: markedBandwidth(bandwidth, false) };
       const live = chance.of([...own.values()].filter(({ deleted }) => !deleted));
       const action = chance.below(100);
       const key = `${order.name}-${connection}-${made}`;
       if (action < 25) await batch(key);
       else if (!live || action < 55) {
-        const request = { ...sites(), ...terms, ...who };
+        const marked = markedBandwidth(bandwidth, isOnSnapshot(pair));
+        const request = { ...pair, ...terms, bandwidth: marked, ...who };
         const keyed = { ...request, key, fingerprint: key };
         const asked = await ask([], () =>
           action % 2 === 0 ? allocator.create(request) : allocator.create(keyed),

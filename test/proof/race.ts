@@ -2,9 +2,9 @@ import { fileURLToPath } from 'node:url';
 import { WITH_HOPS } from '../store/one-link.ts';
 import { openEither } from '../store/opened-store.ts';
 import { raceProcesses } from '../store/starting-gate.ts';
-import { batchOf, watchBatches } from './half-batches.ts';
-import { LINKS, sweepAll } from './links.ts';
-import type { Place } from './place.ts';
+import { batchOf, watchHalves } from './halves.ts';
+import { PAIRS, sweepAll } from './links.ts';
+import { deadlocks, type Place } from './place.ts';
 import type { RaceHolding, RaceLoadOrder, RaceLoadResult } from './race-load.ts';
 import { replayAll } from './replay.ts';
 import type { Finding, Report } from './report.ts';
@@ -14,14 +14,24 @@ const PROCESSES = 2;
 const CONNECTIONS = 8;
 /** So many decisions of each link the oracle makes again. */
 const REPLAYED = 80;
-/** So many requests are made by each connection in a round. Rounds are on one link and on all of them, in turn. */
+/** So many requests are made by each connection in a round. */
 const REQUESTS = 25;
+/** Rounds are between random sites, over the shortest routes or longer ones too, and on one hot link, in turn. */
+const ROUNDS = [
+  { pairs: PAIRS.length, detour: 2 },
+  { pairs: PAIRS.length, detour: 0 },
+  { pairs: 1, detour: 0 },
+] as const;
+/** The columns of a hop that an answer tells. */
+const HELD = ['link', 'site1_s_tag', 'site1_c_tag', 'site2_s_tag', 'site2_c_tag'] as const;
 /** So far apart are two rounds' bookings. */
 const APART = 40;
 
 /**
- * Row 40: two processes with eight connections each book, change and cancel on one hot link, then on several, a
- * quarter of it in batches. Nobody ever sees a part of a batch, and at the end every answer is what the rows say, no link is above its capacity and no tag held twice at any instant.
+ * Row 40: two processes with eight connections each book, change and cancel between random sites, over routes of one to
+ * three hops and more, and on one hot link; a quarter of it in batches. Nobody ever sees a part of a batch or of a route, and
+ * at the end every answer is what the rows say, no link is above its capacity, no tag is held twice at any instant, and
+ * PostgreSQL had to end no deadlock.
  */
 export async function raceOnLinks(options: ProofOptions): Promise<Report> {
   const title = `race of ${PROCESSES} processes x ${CONNECTIONS} connections`;
@@ -32,10 +42,9 @@ export async function raceOnLinks(options: ProofOptions): Promise<Report> {
     const unsure = new Set<string>();
     const [batches, seen] = [{ asked: 0, made: 0 }, { looks: 0 }];
     while (round()) {
-      const links = report.rounds % 2 === 1 ? 1 : LINKS.length;
-      const stopWatching = watchBatches(place.rows);
+      const stopWatching = watchHalves(place.rows);
       const results = await raceOnce(place, {
-        links,
+        ...(ROUNDS[report.rounds % ROUNDS.length] ?? ROUNDS[0]),
         seed: options.seed + report.rounds,
         name: `r${report.rounds}`,
         dawn: report.rounds * APART,
@@ -57,7 +66,7 @@ export async function raceOnLinks(options: ProofOptions): Promise<Report> {
       report.findings.push(...(await compare(place, expected, unsure, report.unanswered)));
       report.findings.push(...(await sweepAll(place.rows)));
     }
-    report.findings.push(...(await replayAll(place.rows, { oracle: REPLAYED })));
+    report.findings.push(...(await replayAll(place.rows, { oracle: REPLAYED })), ...(await deadlocks(place)));
     report.notes.push(
       `${batches.made} of ${batches.asked} batches were made; looked for halves ${seen.looks} times`,
     );
@@ -66,7 +75,7 @@ export async function raceOnLinks(options: ProofOptions): Promise<Report> {
 
 async function raceOnce(
   { database }: Place,
-  { links, seed, name, dawn }: { links: number; seed: number; name: string; dawn: number },
+  { name, seed, ...about }: Pick<RaceLoadOrder, 'pairs' | 'detour' | 'seed' | 'name' | 'dawn'>,
 ): Promise<RaceLoadResult[]> {
   const program = fileURLToPath(new URL('race-load.ts', import.meta.url));
   const finishes = await raceProcesses(
@@ -77,8 +86,7 @@ async function raceOnce(
         seed: seed * 1000 + index * 100,
         connections: CONNECTIONS,
         requests: REQUESTS,
-        links,
-        dawn,
+        ...about,
       };
       return [program, JSON.stringify(order)];
     }),
@@ -97,26 +105,26 @@ async function compare(
   unanswered: number,
 ): Promise<Finding[]> {
   const found: Finding[] = [];
-  const kept = new Map((await rows(WITH_HOPS)).map((row) => [String(row['id']), row]));
+  const kept = Map.groupBy(await rows(`${WITH_HOPS} ORDER BY position`), ({ id }) => String(id));
   for (const holding of expected.values()) {
     if (unsure.has(holding.id)) continue;
-    const { id, start, end, bandwidth, tags, deleted } = holding;
-    const row = kept.get(id);
-    const stands = [row?.['start_ms'], row?.['end_ms'], row?.['bandwidth']];
-    stands.push(row?.['site1_s_tag'], row?.['site1_c_tag'], row?.['site2_s_tag'], row?.['site2_c_tag']);
+    const { id, start, end, bandwidth, hops, deleted } = holding;
+    const [row, ...others] = kept.get(id) ?? [];
+    const stands = [row?.['start_ms'], row?.['end_ms'], row?.['bandwidth']].join();
+    const on = [row, ...others].map((hop) => HELD.map((column) => hop?.[column]).join());
+    const due = [[start, end, bandwidth].join(), ...hops.map((hop) => hop.join())];
     const isGone = row?.['deleted_ms'] !== null;
     if (!row) found.push({ kind: 'lost', what: `${id} is not there` });
     else if (isGone !== deleted) found.push({ kind: 'lost', what: `${id} is ${isGone ? 'gone' : 'back'}` });
-    else if (stands.join() !== [start, end, bandwidth, ...tags].join()) {
-      found.push({
-        kind: 'lost',
-        what: `${id} stands as ${stands}, not as ${[start, end, bandwidth, ...tags]}`,
-      });
+    else if ([stands, ...on].join(' ') !== due.join(' ')) {
+      found.push({ kind: 'lost', what: `${id} stands as ${[stands, ...on]}, not as ${due}` });
     }
   }
-  const unknown = [...kept.values()].filter(({ id }) => !expected.has(String(id)) && !unsure.has(String(id)));
+  const unknown = [...kept].filter(([id]) => !expected.has(id) && !unsure.has(id));
   // What one batch made counts once.
-  const requests = new Set(unknown.map(({ id, name }) => (name === null ? id : batchOf(String(name)))));
+  const requests = new Set(
+    unknown.map(([id, [hop]]) => ((hop?.['name'] ?? null) === null ? id : batchOf(String(hop?.['name'])))),
+  );
   if (requests.size > unanswered) {
     found.push({
       kind: 'doubled',

@@ -6,6 +6,7 @@ import { History, shapes, steps } from '../../allocator/history.ts';
 import { usePostgres } from '../../fixtures/postgres.ts';
 import { proveFailpoints } from '../failpoints.ts';
 import { type OpenedStatements, postgresStatements, sqliteStatements } from '../statements.ts';
+import { writesHopsApart } from './hops-apart.ts';
 import { locksWhereItReads } from './lock-in-reading-statement.ts';
 import { raceHere } from './race-here.ts';
 import { type Mistake, SmallAllocator } from './small-allocator.ts';
@@ -98,6 +99,14 @@ describe('a failure at each step', () => {
   test('the protocol in small is right, so nothing is found', async () => {
     const opened = await sqliteStatements();
     expect(await failpoints(opened, 0).finally(opened.close)).toEqual([]);
+  });
+
+  test('mistake: the hops of a route in transactions of their own, is caught', async () => {
+    const opened = await sqliteStatements();
+    const only = ['create over a route'];
+    const options = { storeOf: writesHopsApart, thorough: false, only };
+    const { findings } = await proveFailpoints(opened, options).finally(opened.close);
+    expect(findings.map(({ what }) => what)).toContainEqual(expect.stringContaining('half a route'));
   });
 
   test.each<Mistake>([

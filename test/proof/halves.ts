@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Rows } from '../allocator/sweep.ts';
+import { halfRoutes, type Rows } from '../allocator/sweep.ts';
 import type { Finding } from './report.ts';
 
 /** The name of a reservation that a batch makes: it says how many the batch makes, and which of them it is. */
@@ -22,14 +22,17 @@ export async function halfBatches(rows: Rows): Promise<Finding[]> {
   });
 }
 
-/** Looks for half batches over and over, as anyone may who reads meanwhile. @returns ends it, and gives what was found */
-export function watchBatches(rows: Rows): () => Promise<{ looks: number; findings: Finding[] }> {
+/** Looks for half batches and half routes over and over, as anyone may who reads meanwhile. @returns ends it, and gives what was found */
+export function watchHalves(rows: Rows): () => Promise<{ looks: number; findings: Finding[] }> {
   const findings: Finding[] = [];
   let looks = 0;
   let isOver = false;
   const watching = (async () => {
     while (!isOver && findings.length === 0) {
       findings.push(...(await halfBatches(rows)));
+      findings.push(
+        ...(await halfRoutes(rows)).map((what): Finding => ({ kind: 'wrong', what: `meanwhile: ${what}` })),
+      );
       looks += 1;
       await sleep(20);
     }
