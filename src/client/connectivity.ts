@@ -1,9 +1,18 @@
 import * as v from 'valibot';
-import { type Availability, AvailabilityReply, type Slot, SlotListReply } from '../contract/availability.ts';
+import { type AskedRoute, asksForRoute } from '../contract/asked-route.ts';
+import {
+  type Availability,
+  AvailabilityReply,
+  type RouteItem,
+  RouteList,
+  type Slot,
+  SlotListReply,
+} from '../contract/availability.ts';
 import { isoDuration } from '../contract/durations.ts';
 import { Failure } from '../contract/failure.ts';
 import { formatInstant, type ReservationState } from '../contract/instants.ts';
 import { type Link, LinkList } from '../contract/links.ts';
+import { MAX_ROUTE_ITEMS } from '../contract/request-limits.ts';
 import { type Reservation, ReservationReply } from '../contract/reservation.ts';
 import { JWT_TYPE, type RouteName } from '../contract/routes.ts';
 import type { Transport } from '../contract/sending.ts';
@@ -70,12 +79,22 @@ export interface ConnectivityClient {
    * @throws Failure `not_supported` where the service does not tell it
    */
   slots(question: SlotsQuestion): Promise<Slot[]>;
+  /**
+   * The routes that a reservation between two sites may take, by hops: 100 at most.
+   *
+   * @throws Failure `not_supported` where the service has no routes
+   */
+  routes(question: RoutesQuestion): Promise<RouteItem[]>;
 }
 
-/** Which link is asked about, and over which window. Times in milliseconds. */
-export interface LinkWindow {
+/** Between which sites a route is asked for, and what is asked of it. */
+export interface RoutesQuestion extends AskedRoute {
   site1: string;
   site2: string;
+}
+
+/** Between which sites is asked, over which routes, and over which window. Times in milliseconds. */
+export interface LinkWindow extends RoutesQuestion {
   /** Default: now. At most 24 h ago. */
   start?: number;
   /** Default: 7 days after the start. At most 5 years after it. */
@@ -130,18 +149,25 @@ export function createConnectivityClient(
       return reply && readAs(LinkList, reply, 'list of links').items;
     },
 
-    async availability({ site1, site2, points, ...window }) {
-      const query = windowQuery(window, points === undefined ? {} : { points: String(points) });
+    async availability({ points, ...question }) {
+      const query = queryOf(question, points === undefined ? {} : { points: String(points) });
       const read = (reply: Reply) => readAs(AvailabilityReply, reply, 'availability of the link');
-      const [first, ...rest] = await linkAnswers(service, 'availability', { site1, site2 }, query, read);
+      const [first, ...rest] = await linkAnswers(service, 'availability', question, query, read);
       if (!first) throw new RangeError('a list has a first page');
       return { ...first, ...joined([first, ...rest]), nextCursor: null };
     },
 
-    async slots({ site1, site2, bandwidth, duration, ...window }) {
-      const query = windowQuery(window, { bandwidth: String(bandwidth), duration: isoDuration(duration) });
+    async slots({ bandwidth, duration, ...question }) {
+      const query = queryOf(question, { bandwidth: String(bandwidth), duration: isoDuration(duration) });
       const read = (reply: Reply) => readAs(SlotListReply, reply, 'list of slots');
-      const pages = await linkAnswers(service, 'slots', { site1, site2 }, query, read);
+      const pages = await linkAnswers(service, 'slots', question, query, read);
+      return pages.flatMap(({ items }) => items);
+    },
+
+    async routes(question) {
+      const query = queryOf(question, { limit: String(MAX_ROUTE_ITEMS) });
+      const read = (reply: Reply) => readAs(RouteList, reply, 'list of routes');
+      const pages = await linkAnswers(service, 'routes', question, query, read);
       return pages.flatMap(({ items }) => items);
     },
   };
@@ -163,6 +189,7 @@ function joined(pages: readonly Availability[]): Pick<Availability, 'items' | 'r
 const LINK_QUESTIONS = {
   availability: ['linkAvailability', 'user'],
   slots: ['linkSlots', 'share'],
+  routes: ['linkRoutes', 'user'],
 } as const satisfies Partial<Record<Extension, [RouteName, SentTokens]>>;
 
 /**
@@ -173,11 +200,14 @@ const LINK_QUESTIONS = {
 async function linkAnswers<Page extends { nextCursor: string | null }>(
   { send, features }: ServiceRequests,
   feature: keyof typeof LINK_QUESTIONS,
-  values: { site1: string; site2: string },
+  { site1, site2, ...asked }: RoutesQuestion,
   first: string,
   read: (reply: Reply) => Page,
 ): Promise<Page[]> {
+  // A service without routes would answer about any.
+  if (asksForRoute(asked)) await requireFeatures(features, ['routes']);
   const [route, tokens] = LINK_QUESTIONS[feature];
+  const values = { site1, site2 };
   const ask = (query: string) => send(route, { tokens, accept: 'application/json', values, query });
   try {
     return await readPages(first, 'answer', read, ask);
@@ -203,14 +233,17 @@ const ReservationPage = v.object({
   nextCursor: v.optional(v.nullable(v.string()), null),
 });
 
-/** A query of a window's ends and what else is asked; begins with `?`, or is empty. */
-function windowQuery(
-  { start, end }: Pick<LinkWindow, 'start' | 'end'>,
+/** A query of a window's ends, a route and what else is asked; begins with `?`, or is empty. */
+function queryOf(
+  { start, end, via = [], avoid = [], direct = false }: Omit<LinkWindow, 'site1' | 'site2'>,
   others: Readonly<Record<string, string>>,
 ): string {
   const said = new URLSearchParams({
     ...(start === undefined ? {} : { start: formatInstant(start) }),
     ...(end === undefined ? {} : { end: formatInstant(end) }),
+    ...(via.length === 0 ? {} : { via: via.join(',') }),
+    ...(avoid.length === 0 ? {} : { avoid: avoid.join(',') }),
+    ...(direct ? { direct: 'true' } : {}),
     ...others,
   }).toString();
   return said === '' ? '' : `?${said}`;

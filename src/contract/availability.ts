@@ -2,8 +2,8 @@ import * as v from 'valibot';
 import { DAY, WEEK } from './durations.ts';
 import { Instant, ReplyInstant, RequestDuration, requestInstant, SiteName } from './fields.ts';
 import { describeInput } from './instants.ts';
-import { RequestBandwidth } from './reservation.ts';
-import { MAX_POINTS } from './routes.ts';
+import { MAX_POINTS, MAX_ROUTE_ITEMS } from './request-limits.ts';
+import { ASKED_ROUTE, RequestBandwidth } from './reservation.ts';
 
 /** How long the part of an answer is that a request without an `end` gets, from its start: 7 days, in milliseconds. */
 export const DEFAULT_WINDOW = WEEK;
@@ -18,28 +18,55 @@ const WINDOW = {
   cursor: v.optional(v.string()),
 };
 
+const sitesIn = v.pipe(
+  v.string(),
+  v.transform((text) => text.split(',').filter((site) => site !== '')),
+);
+/** What is asked of a route, in a query. */
+const ROUTE = {
+  via: v.optional(v.pipe(sitesIn, ASKED_ROUTE.via.wrapped)),
+  avoid: v.optional(v.pipe(sitesIn, ASKED_ROUTE.avoid.wrapped)),
+  direct: v.optional(
+    v.pipe(
+      v.string(),
+      v.regex(/^(?:true|false|1|0)$/i, 'direct must be true or false.'),
+      v.transform((text) => /^(?:true|1)$/i.test(text)),
+      ASKED_ROUTE.direct.wrapped,
+    ),
+  ),
+};
+
+/** A number in a query, from 1 on. */
+const requestCount = (name: string, most: number) => {
+  const message = (got: string) => `${name} must be a number from 1 to ${most}; ${got}.`;
+  return v.optional(
+    v.pipe(
+      v.string(),
+      v.regex(/^[0-9]{1,4}$/, (issue) => message(describeInput(issue.input))),
+      v.transform(Number),
+      v.minValue(1, message('got 0')),
+      v.maxValue(most, (issue) => message(`got ${issue.input}`)),
+    ),
+  );
+};
+
+/** The query of a request for the routes between two sites. */
+export const RoutesQuery = v.object({ ...ROUTE, limit: requestCount('limit', MAX_ROUTE_ITEMS) });
+
 /** The query of a request for a link's availability. Times come out in milliseconds. */
 export const AvailabilityQuery = v.object({
   ...WINDOW,
-  points: v.optional(
-    v.pipe(
-      v.string(),
-      v.regex(
-        /^[0-9]{1,4}$/,
-        (issue) => `points must be a number from 1 to ${MAX_POINTS}; ${describeInput(issue.input)}.`,
-      ),
-      v.transform(Number),
-      v.minValue(1, `points must be a number from 1 to ${MAX_POINTS}; got 0.`),
-      v.maxValue(
-        MAX_POINTS,
-        (issue) => `points must be a number from 1 to ${MAX_POINTS}; got ${issue.input}.`,
-      ),
-    ),
-  ),
+  ...ROUTE,
+  points: requestCount('points', MAX_POINTS),
 });
 
 /** The query of a request for slots. Times and the duration come out in milliseconds, the bandwidth in Mbps. */
-export const SlotsQuery = v.object({ ...WINDOW, bandwidth: RequestBandwidth, duration: RequestDuration });
+export const SlotsQuery = v.object({
+  ...WINDOW,
+  ...ROUTE,
+  bandwidth: RequestBandwidth,
+  duration: RequestDuration,
+});
 
 const freeMbps = v.pipe(v.number(), v.integer(), v.minValue(0));
 
@@ -122,4 +149,26 @@ export const SlotList = v.object({
 export const SlotListReply = v.object({
   items: v.array(v.object({ first_start_date: ReplyInstant, last_start_date: ReplyInstant })),
   nextCursor: v.optional(v.nullable(v.string()), null),
+});
+
+/** A route between two sites, and what it can carry where nothing is held. */
+export const RouteItem = v.object({
+  sites: v.pipe(v.array(SiteName), v.description('All sites that it passes, from one end to the other.')),
+  bandwidth: v.pipe(
+    v.number(),
+    v.integer(),
+    v.minValue(1),
+    v.description("Its narrowest link's capacity in Mbps."),
+  ),
+});
+/** See {@link RouteItem}. */
+export type RouteItem = v.InferOutput<typeof RouteItem>;
+
+/** The routes between two sites: the reply of `GET …/links/{site1}/{site2}/routes` (extension). */
+export const RouteList = v.object({
+  items: v.pipe(
+    v.array(RouteItem),
+    v.description('Those that a reservation may take: by hops, then by name.'),
+  ),
+  nextCursor: v.null(),
 });

@@ -1,7 +1,7 @@
 import { type JsonSchema, toJsonSchema } from '@valibot/to-json-schema';
 import * as v from 'valibot';
 import { BODY_EXAMPLES, PROBLEM_FACTS, REQUEST_EXAMPLES } from './api-examples.ts';
-import { Availability, SlotList } from './availability.ts';
+import { Availability, RouteList, SlotList } from './availability.ts';
 import { BatchRequest, BatchResults } from './batch.ts';
 import { KeySetDocument } from './claims.ts';
 import {
@@ -18,13 +18,13 @@ import { PROBLEMS, type ProblemCode } from './problem-codes.ts';
 import { ProblemBody, problemBody } from './problems.ts';
 import { Reservation, ReservationRequestBody, ReservationUpdate } from './reservation.ts';
 import { WHO_MAY } from './roles.ts';
+import type { Parameter } from './route-parameters.ts';
 import {
   EXPERIMENT_TOKEN_HEADER,
   EXPERIMENTS_API_GROUP,
   EXTENSIONS,
   EXTENSIONS_MEMBER,
   JWT_TYPE,
-  type Parameter,
   PROJECTS_API_GROUP,
   ROUTES,
   type Route,
@@ -49,6 +49,7 @@ const SCHEMAS = {
   LinkList,
   Availability,
   SlotList,
+  RouteList,
   Project,
   ProjectList,
   ExperimentList,

@@ -6,5 +6,17 @@ import { HOUR } from './durations.ts';
 export const MAX_PAGE_ITEMS = 1000;
 /** How many links a route has at most. */
 export const MAX_HOPS = 8;
+/** The reservations in a page of a list without `limit`. */
+export const DEFAULT_PAGE_ITEMS = 100;
+/** The most columns that a question about a link's use can ask for. */
+export const MAX_POINTS = 2000;
+/** The most routes that a list of them has. */
+export const MAX_ROUTE_ITEMS = 100;
+/** The routes in a list without `limit`. */
+export const DEFAULT_ROUTES = 20;
 /** A service surely keeps an idempotency key this long, in milliseconds: a little less than 24 hours (contract/README.md, "Extensions"). */
 export const KEY_KEPT = 23 * HOUR;
+/** The longest `Idempotency-Key`, in characters, of ASCII that prints. */
+export const MAX_IDEMPOTENCY_KEY = 255;
+/** The longest `reason` of an administrator's deletion, in characters. */
+export const MAX_REASON = 200;

@@ -77,7 +77,7 @@ const requestSites = (name: 'via' | 'avoid', most: number, description: string) 
   );
 
 /** What a request asks of its route: extensions (asked-route.ts). */
-const ROUTE = {
+export const ASKED_ROUTE = {
   via: requestSites('via', MAX_HOPS - 1, 'The sites that the route passes, in this order from site1 on.'),
   avoid: requestSites('avoid', MAX_AVOIDED, 'The sites that the route does not pass.'),
   direct: v.optional(
@@ -200,7 +200,7 @@ const SPECIFIED = {
  * The body of a create request for a period (contract/README.md, "POST"), with texts and what is asked of the route. Dates come out as
  * milliseconds, bandwidth as Mbps.
  */
-export const PeriodBody = v.object({ ...SPECIFIED, ...TEXTS, ...ROUTE });
+export const PeriodBody = v.object({ ...SPECIFIED, ...TEXTS, ...ASKED_ROUTE });
 
 /** Every create request as it travels: a {@link PeriodBody}, with the extensions `duration` and `volume`. */
 export const ReservationRequestBody = v.object({

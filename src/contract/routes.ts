@@ -1,7 +1,24 @@
 import { Failure } from './failure.ts';
 import { PROBLEM_CODES, PROBLEMS, type ProblemCode } from './problem-codes.ts';
-import { MAX_PAGE_ITEMS } from './request-limits.ts';
+import {
+  DEFAULT_PAGE_ITEMS,
+  DEFAULT_ROUTES,
+  MAX_PAGE_ITEMS,
+  MAX_POINTS,
+  MAX_ROUTE_ITEMS,
+} from './request-limits.ts';
 import type { Action } from './roles.ts';
+import {
+  BATCH_EARLIEST,
+  DRY_RUN,
+  EARLIEST,
+  IDEMPOTENCY_KEY,
+  type Parameter,
+  REASON,
+  ROUTE_QUERY,
+  START_NOW,
+  WINDOW,
+} from './route-parameters.ts';
 
 /**
  * The header with a client's own name for a request: sent again, the request does not make a second reservation. An
@@ -22,59 +39,6 @@ export const EXTENSIONS_MEMBER = 'x-slices-extensions';
 export const SITES_MEMBER = 'x-slices-sites';
 /** Says `true` in the answer to a request that was answered before under its {@link IDEMPOTENCY_KEY_HEADER}. */
 export const IDEMPOTENCY_REPLAYED_HEADER = 'Idempotency-Replayed';
-/** The longest {@link IDEMPOTENCY_KEY_HEADER}, in characters, of ASCII that prints. */
-export const MAX_IDEMPOTENCY_KEY = 255;
-
-/** A query parameter or a header of a route. */
-export interface Parameter {
-  description: string;
-  type: 'boolean' | 'string' | 'integer';
-  /** Default: it may be left out. */
-  required?: boolean;
-  /** A value that works. */
-  example?: string;
-  /** Not in the API as it is given: an extension of the reference server. */
-  extension?: boolean;
-}
-
-const START_NOW: Parameter = {
-  description: 'Start at the time of the request; start_date is then null.',
-  type: 'boolean',
-};
-const DRY_RUN: Parameter = {
-  description:
-    'Decide and answer as if it were done, and leave nothing behind: 200 with the reservation, JSON only.',
-  type: 'boolean',
-  extension: true,
-};
-/** The reservations in a page of a list without `limit`. */
-export const DEFAULT_PAGE_ITEMS = 100;
-/** The most columns that a question about a link's use can ask for. */
-export const MAX_POINTS = 2000;
-const EARLIEST: Parameter = {
-  description:
-    'Book the earliest period of the length `duration` that starts at start_date or later (with start_now=true: now or later) and ends at end_date or earlier.',
-  type: 'boolean',
-  extension: true,
-};
-const BATCH_EARLIEST: Parameter = {
-  description:
-    'Move all creates later by the smallest common offset at which everything fits; their lengths stay.',
-  type: 'boolean',
-  extension: true,
-};
-const IDEMPOTENCY_KEY: Parameter = {
-  description: `Text of the client's own, 1 to ${MAX_IDEMPOTENCY_KEY} printable ASCII characters, such as a UUID. For 24 hours the same request by the same user in the same experiment is answered with the same reservation, so that it can be sent again when the answer was lost; another request under the same key is 409. A refused request leaves its key free. A dry run does not look at it.`,
-  type: 'string',
-  extension: true,
-};
-/** The longest `reason` of an administrator's deletion, in characters. */
-export const MAX_REASON = 200;
-const RELEASE_REASON: Parameter = {
-  description: `Why an administrator of this server deletes the reservation, 1 to ${MAX_REASON} characters; it is kept in the server's log. An administrator, whom the server's operator names, may read and delete any reservation with the user token alone; for everyone else it says nothing.`,
-  type: 'string',
-  extension: true,
-};
 
 /** Version in every API path (contract/README.md, "Versioning" 1). */
 export const API_VERSION = 'v1alpha1';
@@ -105,6 +69,7 @@ export type SchemaName =
   | 'LinkList'
   | 'Availability'
   | 'SlotList'
+  | 'RouteList'
   | 'Project'
   | 'ProjectList'
   | 'ExperimentList'
@@ -165,27 +130,16 @@ const BODY = ['body_unreadable', 'body_too_large', 'media_type_unsupported', 'to
 /** The refusals that concern a site, a date or a bandwidth, of creates and of updates. */
 const LOCATED = PROBLEM_CODES.filter((code) => PROBLEMS[code].loc !== undefined);
 const OF_CREATES = LOCATED.filter((code) => PROBLEMS[code].of !== 'updates');
+const OF_SITES = OF_CREATES.filter((code) => PROBLEMS[code].loc === 'Site');
 const OF_UPDATES = LOCATED.filter((code) => PROBLEMS[code].of !== 'creates');
 const OF_CHANGES = ['request_invalid', 'too_many_requests'] as const;
 const OF_TEXTS = ['description_invalid', 'name_invalid', 'name_taken'] as const;
 const CHANGE_REFUSALS = [...CREDENTIALS, ...BODY, ...OF_CHANGES, ...OF_TEXTS] as const;
 const CREATE_REFUSALS: readonly ProblemCode[] = [...CHANGE_REFUSALS, ...OF_CREATES, 'idempotency_key_reused'];
 
-const WINDOW = {
-  start: {
-    description: 'ISO 8601 timestamp: where the window starts. Default: now. At most 24 hours ago.',
-    type: 'string',
-  },
-  end: {
-    description:
-      'ISO 8601 timestamp: where the window ends. Default: 7 days after its start. At most 5 years after it.',
-    type: 'string',
-  },
-  cursor: { description: 'The previous page’s nextCursor. It keeps the window.', type: 'string' },
-} as const satisfies Record<string, Parameter>;
 const WINDOW_PROBLEMS = [
   'request_invalid',
-  ...OF_CREATES.filter((code) => PROBLEMS[code].loc === 'Site'),
+  ...OF_SITES,
   'date_invalid',
   'date_past',
   'period_empty',
@@ -299,7 +253,7 @@ export const ROUTES = {
     summary: 'Delete a reservation',
     credentials: 'experiment',
     action: 'delete',
-    query: { reason: RELEASE_REASON },
+    query: { reason: REASON },
     success: { status: 204 },
     problems: [...CREDENTIALS, 'not_found'],
   },
@@ -321,6 +275,7 @@ export const ROUTES = {
     credentials: 'user',
     query: {
       ...WINDOW,
+      ...ROUTE_QUERY,
       points: {
         description: `Columns of equal length in place of the exact steps, 1 to ${MAX_POINTS}. All are in one page.`,
         type: 'integer',
@@ -347,6 +302,7 @@ export const ROUTES = {
         example: 'PT1H',
       },
       ...WINDOW,
+      ...ROUTE_QUERY,
     },
     headers: {
       [EXPERIMENT_TOKEN_HEADER]: {
@@ -357,6 +313,23 @@ export const ROUTES = {
     },
     success: { status: 200, schema: 'SlotList' },
     problems: [...IN_PORTAL, ...FORBIDDEN, ...WINDOW_PROBLEMS, 'bandwidth_invalid'],
+    extension: true,
+  },
+  linkRoutes: {
+    service: 'connectivity',
+    method: 'GET',
+    path: `${LINK}/routes`,
+    summary: 'List the routes that a reservation may take',
+    credentials: 'user',
+    query: {
+      ...ROUTE_QUERY,
+      limit: {
+        description: `Items in the list, 1 to ${MAX_ROUTE_ITEMS} (default ${DEFAULT_ROUTES}).`,
+        type: 'integer',
+      },
+    },
+    success: { status: 200, schema: 'RouteList' },
+    problems: [...UNAUTHENTICATED, 'request_invalid', ...OF_SITES],
     extension: true,
   },
   connectivityKeySet: {

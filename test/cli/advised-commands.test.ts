@@ -229,6 +229,8 @@ describe('every next step works when it is pasted', () => {
     '`--site ${sites[0]}`': 'slices-conn vlan ID --dev eth1 --site be-gent1',
     '`--site ${nearest(typed, sites) ?? sites[0]}`': 'slices-conn vlan ID --dev eth1 --site be-gent1',
     "'--remove'": 'slices-conn vlan ID --site be-gent1 --dev eth1 --remove',
+    "retyped(typed, [{ flags: ['--via', '--avoid', '--direct'], words: [] }])":
+      'slices-conn reserve be-gent1 fr-slices --bandwidth 1000 --start-now --end +2h',
     'retyped(typed, [{ flags, words: [] }])': 'slices-conn vlan ID --site be-gent1 --dev eth1 --apply',
     "`${retyped(typed, [{ flags: ['--out'], words: [] }])} > FILE`":
       'slices-conn vlan ID --site be-gent1 --dev eth1 > FILE',

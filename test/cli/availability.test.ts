@@ -190,6 +190,10 @@ describe('what can’t be told', () => {
     for (const flags of [
       ['--bandwidth', '1G', '--for', '1h', '--earliest'],
       ['--volume', '1T', '--end', '+1h'],
+      ...[['--direct'], ['--avoid', 'se-kth'], ['--via', 'se-kth']].map((route) => [
+        ...['--bandwidth', '1G', '--start-now', '--for', '1h'],
+        ...route,
+      ]),
     ]) {
       for (const more of [[], ['--dry-run']]) {
         const ended = await bare.run('--offline', '--json', 'reserve', ...GENT_POZNAN, ...flags, ...more);

@@ -26,9 +26,25 @@ test('sites are those of the service, also one without a link', async () => {
   expect((await here.run('--offline', 'sites')).stdout).toMatch(/^nl-lab3 +–$/m);
 });
 
+test('between two sites, the routes that a reservation may take', async () => {
+  const ends = ['--offline', 'sites', 'de-lab1', 'de-lab2'];
+  const { items } = JSON.parse((await here.run(...ends, '--json')).stdout);
+  expect(items).toEqual([{ sites: ['de-lab1', 'de-lab2'], bandwidth: 1000 }]);
+  expect((await here.run(...ends)).stdout).toMatch(/^1 Gbps +de-lab1 – de-lab2$/m);
+  expect((await here.run('--offline', 'sites', 'de-lab1')).exitCode).toBe(2);
+  expect((await here.run('--offline', 'sites', 'de-lab1', 'nl-lab3')).exitCode).toBe(6);
+});
+
 test('a mistyped site is compared with the sites of the service', async () => {
   const reserve = ['reserve', 'de-lab', 'de-lab2', '--bandwidth', '1', '--start-now', '--for', '1h'];
-  for (const words of [reserve, ['availability', 'de-la1'], ['list', '--site', 'de-la1']]) {
+  const around = ['availability', 'de-lab2', 'nl-lab3', '--avoid', 'de-la1'];
+  for (const words of [
+    reserve,
+    around,
+    ['sites', 'de-lab2', 'de-la1'],
+    ['availability', 'de-la1'],
+    ['list', '--site', 'de-la1'],
+  ]) {
     const { stdout, stderr } = await here.run('--offline', ...words);
     expect(stdout + stderr).toContain('Did you mean de-lab1?');
     expect(stdout + stderr).not.toContain(SITES[0]);

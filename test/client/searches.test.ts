@@ -105,6 +105,17 @@ describe('a service without the extensions', () => {
     expect(sent).toHaveLength(1);
   });
 
+  test('questions about a route: not_supported, and nothing is asked', async () => {
+    const { client, sent } = service(() =>
+      json({ info: { 'x-slices-extensions': ['availability', 'slots'] } }),
+    );
+    const [asked, lacks] = [{ ...SITES, avoid: ['se-kth'] }, /can't be asked for a route/];
+    await expect(client.availability(asked)).rejects.toThrow(lacks);
+    await expect(client.slots({ ...asked, bandwidth: 1, duration: HOUR })).rejects.toThrow(lacks);
+    await expect(client.routes(asked)).rejects.toThrow(lacks);
+    expect(sent).toHaveLength(1);
+  });
+
   test('a description that can’t be fetched: the network’s failure, and nothing is sent', async () => {
     const away: Answer = () => {
       throw new TypeError('fetch failed');

@@ -7,6 +7,52 @@ const lead = await service.as('lead');
 const SQUARE = { site1: 'be-gent1', site2: 'fr-slices' };
 const rehearsed = (asked: object) => lead.book(booking({ ...SQUARE, ...asked }), 'dry_run=true');
 
+describe('questions about routes', () => {
+  const ask = async (
+    name: 'linkRoutes' | 'linkAvailability' | 'linkSlots',
+    query: string,
+    sites = 'be-gent1/fr-slices',
+  ) => lead.send('GET', `${addressOf(name).replace('be-gent1/pl-poznan1', sites)}?${query}`);
+  const [lille, poznan] = ['fr-lille', 'pl-poznan1'].map((site) => ['be-gent1', site, 'fr-slices']);
+
+  test('the routes that a reservation may take, with what each can carry', async () => {
+    const both = [
+      { sites: lille, bandwidth: 40_000 },
+      { sites: poznan, bandwidth: 100_000 },
+    ];
+    expect((await ask('linkRoutes', '')).body).toEqual({ items: both, nextCursor: null });
+    expect((await ask('linkRoutes', 'limit=1')).body).toMatchObject({ items: both.slice(0, 1) });
+    expect((await ask('linkRoutes', 'avoid=fr-lille')).body).toMatchObject({ items: both.slice(1) });
+    expect(outcome(await ask('linkRoutes', 'limit=101'))).toBe('400 request_invalid');
+    expect(outcome(await ask('linkRoutes', 'direct=1'))).toBe('422 no_route Site');
+  });
+
+  test('availability and slots over the routes that are asked for', async () => {
+    const via = await ask('linkAvailability', 'via=fr-lille');
+    expect(via.body).toMatchObject({ bandwidth: 40_000, routes: [lille] });
+    const avoid = await ask('linkAvailability', 'avoid=fr-lille');
+    expect(avoid.body).toMatchObject({ bandwidth: 100_000, routes: [poznan] });
+    expect(via.headers.get('etag')).not.toBe(avoid.headers.get('etag'));
+    const direct = await ask('linkAvailability', 'direct=true', 'be-gent1/pl-poznan1');
+    expect(direct.body).not.toHaveProperty('routes');
+    const slots = async (query: string) =>
+      (await ask('linkSlots', `bandwidth=50000&duration=PT1H&${query}`)).body;
+    expect(await slots('avoid=pl-poznan1')).toMatchObject({ items: [] });
+    expect(await slots('via=pl-poznan1')).toMatchObject({ items: [{}] });
+  });
+
+  test.each([
+    ['via=x', '422 site_unknown Site'],
+    ['avoid=fr-slices', '422 site_invalid Site'],
+    ['direct=yes', '400 request_invalid'],
+    ['avoid=fr-lille,pl-poznan1', '422 no_route Site'],
+  ])('%s is refused', async (query, due) => {
+    expect(outcome(await ask('linkRoutes', query))).toBe(due);
+    expect(outcome(await ask('linkAvailability', query))).toBe(due);
+    expect(outcome(await ask('linkSlots', `bandwidth=1&duration=PT1H&${query}`))).toBe(due);
+  });
+});
+
 describe('what is asked of a route', () => {
   test.each<[string, object, string[] | undefined]>([
     ['nothing', {}, ['pl-poznan1']],

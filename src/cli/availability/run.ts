@@ -1,4 +1,5 @@
 import type { ConnectivityClient } from '../../client/connectivity.ts';
+import type { AskedRoute } from '../../contract/asked-route.ts';
 import type { Slot } from '../../contract/availability.ts';
 import { formatDuration } from '../../contract/durations.ts';
 import { Failure, ownCommand } from '../../contract/failure.ts';
@@ -14,12 +15,13 @@ import { availabilitySvg, SVG_COLUMNS } from '../print/availability-svg.ts';
 import { folded } from '../print/folded.ts';
 import { escapeLines, escapeText } from '../print/output.ts';
 import { confirmWriting } from '../questions.ts';
-import { durationWord, timeWord, withNearestSite } from '../reservation/alternatives.ts';
+import { durationWord, timeWord, withNearestSite, withoutRoute } from '../reservation/alternatives.ts';
+import { type RouteFlags, readRoute, routeWords } from '../reservation/route-options.ts';
 import { shortEnd, shortTime, type TimeContext } from '../times.ts';
 import { bandwidthWord, formatBandwidth, parseBandwidth, siteName } from '../values.ts';
 
 /** The flags of the command, as typed. */
-export interface AvailabilityFlags extends WindowFlags {
+export interface AvailabilityFlags extends WindowFlags, RouteFlags {
   bandwidth?: string;
   duration?: string;
   svg?: string;
@@ -44,6 +46,7 @@ export async function availability(
 ): Promise<void> {
   const { output, typed, files } = invocation;
   const sites = [first, ...(second === undefined ? [] : [second])].map(siteName);
+  const route = readRoute(flags, { site1: first, site2: second });
   const need = readNeed(flags);
   const times = await invocation.times();
   const window = readWindow(flags, times);
@@ -54,9 +57,9 @@ export async function availability(
     screen: output.json ? undefined : chartColumns(output.columns),
     drawn: svg === undefined ? undefined : SVG_COLUMNS,
   };
-  const { answers, drawn } = await answersOf(connectivity, sites, { window, need, columns }).catch(
+  const { answers, drawn } = await answersOf(connectivity, sites, { window, route, need, columns }).catch(
     (error: unknown) => {
-      throw withNextStep(error, sites, typed);
+      throw withNextStep(error, { sites, route, typed });
     },
   );
   const view = { window, zone: times.zone, now: times.now };
@@ -69,7 +72,9 @@ export async function availability(
     const title = second === undefined && only && answers.length === 1 ? `${linkName(only.link)}\n` : '';
     const chart = availabilityChart(print, { ...view, links: answers }, output.columns);
     const width = print.isTerminal ? output.columns : Number.POSITIVE_INFINITY;
-    const starts = need ? startsText(answers, need, answered, { width, advised: invocation.advised }) : '';
+    const starts = need
+      ? startsText(answers, need, answered, { width, route, advised: invocation.advised })
+      : '';
     const written = svg === undefined ? '' : `Written to ${escapeText(svg)}.\n`;
     return print.paint.bold(escapeLines(title)) + chart + written + starts;
   });
@@ -77,6 +82,7 @@ export async function availability(
 
 /** The question about each link. */
 interface Question {
+  route: AskedRoute;
   /** Milliseconds. */
   window: { start: number; end: number };
   need: Need | undefined;
@@ -88,42 +94,54 @@ interface Question {
 async function answersOf(
   connectivity: ConnectivityClient,
   sites: readonly string[],
-  { window, need, columns }: Question,
+  { window, route, need, columns }: Question,
 ): Promise<{ answers: LinkAnswer[]; drawn: LinkAvailability[] }> {
   const pairs = await pairsOf(connectivity, sites);
   const ask = (points?: number) =>
-    Promise.all(pairs.map((pair) => freeOf(connectivity, pair, window, points)));
+    Promise.all(pairs.map((pair) => freeOf(connectivity, { ...pair, ...route }, window, points)));
   const [links, drawn] = await Promise.all([
     ask(columns.screen),
     columns.drawn === undefined ? [] : ask(columns.drawn),
   ]);
   const slotsOf = async ({ link }: LinkAvailability): Promise<readonly Slot[] | null> => {
     if (!need) return null;
-    return need.bandwidth > link.bandwidth ? [] : connectivity.slots({ ...link, ...window, ...need });
+    return need.bandwidth > link.bandwidth
+      ? []
+      : connectivity.slots({ ...link, ...route, ...window, ...need });
   };
   const answers = links.map(async (each) => ({ ...each, slots: await slotsOf(each) }));
   return { answers: await Promise.all(answers), drawn };
 }
 
 /** A refusal of the sites with a command that shows what there is. */
-function withNextStep(error: unknown, sites: readonly string[], typed: readonly string[]): unknown {
+function withNextStep(
+  error: unknown,
+  { sites, route, typed }: { sites: readonly string[]; route: AskedRoute; typed: readonly string[] },
+): unknown {
   if (!(error instanceof Failure)) return error;
   const [site1, site2] = sites;
   return error.code === 'sites_not_connected' && site2 !== undefined
     ? error.with({ fix: `slices-conn availability ${site1}` })
-    : withNearestSite(error, sites, typed);
+    : withNearestSite(
+        withoutRoute(error, typed),
+        [...sites, ...(route.via ?? []), ...(route.avoid ?? [])],
+        typed,
+      );
 }
 
 /** How much of one link is free in a window: exact steps, or so many columns. */
 async function freeOf(
   connectivity: ConnectivityClient,
-  pair: { site1: string; site2: string },
+  { site1, site2, ...route }: AskedRoute & { site1: string; site2: string },
   window: { start: number; end: number },
   points: number | undefined,
 ): Promise<LinkAvailability> {
   const columns = points === undefined ? {} : { points };
-  const { bandwidth, items, routes } = await connectivity.availability({ ...pair, ...window, ...columns });
-  return { link: { ...pair, bandwidth }, items, routes };
+  const { bandwidth, items, routes } = await connectivity.availability({
+    ...{ site1, site2, ...route },
+    ...{ ...window, ...columns },
+  });
+  return { link: { site1, site2, bandwidth }, items, routes };
 }
 
 /** Reads --bandwidth and --duration. @throws Failure `usage` for one without the other */
@@ -181,10 +199,10 @@ function startsText(
   answers: readonly LinkAnswer[],
   need: Need,
   times: TimeContext,
-  { width, advised }: { width: number } & Pick<Invocation, 'advised'>,
+  { width, route, advised }: { width: number; route: AskedRoute } & Pick<Invocation, 'advised'>,
 ): string {
   const sentences = answers.map((answer) => startsOf(answer, need, times, answers.length > 1));
-  const advice = adviceOf(answers, need, times);
+  const advice = adviceOf(answers, need, route, times);
   const tried = advice === undefined ? [] : [continued(`  try: ${advised(advice)}`, width)];
   const lines = [...sentences.map((text) => folded(text, width - 2).join('\n  ')), ...tried];
   return lines.map((line) => `${escapeLines(line)}\n`).join('');
@@ -222,7 +240,12 @@ function isNow(start: number, { now }: TimeContext): boolean {
 }
 
 /** The command that books the first start of any link; without a start, the one that looks further. */
-function adviceOf(answers: readonly LinkAnswer[], need: Need, times: TimeContext): string | undefined {
+function adviceOf(
+  answers: readonly LinkAnswer[],
+  need: Need,
+  route: AskedRoute,
+  times: TimeContext,
+): string | undefined {
   const fitting = answers.filter(({ link }) => link.bandwidth >= need.bandwidth);
   const starts = fitting.flatMap(({ link, slots }) =>
     (slots ?? []).slice(0, 1).map(({ first_start_date }) => ({ link, start: instantOf(first_start_date) })),
@@ -231,6 +254,7 @@ function adviceOf(answers: readonly LinkAnswer[], need: Need, times: TimeContext
   const link = first?.link ?? fitting[0]?.link;
   if (!link) return undefined;
   const words = ['reserve', link.site1, link.site2, '--bandwidth', bandwidthWord(need.bandwidth)];
+  words.push(...routeWords(route));
   const lasting = ['--for', durationWord(need.duration) ?? ''];
   if (!first) return ownCommand(...words, '--earliest', ...lasting, '--dry-run');
   const start = isNow(first.start, times) ? ['--start-now'] : ['--start', timeWord(first.start)];

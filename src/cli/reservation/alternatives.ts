@@ -266,7 +266,13 @@ function withoutOffers(failure: Failure, asked: Refused): Failure {
       fix: retyped(typed, [startRetyping('now', asked), ...endRetyping(started, asked)]),
     });
   }
-  return withNearestSite(failure, [site1, site2, ...via, ...avoid], typed);
+  return withNearestSite(withoutRoute(failure, typed), [site1, site2, ...via, ...avoid], typed);
+}
+
+/** The refusal of a route that does not exist with the typed command, without what it asks of the route. */
+export function withoutRoute(failure: Failure, typed: readonly string[]): Failure {
+  if (failure.code !== 'no_route') return failure;
+  return failure.with({ fix: retyped(typed, [{ flags: ['--via', '--avoid', '--direct'], words: [] }]) });
 }
 
 /**

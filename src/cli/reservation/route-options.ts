@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { type AskedRoute, askedRouteOf } from '../../contract/asked-route.ts';
+import { type AskedRoute, askedRouteOf, asksForRoute } from '../../contract/asked-route.ts';
 import { Failure } from '../../contract/failure.ts';
 import { contradictionText } from '../../words/asked-route.ts';
 import { siteName } from '../values.ts';
@@ -22,12 +22,20 @@ export function addRouteOptions(command: Command): Command {
 /**
  * Reads the flags of a route between two sites.
  *
- * @throws Failure `usage` for a text that is no list of site names, and for flags that contradict each other
+ * @throws Failure `usage` for a text that is no list of site names, for flags that contradict each other, and without the
+ *   second site
  */
-export function readRoute(flags: RouteFlags, { site1, site2 }: { site1: string; site2: string }): AskedRoute {
+export function readRoute(
+  flags: RouteFlags,
+  { site1, site2 }: { site1: string; site2: string | undefined },
+): AskedRoute {
   const sites = (list: string | undefined) => list?.split(',').map((name) => siteName(name.trim()));
   const asked = askedRouteOf({ via: sites(flags.via), avoid: sites(flags.avoid), direct: flags.direct });
-  const contradiction = contradictionText({ site1, site2, ...asked }, (member) => `--${member}`);
+  if (!asksForRoute(asked)) return asked;
+  const contradiction =
+    site2 === undefined
+      ? '--via, --avoid and --direct need both sites.'
+      : contradictionText({ site1, site2, ...asked }, (member) => `--${member}`);
   if (contradiction === undefined) return asked;
   throw new Failure('usage', contradiction);
 }

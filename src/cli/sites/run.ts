@@ -1,12 +1,36 @@
+import { Failure, shellWord } from '../../contract/failure.ts';
 import type { Link } from '../../contract/links.ts';
 import { SITES } from '../../contract/sites.ts';
 import type { Invocation } from '../invocation.ts';
 import { folded } from '../print/folded.ts';
 import type { Printer } from '../print/output.ts';
-import { formatBandwidth } from '../values.ts';
+import { withNearestSite } from '../reservation/alternatives.ts';
+import { formatBandwidth, siteName } from '../values.ts';
+
+/** Lists the routes between two sites; without sites, what {@link allSites} does. */
+export async function sites(invocation: Invocation, [site1, site2]: readonly string[]): Promise<void> {
+  if (site1 === undefined) return allSites(invocation);
+  if (site2 === undefined) {
+    const fix = `slices-conn availability ${shellWord(site1)}`;
+    throw new Failure('usage', 'The other site is missing.', { why: 'A route has two ends.', fix });
+  }
+  const { session, output, typed } = invocation;
+  const ends = { site1: siteName(site1), site2: siteName(site2) };
+  const { connectivity } = await session();
+  const items = await connectivity.routes(ends).catch((error: unknown) => {
+    throw error instanceof Failure ? withNearestSite(error, [site1, site2], typed) : error;
+  });
+  await output.result({ items }, (print) => {
+    const width = (print.columns ?? Number.POSITIVE_INFINITY) - 'bandwidth'.length - 2;
+    const rows = items.flatMap(({ sites: passed, bandwidth }) =>
+      folded(passed.join(' – '), width).map((line, at) => [at === 0 ? formatBandwidth(bandwidth) : '', line]),
+    );
+    return print.table(['bandwidth', 'route'], rows);
+  });
+}
 
 /** Lists the service's sites, and the links where it tells them; the built-in sites of a service that tells neither. */
-export async function sites({ session, output }: Invocation): Promise<void> {
+async function allSites({ session, output }: Invocation): Promise<void> {
   const { connectivity } = await session();
   const [links = null, named] = [await connectivity.links(), await connectivity.sites()];
   const ends = links?.flatMap(({ site1, site2 }) => [site1, site2]) ?? [];

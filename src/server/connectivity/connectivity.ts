@@ -23,7 +23,7 @@ import type { Handler, RouteMounter } from '../routing.ts';
 import { createChangeBudget } from './change-budget.ts';
 import { type AskedChange, type RawItem, readItem, readRawItems } from './change-items.ts';
 import { answerChanges, type ChangeOptions } from './changes.ts';
-import { answerAvailability, answerSlots } from './link-questions.ts';
+import { answerAvailability, answerRoutes, answerSlots } from './link-questions.ts';
 import type { ReservationObserver } from './outcomes.ts';
 import {
   presentedTokens,
@@ -212,6 +212,11 @@ function mountLinks(on: Mount, options: ConnectivityOptions): void {
   on('linkAvailability', async (request, site1 = '', site2 = '') => {
     await authenticateUser(request, trust);
     return answerAvailability(request, { site1, site2 }, options);
+  });
+
+  on('linkRoutes', async (request, site1 = '', site2 = '') => {
+    await authenticateUser(request, trust);
+    return answerRoutes(request, { site1, site2 }, options);
   });
 
   on('linkSlots', async (request, site1 = '', site2 = '') => {

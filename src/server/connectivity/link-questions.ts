@@ -3,13 +3,16 @@ import * as v from 'valibot';
 import type { Allocator } from '../../allocator/allocator.ts';
 import type { Period } from '../../allocator/demand.ts';
 import type { Network } from '../../allocator/network.ts';
-import { capacityBetween, type Route, sitesOf } from '../../allocator/routes.ts';
+import { allowedRoutes, capacityBetween, type Route, sitesOf } from '../../allocator/routes.ts';
+import { type AskedRoute, askedRouteOf } from '../../contract/asked-route.ts';
 import {
   type Availability,
   AvailabilityQuery,
   DEFAULT_WINDOW,
   MAX_PAST,
   MAX_WINDOW,
+  type RouteItem,
+  RoutesQuery,
   type Slot,
   SlotsQuery,
 } from '../../contract/availability.ts';
@@ -17,6 +20,7 @@ import { formatDuration, HOUR } from '../../contract/durations.ts';
 import { formatInstant, LAST_INSTANT } from '../../contract/instants.ts';
 import type { ProblemCode } from '../../contract/problem-codes.ts';
 import { type Problem, schemaProblems } from '../../contract/problems.ts';
+import { DEFAULT_ROUTES } from '../../contract/request-limits.ts';
 import { jsonReply } from '../json-reply.ts';
 import { refusal, refuseIfAny } from '../problem-error.ts';
 import { addressOf, namesTag } from '../request-reading.ts';
@@ -53,15 +57,16 @@ export async function answerAvailability(
   { network, allocator, now }: LinkQuestionsOptions,
 ): Promise<Response> {
   const asked = readQuery(request, AvailabilityQuery);
-  const { capacity, window } = capacityAndWindow(sites, asked, { network, now: now() });
+  const sought = { ...sites, ...askedRouteOf(asked) };
+  const { capacity, window } = capacityAndWindow(sought, asked, { network, now: now() });
   const { points } = asked;
   if (points !== undefined && asked.cursor !== undefined) {
     throw refusal('request_invalid', 'points and cursor exclude each other: columns are all in one page.');
   }
   const { start, end, from } = window;
   const known = request.headers.get('if-none-match');
-  const answer = await allocator.ask(sites, start, (calendar, { versions }) => {
-    const tag = tagOf([versions, capacity, sites, start, end, from, points ?? null]);
+  const answer = await allocator.ask(sought, start, (calendar, { versions }) => {
+    const tag = tagOf([versions, capacity, sought, start, end, from, points ?? null]);
     if (known !== null && namesTag(known, tag)) return { tag, free: undefined, next: null };
     if (points !== undefined) return { tag, free: calendar.columns({ start, end }, points), next: null };
     const free = firstOf(calendar.steps({ start: from, end }), STEPS_IN_PAGE);
@@ -129,11 +134,12 @@ export async function answerSlots(
 ): Promise<Response> {
   const asked = readQuery(request, SlotsQuery);
   const received = now();
-  const { window } = capacityAndWindow(sites, asked, { network, now: received });
+  const sought = { ...sites, ...askedRouteOf(asked) };
+  const { window } = capacityAndWindow(sought, asked, { network, now: received });
   const { bandwidth, duration } = asked;
   const { start, end } = window;
   const from = Math.max(window.from, received);
-  const found = await allocator.ask(sites, from, (calendar) =>
+  const found = await allocator.ask(sought, from, (calendar) =>
     firstOf(calendar.slots({ start: from, end, bandwidth, duration }, tenant), SLOTS_IN_PAGE + 1),
   );
   const page = found.slice(0, SLOTS_IN_PAGE);
@@ -148,6 +154,28 @@ export async function answerSlots(
   return jsonReply({ items, nextCursor }, { headers: { 'cache-control': 'no-store' } });
 }
 
+/**
+ * Answers which routes a reservation between two sites may take: by hops, then by name.
+ *
+ * @throws ProblemError 422 for unknown sites and where there is none, 400 for a wrong limit
+ */
+export function answerRoutes(
+  request: Request,
+  sites: NamedSites,
+  { network }: Pick<LinkQuestionsOptions, 'network'>,
+): Response {
+  const { limit = DEFAULT_ROUTES, ...asked } = readQuery(request, RoutesQuery);
+  refuseIfAny(siteProblems({ ...sites }, asked, network));
+  const routes = allowedRoutes(network, { ...sites, ...asked })?.slice(0, limit) ?? [];
+  const items = routes.map((route): RouteItem => {
+    return {
+      sites: sitesOf(route, sites.site1),
+      bandwidth: Math.min(...route.map(({ bandwidth }) => bandwidth)),
+    };
+  });
+  return jsonReply({ items, nextCursor: null }, { headers: { 'cache-control': 'private, no-cache' } });
+}
+
 /** The first so many items; the rest is not computed. */
 function firstOf<Item>(items: Iterable<Item>, count: number): Item[] {
   const found: Item[] = [];
@@ -159,6 +187,8 @@ function firstOf<Item>(items: Iterable<Item>, count: number): Item[] {
 }
 
 const MEMBERS: Readonly<Record<string, ProblemCode>> = {
+  via: 'site_invalid',
+  avoid: 'site_invalid',
   start: 'date_invalid',
   end: 'date_invalid',
   duration: 'date_invalid',
@@ -185,14 +215,17 @@ interface PagedWindow extends Period {
 
 /** What can be had between two sites where nothing is held, and the window that a request is about. @throws ProblemError */
 function capacityAndWindow(
-  { site1, site2 }: NamedSites,
+  sought: NamedSites & AskedRoute,
   asked: { start?: number; end?: number; cursor?: string | undefined },
   { network, now }: { network: Network; now: number },
 ): { capacity: number; window: PagedWindow } {
   const window = asked.cursor === undefined ? firstPage(asked, now) : readCursor(asked.cursor);
-  refuseIfAny([...siteProblems({ site1, site2 }, {}, network), ...windowProblems(window, now, asked.cursor)]);
-  const capacity = capacityBetween(network, { site1, site2 });
-  if (capacity === undefined) throw new RangeError(`there is no route from ${site1} to ${site2}`);
+  refuseIfAny([
+    ...siteProblems({ ...sought }, sought, network),
+    ...windowProblems(window, now, asked.cursor),
+  ]);
+  const capacity = capacityBetween(network, sought);
+  if (capacity === undefined) throw new RangeError('there is no such route');
   return { capacity, window };
 }
 

@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto';
 import type { ReservationQuery } from '../../allocator/store.ts';
 import type { ReservationState } from '../../contract/instants.ts';
-import { MAX_PAGE_ITEMS } from '../../contract/request-limits.ts';
-import { MAX_TOKENS } from '../../contract/reservation.ts';
 import {
   DEFAULT_PAGE_ITEMS,
-  IDEMPOTENCY_KEY_HEADER,
   MAX_IDEMPOTENCY_KEY,
+  MAX_PAGE_ITEMS,
   MAX_REASON,
-} from '../../contract/routes.ts';
+} from '../../contract/request-limits.ts';
+import { MAX_TOKENS } from '../../contract/reservation.ts';
+import { IDEMPOTENCY_KEY_HEADER } from '../../contract/routes.ts';
 import { withoutTokens } from '../../contract/secret.ts';
 import { isOneLine } from '../../contract/visible-text.ts';
 import { ProblemError, refusal } from '../problem-error.ts';

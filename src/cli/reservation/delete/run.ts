@@ -1,7 +1,7 @@
 import type { ProvenReservation } from '../../../client/proof.ts';
 import { Failure, type FailureFacts, isGone, ownCommand } from '../../../contract/failure.ts';
+import { MAX_REASON } from '../../../contract/request-limits.ts';
 import type { Reservation } from '../../../contract/reservation.ts';
-import { MAX_REASON } from '../../../contract/routes.ts';
 import { isOwn, type KnownReservation, shortIds } from '../../../session/reservations/known.ts';
 import type { Session } from '../../../session/session.ts';
 import { claimedSubject } from '../../../tokens/claimed.ts';

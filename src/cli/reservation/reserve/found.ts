@@ -1,3 +1,4 @@
+import { askedRouteOf } from '../../../contract/asked-route.ts';
 import type { AvailablePart } from '../../../contract/availability.ts';
 import { formatDuration } from '../../../contract/durations.ts';
 import { Failure } from '../../../contract/failure.ts';
@@ -35,9 +36,10 @@ export async function foundLines(
     ['deadline', deadline],
   ];
   const { site1, site2 } = request;
+  const route = askedRouteOf(request);
   const from = request.start === 'now' ? Math.min(times.now, start) : request.start;
   const parts = await session.connectivity
-    .availability({ site1, site2, start: from, end })
+    .availability({ site1, site2, ...route, start: from, end })
     .then(({ items }) => items)
     .catch((error: unknown) => {
       // It is booked: what can't be said beside it is left out.
@@ -67,7 +69,10 @@ export async function confirmRate(
   try {
     const [{ reservation }] = await connectivity.change([{ action: 'create', request }], { dryRun: true });
     const { start, end } = periodOf(reservation);
-    const { items } = await connectivity.availability({ site1, site2, start, end });
+    const { items } = await connectivity.availability({
+      ...{ site1, site2, ...askedRouteOf(request) },
+      ...{ start, end },
+    });
     const free = Math.min(...items.map(({ bandwidth }) => bandwidth));
     if (reservation.bandwidth <= free / 2) return;
     const times = await invocation.times();

@@ -1,3 +1,4 @@
+import type { RoutesQuestion } from '../../../client/connectivity.ts';
 import { WEEK } from '../../../contract/durations.ts';
 import { Failure, ownCommand } from '../../../contract/failure.ts';
 import { SITES } from '../../../contract/sites.ts';
@@ -10,6 +11,7 @@ import type { Invocation } from '../../invocation.ts';
 import { availabilityChart, chartColumns } from '../../print/availability-chart.ts';
 import { askFor, chooseNamed } from '../../questions.ts';
 import { formatBandwidth, parseBandwidth } from '../../values.ts';
+import { type RouteFlags, readRoute } from '../route-options.ts';
 import type { ReserveFlags } from './flags.ts';
 
 /** The parts of a `reserve` that were not typed. */
@@ -78,7 +80,7 @@ const DECLINED = 'Nothing was booked.';
 export async function askForMissing(
   invocation: Invocation,
   args: readonly string[],
-  { site1, site2, bandwidth, start, length }: Missing,
+  { site1, site2, bandwidth, start, length, flags: typed }: Missing & { flags: RouteFlags },
 ): Promise<string[]> {
   const { output } = invocation;
   const times = await invocation.times();
@@ -87,7 +89,10 @@ export async function askForMissing(
   const [typed1, typed2] = args;
   const first = typed1 ?? (await chosenSite(invocation, session, links));
   const second = typed2 ?? (await chosenPartner(invocation, session, { site: first, links }));
-  const capacity = await showFree(invocation, session, { site1: first, site2: second });
+  const capacity = await showFree(invocation, session, {
+    ...{ site1: first, site2: second },
+    ...readRoute(typed, { site1: first, site2: second }),
+  });
   const flags: string[] = [];
   if (bandwidth) {
     const most = capacity === undefined ? '' : `; at most ${formatBandwidth(capacity)}`;
@@ -180,14 +185,17 @@ async function chosenPartner(
 async function showFree(
   { output, times }: Invocation,
   { connectivity }: Session,
-  sites: { site1: string; site2: string },
+  { site1, site2, ...route }: RoutesQuestion,
 ): Promise<number | undefined> {
   const { now, zone } = await times();
   const window = { start: now, end: now + WEEK };
   try {
     const points = chartColumns(output.columns);
-    const { bandwidth, items } = await connectivity.availability({ ...sites, ...window, points });
-    const link = { ...sites, bandwidth };
+    const { bandwidth, items } = await connectivity.availability({
+      ...{ site1, site2, ...route },
+      ...{ ...window, points },
+    });
+    const link = { site1, site2, bandwidth };
     output.prompt(`Free in the coming week, ${linkName(link)}:`);
     await output.show((print) =>
       availabilityChart(print, { links: [{ link, items }], window, zone, now }, output.columns),

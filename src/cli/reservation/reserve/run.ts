@@ -86,7 +86,7 @@ export async function reserve(
   const parts = missingParts(lacking);
   if (parts.length > 0) {
     if (!given.ask || given.flags.json) throw missingFailure('slices-conn reserve', parts);
-    return given.continueWith(await askForMissing(given, args, lacking));
+    return given.continueWith(await askForMissing(given, args, { ...lacking, flags }));
   }
   if (flags.save !== undefined && !flags.dryRun) {
     await confirmWriting(given, flags.save, 'Nothing was booked.');
