@@ -59,7 +59,7 @@ class Pool {
 }
 
 /** A link of which bandwidth and tags are nearly used up all the time, so that most searches must look far. */
-function fullCalendar(live: number, random: Random): { calendar: LinkCalendar; capacity: number } {
+export function fullCalendar(live: number, random: Random): { calendar: LinkCalendar; capacity: number } {
   const reservations = periods(live, random).map((period) => ({
     ...period,
     bandwidth: 1 + Math.floor(random() * 40),
@@ -105,7 +105,7 @@ function fullCalendar(live: number, random: Random): { calendar: LinkCalendar; c
 }
 
 /** How long a question takes, in microseconds: the least of three times, so that what else the machine does counts less. */
-function cost(ask: () => unknown): number {
+export function cost(ask: () => unknown): number {
   let least = Number.POSITIVE_INFINITY;
   for (let time = 0; time < 3; time += 1) {
     const began = process.hrtime.bigint();
@@ -113,6 +113,20 @@ function cost(ask: () => unknown): number {
     least = Math.min(least, Number(process.hrtime.bigint() - began) / 1000);
   }
   return least;
+}
+
+/** Demands at random times, of lengths and sizes that are easy to have, hard, and not to be had for long. */
+export function demandsOn(
+  { live, capacity, count }: { live: number; capacity: number; count: number },
+  random: Random,
+): Demand[] {
+  const upTo = (bound: number): number => Math.floor(random() * bound);
+  const oneOf = (values: readonly number[]): number => values[upTo(values.length)] ?? 0;
+  return Array.from({ length: count }, () => {
+    const start = upTo(YEAR * 0.9);
+    const length = 1 + Math.floor((YEAR / (live / TAGS)) * oneOf(LENGTHS) * random());
+    return { start, end: start + length, bandwidth: 1 + Math.floor(capacity * oneOf(SIZES)) };
+  });
 }
 
 /** What the searches over a link's calendar cost where there is much to look at. */
@@ -123,13 +137,7 @@ export const searches: Benchmark = {
     const random = seeded(11);
     const live = quick ? 100_000 : 1_000_000;
     const { calendar, capacity } = fullCalendar(live, random);
-    const upTo = (bound: number): number => Math.floor(random() * bound);
-    const oneOf = (values: readonly number[]): number => values[upTo(values.length)] ?? 0;
-    const asked = Array.from({ length: QUESTIONS }, () => {
-      const start = upTo(YEAR * 0.9);
-      const length = 1 + Math.floor((YEAR / (live / TAGS)) * oneOf(LENGTHS) * random());
-      return { start, end: start + length, bandwidth: 1 + Math.floor(capacity * oneOf(SIZES)) };
-    });
+    const asked = demandsOn({ live, capacity, count: QUESTIONS }, random);
     const of = (ask: (demand: Demand, index: number) => unknown): number[] =>
       asked.map((demand, index) => cost(() => ask(demand, index))).toSorted((one, other) => one - other);
     const chart = Array.from({ length: CHARTS }, () =>
