@@ -324,6 +324,7 @@ function decideCreate(
     tenant,
     createdBy,
     createdAt: now,
+    version: view.version(plan.hops[0].link) + 1,
   };
   const record = withTexts(unnamed, request);
   return accepted({ action: 'create', record }, createdBy, now);
@@ -419,7 +420,8 @@ function decideUpdate(
       written: [{ audit: [audit] }],
     };
   }
-  const record = withTexts({ ...current, ...demand, hops: plan.hops }, update);
+  const version = view.version(plan.hops[0].link) + 1;
+  const record = withTexts({ ...current, ...demand, hops: plan.hops, version }, update);
   return accepted({ action: 'update', record }, by, now);
 }
 

@@ -25,6 +25,8 @@ export interface ReservationRecord extends Demand, ReservationTexts {
   tenant: string;
   createdBy: string;
   createdAt: number;
+  /** The version of its first hop's link since which it is as it is: its place in the link's status lists. */
+  version: number;
 }
 
 /** What a reservation holds of its link, with its id. */
@@ -113,7 +115,7 @@ export interface Decided {
 export interface LinkReading {
   /** See `linkId`. */
   readonly id: string;
-  /** The link's version: counts the changes that were committed on it, in this history. */
+  /** The link's version: each change that is committed on it moves it on by one, and each new history of the database further. */
   readonly version: number;
   /**
    * Names the history of the database's changes. Versions of two histories can't be compared: after a failover that lost
@@ -216,6 +218,19 @@ export interface ReservationStore {
     link: string,
     from: number,
     take: (portion: readonly HeldReservation[]) => void,
+  ): Promise<Pick<LinkReading, 'version' | 'history'>>;
+  /**
+   * Reads the versions of a link that reservations have which begin there and were not deleted, as of one version of the link,
+   * in portions and without any lock.
+   *
+   * @param range the versions from the first number on, up to the second
+   * @param take is given each portion
+   * @returns the version, and the history that it is of
+   */
+  readVersions(
+    link: string,
+    range: readonly [from: number, to: number],
+    take: (portion: readonly number[]) => void,
   ): Promise<Pick<LinkReading, 'version' | 'history'>>;
   /** A reservation that was not deleted. */
   find(id: string): Promise<ReservationRecord | undefined>;

@@ -64,11 +64,37 @@ export const ExperimentClaims = v.looseObject({
 /** See {@link ExperimentClaims}. */
 export type ExperimentClaims = v.InferOutput<typeof ExperimentClaims>;
 
+/**
+ * How many versions of a link have one status list. A token with such a list, of which any half are set, has fewer characters than
+ * a verifier reads.
+ */
+export const STATUSES_IN_LIST = 2 ** 17;
+
+/** Where a token's status stands: the place in a list of its issuer's (draft-ietf-oauth-status-list §6.2). */
+export const StatusClaim = v.looseObject({
+  status_list: v.looseObject({
+    idx: v.pipe(v.number(), v.safeInteger(), v.minValue(0)),
+    uri: v.string(),
+  }),
+});
+
+/** The claims of a status list's token (draft-ietf-oauth-status-list §5.1). */
+export const StatusListClaims = v.looseObject({
+  ...ServiceClaims.entries,
+  sub: v.string(),
+  ttl: v.optional(seconds),
+  status_list: v.looseObject({ bits: v.picklist([1, 2, 4, 8]), lst: v.string() }),
+});
+/** See {@link StatusListClaims}. */
+export type StatusListClaims = v.InferOutput<typeof StatusListClaims>;
+
 /** The signed connectivity token's claims as the reference server makes them (contract/README.md, "Signed connectivity token"). */
 export const ConnectivityClaims = v.looseObject({
   ...ServiceClaims.entries,
   sub: ReservationId,
   connectivity: Reservation,
+  /** See {@link StatusClaim}; another service may mean something else by it. */
+  status: v.optional(v.unknown()),
 });
 
 /** The same as a client reads them from any service; `connectivity` comes out as a Reservation. */

@@ -170,14 +170,16 @@ function asArray({ prefixItems, minItems, ...rest }: JsonSchema): JsonSchema | u
   return { ...rest, items: first, minItems: prefixItems.length, maxItems: prefixItems.length };
 }
 
-/** What varies in a route's path: an id, or the two sites of a link. */
+/** What varies in a route's path: an id, the two sites of a link, or the link and one of its lists. */
 function pathParameters(route: Route): Record<string, unknown>[] {
   const id = route.service === 'connectivity' ? jsonSchema(ReservationId) : { type: 'string' };
   const [site1, site2] = ['be-gent1', 'pl-poznan1'].map((site) => ({
     ...jsonSchema(SiteName),
     examples: [site],
   }));
-  return Object.entries({ id, site1, site2 })
+  const link = { type: 'string', examples: ['be-gent1~pl-poznan1'] };
+  const list = { type: 'integer', minimum: 0, examples: [0] };
+  return Object.entries({ id, site1, site2, link, list })
     .filter(([name]) => route.path.includes(`{${name}}`))
     .map(([name, schema]) => ({ name, in: 'path', required: true, schema }));
 }
@@ -246,10 +248,11 @@ const RETRY_AFTER = {
 };
 
 function responses(route: Route): Record<string, unknown> {
-  const { status, schema, signed, tagged, headers = {} } = route.success;
+  const { status, schema, signed, media, tagged, headers = {} } = route.success;
   const content = {
     ...(schema ? { 'application/json': body(schema) } : {}),
     ...(signed ? { [JWT_TYPE]: { schema: { type: 'string' } } } : {}),
+    ...(media ? { [media]: { schema: { type: 'string' } } } : {}),
   };
   const described = {
     ...(status === 201
@@ -269,7 +272,7 @@ function responses(route: Route): Record<string, unknown> {
     [status]: {
       description: status === 201 ? 'Created' : status === 204 ? 'Deleted' : 'OK',
       ...(Object.keys(described).length > 0 ? { headers: described } : {}),
-      ...(schema || signed ? { content } : {}),
+      ...(Object.keys(content).length > 0 ? { content } : {}),
     },
     ...(tagged
       ? { 304: { description: 'Nothing has changed since the ETag that If-None-Match names' } }

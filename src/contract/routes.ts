@@ -46,6 +46,8 @@ export const API_VERSION = 'v1alpha1';
 export const KEY_SET_PATH = '/.well-known/jwks.json';
 /** Media type of a signed answer (contract/README.md, "Signed connectivity token"). */
 export const JWT_TYPE = 'application/jwt';
+/** Media type of a status list (draft-ietf-oauth-status-list §5.1). */
+export const STATUS_LIST_TYPE = 'application/statuslist+jwt';
 /** The header for the experiment token, which the spec leaves open (contract/README.md, "Experiment token's header"). */
 export const EXPERIMENT_TOKEN_HEADER = 'Slices-Experiment-Token';
 /** The default of `{projects_api_group}`. */
@@ -106,6 +108,8 @@ export interface Route {
     status: 200 | 201 | 204;
     schema?: SchemaName;
     signed?: boolean;
+    /** The media type of a body that is neither. */
+    media?: string;
     /** Whether it carries an ETag, so that a request with If-None-Match may be answered with 304. */
     tagged?: boolean;
     headers?: Readonly<Record<string, string>>;
@@ -336,6 +340,16 @@ export const ROUTES = {
     ...KEY_SET,
     service: 'connectivity',
     summary: 'Public key set for verifying connectivity tokens',
+  },
+  statusList: {
+    service: 'connectivity',
+    method: 'GET',
+    path: '/status/{link}/{list}',
+    summary: 'Read which connectivity tokens of a link still stand (Token Status List)',
+    credentials: 'none',
+    success: { status: 200, media: STATUS_LIST_TYPE, tagged: true },
+    problems: ['not_found', 'too_many_requests'],
+    extension: true,
   },
   health: { ...HEALTH_CHECK, path: '/healthz', summary: 'Whether the process answers' },
   readiness: {

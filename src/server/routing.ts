@@ -61,7 +61,7 @@ export function routePattern(route: Route, groups: ApiGroups): string {
     .replace(/\/$/, '');
 }
 
-const PLACEHOLDER = /\{(id|site1|site2)\}/g;
+const PLACEHOLDER = /\{(id|site1|site2|link|list)\}/g;
 
 function placeholders(path: string): string[] {
   return [...path.matchAll(PLACEHOLDER)].map(([, name = '']) => name);

@@ -58,7 +58,8 @@ export function createServices(options: ServicesOptions): (request: Request) => 
     if (fault !== undefined) throw refusal('request_invalid', fault);
     await next();
     // A page anywhere may verify a token or generate a client: these hold nothing secret, and no cookie changes them.
-    if (forEveryPage.has(pathname.replace(/\/$/, '')) && context.res.ok) {
+    const isOpen = forEveryPage.has(pathname.replace(/\/$/, '')) || pathname.startsWith(`${prefix}/status/`);
+    if (isOpen && context.res.ok) {
       context.header('access-control-allow-origin', '*');
     }
   });

@@ -9,7 +9,7 @@ const COLUMNS = [
   ...['created_ms', ...RESERVATION_TEXTS],
 ];
 const RECORDS = `SELECT ${COLUMNS.map((column) => `r.${column}`).join(', ')},
-  hop.link, ${TAG_PLACES.map((place) => `hop.${place}`).join(', ')}`;
+  hop.link, hop.version, ${TAG_PLACES.map((place) => `hop.${place}`).join(', ')}`;
 
 /** A reservation that was not deleted. */
 export async function readRecord(sql: SqlReader, id: string): Promise<ReservationRecord | undefined> {
@@ -82,6 +82,7 @@ function toRecord(row: SqlRow, hop: Hop): ReservationRecord {
     experiment: String(row['experiment']),
     createdBy: String(row['created_by']),
     createdAt: Number(row['created_ms']),
+    version: Number(row['version']),
     ...Object.fromEntries(
       RESERVATION_TEXTS.flatMap((text) => (row[text] === null ? [] : [[text, String(row[text])]])),
     ),

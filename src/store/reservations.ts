@@ -34,6 +34,10 @@ import {
   type SqlWrite,
 } from './sql.ts';
 
+/** The versions of reservations that begin on a link and were not deleted. */
+const VERSIONS = `SELECT version FROM hop
+  WHERE link = $1 AND version >= $2 AND version < $3 AND position = 0 AND deleted_ms IS NULL`;
+
 /** What a reservation holds of a link, in the order in which {@link heldOf} reads it. */
 const HELD_COLUMNS = ['reservation', 'start_ms', 'end_ms', 'bandwidth', ...TAG_PLACES, 'tenant'] as const;
 const HELD = HELD_COLUMNS.join(', ');
@@ -125,6 +129,14 @@ export function reservationStore(database: SqlDatabase, locking: Locking): Reser
           from,
         );
         for await (const portion of held) take(portion.map(heldOf));
+        return { version: Number(row?.['version'] ?? 0), history: sql.history };
+      }),
+    readVersions: (link, range, take) =>
+      database.snapshot(async (sql) => {
+        const row = await sql.first('SELECT version FROM link WHERE id = $1', link);
+        for await (const portion of sql.portions(VERSIONS, link, ...range)) {
+          take(portion.map(([version]) => Number(version)));
+        }
         return { version: Number(row?.['version'] ?? 0), history: sql.history };
       }),
     findKey: (key, now) => findKey(reader, key, now),

@@ -6,12 +6,14 @@ import type { OwnerStore } from '../server/ownership.ts';
 import type { Directory } from '../server/portal/directory.ts';
 import type { PageSessionStore } from '../server/ui/sessions.ts';
 import { directoryStore, ownerStore } from './directory.ts';
+import { beginHistory, READ_HISTORY } from './history.ts';
 import { identityRecordStore } from './identity-records.ts';
 import { pageSessionStore } from './page-sessions.ts';
 import { reservationStore } from './reservations.ts';
 import { signingKeyStore } from './signing-keys.ts';
 import { type Locking, ping, type ReadDatabase, type SqlDatabase } from './sql.ts';
 import { SQLITE_LOCKING, SqliteDatabase, statementsOn } from './sqlite/database.ts';
+import { identityOf } from './sqlite/file.ts';
 import { SERVER_FORMAT } from './sqlite/migrations.ts';
 
 /** All that a server keeps, in one database. */
@@ -52,7 +54,19 @@ export async function openStores(database: string, log?: Log): Promise<Stores> {
   if (!isPostgres(database)) {
     const file = await SqliteDatabase.open(database, SERVER_FORMAT);
     if (file.isNew && database !== ':memory:') log?.('info', 'database_made', { file: database });
-    return storesOn(statementsOn(file), SQLITE_LOCKING, { history: () => '', close: () => file.close() });
+    const sql = statementsOn(file);
+    try {
+      const place = identityOf(database);
+      const [known] = await sql.reader.all(READ_HISTORY);
+      // A file that is up to date is not locked: other processes may be using it.
+      if (known?.['value'] !== place) {
+        await sql.transaction((transaction) => beginHistory(transaction, place, 'unixepoch()'));
+      }
+    } catch (error) {
+      await file.close();
+      throw error;
+    }
+    return storesOn(sql, SQLITE_LOCKING, { history: () => '', close: () => file.close() });
   }
   const { POSTGRES_LOCKING, PostgresDatabase } = await import('./postgres/database.ts');
   const server = await PostgresDatabase.open(database, {

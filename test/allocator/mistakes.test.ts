@@ -145,9 +145,9 @@ describe('mistake: updates that skip the check, or count their own use against t
     await book(allocator, { start: 15, end: 30, bandwidth: 200 });
     expect(await update(allocator, record.id, change)).toEqual({
       ok: true,
-      record: { ...record, ...change },
+      record: { ...record, ...change, version: expect.any(Number) },
     });
-    expect(await opened.store.find(record.id)).toEqual({ ...record, ...change });
+    expect(await opened.store.find(record.id)).toEqual({ ...record, ...change, version: expect.any(Number) });
   });
 
   test.each([
@@ -172,7 +172,10 @@ describe('mistake: updates that skip the check, or count their own use against t
     }
     expect(await everyRow()).toEqual(before);
     expect(await opened.store.find(record.id)).toEqual(record);
-    expect(await update(allocator, record.id, {})).toEqual({ ok: true, record });
+    expect(await update(allocator, record.id, {})).toEqual({
+      ok: true,
+      record: { ...record, version: expect.any(Number) },
+    });
   });
 
   test('bandwidth that an update frees can be booked at once, and bandwidth that it adds can’t', async () => {
@@ -444,7 +447,10 @@ describe('mistake: deciding about a time before the start of the calendar in mem
         { end: 30 },
         { by: 'user', expiry: EXPIRY, check: () => undefined, dryRun: true },
       );
-      expect(await outcome).toEqual({ ok: true, record: { ...record, end: 30 } });
+      expect(await outcome).toEqual({
+        ok: true,
+        record: { ...record, end: 30, version: record.version + 1 },
+      });
     }
   });
 
@@ -461,7 +467,10 @@ describe('mistake: deciding about a time before the start of the calendar in mem
         check: () => undefined,
         dryRun: true,
       });
-      expect(await outcome).toEqual({ ok: true, record: { ...record, ...later } });
+      expect(await outcome).toEqual({
+        ok: true,
+        record: { ...record, ...later, version: record.version + 1 },
+      });
     }
   });
 });

@@ -120,7 +120,9 @@ export async function sweep({ rows }: { rows: Rows }, id: string, link: Link): P
       return outside.map((tag) => `${place} ${tag} is held, outside the range`);
     }),
     ...versions.flatMap(({ version, forgotten, newest, doubled }) => [
-      ...(Number(version) === Math.max(Number(newest), Number(forgotten))
+      // A new history of the database begins at the beginning of a status list.
+      ...(Number(version) === Math.max(Number(newest), Number(forgotten)) ||
+      (Number(version) > Number(newest) && Number(version) % 2 ** 17 === 0)
         ? []
         : [`the link is at version ${version}, its rows at ${newest}`]),
       ...(Number(doubled) === 0 ? [] : [`${doubled} versions of the link stand at two reservations`]),

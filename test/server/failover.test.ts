@@ -1,7 +1,11 @@
 import { execFileSync } from 'node:child_process';
 import { renameSync, rmSync } from 'node:fs';
+import { getListFromStatusListJWT } from '@sd-jwt/jwt-status-list';
+import { decodeJwt } from 'jose';
+import * as v from 'valibot';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { DATABASE_UNUSABLE, StoreUnavailableError } from '../../src/allocator/store.ts';
+import { StatusClaim } from '../../src/contract/claims.ts';
 import { KEY_SET_PATH } from '../../src/contract/routes.ts';
 import { createReferenceServer, type ReferenceServer } from '../../src/reference-server.ts';
 import { rotateByHand } from '../../src/server/keys/key-ring.ts';
@@ -70,6 +74,8 @@ async function kids(server: ReferenceServer): Promise<string[]> {
 describe('two servers, and a promotion that lost commits', () => {
   let one: ReferenceServer;
   let other: ReferenceServer;
+  /** The tokens of reservations that the standby lacks. */
+  const lost: string[] = [];
   /** The kids of the keys that the standby has. */
   let lasting: string[];
 
@@ -80,17 +86,20 @@ describe('two servers, and a promotion that lost commits', () => {
     // Nothing of this reaches the standby: both calendars are ahead of it from then on, and so are the keys.
     await cutOff(standby, primary);
     for (const hour of [2, 3, 4]) {
-      expect((await book(one, hours(hour, hour + 1))).status).toBe(201);
-      expect((await book(other, hours(hour, hour + 1))).status).toBe(201);
+      for (const server of [one, other]) {
+        const { status, text } = await book(server, hours(hour, hour + 1), SIGNED);
+        expect(status).toBe(201);
+        lost.push(text);
+      }
     }
     lasting = await kids(one);
     const database = await PostgresDatabase.open(address.url);
     await rotateByHand('connectivity', signingKeyStore(database), { retireNow: true, now: clock });
     await database.close();
     clock += 11 * SECOND;
-    const lost = await kids(one);
-    expect(lost).not.toEqual(lasting);
-    expect(await kids(other)).toEqual(lost);
+    const newer = await kids(one);
+    expect(newer).not.toEqual(lasting);
+    expect(await kids(other)).toEqual(newer);
     primary.kill();
     await promote();
   }, 120_000);
@@ -105,6 +114,17 @@ describe('two servers, and a promotion that lost commits', () => {
     }
     expect(events).not.toContain('bug');
     expect(events.filter((event) => event === 'database_replaced')).toHaveLength(2);
+  });
+
+  test('what a promotion lost stays dead (THREATS.md 121)', async () => {
+    clock += 2 * SECOND;
+    const statusOf = async (token: string): Promise<number> => {
+      const { idx, uri } = v.parse(StatusClaim, decodeJwt(token)['status']).status_list;
+      const { text } = await send(one, 'GET', new URL(uri).pathname);
+      return getListFromStatusListJWT(text).getStatus(idx);
+    };
+    for (const token of lost) expect(await statusOf(token)).toBe(1);
+    expect(await statusOf((await book(other, hours(30, 31), SIGNED)).text)).toBe(0);
   });
 
   test('sign with the keys that the database has, not with those that it lost (THREATS.md 73)', async () => {

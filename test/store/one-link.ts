@@ -7,16 +7,18 @@ import type {
 } from '../../src/allocator/store.ts';
 
 /** A reservation of one hop, with what it holds of its link beside the rest. */
-export interface OneHop extends Omit<ReservationRecord, 'site1' | 'site2' | 'hops'>, Hop {
+export interface OneHop extends Omit<ReservationRecord, 'site1' | 'site2' | 'hops' | 'version'>, Hop {
+  /** Default 1: its link's first change. */
+  version?: number;
   /** Whether it was asked for from the link's second site. */
   reversed?: boolean;
 }
 
 /** A reservation on one link. */
-export function oneHop({ link, tags, reversed = false, ...rest }: OneHop): ReservationRecord {
+export function oneHop({ link, tags, reversed = false, version = 1, ...rest }: OneHop): ReservationRecord {
   const sites = link.split('~');
   const [site1 = '', site2 = ''] = reversed ? sites.toReversed() : sites;
-  return { ...rest, site1, site2, hops: [{ link, tags }] };
+  return { ...rest, version, site1, site2, hops: [{ link, tags }] };
 }
 
 /** A transaction over one link, with what it reads of it. */

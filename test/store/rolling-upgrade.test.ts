@@ -63,6 +63,7 @@ async function useAll(stores: Stores, run: string): Promise<void> {
       changeLinks: () => useLinks(reservations, run),
       readLinks: () => reservations.readLinks(({ look }) => look('a~b')),
       loadLink: () => reservations.loadLink('a~b', 0, () => undefined),
+      readVersions: () => reservations.readVersions('a~b', [0, 9], () => undefined),
       find: () => reservations.find(run),
       findKey: () => reservations.findKey({ createdBy: 'user', experiment: 'exp', key: run }, 0),
       list: () => reservations.list({ experiment: 'exp', state: 'active', now: 150, limit: 10 }),

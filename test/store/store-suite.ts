@@ -941,6 +941,8 @@ function record(id: string, shape: Partial<OneHop> = {}): ReservationRecord {
     tenant: 'proj_1',
     createdBy: 'user_1',
     createdAt: 0,
+    // The store says which it gets.
+    version: expect.any(Number),
     ...shape,
   });
 }

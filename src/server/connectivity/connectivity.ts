@@ -35,6 +35,7 @@ import {
 } from './request-parameters.ts';
 import { notFoundProblem, otherExperimentProblem } from './request-rules.ts';
 import { answerReservation, reservationReply } from './reservation-reply.ts';
+import { createStatusLists } from './status-lists.ts';
 
 /** Options of {@link createConnectivity}. */
 export interface ConnectivityOptions {
@@ -64,6 +65,8 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
   mountReservations(on, options);
   mountLinks(on, options);
   on('connectivityKeySet', (request) => options.issuer.publish(request));
+  const answerList = createStatusLists(options);
+  on('statusList', (request, link = '', list = '') => answerList(request, link, list));
   return app;
 }
 

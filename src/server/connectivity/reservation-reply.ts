@@ -1,3 +1,4 @@
+import type { JWTPayload } from 'jose';
 import { sitesOf } from '../../allocator/routes.ts';
 import {
   CommitUnknownError,
@@ -12,6 +13,7 @@ import { DEFAULT_TTL } from '../../tokens/issuer.ts';
 import { jsonReply } from '../json-reply.ts';
 import type { ServiceIssuer } from '../keys/service-issuer.ts';
 import { acceptsJwt } from '../request-reading.ts';
+import { placeInList } from './status-lists.ts';
 
 /** A reservation as the service returns it: the tags are those of its ends, the others are the provider's. */
 export function reservationReply(record: ReservationRecord): Reservation {
@@ -82,14 +84,13 @@ export async function answerReservation(
   { issuer, now }: ReplyOptions,
   { committed = false, ...init }: ReplyInit = {},
 ): Promise<Response> {
-  const connectivity = reservationReply(record);
   if (!acceptsJwt(request)) {
-    return jsonReply(connectivity, {
+    return jsonReply(reservationReply(record), {
       ...init,
       headers: { 'cache-control': 'no-store', ...init.headers },
     });
   }
-  const sign = () => issuer.reply({ sub: record.id, connectivity, exp: expiryOf(record.end, now()) }, init);
+  const sign = () => issuer.reply(claimsOf(record, { issuer, now }), init);
   return committed ? afterCommit(sign) : sign();
 }
 
@@ -102,8 +103,16 @@ export async function signReservation(
   record: ReservationRecord,
   { issuer, now }: ReplyOptions,
 ): Promise<string> {
-  const connectivity = reservationReply(record);
-  return afterCommit(() => issuer.issue({ sub: record.id, connectivity, exp: expiryOf(record.end, now()) }));
+  return afterCommit(() => issuer.issue(claimsOf(record, { issuer, now })));
+}
+
+function claimsOf(record: ReservationRecord, { issuer, now }: ReplyOptions): JWTPayload {
+  return {
+    sub: record.id,
+    connectivity: reservationReply(record),
+    status: { status_list: placeInList(record, issuer.issuer) },
+    exp: expiryOf(record.end, now()),
+  };
 }
 
 /** Signs after a commit: a failure of the database must not say that nothing was changed. */

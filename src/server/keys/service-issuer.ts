@@ -107,9 +107,9 @@ export function createServiceIssuer(address: string, ring: KeyRing, now: () => n
       const { issuer } = await snapshot();
       return issuer.fetch(request) ?? jsonReply(issuer.keySet);
     },
-    async issue(claims = {}) {
+    async issue(claims = {}, form) {
       const exp = expiryOf(claims);
-      return (await forSigning(exp)).issuer.issue({ ...claims, exp });
+      return (await forSigning(exp)).issuer.issue({ ...claims, exp }, form);
     },
     async reply(claims = {}, init) {
       const exp = expiryOf(claims);

@@ -7,6 +7,7 @@ import {
   StoreUnavailableError,
 } from '../../allocator/store.ts';
 import { Failure } from '../../contract/failure.ts';
+import { beginHistory } from '../history.ts';
 import {
   type Locking,
   READ_LINK,
@@ -85,6 +86,8 @@ export class PostgresDatabase implements SqlDatabase {
   /** Undefined where a standby will do, for what is only read once. */
   readonly #histories: Histories | undefined;
   #isNew = false;
+  /** The history that was begun last; undefined before it has its tables, and where it is only read. */
+  #begun: string | undefined;
   #closing: Promise<void> | undefined;
 
   private constructor(
@@ -104,7 +107,9 @@ export class PostgresDatabase implements SqlDatabase {
       ...limits,
       ...config,
       onConnect: async (client) => {
-        if (histories) histories.enter(client, (await client.query(READ_PLACE)).rows[0]);
+        histories?.enter(client, (await client.query(READ_PLACE)).rows[0]);
+        const isOther = this.#begun !== undefined && this.#begun !== this.history;
+        if (isOther) await this.#begin(statementsOf(client));
       },
       fallback_application_name: 'slices-conn',
       max: CONNECTIONS,
@@ -140,6 +145,7 @@ export class PostgresDatabase implements SqlDatabase {
         migrate(sql, migrations, MIGRATION_TIMEOUT),
       );
       database.#isNew = version === 0;
+      await database.#connected(TRANSACTION_TIMEOUT, (client) => database.#begin(statementsOf(client)));
       return database;
     } catch (error) {
       await database.close();
@@ -195,6 +201,25 @@ export class PostgresDatabase implements SqlDatabase {
     } finally {
       one?.release(isMarked);
       other?.release(true);
+    }
+  }
+
+  /**
+   * Begins a history where the database is of another one. Its name has the table's file too: tables that are restored in place
+   * of others get another.
+   */
+  async #begin(sql: SqlStatements): Promise<void> {
+    await sql.run('BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE');
+    try {
+      const { history } = this;
+      const file = await sql.first("SELECT pg_relation_filenode('link') AS file");
+      const name = `${history} ${file?.['file']}`;
+      await beginHistory(sql, name, 'floor(extract(epoch FROM clock_timestamp()))::bigint');
+      await sql.run('COMMIT');
+      this.#begun = history;
+    } catch (error) {
+      await sql.run('ROLLBACK');
+      throw error;
     }
   }
 

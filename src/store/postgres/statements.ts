@@ -1,5 +1,5 @@
 import { Writable } from 'node:stream';
-import type { PoolClient } from 'pg';
+import type { ClientBase, PoolClient } from 'pg';
 import { CommitUnknownError, StoreUnavailableError } from '../../allocator/store.ts';
 import { isObject } from '../../contract/json.ts';
 import type { SqlInsert, SqlRow, SqlStatements, SqlValue, SqlValues, SqlWrite } from '../sql.ts';
@@ -9,7 +9,7 @@ import { storeError } from './errors.ts';
 const PORTION = 2000;
 
 /** Statements on one connection. */
-export function statementsOf(client: PoolClient): SqlStatements {
+export function statementsOf(client: ClientBase): SqlStatements {
   const together = gathering(client);
   const rows = async (text: string, values: readonly unknown[]): Promise<SqlRow[]> => {
     try {
@@ -39,7 +39,7 @@ export function statementsOf(client: PoolClient): SqlStatements {
  * each costs both sides a tenth of a millisecond. The stream is not part of the driver's documented API: without it,
  * statements are sent one by one.
  */
-function gathering(client: PoolClient): () => void {
+function gathering(client: ClientBase): () => void {
   const connection: unknown = 'connection' in client ? client.connection : undefined;
   const stream: unknown = isObject(connection) ? connection['stream'] : undefined;
   if (!(stream instanceof Writable)) return () => undefined;

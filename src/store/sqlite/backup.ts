@@ -2,6 +2,7 @@ import { closeSync, linkSync, lstatSync, mkdtempSync, openSync, rmSync, statSync
 import { dirname, join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { onDisk } from '../../files/on-disk.ts';
+import { FORGET_HISTORY } from '../history.ts';
 import { DatabaseFormatError } from '../sql.ts';
 import { storeError } from './errors.ts';
 import { BUSY_TIMEOUT, denyOthers, loadSqlite } from './file.ts';
@@ -37,6 +38,7 @@ export function backUp(source: string, target: string): Backup {
   try {
     closeSync(openSync(draft, 'wx', 0o600));
     copy(source, draft);
+    withDatabase(draft, (database) => database.exec(FORGET_HISTORY), false);
     const reservations = check(draft);
     onDisk(draft);
     // A link fails when the name is taken: it overwrites no file.
@@ -72,9 +74,13 @@ function check(draft: string): number {
   });
 }
 
-function withDatabase<Answer>(path: string, work: (database: DatabaseSync) => Answer): Answer {
+function withDatabase<Answer>(
+  path: string,
+  work: (database: DatabaseSync) => Answer,
+  readOnly = true,
+): Answer {
   const { DatabaseSync: Sqlite } = loadSqlite();
-  const database = new Sqlite(path, { readOnly: true, timeout: BUSY_TIMEOUT });
+  const database = new Sqlite(path, { readOnly, timeout: BUSY_TIMEOUT });
   try {
     return work(database);
   } finally {

@@ -76,6 +76,14 @@ function create(path: string): void {
   }
 }
 
+const look = (path: string) => statSync(path, { bigint: true, throwIfNoEntry: false });
+
+/** Which file stands at a path, by device and inode; empty where there is none. */
+export function identityOf(path: string): string {
+  const found = look(path);
+  return found ? `${found.dev} ${found.ino}` : '';
+}
+
 /** How coarse the times of a folder may be, in milliseconds: those of Linux are of its last tick, 10 ms at most. */
 const COARSE_MS = 100;
 
@@ -90,11 +98,6 @@ const COARSE_MS = 100;
  * @returns a function that checks that they are the same. It throws StoreUnavailableError when one is not
  */
 export function checkOfPlaces(paths: readonly string[]): () => void {
-  const look = (path: string) => statSync(path, { bigint: true, throwIfNoEntry: false });
-  const identityOf = (path: string): string => {
-    const found = look(path);
-    return found ? `${found.dev} ${found.ino}` : '';
-  };
   const places = paths.map((path) => ({ path, identity: identityOf(path) }));
   const [first] = paths;
   if (first === undefined) return () => undefined;
