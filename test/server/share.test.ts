@@ -71,6 +71,20 @@ test('row 59: a limit on live reservations: 422 without alternatives, and an upd
   expect(outcome(await lead.book())).toBe('201');
 });
 
+test('row 59: a reservation over a route counts on each of its links, and as one', async () => {
+  const service = await openService({ maxShare: 50, maxLive: 2 });
+  const lead = await service.as('lead');
+  const route = { site1: 'be-gent1', site2: 'gr-uth' };
+  await booked(lead, { ...route, bandwidth: '400' });
+  for (const asked of [route, { ...route, site1: 'hu-sztaki' }]) {
+    const reply = await lead.book(booking({ ...asked, bandwidth: '101' }));
+    expect(outcome(reply)).toBe('422 share_exceeded Bandwidth');
+    expect(problemIn(reply)).toMatchObject({ limits: [{ limit: 'share', capacity: 500, free: 100 }] });
+  }
+  await booked(lead, { ...route, bandwidth: '100' });
+  expect(outcome(await lead.book(booking({ ...LINK, bandwidth: '1' })))).toBe('422 share_exceeded Bandwidth');
+});
+
 test('ten experiments of one project hold what one may hold, also after a restart (THREATS.md 92)', async () => {
   const service = await openService({ maxShare: 10, topology: smallTopology(40) });
   const outcomes: string[] = [];
