@@ -1,3 +1,5 @@
+import { type Asker, throwIfGone, UserLines } from './askers.ts';
+import { Budget, TurnOverError } from './budget.ts';
 import {
   type ChangeOutcome,
   type ChangeTerms,
@@ -6,14 +8,17 @@ import {
   refusalOperation,
   replayOf,
 } from './change-operation.ts';
-import { yieldToEventLoop } from './event-loop.ts';
+import { movedBy } from './common-offset.ts';
+import { LoopTurns, yieldToEventLoop } from './event-loop.ts';
 import type { AllocatorObserver } from './link-decisions.ts';
 import { askLinks, changeLinks, LinkQueue } from './link-queue.ts';
 import { linkId, type Network } from './network.ts';
 import {
   askOperation,
   type ChangeItem,
+  type Decision,
   deciding,
+  type ItemOutcome,
   type KeyedRequest,
   type LinksState,
   type Operation,
@@ -47,6 +52,8 @@ export interface AllocatorOptions {
    * round of the event loop.
    */
   gather?: () => Promise<void>;
+  /** In which turns of the event loop questions are answered. */
+  turns?: LoopTurns;
   observe?: AllocatorObserver;
 }
 
@@ -59,6 +66,8 @@ export interface AllocatorOptions {
 export class Allocator {
   readonly #options: AllocatorOptions;
   readonly #queues = new Map<string, LinkQueue>();
+  readonly #turns: LoopTurns;
+  readonly #lines = new UserLines();
 
   /** @throws RangeError for a limit out of its bounds */
   constructor(options: AllocatorOptions) {
@@ -70,6 +79,7 @@ export class Allocator {
       throw new RangeError('maxLive is a whole number, 1 or more');
     }
     this.#options = options;
+    this.#turns = options.turns ?? new LoopTurns();
   }
 
   /**
@@ -91,44 +101,88 @@ export class Allocator {
    */
   async change(items: readonly ChangeItem[], terms: ChangeTerms = {}): Promise<ChangeOutcome> {
     const direct = items.map((item) => this.#overOneLink(item));
-    if (direct.every((item) => !isOpen(item) && !this.#hasDetour(item))) return this.#make(direct, terms);
-    if (terms.dryRun) return this.#make(items, terms);
+    const isDirect = direct.every((item) => !isOpen(item) && !this.#hasDetour(item));
+    const list = isDirect ? direct : items;
+    if (terms.dryRun) return (await this.#rehearse(list, terms)).answer;
+    if (isDirect && !terms.earliest) return this.#explained(list, await this.#make(list, terms), terms);
     if (!terms.earliest && direct.every((item) => !isOpen(item) && !isSearch(item))) {
       const outcome = await this.#make(direct, { ...terms, tentative: true });
       if (!isRefusedByLinks(outcome)) return outcome;
     }
     for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
-      const question = changeOperation(items, { earliest: terms.earliest, dryRun: true }, this.#options);
-      const decision = await this.#ask(deciding(question));
+      const decision = await this.#rehearse(list, terms);
       const { answer: found } = decision;
-      if (isRefusedByLinks(found)) return this.#run(refusalOperation(decision, terms.keyed));
+      if (isRefusedByLinks(found)) return this.#decide('run', refusalOperation(decision, terms.keyed));
       if (!found.ok) break;
-      const routed = items.map((item, index) => overRoute(item, found.records[index]));
-      const outcome = await this.#make(routed, { ...terms, tentative: true });
+      const routed = list.map((item, index) => movedBy(overRoute(item, found.records[index]), found.offset));
+      const outcome = await this.#make(routed, { ...terms, earliest: undefined, tentative: true });
       // Others may have been faster, on that route.
-      if (!isRefusedByLinks(outcome)) return outcome;
+      if (!isRefusedByLinks(outcome)) return outcome.ok ? { ...outcome, offset: found.offset } : outcome;
     }
-    return this.#make(items, terms);
+    return this.#explained(list, await this.#make(list, terms), terms);
   }
 
-  /** Decides on items, over the routes that they may take. */
+  /** Makes the changes of a list, or none of them. */
   #make(items: readonly ChangeItem[], terms: ChangeTerms): Promise<ChangeOutcome> {
-    const operation = changeOperation(items, terms, this.#options);
-    return terms.dryRun ? this.#ask(operation) : this.#run(operation);
+    return this.#decide('run', changeOperation(items, terms, this.#options));
   }
 
-  #run<Answer>(operation: Operation<Answer>): Promise<Answer> {
-    const queues = operation.links.map((id) => this.#queue(id));
-    const [queue] = queues;
-    if (queue && queues.length === 1) return queue.run(operation);
-    return changeLinks(queues, operation, this.#options);
+  /** The decision on a list, on a snapshot, with what else is free where it is refused. Nothing is written. */
+  #rehearse(
+    items: readonly ChangeItem[],
+    { earliest, asker }: ChangeTerms,
+  ): Promise<Decision<ChangeOutcome>> {
+    return this.#askInTurns(asker, (budget) =>
+      deciding(changeOperation(items, { earliest, dryRun: true }, this.#options, budget)),
+    );
   }
 
-  #ask<Answer>(operation: Operation<Answer>): Promise<Answer> {
+  /** An outcome with what else is free for each item that is refused. */
+  async #explained(
+    items: readonly ChangeItem[],
+    outcome: ChangeOutcome,
+    { asker }: ChangeTerms,
+  ): Promise<ChangeOutcome> {
+    if (!isRefusedByLinks(outcome)) return outcome;
+    const { answer: told } = await this.#rehearse(items, { asker });
+    if (told.ok || told.reason !== 'refused') return outcome;
+    return {
+      ...outcome,
+      items: outcome.items.map((item, index) => explainedBy(item, told.items[index])),
+    };
+  }
+
+  /** Decides on an operation: with its links locked, or asked, on a snapshot. */
+  #decide<Answer>(how: 'run' | 'ask', operation: Operation<Answer>): Promise<Answer> {
     const queues = operation.links.map((id) => this.#queue(id));
     const [queue] = queues;
-    if (queue && queues.length === 1) return queue.ask(operation);
-    return askLinks(queues, operation, this.#options);
+    if (queue && queues.length === 1) return queue[how](operation);
+    return { run: changeLinks, ask: askLinks }[how](queues, operation, this.#options);
+  }
+
+  /**
+   * Asks a question, which goes on in later turns of the event loop where it takes long. From the second on, a user has one
+   * at a time.
+   *
+   * @param make the question, which is asked again in each turn, and goes on by its budget
+   * @throws BudgetSpentError where it is spent, and the question does not end with what it has
+   * @throws AbandonedError where the request has gone
+   */
+  async #askInTurns<Answer>(asker: Asker = {}, make: (budget: Budget) => Operation<Answer>): Promise<Answer> {
+    const operation = orUnfinished(make(new Budget(this.#turns)));
+    let leave: (() => void) | undefined;
+    try {
+      for (;;) {
+        throwIfGone(asker);
+        await this.#turns.next();
+        const answer = await this.#decide('ask', operation);
+        if (answer !== UNFINISHED) return answer;
+        await yieldToEventLoop();
+        leave ??= await this.#lines.enter(asker);
+      }
+    } finally {
+      leave?.();
+    }
   }
 
   /** A create between two sites that a link connects, over that link; else the item as it is. */
@@ -162,17 +216,23 @@ export class Allocator {
    * another process.
    *
    * @param from milliseconds; what ended before is not read
-   * @param question is asked once, and not kept waiting; the calendars are lent to it until it returns
+   * @param question is asked in one or more turns of the event loop: where the calendar's searches throw, because a turn is
+   * over, it is asked again, and keeps what it has; the calendars are lent to it until it returns
    * @throws RangeError when there is no route
+   * @throws BudgetSpentError where its looks are used up
+   * @throws AbandonedError where the request has gone
    * @throws StoreUnavailableError when the database is away
    */
   ask<Answer>(
     asked: AskedRoutes,
     from: number,
     question: (calendar: RouteCalendar, state: LinksState) => Answer,
+    asker?: Asker,
   ): Promise<Answer> {
     const { network } = this.#options;
-    return this.#ask(askOperation(asked, { network, from }, question));
+    return this.#askInTurns(asker, (budget) =>
+      askOperation(asked, { network, from, asked: { budget, state: '' } }, question),
+    );
   }
 
   #queue(id: string): LinkQueue {
@@ -184,6 +244,31 @@ export class Allocator {
     this.#queues.set(id, queue);
     return queue;
   }
+}
+
+/** The answer of a question whose turn was over. */
+const UNFINISHED = Symbol('unfinished');
+
+/** An operation that tells where its turn was over, so that others which are asked with it are not asked again. */
+function orUnfinished<Answer>(operation: Operation<Answer>): Operation<Answer | typeof UNFINISHED> {
+  return {
+    ...operation,
+    decide(view) {
+      try {
+        return operation.decide(view);
+      } catch (error) {
+        if (!(error instanceof TurnOverError)) throw error;
+        return { answer: UNFINISHED, written: [] };
+      }
+    },
+  };
+}
+
+/** A refused item with what else is free, where it is refused in a rehearsal too. */
+function explainedBy(item: ItemOutcome, told: ItemOutcome | undefined): ItemOutcome {
+  if (item.ok || item.reason !== 'refused' || !told || told.ok || told.reason !== 'refused') return item;
+  const { free, offers, isGivenUp } = told;
+  return { ...item, free, offers, ...(isGivenUp ? { isGivenUp } : {}) };
 }
 
 /** How often a route is looked for without a lock. */

@@ -278,6 +278,11 @@ export class LinkCalendar {
     return this.#holdings.byEnd.upFrom(after + 1).time();
   }
 
+  /** When the first reservation starts that starts at an instant or after it; undefined when none does. Milliseconds. */
+  nextStart(from: number): number | undefined {
+    return this.#holdings.byStart.upFrom(from).time();
+  }
+
   /** What is free of the link over a period, in stretches over which nothing changes. */
   *steps({ start, end }: Period): Generator<Free> {
     const link = this.#load.from(start);

@@ -1,8 +1,12 @@
-import { MAX_BLOCKING_MS, yieldToEventLoop } from './event-loop.ts';
+import type { Asker } from './askers.ts';
+import { type Attempt, applyAccepted, decideItems } from './attempt.ts';
+import type { Budget } from './budget.ts';
+import { CommonOffset } from './common-offset.ts';
 import {
   type AllocationRules,
   type ChangeItem,
   type Decision,
+  type ItemDecision,
   type ItemOperation,
   type ItemOutcome,
   itemOperation,
@@ -17,7 +21,13 @@ import type { IdempotencyRecord, ReservationRecord } from './store.ts';
 export type ChangeOutcome =
   | KeyedOutcome
   /** Nothing was changed. Each item's outcome is what it would have been after those before it that can be done. */
-  | { ok: false; reason: 'refused'; items: ItemOutcome[] };
+  | {
+      ok: false;
+      reason: 'refused';
+      items: ItemOutcome[];
+      /** The search for a common offset was given up: none below this one fits. Milliseconds. */
+      givenUpAt?: number;
+    };
 
 /** The answer to a list that was made, now or before under its idempotency key, or whose key is another request's. */
 export type KeyedOutcome =
@@ -35,30 +45,37 @@ export type KeyedOutcome =
 
 /** How a list of changes is decided on. */
 export interface ChangeTerms {
-  /** Decide and answer, and write nothing. */
+  /** Decide and answer, and write nothing. What is refused is told with what else is free. */
   dryRun?: boolean;
   /** Write nothing of a refusal: another route is looked for. */
   tentative?: boolean;
   /** The key of the whole list, under which it is done once. */
   keyed?: KeyedRequest;
   /** Move all creates by the smallest common offset at which all fit, so that none ends after this. Milliseconds. */
-  earliest?: { until: number };
+  earliest?: { until: number } | undefined;
+  /** Who asks, for the part that is a question. */
+  asker?: Asker | undefined;
 }
 
 /**
  * The operation of a list of changes, one or more: all are made, or none. Each is decided on as if those before it had been
  * made, but for refused ones.
  *
+ * @param budget of a question: it may be asked again, and goes on
  * @throws RangeError where there is no item, or as {@link itemOperation} does
  */
 export function changeOperation(
   items: readonly ChangeItem[],
   terms: ChangeTerms,
   rules: AllocationRules,
+  budget?: Budget,
 ): Operation<ChangeOutcome> {
   if (items.length === 0) throw new RangeError('a list of changes has an item');
-  const needs = items.map((item) => itemOperation(item, rules));
+  const needs = items.map((item, index) =>
+    itemOperation(item, budget ? { ...rules, asked: { budget, state: `item ${index}` } } : rules),
+  );
   const { keyed, earliest } = terms;
+  const search = earliest && new CommonOffset(items, rules, { ...earliest, budget: budget?.again() });
   return {
     links: linksOf(needs),
     needs,
@@ -66,13 +83,9 @@ export function changeOperation(
     decide(view) {
       const earlier = replayed(view, keyed);
       if (earlier) return earlier;
-      if (!earliest) return concluded(view, decideItems(view, needs), 0, terms);
-      const at = (offset: number): ItemOperation[] =>
-        items.map((item) => itemOperation(movedBy(item, offset), rules));
-      return firstOffset(view, { items, at }, earliest.until).then((found) => {
-        const { attempt = decideItems(view, needs), offset = 0 } = found ?? {};
-        return concluded(view, attempt, offset, terms);
-      });
+      const found = search?.find(view);
+      if (found?.attempt) return concluded(view, found.attempt, found, terms);
+      return concluded(view, decideItems(view, needs, budget), { givenUpAt: found?.givenUpAt }, terms);
     },
   };
 }
@@ -109,53 +122,20 @@ function linksOf(needs: readonly ItemOperation[]): readonly string[] {
   return [...new Set(needs.flatMap(({ links }) => links))].toSorted();
 }
 
-function movedBy(item: ChangeItem, offset: number): ChangeItem {
-  if (item.action !== 'create') return item;
-  const { start, end } = item.request;
-  return { ...item, request: { ...item.request, start: start + offset, end: end + offset } };
-}
-
-/** A list that was decided on: the decision on each item, in their order. */
-interface Attempt {
-  decisions: Decision<ItemOutcome>[];
-  /** How many changes the view had before. */
-  before: number;
-}
-
-/** Decides on each item, and makes its changes in the view, but for the last one's, which no item sees. */
-function decideItems(view: LinksView, operations: readonly ItemOperation[]): Attempt {
-  const before = view.changes;
-  const decisions: Decision<ItemOutcome>[] = [];
-  try {
-    for (const operation of operations) {
-      applyLast(view, decisions);
-      decisions.push(operation.decide(view));
-    }
-  } catch (error) {
-    view.undo(before);
-    throw error;
-  }
-  return { decisions, before };
-}
-
-function applyLast(view: LinksView, decisions: readonly Decision<ItemOutcome>[]): void {
-  for (const { change } of decisions.at(-1)?.written ?? []) if (change) view.apply(change);
-}
-
 /** The decision on a list: all is written, or only the refusals where an item is refused; nothing in a dry run. */
 function concluded(
   view: LinksView,
   { decisions, before }: Attempt,
-  offset: number,
+  searched: { offset?: number; givenUpAt?: number | undefined },
   { dryRun = false, tentative = false, keyed }: ChangeTerms,
 ): Decision<ChangeOutcome> {
-  const answer = answerOf(decisions, offset);
+  const answer = answerOf(decisions, searched);
   const written = tentative && !answer.ok ? [] : decisions.flatMap((decision) => decision.written);
   if (dryRun || !answer.ok) {
     view.undo(before);
     return { answer, written: written.filter(({ change }) => !change) };
   }
-  applyLast(view, decisions);
+  applyAccepted(view, decisions.at(-1));
   const [first] = written;
   if (!keyed || !first?.change) return { answer, written };
   const { createdBy, experiment, key, fingerprint } = keyed;
@@ -168,14 +148,13 @@ function concluded(
 }
 
 function answerOf(
-  decisions: readonly Decision<ItemOutcome>[],
-  offset: number,
+  decisions: readonly ItemDecision[],
+  { offset = 0, givenUpAt }: { offset?: number; givenUpAt?: number | undefined },
 ): Exclude<ChangeOutcome, { reason: 'key_taken' }> {
   const items = decisions.map(({ answer }) => answer);
   const records = items.flatMap((item) => (item.ok ? item.record : []));
-  return records.length === items.length
-    ? { ok: true, records, offset }
-    : { ok: false, reason: 'refused', items };
+  if (records.length === items.length) return { ok: true, records, offset };
+  return { ok: false, reason: 'refused', items, ...(givenUpAt === undefined ? {} : { givenUpAt }) };
 }
 
 /**
@@ -192,86 +171,4 @@ export function replayOf(
   if (earlier.fingerprint !== fingerprint) return { ok: false, reason: 'key_taken' };
   const records = found.map((record) => record ?? null);
   return { ok: true, records, offset: 0, replayed: earlier.reservations };
-}
-
-/** How many offsets are tried at most before a search is given up: each costs a decision on every item. */
-const MOST_OFFSETS = 256;
-/** How many are tried in one turn of the event loop at most, and in {@link MAX_BLOCKING_MS}: others have their turn before the next. */
-const OFFSETS_IN_A_TURN = 16;
-
-/** A list of which the creates move together. */
-interface MovingList {
-  items: readonly ChangeItem[];
-  /** The items' operations with all creates moved by so many milliseconds. */
-  at: (offset: number) => readonly ItemOperation[];
-}
-
-/**
- * Finds the smallest offset at which all items are accepted in their order. Between turns of the event loop nothing of the
- * list is in the calendars.
- *
- * @param until no create may end after this, in milliseconds
- * @returns the offset, with the list decided on there; undefined where there is none
- */
-async function firstOffset(
-  view: LinksView,
-  list: MovingList,
-  until: number,
-): Promise<{ offset: number; attempt: Attempt } | undefined> {
-  const lastEnd = Math.max(...list.items.map((item) => (item.action === 'create' ? item.request.end : 0)));
-  let [began, end] = [performance.now(), OFFSETS_IN_A_TURN];
-  for (let [offset, tries] = [0, 0]; tries < MOST_OFFSETS; tries += 1) {
-    if (tries === end || performance.now() - began >= MAX_BLOCKING_MS) {
-      await yieldToEventLoop();
-      [began, end] = [performance.now(), tries + OFFSETS_IN_A_TURN];
-    }
-    const attempt = decideItems(view, list.at(offset));
-    const failed = attempt.decisions.findIndex(({ answer }) => !answer.ok);
-    if (failed < 0) return { offset, attempt };
-    view.undo(attempt.before);
-    const alone = startAlone(view, list, { attempt, failed, offset });
-    const next = alone > offset ? alone : nextOffset(view, list, offset);
-    if (lastEnd + next > until) return undefined;
-    offset = next;
-  }
-  return undefined;
-}
-
-/**
- * The smallest offset, from one at which a create failed, at which it would be accepted after the updates and deletions before
- * it, without the list's other creates; infinity for a failure that no offset mends.
- */
-function startAlone(
-  view: LinksView,
-  { items, at }: MovingList,
-  { attempt, failed, offset }: { attempt: Attempt; failed: number; offset: number },
-): number {
-  const item = items[failed];
-  const answer = attempt.decisions[failed]?.answer;
-  if (item?.action !== 'create' || !answer || answer.ok || answer.reason !== 'refused')
-    return Number.POSITIVE_INFINITY;
-  const isFull = answer.refusals.some((refusal) => refusal.limit === 'share' && refusal.of === 'live');
-  if (isFull) return Number.POSITIVE_INFINITY;
-  const { demand, tenant } = answer;
-  const earlier = at(offset).filter((_, index) => index < failed && items[index]?.action !== 'create');
-  const { decisions, before } = decideItems(view, earlier);
-  applyLast(view, decisions);
-  const routes = at(offset)[failed]?.routes?.(view);
-  const found = routes?.earliest(demand.start, demand.end - demand.start, demand.bandwidth, tenant);
-  view.undo(before);
-  return found === undefined ? Number.POSITIVE_INFINITY : found - item.request.start;
-}
-
-/** The next offset at which more can be free for some create: where one begins as a reservation ends. */
-function nextOffset(view: LinksView, { items, at }: MovingList, offset: number): number {
-  const operations = at(offset);
-  const offsets = items.flatMap((item, index) => {
-    if (item.action !== 'create') return [];
-    const { start } = item.request;
-    const ends = operations[index]?.links.flatMap(
-      (link) => view.calendar(link).nextEnd(start + offset) ?? [],
-    );
-    return ends?.map((end) => end - start) ?? [];
-  });
-  return Math.min(...offsets);
 }

@@ -118,7 +118,7 @@ export async function changeTogether(
         lender.shared = version !== undefined && version !== links[index]?.version;
       }
       const { view, cached } = await openAll(links, operations, { loans, known, at });
-      const decisions = await decideAll(operations, view);
+      const decisions = decideAll(operations, view);
       const written = decisions.flatMap((decision) => decision.written);
       const changes = written.flatMap(({ change }) => change ?? []);
       if (written.length > 0) {
@@ -168,7 +168,7 @@ export async function askTogether(
       const known = await readAhead(snapshot, operations, { at, taken: [] });
       const { view, cached } = await openAll(links, operations, { loans, known, at });
       try {
-        return await decideAll(operations, view);
+        return decideAll(operations, view);
       } finally {
         for (const [index, loan] of loans.entries()) {
           const held = cached[index];
@@ -182,16 +182,8 @@ export async function askTogether(
 }
 
 /** Decides on each operation as if those before it had been committed. */
-async function decideAll(
-  operations: readonly Operation<unknown>[],
-  view: LinksView,
-): Promise<Decision<unknown>[]> {
-  const decisions: Decision<unknown>[] = [];
-  for (const operation of operations) {
-    const decision = operation.decide(view);
-    decisions.push(decision instanceof Promise ? await decision : decision);
-  }
-  return decisions;
+function decideAll(operations: readonly Operation<unknown>[], view: LinksView): Decision<unknown>[] {
+  return operations.map((operation) => operation.decide(view));
 }
 
 /** Brings the calendars that were lent up to date. They are taken out of their loans until they are given back. */

@@ -1,4 +1,6 @@
-import type { Demand } from './demand.ts';
+import { MAX_FREE_PARTS } from '../contract/problems.ts';
+import { BudgetSpentError } from './budget.ts';
+import type { Demand, Period } from './demand.ts';
 import type { RouteCalendar } from './route-calendar.ts';
 
 /**
@@ -32,27 +34,35 @@ export interface OfferTerms {
   current?: Demand;
   /** Whether another start may be offered. Default: yes. */
   movable?: boolean;
+  /** Whether an offer keeps to the rules of whoever asks. Default: yes. */
+  allows?: (offer: Demand) => boolean;
 }
 
-/** Offers in place of a refused demand: one of each kind at most, in the order of {@link Offer}. */
-export function offersFor(demand: Demand, terms: OfferTerms): Offer[] {
+/** Offers in place of a refused demand: one of each kind at most, in the order of {@link Offer}; each is looked for when it is asked for. */
+export function* offersFor(demand: Demand, terms: OfferTerms): Generator<Offer> {
+  const { now, startsNow, current, allows } = terms;
+  const lasts = (until: number): boolean => until > now + (startsNow ? STAYS_TRUE : 0);
+  if (current && !lasts(current.end)) return;
+  for (const offer of eachKind(demand, terms)) {
+    const isNew = !(current && isSame(offer, current));
+    if (lasts(offer.end) && isNew && (allows?.(offer) ?? true)) yield offer;
+  }
+}
+
+function* eachKind(demand: Demand, terms: OfferTerms): Generator<Offer> {
   const { now, expiry, startsNow, current, movable = true } = terms;
   const { start, end, bandwidth } = demand;
-  const lasts = (until: number): boolean => until > now + (startsNow ? STAYS_TRUE : 0);
-  if (current && !lasts(current.end)) return [];
-  const offers: Offer[] = [];
   // Another start that has passed can't be asked for again.
   const canStart = startsNow || start >= now || start === current?.start;
   const most = canStart ? mostBandwidth(demand, terms) : 0;
-  if (most > 0) offers.push({ kind: 'most_bandwidth', startsNow, start, end, bandwidth: most });
+  if (most > 0) yield { kind: 'most_bandwidth', startsNow, start, end, bandwidth: most };
   const duration = end - start;
   const later = movable ? earliest(demand, terms) : Number.POSITIVE_INFINITY;
   if (later + duration <= expiry) {
-    offers.push({ kind: 'earliest', startsNow: false, start: later, end: later + duration, bandwidth });
+    yield { kind: 'earliest', startsNow: false, start: later, end: later + duration, bandwidth };
   }
   const until = canStart ? latestEnd(demand, terms) : start;
-  if (until > start) offers.push({ kind: 'longest', startsNow, start, end: until, bandwidth });
-  return offers.filter((offer) => lasts(offer.end) && !(current && isSame(offer, current)));
+  if (until > start) yield { kind: 'longest', startsNow, start, end: until, bandwidth };
 }
 
 /** From when on another start can be offered: one that was to be at once has passed when it is asked for. */
@@ -85,4 +95,31 @@ function latestEnd({ start, end, bandwidth }: Demand, terms: OfferTerms): number
 
 function isSame(one: Demand, other: Demand): boolean {
   return one.start === other.start && one.end === other.end && one.bandwidth === other.bandwidth;
+}
+
+/** What is free in place of a refused demand. */
+export interface Explanation {
+  /** The period that was asked for in at most {@link MAX_FREE_PARTS} parts, with the Mbps that are free throughout each. */
+  free: Demand[];
+  offers: Offer[];
+  /** The question's budget was spent before each kind of offer was looked for. */
+  isGivenUp?: true;
+}
+
+/** Nothing was looked for. */
+export const UNEXPLAINED: Explanation = { free: [], offers: [] };
+
+/** What is free over a period, with the offers that are found before the question's budget is spent. */
+export function explained(calendar: RouteCalendar, period: Period, offers: Iterable<Offer>): Explanation {
+  const explanation: Explanation = { free: [], offers: [] };
+  try {
+    explanation.free = calendar
+      .columns(period, MAX_FREE_PARTS)
+      .map(({ start, end, bandwidth }) => ({ start, end, bandwidth }));
+    for (const offer of offers) explanation.offers.push(offer);
+  } catch (error) {
+    if (!(error instanceof BudgetSpentError)) throw error;
+    explanation.isGivenUp = true;
+  }
+  return explanation;
 }

@@ -1,13 +1,13 @@
 import { DAY } from '../contract/durations.ts';
 import type { Link } from '../contract/links.ts';
-import { MAX_FREE_PARTS, type Problem } from '../contract/problems.ts';
+import type { Problem } from '../contract/problems.ts';
 import type { ReservationRequest } from '../contract/reservation-request.ts';
 import { type ReservationTexts, withTexts } from '../contract/reservation-texts.ts';
 import { type LinkCalendar, type Refusal, reasonOf } from './calendar.ts';
-import type { Demand, Period } from './demand.ts';
+import type { Demand } from './demand.ts';
 import { linkId, type Network } from './network.ts';
-import { type Offer, offersFor } from './offers.ts';
-import { RouteCalendar } from './route-calendar.ts';
+import { type Explanation, explained, offersFor, UNEXPLAINED } from './offers.ts';
+import { type AskedFor, RouteCalendar } from './route-calendar.ts';
 import { type AskedRoutes, allowedRoutes, type Route, type RouteTerms } from './routes.ts';
 import { judge, judgeSearch, type Search } from './search.ts';
 import type {
@@ -30,8 +30,8 @@ export interface Operation<Answer> {
   readonly needs: readonly Needs[];
   /** The idempotency key to lock and read. */
   readonly key?: IdempotencyKey;
-  /** Decides. A promise only where a search goes on in later turns of the event loop. */
-  decide(view: LinksView): Decision<Answer> | Promise<Decision<Answer>>;
+  /** Decides. Where a question's turn is over it throws {@link TurnOverError}, and is asked again. */
+  decide(view: LinksView): Decision<Answer>;
 }
 
 /** What must be read before one item is decided on. */
@@ -56,7 +56,7 @@ export interface Decision<Answer> {
 
 /** The operation whose answer is the whole decision: a question that tells what would be written. */
 export function deciding<Answer>(operation: Operation<Answer>): Operation<Decision<Answer>> {
-  return { ...operation, decide: async (view) => ({ answer: await operation.decide(view), written: [] }) };
+  return { ...operation, decide: (view) => ({ answer: operation.decide(view), written: [] }) };
 }
 
 /** A change to be written, with its rows in the audit; or the row of a refusal. */
@@ -111,11 +111,17 @@ export type ItemFailure =
   /** There is no such reservation any more. */
   | { ok: false; reason: 'missing'; reservation: string };
 
+/** The decision on one item. */
+export interface ItemDecision extends Decision<ItemOutcome> {
+  /** Of a refused demand: what else is free. To be asked while the links are as they were. */
+  explain?(): Explanation;
+}
+
 /** One item, as its link decides on it. */
 export interface ItemOperation extends Needs {
-  decide(view: LinksView): Decision<ItemOutcome>;
+  decide(view: LinksView): ItemDecision;
   /** Of a create: what is free on the routes that it may take. */
-  routes?(view: LinksView): RouteCalendar;
+  routes?(view: LinksView, asked?: AskedFor): RouteCalendar;
 }
 
 /** What items are decided with, of any request. */
@@ -125,6 +131,8 @@ export interface AllocationRules {
   newId: () => string;
   /** How many reservations that have not ended one tenant may have, on all links. Default: no limit. */
   maxLive?: number;
+  /** Of a question: its budget. */
+  asked?: AskedFor;
 }
 
 /** The operation of one item. @throws RangeError for a create whose sites are not connected, or a link that left the network */
@@ -140,7 +148,7 @@ export function itemOperation(item: ChangeItem, rules: AllocationRules): ItemOpe
 }
 
 /** A demand that can't be met: every limit that it broke, and what would be accepted in its place. */
-export interface RefusedOutcome {
+export interface RefusedOutcome extends Explanation {
   ok: false;
   reason: 'refused';
   /** The link that stands in the way; of a route, the narrowest. */
@@ -152,15 +160,6 @@ export interface RefusedOutcome {
   /** What the refusals are about; for a search, the demand within its window that comes closest. */
   demand: Demand;
   refusals: readonly [Refusal, ...Refusal[]];
-  /** The period that was asked for in at most {@link MAX_FREE_PARTS} parts, with the Mbps that are free throughout each. */
-  free: Demand[];
-  offers: Offer[];
-}
-
-function freeParts(calendar: RouteCalendar, period: Period): Demand[] {
-  return calendar
-    .columns(period, MAX_FREE_PARTS)
-    .map(({ start, end, bandwidth }) => ({ start, end, bandwidth }));
 }
 
 /**
@@ -201,8 +200,8 @@ function createOperation(request: CreateRequest, rules: AllocationRules): ItemOp
     counts: rules.maxLive === undefined ? undefined : tenant,
     named: namedBy(experiment, name),
     from: () => start,
-    decide: (view) => decideCreate(view, request, openRoutes(view, routes), rules),
-    routes: (view) => openRoutes(view, routes),
+    decide: (view) => decideCreate(view, request, openRoutes(view, routes, rules.asked), rules),
+    routes: (view, asked) => openRoutes(view, routes, asked),
   };
 }
 
@@ -245,9 +244,9 @@ function linksIn(routes: readonly Route[]): Link[] {
 }
 
 /** What is free on routes. */
-function openRoutes(view: LinksView, routes: readonly Route[]): RouteCalendar {
+function openRoutes(view: LinksView, routes: readonly Route[], asked?: AskedFor): RouteCalendar {
   const open = linksIn(routes).map((link) => ({ id: idOf(link), link, calendar: view.calendar(idOf(link)) }));
-  return new RouteCalendar(open, routes);
+  return new RouteCalendar(open, routes, asked);
 }
 
 function idOf({ site1, site2 }: Link): string {
@@ -279,7 +278,7 @@ function decideCreate(
   request: CreateRequest,
   calendar: RouteCalendar,
   { newId, maxLive = Number.POSITIVE_INFINITY }: AllocationRules,
-): Decision<ItemOutcome> {
+): ItemDecision {
   const { site1, site2, start, end, experiment, tenant = experiment, createdBy, name } = request;
   const { expiry, startsNow = false } = request;
   const taken = takenName(view, namedBy(experiment, name));
@@ -302,16 +301,15 @@ function decideCreate(
     const broken = plan && !plan.accepted ? plan.refusals : [];
     const [first = tooMany, ...rest] = isFull ? [...broken, tooMany] : broken;
     const refusals = [first, ...rest] as const;
-    const free = freeParts(calendar, asked);
-    const offers = isFull ? [] : (judged?.offers() ?? []);
     const link = plan && !plan.accepted ? plan.link : calendar.first;
     const way = { link, reversed: isReversed(link, request) };
     const entry = { link: idOf(link), at: now, action: 'create', by: createdBy, experiment } as const;
     const why = reasonOf(refusals);
     const audit: AuditEntry = { ...entry, demand: asked, reservation: null, tags: null, why };
     return {
-      answer: { ok: false, reason: 'refused', ...way, tenant, demand, refusals, free, offers },
+      answer: { ok: false, reason: 'refused', ...way, tenant, demand, refusals, ...UNEXPLAINED },
       written: [{ audit: [audit] }],
+      explain: () => explained(calendar, asked, isFull ? [] : (judged?.offers() ?? [])),
     };
   }
   const unnamed: ReservationRecord = {
@@ -371,7 +369,7 @@ function updateOperation(item: UpdateItem, rules: AllocationRules): ItemOperatio
     decide(view) {
       const current = view.reservation(found.id);
       if (!current) return unwritten({ ok: false, reason: 'missing', reservation: found.id });
-      return decideUpdate(view, current, route, item);
+      return decideUpdate(view, current, openRoutes(view, [route], rules.asked), item);
     },
   };
 }
@@ -379,9 +377,9 @@ function updateOperation(item: UpdateItem, rules: AllocationRules): ItemOperatio
 function decideUpdate(
   view: LinksView,
   current: ReservationRecord,
-  route: Route,
+  calendar: RouteCalendar,
   { update, terms: { by, expiry, check } }: UpdateItem,
-): Decision<ItemOutcome> {
+): ItemDecision {
   const { now } = view;
   const { id, experiment, tenant } = current;
   const demand: Demand = {
@@ -393,7 +391,6 @@ function decideUpdate(
   if (problems !== undefined) return unwritten({ ok: false, reason: 'rule', problems });
   const taken = takenName(view, namedBy(experiment, update.name), id);
   if (taken) return unwritten(taken);
-  const calendar = openRoutes(view, [route]);
   // A demand for no more than before does not count against the tenant's share, which may have been larger then.
   const grows =
     demand.start < current.start || demand.end > current.end || demand.bandwidth > current.bandwidth;
@@ -406,18 +403,18 @@ function decideUpdate(
     const { startsNow = false } = update;
     // A start that has passed never changes; nor does one that the update does not name.
     const movable = update.start !== undefined && current.start > now;
-    const { free, offers: found } = calendar.without(id, () => ({
-      free: freeParts(calendar, demand),
-      offers: offersFor(demand, { calendar, tenant, now, expiry, startsNow, current, movable }),
-    }));
-    const offers = found.filter((offer) => check(current, offer) === undefined);
+    const allows = (offer: Demand): boolean => check(current, offer) === undefined;
+    const terms = { calendar, tenant, now, expiry, startsNow, current, movable, allows };
+    const explain = (): Explanation =>
+      calendar.without(id, () => explained(calendar, demand, offersFor(demand, terms)));
     const why = reasonOf(refusals);
     const entry = { link: idOf(link), at: now, action: 'update', by, experiment, reservation: id } as const;
     const audit: AuditEntry = { ...entry, demand, tags: null, why };
     const way = { link, reversed: isReversed(link, current) };
     return {
-      answer: { ok: false, reason: 'refused', ...way, tenant, demand, refusals, free, offers },
+      answer: { ok: false, reason: 'refused', ...way, tenant, demand, refusals, ...UNEXPLAINED },
       written: [{ audit: [audit] }],
+      explain,
     };
   }
   const version = view.version(plan.hops[0].link) + 1;
@@ -484,7 +481,7 @@ export interface LinksState {
  */
 export function askOperation<Answer>(
   sites: AskedRoutes,
-  { from, ...rules }: Pick<AllocationRules, 'network'> & { from: number },
+  { from, ...rules }: Pick<AllocationRules, 'network' | 'asked'> & { from: number },
   question: (calendar: RouteCalendar, state: LinksState) => Answer,
 ): Operation<Answer> {
   const routes = routesOf(sites, rules);
@@ -494,7 +491,7 @@ export function askOperation<Answer>(
     needs: [{ links: ids, from: () => from }],
     decide(view) {
       const state = { versions: ids.map((id) => view.version(id)), now: view.now };
-      return { answer: question(openRoutes(view, routes), state), written: [] };
+      return { answer: question(openRoutes(view, routes, rules.asked), state), written: [] };
     },
   };
 }

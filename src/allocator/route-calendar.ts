@@ -1,9 +1,10 @@
 import type { Link } from '../contract/links.ts';
+import type { Budget } from './budget.ts';
 import type { Free, LinkCalendar, Refusal } from './calendar.ts';
 import type { Demand, Period } from './demand.ts';
 import { fastestOver } from './fastest.ts';
 import { mostWithin } from './most-bandwidth.ts';
-import { bestRoute, eachOnce, earliestStart, type Route, widest } from './routes.ts';
+import { bestRoute, eachOnce, earliestStart, type Route, type StartSearch, widest } from './routes.ts';
 import type { Hop } from './store.ts';
 
 /** What a search asks of a link, or of the routes between two sites. */
@@ -39,6 +40,13 @@ export interface PlanTerms {
   keep?: readonly Hop[];
 }
 
+/** What a calendar of routes is asked for: a question that has a budget. */
+export interface AskedFor {
+  budget: Budget;
+  /** Names the state of the links: under it and what is asked, the budget keeps what was found. */
+  state: string;
+}
+
 /** Among how many routes the one is looked for over which a transfer ends first. Each costs a search through its links' time. */
 const ROUTES_OF_A_TRANSFER = 64;
 
@@ -54,9 +62,15 @@ export class RouteCalendar implements SearchedCalendar {
   readonly #routes: readonly Route[];
   /** Where there is one link, there is one route. */
   readonly #only: CalendarOfLink | undefined;
+  readonly #asked: AskedFor | undefined;
 
-  /** @param links those of the routes @param routes one or more, by the number of their hops */
-  constructor(links: readonly CalendarOfLink[], routes: readonly Route[]) {
+  /**
+   * @param links those of the routes
+   * @param routes one or more, by the number of their hops
+   * @param asked where a question has a budget, its searches throw as {@link Budget.pause} does
+   */
+  constructor(links: readonly CalendarOfLink[], routes: readonly Route[], asked?: AskedFor) {
+    this.#asked = asked;
     this.#links = new Map(links.map((each) => [each.link, each]));
     this.#routes = routes;
     this.#only = links.length === 1 ? links[0] : undefined;
@@ -113,17 +127,25 @@ export class RouteCalendar implements SearchedCalendar {
    * @param count see {@link LinkCalendar.columns}
    */
   columns(period: Period, count: number): FreeOnRoute[] {
+    const { start, end } = period;
     if (this.#only) return this.#only.calendar.columns(period, count);
     const columns = new Map(
-      [...this.#links].map(([link, { calendar }]) => [link, calendar.columns(period, count)]),
+      [...this.#links].map(([link, { id, calendar }]) => [
+        link,
+        this.#once(['columns', id, start, end, count], () => calendar.columns(period, count)),
+      ]),
     );
     const [some = []] = columns.values();
-    return some.map((column, index) => this.#freeOn(column, (link) => columns.get(link)?.[index] ?? column));
+    return some.map((column, index) =>
+      this.#once(['column', start, end, count, index], () =>
+        this.#freeOn(column, (link) => columns.get(link)?.[index] ?? column),
+      ),
+    );
   }
 
   /** What is free over a period, in stretches over which nothing changes on any link. */
   *steps(period: Period): Generator<FreeOnRoute> {
-    if (this.#only) return yield* this.#only.calendar.steps(period);
+    if (this.#only) return yield* this.#paused(this.#only.calendar.steps(period));
     const open = [...this.#links].map(([link, { calendar }]) => {
       const steps = calendar.steps(period);
       return { link, steps, step: steps.next().value as Free };
@@ -132,6 +154,7 @@ export class RouteCalendar implements SearchedCalendar {
       const end = Math.min(...open.map(({ step }) => step.end));
       const steps = new Map(open.map(({ link, step }) => [link, step]));
       yield this.#freeOn({ start, end }, (link) => steps.get(link) as Free);
+      this.#pause();
       for (const each of open) if (each.step.end === end) each.step = each.steps.next().value as Free;
       start = end;
     }
@@ -155,7 +178,7 @@ export class RouteCalendar implements SearchedCalendar {
 
   /** As {@link LinkCalendar.slots}: a start is in a run where any route is free from it on. */
   *slots(window: Demand & { duration: number }, tenant?: string): Generator<{ first: number; last: number }> {
-    if (this.#only) return yield* this.#only.calendar.slots(window, tenant);
+    if (this.#only) return yield* this.#paused(this.#only.calendar.slots(window, tenant));
     const { start, end, bandwidth, duration } = window;
     const latest = end - duration;
     for (let from = start; ; ) {
@@ -166,16 +189,27 @@ export class RouteCalendar implements SearchedCalendar {
         last = this.#lastStart({ ...window, start: last + 1 }, tenant);
       }
       yield { first, last };
+      this.#pause();
       from = last + 1;
+    }
+  }
+
+  /** What a link's calendar gives, with a pause after each. */
+  *#paused<Item>(items: Iterable<Item>): Generator<Item> {
+    for (const item of items) {
+      yield item;
+      this.#pause();
     }
   }
 
   /** The last start up to which one route stays free from `start` on, at which it is. */
   #lastStart(window: Demand & { duration: number }, tenant: string | undefined): number {
-    const { start, bandwidth, duration } = window;
-    const route = this.#routeFor({ start, end: start + duration, bandwidth }, tenant);
-    const lasts = route.map(({ calendar }) => calendar.slots(window, tenant).next().value?.last ?? start);
-    return Math.min(...lasts);
+    const { start, end, bandwidth, duration } = window;
+    return this.#once(['last', start, end, bandwidth, duration, tenant], () => {
+      const route = this.#routeFor({ start, end: start + duration, bandwidth }, tenant);
+      const lasts = route.map(({ calendar }) => calendar.slots(window, tenant).next().value?.last ?? start);
+      return Math.min(...lasts);
+    });
   }
 
   /** As {@link LinkCalendar.freeBandwidth}, of the route that has most. */
@@ -185,10 +219,15 @@ export class RouteCalendar implements SearchedCalendar {
 
   /** As {@link LinkCalendar.earliest}, over the route that is free first. */
   earliest(from: number, duration: number, bandwidth: number, tenant?: string): number | undefined {
-    if (this.#only) return this.#only.calendar.earliest(from, duration, bandwidth, tenant);
-    return earliestStart(this.#routes, {
-      from,
-      free: (link, at) => this.#at(link).calendar.earliest(at, duration, bandwidth, tenant),
+    const asked = [from, duration, bandwidth, tenant];
+    const free = (calendar: LinkCalendar, at: number) => calendar.earliest(at, duration, bandwidth, tenant);
+    return this.#once(['earliest', ...asked], () => {
+      if (this.#only) return free(this.#only.calendar, from);
+      const search = this.#once(['search', ...asked], (): StartSearch => ({ start: from, known: new Map() }));
+      return earliestStart(this.#routes, search, {
+        free: (link, at) => free(this.#at(link).calendar, at),
+        pause: () => this.#pause(),
+      });
     });
   }
 
@@ -210,11 +249,14 @@ export class RouteCalendar implements SearchedCalendar {
 
   /** As {@link LinkCalendar.fastest}, over the {@link ROUTES_OF_A_TRANSFER} routes with the fewest hops. */
   fastest(window: Demand & { volume: number }, tenant?: string): Demand | undefined {
+    const { start, end, bandwidth, volume } = window;
     let best: Demand | undefined;
-    for (const route of this.#routes.slice(0, ROUTES_OF_A_TRANSFER)) {
-      const calendars = route.map((link) => this.#at(link).calendar);
-      // One that ends no earlier is of no use.
-      const found = fastestOver(calendars, { ...window, end: best?.end ?? window.end }, tenant);
+    for (const [index, route] of this.#routes.slice(0, ROUTES_OF_A_TRANSFER).entries()) {
+      const found = this.#once(['fastest', start, end, bandwidth, volume, tenant, index], () => {
+        const calendars = route.map((link) => this.#at(link).calendar);
+        // One that ends no earlier is of no use.
+        return fastestOver(calendars, { ...window, end: best?.end ?? window.end }, tenant);
+      });
       if (found && (!best || found.end < best.end)) best = found;
     }
     return best;
@@ -225,6 +267,22 @@ export class RouteCalendar implements SearchedCalendar {
     const found = widest(this.#routes, (link) => measure(this.#at(link)));
     if (!found) throw new RangeError('there is no route');
     return found;
+  }
+
+  /** Counts a look, and ends this turn's part where its time is over. */
+  #pause(): void {
+    this.#asked?.budget.look();
+    this.#asked?.budget.pause();
+  }
+
+  /** See {@link Budget.once}. */
+  #once<Found>(asked: readonly unknown[], find: () => Found): Found {
+    if (!this.#asked) return find();
+    const { budget, state } = this.#asked;
+    return budget.once([state, ...asked].join(' '), () => {
+      budget.look();
+      return find();
+    });
   }
 
   #at(link: Link): CalendarOfLink {

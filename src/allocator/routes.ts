@@ -195,33 +195,48 @@ export function bestRoute(
   return widest(shortest, left)?.route;
 }
 
+/** How far a search for the earliest start has come; {@link earliestStart} goes on from there. */
+export interface StartSearch {
+  /** Before this instant no route is free. Milliseconds. */
+  start: number;
+  /** From when on a link is free, as it was asked last. */
+  known: Map<Link, number>;
+}
+
 /**
  * The earliest start from an instant on at which some route has all its links free. Exact: before the next instant that it
  * looks at, each route has a link that is not free.
  *
  * @param free the earliest start, at an instant or after it, at which a link is free; undefined for never. Milliseconds
  * @param latest the last start to look at; by default there is none
+ * @param pause is called after each look at a link. Where it throws, the search can go on later
  */
 export function earliestStart(
   routes: readonly Route[],
+  search: StartSearch,
   {
-    from,
     latest = Number.MAX_SAFE_INTEGER,
     free,
-  }: { from: number; latest?: number; free: (link: Link, from: number) => number | undefined },
+    pause,
+  }: {
+    latest?: number;
+    free: (link: Link, from: number) => number | undefined;
+    pause?: () => void;
+  },
 ): number | undefined {
-  const known = new Map<Link, number>();
-  for (let start = from; start <= latest; ) {
-    const freeFrom = (link: Link): number => {
-      const last = known.get(link);
-      if (last !== undefined && last >= start) return last;
-      const next = free(link, start) ?? Infinity;
-      known.set(link, next);
-      return next;
-    };
+  const { known } = search;
+  const freeFrom = (link: Link): number => {
+    const last = known.get(link);
+    if (last !== undefined && last >= search.start) return last;
+    const next = free(link, search.start) ?? Infinity;
+    known.set(link, next);
+    pause?.();
+    return next;
+  };
+  while (search.start <= latest) {
     const next = Math.min(...routes.map((route) => Math.max(...route.map(freeFrom))));
-    if (next === start) return start;
-    start = next;
+    if (next === search.start) return next;
+    search.start = next;
   }
   return undefined;
 }

@@ -12,8 +12,8 @@ const BYTES = 125;
 export interface Judgement {
   demand: Demand;
   plan: RoutePlan;
-  /** Computed when asked for. */
-  offers: () => Offer[];
+  /** Each is looked for when it is asked for. */
+  offers: () => Iterable<Offer>;
 }
 
 /** Judges a demand as it was asked for. */
@@ -48,17 +48,13 @@ function earliestIn({ start, end, bandwidth }: Demand, duration: number, terms: 
   const best = most > 0 ? calendar.earliest(from, duration, most, tenant) : undefined;
   return {
     ...judge(at(best ?? start, bandwidth), terms),
-    offers() {
-      const offers: Offer[] = [];
-      if (best !== undefined) {
-        offers.push({ kind: 'most_bandwidth', startsNow: false, ...at(best, most) });
-      }
+    *offers() {
+      if (best !== undefined) yield { kind: 'most_bandwidth', startsNow: false, ...at(best, most) };
       const later =
         first !== undefined && first < from ? calendar.earliest(from, duration, bandwidth, tenant) : first;
       if (later !== undefined && later + duration <= expiry) {
-        offers.push({ kind: 'earliest', startsNow: false, ...at(later, bandwidth) });
+        yield { kind: 'earliest', startsNow: false, ...at(later, bandwidth) };
       }
-      return offers;
     },
   };
 }
@@ -81,9 +77,9 @@ function fastestIn(window: Demand, volume: number, terms: OfferTerms): Judgement
           refusals: [{ limit: 'bandwidth', capacity: most, free: most, start, end }],
         }
       : plan,
-    offers() {
+    *offers() {
       const later = fastest({ ...window, start: firstStart(start, terms), end: expiry }, volume, terms);
-      return later ? [{ kind: 'earliest', startsNow: false, ...later }] : [];
+      if (later) yield { kind: 'earliest', startsNow: false, ...later };
     },
   };
 }

@@ -1,0 +1,60 @@
+import type { Budget } from './budget.ts';
+import type { ItemDecision, ItemOperation, LinksView } from './operations.ts';
+
+/** A list that was decided on: the decision on each item, in their order. */
+export interface Attempt {
+  decisions: ItemDecision[];
+  /** How many changes the view had before. */
+  before: number;
+}
+
+/**
+ * Decides on each item, and makes its changes in the view, but for the last one's, which no item sees.
+ *
+ * @param budget of a question, which is told what else is free where an item is refused
+ */
+export function decideItems(view: LinksView, operations: readonly ItemOperation[], budget?: Budget): Attempt {
+  const before = view.changes;
+  const decisions: ItemDecision[] = [];
+  try {
+    for (const [index, operation] of operations.entries()) {
+      applyAccepted(view, decisions.at(-1));
+      const decision = operation.decide(view);
+      decisions.push(budget ? explainedIn(budget, `explained ${index}`, decision) : decision);
+    }
+  } catch (error) {
+    view.undo(before);
+    throw error;
+  }
+  return { decisions, before };
+}
+
+/** Decides on items up to the first that can't be done; undefined, with the view as it was, where there is one. */
+export function decideAllOrNone(
+  view: LinksView,
+  operations: readonly ItemOperation[],
+): Attempt | { refused: ItemDecision } {
+  const before = view.changes;
+  const decisions: ItemDecision[] = [];
+  for (const operation of operations) {
+    applyAccepted(view, decisions.at(-1));
+    const decision = operation.decide(view);
+    if (!decision.answer.ok) {
+      view.undo(before);
+      return { refused: decision };
+    }
+    decisions.push(decision);
+  }
+  return { decisions, before };
+}
+
+/** Makes the changes of a decision in the view. */
+export function applyAccepted(view: LinksView, decision: ItemDecision | undefined): void {
+  for (const { change } of decision?.written ?? []) if (change) view.apply(change);
+}
+
+function explainedIn(budget: Budget, name: string, decision: ItemDecision): ItemDecision {
+  const { answer, explain } = decision;
+  if (!explain || answer.ok || answer.reason !== 'refused') return decision;
+  return { ...decision, answer: { ...answer, ...budget.once(name, explain) } };
+}

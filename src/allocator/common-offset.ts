@@ -1,0 +1,210 @@
+import { type Attempt, decideAllOrNone } from './attempt.ts';
+import { Budget, BudgetSpentError } from './budget.ts';
+import type { Demand } from './demand.ts';
+import { LoopTurns } from './event-loop.ts';
+import {
+  type AllocationRules,
+  type ChangeItem,
+  type CreateRequest,
+  type ItemOperation,
+  itemOperation,
+  type LinksView,
+} from './operations.ts';
+
+/** How many looks a search may take that holds the links' locks: it was done before without them. */
+const LOOKS_WITH_LOCKS = 200;
+
+/** What a search for a common offset came to: the list, decided on there; or that there is none, or that it was given up. */
+export interface FoundOffset {
+  attempt?: Attempt;
+  /** Milliseconds. */
+  offset: number;
+  /** None below this offset fits, and more was not looked for. */
+  givenUpAt?: number;
+}
+
+/**
+ * Searches the smallest offset, in milliseconds, by which all creates of a list can be moved so that the whole list is
+ * accepted, each item after those before it.
+ *
+ * It goes from fixpoint to fixpoint. Each create has a next offset at which it alone would be accepted, and so have those
+ * that hold a link together, for the bandwidth that they take together: the greatest of them is the next candidate, and each
+ * is asked again there, until all agree. No smaller offset can do. There the whole list is decided on. Where it is refused
+ * even so, since items take routes or tags of each other, or an update stands in their way, the next candidate is the first
+ * offset at which what a create finds is not the same: one of them begins where a reservation ends, or goes on into the next.
+ *
+ * Exact, but for the choice of tags: which tag an item gets depends on the gaps that it leaves, which change in between. Only
+ * where tags are nearly used up can another choice make a smaller offset fit.
+ *
+ * @example
+ * // a – b is free from 10:00 on, b – c from 12:00 on but for 13:00 to 14:00. Two hours on each, from 9:00 on: moved by 5 h.
+ */
+export class CommonOffset {
+  readonly #items: readonly ChangeItem[];
+  readonly #rules: AllocationRules;
+  readonly #budget: Budget;
+  /** The largest offset. */
+  readonly #last: number;
+  /** None below it fits. */
+  #offset = 0;
+
+  /** @param until no create may end after this, in milliseconds @param budget of a question; it is asked again */
+  constructor(
+    items: readonly ChangeItem[],
+    rules: AllocationRules,
+    { until, budget }: { until: number; budget?: Budget | undefined },
+  ) {
+    this.#items = items;
+    this.#rules = rules;
+    // With locks there is no later turn.
+    this.#budget = budget ?? new Budget(new LoopTurns(() => 0), LOOKS_WITH_LOCKS);
+    this.#last = until - Math.max(...this.#creates().map(({ request }) => request.end), 0);
+  }
+
+  /** Goes on with the search. Where it throws, the view is as it was. @throws TurnOverError */
+  find(view: LinksView): FoundOffset {
+    try {
+      return this.#find(view);
+    } catch (error) {
+      if (!(error instanceof BudgetSpentError)) throw error;
+      return { offset: this.#offset, givenUpAt: this.#offset };
+    }
+  }
+
+  #find(view: LinksView): FoundOffset {
+    while (this.#offset <= this.#last) {
+      this.#settle(view);
+      if (this.#offset > this.#last) break;
+      const operations = this.#items.map((item) => itemOperation(movedBy(item, this.#offset), this.#rules));
+      this.#budget.look(operations.length);
+      const attempt = decideAllOrNone(view, operations);
+      if ('decisions' in attempt) return { attempt, offset: this.#offset };
+      const { answer } = attempt.refused;
+      if (answer.ok || answer.reason !== 'refused') break;
+      if (answer.refusals.some((refusal) => refusal.limit === 'share' && refusal.of === 'live')) break;
+      this.#offset = this.#nextChange(view, operations);
+      this.#budget.pause();
+    }
+    return { offset: this.#offset };
+  }
+
+  /** Goes to the first offset from this one on that each demand alone would have. */
+  #settle(view: LinksView): void {
+    const operations = this.#items.map((item) => itemOperation(item, this.#rules));
+    const nexts = [...this.#alone(operations), ...this.#together(operations)];
+    // What updates and deletions free may be free; what updates take may be elsewhere.
+    const before = view.changes;
+    try {
+      for (const item of this.#items) {
+        const record = item.action === 'create' ? undefined : view.reservation(item.found.id);
+        if (record) view.apply({ action: 'delete', record });
+      }
+      for (let settled = 0; settled < nexts.length && this.#offset <= this.#last; ) {
+        settled = 0;
+        for (const next of nexts) {
+          this.#budget.look();
+          const offset = next(view, this.#offset);
+          if (offset === this.#offset) settled += 1;
+          else {
+            this.#offset = offset;
+            this.#budget.pause();
+          }
+          if (offset > this.#last) break;
+        }
+      }
+    } finally {
+      view.undo(before);
+    }
+  }
+
+  /** For each create, the next offset at which it alone would be accepted. */
+  #alone(operations: readonly ItemOperation[]): NextOffset[] {
+    return this.#items.flatMap((item, index) => {
+      const routes = operations[index]?.routes;
+      // A create that searches may find another period in its window.
+      if (item.action !== 'create' || !routes || item.request.duration !== undefined) return [];
+      const { start, end, tenant = item.request.experiment } = item.request;
+      const asked = { budget: this.#budget, state: `alone ${index}` };
+      return (view, offset) => {
+        const calendar = routes(view, asked);
+        const bandwidth = item.request.bandwidth ?? calendar.capacity;
+        return (calendar.earliest(start + offset, end - start, bandwidth, tenant) ?? Infinity) - start;
+      };
+    });
+  }
+
+  /** For each link that several creates need, and each part of their time, the next offset at which all can have it. */
+  #together(operations: readonly ItemOperation[]): NextOffset[] {
+    const byLink = new Map<string, Demand[]>();
+    for (const [index, item] of this.#items.entries()) {
+      const [link, ...others] = operations[index]?.links ?? [];
+      if (item.action !== 'create' || link === undefined || others.length > 0) continue;
+      const { start, end, bandwidth = 0, duration } = item.request;
+      if (duration === undefined) byLink.set(link, [...(byLink.get(link) ?? []), { start, end, bandwidth }]);
+    }
+    return [...byLink].flatMap(([link, demands]) =>
+      sumsOf(demands).map(
+        ({ start, end, bandwidth }): NextOffset =>
+          (view, offset) => {
+            const found = view.calendar(link).earliest(start + offset, end - start, bandwidth);
+            return (found ?? Infinity) - start;
+          },
+      ),
+    );
+  }
+
+  /** The next offset at which a create meets other reservations than at this one. */
+  #nextChange(view: LinksView, operations: readonly ItemOperation[]): number {
+    const updated = this.#items.flatMap((item) => (item.action === 'update' ? [item] : []));
+    let next = Infinity;
+    const changesAt = (offset: number | undefined): void => {
+      if (offset !== undefined && offset > this.#offset) next = Math.min(next, offset);
+    };
+    for (const [index, item] of this.#items.entries()) {
+      if (item.action !== 'create') continue;
+      const { start, end } = item.request;
+      for (const link of operations[index]?.links ?? []) {
+        const calendar = view.calendar(link);
+        this.#budget.look();
+        // It is free of a reservation where it starts at its end, and meets one where it ends after its start.
+        changesAt(minus(calendar.nextEnd(start + this.#offset), start));
+        changesAt(minus(calendar.nextStart(end + this.#offset), end - 1));
+      }
+      for (const { found, update } of updated) {
+        changesAt((update.end ?? found.end) - start);
+        changesAt((update.start ?? found.start) - end + 1);
+      }
+    }
+    return next;
+  }
+
+  #creates(): Extract<ChangeItem, { action: 'create' }>[] {
+    return this.#items.flatMap((item) => (item.action === 'create' ? [item] : []));
+  }
+}
+
+/** The next offset, from one on, at which a demand would be accepted; infinity for never. */
+type NextOffset = (view: LinksView, offset: number) => number;
+
+function minus(instant: number | undefined, other: number): number | undefined {
+  return instant === undefined ? undefined : instant - other;
+}
+
+/** A change whose create is moved by so many milliseconds. */
+export function movedBy(item: ChangeItem, offset: number): ChangeItem {
+  if (item.action !== 'create' || offset === 0) return item;
+  const { start, end } = item.request;
+  const request: CreateRequest = { ...item.request, start: start + offset, end: end + offset };
+  return { ...item, request };
+}
+
+/** What demands take together, in each part of their time in which several do. */
+function sumsOf(demands: readonly Demand[]): Demand[] {
+  const instants = [...new Set(demands.flatMap(({ start, end }) => [start, end]))].toSorted((a, b) => a - b);
+  return instants.slice(1).flatMap((end, index) => {
+    const start = instants[index] ?? end;
+    const taking = demands.filter((demand) => demand.start <= start && demand.end >= end);
+    const bandwidth = taking.reduce((sum, demand) => sum + demand.bandwidth, 0);
+    return taking.length > 1 ? [{ start, end, bandwidth }] : [];
+  });
+}
