@@ -1,4 +1,3 @@
-import { type Asker, throwIfGone, UserLines } from './askers.ts';
 import { Budget, TurnOverError } from './budget.ts';
 import {
   type ChangeOutcome,
@@ -27,6 +26,7 @@ import {
 import type { RouteCalendar } from './route-calendar.ts';
 import type { AskedRoutes } from './routes.ts';
 import type { ReservationRecord, ReservationStore } from './store.ts';
+import { type AskedBy, throwIfGone, UserLines } from './user-lines.ts';
 
 /** What an allocator needs. */
 export interface AllocatorOptions {
@@ -130,9 +130,9 @@ export class Allocator {
   /** The decision on a list, on a snapshot, with what else is free where it is refused. Nothing is written. */
   #rehearse(
     items: readonly ChangeItem[],
-    { earliest, asker }: ChangeTerms,
+    { earliest, askedBy }: ChangeTerms,
   ): Promise<Decision<ChangeOutcome>> {
-    return this.#askInTurns(asker, (budget) =>
+    return this.#askInTurns(askedBy, (budget) =>
       deciding(changeOperation(items, { earliest, dryRun: true }, this.#options, budget)),
     );
   }
@@ -141,10 +141,10 @@ export class Allocator {
   async #explained(
     items: readonly ChangeItem[],
     outcome: ChangeOutcome,
-    { asker }: ChangeTerms,
+    { askedBy }: ChangeTerms,
   ): Promise<ChangeOutcome> {
     if (!isRefusedByLinks(outcome)) return outcome;
-    const { answer: told } = await this.#rehearse(items, { asker });
+    const { answer: told } = await this.#rehearse(items, { askedBy });
     if (told.ok || told.reason !== 'refused') return outcome;
     return {
       ...outcome,
@@ -168,17 +168,20 @@ export class Allocator {
    * @throws BudgetSpentError where it is spent, and the question does not end with what it has
    * @throws AbandonedError where the request has gone
    */
-  async #askInTurns<Answer>(asker: Asker = {}, make: (budget: Budget) => Operation<Answer>): Promise<Answer> {
+  async #askInTurns<Answer>(
+    askedBy: AskedBy | undefined,
+    make: (budget: Budget) => Operation<Answer>,
+  ): Promise<Answer> {
     const operation = orUnfinished(make(new Budget(this.#turns)));
     let leave: (() => void) | undefined;
     try {
       for (;;) {
-        throwIfGone(asker);
         await this.#turns.next();
         const answer = await this.#decide('ask', operation);
         if (answer !== UNFINISHED) return answer;
         await yieldToEventLoop();
-        leave ??= await this.#lines.enter(asker);
+        throwIfGone(askedBy);
+        leave ??= askedBy && (await this.#lines.enter(askedBy));
       }
     } finally {
       leave?.();
@@ -227,10 +230,10 @@ export class Allocator {
     asked: AskedRoutes,
     from: number,
     question: (calendar: RouteCalendar, state: LinksState) => Answer,
-    asker?: Asker,
+    askedBy?: AskedBy,
   ): Promise<Answer> {
     const { network } = this.#options;
-    return this.#askInTurns(asker, (budget) =>
+    return this.#askInTurns(askedBy, (budget) =>
       askOperation(asked, { network, from, asked: { budget, state: '' } }, question),
     );
   }

@@ -1,4 +1,3 @@
-import type { Asker } from './askers.ts';
 import { type Attempt, applyAccepted, decideItems } from './attempt.ts';
 import type { Budget } from './budget.ts';
 import { CommonOffset } from './common-offset.ts';
@@ -16,6 +15,7 @@ import {
   type Operation,
 } from './operations.ts';
 import type { IdempotencyRecord, ReservationRecord } from './store.ts';
+import type { AskedBy } from './user-lines.ts';
 
 /** The answer to a list of changes: all were made, or none. */
 export type ChangeOutcome =
@@ -54,7 +54,7 @@ export interface ChangeTerms {
   /** Move all creates by the smallest common offset at which all fit, so that none ends after this. Milliseconds. */
   earliest?: { until: number } | undefined;
   /** Who asks, for the part that is a question. */
-  asker?: Asker | undefined;
+  askedBy?: AskedBy | undefined;
 }
 
 /**

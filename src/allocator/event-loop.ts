@@ -22,13 +22,12 @@ export class LoopTurns {
 
   /** Whether others are to have their turn. The first question of a turn begins its time. */
   get isOver(): boolean {
-    if (this.#began === undefined) {
-      this.#began = this.#now();
-      setImmediate(() => {
-        this.#began = undefined;
-      });
-    }
-    return this.#now() - this.#began >= MAX_QUESTIONS_MS;
+    if (this.#began !== undefined) return this.#now() - this.#began >= MAX_QUESTIONS_MS;
+    this.#began = this.#now();
+    setImmediate(() => {
+      this.#began = undefined;
+    });
+    return false;
   }
 
   /** Resolves in a turn that has time for a question. */

@@ -109,6 +109,11 @@ const ROWS = {
     ...BANDWIDTH,
     example: `One project may have 50 Gbps of this link, and yours has 500 Mbps left from ${EXAMPLE_START} to ${EXAMPLE_END}; 1 Gbps were asked for.`,
   },
+  /** A search took too long: what it found until then is said, and more may fit. */
+  search_given_up: {
+    ...{ status: 422, exit: 6 },
+    example: `The search for a time at which all fits was given up, since it took too long. Nothing fits before ${EXAMPLE_START}.`,
+  },
   volume_invalid: {
     ...{ ...BANDWIDTH, of: 'creates' },
     example: 'volume must be a string of 1 to 16 of the digits 0 to 9, in bytes; got "50T".',

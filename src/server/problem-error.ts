@@ -1,9 +1,11 @@
+import { BudgetSpentError } from '../allocator/budget.ts';
 import { CommitUnknownError, DATABASE_UNUSABLE, StoreUnavailableError } from '../allocator/store.ts';
+import { AbandonedError } from '../allocator/user-lines.ts';
 import { isObject, readJson } from '../contract/json.ts';
 import { PROBLEMS, type ProblemCode } from '../contract/problem-codes.ts';
 import { type Problem, problemBody, type RefusalFacts } from '../contract/problems.ts';
 import { Sentence, type Times, UTC_TIMES } from '../contract/said.ts';
-import { problemTexts, readProblem } from '../words/problems.ts';
+import { problem, problemTexts, readProblem } from '../words/problems.ts';
 import { jsonReply } from './json-reply.ts';
 import type { Log } from './log.ts';
 
@@ -57,12 +59,16 @@ const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
  * | CommitUnknownError | POST, PUT, DELETE | 503 `outcome_unknown`, without Retry-After (THREATS.md 43) |
  * | CommitUnknownError | GET, HEAD | 503 `unavailable`: no change was asked for |
  * | StoreUnavailableError | any | 503 `unavailable`, with Retry-After: nothing was changed |
+ * | BudgetSpentError | any | 422 `search_given_up`: nothing was changed |
+ * | AbandonedError | any | 503 `unavailable`, which nobody reads: the request has gone |
  * | anything else | any | 500 `internal`; the log holds the error. The reply does not say whether a change was made |
  *
  * @param method of the request that failed
  */
 export function problemOf(error: unknown, method: string, { log, metrics }: FailureObservers): ProblemError {
   if (error instanceof ProblemError) return error;
+  if (error instanceof BudgetSpentError) return refusalOf([problem('search_given_up', {})]);
+  if (error instanceof AbandonedError) return refusal('unavailable', 'The request has gone.');
   const failure = storeFailure(error);
   if (failure) {
     metrics?.storeFailed(failure);

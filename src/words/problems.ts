@@ -36,6 +36,13 @@ const MEMBERS: Readonly<Record<string, string>> = {
 
 const memberText = (member: string): string => MEMBERS[member] ?? member;
 
+/** A search took too long. @param from before this instant nothing fits; undefined where other searches than for a time ended */
+export function givenUpText(from: string | undefined): string {
+  return from === undefined
+    ? 'The search for what else would fit was given up, since it took too long.'
+    : `The search for a time at which all fits was given up, since it took too long. Nothing fits before ${from}.`;
+}
+
 /** The sentence of each code whose problems carry facts. A problem of another code says its own, in `msg`. */
 const SENTENCES = {
   token_expired: row(['token', 'expires_at'], ({ token, expires_at }, times) => {
@@ -86,6 +93,7 @@ const SENTENCES = {
   bandwidth_unavailable: row(['bandwidth', 'capacity'], ({ bandwidth, capacity }) =>
     capacityText(capacity, bandwidth),
   ),
+  search_given_up: row([], ({ at }, times) => givenUpText(at === undefined ? undefined : times.instant(at))),
   name_taken: row(['name', 'holder'], ({ name }) => {
     return `Another reservation has the name ${name} until it ends or is deleted.`;
   }),

@@ -110,39 +110,6 @@ describe.each([
     await isTrue(allocator);
   });
 
-  test('that moves tries 16 offsets in a turn of the event loop, and others have theirs (THREATS.md 81)', async () => {
-    const COUNT = 100;
-    let [decided, most, isOver] = [0, 0, false];
-    const newId = () => {
-      decided += 1;
-      return `r${String(ids++).padStart(5, '0')}`;
-    };
-    const allocator = start(opened.store, { newId });
-    // The first link is free where the second is taken, and the other way round, until 2010.
-    const taken = Array.from({ length: COUNT }, (_, index) => [
-      create(0, { bandwidth: 1000, start: 20 * index + 10, end: 20 * index + 20 }),
-      create(1, { bandwidth: 1000, start: 20 * index + 20, end: 20 * index + 30 }),
-    ]).flat();
-    for (let begun = 0; begun < taken.length; begun += 50) {
-      idsOf(await allocator.batch(taken.slice(begun, begun + 50)));
-    }
-    const items = [create(0), create(1), create(2)];
-    for (const dryRun of [true, false]) {
-      [decided, most, isOver] = [0, 0, false];
-      const nextTurn = (): void => {
-        [decided, most] = [0, Math.max(most, decided)];
-        if (!isOver) setImmediate(nextTurn);
-      };
-      nextTurn();
-      const outcome = await allocator.batch(items, { earliest: { until: FAR }, dryRun });
-      [isOver, most] = [true, Math.max(most, decided)];
-      expect(outcome).toMatchObject({ ok: true, offset: 20 * COUNT });
-      // Each offset decides on every item once, and the last one leaves them.
-      expect(most).toBeLessThanOrEqual((16 + 1) * items.length);
-    }
-    await isTrue(allocator);
-  });
-
   test('of which one of 20 is refused leaves nothing behind, and says which and why', async () => {
     const allocator = start();
     idsOf(await allocator.batch([create(0, { bandwidth: 950 })]));

@@ -151,7 +151,7 @@ test('in turns that end after each look the offset is the same', () => {
   );
 });
 
-test('a search whose looks are used up tells below which offset none fits', () => {
+test('a search whose looks are used up tells below which offset none fits (THREATS.md 81)', () => {
   fc.assert(
     fc.property(cases, fc.integer({ min: 1, max: 30 }), (each, looks) => {
       const given = made(each, 30);

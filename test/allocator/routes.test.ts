@@ -77,7 +77,9 @@ describe('against a walk through all routes', () => {
                 terms,
               ).length > 0,
           );
-          expect(earliestStart([...routesBetween(network, terms)], { from: 0, latest: 9, free })).toBe(due);
+          const routes = [...routesBetween(network, terms)];
+          const search = { start: 0, known: new Map<Link, number>() };
+          expect(earliestStart(routes, search, { latest: 9, free })).toBe(due);
         },
       ),
       { numRuns: 300 },

@@ -2,6 +2,7 @@ import { type ChangeOptions, isBatch } from '../../client/changes.ts';
 import { isMissing } from '../../client/exchange.ts';
 import { CODE_OF_LOCATION, refusedBy } from '../../client/reply-failure.ts';
 import { Failure } from '../../contract/failure.ts';
+import { parseInstant } from '../../contract/instants.ts';
 import { BY_THE_LINK, isProblemCode } from '../../contract/problem-codes.ts';
 import type { Reservation } from '../../contract/reservation.ts';
 import {
@@ -41,11 +42,14 @@ export interface Applier {
    */
   apply(changes: readonly PlannedChange[]): Promise<ChangeOutcome[]>;
   /**
-   * When the first creation starts if all are moved later by the same time until all fit, in milliseconds; `never` where no
-   * such time helps; undefined where the service can't tell.
+   * When the first creation starts if all are moved later by the same time until all fit; undefined where the service can't
+   * tell.
    */
-  earliestStart(changes: readonly PlannedChange[]): Promise<number | 'never' | undefined>;
+  earliestStart(changes: readonly PlannedChange[]): Promise<CommonStart | undefined>;
 }
+
+/** An instant in milliseconds; `never` where no time helps; or before when none does, where the search was given up. */
+export type CommonStart = number | 'never' | { notBefore: number | undefined };
 
 /** No change was made, since at least one was refused. */
 export class NotApplied extends Failure {
@@ -157,10 +161,12 @@ export function createApplier(options: ApplierOptions): Applier {
         () => applyOneByOne(changes),
       ),
     earliestStart: (changes) =>
-      togetherOr<number | 'never' | undefined>(
+      togetherOr<CommonStart | undefined>(
         async () => {
           if (!changes.some(({ action }) => action === 'create')) return undefined;
           const { outcomes, failure } = await rehearse(changes, { earliest: true });
+          const givenUp = failure?.facts.details?.find(({ code }) => code === 'search_given_up');
+          if (givenUp) return { notBefore: parseInstant(String(givenUp.facts?.['at'])) };
           if (failure) return BY_THE_LINK.includes(failure.code) ? 'never' : undefined;
           const starts = outcomes.flatMap(({ change, reservation }) =>
             change.action === 'create' && reservation ? [periodOf(reservation).start] : [],

@@ -4,6 +4,7 @@ import type { ExperimentAccess } from '../../session/login/experiment-access.ts'
 import { nameOf } from '../../session/reservations/known.ts';
 import type { Session } from '../../session/session.ts';
 import { claimedExperimentExpiry } from '../../tokens/claimed.ts';
+import { givenUpText } from '../../words/problems.ts';
 import { EXIT_CODE_OF } from '../exit-codes.ts';
 import type { Invocation } from '../invocation.ts';
 import { onServiceTime } from '../period.ts';
@@ -16,6 +17,7 @@ import { shortTime } from '../times.ts';
 import {
   type Applier,
   type ChangeOutcome,
+  type CommonStart,
   createApplier,
   isLosing,
   NotApplied,
@@ -304,10 +306,12 @@ async function asTold(
 }
 
 /** What `--earliest` would do. @param start see `Applier.earliestStart` */
-function togetherFrom(start: number | 'never', text: (instant: number) => string): string {
-  return start === 'never'
-    ? 'They do not all fit together at a later time either: ask for less, or for different times.'
-    : `All fit together from ${text(start)} (--earliest).`;
+function togetherFrom(start: CommonStart, text: (instant: number) => string): string {
+  if (start === 'never') {
+    return 'They do not all fit together at a later time either: ask for less, or for different times.';
+  }
+  if (typeof start === 'number') return `All fit together from ${text(start)} (--earliest).`;
+  return givenUpText(start.notBefore === undefined ? undefined : text(start.notBefore));
 }
 
 /** The command that shows what is free of the first link that has too little. */
@@ -325,7 +329,7 @@ interface Result {
   /** Of `plan`: whether all fits. Undefined: it was applied. */
   fits?: boolean;
   /** Of `plan`: see `Applier.earliestStart`. */
-  start?: number | 'never';
+  start?: CommonStart;
 }
 
 async function print(

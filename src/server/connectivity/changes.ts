@@ -15,6 +15,7 @@ import type { BatchAction } from '../../contract/batch.ts';
 import { formatInstant } from '../../contract/instants.ts';
 import type { Problem, RefusalFacts } from '../../contract/problems.ts';
 import { IDEMPOTENCY_REPLAYED_HEADER } from '../../contract/routes.ts';
+import { problem } from '../../words/problems.ts';
 import type { Caller, CallerExperiment } from '../credentials.ts';
 import { jsonReply } from '../json-reply.ts';
 import type { Log } from '../log.ts';
@@ -62,6 +63,7 @@ export interface ChangeOptions extends ReplyOptions {
 
 /** The changes that a request asks for: all are made, or none. */
 export interface ChangeRequest {
+  request: Request;
   caller: Caller;
   /** Its role allows every change. */
   experiment: CallerExperiment;
@@ -80,18 +82,14 @@ export interface ChangeRequest {
  *
  * @throws ProblemError with all that is wrong with each change
  */
-export async function answerChanges(
-  request: Request,
-  asked: ChangeRequest,
-  options: ChangeOptions,
-): Promise<Response> {
+export async function answerChanges(asked: ChangeRequest, options: ChangeOptions): Promise<Response> {
   const { allocator, now, observe } = options;
   const keyed = keyOf(asked);
   // Before any rule: a replay is answered even if time, topology or experiment have changed since.
   const replay = keyed && (await allocator.replay(keyed));
   if (replay) {
     tell(replay, asked.changes, observe);
-    return answer(request, asked, replay, options);
+    return answer(asked, replay, options);
   }
   const asker: Asker = { user: asked.caller.user, experiment: asked.experiment, received: now() };
   const checked = await checkChanges(asked.changes, asker, options);
@@ -99,9 +97,13 @@ export async function answerChanges(
     // Nothing will be done; but what else is refused is said too.
     throw await refusedChanges(checked, await rehearse(checked, asked, options), { asked, asker }, options);
   }
-  const outcome = await decide(request, { asked, checked, keyed }, options);
-  if (outcome.ok || outcome.reason === 'key_taken') return answer(request, asked, outcome, options);
-  throw await refusedChanges(checked, outcome.items, { asked, asker }, options);
+  const outcome = await decide({ asked, checked, keyed }, options);
+  if (outcome.ok || outcome.reason === 'key_taken') return answer(asked, outcome, options);
+  const error = await refusedChanges(checked, outcome.items, { asked, asker }, options);
+  if (outcome.givenUpAt === undefined) throw error;
+  const starts = checked.flatMap(({ item }) => (item?.action === 'create' ? item.request.start : []));
+  const givenUp = problem('search_given_up', { at: Math.min(...starts) + outcome.givenUpAt });
+  throw refusalOf([...error.problems, givenUp], error.facts);
 }
 
 /** The idempotency key with what is asked for; undefined where a change is not sound: such a request was never accepted. */
@@ -126,7 +128,6 @@ function keyOf({
 
 /** Decides on changes that break no rule, and tells of it: budget, observer, log. */
 async function decide(
-  request: Request,
   {
     asked,
     checked,
@@ -134,7 +135,7 @@ async function decide(
   }: { asked: ChangeRequest; checked: readonly CheckedChange[]; keyed?: KeyedRequest },
   options: ChangeOptions,
 ): Promise<ChangeOutcome> {
-  const { caller, experiment, isBatch, dryRun } = asked;
+  const { request, caller, experiment, isBatch, dryRun } = asked;
   const { allocator, budget, observe, log } = options;
   const items = checked.flatMap(({ item }) => item ?? []);
   const terms = termsOf(asked);
@@ -164,8 +165,9 @@ async function decide(
   return outcome;
 }
 
-function termsOf({ experiment, earliest, dryRun }: ChangeRequest) {
-  return { dryRun, earliest: earliest ? { until: lastEnd(experiment) } : undefined };
+function termsOf({ caller, request, experiment, earliest, dryRun }: ChangeRequest) {
+  const askedBy = { user: caller.user, request };
+  return { dryRun, askedBy, earliest: earliest ? { until: lastEnd(experiment) } : undefined };
 }
 
 /** Whether links have accepted or refused changes: each such answer leaves rows in the audit. */
@@ -321,12 +323,12 @@ function allRefusals(refusals: readonly ItemRefusal[]): [Problem[], RefusalFacts
 
 /** Answers with what the changes left behind, or would leave behind. */
 async function answer(
-  request: Request,
   asked: ChangeRequest,
   outcome: KeyedOutcome,
   options: ChangeOptions,
 ): Promise<Response> {
   if (!outcome.ok) throw reusedKey();
+  const { request } = asked;
   const { records, replayed } = outcome;
   const headers: Record<string, string> = replayed ? { [IDEMPOTENCY_REPLAYED_HEADER]: 'true' } : {};
   if (asked.isBatch) return answerList(asked, records, headers, options);

@@ -82,8 +82,8 @@ function mountChanges(on: Mount, options: ConnectivityOptions): void {
     const key = dryRun ? undefined : readIdempotencyKey(request);
     const reading = readBody(body, { startNow, earliest: readFlag(request, 'earliest') });
     const changes: AskedChange[] = [{ action: 'create', body, reading }];
-    const asked = { caller, experiment, changes, isBatch: false, dryRun, earliest: false, key };
-    return answerChanges(request, asked, changing);
+    const asked = { request, caller, experiment, changes, isBatch: false, dryRun, earliest: false, key };
+    return answerChanges(asked, changing);
   });
 
   on('updateReservation', async (request, id) => {
@@ -92,8 +92,8 @@ function mountChanges(on: Mount, options: ConnectivityOptions): void {
     const { startNow, dryRun } = readExecutionOptions(request);
     const reading = readUpdateBody(body, { startNow, earliest: false });
     const changes: AskedChange[] = [{ action: 'update', id, body, reading }];
-    const asked = { caller, experiment, changes, isBatch: false, dryRun, earliest: false };
-    return answerChanges(request, asked, changing);
+    const asked = { request, caller, experiment, changes, isBatch: false, dryRun, earliest: false };
+    return answerChanges(asked, changing);
   });
 
   on('deleteReservation', async (request, id) => {
@@ -101,8 +101,8 @@ function mountChanges(on: Mount, options: ConnectivityOptions): void {
     if (isAdministrator(caller)) return deleteAsAdministrator(request, id, caller.user, options);
     const experiment = authorise(caller, 'delete');
     const changes: AskedChange[] = [{ action: 'delete', id }];
-    const asked = { caller, experiment, changes, isBatch: false, dryRun: false, earliest: false };
-    return answerChanges(request, asked, changing);
+    const asked = { request, caller, experiment, changes, isBatch: false, dryRun: false, earliest: false };
+    return answerChanges(asked, changing);
   });
 
   on('batchReservations', async (request) => {
@@ -112,11 +112,8 @@ function mountChanges(on: Mount, options: ConnectivityOptions): void {
     const [dryRun, earliest] = [readFlag(request, 'dry_run'), readFlag(request, 'earliest')];
     const key = dryRun ? undefined : readIdempotencyKey(request);
     const changes = items.map(readItem);
-    return answerChanges(
-      request,
-      { caller, experiment, changes, isBatch: true, dryRun, earliest, key },
-      changing,
-    );
+    const asked = { request, caller, experiment, changes, isBatch: true, dryRun, earliest, key };
+    return answerChanges(asked, changing);
   });
 }
 
@@ -213,8 +210,8 @@ function mountLinks(on: Mount, options: ConnectivityOptions): void {
   });
 
   on('linkAvailability', async (request, site1 = '', site2 = '') => {
-    await authenticateUser(request, trust);
-    return answerAvailability(request, { site1, site2 }, options);
+    const { sub: user } = await authenticateUser(request, trust);
+    return answerAvailability({ user, request }, { site1, site2 }, options);
   });
 
   on('linkRoutes', async (request, site1 = '', site2 = '') => {
@@ -223,9 +220,9 @@ function mountLinks(on: Mount, options: ConnectivityOptions): void {
   });
 
   on('linkSlots', async (request, site1 = '', site2 = '') => {
-    await authenticateUser(request, trust);
+    const { sub: user } = await authenticateUser(request, trust);
     const withShare = request.headers.has(EXPERIMENT_TOKEN_HEADER);
     const caller = withShare ? await authenticateCaller(request, trust) : undefined;
-    return answerSlots(request, { site1, site2 }, caller?.experiment?.tenant, options);
+    return answerSlots({ user, request }, { site1, site2 }, caller?.experiment?.tenant, options);
   });
 }

@@ -1,9 +1,13 @@
 import { createHash } from 'node:crypto';
 import * as v from 'valibot';
 import type { Allocator } from '../../allocator/allocator.ts';
+import { BudgetSpentError } from '../../allocator/budget.ts';
 import type { Period } from '../../allocator/demand.ts';
 import type { Network } from '../../allocator/network.ts';
+import type { LinksState } from '../../allocator/operations.ts';
+import type { FreeOnRoute, RouteCalendar } from '../../allocator/route-calendar.ts';
 import { allowedRoutes, capacityBetween, type Route, sitesOf } from '../../allocator/routes.ts';
+import type { AskedBy } from '../../allocator/user-lines.ts';
 import { type AskedRoute, askedRouteOf } from '../../contract/asked-route.ts';
 import {
   type Availability,
@@ -34,6 +38,9 @@ export interface LinkQuestionsOptions {
   now: () => number;
 }
 
+/** Who asks, and in which request. */
+export type AskedInRequest = AskedBy & { request: Request };
+
 /** The sites of a link, as a request names them. */
 export interface NamedSites {
   site1: string;
@@ -52,10 +59,11 @@ const SLOTS_IN_PAGE = 100;
  * @throws ProblemError 422 for unknown sites or a wrong window, 400 for `points` or a cursor that is not one
  */
 export async function answerAvailability(
-  request: Request,
+  askedBy: AskedInRequest,
   sites: NamedSites,
   { network, allocator, now }: LinkQuestionsOptions,
 ): Promise<Response> {
+  const { request } = askedBy;
   const asked = readQuery(request, AvailabilityQuery);
   const sought = { ...sites, ...askedRouteOf(asked) };
   const { capacity, window } = capacityAndWindow(sought, asked, { network, now: now() });
@@ -65,24 +73,28 @@ export async function answerAvailability(
   }
   const { start, end, from } = window;
   const known = request.headers.get('if-none-match');
-  const answer = await allocator.ask(sought, start, (calendar, { versions }) => {
-    const tag = tagOf([versions, capacity, sought, start, end, from, points ?? null]);
-    if (known !== null && namesTag(known, tag)) return { tag, free: undefined, next: null };
-    if (points !== undefined) return { tag, free: calendar.columns({ start, end }, points), next: null };
-    const free = firstOf(calendar.steps({ start: from, end }), STEPS_IN_PAGE);
-    const last = free.at(-1)?.end ?? end;
-    return { tag, free, next: last < end ? cursorOf({ start, end, from: last }) : null };
-  });
+  const free: FreeOnRoute[] = [];
+  let tag = '';
+  const ask = (calendar: RouteCalendar, { versions }: LinksState): boolean => {
+    // Of the first turn: links that were changed since have another one.
+    tag ||= tagOf([versions, capacity, sought, start, end, from, points ?? null]);
+    if (known !== null && namesTag(known, tag)) return false;
+    if (points !== undefined) free.push(...calendar.columns({ start, end }, points));
+    else take(free, STEPS_IN_PAGE, calendar.steps({ start: free.at(-1)?.end ?? from, end }));
+    return true;
+  };
+  const isNew = await untilSpent(allocator.ask(sought, start, ask, askedBy), free);
   const routes = new RouteNames(sites);
-  const headers = { etag: answer.tag, 'cache-control': 'private, no-cache' };
-  if (!answer.free) return new Response(null, { status: 304, headers });
+  const headers = { etag: tag, 'cache-control': 'private, no-cache' };
+  if (isNew === false) return new Response(null, { status: 304, headers });
+  const last = free.at(-1)?.end ?? end;
   const body: Availability = {
     ...sites,
     bandwidth: capacity,
     start_date: formatInstant(start),
     end_date: formatInstant(end),
     exact: points === undefined,
-    items: answer.free.map(({ bandwidth, bandwidthMax, tags, route, ...part }) => ({
+    items: free.map(({ bandwidth, bandwidthMax, tags, route, ...part }) => ({
       start_date: formatInstant(part.start),
       end_date: formatInstant(part.end),
       bandwidth,
@@ -91,7 +103,7 @@ export async function answerAvailability(
       route: route && routes.indexOf(route),
     })),
     routes: routes.named,
-    nextCursor: answer.next,
+    nextCursor: last < end ? cursorOf({ start, end, from: last }) : null,
   };
   return jsonReply(body, { headers });
 }
@@ -127,21 +139,26 @@ class RouteNames {
  * @throws ProblemError 422 for unknown sites, a wrong window, bandwidth or duration; 400 for a cursor that is not one
  */
 export async function answerSlots(
-  request: Request,
+  askedBy: AskedInRequest,
   sites: NamedSites,
   tenant: string | undefined,
   { network, allocator, now }: LinkQuestionsOptions,
 ): Promise<Response> {
-  const asked = readQuery(request, SlotsQuery);
+  const asked = readQuery(askedBy.request, SlotsQuery);
   const received = now();
   const sought = { ...sites, ...askedRouteOf(asked) };
   const { window } = capacityAndWindow(sought, asked, { network, now: received });
   const { bandwidth, duration } = asked;
   const { start, end } = window;
   const from = Math.max(window.from, received);
-  const found = await allocator.ask(sought, from, (calendar) =>
-    firstOf(calendar.slots({ start: from, end, bandwidth, duration }, tenant), SLOTS_IN_PAGE + 1),
-  );
+  const found: { first: number; last: number }[] = [];
+  const ask = (calendar: RouteCalendar): boolean => {
+    const next = found.at(-1)?.last;
+    const rest = { start: next === undefined ? from : next + 1, end, bandwidth, duration };
+    take(found, SLOTS_IN_PAGE + 1, calendar.slots(rest, tenant));
+    return true;
+  };
+  const isSpent = (await untilSpent(allocator.ask(sought, from, ask, askedBy), found)) === undefined;
   const page = found.slice(0, SLOTS_IN_PAGE);
   const items = page.map(
     ({ first, last }): Slot => ({
@@ -149,7 +166,7 @@ export async function answerSlots(
       last_start_date: formatInstant(last),
     }),
   );
-  const last = found.length > page.length ? page.at(-1)?.last : undefined;
+  const last = isSpent || found.length > page.length ? page.at(-1)?.last : undefined;
   const nextCursor = last === undefined ? null : cursorOf({ start, end, from: last + 1 });
   return jsonReply({ items, nextCursor }, { headers: { 'cache-control': 'no-store' } });
 }
@@ -176,14 +193,30 @@ export function answerRoutes(
   return jsonReply({ items, nextCursor: null }, { headers: { 'cache-control': 'private, no-cache' } });
 }
 
-/** The first so many items; the rest is not computed. */
-function firstOf<Item>(items: Iterable<Item>, count: number): Item[] {
-  const found: Item[] = [];
+/** Adds items to those that were found in earlier turns, up to so many in all; the rest is not computed. */
+function take<Item>(found: Item[], count: number, items: Iterable<Item>): void {
   for (const item of items) {
     found.push(item);
     if (found.length === count) break;
   }
-  return found;
+}
+
+/**
+ * The answer to a question; undefined where its looks are used up, and its page ends early.
+ *
+ * @param found the page so far
+ * @throws BudgetSpentError where there is nothing in it
+ */
+async function untilSpent<Answer>(
+  question: Promise<Answer>,
+  found: readonly unknown[],
+): Promise<Answer | undefined> {
+  try {
+    return await question;
+  } catch (error) {
+    if (error instanceof BudgetSpentError && found.length > 0) return undefined;
+    throw error;
+  }
 }
 
 const MEMBERS: Readonly<Record<string, ProblemCode>> = {

@@ -34,8 +34,9 @@ export function refusedOutcome(outcome: RefusedOutcome, asked: Period): ItemRefu
   const { offers, free, demand } = outcome;
   const limits = outcome.refusals.map((refusal) => limit(refusal, outcome));
   const problems = limits.map((broken) => linkProblem(broken, outcome, demand.bandwidth));
+  const givenUp = outcome.isGivenUp ? [problem('search_given_up', {})] : [];
   return {
-    problems: withAdvice(problems, offers, asked),
+    problems: [...withAdvice(problems, offers, asked), ...givenUp],
     facts: {
       limits,
       free: free.map(({ start, end, bandwidth }) => ({

@@ -149,6 +149,7 @@ export function createPassedRequests(options: PassedRequestsOptions): Hono {
         new Request(addresses.connectivity + API + asked.pathname.slice(at.length) + asked.search, {
           method: route.method,
           headers,
+          signal: req.raw.signal,
           ...(req.raw.body ? { body: req.raw.body, duplex: 'half' } : {}),
         }),
       );

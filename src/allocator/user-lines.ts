@@ -1,9 +1,9 @@
 /** Who asks a question, and until when the answer is wanted. */
-export interface Asker {
+export interface AskedBy {
   /** Of one user's questions that take longer than a turn of the event loop, one goes on at a time. */
-  user?: string;
-  /** Aborted when the request has gone: then the question is given up. */
-  signal?: AbortSignal;
+  user: string;
+  /** Its signal is aborted when it has gone: then the question is given up. Read only of a question that takes long. */
+  request: { readonly signal: AbortSignal };
 }
 
 /** The request of a question has gone, so its answer is of no use. */
@@ -12,8 +12,8 @@ export class AbandonedError extends Error {
 }
 
 /** @throws AbandonedError where the request of a question has gone */
-export function throwIfGone({ signal }: Asker): void {
-  if (signal?.aborted) throw new AbandonedError('the request has gone');
+export function throwIfGone(askedBy: AskedBy | undefined): void {
+  if (askedBy?.request.signal.aborted) throw new AbandonedError('the request has gone');
 }
 
 /** Lets one question of each user go on at a time; the others wait in a line of their own. */
@@ -27,8 +27,7 @@ export class UserLines {
    * @returns what ends it
    * @throws AbandonedError where the request goes meanwhile
    */
-  async enter({ user, signal }: Asker): Promise<() => void> {
-    if (user === undefined) return () => undefined;
+  async enter({ user, request: { signal } }: AskedBy): Promise<() => void> {
     const line = this.#lines.get(user);
     if (line) await waitIn(line, signal);
     else this.#lines.set(user, []);
@@ -40,17 +39,17 @@ export class UserLines {
   }
 }
 
-function waitIn(line: (() => void)[], signal: AbortSignal | undefined): Promise<void> {
+function waitIn(line: (() => void)[], signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const leave = (): void => {
       line.splice(line.indexOf(begin), 1);
       reject(new AbandonedError('the request has gone'));
     };
     const begin = (): void => {
-      signal?.removeEventListener('abort', leave);
+      signal.removeEventListener('abort', leave);
       resolve();
     };
     line.push(begin);
-    signal?.addEventListener('abort', leave, { once: true });
+    signal.addEventListener('abort', leave, { once: true });
   });
 }

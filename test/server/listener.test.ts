@@ -8,13 +8,18 @@ import { problemReply, refusal } from '../../src/server/problem-error.ts';
 import { atEndOfFile } from '../fixtures/end-of-file.ts';
 import { listenOnLoopback } from '../fixtures/loopback.ts';
 
-/** How long a server takes for so many requests of one address, one after the other, that it all refuses. Milliseconds. */
-async function timeFor(count: number, code: ProblemCode): Promise<number> {
+/** A server whose services answer by a function. @returns its address */
+async function serving(fetch: (request: Request) => Promise<Response>): Promise<string> {
   const server = createServer();
   atEndOfFile(() => void server.close().closeAllConnections());
   const baseUrl = `http://127.0.0.1:${await listenOnLoopback(server)}`;
-  const fetch = async () => problemReply(refusal(code, 'No.'));
   server.on('request', createListener({ site: { name: undefined, baseUrl }, fetch, log: noLog }));
+  return baseUrl;
+}
+
+/** How long a server takes for so many requests of one address, one after the other, that it all refuses. Milliseconds. */
+async function timeFor(count: number, code: ProblemCode): Promise<number> {
+  const baseUrl = await serving(async () => problemReply(refusal(code, 'No.')));
   const began = performance.now();
   for (let asked = 0; asked < count; asked += 1) {
     const [reply] = await once(request(`${baseUrl}/apis/x`).end(), 'response');
@@ -33,4 +38,20 @@ test('an address is not slowed down for what its users may not do (THREATS.md 82
   for (const code of ['role_not_allowed', 'token_missing', 'wrong_experiment'] as const) {
     expect(await timeFor(100, code)).toBeLessThan(3000);
   }
+});
+
+test('the request of a client that closes its connection is aborted (THREATS.md 117)', async () => {
+  const { promise: arrived, resolve: arrive } = Promise.withResolvers<Request>();
+  const { promise: answered, resolve: answer } = Promise.withResolvers<Response>();
+  const baseUrl = await serving(async (asked) => {
+    arrive(asked);
+    return answered;
+  });
+  const sent = request(`${baseUrl}/apis/x`, { method: 'POST' }).end('{}');
+  sent.on('error', () => undefined);
+  // Its signal is first looked at when the connection is closed.
+  const asked = await arrived;
+  sent.destroy();
+  await expect.poll(() => asked.signal.aborted).toBe(true);
+  answer(new Response());
 });

@@ -1,0 +1,155 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { Allocator, type AllocatorOptions } from '../../src/allocator/allocator.ts';
+import { LoopTurns } from '../../src/allocator/event-loop.ts';
+import { createNetwork } from '../../src/allocator/network.ts';
+import type { ChangeItem } from '../../src/allocator/operations.ts';
+import { AbandonedError, type AskedBy } from '../../src/allocator/user-lines.ts';
+import type { Link } from '../../src/contract/links.ts';
+import { type OpenedStore, openSqlite } from '../store/opened-store.ts';
+import { smallLink } from './small-link.ts';
+
+/** A ring of six sites: two routes of three links between those that face each other. */
+const SITES = ['a', 'b', 'c', 'd', 'e', 'f'];
+const RING = SITES.map((site1, index): Link => {
+  const tags: [number, number] = [1 + 100 * index, 100 * (index + 1)];
+  const site2 = SITES[(index + 1) % SITES.length] ?? '';
+  return { ...smallLink(), site1, site2, site1_c_tags: tags, site2_c_tags: tags };
+});
+/** How many periods are taken on one link of each route in turn. */
+const COUNT = 20;
+const FAR = 1_000_000;
+
+let opened: OpenedStore;
+beforeEach(async () => {
+  opened = await openSqlite();
+});
+afterEach(() => opened.close());
+
+function start(options: Partial<AllocatorOptions> = {}): Allocator {
+  let ids = 0;
+  const network = createNetwork({ sites: SITES, links: RING });
+  return new Allocator({ network, store: opened.store, now: () => 0, newId: () => `r${ids++}`, ...options });
+}
+
+function create(
+  site1: string,
+  site2: string,
+  [from, to]: readonly [number, number],
+  bandwidth = 1000,
+): ChangeItem {
+  const who = { experiment: 'exp', createdBy: 'user', expiry: FAR };
+  return { action: 'create', request: { ...who, site1, site2, start: from, end: to, bandwidth } };
+}
+
+/** Until `20 * COUNT`, one of the two routes is taken at any time, so two of them never fit together. */
+async function taken(allocator: Allocator): Promise<void> {
+  for (let index = 0; index < COUNT; index += 1) {
+    const items = [
+      create('a', 'b', [20 * index + 10, 20 * index + 20]),
+      create('e', 'f', [20 * index + 20, 20 * index + 30]),
+    ];
+    expect((await allocator.change(items)).ok).toBe(true);
+  }
+}
+
+/** A clock that goes on by a millisecond with each look at it: a turn has time for eight looks. */
+function counted() {
+  let [now, most, since] = [0, 0, 0];
+  const turns = new LoopTurns(() => {
+    since += 1;
+    most = Math.max(most, since);
+    now += 1;
+    return now;
+  });
+  let isOver = false;
+  const nextTurn = (): void => {
+    since = 0;
+    if (!isOver) setImmediate(nextTurn);
+  };
+  nextTurn();
+  return {
+    turns,
+    /** How often questions looked at the clock in a turn of the event loop at most. */
+    end: () => {
+      isOver = true;
+      return most;
+    },
+  };
+}
+
+const BOTH = [create('a', 'd', [10, 20]), create('a', 'd', [10, 20])];
+const DRY = { dryRun: true, earliest: { until: FAR } };
+
+test('a batch that looks for its time goes on in many turns of the event loop, and bookings on its links go on between them (THREATS.md 81)', async () => {
+  const clock = counted();
+  const allocator = start({ turns: clock.turns });
+  await taken(allocator);
+  let isOver = false;
+  const search = allocator.change(BOTH, DRY).finally(() => {
+    isOver = true;
+  });
+  // On one of the links that are searched.
+  const booked = await allocator.change([create('b', 'c', [100_000, 100_010])]);
+  expect([booked.ok, isOver]).toEqual([true, false]);
+  expect(await search).toMatchObject({ ok: true, offset: 20 * COUNT });
+  expect(clock.end()).toBeLessThan(20);
+  // What it found can be booked.
+  expect(await start().change(BOTH, { earliest: { until: FAR } })).toMatchObject({ offset: 20 * COUNT });
+});
+
+test('a refusal’s alternatives and what is free over routes are found in short turns too (THREATS.md 81)', async () => {
+  const clock = counted();
+  const allocator = start({ turns: clock.turns });
+  await taken(allocator);
+  const asked = create('a', 'd', [10, 5010], 900);
+  const whole = await start().change([asked], { dryRun: true });
+  expect(await allocator.change([asked], { dryRun: true })).toEqual(whole);
+  expect(whole).toMatchObject({
+    ok: false,
+    items: [{ offers: [{ kind: 'earliest' }, { kind: 'longest' }] }],
+  });
+  const window = { start: 0, end: 2000 };
+  const columns = await allocator.ask({ site1: 'a', site2: 'd' }, 0, (calendar) =>
+    calendar.columns(window, 100),
+  );
+  expect(columns).toEqual(
+    await start().ask({ site1: 'a', site2: 'd' }, 0, (calendar) => calendar.columns(window, 100)),
+  );
+  expect(clock.end()).toBeLessThan(20);
+});
+
+/** Somebody whose request can go. */
+function person(user: string): AskedBy & { leave: () => void } {
+  const controller = new AbortController();
+  return { user, request: { signal: controller.signal }, leave: () => controller.abort() };
+}
+
+test('of one user, one long question goes on at a time; others do not wait for it (THREATS.md 116)', async () => {
+  const allocator = start({ turns: new LoopTurns(() => performance.now() * 1e9) });
+  await taken(allocator);
+  const ended: string[] = [];
+  const ask = (name: string, askedBy: AskedBy): Promise<void> =>
+    allocator.change(BOTH, { ...DRY, askedBy }).then(() => void ended.push(name));
+  const all = [ask('first', person('one')), ask('second', person('one')), ask('third', person('one'))];
+  const other = allocator.change([create('a', 'd', [10, 20])], { dryRun: true, askedBy: person('two') });
+  await Promise.all([...all, other.then(() => void ended.push('other'))]);
+  expect(ended).toEqual(['other', 'first', 'second', 'third']);
+});
+
+test('a question whose request has gone is given up: while it goes on, and while it waits (THREATS.md 117)', async () => {
+  const allocator = start({ turns: new LoopTurns(() => performance.now() * 1e9) });
+  await taken(allocator);
+  const [first, second, last] = [person('one'), person('one'), person('one')];
+  const [gone, waiting, answered] = [first, second, last].map((askedBy) =>
+    allocator.change(BOTH, { ...DRY, askedBy }),
+  );
+  const both = Promise.all([
+    expect(gone).rejects.toThrow(AbandonedError),
+    expect(waiting).rejects.toThrow(AbandonedError),
+  ]);
+  await new Promise((resolve) => setTimeout(resolve, 0));
+  second.leave();
+  first.leave();
+  await both;
+  expect(await answered).toMatchObject({ ok: true, offset: 20 * COUNT });
+});
