@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { RequestListener } from 'node:http';
 import { Allocator } from './allocator/allocator.ts';
-import { builtInTopology, createNetwork } from './allocator/network.ts';
+import { builtInTopology, createNetwork, linkId } from './allocator/network.ts';
 import { type IdKind, newId, randomPool } from './contract/ids.ts';
 import type { Topology } from './contract/links.ts';
 import type { Role } from './contract/roles.ts';
@@ -9,6 +9,7 @@ import { EXPERIMENTS_API_GROUP, PROJECTS_API_GROUP } from './contract/routes.ts'
 import { readInstalled } from './installed-files.ts';
 import { forwardedAddress } from './server/client-address.ts';
 import { createConnectivity } from './server/connectivity/connectivity.ts';
+import { createEventStreams, type EventStreams } from './server/connectivity/events.ts';
 import { administratorsNamed, type ServiceTrust } from './server/credentials.ts';
 import { createDocs } from './server/docs/docs.ts';
 import { createHealth } from './server/health.ts';
@@ -145,7 +146,7 @@ export interface ReferenceServer {
    * @throws RangeError for another name, and where other issuers are trusted, since there are no users then
    */
   signIn(user: string): Promise<string>;
-  /** Makes `GET /readyz` 503 from now on, so that a load balancer sends its requests elsewhere. Everything still works. */
+  /** Makes `GET /readyz` 503 from now on, so that a load balancer sends its requests elsewhere, and ends all streams of events. Everything else still works. */
   drain(): void;
   /**
    * Deletes the rows of the audit and of deleted reservations from before an instant.
@@ -262,6 +263,7 @@ interface Shared {
   users: Users;
   /** The identity provider with the key that signs now. */
   identity: () => Promise<IdentityProvider>;
+  events: EventStreams;
 }
 
 async function start(setup: Setup, stores: Stores): Promise<ReferenceServer> {
@@ -284,10 +286,12 @@ async function start(setup: Setup, stores: Stores): Promise<ReferenceServer> {
       : { ...ownTrust(issuers, addresses.connectivity, now), isLive: sessions.isLive };
   const users = await usersIn(stores.directory, initial);
   const identity = keptIdentity(setup, { stores, issuers, sessions, trust, users });
+  const links = setup.network.links.map(({ site1, site2 }) => linkId(site1, site2));
+  const events = createEventStreams({ reservations: stores.reservations, links, trust, now });
   const mount = routeMounter(groups);
   const health = createHealth({ mount, ping: () => stores.ping(), log });
   const answer = createServices({
-    ...servicesOf(setup, { stores, issuers, sessions, trust, users, identity }, mount),
+    ...servicesOf(setup, { stores, issuers, sessions, trust, users, identity, events }, mount),
     health: health.routes,
   });
   return {
@@ -307,15 +311,21 @@ async function start(setup: Setup, stores: Stores): Promise<ReferenceServer> {
       const { connectivity: audience } = addresses;
       return issuers.identity.issue(userClaims(person, { audience, login: now(), ttl: accessTokenTtl }));
     },
-    drain: () => health.drain(),
+    drain() {
+      health.drain();
+      events.close();
+    },
     forget: (before) => stores.reservations.forget(before),
-    close: () => stores.close(),
+    async close() {
+      events.close();
+      await stores.close();
+    },
   };
 }
 
 function servicesOf(
   setup: Setup,
-  { stores, issuers, sessions, trust, identity }: Shared,
+  { stores, issuers, sessions, trust, identity, events }: Shared,
   mount: RouteMounter,
 ): Omit<ServicesOptions, 'health'> {
   const { options, now, log, addresses, groups, site, foreign, network, makeId, prefix } = setup;
@@ -344,6 +354,7 @@ function servicesOf(
       mount,
       isAdministrator: setup.isAdministrator,
       maxChanges,
+      events,
       log,
       now,
       observe: metrics?.booking,
@@ -440,7 +451,7 @@ async function usersIn(directory: Directory, initial: InitialDirectory | undefin
  */
 function keptIdentity(
   setup: Setup,
-  { stores, issuers, sessions, trust, users }: Omit<Shared, 'identity'>,
+  { stores, issuers, sessions, trust, users }: Omit<Shared, 'identity' | 'events'>,
 ): () => Promise<IdentityProvider> {
   const { options, now, log, site, addresses } = setup;
   const { accessTokenTtl, autoApprove } = options;

@@ -140,10 +140,31 @@ export interface StoreReading {
   findNames(names: readonly ReservationName[], now: number): Promise<Map<string, string>>;
 }
 
+/** A link's row: see {@link LinkReading}. */
+export type LinkVersion = Pick<LinkReading, 'id' | 'version' | 'forgotten'>;
+
+/** A reservation as its last change left it; a deleted one as it was before. */
+export interface ChangedReservation {
+  record: ReservationRecord;
+  deleted: boolean;
+}
+
 /** What was committed at the first look. */
 export interface StoreSnapshot extends StoreReading {
+  /** See {@link LinkReading.history}. */
+  readonly history: string;
   /** Looks at a link. @param link see `linkId` */
   look(link: string): Promise<LinkReading>;
+  /** Every link that has been changed, by id. */
+  links(): Promise<LinkVersion[]>;
+  /**
+   * The reservations that changed on a link after a version, each once, as it stands now.
+   *
+   * @param experiment only this one's; default: every experiment's
+   */
+  changedSince(link: string, version: number, experiment?: string): Promise<ChangedReservation[]>;
+  /** An experiment's reservations that were not deleted and end after an instant, in milliseconds. */
+  endingAfter(experiment: string, instant: number): Promise<ReservationRecord[]>;
 }
 
 /**
@@ -232,6 +253,15 @@ export interface ReservationStore {
     range: readonly [from: number, to: number],
     take: (portion: readonly number[]) => void,
   ): Promise<Pick<LinkReading, 'version' | 'history'>>;
+  /** Every link that has been changed, as it is now: the one cheap question whether anything has changed. */
+  links(): Promise<LinkVersion[]>;
+  /**
+   * Calls a function after each commit of this process that may have changed a link; what others commit is found by
+   * {@link ReservationStore.links}.
+   *
+   * @returns ends that
+   */
+  onCommit(tell: () => void): () => void;
   /** A reservation that was not deleted. */
   find(id: string): Promise<ReservationRecord | undefined>;
   /** What a key stands for, on any link; undefined when it is free at `now`. */

@@ -8,7 +8,7 @@ export type DetailLocation = (typeof DETAIL_LOCATIONS)[number];
 /** All that is the same for every problem of one code. */
 export interface ProblemKind {
   /** The HTTP status of the reply. */
-  status: 400 | 403 | 404 | 405 | 409 | 413 | 415 | 421 | 422 | 429 | 500 | 503;
+  status: 400 | 403 | 404 | 405 | 409 | 410 | 413 | 415 | 421 | 422 | 429 | 500 | 503;
   /** The exit code of the command line (cli/README.md, "Exit codes"). */
   exit: 1 | 2 | 3 | 4 | 5 | 6 | 7;
   /** Where the error belongs; left out where it concerns neither sites, dates nor bandwidth. */
@@ -181,6 +181,12 @@ const ROWS = {
   idempotency_key_reused: {
     ...{ status: 409, exit: 1 },
     example: 'The Idempotency-Key was used for another request.',
+  },
+  /** A stream of events can't go on where it ended: the client lists again, and goes on from the present. */
+  cursor_too_old: {
+    ...{ status: 410, exit: 7 },
+    example:
+      'What happened since this cursor is not known any more. List the reservations again, and go on from the present.',
   },
   body_too_large: { status: 413, exit: 1, example: 'The body is larger than 262144 bytes.' },
   media_type_unsupported: {

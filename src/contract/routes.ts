@@ -1,3 +1,4 @@
+import { EVENT_STREAM_TYPE, LAST_EVENT_ID_HEADER } from './event-streams.ts';
 import { Failure } from './failure.ts';
 import { PROBLEM_CODES, PROBLEMS, type ProblemCode } from './problem-codes.ts';
 import {
@@ -31,7 +32,7 @@ export const IDEMPOTENCY_KEY_HEADER = 'Idempotency-Key';
  */
 export const EXTENSIONS = [
   ...(['list', 'idempotencyKey', 'dryRun', 'earliest', 'volume', 'names'] as const),
-  ...(['batch', 'availability', 'slots', 'routes'] as const),
+  ...(['batch', 'availability', 'slots', 'routes', 'events'] as const),
 ] as const;
 /** The member of the OpenAPI document's `info` that announces {@link EXTENSIONS}. */
 export const EXTENSIONS_MEMBER = 'x-slices-extensions';
@@ -334,6 +335,33 @@ export const ROUTES = {
     },
     success: { status: 200, schema: 'RouteList' },
     problems: [...UNAUTHENTICATED, 'request_invalid', ...OF_SITES],
+    extension: true,
+  },
+  events: {
+    service: 'connectivity',
+    method: 'GET',
+    path: `/apis/${API_VERSION}/events`,
+    summary: 'Be told what changes, as it happens',
+    credentials: 'user',
+    query: {
+      since: {
+        description: `The id of the last event that came: what has changed since is told first, each reservation once, as it is now. A browser's ${LAST_EVENT_ID_HEADER} means the same. Default: from now on.`,
+        type: 'string',
+      },
+      links: {
+        description:
+          'With an experiment token: whether links that have changed are told too. Without one they alone are told. Default false.',
+        type: 'boolean',
+      },
+    },
+    headers: {
+      [EXPERIMENT_TOKEN_HEADER]: {
+        description: "An experiment token: then the experiment's reservations are told.",
+        type: 'string',
+      },
+    },
+    success: { status: 200, media: EVENT_STREAM_TYPE },
+    problems: [...IN_PORTAL, ...FORBIDDEN, 'experiment_tokens_differ', 'too_many_requests', 'cursor_too_old'],
     extension: true,
   },
   connectivityKeySet: {

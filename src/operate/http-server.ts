@@ -36,7 +36,10 @@ export interface Limits {
   };
   /** Lines of headers. More is 400. */
   headers: number;
-  /** From the end of a request's headers to the end of its reply, as the client has read it. */
+  /**
+   * From the end of a request's headers to the end of its reply, as the client has read it. A reply that goes on, such as a
+   * stream of events, gets as much again while the client has read all that was sent.
+   */
   exchangeTimeout: number;
   /** Requests on one connection, which is then closed, so that clients spread anew over several servers. */
   requestsPerConnection: number;
@@ -83,7 +86,7 @@ export const HTTP_LIMITS: Limits = {
   headers: 100,
   exchangeTimeout: 60_000,
   requestsPerConnection: 1000,
-  connections: 1000,
+  connections: 2000,
   refusedConnections: 100,
   perAddress: 100,
   held: 1000,
@@ -220,7 +223,11 @@ export function createHttpServer(
     if (fault !== undefined) return refuse(request, response, 'request_invalid', fault);
     underWay.add(response);
     // A client that does not read its reply would keep it in memory.
-    const deadline = setTimeout(() => request.socket.destroy(), limits.exchangeTimeout);
+    const deadline = setTimeout(() => {
+      const isRead = response.headersSent && request.socket.writableLength === 0;
+      if (isRead) deadline.refresh();
+      else request.socket.destroy();
+    }, limits.exchangeTimeout);
     response.once('close', () => {
       clearTimeout(deadline);
       underWay.delete(response);

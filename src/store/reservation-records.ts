@@ -1,5 +1,5 @@
 import { TAG_PLACES } from '../allocator/demand.ts';
-import type { Hop, ReservationQuery, ReservationRecord } from '../allocator/store.ts';
+import type { ChangedReservation, Hop, ReservationQuery, ReservationRecord } from '../allocator/store.ts';
 import { RESERVATION_TEXTS } from '../contract/reservation-texts.ts';
 import type { SqlReader, SqlRow } from './sql.ts';
 
@@ -41,6 +41,38 @@ export async function listRecords(sql: SqlReader, query: ReservationQuery): Prom
     state,
     now,
     limit,
+  );
+  return toRecords(rows);
+}
+
+/** The reservations that changed on a link after a version. @param experiment only this one's; empty: every one's */
+export async function changedRecords(
+  sql: SqlReader,
+  { link, since, experiment }: { link: string; since: number; experiment: string },
+): Promise<ChangedReservation[]> {
+  const rows = await sql.all(
+    `${RECORDS}, r.deleted_ms FROM (SELECT DISTINCT reservation FROM hop WHERE link = $1 AND version > $2) AS changed
+     JOIN reservation AS r ON r.id = changed.reservation JOIN hop ON hop.reservation = r.id
+     WHERE r.experiment = $3 OR $3 = '' ORDER BY r.id, position`,
+    link,
+    since,
+    experiment,
+  );
+  const deleted = new Set(rows.flatMap((row) => (row['deleted_ms'] === null ? [] : [row['id']])));
+  return toRecords(rows).map((record) => ({ record, deleted: deleted.has(record.id) }));
+}
+
+/** An experiment's reservations that were not deleted and end after an instant. */
+export async function recordsEndingAfter(
+  sql: SqlReader,
+  experiment: string,
+  instant: number,
+): Promise<ReservationRecord[]> {
+  const rows = await sql.all(
+    `${RECORDS} FROM reservation AS r JOIN hop ON hop.reservation = r.id
+     WHERE r.experiment = $1 AND r.deleted_ms IS NULL AND r.end_ms > $2 ORDER BY r.id, position`,
+    experiment,
+    instant,
   );
   return toRecords(rows);
 }

@@ -5,6 +5,7 @@ import {
   type HeldReservation,
   type Hop,
   type LinkReading,
+  type LinkVersion,
   nameOfKey,
   notBegun,
   type ReservationChange,
@@ -19,7 +20,7 @@ import { RESERVATION_TEXTS } from '../contract/reservation-texts.ts';
 import { auditWrites } from './audit.ts';
 import { deleteIfExpired, findKey, IDEMPOTENCY_KEY, keyRow } from './idempotency-keys.ts';
 import { deleteOldRows } from './old-rows.ts';
-import { listRecords, readRecord } from './reservation-records.ts';
+import { changedRecords, listRecords, readRecord, recordsEndingAfter } from './reservation-records.ts';
 import {
   type Locking,
   MAKE_LINK,
@@ -109,13 +110,26 @@ const SET_LINK_VERSION = 'UPDATE link SET version = $2 WHERE id = $1';
 /** Reservations in a database. */
 export function reservationStore(database: SqlDatabase, locking: Locking): ReservationStore {
   const { reader } = database;
+  const told = new Set<() => void>();
   return {
-    changeLinks: (links, work, since) =>
-      changeLinks(database, locking, { links: links.toSorted(), since }, work),
+    async changeLinks(links, work, since) {
+      const answer = await changeLinks(database, locking, { links: links.toSorted(), since }, work);
+      for (const tell of told) tell();
+      return answer;
+    },
+    links: () => readVersions(reader),
+    onCommit(tell) {
+      told.add(tell);
+      return () => told.delete(tell);
+    },
     readLinks: (work) =>
       database.snapshot((sql) =>
         work({
           ...storeReading(sql),
+          history: sql.history,
+          links: () => readVersions(sql),
+          changedSince: (link, since, experiment = '') => changedRecords(sql, { link, since, experiment }),
+          endingAfter: (experiment, instant) => recordsEndingAfter(sql, experiment, instant),
           look: async (id) => linkReading(sql, id, (await sql.first(READ_LINK, id)) ?? NEVER_BOOKED),
         }),
       ),
@@ -153,6 +167,15 @@ export function reservationStore(database: SqlDatabase, locking: Locking): Reser
       }),
     forget: (before) => deleteOldRows(database, locking, before),
   };
+}
+
+async function readVersions(sql: SqlReader): Promise<LinkVersion[]> {
+  const rows = await sql.all('SELECT id, version, forgotten FROM link ORDER BY id');
+  return rows.map((row) => ({
+    id: String(row['id']),
+    version: Number(row['version']),
+    forgotten: Number(row['forgotten']),
+  }));
 }
 
 /** What {@link READ_LINK} would find of a link that has no row. */

@@ -10,6 +10,7 @@ const BY_STATUS: Readonly<Record<number, readonly ExitCode[]>> = {
   404: [3],
   405: [1],
   409: [1, 2],
+  410: [7],
   413: [1],
   415: [1],
   421: [1],

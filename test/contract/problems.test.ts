@@ -28,6 +28,7 @@ const STATUSES: Record<number, ProblemCode[]> = {
   409: ['idempotency_key_reused', 'name_taken'],
   413: ['body_too_large'],
   415: ['media_type_unsupported'],
+  410: ['cursor_too_old'],
   421: ['host_unknown'],
   429: ['too_many_requests'],
   500: ['internal'],

@@ -6,6 +6,7 @@ import { ROLES } from '../../src/contract/roles.ts';
 import { EXPERIMENT_TOKEN_HEADER } from '../../src/contract/routes.ts';
 import { createReferenceServer } from '../../src/reference-server.ts';
 import { createConnectivity } from '../../src/server/connectivity/connectivity.ts';
+import { createEventStreams } from '../../src/server/connectivity/events.ts';
 import { administratorsNamed } from '../../src/server/credentials.ts';
 import { userClaims } from '../../src/server/identity/user-token.ts';
 import { addressesBelow, createIssuers } from '../../src/server/keys/service-issuer.ts';
@@ -216,6 +217,7 @@ describe('two issuers are trusted, and one name is used by both', async () => {
       trust,
       mount: routeMounter({ projects: 'projects', experiments: 'experiments' }),
       isAdministrator: administratorsNamed([named], one.identity.issuer),
+      events: createEventStreams({ reservations: stores.reservations, links: [], trust, now }),
       log: noLog,
       now,
     });

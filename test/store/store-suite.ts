@@ -246,6 +246,59 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
         await changeRoute('create', routed('r4', {}, 4));
       });
 
+      test('is read by its versions with all of its route, each once and as it stands now', async () => {
+        await changeRoute('create', routed('r1'));
+        await write(record('r0', { tags: tags(2), experiment: 'exp_2' }));
+        const updated = routed('r1', { bandwidth: 7 }, 4);
+        await changeRoute('update', updated);
+        const look = (link: string, since: number, experiment?: string) =>
+          store.readLinks(async ({ changedSince, links }) => [
+            await links(),
+            await changedSince(link, since, experiment),
+          ]);
+        const rows = [
+          { id: 'a~b', version: 3, forgotten: 0 },
+          { id: 'b~d', version: 2, forgotten: 0 },
+          { id: 'c~d', version: 2, forgotten: 0 },
+        ];
+        const [r0, r1] = [record('r0', { tags: tags(2), experiment: 'exp_2' }), updated].map((each) => ({
+          record: each,
+          deleted: false,
+        }));
+        expect(await look('a~b', 0)).toEqual([rows, [r0, r1]]);
+        expect(await look('a~b', 2)).toEqual([rows, [r1]]);
+        expect(await look('a~b', 0, 'exp_2')).toEqual([rows, [r0]]);
+        expect(await look('a~b', 3)).toEqual([rows, []]);
+        expect(await look('c~d', 1)).toEqual([rows, [r1]]);
+        await changeRoute('delete', updated);
+        expect(await store.links()).toMatchObject([{ version: 4 }, { version: 3 }, { version: 3 }]);
+        expect((await look('b~d', 2))[1]).toEqual([{ record: updated, deleted: true }]);
+      });
+
+      test('is among those of its experiment that end after an instant', async () => {
+        await changeRoute('create', routed('r1', { end: 200 }));
+        await write(
+          record('r0', { tags: tags(2), end: 300 }),
+          record('r2', { tags: tags(3), experiment: 'exp_2' }),
+        );
+        const ending = (experiment: string, after: number) =>
+          store.readLinks(async ({ endingAfter }) => ids(await endingAfter(experiment, after)));
+        expect(await ending('exp_1', 199)).toEqual(['r0', 'r1']);
+        expect(await ending('exp_1', 200)).toEqual(['r0']);
+        await changeRoute('delete', routed('r1'));
+        expect(await ending('exp_1', 0)).toEqual(['r0']);
+      });
+
+      test('tells its listeners after the commit', async () => {
+        const told: unknown[] = [];
+        const end = store.onCommit(() => told.push(1));
+        await changeRoute('create', routed('r1'));
+        expect(told).toEqual([1]);
+        end();
+        await changeRoute('delete', routed('r1'));
+        expect(told).toEqual([1]);
+      });
+
       test('has a row in the audit for each link, at the version that it made there', async () => {
         await write(record('r0', { tags: tags(2) }));
         await changeRoute('create', routed('r1'));

@@ -23,6 +23,7 @@ import type { Handler, RouteMounter } from '../routing.ts';
 import { createChangeBudget } from './change-budget.ts';
 import { type AskedChange, type RawItem, readItem, readRawItems } from './change-items.ts';
 import { answerChanges, type ChangeOptions } from './changes.ts';
+import type { EventStreams } from './events.ts';
 import { answerAvailability, answerRoutes, answerSlots } from './link-questions.ts';
 import type { ReservationObserver } from './outcomes.ts';
 import {
@@ -48,6 +49,8 @@ export interface ConnectivityOptions {
   isAdministrator: IsAdministrator;
   /** How many changes a user, and an experiment, may make in an hour. Default: no limit. */
   maxChanges?: number;
+  /** The streams of events. */
+  events: EventStreams;
   log: Log;
   now: () => number;
   /** Told the result of each request to create or to update. */
@@ -64,6 +67,7 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
   mountChanges(on, options);
   mountReservations(on, options);
   mountLinks(on, options);
+  on('events', (request) => options.events.open(request));
   on('connectivityKeySet', (request) => options.issuer.publish(request));
   const answerList = createStatusLists(options);
   on('statusList', (request, link = '', list = '') => answerList(request, link, list));

@@ -42,7 +42,7 @@ export function readExecutionOptions(request: Request): ExecutionOptions {
 }
 
 /** Reads a boolean query parameter of an extension; absent, it is false. @throws ProblemError 400 */
-export function readFlag(request: Request, name: 'dry_run' | 'earliest'): boolean {
+export function readFlag(request: Request, name: 'dry_run' | 'earliest' | 'links'): boolean {
   const value = readBoolean(addressOf(request).searchParams.get(name));
   if (value === undefined) throw refusal('request_invalid', `${name} must be true or false.`);
   return value;

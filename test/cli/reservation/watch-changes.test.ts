@@ -1,17 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import {
-  type Change,
-  changesBetween,
-  type Look,
-  nextTurn,
-  SOON,
-} from '../../../src/cli/reservation/watch/changes.ts';
+import { type Change, changesBetween, type Look } from '../../../src/cli/reservation/watch/changes.ts';
 import { formatInstant } from '../../../src/contract/instants.ts';
+import { nextTurn as nextOf, SOON } from '../../../src/contract/phases.ts';
 import type { Reservation } from '../../../src/contract/reservation.ts';
+import { periodOf } from '../../../src/contract/reservation-request.ts';
 import { NOW } from '../../fixtures/tokens.ts';
 
 const MINUTE = 60_000;
+
+const nextTurn = ({ at, reservations }: Look) => nextOf(at, reservations.map(periodOf));
 
 /** A reservation from one minute to another, counted from now. */
 function reservation(from: number, until: number, changes: Partial<Reservation> = {}): Reservation {

@@ -1,10 +1,7 @@
-import { MINUTE } from '../../../contract/durations.ts';
+import { eventsBetween, type PhaseEvent, phaseAt } from '../../../contract/phases.ts';
 import type { Reservation } from '../../../contract/reservation.ts';
 import { instantOf, periodOf } from '../../../contract/reservation-request.ts';
 import { formatBandwidth } from '../../values.ts';
-
-/** How long before its end a reservation is `ending_soon`, in milliseconds (cli/README.md, "Output"). */
-export const SOON = 10 * MINUTE;
 
 /** The watched reservations as the service knew them at one time. */
 export interface Look {
@@ -15,7 +12,7 @@ export interface Look {
 }
 
 /** An event of a watched reservation (cli/README.md, "Output"). */
-export type WatchEvent = 'started' | 'updated' | 'ending_soon' | 'ended' | 'deleted';
+export type WatchEvent = PhaseEvent | 'updated' | 'deleted';
 
 /** Something that happened to a reservation between two looks. */
 export interface Change {
@@ -28,13 +25,6 @@ export interface Change {
   before?: Reservation;
 }
 
-/** The life of a reservation, in order. */
-const PHASES = ['scheduled', 'active', 'ending_soon', 'ended'] as const;
-type Phase = (typeof PHASES)[number];
-
-/** The event with which a phase begins. */
-const BEGINS = { active: 'started', ending_soon: 'ending_soon', ended: 'ended' } as const;
-
 /** The members that an update can change. */
 const CHANGEABLE = [
   'bandwidth',
@@ -45,17 +35,6 @@ const CHANGEABLE = [
   'site2_s_tag',
   'site2_c_tag',
 ] as const satisfies readonly (keyof Reservation)[];
-
-/** When a reservation becomes active, ends soon, and ends, in milliseconds. */
-function turnsOf(reservation: Reservation): Record<keyof typeof BEGINS, number> {
-  const { start, end } = periodOf(reservation);
-  return { active: start, ending_soon: Math.max(start, end - SOON), ended: end };
-}
-
-function phaseAt(at: number, reservation: Reservation): Phase {
-  const turns = turnsOf(reservation);
-  return PHASES.findLast((phase) => phase === 'scheduled' || turns[phase] <= at) ?? 'scheduled';
-}
 
 /**
  * The changes between two looks, by reservation in the order of their starts: first its update, then the
@@ -74,32 +53,16 @@ export function changesBetween(previous: Look | undefined, next: Look): Change[]
     .toSorted((one, other) => instantOf(one.start_date) - instantOf(other.start_date))
     .flatMap((reservation): Change[] => {
       const was = before.get(reservation.id);
-      const phaseBefore = was && previous ? phaseAt(previous.at, was) : undefined;
+      const phaseBefore = was && previous ? phaseAt(previous.at, periodOf(was)) : undefined;
       if (!now.has(reservation.id)) {
         // Services may forget what has ended.
         return phaseBefore === 'ended' ? [] : [{ event: 'deleted', at, reservation }];
       }
       const isUpdated = was && CHANGEABLE.some((member) => was[member] !== reservation[member]);
       const update: Change[] = isUpdated ? [{ event: 'updated', at, reservation, before: was }] : [];
-      const events = eventsBetween(phaseBefore, phaseAt(at, reservation));
+      const events = eventsBetween(phaseBefore, phaseAt(at, periodOf(reservation)));
       return [...update, ...events.map((event): Change => ({ event, at, reservation }))];
     });
-}
-
-/** The events of the phases after one, up to another. @param from undefined at the first sight */
-function eventsBetween(from: Phase | undefined, to: Phase): WatchEvent[] {
-  if (to === 'ended' && from === undefined) return ['ended'];
-  return PHASES.slice(PHASES.indexOf(from ?? 'scheduled') + 1, PHASES.indexOf(to) + 1)
-    .filter((phase) => phase !== 'ending_soon' || phase === to)
-    .flatMap((phase) => (phase === 'scheduled' ? [] : BEGINS[phase]));
-}
-
-/**
- * The next start, end or time before an end of a reservation, in milliseconds; undefined where none comes.
- */
-export function nextTurn({ at, reservations }: Look): number | undefined {
-  const ahead = reservations.flatMap((one) => Object.values(turnsOf(one))).filter((turn) => turn > at);
-  return ahead.length > 0 ? ahead.reduce((least, turn) => Math.min(least, turn)) : undefined;
 }
 
 /** The tags of a reservation, as a card names them. */

@@ -1,12 +1,13 @@
 import { Failure, isGone } from '../../../contract/failure.ts';
 import { stateAt } from '../../../contract/instants.ts';
+import { nextTurn } from '../../../contract/phases.ts';
 import type { Reservation } from '../../../contract/reservation.ts';
 import { periodOf } from '../../../contract/reservation-request.ts';
 import { isCurrent } from '../../../session/reservations/known.ts';
 import type { Session } from '../../../session/session.ts';
 import { EXIT_CODE_OF } from '../../exit-codes.ts';
 import type { Invocation } from '../../invocation.ts';
-import { type Change, changesBetween, type Look, nextTurn } from './changes.ts';
+import { type Change, changesBetween, type Look } from './changes.ts';
 
 /**
  * The longest pause between two looks, in milliseconds; at most 30 s are promised (cli/README.md, "Output").
@@ -59,7 +60,7 @@ export async function* looks(
     }
     if (at >= until) return;
     // A turn that has passed while the service was away is found when it is back.
-    const turn = last && !isAway ? nextTurn(last) : undefined;
+    const turn = last && !isAway ? nextTurn(last.at, last.reservations.map(periodOf)) : undefined;
     await sleep(Math.max(0, Math.min(PAUSE, until - at, (turn ?? Number.POSITIVE_INFINITY) - now())));
   }
 }

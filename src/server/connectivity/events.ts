@@ -1,0 +1,148 @@
+import { EVENT_PAUSE, LAST_EVENT_ID_HEADER } from '../../contract/event-streams.ts';
+import { authenticateCaller, authorise, type ServiceTrust } from '../credentials.ts';
+import { ProblemError, refusal } from '../problem-error.ts';
+import { addressOf } from '../request-reading.ts';
+import {
+  cursorFrame,
+  EventFeed,
+  type EventFeedOptions,
+  type Listener,
+  STREAM_HEADERS,
+} from './event-feed.ts';
+import { readFlag } from './request-parameters.ts';
+
+/** Options of {@link createEventStreams}. */
+export interface EventStreamsOptions extends EventFeedOptions {
+  trust: ServiceTrust;
+}
+
+/** The streams of events of one server. */
+export interface EventStreams {
+  /**
+   * Opens a stream. It ends with its tokens, or the login that they are of, which are looked at again every
+   * {@link EVENT_PAUSE}; with its reader, where that is slow; and with the server. Its client then goes on at its cursor.
+   *
+   * @throws ProblemError 403; 410 for a cursor from which it can't go on; 429 for one stream too many
+   */
+  open(request: Request): Promise<Response>;
+  /** Ends all streams at once, and opens no more. */
+  close(): void;
+}
+
+/** The most streams of one server. */
+const MOST_STREAMS = 1000;
+/** The most streams of one user. */
+const MOST_OF_USER = 20;
+/** How much may wait for a reader, in characters, before its stream ends. */
+const MOST_UNREAD = 262_144;
+/** After how many seconds a stream that is one too many may be asked for again. */
+const ASK_AGAIN_S = 15;
+
+/** A stream that is open. */
+interface OpenStream {
+  user: string;
+  end(): void;
+}
+
+/** Makes the streams of a server. */
+export function createEventStreams(options: EventStreamsOptions): EventStreams {
+  const feed = new EventFeed(options);
+  const open = new Set<OpenStream>();
+  let isClosed = false;
+
+  const authenticate = async (
+    request: Request,
+  ): Promise<{ user: string; experiment: string | undefined }> => {
+    const caller = await authenticateCaller(request, options.trust);
+    return { user: caller.user, experiment: caller.experiment && authorise(caller, 'list').id };
+  };
+
+  const checkRoom = (user: string): void => {
+    const own = [...open].filter((each) => each.user === user).length;
+    const whose =
+      own >= MOST_OF_USER ? 'You have' : open.size >= MOST_STREAMS ? 'This server has' : undefined;
+    if (whose === undefined) return;
+    const msg = `${whose} ${own >= MOST_OF_USER ? own : open.size} open streams of events, and no more are opened. Try again in ${ASK_AGAIN_S} s.`;
+    throw new ProblemError([{ code: 'too_many_requests', msg }], {}, ASK_AGAIN_S);
+  };
+
+  return {
+    async open(request) {
+      if (isClosed) throw refusal('unavailable', 'This server is stopping. Nothing was changed; try again.');
+      const { user, experiment } = await authenticate(request);
+      const cursor =
+        request.headers.get(LAST_EVENT_ID_HEADER) ??
+        addressOf(request).searchParams.get('since') ??
+        undefined;
+      const links = experiment === undefined || readFlag(request, 'links');
+      // The answer to HEAD has no body, and nothing would end the stream.
+      if (request.method === 'HEAD') return new Response(null, { headers: STREAM_HEADERS });
+      checkRoom(user);
+      const { stream, readable } = streamOf({ experiment, links }, (listener) => {
+        feed.leave(listener);
+        open.delete(entry);
+        clearInterval(alive);
+      });
+      const entry: OpenStream = { user, end: stream.end };
+      open.add(entry);
+      let last: string | undefined;
+      const check = async (): Promise<void> => {
+        const now = await authenticate(request);
+        if (now.experiment !== experiment) return stream.end();
+        const { cursor } = feed;
+        stream.take(cursor === last ? ':\n\n' : cursorFrame(cursor));
+        last = cursor;
+      };
+      const alive = setInterval(() => void check().catch(() => stream.end()), EVENT_PAUSE);
+      try {
+        await feed.join(stream, cursor);
+      } catch (error) {
+        stream.end();
+        throw error;
+      }
+      // It may have ended meanwhile.
+      if (!open.has(entry)) feed.leave(stream);
+      return new Response(readable, { headers: STREAM_HEADERS });
+    },
+    close() {
+      isClosed = true;
+      for (const each of open) each.end();
+    },
+  };
+}
+
+/** A stream's two ends. @param ended is told once when it is over, whoever ended it */
+function streamOf(
+  { experiment, links }: Pick<Listener, 'experiment' | 'links'>,
+  ended: (listener: Listener) => void,
+): { stream: Listener; readable: ReadableStream<Uint8Array> } {
+  const encoder = new TextEncoder();
+  let controller: ReadableStreamDefaultController<Uint8Array> | undefined;
+  const over = (): ReadableStreamDefaultController<Uint8Array> | undefined => {
+    const open = controller;
+    controller = undefined;
+    if (open) ended(stream);
+    return open;
+  };
+  const stream: Listener = {
+    experiment,
+    links,
+    take(frames) {
+      // What waits is not sent any more: the client has got none of it, and its cursor is older.
+      if ((controller?.desiredSize ?? 0) <= 0)
+        over()?.error(new Error('The reader of a stream is too slow.'));
+      else controller?.enqueue(encoder.encode(frames));
+    },
+    end: () => over()?.close(),
+  };
+  const readable = new ReadableStream<Uint8Array>(
+    {
+      start: (opened) => {
+        controller = opened;
+      },
+      cancel: () => void over(),
+    },
+    { highWaterMark: MOST_UNREAD, size: (chunk) => chunk?.byteLength ?? 0 },
+  );
+  return { stream, readable };
+}
