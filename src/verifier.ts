@@ -23,9 +23,11 @@ export {
   type RemoteKeySetOptions,
   remoteKeySet,
 } from './tokens/remote-key-set.ts';
+export type { TokenStatus } from './tokens/status-list.ts';
 export { TokenError, type TokenFault } from './tokens/token-error.ts';
 export {
   type Authentication,
+  type CheckedToken,
   createVerifier,
   type Verifier,
   type VerifierOptions,

@@ -1,12 +1,15 @@
 import { type ConnectivityClient, createConnectivityClient } from '../client/connectivity.ts';
 import { createPortalClient, type PortalClient } from '../client/portal.ts';
+import type { ConnectivityClaims } from '../contract/claims.ts';
 import type { Experiment, Project } from '../contract/directory.ts';
 import { formatDuration, MINUTE } from '../contract/durations.ts';
 import { Failure } from '../contract/failure.ts';
+import { forIssuer } from '../contract/issuer-address.ts';
 import { KEY_SET_PATH } from '../contract/routes.ts';
 import { Secret } from '../contract/secret.ts';
 import { type Send, sendFrom } from '../contract/sending.ts';
 import { type RemoteKeySet, remoteKeySet } from '../tokens/remote-key-set.ts';
+import { statusLists, type TokenStatus } from '../tokens/status-list.ts';
 import { IAT_LEEWAY, type TokenKind, type Trust, type VerifiedToken } from '../tokens/verify.ts';
 import { type ChoiceOptions, chooseOne, type Picker } from './choice.ts';
 import type { Connection, Login } from './login/connection.ts';
@@ -285,6 +288,20 @@ export class Session {
    */
   verify(token: string, source: VerificationSource, trust = this.trust): Promise<VerifiedToken> {
     return verifyAny(token, trust, source, (issuer) => this.#keysOf(issuer));
+  }
+
+  /**
+   * Whether a verified reservation still stands, as its issuer says; see {@link statusLists}.
+   *
+   * @param keys those that it was verified with, where they are not the issuer's published ones
+   * @throws TokenError where the issuer can't be asked
+   */
+  statusOf(
+    { iss, iat, status }: ConnectivityClaims,
+    { keys = forIssuer(this.trust.connectivity.issuers, iss) ?? this.#keysOf(iss) }: VerificationSource,
+  ): Promise<TokenStatus | undefined> {
+    const asked = statusLists({ ...LIMITED_ALREADY, send: this.send, now: this.#options.now });
+    return asked({ iss, iat, status }, { issuers: new Map([[iss, keys]]) });
   }
 
   get #choice(): ChoiceOptions {

@@ -13,6 +13,7 @@
  * | `claims` | a required claim is missing or wrong |
  * | `expired` | `exp` is not after now (contract/README.md, "Authentication" 5) |
  * | `not_yet` | `iat` is after now |
+ * | `revoked` | its reservation was deleted, or changed after it was signed |
  * | `keys_unreachable` | the issuer's key set could not be fetched: it may be later |
  * | `keys_invalid` | what stands at the address of the issuer's key set is none, or has a key that can't be used |
  */
@@ -27,6 +28,7 @@ export type TokenFault =
   | 'claims'
   | 'expired'
   | 'not_yet'
+  | 'revoked'
   | 'keys_unreachable'
   | 'keys_invalid';
 

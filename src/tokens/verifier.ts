@@ -1,9 +1,13 @@
 import type { KeySetDocument } from '../contract/claims.ts';
+import { MINUTE } from '../contract/durations.ts';
 import { PROBLEMS } from '../contract/problem-codes.ts';
 import { problemBody } from '../contract/problems.ts';
 import { KEY_SET_PATH } from '../contract/routes.ts';
+import { sendFrom } from '../contract/sending.ts';
 import { type KeySet, localKeySet } from './key-set.ts';
+import { fetchDirectly } from './loopback.ts';
 import { type RemoteKeySetOptions, remoteKeySet } from './remote-key-set.ts';
+import { statusLists, type TokenStatus } from './status-list.ts';
 import { TokenError } from './token-error.ts';
 import { kindText, type TokenKind, type Trust, type VerifiedToken, verifyToken } from './verify.ts';
 
@@ -24,15 +28,23 @@ export interface VerifierOptions {
   timeout?: number;
   /** Milliseconds since the Unix epoch. Default: the machine's clock. */
   now?: () => number;
+  /**
+   * Whether a connectivity token's issuer is asked if the token still stands (draft-ietf-oauth-status-list). One that was deleted or
+   * replaced is `revoked`; where the list can't be had, the answer has no `status`. Default: not asked.
+   */
+  status?: boolean;
 }
 
+/** A token that verified, and with {@link VerifierOptions.status} whether it stands. */
+export type CheckedToken = VerifiedToken & { status?: TokenStatus };
+
 /** The result for a request: a token that verified, or the 403 to answer. */
-export type Authentication = { ok: true; token: VerifiedToken } | { ok: false; response: Response };
+export type Authentication = { ok: true; token: CheckedToken } | { ok: false; response: Response };
 
 /** Checks tokens for a service; see {@link createVerifier}. */
 export interface Verifier {
   /** @throws TokenError with the reason */
-  verify(token: string): Promise<VerifiedToken>;
+  verify(token: string): Promise<CheckedToken>;
   /**
    * Checks a request's `Authorization` as the example server does (contract/README.md, "Errors" 4): a missing credential, a
    * scheme other than Bearer, and an invalid or expired token are each answered with 403 and the validation error
@@ -50,7 +62,7 @@ export interface Verifier {
  * if (!found.ok) return found.response;
  */
 export function createVerifier(options: VerifierOptions): Verifier {
-  const { issuers, kinds, audience, fetch: send, timeout, now } = options;
+  const { issuers, kinds, audience, fetch: send, timeout = MINUTE / 6, now = Date.now } = options;
   const keySets = Object.entries(issuers).map(([issuer, source]): [string, KeySet] => [
     issuer,
     typeof source === 'object'
@@ -68,9 +80,23 @@ export function createVerifier(options: VerifierOptions): Verifier {
     now,
   };
 
-  const verify = async (token: string): Promise<VerifiedToken> => {
+  const statusOf = options.status
+    ? statusLists({ send: sendFrom({ fetch: send ?? fetchDirectly }), timeout, now })
+    : undefined;
+
+  const verify = async (token: string): Promise<CheckedToken> => {
     const verified = await verifyToken(token, trust);
-    if (!kinds || kinds.includes(verified.kind)) return verified;
+    if (!kinds || kinds.includes(verified.kind)) {
+      if (!statusOf || verified.kind !== 'connectivity') return verified;
+      const status = await statusOf(verified.claims, trust).catch((error: unknown) => {
+        if (error instanceof TokenError) return undefined;
+        throw error;
+      });
+      if (status?.stands === false) {
+        throw new TokenError('revoked', 'The reservation was deleted, or changed after this was signed.');
+      }
+      return { ...verified, ...(status ? { status } : {}) };
+    }
     throw new TokenError(
       'kind',
       `This is ${kindText(verified.kind)}, which is not accepted here; due is: ${kinds.join(', ')}.`,

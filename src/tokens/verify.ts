@@ -55,6 +55,8 @@ export interface KindRules<Schema extends ClaimsSchema = ClaimsSchema> {
   schema: Schema;
   /** The algorithms that may sign it. */
   algorithms: readonly Algorithm[];
+  /** The `typ` that it must have. Default: none, or that of any JWT. */
+  type?: RegExp;
 }
 
 function rules<Schema extends ClaimsSchema>(
@@ -212,7 +214,7 @@ interface Signed<Schema extends ClaimsSchema> {
 }
 
 async function checkedToken<Schema extends ClaimsSchema>(
-  { kind, schema, algorithms }: KindRules<Schema>,
+  { kind, schema, algorithms, type }: KindRules<Schema>,
   token: string,
   trust: Trust,
   { header, claims }: CompactToken,
@@ -222,7 +224,7 @@ async function checkedToken<Schema extends ClaimsSchema>(
   if (algorithm === undefined) {
     throw new TokenError('algorithm', `The token is not signed with ${algorithms.join(', ')}.`);
   }
-  checkType(header['typ']);
+  checkType(header['typ'], type);
   const keys = typeof claims['iss'] === 'string' ? forIssuer(trust.issuers, claims['iss']) : undefined;
   if (!keys) {
     const due = [...trust.issuers.keys()].join(' or ');
@@ -259,8 +261,9 @@ async function checkedToken<Schema extends ClaimsSchema>(
 }
 
 /** Portal tokens carry `JWT` or no type; an access token of RFC 9068 says so (RFC 8725 §3.11). */
-function checkType(typ: unknown): void {
-  if (typ === undefined || (typeof typ === 'string' && /^(?:application\/)?(?:at\+)?jwt$/i.test(typ))) return;
+function checkType(typ: unknown, due?: RegExp): void {
+  if (typ === undefined && !due) return;
+  if (typeof typ === 'string' && (due ?? /^(?:application\/)?(?:at\+)?jwt$/i).test(typ)) return;
   throw new TokenError('kind', 'The token has an unknown type (typ).');
 }
 

@@ -231,6 +231,7 @@ test('every fault has its problem code: expiry and absent keys have their own', 
     expired: 'token_expired',
     not_yet: 'token_invalid',
     keys_unreachable: 'unavailable',
+    revoked: 'token_invalid',
     keys_invalid: 'unavailable',
   };
   const faults = Object.keys(due) as TokenFault[];

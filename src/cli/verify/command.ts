@@ -7,7 +7,7 @@ export function verifyCommand(invoke: Invoke): Command {
   return new Command('verify')
     .summary('verify a signed reservation, or any other token')
     .description(
-      "Verifies a token: its signature, its issuer, its times and what it claims. Without --jwks or --issuer the issuer must be one of the profile's own services. Exits with 9 for anything that does not verify, and for a reservation that has ended or that this machine deleted.",
+      "Verifies a token: its signature, its issuer, its times and what it claims. Without --jwks or --issuer the issuer must be one of the profile's own services. Exits with 9 for anything that does not verify, and for a reservation that has ended or was deleted or replaced, as its service says, which is asked unless --offline.",
     )
     .argument('[file]', 'the token; - or nothing for standard input')
     .option('--jwks <file|url>', 'the key set to verify with')

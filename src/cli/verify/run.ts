@@ -16,7 +16,7 @@ import { claimedKind, type VerifiedToken } from '../../tokens/verify.ts';
 import type { Invocation } from '../invocation.ts';
 import { reservationCard } from '../print/cards.ts';
 import { type CardLine, type Printer, valueText } from '../print/output.ts';
-import type { TimeContext } from '../times.ts';
+import { formatDistance, type TimeContext } from '../times.ts';
 import { readTokenFile } from '../tokens.ts';
 import type { Files } from '../world.ts';
 import { notedOf, sessionForTokens, verifySaved } from './saved-token.ts';
@@ -50,12 +50,15 @@ export async function verify(
     throw withIssuer(error, token, session.profile.name);
   });
   const { kind, claims } = verified;
-  const standing =
-    verified.kind === 'connectivity' ? await standingOf(invocation, session, verified.claims, flags) : null;
+  const found =
+    verified.kind === 'connectivity'
+      ? await standingOf(invocation, session, verified.claims, { ...flags, keys })
+      : undefined;
+  const standing = found?.standing ?? null;
   const reservation = verified.kind === 'connectivity' ? verified.claims.connectivity : null;
   const times = await invocation.times();
   await output.result({ verified: true, kind, claims, reservation, standing }, (print) =>
-    verifiedCard(print, verified, standing, token, times),
+    verifiedCard(print, verified, found, token, times),
   );
 }
 
@@ -66,16 +69,25 @@ function claimedEnd(token: string): number {
   return parseInstant(typeof end === 'string' ? end : '', 'utc-if-absent') ?? Number.POSITIVE_INFINITY;
 }
 
-/** Whether a signed reservation is good still: only its service would know that it stands. */
-type Standing = 'ended' | 'unknown';
+/** Whether a signed reservation is good still, in a word and in a line for people. */
+interface Standing {
+  standing: 'stands' | 'ended' | 'unknown';
+  says?: string;
+}
 
-/** @throws Failure `unverified` for one that was deleted or changed, as this machine knows, or without --ended has ended */
+/**
+ * What this machine has noted is looked at first, then the list of the service (`statusLists`), which knows of one that has ended
+ * too: it forgets only what was deleted.
+ *
+ * @throws Failure `unverified` for one that was deleted or changed, or without --ended has ended
+ */
 async function standingOf(
-  { now }: Invocation,
+  invocation: Invocation,
   session: Session,
   claims: ConnectivityClaims,
-  { ended = false }: VerifyFlags,
+  { ended = false, keys }: VerifyFlags & { keys: KeySet | undefined },
 ): Promise<Standing> {
+  const { now } = invocation;
   const { iss, iat, sub, connectivity } = claims;
   const { end } = periodOf(connectivity);
   const signed = `Its signature is right: it was real, signed by ${iss}.`;
@@ -106,13 +118,49 @@ async function standingOf(
       fix: ownCommand('show', sub),
     });
   }
-  if (end > now()) return 'unknown';
-  if (ended) return 'ended';
+  const asked = await askedStatus(invocation, session, claims, keys);
+  if (asked.stands === false) {
+    throw new Failure('unverified', 'The reservation was deleted, or changed after this was signed.', {
+      why: `${signed} So says its service, ${asked.says}.`,
+      standing: 'deleted_or_replaced',
+      fix: ownCommand('show', sub),
+    });
+  }
+  if (end > now()) {
+    return asked.stands
+      ? { standing: 'stands', says: `stands, ${asked.says}` }
+      : { standing: 'unknown', says: asked.says };
+  }
+  if (ended) return { standing: 'ended' };
   throw new Failure('unverified', sentence`The reservation ended at ${instant(end)}.`, {
     why: signed,
     standing: 'ended',
     fix: '--ended',
   });
+}
+
+/** What the service says, where it can be asked; and of when that is, or why it was not asked. */
+async function askedStatus(
+  { flags, now, output }: Invocation,
+  session: Session,
+  claims: ConnectivityClaims,
+  keys: KeySet | undefined,
+): Promise<{ stands?: boolean; says: string }> {
+  if (flags.offline) return { says: 'not asked whether it still stands: --offline' };
+  try {
+    const status = await session.statusOf(claims, { keys });
+    if (status) {
+      const second = Math.floor(now() / 1000) * 1000;
+      return {
+        stands: status.stands,
+        says: `as of ${formatDistance(Math.min(status.at, second), second)}`,
+      };
+    }
+  } catch (error) {
+    if (!(error instanceof TokenError)) throw error;
+    output.notice(`warning: Whether it still stands could not be asked. ${error.message}`);
+  }
+  return { says: 'only its service knows whether it was deleted or changed since' };
 }
 
 /** Adds the claimed issuer to a failure about the issuer: a verifier's own messages repeat no claim. */
@@ -162,16 +210,16 @@ async function keysFrom(
 function verifiedCard(
   print: Printer,
   verified: VerifiedToken,
-  standing: Standing | null,
+  found: Standing | undefined,
   token: string,
   times: TimeContext,
 ): string {
   const { kind, claims } = verified;
   if (kind === 'connectivity') {
     const proven = { reservation: claims.connectivity, verified: true, token, claims };
-    const isOver = standing === 'ended';
+    const isOver = found?.standing === 'ended';
     const card = reservationCard(print, isOver ? 'Verified, ended:' : 'Verified:', proven, { times });
-    return isOver ? card : `${card}  only its service knows whether it was deleted or changed since\n`;
+    return found?.says === undefined ? card : `${card}  ${found.says}\n`;
   }
   const lines: CardLine[] = Object.entries(claims).map(([name, value]) => [name, valueText(value)]);
   return print.card(`${print.paint.green('verified')}: ${kind} token`, lines);
