@@ -1,5 +1,6 @@
 import {
   chmodSync,
+  copyFileSync,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -10,6 +11,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
+import fc from 'fast-check';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { compiledFolder, createProgram, type Program } from '../../src/main/compiled-main.ts';
 import { temporaryFolder } from '../fixtures/temporary-folder.ts';
@@ -30,8 +32,12 @@ const folderOf = (build = 'build', command = 'list'): string => {
 };
 const sizeOf = (name: string): number => statSync(join(folderOf(), name)).size;
 
-/** A program of two files, each time in another folder: V8 compiles what this process has loaded already in no other. */
-function newProgram(kept: string | undefined): Program {
+/**
+ * A program of two files, each time in another folder: V8 compiles what this process has loaded already in no other.
+ *
+ * @param letter one of its sources has it, so that their lengths are the same
+ */
+function newProgram(kept: string | undefined, letter = 'a'): Program {
   drawn += 1;
   const folder = join(home, `installed-${drawn}`);
   mkdirSync(folder, { recursive: true });
@@ -43,7 +49,7 @@ function newProgram(kept: string | undefined): Program {
   write(
     'main.cjs',
     `exports.first = (n) => require('./other.cjs').half(n) + [1, 2, 3].map((each) => each * n).length;
-     exports.second = (n) => { const { sep } = require('node:path'); return sep.repeat(n) + 'and more'.slice(n); };
+     exports.second = (n) => { const { sep } = require('node:path'); return sep.repeat(n) + '${letter}nd more'.slice(n - 1); };
      exports.where = __filename;`,
   );
   write('other.cjs', `exports.half = (n) => n / 2;`);
@@ -62,7 +68,7 @@ describe('a program whose compiled code is kept', () => {
     const program = newProgram(undefined);
     const main = mainOf(program);
     expect(main).toBe(mainOf(program));
-    expect([main.first(4), main.second(1)]).toEqual([5, '/nd more']);
+    expect([main.first(4), main.second(1)]).toEqual([5, '/and more']);
     expect(main.where).toMatch(/installed-\d+\/main\.cjs$/);
     program.keep();
   });
@@ -83,6 +89,45 @@ describe('a program whose compiled code is kept', () => {
     more.keep();
     expect(sizeOf('main.cjs')).toBeGreaterThan(size);
     expect(readdirSync(folderOf())).toEqual(['main.cjs', 'other.cjs']);
+  });
+
+  test('is made anew where its code is damaged, or is that of another source (THREATS.md 107)', () => {
+    const some = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
+    const damage = fc.oneof(
+      fc.record({ kind: fc.constant('flip' as const), at: fc.array(some, { minLength: 1, maxLength: 20 }) }),
+      fc.record({ kind: fc.constant('cut' as const), at: some }),
+      fc.record({ kind: fc.constant('swap' as const) }),
+      fc.record({ kind: fc.constant('edit' as const), letter: fc.constantFrom(...'bcdhlt') }),
+    );
+    const ran = (letter: string): void => {
+      const program = newProgram(folderOf(), letter);
+      const main = mainOf(program);
+      expect([main.first(4), main.second(1)]).toEqual([5, `/${letter}nd more`]);
+      program.keep();
+    };
+    ran('a');
+    const sizes = ['main.cjs', 'other.cjs'].map(sizeOf);
+    fc.assert(
+      fc.property(damage, fc.nat(7), (done, bit) => {
+        const [file, other] = ['main.cjs', 'other.cjs'].map((name) => join(folderOf(), name));
+        if (file === undefined || other === undefined) throw new RangeError('there are two');
+        const code = readFileSync(file);
+        if (done.kind === 'flip') {
+          for (const part of done.at) {
+            const at = Math.floor(part * code.length);
+            code.writeUInt8(code.readUInt8(at) ^ (1 << bit), at);
+          }
+          writeFileSync(file, code);
+        } else if (done.kind === 'cut') writeFileSync(file, code.subarray(0, done.at * code.length));
+        else if (done.kind === 'swap') {
+          copyFileSync(other, file);
+          writeFileSync(other, code);
+        }
+        ran(done.kind === 'edit' ? done.letter : 'a');
+        for (const [at, name] of ['main.cjs', 'other.cjs'].entries())
+          expect(sizeOf(name)).toBeGreaterThan(0.9 * (sizes[at] ?? 0));
+      }),
+    );
   });
 
   test('runs where nothing can be kept', () => {
