@@ -17,8 +17,6 @@ export interface ServedOptions {
   args: readonly string[];
   /** Its home folder. */
   home: string;
-  /** The program's launcher; without it, ours. */
-  launcher?: string;
   /** Turns the command into the one that is run, which must not be another process than the server. */
   under?: (command: readonly string[]) => [program: string, ...args: string[]];
 }
@@ -55,11 +53,11 @@ export class ServedProcess {
 
   /** Starts it and waits until it answers. @throws Error when it ends instead */
   async start(): Promise<void> {
-    const { port, base, args, home, launcher = LAUNCHER, under } = this.#options;
+    const { port, base, args, home, under } = this.#options;
     // All that is sent comes from a few users.
     const limits = ['--max-changes', '1000000000'];
     const given = withoutPassword(['serve', '--port', String(port), '--base-url', base, ...limits, ...args]);
-    const command = [process.execPath, launcher, ...given.args] as const;
+    const command = [process.execPath, LAUNCHER, ...given.args] as const;
     const [program, ...rest] = under?.(command) ?? command;
     const child = spawn(program, rest, {
       cwd: home,

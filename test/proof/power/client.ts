@@ -4,7 +4,7 @@ import * as v from 'valibot';
 import { IDEMPOTENCY_KEY_HEADER } from '../../../src/contract/routes.ts';
 import type { SqlRow } from '../../../src/store/sql.ts';
 import { freePort } from '../../fixtures/postgres-server.ts';
-import { LAUNCHER, startCommand } from '../../fixtures/program.ts';
+import { startCommand } from '../../fixtures/program.ts';
 import { BATCH_PATH, CONNECTIVITY_PATH } from '../addresses.ts';
 import type { Chance } from '../chance.ts';
 import { LINKS, TOPOLOGY } from '../links.ts';
@@ -44,10 +44,7 @@ interface Asked {
  * the recorder, and the cuts are made of the recording. What reached the service is in the ledger, what was printed
  * stays, config.json and the login are whole, and a login that was ended does not come back.
  */
-export async function cutClients(
-  options: ProofOptions,
-  { launcher = LAUNCHER, also = [] }: Mutation = {},
-): Promise<Report> {
+export async function cutClients(options: ProofOptions, { also = [] }: Mutation = {}): Promise<Report> {
   return runProof('power cuts of the client', options, async ({ place, report, chance, ...run }) => {
     const port = await freePort();
     const base = `http://127.0.0.1:${port}`;
@@ -57,7 +54,7 @@ export async function cutClients(
     await server.start();
     let looked = 0;
     while (run.round()) {
-      const person = new RecordedPerson(place, base, report, launcher);
+      const person = new RecordedPerson(place, base, report);
       await session(person, chance);
       const { root, steps, claims } = person;
       const into = join(place.folder, 'left');
@@ -92,13 +89,12 @@ class RecordedPerson {
   readonly #folder: string;
   readonly #env: Readonly<Record<string, string>>;
   readonly #report: Report;
-  readonly #launcher: string;
   /** What is claimed of config.json and of the login until the next command that changes it. */
   #config: { until?: number } = {};
   #login: { until?: number } = {};
   #count = 0;
 
-  constructor({ folder }: Place, base: string, report: Report, launcher: string) {
+  constructor({ folder }: Place, base: string, report: Report) {
     this.#folder = folder;
     this.root = join(folder, `home${report.rounds}`);
     mkdirSync(this.root, { mode: 0o700 });
@@ -110,7 +106,6 @@ class RecordedPerson {
       SLICES_CONN_AUTH_URL: `${base}/auth`,
     };
     this.#report = report;
-    this.#launcher = launcher;
     this.#claim('wrong', 0, 'config.json is half there', ({ config }) => isWhole(config));
     this.#claim('wrong', 0, 'the login is half there', ({ login }) => isWhole(login));
   }
@@ -238,7 +233,8 @@ class RecordedPerson {
   ): Promise<{ answer: unknown; said: number; requests: readonly Request[] }> {
     const trace = join(this.#folder, `trace${this.#count++}`);
     const { child, ended } = startCommand(['--json', ...args], {
-      ...{ home: this.root, env: this.#env, launcher: this.#launcher },
+      home: this.root,
+      env: this.#env,
       under: (command) => underRecorder(trace, command),
     });
     const { exitCode, stdout, stderr } = await ended;

@@ -30,8 +30,6 @@ export interface Recorded<Left> {
 
 /** What a proof is tried on, besides our program as it is: it must find out what is wrong with it. */
 export interface Mutation {
-  /** The launcher of another program. */
-  launcher?: string;
   /** Cuts are made of each recording again, after it was changed. */
   also?: readonly Changed[];
 }

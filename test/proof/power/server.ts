@@ -6,7 +6,7 @@ import { IDEMPOTENCY_KEY_HEADER, JWT_TYPE } from '../../../src/contract/routes.t
 import { CLIENT_ID } from '../../../src/server/identity/user-token.ts';
 import type { SqlRow } from '../../../src/store/sql.ts';
 import { freePort } from '../../fixtures/postgres-server.ts';
-import { LAUNCHER, startCommand } from '../../fixtures/program.ts';
+import { startCommand } from '../../fixtures/program.ts';
 import { WITH_HOPS } from '../../store/one-link.ts';
 import { BATCH_PATH, CONNECTIVITY_PATH } from '../addresses.ts';
 import { type Answer, credentials, type HttpCaller, logIn } from '../caller.ts';
@@ -75,10 +75,7 @@ const Signed = v.object({ exp: v.number(), connectivity: Booked });
  * data is copied. It runs under the recorder, in a data folder that it makes, and the cuts are made of the recording.
  * What was answered with yes is in the file: reservations, changes, deletions, keys that have signed, logins.
  */
-export async function cutServers(
-  options: ProofOptions,
-  { launcher = LAUNCHER, also = [] }: Mutation = {},
-): Promise<Report> {
+export async function cutServers(options: ProofOptions, { also = [] }: Mutation = {}): Promise<Report> {
   return runProof('power cuts of the server', options, async ({ place, report, chance, ...run }) => {
     const { folder } = place;
     let looked = 0;
@@ -86,7 +83,7 @@ export async function cutServers(
       const root = join(folder, `machine${report.rounds}`);
       mkdirSync(root, { mode: 0o700 });
       const flags = run.serveFlags(TOPOLOGY, ['--data', join(root, 'data', 'own')]);
-      const machine = new RecordedServer({ root, folder, flags, launcher, chance, report });
+      const machine = new RecordedServer({ root, folder, flags, chance, report });
       await machine.serve(report.rounds % 4 === 0 ? MANY : ENOUGH, 'stop');
       await machine.operate(['rotate-keys'], 'the new key is not there', ({ keys }, printed) => {
         const own = v.parse(Rotated, printed).items.filter(({ service }) => service === 'connectivity');
@@ -113,7 +110,6 @@ interface Surroundings {
   folder: string;
   /** The flags of `serve`. */
   flags: readonly string[];
-  launcher: string;
   chance: Chance;
   report: Report;
 }
@@ -137,14 +133,14 @@ class RecordedServer {
 
   /** Starts the server, asks until so many requests more are acknowledged, and ends it while others are under way. */
   async serve(enough: number, end: 'stop' | 'kill'): Promise<void> {
-    const { root, folder, flags: args, launcher, report } = this.#own;
+    const { root, folder, flags: args, report } = this.#own;
     const port = await freePort();
     const trace = this.#trace();
     const server = new ServedProcess({
       port,
       base: `http://127.0.0.1:${port}`,
       home: folder,
-      ...{ args, launcher },
+      args,
       under: (command) => underRecorder(trace, command),
     });
     try {
@@ -169,11 +165,11 @@ class RecordedServer {
     what: string,
     holds: (left: Left, printed: unknown) => boolean,
   ): Promise<void> {
-    const { root, folder, launcher, report } = this.#own;
+    const { root, folder, report } = this.#own;
     const trace = this.#trace();
     const own = ['serve', ...args, '--data', join(root, 'data', 'own'), '--json'];
     const running = startCommand(own, {
-      ...{ home: folder, launcher },
+      home: folder,
       under: (command) => underRecorder(trace, command),
     });
     const { exitCode, stdout, stderr } = await running.ended;
