@@ -8,8 +8,9 @@ export interface View {
   experiment?: string;
   /** The sites between which the route is marked. */
   link?: Ends;
-  /** The window of the timeline; absent for the one it opens with. */
+  /** The window of the timeline; absent where it begins today. */
   window?: Period;
+  /** The unit that it is; absent for the one it opens with. */
   unit?: Unit;
 }
 
@@ -19,9 +20,16 @@ export function viewOf({
   selected,
   timeline,
 }: Pick<State, 'chosen' | 'selected' | 'timeline'>): View {
-  const { hasMoved, goal, window, unit }: TimelineState = timeline;
+  const { hasMoved, isToday, goal, window, unit }: TimelineState = timeline;
   const link = selected?.site2 ? selected : undefined;
-  return { experiment: chosen?.id, link, ...(hasMoved ? { window: goal ?? window, unit } : {}) };
+  // What begins today begins tomorrow with tomorrow.
+  const isFixed = hasMoved && !(isToday && unit);
+  return {
+    experiment: chosen?.id,
+    link,
+    window: isFixed ? (goal ?? window) : undefined,
+    unit: hasMoved ? unit : undefined,
+  };
 }
 
 /** A view as the query of an address. Members that are absent are taken out of `query`, unless it is not known who looks. */

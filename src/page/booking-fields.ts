@@ -66,12 +66,11 @@ function siteFields(on: FieldHandlers, place: Place): Fields {
   const site = (id: 'site1' | 'site2'): HTMLSelectElement =>
     element('select', { id, oninput: (event) => on.choose(id, valueIn(event)) });
   const [site1, site2] = [site('site1'), site('site2')];
-  const note = small('');
+  const note = element('small', { class: 'route', id: 'route' });
+  const places = [place('site1', site1), place('site2', site2)] as const;
+  site2.setAttribute('aria-describedby', 'site2-problem route');
   return {
-    elements: [
-      field('Site 1', site1, place('site1', site1)),
-      field('Site 2', site2, note, place('site2', site2)),
-    ],
+    elements: [field('Site 1', site1, places[0]), field('Site 2', site2, places[1]), note],
     show(draft, { links, route }) {
       const all = [...new Set(links.flatMap((link) => [link.site1, link.site2]))].toSorted();
       const reached = routesFrom(links, draft.site1);
@@ -85,6 +84,7 @@ function siteFields(on: FieldHandlers, place: Place): Fields {
         select.disabled = draft.id !== undefined;
       }
       setText(note, routeNote(route));
+      note.hidden = route === undefined;
     },
   };
 }

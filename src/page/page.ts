@@ -34,6 +34,7 @@ import {
 } from './state.ts';
 import { openStorage } from './storage.ts';
 import { createStore, remembered } from './store.ts';
+import type { TimelineAction } from './timeline/model.ts';
 import { Timeline } from './timeline/timeline.ts';
 import { periodText } from './timeline/words.ts';
 import { createWelcome, RESERVATION } from './welcome.ts';
@@ -126,10 +127,9 @@ const booking = createBooking({
 });
 /** What was looked at before a reload or a login. */
 const seen = readView(location.search);
-if (seen.window) {
-  const { window, unit } = seen;
-  store.dispatch({ type: 'timeline', action: { type: 'moved', window, unit } });
-}
+const move = (action: TimelineAction): void => store.dispatch({ type: 'timeline', action });
+if (seen.window) move({ type: 'moved', window: seen.window, unit: seen.unit });
+else if (seen.unit) move({ type: 'unit', unit: seen.unit });
 const loading = createLoading(context, login, () => {
   views?.timeline.refresh();
   booking.refresh();
@@ -204,7 +204,7 @@ function build({ sites, links }: NetworkFacts) {
       if (!store.state.login?.user) throw new Unanswered('Nobody is logged in.');
       return service.columns(ends, window, points, AbortSignal.any([signal, login.visit]));
     },
-    dispatch: (action) => store.dispatch({ type: 'timeline', action }),
+    dispatch: move,
     onPick(link, period) {
       select(link);
       const draft = picked(store.state.draft, link, period);
@@ -224,7 +224,7 @@ function build({ sites, links }: NetworkFacts) {
   const form = new BookingForm({
     ...{ booking, links, onUse: begin, forget: () => void forget() },
     onClear() {
-      store.dispatch({ type: 'timeline', action: { type: 'cleared' } });
+      move({ type: 'cleared' });
       select(undefined);
     },
   });
@@ -317,7 +317,7 @@ function showNetwork({ map, timeline, form }: NonNullable<typeof views>): void {
   );
   store.view(
     ({ now: time, zone: shown }) => ({ day: Math.floor(clockOf(shown).civil(time) / DAY) }),
-    () => store.dispatch({ type: 'timeline', action: { type: 'dawned' } }),
+    () => move({ type: 'dawned' }),
   );
   let said: State['notice'];
   store.view(

@@ -2,51 +2,77 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { builtInTopology } from '../../src/allocator/network.ts';
 import { createVerifier } from '../../src/verifier.ts';
-import {
-  launchChromium,
-  launchChromiumThatKeepsNothing,
-  titleInChromium,
-  withoutChromium,
-} from '../fixtures/chromium.ts';
+import { launchChromium, titleInChromium, withoutChromium } from '../fixtures/chromium.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
 import { temporaryFolder } from '../fixtures/temporary-folder.ts';
-import { type Served, serveInProcess, serveWith } from './served.ts';
+import { type Served, serveInProcess } from './served.ts';
 
 /** How long until the page has asked for news again, in milliseconds. */
 const NEWS = 16_000;
+
+const FOREVER = '2099-01-01T00:00:00Z';
+const experiment = (name: string, project: string, members: Readonly<Record<string, string>>) => ({
+  ...{ name, project, members, expires_at: FOREVER },
+});
+/** Users with one experiment, with two, and with none: one server for all tests, since each is a process. */
+const DIRECTORY = {
+  users: ['lead', 'viewer', 'alice', 'bob'].map((name) => ({ name })),
+  projects: [
+    { name: 'lab', expires_at: FOREVER, members: { lead: 'lead', viewer: 'viewer' } },
+    { name: 'optics', expires_at: FOREVER, members: { alice: 'lead' } },
+  ],
+  experiments: [
+    experiment('demo', 'lab', { lead: 'lead', viewer: 'viewer' }),
+    ...['run1', 'run2'].map((name) => experiment(name, 'optics', { alice: 'lead' })),
+  ],
+};
+
+/** A part of the built-in network: a page asks for the use of each of its links. */
+function smallNetwork() {
+  const { sites, links, places = {} } = builtInTopology();
+  const kept = (site: string): boolean => /gent|antwerp|poznan|sztaki|uth/.test(site);
+  return {
+    sites: sites.filter(kept),
+    links: links.filter(({ site1, site2 }) => kept(site1) && kept(site2)),
+    places: Object.fromEntries(Object.entries(places).filter(([site]) => kept(site))),
+  };
+}
 
 describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clicks'), () => {
   let browser: Browser;
   let served: Served;
   beforeAll(async () => {
-    [browser, served] = await Promise.all([launchChromium(), serveInProcess('--name', '<b>Lab</b>')]);
+    const folder = temporaryFolder();
+    const written = (name: string, content: unknown): string => {
+      writeFileSync(join(folder, name), JSON.stringify(content));
+      return join(folder, name);
+    };
+    const files = [
+      ...['--directory', written('users.json', DIRECTORY)],
+      ...['--topology', written('network.json', smallNetwork())],
+    ];
+    [browser, served] = await Promise.all([
+      launchChromium(),
+      serveInProcess('--name', '<b>Lab</b>', ...files),
+    ]);
   });
   afterAll(() => browser?.close());
 
-  let contexts: BrowserContext[];
   let complaints: string[];
   beforeEach(() => {
-    [contexts, complaints] = [[], []];
+    complaints = [];
   });
-  afterEach(async () => {
-    await Promise.all(contexts.map((context) => context.close()));
-    expect(complaints).toEqual([]);
-  });
-
-  const newContext = () => browser.newContext({ timezoneId: 'Europe/Brussels', locale: 'en-GB' });
+  afterEach(() => expect(complaints).toEqual([]));
 
   /**
    * A tab of a browser. What it complains about or asks of others is noted; that a browser logs each refused dry run, and each
    * request to a server that is away, is not the page's doing.
    */
-  async function openTab(
-    context?: BrowserContext,
-    { base_url } = served.addresses,
-    time?: number,
-  ): Promise<Page> {
-    const own = context ?? (await newContext());
-    if (!context) contexts.push(own);
+  async function openTab(context?: BrowserContext): Promise<Page> {
+    const { base_url } = served.addresses;
+    const own = context ?? (await browser.newContext({ timezoneId: 'Europe/Brussels', locale: 'en-GB' }));
     own.setDefaultTimeout(PATIENCE);
     const page = await own.newPage();
     page.on('pageerror', (error) => complaints.push(String(error)));
@@ -57,26 +83,34 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
       const url = request.url();
       if (!url.startsWith(base_url) && !/^(?:data|blob):/.test(url)) complaints.push(url);
     });
-    await page.clock.install({ time });
+    await page.clock.install();
     await page.goto(base_url);
     return page;
   }
 
   async function logIn(page: Page, user: string): Promise<void> {
     await page.getByRole('button', { name: 'Log in' }).click();
-    await page.getByRole('radio', { name: user }).check();
+    await page.getByRole('radio', { name: new RegExp(`^${user} `) }).check();
     await page.getByRole('button', { name: 'Log in' }).click();
     await page.getByText(`Logged in as ${user}`, { exact: true }).waitFor();
   }
 
   let only: Page | undefined;
-  /** The one tab of the lead, who is logged in unless told otherwise: another one would cost more than most tests. */
-  async function leadsTab({ loggedIn = true } = {}): Promise<Page> {
-    if (only && !only.isClosed()) await only.goto(served.addresses.base_url);
-    else only = await openTab(await newContext());
-    const isLoggedIn = (await only.context().cookies()).length > 0;
-    if (loggedIn && !isLoggedIn) await logIn(only, 'lead');
-    return only;
+  let whose = '';
+  /**
+   * The one tab that most tests share, of a user or of nobody: another one, and opening the page again, would cost more than
+   * most tests.
+   */
+  async function tabOf(user: string, address?: string): Promise<Page> {
+    const page = only ?? (await openTab());
+    if (whose !== user || address !== undefined) {
+      await page.context().clearCookies();
+      await page.evaluate('localStorage.clear(); sessionStorage.clear();');
+      await page.goto(address ?? served.addresses.base_url);
+      if (user !== '') await logIn(page, user);
+    }
+    [only, whose] = [page, user];
+    return page;
   }
 
   const form = (page: Page) => page.getByRole('form', { name: /^Book a link|^Change / });
@@ -107,11 +141,12 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
   }
 
   test('a lead books what fits, extends, changes, downloads, deletes and logs out; the table is all that is left', async () => {
-    const page = await leadsTab({ loggedIn: false });
+    const page = await tabOf('');
     expect(await page.locator('header .brand').textContent()).toContain('<b>Lab</b>');
     await page.getByText('Log in to see what is free').waitFor();
-    expect(await page.getByRole('table').getByRole('row').count()).toBeGreaterThan(5);
+    expect(await page.getByRole('table').getByRole('row').count()).toBe(1 + smallNetwork().links.length);
     await logIn(page, 'lead');
+    whose = 'lead';
     await page.waitForURL(/\?experiment=exp_/);
     await page.getByText('lead: may book, change and delete links').waitFor();
 
@@ -203,10 +238,11 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
     expect(await page.locator('.map-link.selected').count()).toBe(0);
     expect(await form(page).isVisible()).toBe(false);
     expect(await page.getByRole('table').isVisible()).toBe(true);
+    whose = '';
   });
 
   test('a viewer sees what a lead books, as a reservation and as use, and finds nothing to book or change with', async () => {
-    const [lead, viewer] = [await leadsTab(), await openTab()];
+    const [lead, viewer] = [await tabOf('lead'), await openTab()];
     await logIn(viewer, 'viewer');
     await viewer.getByText('viewer: may look, not book').waitFor();
     await viewer.getByText('None now or later.').waitFor();
@@ -229,14 +265,21 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
     await viewer.getByText('None now or later.').waitFor();
     await viewer.clock.fastForward(300_000);
     await viewer.getByText('be-gent1 – pl-poznan1, 0 of 100 Gbps in use').waitFor();
+    await viewer.context().close();
   });
 
   test('of 3,000 reservations 50 are shown, and news leaves a selection; what loads moves nothing that is seen', async () => {
-    const page = await leadsTab();
+    const page = await tabOf('lead');
     const time = (hours: number, at: number): string =>
       new Date(Date.now() + hours * 3_600_000 + at * 60_000).toISOString();
     const own = Array.from({ length: 3000 }, (_, at) => ({
-      ...{ id: `con_host_${at}`, name: `run-${at}`, site1: 'be-gent1', site2: 'se-kth', bandwidth: 100 + at },
+      ...{
+        id: `con_host_${at}`,
+        name: `run-${at}`,
+        site1: 'be-gent1',
+        site2: 'be-antwerp',
+        bandwidth: 100 + at,
+      },
       ...{
         start_date: time(1, at),
         end_date: time(2, at),
@@ -280,7 +323,7 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
   });
 
   test('names with markup are shown as text, and what is invisible as its code', async () => {
-    const page = await leadsTab();
+    const page = await tabOf('lead');
     const planted = '<img src=x onerror=alert(1)>\u202e';
     await page.route('**/ui/api/session', async (route) => {
       const reply = await route.fetch();
@@ -294,33 +337,36 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
       .getByRole('heading', { name: 'Reservations of <img src=x onerror=alert(1)>\\u202e' })
       .waitFor();
     expect(await page.locator('img').count()).toBe(0);
-    await page.context().close();
+    await page.unroute('**/ui/api/session');
   });
 
   test('a browser that keeps no cookies or no data of the page is told so, before the login and after it', async () => {
-    const folder = temporaryFolder();
-    const forgetful = await launchChromiumThatKeepsNothing(folder);
-    contexts.push(forgetful);
     const told = /^You are not logged in: your browser keeps no cookies or no data of this page\./;
-    const page = await openTab(forgetful);
+    const other = await tabOf('');
+    const page = await openTab(other.context());
+    // As Chromium does where its user lets no site keep anything.
+    await page.addInitScript(`for (const name of ['localStorage', 'sessionStorage'])
+      Object.defineProperty(window, name, { get() { throw new DOMException('denied', 'SecurityError'); } });`);
+    await page.reload();
     await page.getByRole('button', { name: 'Log in' }).click();
     await result(page).getByText(told).waitFor();
     expect(page.url()).toBe(`${served.addresses.base_url}/`);
+    await page.close();
 
-    const other = await openTab();
     await other.route('**/ui/api/session', async (route) => {
       const { cookie: _lost, ...headers } = await route.request().allHeaders();
       await other.context().clearCookies();
       await route.fulfill({ response: await route.fetch({ headers }) });
     });
     await other.getByRole('button', { name: 'Log in' }).click();
-    await other.getByRole('radio', { name: 'lead' }).check();
+    await other.getByRole('radio', { name: /^lead / }).check();
     await other.getByRole('button', { name: 'Log in' }).click();
     await result(other).getByText(told).waitFor();
+    await other.unroute('**/ui/api/session');
   });
 
   test('two sites without a link are chosen on the map by mouse and by keyboard, and booked over the route that is shown', async () => {
-    const page = await leadsTab();
+    const page = await tabOf('lead');
     const site = (name: string) => page.getByRole('button', { name, exact: true });
     await site('be-gent1').click();
     await page.getByText('be-gent1 is chosen. Choose another site.').waitFor();
@@ -349,7 +395,14 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
     await site('be-antwerp').click();
     await answer(page).getByText('None of the 1 Gbps asked for are free').waitFor();
     await page.getByRole('list', { name: 'What would be accepted' }).getByRole('button').first().waitFor();
-    const row = page.getByRole('listitem').filter({ hasText: 'far active' });
+    // A volume takes its time at the bandwidth; the first at which it fits is when the other has ended.
+    await page.getByLabel('Duration').fill('450G');
+    await page.getByRole('button', { name: 'Earliest' }).click();
+    const hour =
+      /^It fits, .*\b(\d\d):(\d\d) to .*\d\d:\2 over hu-sztaki, pl-poznan1 and be-gent1: 1 of 1 Gbps/;
+    await answer(page).getByText(hour).waitFor();
+    expect(await page.getByLabel('Start', { exact: true }).inputValue()).not.toBe('');
+    const row = page.getByRole('listitem').filter({ hasText: /far (?:active|scheduled)/ });
     expect(await row.locator('dd').first().textContent()).toBe(
       'be-gent1 – gr-uth over pl-poznan1 and hu-sztaki',
     );
@@ -358,7 +411,7 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
   });
 
   test('times are typed as on the command line', async () => {
-    const page = await leadsTab();
+    const page = await tabOf('lead');
     await page.locator('#start-at').check();
     await page.getByLabel('Start', { exact: true }).fill('4 dec 2099 noon');
     await page.locator('#end-at').check();
@@ -371,8 +424,9 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
   });
 
   test('where the browser’s clock is wrong it is said, and what is booked for two hours lasts them', async () => {
-    const page = await openTab(undefined, served.addresses, Date.now() + 86_400_000);
-    await logIn(page, 'lead');
+    const page = await tabOf('lead');
+    await page.clock.setSystemTime(Date.now() + 86_400_000);
+    await page.reload();
     await page.getByText(/^This computer’s clock is .* ahead of the server’s\./).waitFor();
     await book(page, '1G', 'two-hours');
     await page.getByText(/ends in (?:2 h|1 h 59 min)/).waitFor();
@@ -380,23 +434,13 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
     await page.getByRole('button', { name: 'End now: two-hours' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'End it now' }).click();
     await result(page).getByText('Ended: two-hours').waitFor();
+    await page.clock.setSystemTime(Date.now());
   });
 
   test('the first login chooses an experiment, the address keeps what is looked at, and the next user finds nothing of it', async () => {
-    const file = join(temporaryFolder(), 'users.json');
-    const [expires_at, project] = ['2099-01-01T00:00:00Z', 'optics'];
-    const experiment = (name: string) => ({ name, project, expires_at, members: { alice: 'lead' } });
-    const directory = {
-      users: [{ name: 'alice' }, { name: 'bob' }],
-      projects: [{ name: project, expires_at, members: { alice: 'lead' } }],
-      experiments: [experiment('run1'), experiment('run2')],
-    };
-    writeFileSync(file, JSON.stringify(directory));
-    const { addresses } = await serveInProcess('--directory', file);
-    const page = await openTab(undefined, addresses);
     const [from, until] = [20, 22].map((days) => new Date(Date.now() + days * 86_400_000).toISOString());
-    const seen = `${addresses.base_url}/?link=be-gent1,pl-poznan1&from=${from}&until=${until}`;
-    await page.goto(seen);
+    const seen = `${served.addresses.base_url}/?link=be-gent1,pl-poznan1&from=${from}&until=${until}`;
+    const page = await tabOf('', seen);
     await logIn(page, 'alice');
     await page
       .getByRole('region', { name: 'Choose an experiment' })
@@ -412,21 +456,18 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
     expect(page.url().startsWith(seen)).toBe(true);
 
     await page.getByLabel('Name (optional)').fill('secret');
-    const other = await openTab(page.context(), addresses);
+    const other = await openTab(page.context());
     await other.getByRole('button', { name: 'Log out' }).click();
     await logIn(other, 'bob');
     await other.getByRole('heading', { name: 'You have no experiment yet' }).waitFor();
     await result(page).getByText('You are now logged in as bob.').waitFor();
     expect(await page.evaluate<string>('JSON.stringify({ ...sessionStorage })')).not.toContain('secret');
+    await other.close();
+    whose = 'bob';
   });
 
   test('a login that has ended keeps what was typed, and so does a server that is away for a while', async () => {
-    const data = temporaryFolder();
-    const first = await serveWith('--port', '0', '--data', data);
-    const { base_url } = first.addresses;
-    const page = await openTab(undefined, first.addresses);
-    await logIn(page, 'lead');
-
+    const page = await tabOf('lead');
     await page.reload();
     await page.getByText('Logged in as lead').waitFor();
     // It may end while the page is closed; that is said once.
@@ -448,7 +489,7 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
     expect(await page.getByLabel('Bandwidth').inputValue()).toBe('7G');
 
     // Another tab is logged in too, and what becomes of the login in one tab is seen in the other at once.
-    const other = await openTab(page.context(), first.addresses);
+    const other = await openTab(page.context());
     await other.getByText('Logged in as lead').waitFor();
     await other.getByRole('button', { name: 'Log out' }).click();
     await result(other).getByText('You are logged out.').waitFor();
@@ -471,8 +512,7 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
       /eyJ/,
     );
 
-    first.process.signal('SIGTERM');
-    await first.process.ended;
+    await page.context().setOffline(true);
     // The failed request itself raises the alarm.
     await page.getByRole('button', { name: 'Book', exact: true }).click();
     await page.getByText('No answer came to this request to book: kept').waitFor();
@@ -485,7 +525,7 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
       .getByRole('alert')
       .getByText(/^The server does not answer since \d\d:\d\d; trying again every 5 s\.$/)
       .waitFor();
-    const again = await serveWith('--port', new URL(base_url).port, '--data', data);
+    await page.context().setOffline(false);
     await page.reload();
     await page.getByText('Logged in as lead').waitFor();
     await page.getByRole('button', { name: 'Forget it' }).click();
@@ -495,7 +535,5 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
     await page.getByRole('button', { name: 'Send it again' }).click();
     await result(page).getByText('Booked: kept').waitFor();
     await page.getByRole('button', { name: 'Book', exact: true }).waitFor();
-    again.process.signal('SIGTERM');
-    await again.process.ended;
   });
 });

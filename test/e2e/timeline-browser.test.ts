@@ -169,6 +169,16 @@ describe.skipIf(withoutChromium)(titleInChromium('the timeline in a browser'), (
     const [ownX, ownY] = at(0, 12);
     await page.mouse.click(ownX, ownY - 10);
     expect(await page.evaluate('window.opened')).toEqual(['training']);
+    // An edge of it is dragged.
+    const [edgeX, edgeY] = at(0, 17);
+    await page.mouse.move(edgeX - 1, edgeY - 10);
+    await page.mouse.down();
+    await page.mouse.move(...at(0, 19));
+    await page.mouse.move(...at(0, 20));
+    await page.mouse.up();
+    expect(await page.evaluate('window.resized')).toEqual([
+      { name: 'training', row: 0, own: OWN, start: OWN.start, end: MONDAY + 20 * HOUR },
+    ]);
     expect(await picks(page)).toHaveLength(2);
     const [x, y] = at(0, 10);
     await page.mouse.move(x, y - 40);

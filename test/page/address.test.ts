@@ -29,12 +29,19 @@ test.each([
 
 test('the timeline’s window is in it once it was moved, and comes back with its unit', () => {
   const opened = openState(NOW, 'UTC');
-  expect(viewOf({ ...opened, selected: LINK })).toEqual({ experiment: undefined, link: LINK });
+  expect(viewOf({ ...opened, selected: LINK })).toMatchObject({
+    link: LINK,
+    window: undefined,
+    unit: undefined,
+  });
   const action = { type: 'moved', window: WINDOW, unit: 'day' } as const;
   const moved = change(opened, { type: 'timeline', action });
   expect(viewOf(moved)).toMatchObject({ window: WINDOW, unit: 'day' });
   const turned = change(moved, { type: 'timeline', action: { type: 'turn', times: 1 } });
   expect(viewOf(turned).window?.start).toBe(WINDOW.end);
+  // What begins today begins another day with that one.
+  const today = change(turned, { type: 'timeline', action: { type: 'now' } });
+  expect(viewOf(today)).toMatchObject({ window: undefined, unit: 'day' });
 });
 
 test('a link that the address names stays marked for who is not logged in, and goes with a logout', () => {
