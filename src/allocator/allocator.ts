@@ -24,7 +24,7 @@ import {
   searchOf,
 } from './operations.ts';
 import type { RouteCalendar } from './route-calendar.ts';
-import type { AskedRoutes } from './routes.ts';
+import { type AskedRoutes, allowedRoutes } from './routes.ts';
 import type { ReservationRecord, ReservationStore } from './store.ts';
 import { type AskedBy, throwIfGone, UserLines } from './user-lines.ts';
 
@@ -88,8 +88,9 @@ export class Allocator {
    * Items of one link wait in its queue, and share a transaction with others that wait there. Items of several links have a
    * transaction of their own. A dry run is a question: it takes no lock, and writes nothing.
    *
-   * Where a create may take several routes, the best is found on a snapshot, and decided on with its links locked. Where
-   * others were faster there, {@link ATTEMPTS} times, all links that it may use are locked.
+   * Where a create may take several routes, and the shortest one is not free or not the only one, the best is found on a
+   * snapshot, and decided on with its links locked. Where others were faster there, {@link ATTEMPTS} times, all links that it
+   * may use are locked.
    *
    * Under an idempotency key a list is done once: within `KEY_LIFETIME` the same request gets the first one's answer,
    * whichever process it reaches. A refused list leaves its key free.
@@ -100,13 +101,14 @@ export class Allocator {
    * @throws CommitUnknownError when the database was lost while it committed
    */
   async change(items: readonly ChangeItem[], terms: ChangeTerms = {}): Promise<ChangeOutcome> {
-    const direct = items.map((item) => this.#overOneLink(item));
-    const isDirect = direct.every((item) => !isOpen(item) && !this.#hasDetour(item));
-    const list = isDirect ? direct : items;
+    const tried = items.map((item) => this.#overShortest(item));
+    const shortest = tried.map(({ item }) => item);
+    const isOnly = tried.every((each) => each.isOnly);
+    const list = isOnly ? shortest : items;
     if (terms.dryRun) return (await this.#rehearse(list, terms)).answer;
-    if (isDirect && !terms.earliest) return this.#explained(list, await this.#make(list, terms), terms);
-    if (!terms.earliest && direct.every((item) => !isOpen(item) && !isSearch(item))) {
-      const outcome = await this.#make(direct, { ...terms, tentative: true });
+    if (isOnly && !terms.earliest) return this.#explained(list, await this.#make(list, terms), terms);
+    if (!terms.earliest && shortest.every((item) => !isOpen(item) && !isSearch(item))) {
+      const outcome = await this.#make(shortest, { ...terms, tentative: true });
       if (!isRefusedByLinks(outcome)) return outcome;
     }
     for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
@@ -188,17 +190,15 @@ export class Allocator {
     }
   }
 
-  /** A create between two sites that a link connects, over that link; else the item as it is. */
-  #overOneLink(item: ChangeItem): ChangeItem {
-    if (item.action !== 'create' || item.request.route) return item;
-    const { site1, site2, via = [] } = item.request;
-    const link = via.length === 0 ? this.#options.network.between(site1, site2) : undefined;
-    return link ? { ...item, request: { ...item.request, route: [linkId(site1, site2)] } } : item;
-  }
-
-  /** Whether a create between two sites that a link connects may take another route too. */
-  #hasDetour(item: ChangeItem): boolean {
-    return item.action === 'create' && !item.request.direct && this.#options.network.detour > 0;
+  /** A create over the shortest route that it may take, where no other one is as short; else the item as it is. */
+  #overShortest(item: ChangeItem): { item: ChangeItem; isOnly: boolean } {
+    if (item.action !== 'create' || item.request.route) return { item, isOnly: true };
+    const [shortest, next] = allowedRoutes(this.#options.network, item.request) ?? [];
+    if (!shortest || shortest.length === next?.length) return { item, isOnly: false };
+    // A search over several links may take long, and others would wait for each of their locks.
+    if (isSearch(item) && shortest.length > 1) return { item, isOnly: false };
+    const route = shortest.map(({ site1, site2 }) => linkId(site1, site2));
+    return { item: { ...item, request: { ...item.request, route } }, isOnly: next === undefined };
   }
 
   /**
