@@ -7,8 +7,8 @@ import { type LinkCalendar, type Refusal, reasonOf } from './calendar.ts';
 import type { Demand } from './demand.ts';
 import { linkId, type Network } from './network.ts';
 import { type Explanation, explained, offersFor, UNEXPLAINED } from './offers.ts';
-import { type AskedFor, RouteCalendar } from './route-calendar.ts';
-import { type AskedRoutes, allowedRoutes, type Route, type RouteTerms } from './routes.ts';
+import { type AskedFor, RouteCalendar, type WayOver } from './route-calendar.ts';
+import { type AskedRoutes, allowedRoutes, type Route } from './routes.ts';
 import { judge, judgeSearch, type Search } from './search.ts';
 import type {
   AuditEntry,
@@ -148,13 +148,9 @@ export function itemOperation(item: ChangeItem, rules: AllocationRules): ItemOpe
 }
 
 /** A demand that can't be met: every limit that it broke, and what would be accepted in its place. */
-export interface RefusedOutcome extends Explanation {
+export interface RefusedOutcome extends Explanation, WayOver {
   ok: false;
   reason: 'refused';
-  /** The link that stands in the way; of a route, the narrowest. */
-  link: Link;
-  /** Whether the route passes the link's sites the other way round. */
-  reversed: boolean;
   /** Whose share counted. */
   tenant: string;
   /** What the refusals are about; for a search, the demand within its window that comes closest. */
@@ -253,11 +249,6 @@ function idOf({ site1, site2 }: Link): string {
   return linkId(site1, site2);
 }
 
-/** Whether a route from one site to another passes a link's second site first. */
-function isReversed(link: Link, { site1, site2 }: RouteTerms): boolean {
-  return link.site2 === site1 || link.site1 === site2;
-}
-
 function linkOf(id: string, { network }: Pick<AllocationRules, 'network'>): Link {
   const link = network.byId(id);
   if (!link) throw new RangeError(`there is no link ${id}`);
@@ -302,7 +293,7 @@ function decideCreate(
     const [first = tooMany, ...rest] = isFull ? [...broken, tooMany] : broken;
     const refusals = [first, ...rest] as const;
     const link = plan && !plan.accepted ? plan.link : calendar.first;
-    const way = { link, reversed: isReversed(link, request) };
+    const way = calendar.wayOver(link, request);
     const entry = { link: idOf(link), at: now, action: 'create', by: createdBy, experiment } as const;
     const why = reasonOf(refusals);
     const audit: AuditEntry = { ...entry, demand: asked, reservation: null, tags: null, why };
@@ -410,7 +401,7 @@ function decideUpdate(
     const why = reasonOf(refusals);
     const entry = { link: idOf(link), at: now, action: 'update', by, experiment, reservation: id } as const;
     const audit: AuditEntry = { ...entry, demand, tags: null, why };
-    const way = { link, reversed: isReversed(link, current) };
+    const way = calendar.wayOver(link, current);
     return {
       answer: { ok: false, reason: 'refused', ...way, tenant, demand, refusals, ...UNEXPLAINED },
       written: [{ audit: [audit] }],

@@ -4,7 +4,15 @@ import type { Free, LinkCalendar, Refusal } from './calendar.ts';
 import type { Demand, Period } from './demand.ts';
 import { fastestOver } from './fastest.ts';
 import { mostWithin } from './most-bandwidth.ts';
-import { bestRoute, eachOnce, earliestStart, type Route, type StartSearch, widest } from './routes.ts';
+import {
+  bestRoute,
+  eachOnce,
+  earliestStart,
+  type Route,
+  type StartSearch,
+  sitesOf,
+  widest,
+} from './routes.ts';
 import type { Hop } from './store.ts';
 
 /** What a search asks of a link, or of the routes between two sites. */
@@ -23,6 +31,15 @@ export interface CalendarOfLink {
   id: string;
   link: Link;
   calendar: LinkCalendar;
+}
+
+/** The link that stands in the way of a demand: of a route, the narrowest. */
+export interface WayOver {
+  link: Link;
+  /** Its sites, in the order in which they are passed. */
+  sites: readonly [string, string];
+  /** Whether it is one of several hops. */
+  isHop: boolean;
 }
 
 /** What is free over a part of a period, and on which route; undefined where there is but one link. */
@@ -79,6 +96,14 @@ export class RouteCalendar implements SearchedCalendar {
   /** Some link of a route, for what is about none. */
   get first(): Link {
     return this.#widest(({ link }) => link.bandwidth).route[0];
+  }
+
+  /** A link as the way between two sites leads over it. */
+  wayOver(link: Link, { site1, site2 }: { site1: string; site2: string }): WayOver {
+    const route = this.#routes.find((each) => each.length > 1 && each.includes(link));
+    const [from, to] = route ? sitesOf(route, site1).slice(route.indexOf(link)) : [];
+    const isHop = from !== undefined && to !== undefined;
+    return { link, sites: isHop ? [from, to] : [site1, site2], isHop };
   }
 
   /** The most that one route could carry if nothing were held, in Mbps. */

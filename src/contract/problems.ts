@@ -131,6 +131,12 @@ export const Limit = v.pipe(
       v.description('Where it was broken, or null for a limit at any time.'),
     ),
     end_date: v.nullable(Instant),
+    hop: v.optional(
+      v.pipe(
+        v.tuple([v.string(), v.string()]),
+        v.description('The sites of the link that it is about, where a route has several; else left out.'),
+      ),
+    ),
     tenant: v.optional(
       v.pipe(v.picklist(['project', 'experiment']), v.description('Whose share it limits; else left out.')),
     ),

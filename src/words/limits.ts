@@ -24,8 +24,10 @@ export function limitText(broken: Limit, asked: number | undefined, times: Times
   const ends = endsOf(broken, times);
   const period = ends ? ` from ${ends[0]} to ${ends[1]}` : '';
   const wanted = asked === undefined ? '' : `; ${formatBandwidth(asked)} were asked for`;
+  const hop = broken.hop?.join(' – ');
   if (limit === 'tags') {
-    return `None of the ${capacity} ${layer}-tags at ${site} is free all the time${period}.`;
+    const on = hop === undefined ? '' : ` on ${hop}`;
+    return `None of the ${capacity} ${layer}-tags at ${site} is free${on} all the time${period}.`;
   }
   if (limit === 'share') {
     const may = `One ${tenant} may have`;
@@ -34,18 +36,23 @@ export function limitText(broken: Limit, asked: number | undefined, times: Times
       return `${held} Delete one, or wait until one has ended.`;
     }
     return layer === null
-      ? `${may} ${formatBandwidth(capacity)} of this link, and yours has ${formatBandwidth(free)} left${period}${wanted}.`
+      ? `${may} ${formatBandwidth(capacity)} of ${hop ?? 'this link'}, and yours has ${formatBandwidth(free)} left${period}${wanted}.`
       : `${may} ${capacity} of the ${layer}-tags at ${site}, and yours has ${free} left${period}.`;
   }
-  if (exceedsLink(broken, asked)) return capacityText(capacity, asked ?? 0);
+  if (exceedsLink(broken, asked)) return capacityText(capacity, asked ?? 0, hop);
+  if (hop !== undefined) {
+    const has =
+      asked === undefined ? `${formatBandwidth(free)} free` : partOf(free, asked).replace('None', 'none');
+    return `${hop} has ${has}${period}.`;
+  }
   return asked === undefined
     ? `${formatBandwidth(free)} are free${period}.`
     : `${partOf(free, asked)} asked for ${free === 1 || free === 1000 ? 'is' : 'are'} free${period}.`;
 }
 
-/** That a link never has as much as was asked for. Mbps. */
-export function capacityText(capacity: number, asked: number): string {
-  return `The link has ${formatBandwidth(capacity)}; ${formatBandwidth(asked)} were asked for.`;
+/** That a link never has as much as was asked for. Mbps. @param link its name, where a route has several */
+export function capacityText(capacity: number, asked: number, link = 'The link'): string {
+  return `${link} has ${formatBandwidth(capacity)}; ${formatBandwidth(asked)} were asked for.`;
 }
 
 /**
@@ -58,9 +65,10 @@ export function limitNote(broken: Limit, times: Times): string | undefined {
   const ends = endsOf(broken, times);
   if (!ends) return undefined;
   const period = ends.join('–');
-  if (limit === 'tags') return `no ${layer}-tag free at ${site} ${period}`;
+  const on = broken.hop ? ` on ${broken.hop.join(' – ')}` : '';
+  if (limit === 'tags') return `no ${layer}-tag free at ${site}${on} ${period}`;
   const what = layer === null ? formatBandwidth(free) : `${free} of ${capacity} ${layer}-tags`;
-  return `${what} ${limit === 'share' ? `left of the ${tenant}'s share` : 'free'} ${period}`;
+  return `${what} ${limit === 'share' ? `left of the ${tenant}'s share` : 'free'}${on} ${period}`;
 }
 
 /** A part of a bandwidth. @example partOf(6000, 9000) // '6 of the 9 Gbps' */

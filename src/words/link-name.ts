@@ -22,6 +22,11 @@ export function routeName({ site1, via = [], site2 }: Reservation): string {
   return (site1 < site2 ? sites : sites.reverse()).join(' – ');
 }
 
+/** The sites between a reservation's ends, in the order of {@link linkName}; empty where there are none. */
+export function viaName({ site1, via = [], site2 }: Pick<Reservation, 'site1' | 'via' | 'site2'>): string {
+  return (site1 < site2 ? via : via.toReversed()).join(', ');
+}
+
 /** One end of a reservation, with its tags. */
 interface TaggedEnd {
   site: string;

@@ -198,7 +198,7 @@ export class History {
     const asked = { now: this.#now, expiry: this.#expiry, startsNow };
     const free = this.#oracle.parts(demand);
     expect(outcome).toEqual({
-      ...{ ok: false, reason: 'refused', link: this.#link, reversed: step.reversed, tenant, demand, free },
+      ...{ ok: false, reason: 'refused', ...this.#way(step.reversed), tenant, demand, free },
       refusals: due.accepted ? [] : due.refusals,
       offers: this.#oracle.offers(demand, asked),
     });
@@ -246,8 +246,7 @@ export class History {
       ...{
         ok: false,
         reason: 'refused',
-        link: this.#link,
-        reversed: step.reversed,
+        ...this.#way(step.reversed),
         tenant,
         demand: outcome.demand,
       },
@@ -341,7 +340,8 @@ export class History {
       const movable = step.moves && current.start > this.#now;
       const asked = { now: this.#now, expiry: this.#expiry, own: id, movable, startsNow };
       expect(outcome).toEqual({
-        ...{ ok: false, reason: 'refused', link: this.#link, reversed: expect.any(Boolean), tenant, demand },
+        ...{ ok: false, reason: 'refused', link: this.#link, isHop: false, tenant, demand },
+        sites: expect.any(Array),
         refusals: due.accepted ? [] : due.refusals,
         free: this.#oracle.parts(demand, id),
         offers: this.#oracle
@@ -406,6 +406,12 @@ export class History {
   #sites(reversed: boolean): { site1: string; site2: string } {
     const { site1, site2 } = this.#link;
     return reversed ? { site1: site2, site2: site1 } : { site1, site2 };
+  }
+
+  /** The link as a demand between its sites passes it. */
+  #way(reversed: boolean) {
+    const { site1, site2 } = this.#sites(reversed);
+    return { link: this.#link, sites: [site1, site2], isHop: false };
   }
 
   /** Who books between which sites. */

@@ -84,6 +84,15 @@ describe('what is asked of a route', () => {
     expect(outcome(await keyed({}))).toBe('409 idempotency_key_reused');
   });
 
+  test('a refusal over a route names the hop that is narrow', async () => {
+    const { limits } = problemIn(await rehearsed({ site2: 'gr-uth', bandwidth: '2000' }));
+    expect(limits).toMatchObject([{ limit: 'bandwidth', capacity: 1000, hop: ['hu-sztaki', 'gr-uth'] }]);
+    const turned = await rehearsed({ site1: 'gr-uth', site2: 'be-gent1', bandwidth: '2000' });
+    expect(problemIn(turned).limits).toMatchObject([{ hop: ['gr-uth', 'hu-sztaki'] }]);
+    const direct = await rehearsed({ site2: 'se-kth', bandwidth: '20000' });
+    expect(problemIn(direct).limits?.[0]).not.toHaveProperty('hop');
+  });
+
   test.each<[string, object, string]>([
     ['a text', { via: 'pl-poznan1' }, 'via must be an array of names of sites.'],
     ['a number in the list', { avoid: [5] }, 'avoid must hold names of sites.'],

@@ -8,6 +8,7 @@ const FROM_TO = 'from 2026-12-01T11:00:00.000Z to 2026-12-01T14:00:00.000Z';
 const NOTED = '2026-12-01T11:00:00.000Z–2026-12-01T14:00:00.000Z';
 const LINK: Limit = { limit: 'bandwidth', site: null, layer: null, capacity: 10_000, free: 6000, ...PERIOD };
 const TAGS: Limit = { ...LINK, limit: 'tags', site: 'be-gent1', layer: 'S', capacity: 1000, free: 0 };
+const HOP: [string, string] = ['hu-sztaki', 'gr-uth'];
 const SHARE: Limit = { ...LINK, limit: 'share', capacity: 500, free: 100 };
 
 test.each([
@@ -18,6 +19,20 @@ test.each([
   [LINK, undefined, `6 Gbps are free ${FROM_TO}.`],
   [LINK, 20_000, 'The link has 10 Gbps; 20 Gbps were asked for.'],
   [TAGS, 9000, `None of the 1000 S-tags at be-gent1 is free all the time ${FROM_TO}.`],
+  [{ ...LINK, hop: HOP }, 9000, `hu-sztaki – gr-uth has 6 of the 9 Gbps ${FROM_TO}.`],
+  [{ ...LINK, hop: HOP, free: 0 }, 9000, `hu-sztaki – gr-uth has none of the 9 Gbps ${FROM_TO}.`],
+  [{ ...LINK, hop: HOP }, undefined, `hu-sztaki – gr-uth has 6 Gbps free ${FROM_TO}.`],
+  [{ ...LINK, hop: HOP }, 20_000, 'hu-sztaki – gr-uth has 10 Gbps; 20 Gbps were asked for.'],
+  [
+    { ...TAGS, hop: HOP },
+    9000,
+    `None of the 1000 S-tags at be-gent1 is free on hu-sztaki – gr-uth all the time ${FROM_TO}.`,
+  ],
+  [
+    { ...SHARE, hop: HOP },
+    200,
+    `One project may have 500 Mbps of hu-sztaki – gr-uth, and yours has 100 Mbps left ${FROM_TO}; 200 Mbps were asked for.`,
+  ],
   [
     SHARE,
     200,
@@ -39,6 +54,7 @@ test.each([
 
 test.each([
   [LINK, `6 Gbps free ${NOTED}`],
+  [{ ...LINK, hop: HOP }, `6 Gbps free on hu-sztaki – gr-uth ${NOTED}`],
   [TAGS, `no S-tag free at be-gent1 ${NOTED}`],
   [SHARE, `100 Mbps left of the project's share ${NOTED}`],
   [

@@ -1,6 +1,7 @@
 import { type ChangeOptions, isBatch } from '../../client/changes.ts';
 import { isMissing } from '../../client/exchange.ts';
 import { CODE_OF_LOCATION, refusedBy } from '../../client/reply-failure.ts';
+import { askedRouteOf } from '../../contract/asked-route.ts';
 import { Failure } from '../../contract/failure.ts';
 import { parseInstant } from '../../contract/instants.ts';
 import { BY_THE_LINK, isProblemCode } from '../../contract/problem-codes.ts';
@@ -232,6 +233,7 @@ export function requestFor(
     site1,
     site2,
     ...textsOf(wanted),
+    ...askedRouteOf(wanted),
     bandwidth,
     ...periodToSend({ start, end, ...lasting }, now(), expiry),
   };
@@ -242,7 +244,8 @@ export function requestedBy(change: PlannedChange): ReservationRequest | null {
   if (change.action === 'delete') return null;
   if (change.action === 'update') return change.request;
   const { site1, site2, bandwidth, start, end } = change.wanted;
-  return { site1, site2, ...textsOf(change.wanted), bandwidth, start, end };
+  const asked = { ...textsOf(change.wanted), ...askedRouteOf(change.wanted) };
+  return { site1, site2, ...asked, bandwidth, start, end };
 }
 
 /** Whether a service has decided that a change can't be. Any other failure says nothing about the change. */

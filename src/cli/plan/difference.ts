@@ -1,8 +1,10 @@
+import { routeFault } from '../../contract/asked-route.ts';
 import { MAX_ITEMS } from '../../contract/batch.ts';
 import { Failure } from '../../contract/failure.ts';
 import type { Reservation } from '../../contract/reservation.ts';
 import { asRequest, periodOf, type ReservationRequest } from '../../contract/reservation-request.ts';
 import { textsOf } from '../../contract/reservation-texts.ts';
+import { routeFaultText } from '../../words/asked-route.ts';
 import { PLAN_TEXTS, type WantedReservation } from './plan-file.ts';
 
 /** A reservation that exists, or has existed, under a name. */
@@ -63,7 +65,8 @@ const LOOSE = 10_000;
  *
  * @param existing in any order; several that ended may have one name
  * @returns the file's names in its order, then what is deleted
- * @throws Failure `usage` for changed sites, which no update can change, and for more than 64 changes
+ * @throws Failure `usage` for changed sites and for a route that is not as asked for, which no update can change, and for more
+ *   than 64 changes
  */
 export function differenceFrom(
   wanted: readonly WantedReservation[],
@@ -87,6 +90,9 @@ export function differenceFrom(
         `${one.place}: ${name} is between ${live.site1} and ${live.site2}, and the file says ${one.site1} and ${one.site2}.`,
       );
     }
+    const fault = routeFault(live, one);
+    if (fault)
+      moved.push(`${one.place}: ${name} takes another route than the file says. ${routeFaultText(fault)}`);
     const keptAt = move ? undefined : keptStart(one, live, earliest);
     const request = requestTo(one, live, keptAt);
     return isMetBy(request, live)
@@ -138,7 +144,7 @@ function isMetBy(request: ReservationRequest, current: Reservation): boolean {
 
 /** Whether a reservation that has ended was what the file says, or later. One that starts now is wanted anew. */
 function wasMet(wanted: WantedReservation, ended: Reservation): boolean {
-  if (wanted.start === 'now' || !sameSites(wanted, ended)) return false;
+  if (wanted.start === 'now' || !sameSites(wanted, ended) || routeFault(ended, wanted)) return false;
   return isMetBy(requestTo(wanted, ended, keptStart(wanted, ended)), ended);
 }
 
@@ -153,10 +159,14 @@ function sameSites(
 function sitesChanged(moved: readonly string[]): Failure {
   const [first = '', another] = moved;
   const why =
-    "A reservation's sites can't change. Look at the spelling; for another link, give it another name.";
+    "A reservation's sites and route can't change. Look at the spelling; for another link or route, give it another name.";
   if (another === undefined) return new Failure('usage', first, { why });
-  return new Failure('usage', `${moved.length} reservations are between other sites than the file says.`, {
-    why,
-    lines: moved,
-  });
+  return new Failure(
+    'usage',
+    `${moved.length} reservations are between other sites, or take other routes, than the file says.`,
+    {
+      why,
+      lines: moved,
+    },
+  );
 }

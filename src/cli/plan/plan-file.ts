@@ -12,6 +12,7 @@ import {
   visit,
   type YAMLMap,
 } from 'yaml';
+import type { AskedRoute } from '../../contract/asked-route.ts';
 import { MAX_ITEMS } from '../../contract/batch.ts';
 import { Failure } from '../../contract/failure.ts';
 import { RESERVATION_NAME } from '../../contract/ids.ts';
@@ -19,12 +20,13 @@ import { isTimeZone } from '../../contract/instants.ts';
 import { RESERVATION_TEXTS, type ReservationTexts } from '../../contract/reservation-texts.ts';
 import { parseDuration } from '../../contract/typed-duration.ts';
 import { hinted } from '../../session/choice.ts';
+import { contradictionText } from '../../words/asked-route.ts';
 import { later, parseTime, type TimeReading } from '../../words/typed-time.ts';
 import type { TimeContext } from '../times.ts';
 import { parseBandwidth, siteName } from '../values.ts';
 
 /** A reservation that a plan file wants to exist under a name. Times in milliseconds, bandwidth in Mbps. */
-export interface WantedReservation extends ReservationTexts {
+export interface WantedReservation extends ReservationTexts, AskedRoute {
   name: string;
   site1: string;
   site2: string;
@@ -55,7 +57,8 @@ const MOST_TOLD = 20;
 const TOP = ['version', 'experiment', 'tz', 'defaults', 'reservations', '$schema'];
 /** The texts that are fields of a reservation. Its name is its key. */
 export const PLAN_TEXTS = RESERVATION_TEXTS.filter((text) => text !== 'name');
-const FIELDS = ['sites', 'bandwidth', 'start', 'end', 'for', ...PLAN_TEXTS] as const;
+const ROUTE_FIELDS = ['via', 'avoid', 'direct'] as const satisfies (keyof AskedRoute)[];
+const FIELDS = ['sites', 'bandwidth', 'start', 'end', 'for', ...ROUTE_FIELDS, ...PLAN_TEXTS] as const;
 type FieldName = (typeof FIELDS)[number];
 
 /** A value of the file, and where it stands. Undefined: it is wrong, and its error is told already. */
@@ -72,6 +75,7 @@ interface Fields {
   end?: Read<number>;
   for?: Read<number>;
   texts?: ReservationTexts;
+  route?: AskedRoute;
 }
 
 /**
@@ -262,6 +266,7 @@ class PlanFile {
       if (found) texts[text] = await this.#guarded(found, (typed) => typed);
     }
     fields.texts = texts;
+    fields.route = await this.#route(members);
     if (fields.end && fields.for) this.#wrong(fields.for.node, "end and for can't be given together.");
     return fields;
   }
@@ -312,11 +317,34 @@ class PlanFile {
       return undefined;
     }
     const [site1, site2] = sites.value;
+    const route = { ...defaults.route, ...own.route };
+    const contradiction = contradictionText({ site1, site2, ...route });
+    if (contradiction !== undefined) {
+      this.#wrong(key, contradiction);
+      return undefined;
+    }
     return {
-      ...{ ...defaults.texts, ...own.texts, name, site1, site2, bandwidth: bandwidth.value },
+      ...{ ...defaults.texts, ...own.texts, ...route, name, site1, site2, bandwidth: bandwidth.value },
       ...{ start: start.value, end: until, length: until - from },
       place: this.#placeOf(offsetOf(sites.node)),
     };
+  }
+
+  /** What is asked of the route; members that are not given are left out, so that those of the defaults stay. */
+  async #route(members: ReadonlyMap<string, Member>): Promise<AskedRoute> {
+    const route: AskedRoute = {};
+    for (const field of ['via', 'avoid'] as const) {
+      const list = this.#resolved(members.get(field)?.value);
+      if (!list) continue;
+      const sites: string[] = [];
+      for (const node of isSeq<Node>(list) ? list.items : [list]) {
+        sites.push((await this.#guarded(node, siteName)) ?? '');
+      }
+      route[field] = sites;
+    }
+    const direct = members.get('direct')?.value;
+    if (direct) route.direct = await this.#guarded(direct, isTrue);
+    return route;
   }
 
   async #sites(node: Node): Promise<readonly [string, string] | undefined> {
@@ -399,6 +427,12 @@ class PlanFile {
     const { line, col } = this.#lines.linePos(offset);
     return `${this.#name}:${Math.max(1, line)}:${Math.max(1, col)}`;
   }
+}
+
+/** @throws Failure `usage` */
+function isTrue(text: string): boolean {
+  if (text === 'true' || text === 'false') return text === 'true';
+  throw new Failure('usage', `${JSON.stringify(text)} is neither true nor false.`);
 }
 
 /** A key of a mapping, and its value. */

@@ -1,10 +1,11 @@
 import type { ListedReservation } from '../../session/reservations/joined-list.ts';
 import { knownRequest, nameOf, shortIds } from '../../session/reservations/known.ts';
-import { linkName } from '../../words/link-name.ts';
+import { linkName, viaName } from '../../words/link-name.ts';
 import type { Span } from '../period.ts';
 import { shortEnd, shortTime, type TimeContext } from '../times.ts';
 import { formatBandwidth } from '../values.ts';
 import type { NamedExperiment } from './cards.ts';
+import { folded } from './folded.ts';
 import { escapeText, type Printer } from './output.ts';
 
 /** A listed reservation, and its experiment. */
@@ -40,6 +41,8 @@ interface Row {
   id: string;
   name: string;
   link: string;
+  /** The sites between its ends; empty where there are none. */
+  via: string;
   bandwidth: string;
   from: string;
   until: string;
@@ -90,12 +93,13 @@ export function captionOf({ paint }: Printer, { experiments, times }: TableConte
   return `${paint.dim(escapeText(`${where}, times in ${times.zone}`))}\n`;
 }
 
-/** The columns of a table, as its head names them: names only where a reservation has one. */
+/** The columns of a table, as its head names them: names and the sites on the way only where a reservation has some. */
 function columnsOf(listed: readonly ListedIn[], withExperiment: boolean): (keyof Row)[] {
   const isNamed = listed.some(({ item }) => nameOf(item) !== undefined);
   const beside = withExperiment ? (['experiment'] as const) : [];
   const named = isNamed ? (['name'] as const) : [];
-  return ['id', ...named, 'state', 'link', 'bandwidth', 'from', 'until', ...beside];
+  const routed = listed.some(({ item }) => item.reservation?.via) ? (['via'] as const) : [];
+  return ['id', ...named, 'state', 'link', ...routed, 'bandwidth', 'from', 'until', ...beside];
 }
 
 function cells(row: Row, columns: readonly (keyof Row)[]): string[] {
@@ -116,6 +120,7 @@ function rowOf(
     id: id === null ? UNKNOWN : idText(id),
     name: nameOf(item) ?? UNKNOWN,
     link: known ? linkName(known) : UNKNOWN,
+    via: item.reservation ? viaName(item.reservation) : '',
     bandwidth: known?.bandwidth == null ? UNKNOWN : formatBandwidth(known.bandwidth),
     from: known ? (known.start === 'now' ? 'at once' : timeText(known.start)) : UNKNOWN,
     until: known
@@ -153,8 +158,9 @@ function stacked(print: Printer, rows: readonly Row[], columns: readonly (keyof 
   const widest = (texts: readonly string[]): number => Math.max(...texts.map(({ length }) => length));
   const first = widest(rows.map(({ id }) => id));
   const second = widest(rows.flatMap(({ state, bandwidth }) => [state, bandwidth]));
+  const room = (print.columns ?? Number.POSITIVE_INFINITY) - first - second - 4;
   const lines = rows.flatMap((row) => {
-    const { id, state, link, bandwidth, from, until, name, experiment } = row;
+    const { id, state, link, via, bandwidth, from, until, name, experiment } = row;
     const about = [
       link,
       ...(columns.includes('name') && name !== UNKNOWN ? [name] : []),
@@ -163,6 +169,7 @@ function stacked(print: Printer, rows: readonly Row[], columns: readonly (keyof 
     return [
       [id, state, about.join('  ')],
       ['', bandwidth, `${from} – ${until}`],
+      ...folded(via, room).map((sites, at) => ['', at === 0 ? 'via' : '', sites]),
     ].map((texts, line) =>
       texts
         .map((text, column) => {

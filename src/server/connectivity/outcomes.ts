@@ -82,10 +82,8 @@ const CODES = {
 } as const satisfies Record<Limit['limit'], ProblemCode>;
 
 /** @param asked Mbps */
-function linkProblem(broken: Limit, { link, reversed }: RefusedOutcome, asked: number): Problem {
-  const { site1, site2 } = link;
-  const sites = reversed ? `${site2} and ${site1}` : `${site1} and ${site2}`;
-  const between = broken.limit === 'tags' ? 'the two sites' : sites;
+function linkProblem(broken: Limit, { sites, isHop }: RefusedOutcome, asked: number): Problem {
+  const between = broken.limit === 'tags' || isHop ? 'the two sites' : sites.join(' and ');
   return {
     code: CODES[broken.limit],
     msg: `${HEADINGS[broken.limit]} between ${between}. ${limitText(broken, asked, UTC_TIMES)}`,
@@ -94,20 +92,29 @@ function linkProblem(broken: Limit, { link, reversed }: RefusedOutcome, asked: n
 }
 
 /** A limit for programs. Of tags at a place, none is free for the whole period, though others may be at each instant. */
-function limit(refusal: Refusal, { link, tenant }: RefusedOutcome): Limit {
+function limit(refusal: Refusal, { link, sites: [from, to], isHop, tenant }: RefusedOutcome): Limit {
   const period = { start_date: formatInstant(refusal.start), end_date: formatInstant(refusal.end) };
-  const nowhere = { site: null, layer: null };
+  const hop: Limit['hop'] = isHop ? [from, to] : undefined;
+  const nowhere = { site: null, layer: null, hop };
   if (refusal.limit === 'bandwidth') {
     const { capacity, free } = refusal;
     return { limit: 'bandwidth', ...nowhere, capacity, free, ...period };
   }
   if (refusal.limit === 'tags') {
-    return { limit: 'tags', ...placeOf(refusal.place, link), capacity: refusal.total, free: 0, ...period };
+    return {
+      limit: 'tags',
+      ...placeOf(refusal.place, link),
+      hop,
+      capacity: refusal.total,
+      free: 0,
+      ...period,
+    };
   }
   const { allowed, held } = refusal;
   return {
     limit: 'share',
-    ...(refusal.of === 'tags' ? placeOf(refusal.place, link) : nowhere),
+    ...nowhere,
+    ...(refusal.of === 'tags' ? placeOf(refusal.place, link) : {}),
     capacity: allowed,
     free: Math.max(0, allowed - held),
     tenant: idKind(tenant) === 'project' ? 'project' : 'experiment',

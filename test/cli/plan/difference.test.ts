@@ -25,6 +25,8 @@ function wanted(changes: Partial<WantedReservation> = {}): WantedReservation {
   };
 }
 
+const TURNED = { site1: 'pl-poznan1', site2: 'be-gent1' };
+
 /** What exists under a name: by default what {@link wanted} says. Times are after {@link NOW}. */
 function named(
   { name = 'a', start = HOUR, end = 3 * HOUR, ...rest } = {} as {
@@ -35,6 +37,7 @@ function named(
     site2?: string;
     bandwidth?: number;
     description?: string;
+    via?: string[];
   },
 ): NamedReservation {
   const dates = {
@@ -249,11 +252,31 @@ describe('the difference between a file and what exists', () => {
     expect(compare(1)).toThrow(
       'demo.yaml:4:12: a is between se-kth and pl-poznan1, and the file says be-gent1 and pl-poznan1.',
     );
-    expect(compare(2)).toThrow('2 reservations are between other sites than the file says.');
+    expect(compare(2)).toThrow(
+      '2 reservations are between other sites, or take other routes, than the file says.',
+    );
     expect(failureOf(compare(2))).toMatchObject({
       code: 'usage',
       facts: { lines: [expect.any(String), expect.any(String)] },
     });
+  });
+
+  it.each<[string, Partial<WantedReservation>, string[] | undefined, RegExp | undefined]>([
+    ['as the file says', { via: ['b'], avoid: ['d'] }, ['b', 'c'], undefined],
+    ['the other way round', { ...TURNED, via: ['c', 'b'] }, ['b', 'c'], undefined],
+    [
+      'past a site',
+      { via: ['d'] },
+      ['b', 'c'],
+      /demo\.yaml:4:12: a takes another route .* It does not pass d/,
+    ],
+    ['through a site', { avoid: ['c'] }, ['b', 'c'], /It passes c/],
+    ['not direct', { direct: true }, ['b'], /several hops/],
+    ['direct', { direct: true }, undefined, undefined],
+  ])('a route that stands is compared, and no update can change it: %s', (_, asked, via, says) => {
+    const compare = () => difference([wanted(asked)], [named({ via })]);
+    if (says) expect(compare).toThrow(says);
+    else expect(compare()).toEqual([['none', 'a']]);
   });
 
   it('64 changes are the most, and what is met does not count', () => {

@@ -98,6 +98,24 @@ reservations:
     expect(reservations[0]).toMatchObject({ start: at(start), end: at(end) });
   });
 
+  it('has what is asked of routes, of each reservation or for all', async () => {
+    const defaults = 'defaults: {avoid: [d, e], via: c}\n';
+    const { reservations } = await read(
+      defaults + file(`a: {${FIELDS}, ${WHEN}}`, `b: {${FIELDS}, ${WHEN}, via: [], direct: true}`),
+    );
+    expect(reservations[0]).toMatchObject({ via: ['c'], avoid: ['d', 'e'] });
+    expect(reservations[1]).toMatchObject({ via: [], avoid: ['d', 'e'], direct: true });
+  });
+
+  it.each([
+    ['via: [X]', /"X" is not a site name/],
+    ['direct: yes', /"yes" is neither true nor false/],
+    ['via: [c], avoid: [c]', /via and avoid both name c/],
+    ['avoid: {a: b}', /Here belongs one value/],
+  ])('is wrong with %s', async (route, says) => {
+    await expect(read(file(`a: {${FIELDS}, ${WHEN}, ${route}}`))).rejects.toThrow(says);
+  });
+
   it('takes a day alone as its beginning for a start, and as through it for an end', async () => {
     const { reservations } = await read(
       `tz: UTC\n${file(`a: {${FIELDS}, start: 2026-12-01, end: 2026-12-02}`)}`,
@@ -120,7 +138,7 @@ reservations:
   });
 });
 
-const KEYS = 'Its keys are sites, bandwidth, start, end, for, description.';
+const KEYS = 'Its keys are sites, bandwidth, start, end, for, via, avoid, direct, description.';
 
 describe('what is wrong is told with file, line and column', () => {
   test.each<[string, string, string[]]>([
@@ -191,7 +209,7 @@ describe('what is wrong is told with file, line and column', () => {
       'nothing but a name',
       file('a:'),
       [
-        'demo.yaml:3:5: Here belong the keys of a reservation: sites, bandwidth, start, end, for, description.',
+        'demo.yaml:3:5: Here belong the keys of a reservation: sites, bandwidth, start, end, for, via, avoid, direct, description.',
       ],
     ],
     [
@@ -271,7 +289,7 @@ describe('what is wrong is told with file, line and column', () => {
       'an alias of nothing',
       file('a: *b'),
       [
-        'demo.yaml:3:6: Here belong the keys of a reservation: sites, bandwidth, start, end, for, description.',
+        'demo.yaml:3:6: Here belong the keys of a reservation: sites, bandwidth, start, end, for, via, avoid, direct, description.',
       ],
     ],
     [
@@ -321,7 +339,7 @@ describe('what is wrong is told with file, line and column', () => {
       'demo.yaml:3:18: "fast" is not a bandwidth. Write it as 100 (Mbps), 100M, 1G or 2.5G.',
       'demo.yaml:4:3: b has no end or for.',
       'demo.yaml:4:60: "soon" is not an absolute time. Write it as 2026-12-01T10:00:00Z, or now.',
-      'demo.yaml:4:66: "fro" is not a key of a reservation. Its keys are sites, bandwidth, start, end, for, description.',
+      'demo.yaml:4:66: "fro" is not a key of a reservation. Its keys are sites, bandwidth, start, end, for, via, avoid, direct, description.',
     ]);
   });
 

@@ -112,6 +112,37 @@ ID0   scheduled  be-gent1 – pl-poznan1  demo
   });
 });
 
+test('the sites on the way have a column where it fits, and else a line', async () => {
+  const shown = async (columns: number) => {
+    const stdout = recordedStream(columns);
+    const world = await offlineWorld({ stdout });
+    for (const site of ['gr-uth', 'pl-poznan1']) {
+      await world.run(
+        '--offline',
+        'reserve',
+        site,
+        'be-gent1',
+        '--bandwidth',
+        '1',
+        '--start-now',
+        '--for',
+        '1h',
+        '--quiet',
+      );
+    }
+    const booked = stdout.text.length;
+    await world.run('--offline', '--color', 'never', 'list');
+    await world.server.close();
+    return stdout.text.slice(booked).split('\n').slice(2);
+  };
+  const wide = await shown(120);
+  expect(wide[0]).toMatch(/ LINK +VIA +BANDWIDTH /);
+  expect(wide[1]).toMatch(/ be-gent1 – gr-uth +pl-poznan1, hu-sztaki +1 Mbps /);
+  const narrow = await shown(80);
+  expect(narrow[2]).toMatch(/^ +via +pl-poznan1, hu-sztaki$/);
+  expect(narrow.filter((line) => line.includes(' via '))).toHaveLength(1);
+});
+
 test('without a terminal: full ids, one row a line, the experiment and the zone named', async () => {
   const { world, ids } = busy;
   const { stdout, stderr } = await world.run(...BRUSSELS, ...demo);

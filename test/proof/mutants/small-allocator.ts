@@ -118,9 +118,8 @@ export class SmallAllocator implements Subject {
         return put({ ...current, ...demand, hops: [{ ...hop, tags: plan.tags }] }, 'update', dryRun);
       }
       const movable = update.start !== undefined && current.start > now;
-      const reversed = current.site1 !== link.site1;
       return {
-        answer: refusal({ link, reversed, tenant: current.tenant }, plan, oracle, demand, {
+        answer: refusal({ link, ends: current, tenant: current.tenant }, plan, oracle, demand, {
           now,
           expiry,
           own: id,
@@ -149,7 +148,7 @@ export class SmallAllocator implements Subject {
       const plan = oracle.plan(demand, now);
       if (!plan.accepted)
         return {
-          answer: refusal({ link, reversed: site1 !== link.site1, tenant }, plan, oracle, demand, {
+          answer: refusal({ link, ends: { site1, site2 }, tenant }, plan, oracle, demand, {
             now,
             expiry,
           }),
@@ -246,7 +245,11 @@ function holdingOf({ start, end, bandwidth, tenant, hops: [{ tags }] }: Reservat
 }
 
 function refusal(
-  { link, reversed, tenant }: Pick<Outcome & { ok: false }, 'link' | 'reversed' | 'tenant'>,
+  {
+    link,
+    ends: { site1, site2 },
+    tenant,
+  }: { link: Link; ends: { site1: string; site2: string }; tenant: string },
   { refusals }: Plan & { accepted: false },
   oracle: Oracle,
   demand: Demand,
@@ -257,7 +260,8 @@ function refusal(
     ok: false,
     reason: 'refused',
     link,
-    reversed,
+    sites: [site1, site2],
+    isHop: false,
     tenant,
     demand,
     refusals,

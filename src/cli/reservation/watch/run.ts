@@ -3,7 +3,7 @@ import type { Reservation } from '../../../contract/reservation.ts';
 import { periodOf } from '../../../contract/reservation-request.ts';
 import { shortIds } from '../../../session/reservations/known.ts';
 import type { Session } from '../../../session/session.ts';
-import { linkName } from '../../../words/link-name.ts';
+import { linkName, viaName } from '../../../words/link-name.ts';
 import type { Invocation } from '../../invocation.ts';
 import { escapeText, type Printer } from '../../print/output.ts';
 import { formatDistance, shortEnd, shortTime, type TimeContext } from '../../times.ts';
@@ -107,7 +107,8 @@ function detailOf({ event, at, reservation, before }: Change, times: TimeContext
   const { start, end } = periodOf(reservation);
   const period = `${shortEnd(at, start, times, true)} to ${shortEnd(start, end, times, true)}`;
   const left = event === 'ending_soon' ? ` (${formatDistance(end, at)})` : '';
-  return `, ${formatBandwidth(reservation.bandwidth)}, ${period}${left}`;
+  const via = reservation.via ? ` via ${viaName(reservation)}` : '';
+  return `${via}, ${formatBandwidth(reservation.bandwidth)}, ${period}${left}`;
 }
 
 /** @example ['1 Gbps → 2 Gbps', 'until 16:00 → 17:00'] */
