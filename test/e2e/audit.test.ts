@@ -64,7 +64,7 @@ async function userOf(client: Client): Promise<string> {
 
 describe.each([
   ['a folder', async () => ['--data', temporaryFolder()]],
-  ['PostgreSQL', async () => ['--database', await postgres.database()]],
+  ['PostgreSQL', async () => ['--database', await postgres.withTables()]],
 ] as const)('serve audit beside a server on %s', (_, newPlace) => {
   test('each decision says who, what and when, and why not or why', async () => {
     const place = await newPlace();

@@ -42,7 +42,7 @@ async function serve(where: readonly string[]) {
 // Both wait for a server to read its keys again, so they wait at the same time.
 describe.concurrent.each([
   ['a folder', async () => ['--data', `${newMachine().home}/data`]],
-  ['PostgreSQL', async () => ['--database', await postgres.database()]],
+  ['PostgreSQL', async () => ['--database', await postgres.withTables()]],
 ] as const)('serve rotate-keys beside a server on %s', (_, place) => {
   test('the server publishes the next key, without a restart; a retired one is gone', async () => {
     const where = await place();

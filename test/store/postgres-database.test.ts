@@ -25,6 +25,11 @@ const takeNewDatabase = async (): Promise<void> => {
   url = await postgres.database();
 };
 
+/** For what does not look at how the tables are made. */
+const takeTables = async (): Promise<void> => {
+  url = await postgres.withTables();
+};
+
 const opened: PostgresDatabase[] = [];
 async function open(address = url): Promise<PostgresDatabase> {
   const database = await PostgresDatabase.open(address);
@@ -239,7 +244,7 @@ describe('PostgresDatabase.open', () => {
 });
 
 describe('a transaction', () => {
-  beforeEach(takeNewDatabase);
+  beforeEach(takeTables);
 
   test('is READ COMMITTED, whatever the database’s default', async () => {
     const name = new URL(url).pathname.slice(1);
@@ -278,7 +283,7 @@ describe('a transaction', () => {
 });
 
 describe('a database that fails', () => {
-  beforeEach(takeNewDatabase);
+  beforeEach(takeTables);
 
   let proxy: TcpProxy;
   let database: PostgresDatabase;

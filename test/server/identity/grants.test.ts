@@ -47,7 +47,7 @@ async function isAccepted(target: IdentityServer, token: string): Promise<boolea
 
 describe.each([
   ['SQLite', undefined],
-  ['PostgreSQL', () => postgres.database()],
+  ['PostgreSQL', () => postgres.withTables()],
 ] as const)('on %s', (_, newDatabase) => {
   const start = async (options: { accessTokenTtl?: number } = {}): Promise<IdentityServer> => {
     const database = await newDatabase?.();
