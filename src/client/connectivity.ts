@@ -9,6 +9,7 @@ import {
   SlotListReply,
 } from '../contract/availability.ts';
 import { isoDuration } from '../contract/durations.ts';
+import { EVENT_STREAM_TYPE } from '../contract/event-streams.ts';
 import { Failure } from '../contract/failure.ts';
 import { formatInstant, type ReservationState } from '../contract/instants.ts';
 import { type Link, LinkList } from '../contract/links.ts';
@@ -17,6 +18,7 @@ import { type Reservation, ReservationReply } from '../contract/reservation.ts';
 import { JWT_TYPE, type RouteName } from '../contract/routes.ts';
 import type { Transport } from '../contract/sending.ts';
 import { type Change, type ChangeOptions, createChange } from './changes.ts';
+import { News } from './events.ts';
 import { isMissing, readAs } from './exchange.ts';
 import { type Extension, requireFeatures, type ServiceFeatures } from './features.ts';
 import { readPages } from './pages.ts';
@@ -63,6 +65,8 @@ export interface ConnectivityClient {
    * @param state lists these only, where the service has that filter; a service without it lists all
    */
   list(state?: ReservationState): Promise<Reservation[] | undefined>;
+  /** What happens to the experiment's reservations, as it happens. */
+  news(): News;
   /** The names of the service's sites; undefined where its API description does not tell them. */
   sites(): Promise<readonly string[] | undefined>;
   /** The links between sites; undefined where the service does not list them. */
@@ -138,6 +142,11 @@ export function createConnectivityClient(
       const pages = await orUndefined(readPages(first, 'list of reservations', read, ask));
       return pages?.flatMap(({ items }) => items);
     },
+
+    news: () =>
+      new News((query, signal) =>
+        service.open('events', { tokens: 'both', accept: EVENT_STREAM_TYPE, query }, signal),
+      ),
 
     async sites() {
       return (await orUndefined(features()))?.sites;

@@ -1,7 +1,7 @@
 import { Failure } from '../contract/failure.ts';
 import { EXPERIMENT_TOKEN_HEADER, JWT_TYPE, type RouteName } from '../contract/routes.ts';
 import type { Secret } from '../contract/secret.ts';
-import { type Fetch, sendFrom, type Transport } from '../contract/sending.ts';
+import { type Fetch, type Incoming, sendFrom, type Transport } from '../contract/sending.ts';
 import { claimedSubject } from '../tokens/claimed.ts';
 import type { Trust } from '../tokens/verify.ts';
 import {
@@ -63,6 +63,8 @@ export interface ServiceRequest extends Omit<RequestParts, 'headers'> {
 /** One connectivity service: its requests carry the tokens that they need. Every method throws Failure. */
 export interface ServiceRequests {
   send(name: RouteName, request: ServiceRequest): Promise<Reply>;
+  /** Opens a reply that goes on; its caller reads it. @throws Failure where it is refused */
+  open(name: RouteName, request: ServiceRequest, signal: AbortSignal): Promise<Incoming>;
   features(): Promise<ServiceFeatures>;
   userToken(): Promise<Secret>;
   /** The id of the experiment, as its token claims it; undefined where it does not, and without a token. */
@@ -123,8 +125,21 @@ export function serviceRequests(
     return options.experimentToken === undefined ? sent.catch(notAdministrator) : sent;
   }
 
+  async function open(
+    name: RouteName,
+    { tokens, headers = {}, ...parts }: ServiceRequest,
+    signal: AbortSignal,
+  ): Promise<Incoming> {
+    const held = await headersWith(tokens);
+    const request = requestTo(baseUrl, name, { ...parts, headers: { ...held.headers, ...headers } });
+    const reply = await transport({ ...request, signal, isEndless: true });
+    if (reply.status !== 200) await exchange(async () => reply, request, held.secrets, timeout);
+    return reply;
+  }
+
   return {
     send,
+    open,
     features: rememberedFeatures(transport, baseUrl, now),
     userToken,
     async experiment() {

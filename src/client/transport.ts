@@ -89,10 +89,10 @@ export function createTransport(options: TransportOptions): NetworkTransport {
   const beyond = (): Dispatcher =>
     (far ??= environmentProxy({ ...unlimited, connect, requestTls: connect, proxyTls: connect }));
 
-  async function attempt(request: Outgoing, signal: AbortSignal): Promise<WholeReply> {
+  function begin(request: Outgoing, signal: AbortSignal | undefined): Promise<Dispatcher.ResponseData> {
     const url = new URL(request.url);
     const { origin, pathname, search } = url;
-    const reply = await (isLoopback(url) ? near : beyond()).request({
+    return (isLoopback(url) ? near : beyond()).request({
       origin,
       path: pathname + search,
       method: request.method as 'GET',
@@ -100,13 +100,27 @@ export function createTransport(options: TransportOptions): NetworkTransport {
       body: request.body ?? null,
       signal,
     });
+  }
+
+  async function attempt(request: Outgoing, signal: AbortSignal): Promise<WholeReply> {
+    const reply = await begin(request, signal);
     // Of a reply that is too large, a part is passed on: enough for the reader to refuse it.
     const { bytes } = await readUpTo(reply.body, MAX_REPLY);
     return { status: reply.statusCode, headers: headersOf(reply.headers), body: [bytes] as const };
   }
 
+  /** The caller limits how long it waits, and comes back by itself. */
+  async function attemptEndless(request: Outgoing): Promise<Incoming> {
+    const reply = await begin(request, request.signal).catch((cause: unknown) => {
+      throw networkFailure(cause, request, false);
+    });
+    const { statusCode: status, body } = reply;
+    return { status, headers: headersOf(reply.headers), body: ReadableStream.from<Uint8Array>(body) };
+  }
+
   const send: Send = async (request) => {
     checkAddress(request, options);
+    if (request.isEndless) return attemptEndless(request);
     const deadline = now() + timeout;
     const limit = AbortSignal.timeout(timeout);
     const signal = AbortSignal.any([...(request.signal ? [request.signal] : []), limit]);

@@ -11,6 +11,8 @@ export interface Outgoing {
   readonly body?: string | Uint8Array<ArrayBuffer>;
   /** Gives the request up. */
   readonly signal?: AbortSignal;
+  /** Whether the reply may go on: its body is then neither waited for nor limited. */
+  readonly isEndless?: boolean;
 }
 
 /** The headers of a reply, their names in lower case. */

@@ -1,5 +1,7 @@
+import type { News } from '../../../client/events.ts';
 import type { ProvenReservation } from '../../../client/proof.ts';
 import { formatDuration, MINUTE } from '../../../contract/durations.ts';
+import type { EventType } from '../../../contract/events.ts';
 import { Failure, isGone, ownCommand } from '../../../contract/failure.ts';
 import { LAST_INSTANT } from '../../../contract/instants.ts';
 import { asUpdate, periodOf, type ReservationRequest } from '../../../contract/reservation-request.ts';
@@ -68,6 +70,9 @@ export async function lastEnd(session: Session, expiry = LAST_INSTANT): Promise<
   return Math.min(expiry, (await givenToken(session))?.expiry ?? LAST_INSTANT);
 }
 
+/** The events after which it is looked at. */
+const CHANGES: ReadonlySet<EventType> = new Set<EventType>(['updated', 'deleted']);
+
 /** One `run`. */
 interface Run {
   invocation: Invocation;
@@ -90,6 +95,7 @@ export class RunReservation {
   #extendAt = 0;
   #isSeen = true;
   #isDeleted = false;
+  readonly #news: News;
 
   private constructor(run: Run, guardian: Pipe, left: Unfinished, proven: ProvenReservation) {
     this.#run = run;
@@ -97,6 +103,7 @@ export class RunReservation {
     this.#left = left;
     this.#proven = proven;
     this.#lookAt = run.invocation.now() + LOOK_EVERY;
+    this.#news = run.session.connectivity.news();
   }
 
   /**
@@ -150,8 +157,29 @@ export class RunReservation {
     };
   }
 
+  /**
+   * Waits until it is to be looked at: each minute, and as soon as the service tells that it has changed.
+   *
+   * @param extend whether it is to be extended
+   * @param signal ends the wait
+   */
+  async untilLook(extend: boolean, signal: AbortSignal): Promise<void> {
+    const { now, sleep } = this.#run.invocation;
+    const pause = (milliseconds: number, also = signal): Promise<void> =>
+      sleep(milliseconds, AbortSignal.any([signal, also])).catch(() => undefined);
+    for (;;) {
+      // What changed before is not told.
+      if (await this.#news.mark()) return;
+      const left = this.#nextLook(extend) - now();
+      if (left <= 0 || signal.aborted) return;
+      const told = (await this.#news.wait(left, pause)) ?? [];
+      const isChanged = told.some(({ type, reservation: { id } }) => id === this.#id && CHANGES.has(type));
+      if (isChanged || signal.aborted) return;
+    }
+  }
+
   /** When to look at it next, in milliseconds. @param extends whether it is to be extended */
-  nextLook(extend: boolean): number {
+  #nextLook(extend: boolean): number {
     return Math.min(
       this.#end,
       extend && this.#isSeen ? Math.min(this.#lookAt, this.#extendAt) : this.#lookAt,
@@ -209,6 +237,7 @@ export class RunReservation {
   async delete(): Promise<void> {
     const { invocation, session } = this.#run;
     const guardian = this.#guardian;
+    this.#news.close();
     try {
       if (!this.#isDeleted) {
         await session.reservations.change([{ action: 'delete', id: this.#id }]);

@@ -123,7 +123,7 @@ async function untilEnded(
   const wait = (milliseconds: number): Promise<void> =>
     invocation.sleep(milliseconds, over.signal).catch(() => undefined);
   for (;;) {
-    await wait(reservation.nextLook(extend) - invocation.now());
+    await reservation.untilLook(extend, over.signal);
     if (over.signal.aborted) return ended;
     const loss = await reservation.look(extend);
     if (over.signal.aborted) return ended;

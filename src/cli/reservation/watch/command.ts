@@ -6,7 +6,7 @@ export function watchCommand(invoke: Invoke): Command {
   return new Command('watch')
     .summary('show what happens to reservations, as it happens')
     .description(
-      "Prints a line when a reservation has started or was updated, when it ends within 10 minutes, and when it has ended or was deleted. Looks every 15 s, and at every start and end.\nWithout an id it watches the experiment's reservations until Ctrl-C; with one it ends when the reservation has ended or was deleted.\nWith --json each line is an object.",
+      "Prints a line when a reservation has started or was updated, when it ends within 10 minutes, and when it has ended or was deleted. The service tells it at once; one that can't is asked every 15 s.\nWithout an id it watches the experiment's reservations until Ctrl-C; with one it ends when the reservation has ended or was deleted.\nWith --json each line is an object.",
     )
     .argument(
       '[id]',

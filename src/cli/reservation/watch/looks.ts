@@ -1,3 +1,5 @@
+import type { News } from '../../../client/events.ts';
+import type { ReservationEvent } from '../../../contract/events.ts';
 import { Failure, isGone } from '../../../contract/failure.ts';
 import { stateAt } from '../../../contract/instants.ts';
 import { nextTurn } from '../../../contract/phases.ts';
@@ -9,13 +11,15 @@ import { EXIT_CODE_OF } from '../../exit-codes.ts';
 import type { Invocation } from '../../invocation.ts';
 import { type Change, changesBetween, type Look } from './changes.ts';
 
-/**
- * The longest pause between two looks, in milliseconds; at most 30 s are promised (cli/README.md, "Output").
- */
-const PAUSE = 15_000;
-
-/** Reads the watched reservations. @param last undefined at the first look */
-export type Reader = (last: Look | undefined) => Promise<readonly Reservation[]>;
+/** How the watched reservations are known. */
+export interface Reader {
+  /** Reads them. @param last undefined at the first look */
+  read: (last: Look | undefined) => Promise<readonly Reservation[]>;
+  /** Tells what happens to them, and to others of the experiment. */
+  news: News;
+  /** Whether a reservation is watched. */
+  isWatched: (id: string) => boolean;
+}
 
 /** A look at the service, and what has happened since the one before. */
 export interface Seen {
@@ -32,37 +36,65 @@ interface Span {
 }
 
 /**
- * Looks at reservations again and again: every {@link PAUSE}, and whenever one is to start, to end soon or to
- * end. That the service is away is said once, and what happened meanwhile is found when it is back.
+ * The reservations as they are known after each change that the service tells, and whenever one is to start, to end soon or to
+ * end. Where it does not tell, they are looked at every 15 s at least; at most 30 s are promised (cli/README.md, "Output").
+ * That the service is away is said once, and what happened meanwhile is found when it is back.
  *
  * @throws Failure whatever else goes wrong; while nothing is known also that the service is away
  */
 export async function* looks(
-  read: Reader,
+  { read, news, isWatched }: Reader,
   { now, sleep, output }: Pick<Invocation, 'now' | 'sleep' | 'output'>,
   { last: known, until = Number.POSITIVE_INFINITY }: Span = {},
 ): AsyncGenerator<Seen, void> {
   let last = known;
   let isAway = false;
-  for (;;) {
-    const reservations = await read(last).catch((error: unknown) => {
-      if (!last || !isServiceAway(error)) throw error;
-      if (!isAway) output.notice(`${error.message} The service is asked again until it answers.`);
-      isAway = true;
-    });
-    const at = now();
-    if (reservations) {
-      if (isAway) output.notice('The service answers again.');
-      isAway = false;
-      const look: Look = { at, reservations };
-      yield { look, changes: changesBetween(last, look) };
-      last = look;
+  let told: readonly ReservationEvent[] | undefined;
+  try {
+    for (;;) {
+      let reservations: readonly Reservation[] | undefined;
+      if (last && told)
+        reservations = changedBy(
+          told.filter(({ reservation }) => isWatched(reservation.id)),
+          last,
+        );
+      else {
+        await news.mark();
+        reservations = await read(last).catch((error: unknown) => {
+          if (!last || !isServiceAway(error)) throw error;
+          if (!isAway) output.notice(`${error.message} The service is asked again until it answers.`);
+          isAway = true;
+          return undefined;
+        });
+      }
+      const at = now();
+      if (reservations) {
+        if (isAway) output.notice('The service answers again.');
+        isAway = false;
+        const look: Look = { at, reservations };
+        yield { look, changes: changesBetween(last, look) };
+        last = look;
+      }
+      if (at >= until) return;
+      // A turn that has passed while the service was away is found when it is back.
+      const turn = last && !isAway ? nextTurn(last.at, last.reservations.map(periodOf)) : undefined;
+      const pause = Math.max(0, Math.min(until - at, (turn ?? Number.POSITIVE_INFINITY) - now()));
+      told = await news.wait(pause, sleep);
     }
-    if (at >= until) return;
-    // A turn that has passed while the service was away is found when it is back.
-    const turn = last && !isAway ? nextTurn(last.at, last.reservations.map(periodOf)) : undefined;
-    await sleep(Math.max(0, Math.min(PAUSE, until - at, (turn ?? Number.POSITIVE_INFINITY) - now())));
+  } finally {
+    news.close();
   }
+}
+
+/** The reservations of a look after what was told since; without those that had ended. */
+function changedBy(told: readonly ReservationEvent[], { at, reservations }: Look): Reservation[] {
+  const unended = reservations.filter((one) => stateAt(at, periodOf(one)) !== 'ended');
+  const known = new Map(unended.map((one) => [one.id, one]));
+  for (const { type, reservation } of told) {
+    if (type === 'deleted') known.delete(reservation.id);
+    else known.set(reservation.id, reservation);
+  }
+  return [...known.values()];
 }
 
 /** Whether it is worth trying again: exit code 7. */
@@ -72,10 +104,14 @@ function isServiceAway(error: unknown): error is Failure {
 
 /** Reads one reservation. @throws Failure `not_found` unless it was there before */
 export function readerOf(session: Session, id: string): Reader {
-  return async (last) => {
-    const found = await read(session, id);
-    if (!last && found instanceof Failure) throw found;
-    return found instanceof Failure ? [] : [found];
+  return {
+    news: session.connectivity.news(),
+    isWatched: (other) => other === id,
+    read: async (last) => {
+      const found = await read(session, id);
+      if (!last && found instanceof Failure) throw found;
+      return found instanceof Failure ? [] : [found];
+    },
   };
 }
 
@@ -85,7 +121,7 @@ export function readerOf(session: Session, id: string): Reader {
  * service has no list, each reservation that this machine asked for is read.
  */
 export function readerOfAll(session: Session): Reader {
-  return async (last) => {
+  const readAll: Reader['read'] = async (last) => {
     const { items, hasList } = await session.reservations.list({ current: true });
     const current = items.filter(isCurrent);
     const listed = hasList
@@ -103,6 +139,7 @@ export function readerOfAll(session: Session): Reader {
     }
     return [...listed, ...more];
   };
+  return { news: session.connectivity.news(), isWatched: () => true, read: readAll };
 }
 
 /** A reservation, or the failure that says that there is none. @throws Failure any other */

@@ -1,0 +1,220 @@
+import * as v from 'valibot';
+import { withinTime } from '../contract/bounded-reading.ts';
+import { DAY, SECOND } from '../contract/durations.ts';
+import { EVENT_PAUSE, EVENT_STREAM_TYPE } from '../contract/event-streams.ts';
+import { ReservationEvent } from '../contract/events.ts';
+import { Failure } from '../contract/failure.ts';
+import { readJson } from '../contract/json.ts';
+import type { Incoming } from '../contract/sending.ts';
+import { EventParser, type StreamEvent } from './event-parser.ts';
+import { isMissing } from './exchange.ts';
+
+/** The longest pause between two looks while nothing is told, in milliseconds. */
+const LONGEST_PAUSE = 15 * SECOND;
+/** The first one after a stream has failed, in milliseconds; doubled for each further failure. */
+const FIRST_PAUSE = 2 * SECOND;
+/** How long a stream may take to begin, in milliseconds: some proxies hold it back. */
+const BEGIN_WITHIN = 10 * SECOND;
+/** After what silence a stream counts as broken, in milliseconds. */
+const SILENCE = 2 * EVENT_PAUSE + 5 * SECOND;
+
+/** Opens a stream. @param query empty, or begins with `?` @throws Failure as `exchange` does */
+export type OpenEvents = (query: string, signal: AbortSignal) => Promise<Incoming>;
+
+/** Waits so many milliseconds, or rejects when the signal is aborted. */
+type Sleep = (milliseconds: number, signal?: AbortSignal) => Promise<void>;
+
+/**
+ * What happens to an experiment's reservations, told as it happens where the service does so. Who uses it looks first, and
+ * whenever it is not told what has changed: that is the one fallback, for services without streams, while one is away, and
+ * behind proxies that hold streams back.
+ *
+ * @example
+ * for (let told: readonly ReservationEvent[] | undefined; ; told = await news.wait(Infinity, sleep)) {
+ *   if (!told) {
+ *     await news.mark();
+ *     list = await readAll();
+ *   } else list = changed(list, told);
+ * }
+ */
+export class News {
+  readonly #open: OpenEvents;
+  /** From where on changes are told; undefined while nothing is known. */
+  #cursor: string | undefined;
+  #stream: OpenStream | undefined;
+  /** What is told next, while it is waited for. */
+  #next: Promise<ReservationEvent[]> | undefined;
+  #failures = 0;
+  /** Whether the service has no streams. */
+  #isMissing = false;
+  /** Gives up the stream that is open, or is being opened. */
+  #given = new AbortController();
+  #isClosed = false;
+
+  constructor(open: OpenEvents) {
+    this.#open = open;
+  }
+
+  /**
+   * Notes from where on {@link wait} tells changes: before a look, so that none is lost in between. What is told after the
+   * look is never older than it: the stream is opened then, and begins with what is newest.
+   *
+   * @returns whether the place is a new one: what changed before it was not told
+   */
+  async mark(): Promise<boolean> {
+    if (this.#cursor !== undefined || this.#isMissing) return false;
+    try {
+      const stream = await this.#connect('');
+      this.#cursor = stream.cursor;
+      stream.close();
+    } catch (error) {
+      this.#isMissing = isMissing(error);
+      this.#failures += 1;
+    }
+    return this.#cursor !== undefined;
+  }
+
+  /**
+   * Waits until changes are told.
+   *
+   * @param milliseconds the longest wait; may be `Infinity`
+   * @returns the changes, none where the time is over; undefined: a look is due, since they are not told
+   */
+  async wait(milliseconds: number, sleep: Sleep): Promise<readonly ReservationEvent[] | undefined> {
+    if (this.#cursor === undefined) {
+      await sleep(Math.min(milliseconds, this.#pause));
+      return undefined;
+    }
+    this.#next ??= this.#read();
+    const over = new AbortController();
+    try {
+      const time = sleep(Math.min(milliseconds, DAY), over.signal).then(
+        () => undefined,
+        () => undefined,
+      );
+      const told = await Promise.race([this.#next, time]);
+      if (!told) return [];
+      this.#next = undefined;
+      this.#failures = 0;
+      return told;
+    } catch (error) {
+      this.#next = undefined;
+      over.abort();
+      // What has happened since the cursor is not known any more.
+      if (error instanceof Failure && error.facts.httpStatus === 410) this.#cursor = undefined;
+      else {
+        this.#failures += 1;
+        await sleep(Math.min(milliseconds, this.#pause));
+      }
+      return undefined;
+    } finally {
+      over.abort();
+    }
+  }
+
+  /** Ends it. */
+  close(): void {
+    this.#isClosed = true;
+    this.#given.abort();
+    this.drop();
+  }
+
+  /** Gives the stream up; the next wait opens another, which goes on behind it. */
+  drop(): void {
+    this.#stream?.close();
+    this.#stream = undefined;
+  }
+
+  get #pause(): number {
+    if (this.#isMissing) return LONGEST_PAUSE;
+    return Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** Math.max(0, this.#failures - 1));
+  }
+
+  /** Reads on, and where the stream ends, as when its tokens have expired, from a new one. */
+  #read(): Promise<ReservationEvent[]> {
+    const read = async (): Promise<ReservationEvent[]> => {
+      for (let opened = 0; ; ) {
+        if (!this.#stream) {
+          if (opened > 1 || this.#isClosed)
+            throw new Failure('network', 'The stream of events breaks off.', { retryable: true });
+          this.#stream = await this.#connect(`?since=${this.#cursor ?? ''}`);
+          opened += 1;
+        }
+        const told = await this.#stream.next(SILENCE);
+        this.#cursor = this.#stream.cursor ?? this.#cursor;
+        if (told && told.length > 0) return told;
+        if (!told) this.drop();
+      }
+    };
+    const reading = read();
+    reading.catch(() => this.drop());
+    return reading;
+  }
+
+  /** Opens a stream that has begun. */
+  async #connect(query: string): Promise<OpenStream> {
+    const given = new AbortController();
+    this.#given = given;
+    try {
+      return await withinTime(BEGIN_WITHIN, async () => {
+        const stream = new OpenStream(await this.#open(query, given.signal), given);
+        while (stream.cursor === undefined && stream.waiting.length === 0) {
+          const told = await stream.next(BEGIN_WITHIN);
+          if (!told)
+            throw new Failure('network', 'The stream of events does not begin.', { retryable: true });
+          stream.waiting.push(...told);
+        }
+        return stream;
+      });
+    } catch (error) {
+      given.abort();
+      throw error;
+    }
+  }
+}
+
+/** A stream that is open. */
+class OpenStream {
+  /** Told before anyone waited. */
+  readonly waiting: ReservationEvent[] = [];
+  readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
+  readonly #given: AbortController;
+  readonly #parser = new EventParser();
+
+  /** @throws Failure `not_supported` for an answer that is no stream */
+  constructor(reply: Incoming, given: AbortController) {
+    const type = reply.headers.get('content-type') ?? '';
+    if (!type.startsWith(EVENT_STREAM_TYPE) || !reply.body || !('getReader' in reply.body)) {
+      throw new Failure('reply_invalid', 'The answer is no stream of events.', { httpStatus: 501 });
+    }
+    this.#reader = reply.body.getReader();
+    this.#given = given;
+  }
+
+  /** The last cursor; undefined before the first. */
+  get cursor(): string | undefined {
+    return this.#parser.lastId;
+  }
+
+  /** What comes next, also nothing but a new cursor; undefined where the stream has ended, broken off, or is silent. */
+  async next(silence: number): Promise<ReservationEvent[] | undefined> {
+    if (this.waiting.length > 0) return this.waiting.splice(0);
+    const read = await withinTime(silence, () => this.#reader.read()).catch(() => undefined);
+    if (!read || read.done) return undefined;
+    return this.#parser.push(read.value).flatMap((event) => reservationEvent(event) ?? []);
+  }
+
+  close(): void {
+    this.#given.abort();
+    this.#reader.cancel().catch(() => undefined);
+  }
+}
+
+/** @throws Failure `reply_invalid` for an event about a reservation that can't be read */
+function reservationEvent({ event, data }: StreamEvent): ReservationEvent | undefined {
+  if (event !== 'reservation') return undefined;
+  const reading = readJson(data);
+  const result = v.safeParse(ReservationEvent, reading.ok ? reading.value : undefined);
+  if (result.success) return result.output;
+  throw new Failure('reply_invalid', 'An event does not have the expected form.');
+}

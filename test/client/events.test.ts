@@ -1,0 +1,134 @@
+import { expect, test } from 'vitest';
+import { News, type OpenEvents } from '../../src/client/events.ts';
+import type { ReservationEvent } from '../../src/contract/events.ts';
+import { Failure } from '../../src/contract/failure.ts';
+import { addressOf, booking, openService, reservationIn } from '../fixtures/service.ts';
+
+const service = await openService();
+const lead = await service.as('lead');
+const url = `${service.base}${addressOf('events')}`;
+
+/** A pause that lasts until something is told. */
+const forever = (_: number, signal?: AbortSignal): Promise<void> =>
+  new Promise((_resolve, reject) => signal?.addEventListener('abort', () => reject(signal.reason)));
+const atOnce = async (): Promise<void> => undefined;
+
+/** Opens streams that break off after so many bytes of what follows their beginning. @param most undefined: they go on */
+function cutting(most: () => number | undefined): OpenEvents {
+  return async (query, signal) => {
+    const reply = await service.fetch(new Request(`${url}${query}`, { headers: lead.headers, signal }));
+    if (!reply.ok) throw new Failure('unavailable', 'refused', { httpStatus: reply.status });
+    const reader = reply.body?.getReader();
+    let left = most() ?? Number.POSITIVE_INFINITY;
+    const body = new ReadableStream<Uint8Array>({
+      async pull(controller) {
+        const read = await reader?.read();
+        if (!read || read.done) return controller.close();
+        const part = read.value.subarray(0, Math.min(left, read.value.length));
+        left -= part.length;
+        if (part.length > 0) controller.enqueue(part);
+        if (part.length === read.value.length) return;
+        await reader?.cancel();
+        controller.error(new Error('cut'));
+      },
+      cancel: () => reader?.cancel(),
+    });
+    return new Response(body, { headers: reply.headers });
+  };
+}
+
+/** The reservations as who looks and is told knows them. */
+class Known {
+  readonly rates = new Map<string, number>();
+
+  async look(): Promise<void> {
+    const { items } = JSON.parse((await lead.list('limit=1000')).text);
+    this.rates.clear();
+    for (const { id, bandwidth } of items) this.rates.set(id, bandwidth);
+  }
+
+  tell(told: readonly ReservationEvent[]): void {
+    for (const { type, reservation } of told) {
+      if (type === 'deleted') this.rates.delete(reservation.id);
+      else this.rates.set(reservation.id, reservation.bandwidth);
+    }
+  }
+}
+
+test('wherever a frame is cut, nothing is lost: what is known is what the service has', async () => {
+  const { id } = reservationIn(await lead.book(booking()));
+  const known = new Known();
+  let cut: number | undefined;
+  const news = new News(cutting(() => cut));
+  await news.mark();
+  await known.look();
+  // A frame with its cursor and the beginning of the stream has some 700 bytes.
+  for (let at = 0; at < 900; at += 7) {
+    cut = at;
+    const rate = 100 + at;
+    await lead.update(id, booking({ bandwidth: String(rate) }));
+    for (let waits = 0; known.rates.get(id) !== rate; waits += 1) {
+      if (waits > 0) cut = undefined;
+      const told = await news.wait(Number.POSITIVE_INFINITY, waits > 0 ? forever : atOnce);
+      if (told) known.tell(told);
+      else if (await news.mark()) await known.look();
+    }
+    // The next one is cut too.
+    news.drop();
+  }
+  const { rates } = known;
+  await known.look();
+  expect(known.rates).toEqual(rates);
+  news.close();
+});
+
+test.each([404, 405, 501])(
+  'where the service has no streams (%i), a look is due every 15 s',
+  async (httpStatus) => {
+    let asked = 0;
+    const news = new News(async () => {
+      asked += 1;
+      throw new Failure('not_found', 'nothing there', { httpStatus });
+    });
+    const pauses: number[] = [];
+    for (let round = 0; round < 5; round += 1) {
+      expect(await news.mark()).toBe(false);
+      expect(
+        await news.wait(Number.POSITIVE_INFINITY, async (pause) => void pauses.push(pause)),
+      ).toBeUndefined();
+    }
+    expect(pauses).toEqual([15_000, 15_000, 15_000, 15_000, 15_000]);
+    expect(asked).toBe(1);
+  },
+);
+
+test('while streams fail, looks are due after pauses that grow to 15 s', async () => {
+  const news = new News(async () => {
+    throw new Failure('network', 'away');
+  });
+  const pauses: number[] = [];
+  for (let round = 0; round < 5; round += 1) {
+    await news.mark();
+    await news.wait(Number.POSITIVE_INFINITY, async (pause) => void pauses.push(pause));
+  }
+  expect(pauses).toEqual([2000, 4000, 8000, 15_000, 15_000]);
+});
+
+test('a cursor that is too old: a look is due at once, and then changes are told again', async () => {
+  let isOld = false;
+  const opened = cutting(() => undefined);
+  const news = new News((query, signal) => {
+    if (!isOld || query === '') return opened(query, signal);
+    isOld = false;
+    throw new Failure('network', 'too old', { httpStatus: 410 });
+  });
+  expect(await news.mark()).toBe(true);
+  isOld = true;
+  expect(await news.wait(Number.POSITIVE_INFINITY, forever)).toBeUndefined();
+  expect(await news.mark()).toBe(true);
+  const { id } = reservationIn(await lead.book(booking()));
+  expect(await news.wait(Number.POSITIVE_INFINITY, forever)).toMatchObject([
+    { type: 'created', reservation: { id } },
+  ]);
+  news.close();
+});
