@@ -119,5 +119,21 @@ export type PublicJwk = v.InferOutput<typeof PublicJwk>;
 
 /** A JSON Web Key Set (RFC 7517 §5; contract/README.md, "Endpoints"). */
 export const KeySetDocument = v.looseObject({ keys: v.array(PublicJwk) });
+/**
+ * A key of a service's past or present, with the time of its use, in seconds: it signed from `nbf` on until `exp`. One that was
+ * retired as leaked proves nothing that was signed from `revoked` on.
+ */
+export const PastJwk = v.looseObject({
+  ...PublicJwk.entries,
+  nbf: seconds,
+  exp: v.optional(seconds),
+  revoked: v.optional(seconds),
+});
+/** See {@link PastJwk}. */
+export type PastJwk = v.InferOutput<typeof PastJwk>;
+
+/** The keys of a service of the last two years (contract/README.md, "Extensions"). */
+export const KeyHistoryDocument = v.looseObject({ keys: v.array(PastJwk) });
+
 /** See {@link KeySetDocument}. */
 export type KeySetDocument = v.InferOutput<typeof KeySetDocument>;

@@ -3,7 +3,7 @@ import * as v from 'valibot';
 import { BODY_EXAMPLES, PROBLEM_FACTS, REQUEST_EXAMPLES } from './api-examples.ts';
 import { Availability, RouteList, SlotList } from './availability.ts';
 import { BatchRequest, BatchResults } from './batch.ts';
-import { KeySetDocument } from './claims.ts';
+import { KeyHistoryDocument, KeySetDocument } from './claims.ts';
 import {
   Experiment,
   ExperimentList,
@@ -57,6 +57,7 @@ const SCHEMAS = {
   ExperimentRequest,
   SessionList,
   KeySetDocument,
+  KeyHistoryDocument,
   Health,
   ProblemBody,
 } as const satisfies Record<SchemaName, v.GenericSchema>;

@@ -45,6 +45,8 @@ export const IDEMPOTENCY_REPLAYED_HEADER = 'Idempotency-Replayed';
 export const API_VERSION = 'v1alpha1';
 /** Where each service publishes its keys, below its base address (contract/README.md, "Endpoints"). */
 export const KEY_SET_PATH = '/.well-known/jwks.json';
+/** Where the connectivity service publishes the keys of its last two years. */
+export const KEY_HISTORY_PATH = '/.well-known/jwks-history.json';
 /** Media type of a signed answer (contract/README.md, "Signed connectivity token"). */
 export const JWT_TYPE = 'application/jwt';
 /** Media type of a status list (draft-ietf-oauth-status-list §5.1). */
@@ -80,6 +82,7 @@ export type SchemaName =
   | 'ExperimentRequest'
   | 'SessionList'
   | 'KeySetDocument'
+  | 'KeyHistoryDocument'
   | 'Health'
   | 'ProblemBody';
 
@@ -368,6 +371,14 @@ export const ROUTES = {
     ...KEY_SET,
     service: 'connectivity',
     summary: 'Public key set for verifying connectivity tokens',
+  },
+  keyHistory: {
+    ...KEY_SET,
+    service: 'connectivity',
+    path: KEY_HISTORY_PATH,
+    summary: 'Public keys of the last two years, each with the time of its use',
+    success: { status: 200, schema: 'KeyHistoryDocument' },
+    extension: true,
   },
   statusList: {
     service: 'connectivity',

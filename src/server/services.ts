@@ -1,5 +1,5 @@
 import { Hono } from 'hono';
-import { KEY_SET_PATH } from '../contract/routes.ts';
+import { KEY_HISTORY_PATH, KEY_SET_PATH } from '../contract/routes.ts';
 import { Sentence } from '../contract/said.ts';
 import { withoutTokens } from '../contract/secret.ts';
 import { compressed } from './compression.ts';
@@ -104,7 +104,7 @@ export function createServices(options: ServicesOptions): (request: Request) => 
 /** The documents that pages of every origin may read, below the base address (Fetch Standard, "CORS protocol"). */
 const PUBLIC_DOCUMENTS = ['', '/portal', '/auth']
   .map((service) => service + KEY_SET_PATH)
-  .concat('/api-spec');
+  .concat(KEY_HISTORY_PATH, '/api-spec');
 
 /**
  * Whether an address below the base has answers that may be compressed: what is known of links, sites and reservations, and

@@ -1,5 +1,6 @@
-import type { KeyStore, StoredKey } from '../server/keys/key-ring.ts';
-import type { SqlDatabase, SqlRow } from './sql.ts';
+import type { PastJwk } from '../contract/claims.ts';
+import type { KeyStore, Service, StoredKey } from '../server/keys/key-ring.ts';
+import type { SqlDatabase, SqlRow, SqlStatements } from './sql.ts';
 
 /** The services' signing keys. The mode of the SQLite file, or the logins of PostgreSQL, keep them secret. */
 export function signingKeyStore(database: SqlDatabase): KeyStore {
@@ -34,17 +35,36 @@ export function signingKeyStore(database: SqlDatabase): KeyStore {
       return noted !== undefined;
     },
 
-    forget: (service, { number, lastExpiry }) =>
-      database.run(
-        'DELETE FROM signing_key WHERE issuer = $1 AND key_number = $2 AND expiry_ms <= $3',
-        service,
-        number,
-        lastExpiry,
-      ),
-
-    replace: (service, { number, signsFrom, lastExpiry, jwk }) =>
+    forget: (service, { number, lastExpiry }, past) =>
       database.transaction(async (sql) => {
-        await sql.run('DELETE FROM signing_key WHERE issuer = $1 AND key_number < $2', service, number);
+        const gone = await sql.first(
+          `DELETE FROM signing_key WHERE issuer = $1 AND key_number = $2 AND expiry_ms <= $3
+           RETURNING key_number`,
+          service,
+          number,
+          lastExpiry,
+        );
+        if (gone) await keepPast(sql, service, number, past);
+      }),
+
+    async past(service) {
+      const rows = await database.reader.all(
+        'SELECT jwk FROM signing_key WHERE issuer = $1 ORDER BY key_number',
+        besides(service),
+      );
+      return rows.map(({ jwk }) => JSON.parse(String(jwk)));
+    },
+
+    replace: (service, { number, signsFrom, lastExpiry, jwk }, pastOf = () => undefined) =>
+      database.transaction(async (sql) => {
+        const rows = await sql.all(
+          `DELETE FROM signing_key WHERE issuer = $1 AND key_number < $2
+           RETURNING key_number, signs_ms, expiry_ms, jwk`,
+          service,
+          number,
+        );
+        const gone = rows.map(toKey);
+        for (const each of gone) await keepPast(sql, service, each.number, pastOf(each, gone));
         // A key that another process made meanwhile, to sign later, signs now.
         await sql.run(
           `${INSERT} WHERE NOT EXISTS (SELECT 1 FROM signing_key WHERE issuer = $1 AND key_number > $2)
@@ -62,6 +82,22 @@ export function signingKeyStore(database: SqlDatabase): KeyStore {
 
 const INSERT = `INSERT INTO signing_key (issuer, key_number, jwk, signs_ms, expiry_ms)
   SELECT CAST($1 AS TEXT), CAST($2 AS BIGINT), CAST($3 AS TEXT), CAST($4 AS BIGINT), CAST($5 AS BIGINT)`;
+
+/** The rows of a service's keys that were removed are beside those that it has: their public parts, which sign nothing. */
+function besides(service: Service): string {
+  return `past ${service}`;
+}
+
+async function keepPast(
+  sql: SqlStatements,
+  service: Service,
+  number: number,
+  past: PastJwk | undefined,
+): Promise<void> {
+  if (past === undefined) return;
+  const row = [besides(service), number, JSON.stringify(past), past.nbf * 1000, 0];
+  await sql.run(`${INSERT} WHERE TRUE ON CONFLICT (issuer, key_number) DO NOTHING`, ...row);
+}
 
 function toKey(row: SqlRow): StoredKey {
   return {

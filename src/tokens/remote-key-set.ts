@@ -196,12 +196,18 @@ function dateOf(headers: ReplyHeaders): number | undefined {
   return date + (/^\d{1,9}$/.test(age) ? Number(age) * 1000 : 0);
 }
 
-async function fetchKeySet(
+/** Fetches a key set, and when its reply says that it was made, in milliseconds. @throws TokenError; what `send` throws */
+export async function fetchKeySet(
   url: string,
   send: Send,
-  signal: AbortSignal,
+  signal?: AbortSignal,
 ): Promise<{ document: KeySetDocument; date: number | undefined }> {
-  const response = await send({ method: 'GET', url, headers: { accept: 'application/json' }, signal });
+  const response = await send({
+    method: 'GET',
+    url,
+    headers: { accept: 'application/json' },
+    ...(signal ? { signal } : {}),
+  });
   if (response.status !== 200) {
     await bodyOf(response).return(undefined);
     const { status } = response;

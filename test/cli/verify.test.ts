@@ -1,17 +1,23 @@
+import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createReferenceServer } from '../../src/reference-server.ts';
+import { rotateByHand } from '../../src/server/keys/key-ring.ts';
+import { openStores } from '../../src/store/stores.ts';
+import { createIssuer } from '../../src/tokens/issuer.ts';
+import { importSigningKey } from '../../src/tokens/signing-key.ts';
 import { reportOf } from '../e2e/command.ts';
 import { commandWorld, connectionTo } from '../fixtures/command-world.ts';
+import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 import { NOW } from '../fixtures/tokens.ts';
 
 const HOUR = 3_600_000;
 
 /** A machine that has booked a link for two hours and saved the proof. */
-async function machine({ baseUrl = ISSUER, flags = ['--offline'] } = {}) {
+async function machine({ baseUrl = ISSUER, flags = ['--offline'], database = ':memory:' } = {}) {
   let now = NOW;
   let isAway = false;
   let withoutLists = false;
-  const server = await createReferenceServer({ baseUrl, now: () => now });
+  const server = await createReferenceServer({ baseUrl, database, now: () => now });
   onTestFinished(() => server.close());
   const lost = (url: string): boolean => isAway || (withoutLists && url.includes('/status/'));
   const answer = async (request: Request) =>
@@ -133,5 +139,60 @@ describe('over the network the service is asked', () => {
     const { exitCode, stdout, stderr } = await look('--json');
     expect([exitCode, JSON.parse(stdout).standing]).toEqual([0, 'unknown']);
     expect(stderr).toContain('could not be asked');
+  });
+});
+
+describe('a proof whose key signs no more', () => {
+  const BASE = 'http://127.0.0.1:4280';
+  const DAYS = 24;
+
+  /** A reservation whose service has another key since; the former ones by their state then. */
+  async function rotated({ retireNow = false } = {}) {
+    const database = join(temporaryFolder(), 'server.db');
+    const one = await machine({ baseUrl: BASE, flags: [], database });
+    const stores = await openStores(database);
+    onTestFinished(() => stores.close());
+    const [leaked] = await stores.keys.keys('connectivity');
+    if (!leaked) throw new Error('the service has no key');
+    one.after(1);
+    await rotateByHand('connectivity', stores.keys, { retireNow, now: one.now() });
+    const look = (...flags: string[]) => one.run('verify', 'link.jwt', ...flags);
+    /** Lets so many hours pass; the service finds that its former key is needed no more. */
+    const pass = async (hours: number) => {
+      one.after(hours);
+      await one.server.fetch(new Request(`${BASE}${JWKS}`));
+    };
+    return { ...one, look, pass, leaked };
+  }
+
+  test('verifies while its reservation lasts, and after it by the history of keys for two years', async () => {
+    const { look, pass } = await rotated();
+    await pass(1.5);
+    expect(JSON.parse((await look()).stdout)).toMatchObject({ standing: 'stands' });
+    for (const hours of [1 * DAYS, 720 * DAYS]) {
+      await pass(hours);
+      expect(reportOf(await look())).toMatchObject({ exitCode: 9, standing: 'ended' });
+      expect(JSON.parse((await look('--ended')).stdout)).toMatchObject({ verified: true, standing: 'ended' });
+    }
+    await pass(732 * DAYS);
+    const report = reportOf(await look('--ended'));
+    expect([report.exitCode, report.standing]).toEqual([9, undefined]);
+  });
+
+  test('retired as leaked: what it signed before counts after the end, with a warning; nothing from then on (THREATS.md 123)', async () => {
+    const { look, pass, leaked, world } = await rotated({ retireNow: true });
+    await pass(1.5);
+    expect((await look()).exitCode).toBe(9);
+    await pass(3);
+    const { exitCode, stderr } = await look('--ended');
+    expect([exitCode, stderr]).toEqual([0, expect.stringContaining('retired as leaked')]);
+    const [, payload = ''] = String(world.files.get('link.jwt')).split('.');
+    const claims = JSON.parse(Buffer.from(payload, 'base64url').toString());
+    const key = await importSigningKey(leaked.jwk);
+    for (const hours of [1, 1.5, -1]) {
+      const thief = createIssuer({ issuer: BASE, key, now: () => NOW + hours * HOUR });
+      world.files.set('link.jwt', await thief.issue(claims));
+      expect(reportOf(await look('--ended'))).toMatchObject({ code: 'unverified', exitCode: 9 });
+    }
   });
 });

@@ -37,7 +37,7 @@ test('a route that needs an experiment names the action that its role must allow
     if (route.credentials === 'experiment') expect([name, route.action]).toEqual([name, expect.any(String)]);
     expect([name, route.credentials === 'none']).toEqual([
       name,
-      /(?:KeySet|^statusList|^health|^readiness)$/.test(name),
+      /(?:KeySet|^keyHistory|^statusList|^health|^readiness)$/.test(name),
     ]);
   }
 });

@@ -128,8 +128,9 @@ async function useAll(stores: Stores, run: string): Promise<void> {
       add: () => keys.add('portal', signingKey(1)),
       note: () => keys.note('portal', 1, 5),
       keys: () => keys.keys('portal'),
-      replace: () => keys.replace('portal', signingKey(2)),
+      replace: () => keys.replace('portal', signingKey(2), () => undefined),
       forget: () => keys.forget('portal', signingKey(2)),
+      past: () => keys.past('portal'),
     },
   };
   const all = Object.entries(stores).filter(([, store]) => typeof store === 'object');

@@ -9,6 +9,7 @@ import { instant, sentence } from '../../contract/said.ts';
 import { OFFLINE_URL } from '../../session/profiles/profile-keys.ts';
 import type { Session } from '../../session/session.ts';
 import { claimedClaims, claimedIssue } from '../../tokens/claimed.ts';
+import { keyInHistory } from '../../tokens/key-history.ts';
 import { type KeySet, localKeySet, readKeySet } from '../../tokens/key-set.ts';
 import { remoteKeySet } from '../../tokens/remote-key-set.ts';
 import { TokenError } from '../../tokens/token-error.ts';
@@ -17,7 +18,7 @@ import type { Invocation } from '../invocation.ts';
 import { reservationCard } from '../print/cards.ts';
 import { type CardLine, type Printer, valueText } from '../print/output.ts';
 import { formatDistance, type TimeContext } from '../times.ts';
-import { readTokenFile } from '../tokens.ts';
+import { checkedToken, readTokenFile } from '../tokens.ts';
 import type { Files } from '../world.ts';
 import { notedOf, sessionForTokens, verifySaved } from './saved-token.ts';
 
@@ -46,9 +47,20 @@ export async function verify(
   }
   const keys = jwks === undefined ? undefined : await keysFrom(jwks, files, session, now);
   const how = { source: { keys, issuer }, evenExpired: claimedEnd(token) <= now() };
-  const verified = await verifySaved(invocation, session, token, how).catch((error: unknown) => {
-    throw withIssuer(error, token, session.profile.name);
-  });
+  const verified = await verifySaved(invocation, session, token, how)
+    .catch(async (error: unknown) => {
+      const isGone = error instanceof Failure && isUnknownKey(error.cause);
+      const isAsked = how.evenExpired && !offline && keys === undefined;
+      const past =
+        isGone && isAsked ? await checkedToken(() => keyInHistory(token, session.send)) : undefined;
+      if (!past) throw error;
+      if (past.revoked !== undefined) output.notice(LEAKED);
+      const source = { issuer, keys: localKeySet({ keys: [past] }) };
+      return verifySaved(invocation, session, token, { ...how, source });
+    })
+    .catch((error: unknown) => {
+      throw withIssuer(error, token, session.profile.name);
+    });
   const { kind, claims } = verified;
   const found =
     verified.kind === 'connectivity'
@@ -173,6 +185,14 @@ function withIssuer(error: unknown, token: string, profile: string): unknown {
   return error.with({
     why: `${error.cause.message} The token says ${JSON.stringify(iss)}. To accept that issuer: --issuer URL${key}.`,
   });
+}
+
+const LEAKED =
+  'warning: The key that signed this was retired as leaked since: whoever had it could have signed this too.';
+
+/** Whether a token of a trusted issuer has a key that is not published. */
+function isUnknownKey(error: unknown): boolean {
+  return error instanceof TokenError && error.code === 'key_unknown';
 }
 
 function isAddress(source: string): boolean {

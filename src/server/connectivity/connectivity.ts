@@ -69,6 +69,7 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
   mountLinks(on, options);
   on('events', (request) => options.events.open(request));
   on('connectivityKeySet', (request) => options.issuer.publish(request));
+  on('keyHistory', () => options.issuer.publishHistory());
   const answerList = createStatusLists(options);
   on('statusList', (request, link = '', list = '') => answerList(request, link, list));
   return app;

@@ -1,10 +1,14 @@
 import { calculateJwkThumbprint } from 'jose';
 import { notBegun, StoreUnavailableError } from '../../allocator/store.ts';
+import type { PastJwk } from '../../contract/claims.ts';
+import { MINUTE } from '../../contract/durations.ts';
 import { isWithin } from '../../contract/instants.ts';
+import { publicPartOf } from '../../tokens/key-set.ts';
 import { generateSigningKey, type PrivateJwk } from '../../tokens/signing-key.ts';
 import type { Log } from '../log.ts';
 import {
   expiryToNote,
+  followedFrom,
   isRotationDue,
   type KeyRecord,
   newestOf,
@@ -35,10 +39,24 @@ export interface KeyStore {
    * @returns false when the key was removed
    */
   note(service: Service, number: number, expiry: number): Promise<boolean>;
-  /** Removes a key, unless a later expiry was noted for it meanwhile. */
-  forget(service: Service, key: KeyRecord): Promise<void>;
-  /** Adds a key and removes all earlier ones. A stored key of the same number stays, and signs from the earlier time. */
-  replace(service: Service, key: StoredKey): Promise<void>;
+  /**
+   * Removes a key, unless a later expiry was noted for it meanwhile.
+   *
+   * @param past what is kept of it
+   */
+  forget(service: Service, key: KeyRecord, past?: PastJwk): Promise<void>;
+  /** What is kept of keys that were removed. */
+  past(service: Service): Promise<PastJwk[]>;
+  /**
+   * Adds a key and removes all earlier ones. A stored key of the same number stays, and signs from the earlier time.
+   *
+   * @param pastOf what is kept of one that was removed
+   */
+  replace(
+    service: Service,
+    key: StoredKey,
+    pastOf?: (gone: StoredKey, all: readonly StoredKey[]) => PastJwk | undefined,
+  ): Promise<void>;
 }
 
 /** Options of {@link createKeyRing}. */
@@ -68,6 +86,8 @@ export interface KeyRing {
    * @returns false when the key was removed and must not sign
    */
   note(key: StoredKey, expiry: number): Promise<boolean>;
+  /** What is kept of keys that were removed, as it was read a minute ago at most. */
+  past(): Promise<PastJwk[]>;
 }
 
 /**
@@ -98,6 +118,7 @@ export function createKeyRing({
   let triedAt = Number.NEGATIVE_INFINITY;
   let underWay: Promise<void> | undefined;
   const notes = new Map<string, Promise<boolean>>();
+  let past: { at: number; of: string; keys: Promise<PastJwk[]> } | undefined;
 
   async function kept(): Promise<StoredKey[]> {
     const keys = await store.keys(service);
@@ -116,7 +137,8 @@ export function createKeyRing({
     const of = history();
     try {
       const keys = await asUnavailable(kept);
-      for (const gone of planKeys(keys, now()).gone) await asUnavailable(() => store.forget(service, gone));
+      for (const gone of planKeys(keys, now()).gone)
+        await asUnavailable(() => store.forget(service, gone, pastOf(gone, keys)));
       copy = { keys, readAt: triedAt, of };
     } catch (error) {
       if (!copy || !(error instanceof StoreUnavailableError)) throw error;
@@ -138,6 +160,17 @@ export function createKeyRing({
       }
       if (!copy) throw new RangeError('the keys were not read');
       return copy.keys;
+    },
+    past() {
+      const of = history();
+      if (past?.of === of && isWithin(past.at, MINUTE, now())) return past.keys;
+      const read = { at: now(), of, keys: asUnavailable(() => store.past(service)) };
+      past = read;
+      // A failure is not kept.
+      read.keys.catch(() => {
+        if (past === read) past = undefined;
+      });
+      return read.keys;
     },
     async note(key, expiry) {
       if (expiry <= key.lastExpiry) return true;
@@ -183,6 +216,20 @@ export async function newKey(number: number, signsFrom: number): Promise<StoredK
   return { number, signsFrom, lastExpiry: 0, jwk: { ...jwk, kid: await calculateJwkThumbprint(jwk) } };
 }
 
+/**
+ * The public part of a key with the time of its use; undefined for one that never signed.
+ *
+ * @param revoked from when on it proves nothing, in milliseconds
+ */
+export function pastOf(key: StoredKey, all: readonly StoredKey[], revoked?: number): PastJwk | undefined {
+  const [from, until] = [key.signsFrom, followedFrom(all, key)];
+  if (from >= until) return undefined;
+  const past: PastJwk = { ...publicPartOf({ ...key.jwk, kty: 'EC' }), nbf: Math.floor(from / 1000) };
+  if (Number.isFinite(until)) past.exp = Math.floor(until / 1000);
+  if (revoked !== undefined) past.revoked = Math.floor(revoked / 1000);
+  return past;
+}
+
 /** A key's state, for people. Times are milliseconds since the Unix epoch. */
 export interface KeyStatus {
   service: Service;
@@ -209,8 +256,12 @@ export async function rotateByHand(
   const newest = newestOf(await store.keys(service));
   if (!newest) return [];
   const next = newest.number + 1;
-  if (retireNow) await store.replace(service, await newKey(next, now));
-  else if (newest.signsFrom <= now) await store.add(service, await newKey(next, now + PUBLISHED_AHEAD));
+  if (retireNow) {
+    const key = await newKey(next, now);
+    await store.replace(service, key, (gone, all) => pastOf(gone, [...all, key], now));
+  }
+  if (!retireNow && newest.signsFrom <= now)
+    await store.add(service, await newKey(next, now + PUBLISHED_AHEAD));
   return statusOf(service, await store.keys(service), now);
 }
 

@@ -67,10 +67,13 @@ export function planKeys<Key extends KeyRecord>(keys: readonly Key[], now: numbe
  * When a key stops being published, in milliseconds; infinity for the last key. While the key signs, this may still
  * become later.
  */
-export function publishedUntil(keys: readonly KeyRecord[], { number, lastExpiry }: KeyRecord): number {
-  const followers = keys.filter((key) => key.number > number);
-  const followedFrom = Math.min(...followers.map(({ signsFrom }) => signsFrom));
-  return Math.max(followedFrom, lastExpiry) + PUBLISHED_AFTER;
+export function publishedUntil(keys: readonly KeyRecord[], key: KeyRecord): number {
+  return Math.max(followedFrom(keys, key), key.lastExpiry) + PUBLISHED_AFTER;
+}
+
+/** When a later key begins to sign, in milliseconds; infinity for the last key. */
+export function followedFrom(keys: readonly KeyRecord[], { number }: Pick<KeyRecord, 'number'>): number {
+  return Math.min(...keys.flatMap((key) => (key.number > number ? key.signsFrom : [])));
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { JWTPayload } from 'jose';
 import { StoreUnavailableError } from '../../allocator/store.ts';
+import { DAY } from '../../contract/durations.ts';
 import { createIssuer, DEFAULT_TTL, type Issuer } from '../../tokens/issuer.ts';
 import { type KeySet, localKeySet } from '../../tokens/key-set.ts';
 import { importSigningKey } from '../../tokens/signing-key.ts';
@@ -9,6 +10,7 @@ import {
   createKeyRing,
   type KeyRing,
   type KeyRingOptions,
+  pastOf,
   READ_PAUSE,
   SERVICES,
   type Service,
@@ -22,6 +24,8 @@ export interface ServiceIssuer extends Pick<Issuer, 'issuer' | 'issue' | 'reply'
   readonly keys: KeySet;
   /** Answers a request for the key set. */
   publish(request: Request): Promise<Response>;
+  /** Answers with the keys of the last two years, each with the time of its use. */
+  publishHistory(): Promise<Response>;
   /**
    * The key that signs now, for a library that signs by itself.
    *
@@ -29,6 +33,9 @@ export interface ServiceIssuer extends Pick<Issuer, 'issuer' | 'issue' | 'reply'
    */
   signingKey(expiry: number): Promise<StoredKey>;
 }
+
+/** For how long the public part of a key is published that signs no more, in milliseconds: two years. */
+const KEPT_PAST = 2 * 365 * DAY;
 
 /** The keys as they were at one instant. */
 interface Snapshot {
@@ -106,6 +113,16 @@ export function createServiceIssuer(address: string, ring: KeyRing, now: () => n
     async publish(request) {
       const { issuer } = await snapshot();
       return issuer.fetch(request) ?? jsonReply(issuer.keySet);
+    },
+    async publishHistory() {
+      const { published } = await snapshot();
+      const present = published.flatMap((key) => pastOf(key, published) ?? []);
+      const since = (now() - KEPT_PAST) / 1000;
+      const past = (await ring.past()).filter(({ exp = since }) => exp > since);
+      return jsonReply(
+        { keys: [...present, ...past.filter(({ kid }) => present.every((key) => key.kid !== kid))] },
+        { headers: { 'cache-control': 'public, max-age=300' } },
+      );
     },
     async issue(claims = {}, form) {
       const exp = expiryOf(claims);
