@@ -1,4 +1,8 @@
 import { DatabaseSync, type SQLOutputValue, type StatementSync } from 'node:sqlite';
+import { SQLITE_LOCKING } from '../../src/store/sqlite/database.ts';
+
+/** The holds of a reservation, by their key: there is no index of their reservations. */
+const HOLDS = SQLITE_LOCKING.releaseTags.replace('DELETE FROM', 'SELECT * FROM').replace('$1', '?');
 
 /** The tables that a booking writes to. */
 const TABLES = ['link', 'reservation', 'hop', 'tag_hold'] as const;
@@ -23,7 +27,7 @@ export class RowReader {
   rowsOf(id: string): BookedRows {
     const reservation = this.#database.prepare('SELECT * FROM reservation WHERE id = ?').get(id);
     const hop = this.#database.prepare('SELECT * FROM hop WHERE reservation = ?').get(id);
-    const holds = this.#database.prepare('SELECT * FROM tag_hold WHERE reservation = ?').all(id);
+    const holds = this.#database.prepare(HOLDS).all(id);
     if (!reservation || !hop || holds.length !== 4) throw new Error(`${id} has ${holds.length} tags`);
     return { reservation, hop, holds };
   }

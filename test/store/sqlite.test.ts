@@ -80,6 +80,14 @@ describe('the triggers on tag_hold, past all of our code', () => {
   const holds = (): Promise<unknown> =>
     database.transaction(async (sql) => sql.all('SELECT * FROM tag_hold ORDER BY place, tag, start_ms'));
 
+  test('the tags of a reservation are found by their key', async () => {
+    const plan = await database.transaction(async (sql) =>
+      sql.all(`EXPLAIN QUERY PLAN ${SQLITE_LOCKING.releaseTags}`, 'r1'),
+    );
+    const steps = plan.map(({ detail }) => String(detail)).filter((detail) => detail.includes('tag_hold'));
+    expect(steps).toEqual([expect.stringContaining('SEARCH tag_hold USING PRIMARY KEY')]);
+  });
+
   const CASES = [
     { rule: 'touches on both sides', start: 200, end: 300, taken: true },
     { rule: 'touches before', start: 50, end: 100, taken: true },

@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { TAG_PLACES } from '../../allocator/demand.ts';
 import { yieldToEventLoop } from '../../allocator/event-loop.ts';
 import { notBegun, StoreUnavailableError } from '../../allocator/store.ts';
 import {
@@ -370,7 +371,11 @@ export function statementsOn(database: SqliteDatabase): SqlDatabase {
 export const SQLITE_LOCKING: Locking = {
   lock: (sql, link) => sql.first(READ_LINK, link),
   tagsApart: true,
-  releaseTags: 'DELETE FROM tag_hold WHERE reservation = $1',
+  // By their key: the hops are as they were before the change.
+  releaseTags: `DELETE FROM tag_hold WHERE (link, place, tag, start_ms) IN (
+    SELECT link, place.column1, CASE place.column1 ${TAG_PLACES.map((place) => `WHEN '${place}' THEN ${place}`).join(' ')} END,
+      start_ms
+    FROM hop, (VALUES ${TAG_PLACES.map((place) => `('${place}')`).join(', ')}) AS place WHERE reservation = $1)`,
   async lockNames() {
     // No other connection writes.
   },
