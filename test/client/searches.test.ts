@@ -227,6 +227,8 @@ describe('the proof is that the reservation lies within what was asked for', () 
     ['a period that is too short', VOLUME, { end_date: at(5 * HOUR - 1) }, 'which does not carry '],
     ['one after the deadline', VOLUME, { end_date: at(10 * HOUR + 1) }, 'It ends at '],
     ['one before the start', VOLUME, { start_date: at(0) }, 'It starts at '],
+  ];
+  const ROUTES: typeof CASES = [
     [
       'a route through the sites that were named',
       THROUGH,
@@ -242,7 +244,12 @@ describe('the proof is that the reservation lies within what was asked for', () 
     ['a route there', DIRECT, { via: ['se-kth'] }, 'It has several hops'],
   ];
 
-  test.each(CASES)('%s', async (_, request, changes, why) => {
+  const proves = async (
+    _: string,
+    request: ReservationRequest,
+    changes: Partial<Reservation>,
+    why?: string,
+  ) => {
     const { client } = service(described, [
       http.post(PATH, ({ request: { url } }) =>
         url.includes('dry_run')
@@ -264,7 +271,9 @@ describe('the proof is that the reservation lies within what was asked for', () 
     const rehearsed = await failureOf(() => rehearse(client, request));
     expect(rehearsed.code).toBe('unverified');
     expect(rehearsed.facts.reservation).toBeUndefined();
-  });
+  };
+  test.each(CASES)('%s', proves);
+  test.each(ROUTES)('row 130: %s', proves);
 
   test('the answer to a repeated request may start when the first one was sent', async () => {
     const answer = signed({ start_date: at(-5 * HOUR), end_date: at(-3 * HOUR) });
