@@ -17,14 +17,22 @@ async function logIn(page: Page, base: string, user: string): Promise<void> {
   await page.getByText(`Logged in as ${user}`).waitFor();
 }
 
+/** For both kinds of attackers; their cookies are kept apart by contexts. */
+let browser: Browser;
+let served: Served;
+let base: string;
+beforeAll(async () => {
+  if (withoutChromium) return;
+  [browser, served] = await Promise.all([launchChromium(), serveInProcess()]);
+  base = served.addresses.base_url;
+});
+afterAll(() => browser?.close());
+
 describe.skipIf(withoutChromium)(
   titleInChromium('a foreign page in the browser of somebody who is logged in'),
   () => {
-    let browser: Browser;
-    let served: Served;
     let evil: Server;
     let page: Page;
-    let base: string;
     let foreign: string;
 
     beforeAll(async () => {
@@ -36,15 +44,10 @@ describe.skipIf(withoutChromium)(
           .end('<!doctype html><title>evil</title><body>');
       });
       foreign = `http://localhost:${await listenOnLoopback(evil, 'localhost')}/`;
-      [browser, served] = await Promise.all([launchChromium(), serveInProcess()]);
-      base = served.addresses.base_url;
       page = await browser.newPage();
       await logIn(page, base, 'lead');
     });
-    afterAll(async () => {
-      await browser?.close();
-      evil?.close().closeAllConnections();
-    });
+    afterAll(() => evil?.close().closeAllConnections());
 
     /** Runs code in the page that is shown. */
     const inPage = <Answer>(code: string): Promise<Answer> => page.evaluate<Answer>(code);
@@ -163,10 +166,7 @@ describe.skipIf(withoutChromium)(
 describe.skipIf(withoutChromium)(
   titleInChromium('another server on the same host, to which browsers send our cookies'),
   () => {
-    let browser: Browser;
-    let served: Served;
     let thief: Server;
-    let base: string;
     let its: string;
     /** The cookies that the browser has sent to it. */
     let stolen = '';
@@ -181,13 +181,8 @@ describe.skipIf(withoutChromium)(
           .end('<!doctype html><title>thief</title><body>');
       });
       its = `http://127.0.0.1:${await listenOnLoopback(thief)}/`;
-      [browser, served] = await Promise.all([launchChromium(), serveInProcess()]);
-      base = served.addresses.base_url;
     });
-    afterAll(async () => {
-      await browser?.close();
-      thief?.close().closeAllConnections();
-    });
+    afterAll(() => thief?.close().closeAllConnections());
 
     async function victim(user?: string): Promise<Page> {
       const page = await (await browser.newContext()).newPage();
