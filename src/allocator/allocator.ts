@@ -174,8 +174,9 @@ export class Allocator {
     askedBy: AskedBy | undefined,
     make: (budget: Budget) => Operation<Answer>,
   ): Promise<Answer> {
-    const operation = orUnfinished(make(new Budget(this.#turns)));
     let leave: (() => void) | undefined;
+    await this.#turns.next();
+    const operation = orUnfinished(make(new Budget(this.#turns)));
     try {
       for (;;) {
         await this.#turns.next();

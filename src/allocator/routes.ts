@@ -89,6 +89,12 @@ export function allowedRoutes(
   const { site1, site2, via = [], avoid, direct = false } = asked;
   const link = network.between(site1, site2);
   if (direct || (link && network.detour === 0)) return link && via.length === 0 ? [[link]] : undefined;
+  const isAny = via.length + (avoid?.length ?? 0) === 0;
+  const known = KNOWN_ROUTES.get(network) ?? new Map<string, readonly Route[]>();
+  KNOWN_ROUTES.set(network, known);
+  const name = JSON.stringify([site1, site2]);
+  const before = isAny ? known.get(name) : undefined;
+  if (before) return before;
   const [shortest] = routesBetween(network, { site1, site2 });
   if (!shortest) return undefined;
   const maxHops = Math.min(MAX_HOPS, shortest.length + network.detour);
@@ -97,8 +103,13 @@ export function allowedRoutes(
     routes.push(route);
     if (routes.length === MAX_ROUTES) break;
   }
-  return routes.length > 0 ? routes : undefined;
+  if (routes.length === 0) return undefined;
+  if (isAny) known.set(name, routes);
+  return routes;
 }
+
+/** The routes of a network between each two sites that were asked for: it never changes. */
+const KNOWN_ROUTES = new WeakMap<object, Map<string, readonly Route[]>>();
 
 /**
  * Why no route between two sites is as asked for: how many hops it may have, and the sites to be passed or avoided without one

@@ -3,7 +3,7 @@ import { Allocator, type AllocatorOptions } from '../../src/allocator/allocator.
 import { LoopTurns } from '../../src/allocator/event-loop.ts';
 import { createNetwork } from '../../src/allocator/network.ts';
 import type { ChangeItem } from '../../src/allocator/operations.ts';
-import { AbandonedError, type AskedBy } from '../../src/allocator/user-lines.ts';
+import { AbandonedError, type AskedBy, UserLines } from '../../src/allocator/user-lines.ts';
 import type { Link } from '../../src/contract/links.ts';
 import { type OpenedStore, openSqlite } from '../store/opened-store.ts';
 import { smallLink } from './small-link.ts';
@@ -125,15 +125,19 @@ function person(user: string): AskedBy & { leave: () => void } {
 }
 
 test('of one user, one long question goes on at a time; others do not wait for it (THREATS.md 116)', async () => {
-  const allocator = start({ turns: new LoopTurns(() => performance.now() * 1e9) });
-  await taken(allocator);
-  const ended: string[] = [];
-  const ask = (name: string, askedBy: AskedBy): Promise<void> =>
-    allocator.change(BOTH, { ...DRY, askedBy }).then(() => void ended.push(name));
-  const all = [ask('first', person('one')), ask('second', person('one')), ask('third', person('one'))];
-  const other = allocator.change([create('a', 'd', [10, 20])], { dryRun: true, askedBy: person('two') });
-  await Promise.all([...all, other.then(() => void ended.push('other'))]);
-  expect(ended).toEqual(['other', 'first', 'second', 'third']);
+  const lines = new UserLines();
+  const begun: string[] = [];
+  const leave = await lines.enter(person('one'));
+  const second = lines.enter(person('one')).then((end) => {
+    begun.push('second');
+    return end;
+  });
+  const other = await lines.enter(person('two'));
+  other();
+  expect(begun).toEqual([]);
+  leave();
+  (await second)();
+  (await lines.enter(person('one')))();
 });
 
 test('a question whose request has gone is given up: while it goes on, and while it waits (THREATS.md 117)', async () => {
