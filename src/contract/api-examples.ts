@@ -23,30 +23,33 @@ const RESERVED = {
   site2_c_tag: 1,
 };
 
+const AVAILABLE = {
+  site1: 'be-gent1',
+  site2: 'pl-poznan1',
+  bandwidth: 100_000,
+  start_date: EXAMPLE_START,
+  end_date: EXAMPLE_LATER,
+  exact: true,
+  items: [
+    { start_date: EXAMPLE_START, end_date: EXAMPLE_END, bandwidth: 500, bandwidth_max: 500, vlans: 12 },
+    {
+      start_date: EXAMPLE_END,
+      end_date: EXAMPLE_LATER,
+      bandwidth: 100_000,
+      bandwidth_max: 100_000,
+      vlans: 1000,
+    },
+  ],
+  nextCursor: null,
+};
+
 /** Bodies where the schema's own examples do not fit together. A reservation is accepted as it stands here. */
 export const BODY_EXAMPLES: Partial<Record<SchemaName, Readonly<Record<string, unknown>>>> = {
   Reservation: RESERVED,
   // With ?start_now=true a start_date would be refused, and an update may leave it out.
   ReservationUpdate: { bandwidth: '2000', end_date: EXAMPLE_END },
-  Availability: {
-    site1: 'be-gent1',
-    site2: 'pl-poznan1',
-    bandwidth: 100_000,
-    start_date: EXAMPLE_START,
-    end_date: EXAMPLE_LATER,
-    exact: true,
-    items: [
-      { start_date: EXAMPLE_START, end_date: EXAMPLE_END, bandwidth: 500, bandwidth_max: 500, vlans: 12 },
-      {
-        start_date: EXAMPLE_END,
-        end_date: EXAMPLE_LATER,
-        bandwidth: 100_000,
-        bandwidth_max: 100_000,
-        vlans: 1000,
-      },
-    ],
-    nextCursor: null,
-  },
+  Availability: AVAILABLE,
+  UseList: { items: [{ ...AVAILABLE, exact: false }], nextCursor: null },
   SlotList: {
     items: [{ first_start_date: EXAMPLE_START, last_start_date: EXAMPLE_END }],
     nextCursor: null,

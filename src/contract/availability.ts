@@ -60,6 +60,13 @@ export const AvailabilityQuery = v.object({
   points: requestCount('points', MAX_POINTS),
 });
 
+/** The query of a request for the use of all links. */
+export const UseQuery = v.object({
+  start: WINDOW.start,
+  end: WINDOW.end,
+  points: requestCount('points', MAX_POINTS),
+});
+
 /** The query of a request for slots. Times and the duration come out in milliseconds, the bandwidth in Mbps. */
 export const SlotsQuery = v.object({
   ...WINDOW,
@@ -118,6 +125,11 @@ export const Availability = v.object({
 });
 /** See {@link Availability}. */
 export type Availability = v.InferOutput<typeof Availability>;
+
+/** The use of every link, in columns: the reply of `GET …/links/use` (extension). */
+export const UseList = v.object({ items: v.array(Availability), nextCursor: v.null() });
+/** See {@link UseList}. */
+export type UseList = v.InferOutput<typeof UseList>;
 
 /** Availability as the client reads it: times in any RFC 3339 form; without the members that were not always there. */
 export const AvailabilityReply = v.object({

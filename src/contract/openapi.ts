@@ -1,7 +1,7 @@
 import { type JsonSchema, toJsonSchema } from '@valibot/to-json-schema';
 import * as v from 'valibot';
 import { BODY_EXAMPLES, PROBLEM_FACTS, REQUEST_EXAMPLES } from './api-examples.ts';
-import { Availability, RouteList, SlotList } from './availability.ts';
+import { Availability, RouteList, SlotList, UseList } from './availability.ts';
 import { BatchRequest, BatchResults } from './batch.ts';
 import { KeyHistoryDocument, KeySetDocument } from './claims.ts';
 import {
@@ -48,6 +48,7 @@ const SCHEMAS = {
   BatchResults,
   LinkList,
   Availability,
+  UseList,
   SlotList,
   RouteList,
   Project,

@@ -20,3 +20,7 @@ export const KEY_KEPT = 23 * HOUR;
 export const MAX_IDEMPOTENCY_KEY = 255;
 /** The longest `reason` of an administrator's deletion, in characters. */
 export const MAX_REASON = 200;
+/** The columns of each link in an answer about all links without `points`. */
+export const DEFAULT_POINTS = 100;
+/** The most columns in an answer about all links. */
+export const MAX_USE_COLUMNS = 50_000;

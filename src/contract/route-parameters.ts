@@ -1,4 +1,11 @@
-import { MAX_IDEMPOTENCY_KEY, MAX_REASON } from './request-limits.ts';
+import { LAST_EVENT_ID_HEADER } from './event-streams.ts';
+import {
+  DEFAULT_POINTS,
+  MAX_IDEMPOTENCY_KEY,
+  MAX_POINTS,
+  MAX_REASON,
+  MAX_USE_COLUMNS,
+} from './request-limits.ts';
 
 /** A query parameter or a header of a route. */
 export interface Parameter {
@@ -73,3 +80,23 @@ export const WINDOW = {
   },
   cursor: { description: 'The previous page’s nextCursor. It keeps the window.', type: 'string' },
 } as const satisfies Record<string, Parameter>;
+
+/** What a stream of events tells. */
+export const EVENTS_QUERY = {
+  since: {
+    description: `The id of the last event that came: what has changed since is told first, each reservation once, as it is now. A browser's ${LAST_EVENT_ID_HEADER} means the same. Default: from now on.`,
+    type: 'string',
+  },
+  links: {
+    description:
+      'With an experiment token: whether links that have changed are told too. Without one they alone are told. Default false.',
+    type: 'boolean',
+  },
+} as const satisfies Record<string, Parameter>;
+
+/** The columns of each link in an answer about all. */
+export const USE_POINTS: Parameter = {
+  description: `Columns of equal length for each link, 1 to ${MAX_POINTS} (default ${DEFAULT_POINTS}), and ${MAX_USE_COLUMNS} of all links together at most.`,
+  type: 'integer',
+  example: '24',
+};

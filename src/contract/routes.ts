@@ -1,4 +1,4 @@
-import { EVENT_STREAM_TYPE, LAST_EVENT_ID_HEADER } from './event-streams.ts';
+import { EVENT_STREAM_TYPE } from './event-streams.ts';
 import { Failure } from './failure.ts';
 import { PROBLEM_CODES, PROBLEMS, type ProblemCode } from './problem-codes.ts';
 import {
@@ -13,11 +13,13 @@ import {
   BATCH_EARLIEST,
   DRY_RUN,
   EARLIEST,
+  EVENTS_QUERY,
   IDEMPOTENCY_KEY,
   type Parameter,
   REASON,
   ROUTE_QUERY,
   START_NOW,
+  USE_POINTS,
   WINDOW,
 } from './route-parameters.ts';
 
@@ -73,6 +75,7 @@ export type SchemaName =
   | 'BatchResults'
   | 'LinkList'
   | 'Availability'
+  | 'UseList'
   | 'SlotList'
   | 'RouteList'
   | 'Project'
@@ -145,13 +148,8 @@ const OF_TEXTS = ['description_invalid', 'name_invalid', 'name_taken'] as const;
 const CHANGE_REFUSALS = [...CREDENTIALS, ...BODY, ...OF_CHANGES, ...OF_TEXTS] as const;
 const CREATE_REFUSALS: readonly ProblemCode[] = [...CHANGE_REFUSALS, ...OF_CREATES, 'idempotency_key_reused'];
 
-const WINDOW_PROBLEMS = [
-  'request_invalid',
-  ...OF_SITES,
-  'date_invalid',
-  'date_past',
-  'period_empty',
-] as const;
+const PERIOD_PROBLEMS = ['request_invalid', 'date_invalid', 'date_past', 'period_empty'] as const;
+const WINDOW_PROBLEMS = [...PERIOD_PROBLEMS, ...OF_SITES] as const;
 
 /** For supervisors and load balancers: an extension, answered under any Host. */
 const HEALTH_CHECK = {
@@ -228,7 +226,7 @@ export const ROUTES = {
         type: 'integer',
       },
     },
-    success: { status: 200, schema: 'ReservationList' },
+    success: { status: 200, schema: 'ReservationList', tagged: true },
     problems: [...CREDENTIALS, 'request_invalid'],
     extension: true,
   },
@@ -273,6 +271,17 @@ export const ROUTES = {
     credentials: 'user',
     success: { status: 200, schema: 'LinkList' },
     problems: UNAUTHENTICATED,
+    extension: true,
+  },
+  linkUse: {
+    service: 'connectivity',
+    method: 'GET',
+    path: `/apis/${API_VERSION}/links/use`,
+    summary: 'Read the use of all links over time',
+    credentials: 'user',
+    query: { start: WINDOW.start, end: WINDOW.end, points: USE_POINTS },
+    success: { status: 200, schema: 'UseList', tagged: true },
+    problems: [...UNAUTHENTICATED, ...PERIOD_PROBLEMS],
     extension: true,
   },
   linkAvailability: {
@@ -346,17 +355,7 @@ export const ROUTES = {
     path: `/apis/${API_VERSION}/events`,
     summary: 'Be told what changes, as it happens',
     credentials: 'user',
-    query: {
-      since: {
-        description: `The id of the last event that came: what has changed since is told first, each reservation once, as it is now. A browser's ${LAST_EVENT_ID_HEADER} means the same. Default: from now on.`,
-        type: 'string',
-      },
-      links: {
-        description:
-          'With an experiment token: whether links that have changed are told too. Without one they alone are told. Default false.',
-        type: 'boolean',
-      },
-    },
+    query: EVENTS_QUERY,
     headers: {
       [EXPERIMENT_TOKEN_HEADER]: {
         description: "An experiment token: then the experiment's reservations are told.",

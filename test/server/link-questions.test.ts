@@ -269,8 +269,42 @@ describe('slots', () => {
   });
 });
 
+test('the use of all links is the availability of each, in columns, with one ETag', async () => {
+  const elsewhere = await openService();
+  const caller = await elsewhere.as('lead');
+  await booked(caller, hours(1, 2));
+  const window = query({ ...FIVE_HOURS, points: '5' });
+  const asked = (headers = {}) => caller.send('GET', addressOf('linkUse') + window, { headers });
+  const reply = await asked();
+  const { items } = v.parse(v.object({ items: v.array(Availability) }), reply.body);
+  const { items: links } = v.parse(
+    v.object({ items: v.array(v.looseObject({ site1: v.string(), site2: v.string() })) }),
+    (await caller.send('GET', addressOf('listLinks'))).body,
+  );
+  expect(items.map(({ site1, site2 }) => [site1, site2])).toEqual(
+    links.map(({ site1, site2 }) => [site1, site2]),
+  );
+  for (const { site1, site2, ...use } of items) {
+    const address = AVAILABILITY.replace('be-gent1/pl-poznan1', `${site1}/${site2}`);
+    const one = v.parse(Availability, (await caller.send('GET', `${address + window}&direct=true`)).body);
+    expect({ site1, site2, ...use }).toEqual(one);
+  }
+  const etag = reply.headers.get('etag') ?? '';
+  expect((await asked({ 'if-none-match': etag })).status).toBe(304);
+  await booked(caller, hours(1, 2));
+  expect((await asked({ 'if-none-match': etag })).status).toBe(200);
+  expect(outcome(await caller.send('GET', `${addressOf('linkUse')}?points=2001`))).toBe(
+    '400 request_invalid',
+  );
+});
+
 describe('a question about links', () => {
-  const questions = [addressOf('listLinks'), AVAILABILITY, `${SLOTS}?bandwidth=1&duration=PT1H`];
+  const questions = [
+    addressOf('listLinks'),
+    addressOf('linkUse'),
+    AVAILABILITY,
+    `${SLOTS}?bandwidth=1&duration=PT1H`,
+  ];
 
   test.each(questions)('%s needs a user token: an experiment token is not enough', async (address) => {
     const token = await service.experimentToken('lead');

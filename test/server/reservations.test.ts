@@ -214,6 +214,16 @@ describe('list', async () => {
   const second = await service.as('lead', secondId);
   beforeEach(() => service.moveTo(2 * HOUR));
 
+  test('has an ETag, which changes with what it holds', async () => {
+    const service = await openService();
+    const lead = await service.as('lead');
+    const first = await lead.list();
+    const known = { headers: { 'if-none-match': first.headers.get('etag') ?? '' } };
+    expect((await lead.send('GET', CONNECTIVITY, known)).status).toBe(304);
+    await booked(lead);
+    expect((await lead.send('GET', CONNECTIVITY, known)).status).toBe(200);
+  });
+
   test('holds every reservation of the experiment that was not deleted, and no other', async () => {
     const { items, nextCursor } = await pageOf(viewer.list());
     expect(nextCursor).toBeNull();

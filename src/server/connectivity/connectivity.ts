@@ -18,13 +18,13 @@ import { jsonReply } from '../json-reply.ts';
 import type { ServiceIssuer } from '../keys/service-issuer.ts';
 import type { Log } from '../log.ts';
 import { ProblemError, refusalOf } from '../problem-error.ts';
-import { readObject } from '../request-reading.ts';
+import { namesTag, readObject } from '../request-reading.ts';
 import type { Handler, RouteMounter } from '../routing.ts';
 import { createChangeBudget } from './change-budget.ts';
 import { type AskedChange, type RawItem, readItem, readRawItems } from './change-items.ts';
 import { answerChanges, type ChangeOptions } from './changes.ts';
 import type { EventStreams } from './events.ts';
-import { answerAvailability, answerRoutes, answerSlots } from './link-questions.ts';
+import { answerAvailability, answerRoutes, answerSlots, answerUse, tagOf } from './link-questions.ts';
 import type { ReservationObserver } from './outcomes.ts';
 import {
   presentedTokens,
@@ -191,10 +191,14 @@ function mountReservations(on: Mount, options: ConnectivityOptions): void {
       now: now(),
     });
     const page = found.slice(0, query.limit);
-    return jsonReply({
+    const body = {
       items: page.map((record) => reservationReply(record)),
       nextCursor: found.length > page.length ? (page.at(-1)?.id ?? null) : null,
-    });
+    };
+    const headers = { etag: tagOf([body]), 'cache-control': 'private, no-cache' };
+    const known = request.headers.get('if-none-match');
+    if (known !== null && namesTag(known, headers.etag)) return new Response(null, { status: 304, headers });
+    return jsonReply(body, { headers });
   });
 }
 
@@ -212,6 +216,11 @@ function mountLinks(on: Mount, options: ConnectivityOptions): void {
   on('listLinks', async (request) => {
     await authenticateUser(request, trust);
     return jsonReply({ items: network.links, nextCursor: null });
+  });
+
+  on('linkUse', async (request) => {
+    const { sub: user } = await authenticateUser(request, trust);
+    return answerUse({ user, request }, options);
   });
 
   on('linkAvailability', async (request, site1 = '', site2 = '') => {

@@ -7,11 +7,13 @@ import type { Network } from '../../allocator/network.ts';
 import type { LinksState } from '../../allocator/operations.ts';
 import type { FreeOnRoute, RouteCalendar } from '../../allocator/route-calendar.ts';
 import { allowedRoutes, capacityBetween, type Route, sitesOf } from '../../allocator/routes.ts';
+import type { ReservationStore } from '../../allocator/store.ts';
 import type { AskedBy } from '../../allocator/user-lines.ts';
 import { type AskedRoute, askedRouteOf } from '../../contract/asked-route.ts';
 import {
   type Availability,
   AvailabilityQuery,
+  type AvailablePart,
   DEFAULT_WINDOW,
   MAX_PAST,
   MAX_WINDOW,
@@ -19,12 +21,14 @@ import {
   RoutesQuery,
   type Slot,
   SlotsQuery,
+  type UseList,
+  UseQuery,
 } from '../../contract/availability.ts';
 import { formatDuration, HOUR } from '../../contract/durations.ts';
 import { formatInstant, LAST_INSTANT } from '../../contract/instants.ts';
 import type { ProblemCode } from '../../contract/problem-codes.ts';
 import { type Problem, schemaProblems } from '../../contract/problems.ts';
-import { DEFAULT_ROUTES } from '../../contract/request-limits.ts';
+import { DEFAULT_POINTS, DEFAULT_ROUTES, MAX_USE_COLUMNS } from '../../contract/request-limits.ts';
 import { jsonReply } from '../json-reply.ts';
 import { refusal, refuseIfAny } from '../problem-error.ts';
 import { addressOf, namesTag } from '../request-reading.ts';
@@ -94,18 +98,73 @@ export async function answerAvailability(
     start_date: formatInstant(start),
     end_date: formatInstant(end),
     exact: points === undefined,
-    items: free.map(({ bandwidth, bandwidthMax, tags, route, ...part }) => ({
-      start_date: formatInstant(part.start),
-      end_date: formatInstant(part.end),
-      bandwidth,
-      bandwidth_max: bandwidthMax,
-      vlans: tags,
+    items: free.map(({ route, ...part }) => ({
+      ...partOf(part),
       route: route && routes.indexOf(route),
     })),
     routes: routes.named,
     nextCursor: last < end ? cursorOf({ start, end, from: last }) : null,
   };
   return jsonReply(body, { headers });
+}
+
+/**
+ * Answers what is free of every link over a window, in columns. The ETag is of all links' versions: where it is known, no link
+ * is looked at.
+ *
+ * @throws ProblemError 422 for a wrong window, 400 for `points` out of their bounds
+ */
+export async function answerUse(
+  askedBy: AskedInRequest,
+  {
+    network,
+    allocator,
+    reservations,
+    now,
+  }: LinkQuestionsOptions & { reservations: Pick<ReservationStore, 'links'> },
+): Promise<Response> {
+  const { request } = askedBy;
+  const { points = DEFAULT_POINTS, ...asked } = readQuery(request, UseQuery);
+  const { start, end } = firstPage(asked, now());
+  refuseIfAny(windowProblems({ start, end }, now(), undefined));
+  if (points * network.links.length > MAX_USE_COLUMNS) {
+    throw refusal(
+      'request_invalid',
+      `points must be ${Math.floor(MAX_USE_COLUMNS / network.links.length)} at most: there are ${network.links.length} links.`,
+    );
+  }
+  const rows = await reservations.links();
+  const tag = tagOf([rows.map(({ id, version }) => [id, version]), start, end, points]);
+  const headers = { etag: tag, 'cache-control': 'private, no-cache' };
+  const known = request.headers.get('if-none-match');
+  if (known !== null && namesTag(known, tag)) return new Response(null, { status: 304, headers });
+  const items: Availability[] = [];
+  for (const { site1, site2, bandwidth } of network.links) {
+    const sought = { site1, site2, direct: true };
+    const columns = await allocator.ask(
+      sought,
+      start,
+      (calendar) => [...calendar.columns({ start, end }, points)],
+      askedBy,
+    );
+    items.push({
+      ...{ site1, site2, bandwidth, exact: false, nextCursor: null },
+      start_date: formatInstant(start),
+      end_date: formatInstant(end),
+      items: columns.map((part) => partOf(part)),
+    });
+  }
+  return jsonReply({ items, nextCursor: null } satisfies UseList, { headers });
+}
+
+function partOf({ start, end, bandwidth, bandwidthMax, tags }: FreeOnRoute): AvailablePart {
+  return {
+    start_date: formatInstant(start),
+    end_date: formatInstant(end),
+    bandwidth,
+    bandwidth_max: bandwidthMax,
+    vlans: tags,
+  };
 }
 
 /** The routes that occur in an answer, in the order in which they do. */
@@ -299,7 +358,7 @@ function readCursor(text: string): PagedWindow {
 }
 
 /** An ETag of all that an answer depends on; weak, since its compressed form has the same one (RFC 9110 §8.8.1). */
-function tagOf(parts: readonly unknown[]): string {
+export function tagOf(parts: readonly unknown[]): string {
   const hash = createHash('sha256').update(JSON.stringify(parts)).digest('base64url');
   return `W/"${hash.slice(0, 22)}"`;
 }

@@ -34,10 +34,15 @@ async function scene() {
     close: async () => undefined,
   });
   const person = commandWorld(connectionOf(false), { now: Date.now });
+  const ran: { call: readonly string[]; input: string | undefined }[] = [];
   const stdout = recordedStream();
   const watcher = commandWorld(connectionOf(true), {
     now: Date.now,
     stdout,
+    runProgram: async (call, { input } = {}) => {
+      ran.push({ call, input });
+      return { exitCode: 3, stdout: '', stderr: 'it failed\n' };
+    },
     sleep: (_, signal) =>
       new Promise((_resolve, reject) => signal?.addEventListener('abort', () => reject(signal.reason))),
   });
@@ -47,6 +52,7 @@ async function scene() {
     opened,
     looks: () => looks,
     watcher,
+    ran,
     events: () => [...stdout.text.matchAll(/"event":"(\w+)"/g)].map(([, event]) => event),
     run: async (...args: string[]) => {
       const { stdout: text } = await person.run('--offline', ...args, '--json');
@@ -72,4 +78,21 @@ test('watch is told what happens without looking again, and goes on where its st
   expect((await watching).exitCode).toBe(0);
   expect(events()).toEqual(['started', 'updated', 'updated', 'deleted']);
   expect(looks()).toBe(before);
+});
+
+test('watch --exec runs a command for each event, with the event on its standard input, and goes on where it fails', async () => {
+  const { run, watcher, events, ran } = await scene();
+  const { reservation } = await run(...LINK, '--start-now', '--for', '2h');
+  const watching = watcher.run('--offline', 'watch', reservation.id, '--json', '--exec', 'cat >> log');
+  await vi.waitUntil(() => events().length === 1, { timeout: PATIENCE });
+  await run('delete', reservation.id, '--yes');
+  expect(await watching).toMatchObject({ exitCode: 0 });
+  expect(ran.map(({ call }) => call)).toEqual([
+    ['sh', '-c', 'cat >> log'],
+    ['sh', '-c', 'cat >> log'],
+  ]);
+  expect(ran.map(({ input }) => JSON.parse(input ?? ''))).toMatchObject([
+    { event: 'started', reservation: { id: reservation.id } },
+    { event: 'deleted', reservation: { id: reservation.id } },
+  ]);
 });

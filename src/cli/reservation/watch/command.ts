@@ -12,12 +12,17 @@ export function watchCommand(invoke: Invoke): Command {
       '[id]',
       'its name, its id, or four characters or more of the last part; all reservations when left out',
     )
+    .option(
+      '--exec <command>',
+      'run a command of the shell for each event, one after the other, with the event as JSON on its standard input',
+    )
     .addHelpText(
       'after',
       `
 Examples:
   slices-conn watch
   slices-conn watch con_conn.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q
+  slices-conn watch --exec 'jq -r .event | mail -s "Link" me@example.org'
   slices-conn watch --json | jq -r '[.at, .event, .reservation.id] | @tsv'`,
     )
     .action(invoke(async () => (await import('./run.ts')).watch));

@@ -5,17 +5,27 @@ import { shortIds } from '../../../session/reservations/known.ts';
 import type { Session } from '../../../session/session.ts';
 import { linkName, viaName } from '../../../words/link-name.ts';
 import type { Invocation } from '../../invocation.ts';
-import { escapeText, type Printer } from '../../print/output.ts';
+import { escapeText, jsonText, type Printer } from '../../print/output.ts';
 import { formatDistance, shortEnd, shortTime, type TimeContext } from '../../times.ts';
 import { formatBandwidth } from '../../values.ts';
 import { linkAndPeriod, reservationArgument } from '../reservation-argument.ts';
 import { type Change, type Look, rateAndTagChanges, type WatchEvent } from './changes.ts';
 import { looks, readerOf, readerOfAll } from './looks.ts';
 
+/** The flags of `watch`, as typed. */
+export interface WatchFlags {
+  /** A command of the shell. */
+  exec?: string;
+}
+
 /**
  * Prints the events of one reservation, or of all in the experiment, until it is stopped or that one is over.
  */
-export async function watch(invocation: Invocation, [typed]: readonly string[]): Promise<void> {
+export async function watch(
+  invocation: Invocation,
+  [typed]: readonly string[],
+  { exec }: WatchFlags = {},
+): Promise<void> {
   const { output } = invocation;
   const one = typed === undefined ? undefined : await reservationArgument(invocation, typed, 'watch');
   const session = one?.session ?? (await invocation.session());
@@ -38,9 +48,19 @@ export async function watch(invocation: Invocation, [typed]: readonly string[]):
         lineOf(print, change, { times, named, ids }),
       );
       isZoneNamed = true;
+      if (exec !== undefined) await runFor({ event, at: formatInstant(at), reservation }, exec, invocation);
       if (one && (event === 'ended' || event === 'deleted')) return;
     }
   }
+}
+
+/** Runs a command for an event. It gets no tokens, as every program that is run so; that it fails is said, and the watch goes on. */
+async function runFor(event: object, command: string, { processes, output }: Invocation): Promise<void> {
+  const { exitCode, stdout, stderr } = await processes.runProgram(['sh', '-c', command], {
+    input: `${jsonText(event)}\n`,
+  });
+  for (const line of `${stdout}${stderr}`.split('\n')) if (line !== '') output.notice(escapeText(line));
+  if (exitCode !== 0) output.notice(`warning: The command of --exec ended with ${exitCode}.`);
 }
 
 /** Says what is watched, since when, and how it ends. */
