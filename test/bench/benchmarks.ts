@@ -13,6 +13,7 @@ export const BENCHMARKS: Readonly<Record<string, () => Promise<Benchmark>>> = {
   postgres: async () => (await import('./postgres.ts')).postgres,
   batches: async () => (await import('./batches.ts')).batches,
   verify: async () => (await import('./verify.ts')).verify,
+  events: async () => (await import('./events.ts')).events,
   'event-loop': async () => (await import('./event-loop.ts')).eventLoop,
   load: async () => (await import('./load.ts')).load,
   optimum: async () => (await import('./optimum.ts')).optimumOf,

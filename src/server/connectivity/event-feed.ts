@@ -35,9 +35,14 @@ export interface EventFeedOptions {
 }
 
 /** How often the versions are read while there are streams, for what other processes commit, in milliseconds. */
-const POLL = 200;
-/** The pause after each turn, in milliseconds: what is committed meanwhile is told together. */
-const PACE = 20;
+const POLL = 50;
+/**
+ * The pause after each turn, in milliseconds: what is committed meanwhile is told together. It is longer where many streams
+ * were told, so that they take a small part of the time from bookings: two milliseconds for each, up to the longest.
+ */
+const [PACE, LONGEST_PACE] = [20, 400];
+/** The pause after the database has failed, in milliseconds. */
+const PACE_AWAY = 200;
 /** The most changes of all links since a cursor: to look through more takes longer than to list again. */
 const MOST_CHANGES = 100_000;
 /** The most events with which a stream begins. */
@@ -91,6 +96,8 @@ export class EventFeed {
   /** Undefined while there are no streams. */
   #position: Position | undefined;
   #isRunning = false;
+  /** How many streams were told something in the last turn. */
+  #told = 0;
   #isWoken = false;
   #wake: () => void = () => undefined;
 
@@ -135,12 +142,14 @@ export class EventFeed {
       if (!this.#isWoken) await this.#pause(Math.max(0, Math.min(POLL, this.#next - this.#options.now())));
       const isWoken = this.#isWoken;
       this.#isWoken = false;
+      this.#told = 0;
       let pause = PACE;
       try {
         if (isWoken || this.#next <= this.#options.now() || (await this.#hasChanged())) await this.#turn();
+        pause = Math.min(LONGEST_PACE, Math.max(PACE, 2 * this.#told));
       } catch {
         // The database is away: whoever waits for the first turn was told, and the others are told when it is back.
-        pause = POLL;
+        pause = PACE_AWAY;
       }
       await this.#pause(pause, false);
     }
@@ -290,6 +299,7 @@ export class EventFeed {
       const text = texts.get(key) ?? withCursor(frames, cursor);
       texts.set(key, text);
       listener.take(text);
+      this.#told += 1;
     }
   }
 }
