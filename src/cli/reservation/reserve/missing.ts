@@ -88,7 +88,7 @@ export async function askForMissing(
   const links = (await session.connectivity.links()) ?? [];
   const [typed1, typed2] = args;
   const first = typed1 ?? (await chosenSite(invocation, session, links));
-  const second = typed2 ?? (await chosenPartner(invocation, session, { site: first, links }));
+  const second = typed2 ?? (await chosenPartner(invocation, session, { site: first, links, flags: typed }));
   const capacity = await showFree(invocation, session, {
     ...{ site1: first, site2: second },
     ...readRoute(typed, { site1: first, site2: second }),
@@ -154,19 +154,26 @@ async function chosenSite(
   return chooseNamed(invocation, 'From which site?', items, DECLINED);
 }
 
-/** The other end, chosen from the sites that a link or a route leads to; what is free now stands beside each. */
+/** The other end, chosen from the sites that a link or a route as it is asked for leads to; what is free now stands beside each. */
 async function chosenPartner(
   invocation: Invocation,
   { connectivity }: Session,
-  { site, links }: { site: string; links: readonly Listed[] },
+  { site, links, flags }: { site: string; links: readonly Listed[]; flags: RouteFlags },
 ): Promise<string> {
   const now = invocation.now();
   const known = links.length > 0 ? links.flatMap(({ site1, site2 }) => [site1, site2]) : SITES;
-  const names = [...new Set(known)].filter((name) => name !== site).toSorted();
+  const passed = [flags.via, flags.avoid].flatMap(
+    (list) => list?.split(',').map((each) => each.trim()) ?? [],
+  );
+  const names = [...new Set(known)].filter((name) => name !== site && !passed.includes(name)).toSorted();
+  let refusal: unknown;
   const items = names.map(async (name) => {
-    const window = { site1: site, site2: name, start: now, end: now + 1000 };
+    const route = readRoute(flags, { site1: site, site2: name });
+    const window = { site1: site, site2: name, ...route, start: now, end: now + 1000 };
     // A service may know of no way between the two, or tell nobody what is free.
-    const free = await connectivity.availability(window).catch(() => undefined);
+    const free = await connectivity.availability(window).catch((error: unknown) => {
+      refusal ??= error;
+    });
     if (!free) return links.length > 0 ? [] : { name, about: '' };
     const [part] = free.items;
     const text = `${formatBandwidth(part?.bandwidth ?? 0)} of ${formatBandwidth(free.bandwidth)} free now`;
@@ -174,6 +181,7 @@ async function chosenPartner(
     return { name, about: hops > 1 ? `${text}, ${hops} hops` : text };
   });
   const found = (await Promise.all(items)).flat();
+  if (found.length === 0 && refusal) throw refusal;
   return chooseNamed(invocation, `From ${site} to which site?`, found, DECLINED);
 }
 
