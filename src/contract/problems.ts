@@ -40,6 +40,7 @@ export const ProblemFacts = v.object({
   holder: fact('The id of the reservation that has it.'),
   bandwidth: factMbps,
   capacity: factMbps,
+  hop: factSites('The two sites of the link that has this capacity, where the route has several links.'),
 });
 /** See {@link ProblemFacts}. */
 export type ProblemFacts = v.InferOutput<typeof ProblemFacts>;

@@ -17,7 +17,7 @@ const INSTANTS = ['at', 'start_date', 'end_date', 'expires_at'] as const;
 const TEXTS = ['member', 'project', 'site', 'name', 'holder', 'token', 'reason'] as const;
 const NUMBERS = ['bandwidth', 'capacity', 'hops'] as const;
 /** The facts that are lists of sites. */
-const LISTS = ['sites', 'route', 'via', 'avoid'] as const;
+const LISTS = ['sites', 'route', 'via', 'avoid', 'hop'] as const;
 
 /** A sentence, and the facts without which it can't be said. */
 interface Row<Needed extends keyof Known> {
@@ -90,8 +90,8 @@ const SENTENCES = {
   project_expired: row(['project', 'expires_at'], ({ project, expires_at }, times) => {
     return `The project ${project} expired at ${times.instant(expires_at)}.`;
   }),
-  bandwidth_unavailable: row(['bandwidth', 'capacity'], ({ bandwidth, capacity }) =>
-    capacityText(capacity, bandwidth),
+  bandwidth_unavailable: row(['bandwidth', 'capacity'], ({ bandwidth, capacity, hop }) =>
+    capacityText(capacity, bandwidth, hop?.join(' – ')),
   ),
   search_given_up: row([], ({ at }, times) => givenUpText(at === undefined ? undefined : times.instant(at))),
   name_taken: row(['name', 'holder'], ({ name }) => {

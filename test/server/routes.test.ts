@@ -93,6 +93,18 @@ describe('what is asked of a route', () => {
     expect(problemIn(direct).limits?.[0]).not.toHaveProperty('hop');
   });
 
+  test('more than a route has, beside what else is wrong, names its narrow hop too', async () => {
+    const wrong = { site2: 'gr-uth', bandwidth: '2000', name: '?' };
+    const facts = { bandwidth: 2000, capacity: 1000, hop: ['hu-sztaki', 'gr-uth'] };
+    expect(problemIn(await rehearsed(wrong)).detail.at(-1)?.facts).toEqual(facts);
+    const direct = await rehearsed({ ...wrong, site2: 'se-kth', bandwidth: '20000' });
+    expect(problemIn(direct).detail.at(-1)?.facts).toEqual({ bandwidth: 20_000, capacity: 10_000 });
+    const { id } = reservationIn(await lead.book(booking({ ...wrong, bandwidth: '1', name: undefined })));
+    const update = await lead.update(id, { bandwidth: '2000', name: '?', tokens: [] });
+    expect(problemIn(update).detail.at(-1)?.facts).toEqual(facts);
+    await lead.delete(id);
+  });
+
   test.each<[string, object, string]>([
     ['a text', { via: 'pl-poznan1' }, 'via must be an array of names of sites.'],
     ['a number in the list', { avoid: [5] }, 'avoid must hold names of sites.'],

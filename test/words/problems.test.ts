@@ -57,6 +57,10 @@ describe('a problem with facts', () => {
       problem('bandwidth_unavailable', { bandwidth: 20_000, capacity: 10_000 }),
       'The link has 10 Gbps; 20 Gbps were asked for.',
     ],
+    [
+      problem('bandwidth_unavailable', { bandwidth: 20_000, capacity: 10_000, hop: ['b', 'c'] }),
+      'b – c has 10 Gbps; 20 Gbps were asked for.',
+    ],
     [problem('token_expired', { token: 'user', expires_at: LAST }), 'The user token expired at 10 h.'],
     [
       problem('token_invalid', { token: 'project', reason: 'Its signature is wrong.' }),

@@ -1,9 +1,10 @@
 import type { Period } from '../../allocator/demand.ts';
 import { linkId, type Network } from '../../allocator/network.ts';
-import { allowedRoutes, capacityBetween, obstaclesOf } from '../../allocator/routes.ts';
+import { allowedRoutes, obstaclesOf, sitesOf, widest } from '../../allocator/routes.ts';
 import type { ReservationRecord } from '../../allocator/store.ts';
 import { type AskedRoute, askedRouteOf } from '../../contract/asked-route.ts';
 import { formatDuration } from '../../contract/durations.ts';
+import type { Link } from '../../contract/links.ts';
 import type { Problem } from '../../contract/problems.ts';
 import type { BodyReading, ReservationRequest } from '../../contract/reservation-request.ts';
 import { contradictionText } from '../../words/asked-route.ts';
@@ -164,10 +165,18 @@ export function siteProblems(
   ];
 }
 
-/** A bandwidth that is not there at any time (contract/README.md, "Errors" 2); an absent bandwidth breaks no rule. */
-function capacityProblems(capacity: number | undefined, bandwidth: number | undefined): Problem[] {
-  if (capacity === undefined || bandwidth === undefined || bandwidth <= capacity) return [];
-  return [problem('bandwidth_unavailable', { bandwidth, capacity })];
+/**
+ * A bandwidth that is not there at any time (contract/README.md, "Errors" 2), with the narrowest link where the route has several;
+ * an absent bandwidth breaks no rule, nor does any where no link is known.
+ *
+ * @param from the site at which the route begins
+ */
+function capacityProblems(route: readonly Link[], from: string, bandwidth: number | undefined): Problem[] {
+  const capacity = Math.min(...route.map((link) => link.bandwidth));
+  if (bandwidth === undefined || bandwidth <= capacity) return [];
+  const at = route.findIndex((link) => link.bandwidth === capacity);
+  const hop = route.length > 1 ? sitesOf(route, from).slice(at, at + 2) : undefined;
+  return [problem('bandwidth_unavailable', { bandwidth, capacity, hop })];
 }
 
 function connections(site: string, network: Network): string {
@@ -198,9 +207,10 @@ export function createProblems(
     ...durationProblems(asked.duration, period),
   ];
   // A capacity problem alone is left to the allocator, which offers alternatives.
-  return found.length > 0
-    ? [...found, ...capacityProblems(capacityBetween(network, { site1, site2, ...route }), asked.bandwidth)]
-    : [];
+  if (found.length === 0) return [];
+  const routes = allowedRoutes(network, { site1, site2, ...route }) ?? [];
+  const most = widest(routes, (link) => link.bandwidth)?.route ?? [];
+  return [...found, ...capacityProblems(most, site1, asked.bandwidth)];
 }
 
 /** The same for an update. What depends on how the reservation stands in the end is left to {@link updateFault}. */
@@ -219,7 +229,7 @@ export function updateProblems(
   const start =
     asked.start === 'now' ? bounds.now : body['start_date'] === undefined ? record.start : asked.start;
   const end = body['end_date'] === undefined ? record.end : asked.end;
-  const tooMuch = capacityProblems(narrowest(record, network), asked.bandwidth);
+  const tooMuch = capacityProblems(routeOf(record, network), record.site1, asked.bandwidth);
   return [...wrong, ...updatedPeriodProblems(record, { start, end }, bounds), ...tooMuch];
 }
 
@@ -231,7 +241,7 @@ export function updateFault(
 ): Problem[] | undefined {
   const problems = updatedPeriodProblems(current, updated, bounds);
   if (problems.length === 0) return undefined;
-  return [...problems, ...capacityProblems(narrowest(current, network), bandwidth)];
+  return [...problems, ...capacityProblems(routeOf(current, network), current.site1, bandwidth)];
 }
 
 /** An update may name the reservation's sites, in either order, but no others. */
@@ -259,10 +269,10 @@ function removedLink({ hops }: ReservationRecord, network: Network): Problem[] {
   return [{ code: 'sites_not_connected', msg }];
 }
 
-/** The capacity of a reservation's narrowest link, in Mbps; undefined where none is left of its links. */
-function narrowest({ hops }: ReservationRecord, network: Network): number | undefined {
-  const widths = hops.flatMap(({ link }) => network.byId(link)?.bandwidth ?? []);
-  return widths.length > 0 ? Math.min(...widths) : undefined;
+/** The links of a reservation's route; none where one was removed from the topology. */
+function routeOf({ hops }: ReservationRecord, network: Network): Link[] {
+  const links = hops.flatMap(({ link }) => network.byId(link) ?? []);
+  return links.length === hops.length ? links : [];
 }
 
 /** A reservation that does not exist. */
