@@ -30,6 +30,11 @@ export async function checkedToken<Answer>(check: () => Answer | Promise<Answer>
   }
 }
 
+/** The file beside a saved token that has its public key, as a key set. */
+export function keyFileOf(tokenFile: string): string {
+  return `${tokenFile}.jwks.json`;
+}
+
 /** The parts of an invocation that reading a token takes. */
 type TokenReader = Pick<Invocation, 'files' | 'output' | 'stdinIsTerminal' | 'waitFor'>;
 

@@ -6,7 +6,7 @@ import { openStores } from '../../src/store/stores.ts';
 import { createIssuer } from '../../src/tokens/issuer.ts';
 import { importSigningKey } from '../../src/tokens/signing-key.ts';
 import { reportOf } from '../e2e/command.ts';
-import { commandWorld, connectionTo } from '../fixtures/command-world.ts';
+import { commandWorld, connectionTo, NO_SERVICE } from '../fixtures/command-world.ts';
 import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 import { NOW } from '../fixtures/tokens.ts';
 
@@ -195,4 +195,19 @@ describe('a proof whose key signs no more', () => {
       expect(reportOf(await look('--ended'))).toMatchObject({ code: 'unverified', exitCode: 9 });
     }
   });
+});
+
+test('a proof with its key beside it needs no service: the thumbprint says which key counts', async () => {
+  const { run, world, leave } = await machine({ baseUrl: 'http://127.0.0.1:4280', flags: [] });
+  const shown = JSON.parse((await run('show', 'kth', '--save', 'kept.jwt', '--with-key')).stdout);
+  leave();
+  const files = new Map([...world.files].filter(([name]) => name.startsWith('kept')));
+  // Another profile: the key alone is what counts.
+  const variables = { SLICES_CONN_BASE_URL: 'https://elsewhere.example.org' };
+  const other = commandWorld(NO_SERVICE, { now: () => NOW, variables });
+  for (const [name, content] of files) other.files.set(name, content);
+  expect([...files.keys()]).toEqual(['kept.jwt', 'kept.jwt.jwks.json']);
+  const verify = (key: string) => other.run('verify', 'kept.jwt', '--key', key, '--json');
+  expect(JSON.parse((await verify(shown.key)).stdout)).toMatchObject({ verified: true, standing: 'unknown' });
+  expect(reportOf(await verify(`${shown.key}x`))).toMatchObject({ code: 'unverified', exitCode: 9 });
 });

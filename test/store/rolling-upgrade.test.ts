@@ -64,6 +64,8 @@ async function useAll(stores: Stores, run: string): Promise<void> {
       readLinks: () => reservations.readLinks(({ look }) => look('a~b')),
       loadLink: () => reservations.loadLink('a~b', 0, () => undefined),
       readVersions: () => reservations.readVersions('a~b', [0, 9], () => undefined),
+      links: () => reservations.links(),
+      onCommit: async () => reservations.onCommit(() => undefined)(),
       find: () => reservations.find(run),
       findKey: () => reservations.findKey({ createdBy: 'user', experiment: 'exp', key: run }, 0),
       list: () => reservations.list({ experiment: 'exp', state: 'active', now: 150, limit: 10 }),

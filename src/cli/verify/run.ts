@@ -1,5 +1,6 @@
+import { calculateJwkThumbprint } from 'jose';
 import { differenceFrom } from '../../client/proof.ts';
-import type { ConnectivityClaims } from '../../contract/claims.ts';
+import type { ConnectivityClaims, KeySetDocument } from '../../contract/claims.ts';
 import { Failure, ownCommand, shellWord } from '../../contract/failure.ts';
 import { parseInstant } from '../../contract/instants.ts';
 import { isObject, readJson } from '../../contract/json.ts';
@@ -18,7 +19,7 @@ import type { Invocation } from '../invocation.ts';
 import { reservationCard } from '../print/cards.ts';
 import { type CardLine, type Printer, valueText } from '../print/output.ts';
 import { formatDistance, type TimeContext } from '../times.ts';
-import { checkedToken, readTokenFile } from '../tokens.ts';
+import { checkedToken, keyFileOf, readTokenFile } from '../tokens.ts';
 import type { Files } from '../world.ts';
 import { notedOf, sessionForTokens, verifySaved } from './saved-token.ts';
 
@@ -27,6 +28,7 @@ export interface VerifyFlags {
   jwks?: string;
   issuer?: string;
   ended?: boolean;
+  key?: string;
 }
 
 /** Verifies a token of any kind. */
@@ -45,7 +47,12 @@ export async function verify(
       why: `${jwks} is an address; give a file, or leave --offline out.`,
     });
   }
-  const keys = jwks === undefined ? undefined : await keysFrom(jwks, files, session, now);
+  const keys =
+    flags.key !== undefined
+      ? await keysNamed(flags.key, jwks ?? keyFileOf(file), files)
+      : jwks === undefined
+        ? undefined
+        : await keysFrom(jwks, files, session, now);
   const how = { source: { keys, issuer }, evenExpired: claimedEnd(token) <= now() };
   const verified = await verifySaved(invocation, session, token, how)
     .catch(async (error: unknown) => {
@@ -97,7 +104,7 @@ async function standingOf(
   invocation: Invocation,
   session: Session,
   claims: ConnectivityClaims,
-  { ended = false, keys }: VerifyFlags & { keys: KeySet | undefined },
+  { ended = false, ...source }: VerifyFlags & { keys: KeySet | undefined },
 ): Promise<Standing> {
   const { now } = invocation;
   const { iss, iat, sub, connectivity } = claims;
@@ -130,7 +137,7 @@ async function standingOf(
       fix: ownCommand('show', sub),
     });
   }
-  const asked = await askedStatus(invocation, session, claims, keys);
+  const asked = await askedStatus(invocation, session, claims, source);
   if (asked.stands === false) {
     throw new Failure('unverified', 'The reservation was deleted, or changed after this was signed.', {
       why: `${signed} So says its service, ${asked.says}.`,
@@ -156,9 +163,10 @@ async function askedStatus(
   { flags, now, output }: Invocation,
   session: Session,
   claims: ConnectivityClaims,
-  keys: KeySet | undefined,
+  { keys, key }: { keys: KeySet | undefined; key?: string },
 ): Promise<{ stands?: boolean; says: string }> {
-  if (flags.offline) return { says: 'not asked whether it still stands: --offline' };
+  const without = flags.offline ? '--offline' : key === undefined ? undefined : '--key';
+  if (without !== undefined) return { says: `not asked whether it still stands: ${without}` };
   try {
     const status = await session.statusOf(claims, { keys });
     if (status) {
@@ -216,10 +224,26 @@ async function keysFrom(
   }
   // The session's way has a limit of its own, which --timeout sets.
   if (isAddress(source)) return remoteKeySet({ url: source, send, timeout: Number.POSITIVE_INFINITY, now });
+  return localKeySet(await keysIn(source, files));
+}
+
+/** The one key with this thumbprint (RFC 7638) of those in a file. @throws Failure `unverified` where there is none */
+async function keysNamed(thumbprint: string, source: string, files: Files): Promise<KeySet> {
+  if (isAddress(source)) throw new Failure('usage', '--key takes the keys from a file, and fetches none.');
+  for (const key of (await keysIn(source, files)).keys) {
+    if ((await calculateJwkThumbprint(key).catch(() => undefined)) === thumbprint) {
+      return localKeySet({ keys: [key] });
+    }
+  }
+  throw new Failure('unverified', `No key in ${source} has the thumbprint ${thumbprint}.`);
+}
+
+/** The keys in a file. */
+async function keysIn(source: string, files: Files): Promise<KeySetDocument> {
   const reading = readJson(await files.read(source));
   if (!reading.ok) throw new Failure('file_unusable', `The file ${source} is not JSON.`);
   try {
-    return localKeySet(readKeySet(reading.value));
+    return readKeySet(reading.value);
   } catch (error) {
     if (error instanceof TokenError)
       throw new Failure('file_unusable', `The file ${source} is not a key set.`);

@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import type { Invoke } from '../../invocation.ts';
 import type { ShowFlags } from './run.ts';
 
-/** `slices-conn show ID [--token] [--save FILE]`. */
+/** `slices-conn show ID [--token] [--save FILE [--with-key]]`. */
 export function showCommand(invoke: Invoke): Command {
   return new Command('show')
     .summary('show a reservation, verified')
@@ -12,6 +12,10 @@ export function showCommand(invoke: Invoke): Command {
     )
     .option('--token', 'print the signed reservation itself')
     .option('--save <file>', 'write the signed reservation to a file, for verify')
+    .option(
+      '--with-key',
+      'with --save: write its public key beside it, and print its thumbprint (verify --key)',
+    )
     .option('--allow-unsigned', 'accept an answer that the service did not sign')
     .addHelpText(
       'after',

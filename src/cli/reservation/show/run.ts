@@ -1,10 +1,16 @@
-import { type Failure, isGone } from '../../../contract/failure.ts';
+import { calculateJwkThumbprint, exportJWK } from 'jose';
+import type { PublicJwk } from '../../../contract/claims.ts';
+import { Failure, isGone } from '../../../contract/failure.ts';
+import { forIssuer } from '../../../contract/issuer-address.ts';
 import { instant, sentence } from '../../../contract/said.ts';
 import type { Session } from '../../../session/session.ts';
+import { readCompact } from '../../../tokens/compact.ts';
+import { SERVICE_ALGORITHMS } from '../../../tokens/key-set.ts';
 import type { Invocation } from '../../invocation.ts';
 import { reservationCard, reservationResult, reservationState } from '../../print/cards.ts';
 import { escapeText } from '../../print/output.ts';
 import { confirmWriting } from '../../questions.ts';
+import { keyFileOf } from '../../tokens.ts';
 import { againCommand } from '../alternatives.ts';
 import { reservationArgument } from '../reservation-argument.ts';
 
@@ -12,6 +18,7 @@ import { reservationArgument } from '../reservation-argument.ts';
 export interface ShowFlags {
   token?: boolean;
   save?: string;
+  withKey?: boolean;
   allowUnsigned?: boolean;
 }
 
@@ -23,6 +30,9 @@ export async function show(
 ): Promise<void> {
   const { output } = invocation;
   const { save } = flags;
+  if (flags.withKey && save === undefined) {
+    throw new Failure('usage', '--with-key writes the key beside the file of --save.');
+  }
   if (save !== undefined) await confirmWriting(invocation, save, 'Nothing was written.');
   const { session, id } = await reservationArgument(invocation, typed, 'see');
   const { reservations } = session;
@@ -32,18 +42,42 @@ export async function show(
   });
   const { token, claims, reservation } = proven;
   if (save !== undefined) await invocation.files.writePrivate(save, `${token}\n`);
+  const key = flags.withKey && token !== null ? await keyOf(session, token) : undefined;
+  if (save !== undefined && key) {
+    await invocation.files.writePublic(keyFileOf(save), `${JSON.stringify({ keys: [key.jwk] }, null, 2)}\n`);
+  }
   if (flags.token && token !== null) {
     output.text({ token, claims }, token);
     return;
   }
   const experiment = await session.access();
   const times = await invocation.times();
-  await output.result(reservationResult(proven), (print) => {
+  const added = key ? { key: key.thumbprint } : {};
+  await output.result({ ...reservationResult(proven), ...added }, (print) => {
     const state = reservationState(reservation, times.now);
     const verb = `${state.charAt(0).toUpperCase()}${state.slice(1)}:`;
     const saved = save === undefined ? '' : `  saved to ${escapeText(save)}\n`;
-    return reservationCard(print, verb, proven, { times, experiment }) + saved;
+    const withKey = key ? `  its key beside it; to verify with that alone: --key ${key.thumbprint}\n` : '';
+    return reservationCard(print, verb, proven, { times, experiment }) + saved + withKey;
   });
+}
+
+/** The public key of a token that has verified, and its thumbprint (RFC 7638). */
+async function keyOf({ trust }: Session, token: string): Promise<{ jwk: PublicJwk; thumbprint: string }> {
+  const { header, claims } = readCompact(token);
+  const keys = forIssuer(trust.connectivity.issuers, String(claims['iss']));
+  const alg = SERVICE_ALGORITHMS.find((known) => known === header['alg']);
+  if (!keys || alg === undefined) throw new RangeError('the token has verified');
+  const kid = typeof header['kid'] === 'string' ? header['kid'] : undefined;
+  const numbers = await exportJWK(await keys.find(kid, alg));
+  const jwk: PublicJwk = {
+    ...numbers,
+    kty: String(numbers.kty),
+    alg,
+    use: 'sig',
+    ...(kid === undefined ? {} : { kid }),
+  };
+  return { jwk, thumbprint: await calculateJwkThumbprint(jwk) };
 }
 
 /** The failure that a reservation is gone: of one that this machine deleted with when that was, and how to book it again. */
