@@ -90,7 +90,9 @@ export class News {
     try {
       const time = sleep(Math.min(milliseconds, DAY), over.signal).then(
         () => undefined,
-        () => undefined,
+        (error: unknown) => {
+          if (!over.signal.aborted) throw error;
+        },
       );
       const told = await Promise.race([this.#next, time]);
       if (!told) return [];

@@ -145,11 +145,11 @@ const OF_SITES = OF_CREATES.filter((code) => PROBLEMS[code].loc === 'Site');
 const OF_UPDATES = LOCATED.filter((code) => PROBLEMS[code].of !== 'creates');
 const OF_CHANGES = ['request_invalid', 'too_many_requests'] as const;
 const OF_TEXTS = ['description_invalid', 'name_invalid', 'name_taken'] as const;
-const CHANGE_REFUSALS = [...CREDENTIALS, ...BODY, ...OF_CHANGES, ...OF_TEXTS] as const;
+const CHANGE_REFUSALS = [...CREDENTIALS, ...BODY, ...OF_CHANGES, ...OF_TEXTS, 'search_given_up'] as const;
 const CREATE_REFUSALS: readonly ProblemCode[] = [...CHANGE_REFUSALS, ...OF_CREATES, 'idempotency_key_reused'];
 
 const PERIOD_PROBLEMS = ['request_invalid', 'date_invalid', 'date_past', 'period_empty'] as const;
-const WINDOW_PROBLEMS = [...PERIOD_PROBLEMS, ...OF_SITES] as const;
+const WINDOW_PROBLEMS = [...PERIOD_PROBLEMS, ...OF_SITES, 'search_given_up'] as const;
 
 /** For supervisors and load balancers: an extension, answered under any Host. */
 const HEALTH_CHECK = {

@@ -317,7 +317,7 @@ describe('the table of kinds', () => {
       'seconds',
       'subject',
     ],
-    ...['text', 'time', 'url', 'user-id', 'zone'],
+    ...['text', 'thumbprint', 'time', 'url', 'user-id', 'zone'],
   ];
 
   test('every value in the tree has a kind or is free text', () => {

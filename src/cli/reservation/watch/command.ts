@@ -22,7 +22,7 @@ export function watchCommand(invoke: Invoke): Command {
 Examples:
   slices-conn watch
   slices-conn watch con_conn.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q
-  slices-conn watch --exec 'jq -r .event | mail -s "Link" me@example.org'
+  slices-conn watch --exec ./changed.sh
   slices-conn watch --json | jq -r '[.at, .event, .reservation.id] | @tsv'`,
     )
     .action(invoke(async () => (await import('./run.ts')).watch));
