@@ -60,6 +60,22 @@ const Via = v.pipe(
   extension(),
 );
 
+/** A link of a reservation's route with its tags. */
+const RouteHop = v.object({
+  ...{ site1: SiteName, site2: SiteName },
+  ...{ site1_s_tag: sTag, site1_c_tag: cTag, site2_s_tag: sTag, site2_c_tag: cTag },
+});
+/** See {@link RouteHop}. */
+export type RouteHop = v.InferOutput<typeof RouteHop>;
+
+const Hops = v.pipe(
+  v.array(RouteHop),
+  v.description(
+    'For an administrator of the server only, and not signed: the links of the route from site1 to site2, each with its tags.',
+  ),
+  extension(),
+);
+
 /** The most sites that a request can name to be avoided. */
 const MAX_AVOIDED = 64;
 
@@ -106,6 +122,7 @@ export const Reservation = v.object({
   site2_s_tag: sTag,
   site2_c_tag: cTag,
   via: v.optional(Via),
+  hops: v.optional(Hops),
   ...TEXTS,
 });
 /** See {@link Reservation}. */
@@ -128,6 +145,7 @@ export const ReservationReply = v.object({
   created_at: ReplyInstant,
   // Another service may mean something else by it.
   via: v.fallback(v.optional(Via), undefined),
+  hops: v.fallback(v.optional(Hops), undefined),
   name: v.fallback(TEXTS.name, undefined),
   description: v.fallback(TEXTS.description, undefined),
 });

@@ -62,7 +62,7 @@ it('marks the members that extend the API, and no other', () => {
     'volume',
   ]);
   expect(extending(schemas['ReservationUpdate'])).toEqual(['name', 'description']);
-  expect(extending(schemas['Reservation'])).toEqual(['via', 'name', 'description']);
+  expect(extending(schemas['Reservation'])).toEqual(['via', 'hops', 'name', 'description']);
   expect(extending(schemas['ProblemBody'])).toEqual(['code', 'limits', 'free', 'alternatives']);
   const Detail = v.object({ properties: v.object({ detail: v.object({ items: v.unknown() }) }) });
   const { detail } = v.parse(Detail, schemas['ProblemBody']).properties;

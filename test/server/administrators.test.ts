@@ -23,6 +23,7 @@ import {
   NOW,
   openService,
   outcome,
+  reservationIn,
   SIGNED,
   type TestService,
   verified,
@@ -83,6 +84,32 @@ describe('an administrator', () => {
     const claims = await verified(service, await caller.read(id, SIGNED), id);
     expect(claims.connectivity.created_by).toBe(created_by);
     expect(created_by).not.toBe(administrator);
+  });
+
+  test('reads the tags of each hop, in the order of the route; its lead does not, and no token has them', async () => {
+    const lead = await service.as('lead');
+    const own = await booked(lead, { site1: 'gr-uth', site2: 'be-gent1', bandwidth: '1' });
+    const caller = await userAlone(service, 'member');
+    const { hops, ...reservation } = reservationIn(await caller.read(own.id));
+    expect(reservation).toEqual(own);
+    const sites = ['gr-uth', 'hu-sztaki', 'pl-poznan1', 'be-gent1'];
+    expect(hops?.map(({ site1, site2 }) => [site1, site2])).toEqual(
+      [0, 1, 2].map((at) => sites.slice(at, at + 2)),
+    );
+    const ends = hops?.flatMap((hop) => [hop.site1_c_tag, hop.site2_c_tag]) ?? [];
+    expect([ends[0], ends.at(-1)]).toEqual([own.site1_c_tag, own.site2_c_tag]);
+    // At a site each link has 1,000 C-tags of its own, so a tag says at which end of which link it is.
+    const { links } = createNetwork(builtInTopology());
+    const first = (from?: string, to?: string) =>
+      links.flatMap((link) => {
+        if (link.site1 === from && link.site2 === to) return link.site1_c_tags[0];
+        return link.site2 === from && link.site1 === to ? link.site2_c_tags[0] : [];
+      })[0];
+    expect(ends.map((tag) => tag - ((tag - 1) % 1000))).toEqual(
+      [0, 1, 2].flatMap((at) => [first(sites[at], sites[at + 1]), first(sites[at + 1], sites[at])]),
+    );
+    expect(reservationIn(await lead.read(own.id))).toEqual(own);
+    expect((await verified(service, await caller.read(own.id, SIGNED), own.id)).connectivity).toEqual(own);
   });
 
   test('releases it with a reason, which is logged; then it is gone, and its tags are free', async () => {

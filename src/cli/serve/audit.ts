@@ -64,7 +64,7 @@ function linkOf(words: readonly string[]): [site1: string, site2: string] {
   throw new Failure('usage', '--link takes the two sites of a link.', { fix: '--link be-gent1 pl-poznan1' });
 }
 
-const HEAD = ['what', 'outcome', 'link', 'bandwidth', 'period', 'reservation', 'by', 'why'];
+const HEAD = ['what', 'outcome', 'link', 'S/C tags', 'bandwidth', 'period', 'reservation', 'by', 'why'];
 
 /**
  * Decisions for people: a table. On a terminal that is too narrow for the table, each decision is a card, so that no id
@@ -85,7 +85,7 @@ type Tell = (instant: string) => string;
 
 function rowOf(item: AuditItem, tell: Tell): string[] {
   const { action, link, reservation, by, name, why } = item;
-  const asked = [linkText(link), formatBandwidth(item.bandwidth), periodText(item, tell)];
+  const asked = [linkText(link), tagsText(item), formatBandwidth(item.bandwidth), periodText(item, tell)];
   return [tell(item.at), action, outcome(item), ...asked, reservation ?? '–', name ?? by, why ?? '–'];
 }
 
@@ -97,6 +97,7 @@ function card(print: Printer, item: AuditItem, tell: Tell, zone: string): string
   const lines: CardLine[] = [
     ...(why === null ? [] : [['why', why] as const]),
     ['link', `${linkText(link)}, ${formatBandwidth(item.bandwidth)}`],
+    ...(item.tags === null ? [] : [['S/C tags', tagsText(item)] as const]),
     ['period', periodText(item, tell)],
     ['reservation', reservation ?? '–'],
     ['by', name === null ? by : `${name} (${by})`],
@@ -112,6 +113,12 @@ function outcome({ accepted, count }: AuditItem): string {
 
 function linkText(link: string): string {
   return link.replace('~', ' – ');
+}
+
+/** The S-tag and the C-tag at each end of the link, in the order of its name. @example '1001/17 – 1001/4' */
+function tagsText({ tags }: AuditItem): string {
+  if (tags === null) return '–';
+  return `${tags.site1_s_tag}/${tags.site1_c_tag} – ${tags.site2_s_tag}/${tags.site2_c_tag}`;
 }
 
 /** A period; the end's date is left out where it equals the start's. */

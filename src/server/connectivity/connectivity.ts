@@ -178,7 +178,7 @@ function mountReservations(on: Mount, options: ConnectivityOptions): void {
     if (experiment && record.experiment !== experiment.id) {
       throw refusalOf([otherExperimentProblem(id, experiment.id)]);
     }
-    return answerReservation(request, record, options);
+    return answerReservation(request, record, options, { withHops: !experiment });
   });
 
   on('listReservations', async (request) => {

@@ -1,4 +1,5 @@
 import type { JWTPayload } from 'jose';
+import type { Tags } from '../../allocator/demand.ts';
 import { sitesOf } from '../../allocator/routes.ts';
 import {
   CommitUnknownError,
@@ -7,7 +8,7 @@ import {
   StoreUnavailableError,
 } from '../../allocator/store.ts';
 import { formatInstant } from '../../contract/instants.ts';
-import type { Reservation } from '../../contract/reservation.ts';
+import type { Reservation, RouteHop } from '../../contract/reservation.ts';
 import { textsOf } from '../../contract/reservation-texts.ts';
 import { DEFAULT_TTL } from '../../tokens/issuer.ts';
 import { jsonReply } from '../json-reply.ts';
@@ -19,8 +20,6 @@ import { placeInList } from './status-lists.ts';
 export function reservationReply(record: ReservationRecord): Reservation {
   const { id, site1, site2, bandwidth, hops } = record;
   const [first] = hops;
-  const [s1, c1] = tagsAt(site1, first);
-  const [s2, c2] = tagsAt(site2, hops.at(-1) ?? first);
   return {
     id,
     site1,
@@ -31,22 +30,35 @@ export function reservationReply(record: ReservationRecord): Reservation {
     experiment_id: record.experiment,
     created_at: formatInstant(record.createdAt),
     created_by: record.createdBy,
-    site1_s_tag: s1,
-    site1_c_tag: c1,
-    site2_s_tag: s2,
-    site2_c_tag: c2,
-    via: hops.length > 1 ? sitesBetween(record) : undefined,
+    ...tagsOf({ site1, site2 }, first, hops.at(-1)),
+    via: hops.length > 1 ? sitesAlong(record).slice(1, -1) : undefined,
     ...textsOf(record),
   };
 }
 
-/** The sites that a reservation's route passes between its ends. */
-function sitesBetween({ site1: from, hops }: ReservationRecord): string[] {
+/** The links of a reservation's route in order, each with its four tags: for administrators. */
+function hopsReply(record: ReservationRecord): RouteHop[] {
+  const sites = sitesAlong(record);
+  return record.hops.map((hop, at) => {
+    const [site1 = '', site2 = ''] = sites.slice(at, at + 2);
+    return { site1, site2, ...tagsOf({ site1, site2 }, hop) };
+  });
+}
+
+/** All sites of a reservation's route, from its first end to its second. */
+function sitesAlong({ site1: from, hops }: ReservationRecord): string[] {
   const links = hops.map(({ link }) => {
     const [site1 = '', site2 = ''] = link.split('~');
     return { site1, site2 };
   });
-  return sitesOf(links, from).slice(1, -1);
+  return sitesOf(links, from);
+}
+
+/** The tags at two sites, each at the end of a hop. */
+function tagsOf({ site1, site2 }: Pick<RouteHop, 'site1' | 'site2'>, first: Hop, last = first): Tags {
+  const [s1, c1] = tagsAt(site1, first);
+  const [s2, c2] = tagsAt(site2, last);
+  return { site1_s_tag: s1, site1_c_tag: c1, site2_s_tag: s2, site2_c_tag: c2 };
 }
 
 /** The S-tag and the C-tag of a hop at one of its sites. */
@@ -68,6 +80,8 @@ export interface ReplyInit {
   headers?: Record<string, string>;
   /** Whether this request has created or updated the reservation. Default false. */
   committed?: boolean;
+  /** Whether JSON has the tags of each hop too. Signed they never are: a token is handed on. Default false. */
+  withHops?: boolean;
 }
 
 /**
@@ -82,13 +96,17 @@ export async function answerReservation(
   request: Request,
   record: ReservationRecord,
   { issuer, now }: ReplyOptions,
-  { committed = false, ...init }: ReplyInit = {},
+  { committed = false, withHops = false, ...init }: ReplyInit = {},
 ): Promise<Response> {
   if (!acceptsJwt(request)) {
-    return jsonReply(reservationReply(record), {
-      ...init,
-      headers: { 'cache-control': 'no-store', ...init.headers },
-    });
+    const hops = withHops ? hopsReply(record) : undefined;
+    return jsonReply(
+      { ...reservationReply(record), hops },
+      {
+        ...init,
+        headers: { 'cache-control': 'no-store', ...init.headers },
+      },
+    );
   }
   const sign = () => issuer.reply(claimsOf(record, { issuer, now }), init);
   return committed ? afterCommit(sign) : sign();

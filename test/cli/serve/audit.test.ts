@@ -71,18 +71,30 @@ test('without a terminal the audit is a table with one line for each decision', 
     'WHAT',
     'OUTCOME',
     'LINK',
+    'S/C TAGS',
     'BANDWIDTH',
     'PERIOD',
     'RESERVATION',
     'BY',
     'WHY',
   ]);
-  const asked = ['be-gent1 – pl-poznan1', '2.5 Gbps'];
+  const [link, rate] = ['be-gent1 – pl-poznan1', '2.5 Gbps'];
   const when = '2026-11-01 11:59:58';
   const period = '2026-11-01 12:00:00 – 14:00:00';
-  expect(first).toEqual([when, 'create', 'accepted', ...asked, period, IDS.reservation, 'alice', '–']);
+  expect(first).toEqual([
+    when,
+    'create',
+    'accepted',
+    link,
+    '1/2 – 3/4',
+    rate,
+    period,
+    IDS.reservation,
+    'alice',
+    '–',
+  ]);
   const longer = '2026-11-01 12:00:00 – 2026-11-03 14:00:00';
-  expect(second).toEqual([when, 'create', 'refused', ...asked, longer, '–', IDS.user, refused.why]);
+  expect(second).toEqual([when, 'create', 'refused', link, '–', rate, longer, '–', IDS.user, refused.why]);
   expect(end).toEqual(['']);
 });
 
@@ -123,6 +135,7 @@ test('on a narrow terminal each decision takes several lines, and ids stay whole
   expect(stdout.split('\n')).toEqual([
     '2026-11-01 11:59:58 UTC  create accepted',
     '  link         be-gent1 – pl-poznan1, 2.5 Gbps',
+    '  S/C tags     1/2 – 3/4',
     '  period       2026-11-01 12:00:00 – 14:00:00',
     `  reservation  ${IDS.reservation}`,
     `  by           alice (${IDS.user})`,
