@@ -76,6 +76,26 @@ describe('what is asked of a route', () => {
     expect(reply.body).toMatchObject({ items: [{ connectivity: { via: ['fr-lille'] } }] });
   });
 
+  test('an update keeps its route; over another one a batch books it anew, or changes nothing', async () => {
+    const first = { ...SQUARE, via: ['pl-poznan1'], bandwidth: '1', name: 'moved' };
+    const { id } = reservationIn(await lead.book(booking(first)));
+    const updated = reservationIn(await lead.update(id, { bandwidth: '2', tokens: [] }));
+    expect(updated.via).toEqual(['pl-poznan1']);
+    const anew = (bandwidth: string) => {
+      const { tokens: _tokens, ...create } = booking({ ...first, via: ['fr-lille'], bandwidth });
+      const items = [
+        { action: 'delete', id },
+        { action: 'create', ...create },
+      ];
+      return lead.send('POST', addressOf('batchReservations'), { body: { items, tokens: [] } });
+    };
+    expect(outcome(await anew('40001'))).toBe('422 bandwidth_unavailable Bandwidth');
+    expect(reservationIn(await lead.read(id))).toEqual(updated);
+    const { body } = await anew('2');
+    expect(body).toMatchObject({ items: [{}, { connectivity: { via: ['fr-lille'], name: 'moved' } }] });
+    expect(outcome(await lead.read(id))).toBe('404 not_found');
+  });
+
   test('another route under the same idempotency key is another request', async () => {
     const keyed = (asked: object) =>
       lead.book(booking({ ...SQUARE, ...asked }), '', { 'idempotency-key': 'k' });

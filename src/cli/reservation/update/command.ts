@@ -10,7 +10,7 @@ export function updateCommand(invoke: Invoke): Command {
   const command = new Command('update')
     .summary('change the bandwidth, the period or the name of a reservation')
     .description(
-      "Changes a reservation. When the link can't give all of it, nothing is changed.\nThe VLAN tags stay when they are free for the new period. The printed reservation has the tags to use.",
+      "Changes a reservation. When the link can't give all of it, nothing is changed.\nThe route stays, and so do the VLAN tags when they are free for the new period. The printed reservation has the tags to use.",
     )
     .argument(
       '[id]',
