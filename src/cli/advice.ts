@@ -34,7 +34,9 @@ export function withServices(services: ServiceFlags, advice: string): string {
   if (!USES_SERVICES.test(advice)) return advice;
   const { offline, profile, caFile, project, experiment } = services;
   const where = ACTS_IN.test(advice) ? { project, experiment } : {};
-  const values = Object.entries({ offline: offline || undefined, profile, 'ca-file': caFile, ...where });
+  // `verify` alone takes both: then the reservation is one of the profile's service.
+  const isOffline = (offline && profile === undefined) || undefined;
+  const values = Object.entries({ offline: isOffline, profile, 'ca-file': caFile, ...where });
   const flags = values
     // A command that was typed with other flags has them already.
     .filter(([name, value]) => value !== undefined && !new RegExp(` --${name}(?![\\w-])`).test(advice))

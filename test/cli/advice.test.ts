@@ -50,6 +50,12 @@ describe('a command with other flags than were typed', () => {
     expect(withServices({ profile: 'lab' }, advice)).toBe('unset X && slices-conn --profile lab login');
   });
 
+  test('is for the profile where --offline was typed too, as verify alone takes both', () => {
+    expect(withServices({ offline: true, profile: 'lab' }, 'slices-conn show ID')).toBe(
+      'slices-conn --profile lab show ID',
+    );
+  });
+
   test('does not get the flags of the services twice', () => {
     const services = { offline: true, profile: 'offline', experiment: 'x y' };
     const typed = 'slices-conn reserve --offline a b --profile=offline';

@@ -181,7 +181,7 @@ export function reserveCommand(request: ReservationRequest, ...more: readonly st
 
 /**
  * The command that books a reservation once more: in its own period, as far as that lies ahead. What has begun starts now, and
- * what is over lasts as long as it did.
+ * what is over lasts as long as it did. It has the same route: why that was asked for is not known any more.
  *
  * @param now milliseconds
  * @param more further flags
@@ -191,7 +191,7 @@ export function againCommand(reservation: Reservation, now: number, ...more: rea
   const from = start > now ? ['--start', timeWord(start)] : ['--start-now'];
   const lasting = durationWord(Math.max(1, Math.ceil((end - start) / 1000)) * 1000) ?? '';
   const until = end > now ? ['--end', timeWord(end)] : ['--for', lasting];
-  return reserveIn(asRequest(reservation), [...from, ...until], more);
+  return reserveIn({ ...asRequest(reservation), via: reservation.via }, [...from, ...until], more);
 }
 
 function reserveIn(request: ReservationRequest, period: readonly string[], more: readonly string[]): string {

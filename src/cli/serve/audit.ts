@@ -24,7 +24,8 @@ export async function serveAudit(
   const more = await waitFor('the database', () =>
     server.readAudit(request, (portion) => printed.take(portion)),
   );
-  printed.end({ more }, 'No decision matches.');
+  const alone = request.link ? ' A reservation over several links stands under each of them.' : '';
+  printed.end({ more }, `No decision matches.${alone}`);
   const { limit } = request;
   if (more) {
     const newest = limit === 1 ? 'This is the newest one that matches' : `These are the newest ${limit}`;

@@ -81,7 +81,16 @@ function refused({ method, path, status, code, why }: EventFields, context: Time
 function reserved({ link, bandwidth, start_date, end_date }: EventFields, context: TimeContext): string {
   const [start, end] = [Date.parse(String(start_date)), Date.parse(String(end_date))];
   const period = shortTimes(context).ends(start, end).join(' – ');
-  return `${String(link).replace('~', ' – ')}, ${formatBandwidth(Number(bandwidth))}, ${period}`;
+  return `${sitesOf(String(link))}, ${formatBandwidth(Number(bandwidth))}, ${period}`;
+}
+
+/** The sites that links pass, in their order. @param links such as `be-gent1~pl-poznan1 fr-slices~pl-poznan1` */
+function sitesOf(links: string): string {
+  const [first = [], ...others] = links.split(' ').map((link) => link.split('~'));
+  const [next = []] = others;
+  const sites = next.includes(first[0] ?? '') ? first.toReversed() : first;
+  for (const link of others) sites.push(...link.filter((site) => site !== sites.at(-1)));
+  return sites.join(' – ');
 }
 
 /** A time of day with seconds. */

@@ -117,6 +117,14 @@ describe('what was deleted can be booked again', () => {
     expect(again).toMatchObject({ site1, site2, bandwidth, start_date, end_date, name, description });
   });
 
+  test('and its route', async () => {
+    const { run } = await scene('');
+    const asked = ['be-gent1', 'fr-slices', '--avoid', 'pl-poznan1', '--bandwidth', '1', '--start-now'];
+    await run('reserve', ...asked, '--for', '1h', '--name', 'routed');
+    const { stdout } = await run('--json', 'delete', '--yes', 'routed');
+    expect(JSON.parse(stdout).items[0].again).toContain(' --via fr-lille ');
+  });
+
   test('of one that has begun it starts now; --json has it too, null for what was not there', async () => {
     const { run } = await scene('');
     const link = ['be-gent1', 'se-kth', '--start-now', '--end', '2026-11-02T09:00Z', '--bandwidth', '1500M'];

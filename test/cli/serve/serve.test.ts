@@ -10,7 +10,7 @@ import { IDS, NOW } from '../../fixtures/tokens.ts';
 const BASE = 'http://127.0.0.1:4280';
 const BOOKED = {
   reservation: IDS.reservation,
-  link: 'be-gent1~pl-poznan1',
+  link: 'be-gent1~pl-poznan1 fr-slices~pl-poznan1',
   bandwidth: 2500,
   start_date: '2026-11-01T22:00:00.000Z',
   end_date: '2026-11-01T22:30:00.000Z',
@@ -70,7 +70,7 @@ test('on a terminal it says where it is, who can log in, where the data is, how 
     '',
   ]);
   expect(stderr).toMatch(
-    /^\d\d:\d\d:\d\d {2}created {3}be-gent1 – pl-poznan1, 2.5 Gbps, Sun 1 Nov 23:00 – 23:30, by alice \(….{6}\)\n/,
+    /^\d\d:\d\d:\d\d {2}created {3}be-gent1 – pl-poznan1 – fr-slices, 2.5 Gbps, Sun 1 Nov 23:00 – 23:30, by alice \(….{6}\)\n/,
   );
   expect(stderr).toContain('with times in Europe/Brussels');
 });
