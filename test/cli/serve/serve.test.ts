@@ -70,7 +70,7 @@ test('on a terminal it says where it is, who can log in, where the data is, how 
     '',
   ]);
   expect(stderr).toMatch(
-    /^\d\d:\d\d:\d\d {2}created {3}be-gent1 – pl-poznan1 – fr-slices, 2.5 Gbps, Sun 1 Nov 23:00 – 23:30, by alice \(….{6}\)\n/,
+    /^\d\d:\d\d:\d\d {2}created {3}be-gent1 – pl-poznan1 – fr-slices, 2.5 Gbps, Sun 1 Nov 23:00 – 23:30, by alice\s+\(….{6}\)\n/,
   );
   expect(stderr).toContain('with times in Europe/Brussels');
 });
