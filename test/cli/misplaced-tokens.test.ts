@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createProgram, NO_HELP } from '../../src/cli/program.ts';
+import { Failure } from '../../src/contract/failure.ts';
 import { SERVER_OPTIONS } from '../../src/operate/options.ts';
 import { offlineWorld } from '../fixtures/command-world.ts';
 import { claimsOf, makeKey, makeToken } from '../fixtures/tokens.ts';
@@ -54,7 +55,14 @@ describe.each(Object.entries(SECRETS))('row 54: %s in the wrong place is never p
   let world: Awaited<ReturnType<typeof offlineWorld>>;
   const env: Record<string, string> = {};
   beforeAll(async () => {
-    world = await offlineWorld({ variables: env, stopSignal: async () => 'terminated' });
+    world = await offlineWorld({
+      variables: env,
+      stopSignal: async () => 'terminated',
+      // Whoever waits, as `watch --exec` does, would wait for ever.
+      sleep: async () => {
+        throw new Failure('timeout', 'Nobody waits here.');
+      },
+    });
   });
   afterAll(() => world.server.close());
 

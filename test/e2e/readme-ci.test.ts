@@ -18,7 +18,7 @@ import {
   runJob,
   toldIn,
 } from './ci-jobs.ts';
-import { newMachine, reservationIn } from './command.ts';
+import { newMachine, reportOf, reservationIn } from './command.ts';
 import { type Client, LAUNCHER, newClient, pointingAt } from './served.ts';
 
 /** The page on CI: its jobs, run as they stand there, and its examples. */
@@ -257,7 +257,9 @@ describe('the job with the action', () => {
         SLICES_CONN_BANDWIDTH: '1000',
         SLICES_CONN_END: end,
       });
-      expect((await person.result('verify', file))['verified']).toBe(true);
+      // It was signed, and does not stand any more.
+      const verified = await person.command('--json', 'verify', file);
+      expect(reportOf(verified)).toMatchObject({ exitCode: 9, standing: 'deleted_or_replaced' });
       expect(result.released).toBe(`Released ${id}\n`);
       expect((await person.command('show', id)).exitCode).toBe(3);
       expect(await booked()).toEqual([]);
