@@ -12,6 +12,7 @@ import { rotateByHand } from '../../src/server/keys/key-ring.ts';
 import { PostgresDatabase } from '../../src/store/postgres/database.ts';
 import { signingKeyStore } from '../../src/store/signing-keys.ts';
 import { send, signedBy } from '../fixtures/asked-server.ts';
+import { PATIENCE } from '../fixtures/patience.ts';
 import { ask, type RunningPostgres, startPostgres, startStandby } from '../fixtures/postgres-server.ts';
 import { openProxy, type TcpProxy } from '../fixtures/proxy.ts';
 import { booking, CONNECTIVITY, hours, NOW, SECOND, SIGNED, smallTopology } from '../fixtures/service.ts';
@@ -178,7 +179,7 @@ describe('a primary that lives on after a standby was promoted', () => {
       "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'slices-conn'",
     );
     // The first question may still meet the connection that was ended.
-    await vi.waitFor(() => expect(port()).rejects.toMatchObject(unavailable('former primary')));
+    await vi.waitFor(() => expect(port()).rejects.toMatchObject(unavailable('former primary')), PATIENCE);
     address.leadTo(standby.url);
     expect(await port()).toBe(portOf(standby));
     expect(changes).toHaveLength(1);

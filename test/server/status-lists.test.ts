@@ -8,6 +8,7 @@ import { STATUSES_IN_LIST, StatusClaim } from '../../src/contract/claims.ts';
 import { KEY_SET_PATH } from '../../src/contract/routes.ts';
 import { backUp } from '../../src/store/sqlite/backup.ts';
 import { readKeySet } from '../../src/tokens/key-set.ts';
+import { PATIENCE } from '../fixtures/patience.ts';
 import {
   booking,
   type Caller,
@@ -140,7 +141,7 @@ test('a restored database gives no version out again: what it lost stays dead (T
   for (const name of ['one', 'two']) {
     // A list is numbered by the second in which its history began.
     const second = Math.floor(Date.now() / 1000);
-    if (name === 'two') await vi.waitUntil(() => Date.now() / 1000 >= second + 1);
+    if (name === 'two') await vi.waitUntil(() => Date.now() / 1000 >= second + 1, PATIENCE);
     const file = join(temporaryFolder(), name);
     copyFileSync(copy, file);
     const restored = await openService({ database: file, random: undefined });
