@@ -1,5 +1,7 @@
 import { mkdirSync } from 'node:fs';
+import { type ClientRequest, get } from 'node:http';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { EventParser } from '../../src/client/event-parser.ts';
 import { routePath } from '../../src/contract/routes.ts';
 import type { Fetch } from '../../src/contract/sending.ts';
@@ -10,6 +12,7 @@ import type { Benchmark, Result } from './benchmark.ts';
 import { folderOnDisk } from './disk.ts';
 import { LoadGenerator } from './load-generator.ts';
 import { alternate } from './measure.ts';
+import { memoryOf } from './memory.ts';
 import { seeded } from './seeded.ts';
 import { CONNECTED, DATABASE_FILE, signIn, startServe } from './serving.ts';
 
@@ -17,6 +20,10 @@ const EVENTS = routePath('events');
 /** The streams of each built-in user: as many as one may have. */
 const OF_EACH = 20;
 const USERS = ['lead', 'member', 'viewer', 'admin'] as const;
+/** The streams of a whole server. */
+const MOST = 1000;
+/** How long a server has nothing to do before its memory is looked at, in milliseconds. */
+const SETTLED = 10_000;
 
 /** A stream, read as it comes. */
 interface Reading {
@@ -167,12 +174,65 @@ async function onSqlite(count: number, quick: boolean): Promise<Result[]> {
   ];
 }
 
+/** Opens a stream and reads on, from an address of its own: one address may have 100 connections. */
+async function opened(url: string, authorization: string, localAddress: string): Promise<ClientRequest> {
+  const asked = get(url, { localAddress, headers: { authorization, accept: 'text/event-stream' } });
+  await new Promise<void>((resolve, reject) => {
+    asked.once('error', reject);
+    asked.once('response', (reply) => {
+      if (reply.statusCode !== 200) reject(new Error(`a stream is answered with ${reply.statusCode}`));
+      reply.on('error', () => undefined).once('data', resolve);
+    });
+  });
+  return asked;
+}
+
+/** The memory that streams take of which nobody hears anything: as many as a server has, after as many were open once. */
+async function idleStreams(): Promise<Result> {
+  const folder = join(folderOnDisk(), 'streams');
+  mkdirSync(folder);
+  const users = Array.from({ length: MOST / OF_EACH }, (_, index) => ({ name: `user${index}` }));
+  const database = join(folder, DATABASE_FILE);
+  const directory = { users, projects: [], experiments: [] };
+  const serve = await startServe(folder);
+  const minted = await createReferenceServer({ baseUrl: serve.url, database, directory });
+  const tokens = await Promise.all(users.map(({ name }) => minted.signIn(name)));
+  await minted.close();
+  const open = (): Promise<ClientRequest[]> =>
+    Promise.all(
+      tokens.flatMap((token, user) =>
+        Array.from({ length: OF_EACH }, () =>
+          opened(serve.url + EVENTS, `Bearer ${token}`, `127.0.1.${1 + Math.floor(user / 4)}`),
+        ),
+      ),
+    );
+  const settled = async (): Promise<number> => {
+    await sleep(SETTLED);
+    return memoryOf(serve.pid, 'VmRSS');
+  };
+  for (const stream of await open()) stream.destroy();
+  const before = await settled();
+  const streams = await open();
+  const after = await settled();
+  for (const stream of streams) stream.destroy();
+  await serve.stop();
+  const each = ((after - before) * 1024) / MOST;
+  return {
+    name: 'events-memory',
+    what: 'KiB that an idle stream takes',
+    ratio: each,
+    limit: 64,
+    bound: 'atMost',
+    measured: `${before.toFixed(0)} MiB, ${after.toFixed(0)} MiB with ${MOST} streams`,
+  };
+}
+
 /** How soon what is booked is told, and what telling costs. */
 export const events: Benchmark = {
   name: 'events',
-  method: `from the answer to a booking until its event was read, one booking at a time: two replicas on an own PostgreSQL, booked at one and read at the other, in this process; \`serve\` on a new SQLite file, over HTTP. Then bookings from a process's connections, in turns of seconds without streams, and with ${OF_EACH * USERS.length} that this process reads`,
+  method: `from the answer to a booking until its event was read, one booking at a time: two replicas on an own PostgreSQL, booked at one and read at the other, in this process; \`serve\` on a new SQLite file, over HTTP. Then bookings from a process's connections, in turns of seconds without streams, and with ${OF_EACH * USERS.length} that this process reads. Memory: VmRSS after ${SETTLED / 1000} s in which nothing happens, without streams, once ${MOST} had been open, and with ${MOST} of 50 users`,
   async run({ quick }) {
     const count = quick ? 40 : 300;
-    return [...(await onPostgres(count)), ...(await onSqlite(count, quick))];
+    return [...(await onPostgres(count)), ...(await onSqlite(count, quick)), await idleStreams()];
   },
 };

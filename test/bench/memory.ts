@@ -19,7 +19,7 @@ const LIMIT_IDLE = 140;
 const LIMIT_LOADED = 600;
 
 /** A process's memory now or at its highest, in MiB (proc_pid_status(5)). @throws Error where there is no /proc */
-function memoryOf(pid: number, field: 'VmRSS' | 'VmHWM'): number {
+export function memoryOf(pid: number, field: 'VmRSS' | 'VmHWM'): number {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8');
   const kib = new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1];
   if (kib === undefined) throw new Error(`process ${pid} has no ${field}`);
