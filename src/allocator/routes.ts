@@ -42,6 +42,8 @@ interface Way {
 export function* routesBetween(network: Pick<Network, 'links'>, terms: RouteTerms): Generator<Route> {
   const { site1, site2, via = [], maxHops = MAX_HOPS } = terms;
   const stops = [...via, site2];
+  // No site is passed twice.
+  if (new Set([site1, ...stops]).size <= stops.length) return;
   const ways = waysOf(network, terms);
   const left = hopsLeft(ways, stops);
   const passed = new Set([site1]);

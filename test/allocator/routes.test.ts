@@ -117,3 +117,17 @@ test('row 132: of millions of routes only the first are looked at', () => {
   expect(allowed).toHaveLength(MAX_ROUTES);
   expect(allowed?.at(-1)?.length).toBeLessThan(8);
 });
+
+test.each([
+  { site1: 's00', site2: 's00' },
+  { site1: 's00', site2: 's01', via: ['s00'] },
+  { site1: 's00', site2: 's01', via: ['s01'] },
+  { site1: 's00', site2: 's01', via: ['s02', 's02'] },
+])('row 132: where no route can be, none is walked: %j', (terms) => {
+  const links = new Proxy<Link[]>([], {
+    get: () => {
+      throw new RangeError('the links are looked at');
+    },
+  });
+  expect([...routesBetween({ links }, terms)]).toEqual([]);
+});
