@@ -193,7 +193,9 @@ export class EventFeed {
         const position = positionOf(snapshot, { rows, links, at });
         const before = this.#position;
         const isOther = before !== undefined && !follows(position, before);
-        const changed = before && !isOther ? await changesBetween(snapshot, before, position) : [];
+        // Streams that are told of links alone need no reservations.
+        const isAsked = before && !isOther && this.#watches.size > 0;
+        const changed = isAsked ? await changesBetween(snapshot, before, position) : [];
         const starts: Start[] = [];
         for (const each of joining) {
           const start = await this.#startOf(each, snapshot, { rows, position, isOther }).catch(
