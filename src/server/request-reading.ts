@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { bodyOf, type CappedBytes, readUpTo } from '../contract/bounded-reading.ts';
 import { isObject, type JsonFault, readJson } from '../contract/json.ts';
 import { JWT_TYPE } from '../contract/routes.ts';
@@ -131,8 +132,14 @@ export function takesGzip(request: Request): boolean {
   return /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/.test(accepted);
 }
 
-/** Whether an If-None-Match names an ETag, by weak comparison (RFC 9110 §13.1.2). */
-export function namesTag(header: string, tag: string): boolean {
+/** An ETag of all that an answer depends on; weak, since its compressed form has the same one (RFC 9110 §8.8.1). */
+export function tagOf(content: string | Uint8Array): string {
+  return `W/"${createHash('sha256').update(content).digest('base64url').slice(0, 22)}"`;
+}
+
+/** Whether a request's If-None-Match names an ETag, by weak comparison (RFC 9110 §13.1.2): then the answer is 304. */
+export function knowsTag(request: Request, tag: string): boolean {
   const plain = (text: string): string => text.trim().replace(/^W\//, '');
-  return header.split(',').some((one) => one.trim() === '*' || plain(one) === plain(tag));
+  const known = request.headers.get('if-none-match') ?? '';
+  return known.split(',').some((one) => one.trim() === '*' || plain(one) === plain(tag));
 }

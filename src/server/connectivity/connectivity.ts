@@ -18,13 +18,13 @@ import { jsonReply } from '../json-reply.ts';
 import type { ServiceIssuer } from '../keys/service-issuer.ts';
 import type { Log } from '../log.ts';
 import { ProblemError, refusalOf } from '../problem-error.ts';
-import { namesTag, readObject } from '../request-reading.ts';
+import { knowsTag, readObject, tagOf } from '../request-reading.ts';
 import type { Handler, RouteMounter } from '../routing.ts';
 import { createChangeBudget } from './change-budget.ts';
 import { type AskedChange, type RawItem, readItem, readRawItems } from './change-items.ts';
 import { answerChanges, type ChangeOptions } from './changes.ts';
 import type { EventStreams } from './events.ts';
-import { answerAvailability, answerRoutes, answerSlots, answerUse, tagOf } from './link-questions.ts';
+import { answerAvailability, answerRoutes, answerSlots, answerUse } from './link-questions.ts';
 import type { ReservationObserver } from './outcomes.ts';
 import {
   presentedTokens,
@@ -195,9 +195,8 @@ function mountReservations(on: Mount, options: ConnectivityOptions): void {
       items: page.map((record) => reservationReply(record)),
       nextCursor: found.length > page.length ? (page.at(-1)?.id ?? null) : null,
     };
-    const headers = { etag: tagOf([body]), 'cache-control': 'private, no-cache' };
-    const known = request.headers.get('if-none-match');
-    if (known !== null && namesTag(known, headers.etag)) return new Response(null, { status: 304, headers });
+    const headers = { etag: tagOf(JSON.stringify(body)), 'cache-control': 'private, no-cache' };
+    if (knowsTag(request, headers.etag)) return new Response(null, { status: 304, headers });
     return jsonReply(body, { headers });
   });
 }

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import * as v from 'valibot';
 import type { Allocator } from '../../allocator/allocator.ts';
 import { BudgetSpentError } from '../../allocator/budget.ts';
@@ -31,7 +30,7 @@ import { type Problem, schemaProblems } from '../../contract/problems.ts';
 import { DEFAULT_POINTS, DEFAULT_ROUTES, MAX_USE_COLUMNS } from '../../contract/request-limits.ts';
 import { jsonReply } from '../json-reply.ts';
 import { refusal, refuseIfAny } from '../problem-error.ts';
-import { addressOf, namesTag } from '../request-reading.ts';
+import { addressOf, knowsTag, tagOf } from '../request-reading.ts';
 import { emptyProblems, pastProblem, siteProblems } from './request-rules.ts';
 
 /** What questions about a link are answered from. */
@@ -76,13 +75,12 @@ export async function answerAvailability(
     throw refusal('request_invalid', 'points and cursor exclude each other: columns are all in one page.');
   }
   const { start, end, from } = window;
-  const known = request.headers.get('if-none-match');
   const free: FreeOnRoute[] = [];
   let tag = '';
   const ask = (calendar: RouteCalendar, { versions }: LinksState): boolean => {
     // Of the first turn: links that were changed since have another one.
-    tag ||= tagOf([versions, capacity, sought, start, end, from, points ?? null]);
-    if (known !== null && namesTag(known, tag)) return false;
+    tag ||= tagOf(JSON.stringify([versions, capacity, sought, start, end, from, points ?? null]));
+    if (knowsTag(request, tag)) return false;
     if (points !== undefined) free.push(...calendar.columns({ start, end }, points));
     else take(free, STEPS_IN_PAGE, calendar.steps({ start: free.at(-1)?.end ?? from, end }));
     return true;
@@ -134,10 +132,9 @@ export async function answerUse(
     );
   }
   const rows = await reservations.links();
-  const tag = tagOf([rows.map(({ id, version }) => [id, version]), start, end, points]);
+  const tag = tagOf(JSON.stringify([rows.map(({ id, version }) => [id, version]), start, end, points]));
   const headers = { etag: tag, 'cache-control': 'private, no-cache' };
-  const known = request.headers.get('if-none-match');
-  if (known !== null && namesTag(known, tag)) return new Response(null, { status: 304, headers });
+  if (knowsTag(request, tag)) return new Response(null, { status: 304, headers });
   const items: Availability[] = [];
   for (const { site1, site2, bandwidth } of network.links) {
     const sought = { site1, site2, direct: true };
@@ -355,10 +352,4 @@ function readCursor(text: string): PagedWindow {
       .map((part) => Number.parseInt(part, 36)) ?? [];
   if (start <= from && from < end && end <= LAST_INSTANT) return { start, end, from };
   throw refusal('request_invalid', 'cursor must be the nextCursor of an earlier page.');
-}
-
-/** An ETag of all that an answer depends on; weak, since its compressed form has the same one (RFC 9110 §8.8.1). */
-export function tagOf(parts: readonly unknown[]): string {
-  const hash = createHash('sha256').update(JSON.stringify(parts)).digest('base64url');
-  return `W/"${hash.slice(0, 22)}"`;
 }

@@ -10,7 +10,7 @@ import { routePath, STATUS_LIST_TYPE } from '../../contract/routes.ts';
 import type { ServiceIssuer } from '../keys/service-issuer.ts';
 import { ProblemError, refusal } from '../problem-error.ts';
 import { RateLimit } from '../rate-limit.ts';
-import { namesTag } from '../request-reading.ts';
+import { knowsTag } from '../request-reading.ts';
 
 /** What status lists are made from. */
 export interface StatusListsOptions {
@@ -135,8 +135,7 @@ export function createStatusLists({ network, reservations, issuer, now }: Status
     if (!isKnown || !isList) throw refusal('not_found', 'There is no such status list.');
     const { token, etag } = await renewed(`${link} ${list}`);
     const headers = { etag, 'cache-control': `public, max-age=${TTL}` };
-    const asked = request.headers.get('if-none-match');
-    if (asked !== null && namesTag(asked, etag)) return new Response(null, { status: 304, headers });
+    if (knowsTag(request, etag)) return new Response(null, { status: 304, headers });
     return new Response(token, { headers: { ...headers, 'content-type': STATUS_LIST_TYPE } });
   };
 }

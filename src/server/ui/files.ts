@@ -1,7 +1,6 @@
-import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import { namesTag, takesGzip } from '../request-reading.ts';
+import { knowsTag, tagOf, takesGzip } from '../request-reading.ts';
 
 /** The media types of the page's files, by the end of their names. */
 const MEDIA_TYPES: Readonly<Record<string, string>> = {
@@ -41,11 +40,9 @@ export function createPageFiles(readFile: ReadPageFile): PageFiles {
     const type = MEDIA_TYPES[FILE_NAME.exec(name)?.[1] ?? ''];
     const content = type === undefined ? undefined : await readFile(name);
     if (type === undefined || content === undefined) return undefined;
-    // Weak: the plain and the compressed form have the same one (RFC 9110 §8.8.1).
-    const tag = `W/"${createHash('sha256').update(content).digest('base64url').slice(0, 22)}"`;
     return {
       type,
-      tag,
+      tag: tagOf(content),
       plain: Uint8Array.from(content),
       compressed: Uint8Array.from(await compress(content, { level: 9 })),
     };
@@ -75,9 +72,7 @@ export function createPageFiles(readFile: ReadPageFile): PageFiles {
       'x-content-type-options': 'nosniff',
       'cross-origin-resource-policy': 'same-origin',
     };
-    if (namesTag(request.headers.get('if-none-match') ?? '', tag)) {
-      return new Response(null, { status: 304, headers });
-    }
+    if (knowsTag(request, tag)) return new Response(null, { status: 304, headers });
     const small = takesGzip(request);
     const body = small ? compressed : plain;
     return new Response(body, {
