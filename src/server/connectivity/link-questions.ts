@@ -69,12 +69,13 @@ export async function answerAvailability(
   const { request } = askedBy;
   const asked = readQuery(request, AvailabilityQuery);
   const sought = { ...sites, ...askedRouteOf(asked) };
-  const { capacity, window } = capacityAndWindow(sought, asked, { network, now: now() });
+  const { start, end, from } = windowOf(sought, asked, { network, now: now() });
+  const capacity = capacityBetween(network, sought);
+  if (capacity === undefined) throw new RangeError('there is no such route');
   const { points } = asked;
   if (points !== undefined && asked.cursor !== undefined) {
     throw refusal('request_invalid', 'points and cursor exclude each other: columns are all in one page.');
   }
-  const { start, end, from } = window;
   const free: FreeOnRoute[] = [];
   let tag = '';
   const ask = (calendar: RouteCalendar, { versions }: LinksState): boolean => {
@@ -203,7 +204,7 @@ export async function answerSlots(
   const asked = readQuery(askedBy.request, SlotsQuery);
   const received = now();
   const sought = { ...sites, ...askedRouteOf(asked) };
-  const { window } = capacityAndWindow(sought, asked, { network, now: received });
+  const window = windowOf(sought, asked, { network, now: received });
   const { bandwidth, duration } = asked;
   const { start, end } = window;
   const from = Math.max(window.from, received);
@@ -302,20 +303,18 @@ interface PagedWindow extends Period {
   from: number;
 }
 
-/** What can be had between two sites where nothing is held, and the window that a request is about. @throws ProblemError */
-function capacityAndWindow(
+/** The window that a request is about, between sites with a route as it is asked for. @throws ProblemError */
+function windowOf(
   sought: NamedSites & AskedRoute,
   asked: { start?: number; end?: number; cursor?: string | undefined },
   { network, now }: { network: Network; now: number },
-): { capacity: number; window: PagedWindow } {
+): PagedWindow {
   const window = asked.cursor === undefined ? firstPage(asked, now) : readCursor(asked.cursor);
   refuseIfAny([
     ...siteProblems({ ...sought }, sought, network),
     ...windowProblems(window, now, asked.cursor),
   ]);
-  const capacity = capacityBetween(network, sought);
-  if (capacity === undefined) throw new RangeError('there is no such route');
-  return { capacity, window };
+  return window;
 }
 
 function firstPage({ start, end }: { start?: number; end?: number | undefined }, now: number): PagedWindow {
