@@ -298,6 +298,22 @@ test('the use of all links is the availability of each, in columns, with one ETa
   );
 });
 
+test.each(['linkUse', 'linkAvailability'] as const)(
+  'after a start with another topology, what %s has told is not known any more',
+  async (name) => {
+    const options = { topology: smallTopology(3) };
+    const elsewhere = await openService(options);
+    const caller = await elsewhere.as('lead');
+    const asked = (headers = {}) => caller.send('GET', addressOf(name) + query(FIVE_HOURS), { headers });
+    const known = { 'if-none-match': (await asked()).headers.get('etag') ?? '' };
+    await elsewhere.restart();
+    expect((await asked(known)).status).toBe(304);
+    options.topology = smallTopology(2);
+    await elsewhere.restart();
+    expect((await asked(known)).status).toBe(200);
+  },
+);
+
 describe('a question about links', () => {
   const questions = [
     addressOf('listLinks'),

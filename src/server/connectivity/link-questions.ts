@@ -57,7 +57,7 @@ const SLOTS_IN_PAGE = 100;
 
 /**
  * Answers what is free of a link over a window, in exact steps or in columns: aggregates only, never single reservations
- * (contract/README.md, "Extensions"). The ETag is of the link's version, the window and the columns.
+ * (contract/README.md, "Extensions"). The ETag is of the topology, the links' versions, the window and the columns.
  *
  * @throws ProblemError 422 for unknown sites or a wrong window, 400 for `points` or a cursor that is not one
  */
@@ -80,7 +80,7 @@ export async function answerAvailability(
   let tag = '';
   const ask = (calendar: RouteCalendar, { versions }: LinksState): boolean => {
     // Of the first turn: links that were changed since have another one.
-    tag ||= tagOf(JSON.stringify([versions, capacity, sought, start, end, from, points ?? null]));
+    tag ||= tagOf(JSON.stringify([topologyOf(network), versions, sought, start, end, from, points ?? null]));
     if (knowsTag(request, tag)) return false;
     if (points !== undefined) free.push(...calendar.columns({ start, end }, points));
     else take(free, STEPS_IN_PAGE, calendar.steps({ start: free.at(-1)?.end ?? from, end }));
@@ -108,8 +108,8 @@ export async function answerAvailability(
 }
 
 /**
- * Answers what is free of every link over a window, in columns. The ETag is of all links' versions: where it is known, no link
- * is looked at.
+ * Answers what is free of every link over a window, in columns. The ETag is of the topology and all links' versions: where it is
+ * known, no link is looked at.
  *
  * @throws ProblemError 422 for a wrong window, 400 for `points` out of their bounds
  */
@@ -133,7 +133,8 @@ export async function answerUse(
     );
   }
   const rows = await reservations.links();
-  const tag = tagOf(JSON.stringify([rows.map(({ id, version }) => [id, version]), start, end, points]));
+  const versions = rows.map(({ id, version }) => [id, version]);
+  const tag = tagOf(JSON.stringify([topologyOf(network), versions, start, end, points]));
   const headers = { etag: tag, 'cache-control': 'private, no-cache' };
   if (knowsTag(request, tag)) return new Response(null, { status: 304, headers });
   const items: Availability[] = [];
@@ -153,6 +154,11 @@ export async function answerUse(
     });
   }
   return jsonReply({ items, nextCursor: null } satisfies UseList, { headers });
+}
+
+/** What answers depend on that another start of the server may change. */
+function topologyOf({ links, detour }: Network): unknown {
+  return [links, detour];
 }
 
 function partOf({ start, end, bandwidth, bandwidthMax, tags }: FreeOnRoute): AvailablePart {
