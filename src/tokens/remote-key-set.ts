@@ -107,11 +107,8 @@ export function remoteKeySet(options: RemoteKeySetOptions & { send?: Send }): Re
       failure = undefined;
       store?.write({ document, at, ahead });
     } catch (cause) {
-      const reason = cause instanceof TimeLimitError ? `: ${cause.message}` : reasonOf(cause);
-      failure =
-        cause instanceof TokenError
-          ? cause
-          : new TokenError('keys_unreachable', `The key set at ${url} can't be reached${reason}`, { cause });
+      const message = `The key set at ${url} can't be reached${reasonOf(cause)}`;
+      failure = cause instanceof TokenError ? cause : new TokenError('keys_unreachable', message, { cause });
       onFailure?.(url);
       const age = copy ? now() - copy.at : staleFor;
       if (age >= freshFor && age < staleFor) onStale?.(url, age);
@@ -168,8 +165,9 @@ export function remoteKeySet(options: RemoteKeySetOptions & { send?: Send }): Re
   };
 }
 
-/** The reasons that a `fetch` of ours gives: a certificate, a proxy. Other errors may hold anything. */
-function reasonOf(cause: unknown): string {
+/** Why nothing came, as the end of a sentence: a time limit, or what a `fetch` of ours says. Other errors may hold anything. */
+export function reasonOf(cause: unknown): string {
+  if (cause instanceof TimeLimitError) return `: ${cause.message}`;
   return cause instanceof Failure && cause.facts.why !== undefined ? `: ${cause.facts.why}` : '.';
 }
 

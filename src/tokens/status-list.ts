@@ -3,11 +3,11 @@ import * as v from 'valibot';
 import { setBounded } from '../contract/bounded-map.ts';
 import { bodyOf, readUpTo, withinTime } from '../contract/bounded-reading.ts';
 import { StatusClaim, StatusListClaims } from '../contract/claims.ts';
-import { Failure } from '../contract/failure.ts';
 import { STATUS_LIST_TYPE } from '../contract/routes.ts';
 import type { Send } from '../contract/sending.ts';
 import { MAX_TOKEN_LENGTH } from './compact.ts';
 import { SERVICE_ALGORITHMS } from './key-set.ts';
+import { reasonOf } from './remote-key-set.ts';
 import { TokenError } from './token-error.ts';
 import { type KindRules, type Trust, verifyAs } from './verify.ts';
 
@@ -56,8 +56,8 @@ export function statusLists({ send, timeout, now }: StatusSource) {
     const token = await withinTime(timeout, (signal) => fetchList(uri, { send, signal, isAnew })).catch(
       (cause: unknown) => {
         if (cause instanceof TokenError) throw cause;
-        const why = cause instanceof Failure && cause.facts.why !== undefined ? `: ${cause.facts.why}` : '.';
-        throw new TokenError('keys_unreachable', `The status list at ${uri} can't be had${why}`, { cause });
+        const message = `The status list at ${uri} can't be had${reasonOf(cause)}`;
+        throw new TokenError('keys_unreachable', message, { cause });
       },
     );
     const claims = await verifyAs(RULES, token, { issuers, now });
