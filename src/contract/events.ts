@@ -1,9 +1,8 @@
 import * as v from 'valibot';
 import { ReservationReply } from './reservation.ts';
 
+const EVENT_TYPES = ['created', 'updated', 'deleted', 'started', 'ending_soon', 'ended'] as const;
 /** What happens to a reservation. The last three come with time alone. */
-export const EVENT_TYPES = ['created', 'updated', 'deleted', 'started', 'ending_soon', 'ended'] as const;
-/** One of {@link EVENT_TYPES}. */
 export type EventType = (typeof EVENT_TYPES)[number];
 
 /** The data of an event `reservation`: the reservation as it is now; a deleted one as it was last. */
@@ -13,11 +12,3 @@ export const ReservationEvent = v.object({
 });
 /** See {@link ReservationEvent}. */
 export type ReservationEvent = v.InferOutput<typeof ReservationEvent>;
-
-/** The data of an event `link`: a link whose use has changed. It says nothing of who uses it. */
-export interface LinkEvent {
-  site1: string;
-  site2: string;
-  /** Counts the changes of the link. */
-  version: number;
-}
