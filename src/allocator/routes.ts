@@ -30,11 +30,14 @@ interface Way {
   link: Link;
 }
 
+/** How many steps a walk takes at most: ten times as many as the first thousand routes took on networks of 60 sites. */
+const MAX_STEPS = 50_000;
+
 /**
  * The routes between two sites: by the number of their hops, then by the names of the sites that they pass.
  *
  * It lengthens a path only while the rest of the way can fit into the hops that are left, so the first routes are found
- * without a look at the others.
+ * without a look at the others. After {@link MAX_STEPS} it is given up: many paths may lead to a site, and none on from there.
  *
  * @example
  * // a – b – c, a – c: from a to c the routes are a – c, and a – b – c.
@@ -48,7 +51,10 @@ export function* routesBetween(network: Pick<Network, 'links'>, terms: RouteTerm
   const left = hopsLeft(ways, stops);
   const passed = new Set([site1]);
   const path: Link[] = [];
+  let steps = 0;
   function* lengthen(at: string, stop: number, length: number): Generator<Route> {
+    steps += 1;
+    if (steps > MAX_STEPS) return;
     const [first, ...rest] = path;
     if (first && stop === stops.length) {
       if (path.length === length) yield [first, ...rest];

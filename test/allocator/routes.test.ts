@@ -118,6 +118,15 @@ test('row 132: of millions of routes only the first are looked at', () => {
   expect(allowed?.at(-1)?.length).toBeLessThan(8);
 });
 
+test('row 132: where millions of paths lead to a site and none on from it, the walk is given up', () => {
+  const sites = Array.from({ length: 60 }, (_, index) => `s${index}`);
+  const links = sites.flatMap((site1, index) =>
+    sites.slice(index + 1).map((site2): Link => ({ ...smallLink(), site1, site2 })),
+  );
+  links.push({ ...smallLink(), site1: 's30', site2: 'end' });
+  expect([...routesBetween({ links }, { site1: 's0', site2: 's1', via: ['end'] })]).toEqual([]);
+});
+
 test.each([
   { site1: 's00', site2: 's00' },
   { site1: 's00', site2: 's01', via: ['s00'] },
