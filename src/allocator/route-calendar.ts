@@ -266,6 +266,7 @@ export class RouteCalendar implements SearchedCalendar {
 
   /** As {@link LinkCalendar.mostBandwidth}, over any route. */
   mostBandwidth(window: Period & { duration: number }, tenant?: string): number {
+    if (this.#only) return this.#only.calendar.mostBandwidth(window, tenant);
     return mostWithin(window, this.capacity, {
       earliest: (from, bandwidth) => this.earliest(from, window.duration, bandwidth, tenant),
       free: (period) => this.freeBandwidth(period, tenant),
