@@ -1,6 +1,6 @@
 import type { Link } from '../contract/links.ts';
 import { type Demand, type Holding, type Period, TAG_PLACES, type TagPlace, type Tags } from './demand.ts';
-import { type FreePart, fastestOver, settled } from './fastest.ts';
+import { type FreePart, fastestOver } from './fastest.ts';
 import { chooseTags, Holdings } from './holdings.ts';
 import { type LoadCursor, LoadProfile } from './load-profile.ts';
 import { mostWithin } from './most-bandwidth.ts';
@@ -441,12 +441,9 @@ export class LinkCalendar {
     }
   }
 
-  /** The earliest start from `from` on for which each place has a tag that is free for `duration` milliseconds. */
-  earliestTags(from: number, duration: number): number {
-    const places = TAG_PLACES.map(
-      (place) => (start: number) => this.#holdings.earliestTag(place, start, duration),
-    );
-    return settled(from, places);
+  /** For each place, the earliest start from an instant on for which it has a tag that is free for so many milliseconds. */
+  tagStarts(duration: number): ((from: number) => number)[] {
+    return TAG_PLACES.map((place) => (from) => this.#holdings.earliestTag(place, from, duration));
   }
 
   /** The last start of a run that begins with `first`, for demands that end by `end`. */

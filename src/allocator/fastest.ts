@@ -117,8 +117,8 @@ export function fastest(parts: Iterable<FreePart>, deadline: number, transfer: T
 export interface TransferLink {
   /** What is free over a period for a new reservation of a tenant. */
   freeParts(period: Period, tenant?: string): Iterable<FreePart>;
-  /** The earliest start from an instant on for which each place has a tag that is free for so many milliseconds. */
-  earliestTags(from: number, duration: number): number;
+  /** For each place, the earliest start from an instant on for which it has a tag that is free for so many milliseconds. */
+  tagStarts(duration: number): ((from: number) => number)[];
   /** See {@link Transfer.tagsWithin}. */
   tagsWithin(period: Period): number;
   /** The earliest start, from `start` on, for which each place has a tag that is free until an instant. */
@@ -143,7 +143,7 @@ export function fastestOver(
     tagsFrom: (from, duration) =>
       settled(
         from,
-        links.map((link) => (at: number) => link.earliestTags(at, duration)),
+        links.flatMap((link) => link.tagStarts(duration)),
       ),
     tagsWithin: (period) => Math.min(...links.map((link) => link.tagsWithin(period))),
     tagsSince: (until) => Math.max(...links.map((link) => link.tagsSince(until, start))),
@@ -151,7 +151,7 @@ export function fastestOver(
 }
 
 /** The first instant from `from` on that each of some functions gives back as it is: no earlier one would do for all. */
-export function settled(from: number, nexts: readonly ((start: number) => number)[]): number {
+function settled(from: number, nexts: readonly ((start: number) => number)[]): number {
   for (let start = from; ; ) {
     const next = nexts.reduce((at, nextOf) => nextOf(at), start);
     if (next === start) return start;
