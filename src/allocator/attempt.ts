@@ -1,7 +1,7 @@
 import type { Budget } from './budget.ts';
 import type { ItemDecision, ItemOperation, LinksView } from './operations.ts';
 
-/** A list that was decided on: the decision on each item, in their order. */
+/** A list that was decided on: the decisions on its items, in their order. */
 export interface Attempt {
   decisions: ItemDecision[];
   /** How many changes the view had before. */
@@ -9,11 +9,17 @@ export interface Attempt {
 }
 
 /**
- * Decides on each item, and makes its changes in the view, but for the last one's, which no item sees.
+ * Decides on each item, and makes its changes in the view, but for the last one's, which no item sees. Where it throws, the
+ * view is as it was.
  *
  * @param budget of a question, which is told what else is free where an item is refused
+ * @param stopsAtRefusal whether the first item that can't be done is the last one that is decided on. Default: no
  */
-export function decideItems(view: LinksView, operations: readonly ItemOperation[], budget?: Budget): Attempt {
+export function decideItems(
+  view: LinksView,
+  operations: readonly ItemOperation[],
+  { budget, stopsAtRefusal = false }: { budget?: Budget | undefined; stopsAtRefusal?: boolean } = {},
+): Attempt {
   const before = view.changes;
   const decisions: ItemDecision[] = [];
   try {
@@ -21,29 +27,11 @@ export function decideItems(view: LinksView, operations: readonly ItemOperation[
       applyAccepted(view, decisions.at(-1));
       const decision = operation.decide(view);
       decisions.push(budget ? explainedIn(budget, `explained ${index}`, decision) : decision);
+      if (stopsAtRefusal && !decision.answer.ok) break;
     }
   } catch (error) {
     view.undo(before);
     throw error;
-  }
-  return { decisions, before };
-}
-
-/** Decides on items up to the first that can't be done; undefined, with the view as it was, where there is one. */
-export function decideAllOrNone(
-  view: LinksView,
-  operations: readonly ItemOperation[],
-): Attempt | { refused: ItemDecision } {
-  const before = view.changes;
-  const decisions: ItemDecision[] = [];
-  for (const operation of operations) {
-    applyAccepted(view, decisions.at(-1));
-    const decision = operation.decide(view);
-    if (!decision.answer.ok) {
-      view.undo(before);
-      return { refused: decision };
-    }
-    decisions.push(decision);
   }
   return { decisions, before };
 }

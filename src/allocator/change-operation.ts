@@ -75,7 +75,7 @@ export function changeOperation(
     itemOperation(item, budget ? { ...rules, asked: { budget, state: `item ${index}` } } : rules),
   );
   const { keyed, earliest } = terms;
-  const search = earliest && new CommonOffset(items, rules, { ...earliest, budget: budget?.again() });
+  const search = earliest && new CommonOffset(items, needs, { ...earliest, rules, budget: budget?.again() });
   return {
     links: linksOf(needs),
     needs,
@@ -85,7 +85,7 @@ export function changeOperation(
       if (earlier) return earlier;
       const found = search?.find(view);
       if (found?.attempt) return concluded(view, found.attempt, found, terms);
-      return concluded(view, decideItems(view, needs, budget), { givenUpAt: found?.givenUpAt }, terms);
+      return concluded(view, decideItems(view, needs, { budget }), { givenUpAt: found?.givenUpAt }, terms);
     },
   };
 }

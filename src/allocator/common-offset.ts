@@ -1,4 +1,4 @@
-import { type Attempt, decideAllOrNone } from './attempt.ts';
+import { type Attempt, decideItems } from './attempt.ts';
 import { Budget, BudgetSpentError } from './budget.ts';
 import type { Demand } from './demand.ts';
 import { LoopTurns } from './event-loop.ts';
@@ -41,24 +41,32 @@ export interface FoundOffset {
  */
 export class CommonOffset {
   readonly #items: readonly ChangeItem[];
+  readonly #needs: readonly ItemOperation[];
   readonly #rules: AllocationRules;
   readonly #budget: Budget;
   /** The largest offset. */
   readonly #last: number;
+  readonly #nexts: readonly NextOffset[];
   /** None below it fits. */
   #offset = 0;
 
-  /** @param until no create may end after this, in milliseconds @param budget of a question; it is asked again */
+  /**
+   * @param needs the operation of each item where it is not moved
+   * @param until no create may end after this, in milliseconds
+   * @param budget of a question; it is asked again
+   */
   constructor(
     items: readonly ChangeItem[],
-    rules: AllocationRules,
-    { until, budget }: { until: number; budget?: Budget | undefined },
+    needs: readonly ItemOperation[],
+    { until, rules, budget }: { until: number; rules: AllocationRules; budget?: Budget | undefined },
   ) {
     this.#items = items;
+    this.#needs = needs;
     this.#rules = rules;
     // With locks there is no later turn.
     this.#budget = budget ?? new Budget(new LoopTurns(() => 0), LOOKS_WITH_LOCKS);
     this.#last = until - Math.max(...this.#creates().map(({ request }) => request.end), 0);
+    this.#nexts = [...this.#alone(), ...this.#together()];
   }
 
   /** Goes on with the search. Where it throws, the view is as it was. @throws TurnOverError */
@@ -77,12 +85,13 @@ export class CommonOffset {
       if (this.#offset > this.#last) break;
       const operations = this.#items.map((item) => itemOperation(movedBy(item, this.#offset), this.#rules));
       this.#budget.look(operations.length);
-      const attempt = decideAllOrNone(view, operations);
-      if ('decisions' in attempt) return { attempt, offset: this.#offset };
-      const { answer } = attempt.refused;
-      if (answer.ok || answer.reason !== 'refused') break;
+      const attempt = decideItems(view, operations, { stopsAtRefusal: true });
+      const answer = attempt.decisions.at(-1)?.answer;
+      if (!answer || answer.ok) return { attempt, offset: this.#offset };
+      view.undo(attempt.before);
+      if (answer.reason !== 'refused') break;
       if (answer.refusals.some((refusal) => refusal.limit === 'share' && refusal.of === 'live')) break;
-      this.#offset = this.#nextChange(view, operations);
+      this.#offset = this.#nextChange(view);
       this.#budget.pause();
     }
     return { offset: this.#offset };
@@ -90,8 +99,6 @@ export class CommonOffset {
 
   /** Goes to the first offset from this one on that each demand alone would have. */
   #settle(view: LinksView): void {
-    const operations = this.#items.map((item) => itemOperation(item, this.#rules));
-    const nexts = [...this.#alone(operations), ...this.#together(operations)];
     // What updates and deletions free may be free; what updates take may be elsewhere.
     const before = view.changes;
     try {
@@ -99,9 +106,9 @@ export class CommonOffset {
         const record = item.action === 'create' ? undefined : view.reservation(item.found.id);
         if (record) view.apply({ action: 'delete', record });
       }
-      for (let settled = 0; settled < nexts.length && this.#offset <= this.#last; ) {
+      for (let settled = 0; settled < this.#nexts.length && this.#offset <= this.#last; ) {
         settled = 0;
-        for (const next of nexts) {
+        for (const next of this.#nexts) {
           this.#budget.look();
           const offset = next(view, this.#offset);
           if (offset === this.#offset) settled += 1;
@@ -118,9 +125,9 @@ export class CommonOffset {
   }
 
   /** For each create, the next offset at which it alone would be accepted. */
-  #alone(operations: readonly ItemOperation[]): NextOffset[] {
+  #alone(): NextOffset[] {
     return this.#items.flatMap((item, index) => {
-      const routes = operations[index]?.routes;
+      const routes = this.#needs[index]?.routes;
       // A create that searches may find another period in its window.
       if (item.action !== 'create' || !routes || item.request.duration !== undefined) return [];
       const { start, end, tenant = item.request.experiment } = item.request;
@@ -134,10 +141,10 @@ export class CommonOffset {
   }
 
   /** For each link that several creates need, and each part of their time, the next offset at which all can have it. */
-  #together(operations: readonly ItemOperation[]): NextOffset[] {
+  #together(): NextOffset[] {
     const byLink = new Map<string, Demand[]>();
     for (const [index, item] of this.#items.entries()) {
-      const [link, ...others] = operations[index]?.links ?? [];
+      const [link, ...others] = this.#needs[index]?.links ?? [];
       if (item.action !== 'create' || link === undefined || others.length > 0) continue;
       const { start, end, bandwidth = 0, duration } = item.request;
       if (duration === undefined) byLink.set(link, [...(byLink.get(link) ?? []), { start, end, bandwidth }]);
@@ -154,7 +161,7 @@ export class CommonOffset {
   }
 
   /** The next offset at which a create meets other reservations than at this one. */
-  #nextChange(view: LinksView, operations: readonly ItemOperation[]): number {
+  #nextChange(view: LinksView): number {
     const updated = this.#items.flatMap((item) => (item.action === 'update' ? [item] : []));
     let next = Infinity;
     const changesAt = (offset: number | undefined): void => {
@@ -163,7 +170,7 @@ export class CommonOffset {
     for (const [index, item] of this.#items.entries()) {
       if (item.action !== 'create') continue;
       const { start, end } = item.request;
-      for (const link of operations[index]?.links ?? []) {
+      for (const link of this.#needs[index]?.links ?? []) {
         const calendar = view.calendar(link);
         this.#budget.look();
         // It is free of a reservation where it starts at its end, and meets one where it ends after its start.
