@@ -94,16 +94,16 @@ export function allowedRoutes(
   network: Pick<Network, 'between' | 'links' | 'detour'>,
   asked: AskedRoutes,
 ): readonly Route[] | undefined {
-  const { site1, site2, via = [], avoid, direct = false } = asked;
+  const { site1, site2, via = [], avoid = [], direct = false } = asked;
   const link = network.between(site1, site2);
   if (direct || (link && network.detour === 0)) return link && via.length === 0 ? [[link]] : undefined;
-  const isAny = via.length + (avoid?.length ?? 0) === 0;
+  const isAny = via.length + avoid.length === 0;
   const known = KNOWN_ROUTES.get(network) ?? new Map<string, readonly Route[]>();
   KNOWN_ROUTES.set(network, known);
   const name = JSON.stringify([site1, site2]);
-  const before = isAny ? known.get(name) : undefined;
-  if (before) return before;
-  const [shortest] = routesBetween(network, { site1, site2 });
+  const any = known.get(name);
+  if (isAny && any) return any;
+  const [shortest] = any ?? routesBetween(network, { site1, site2 });
   if (!shortest) return undefined;
   const maxHops = Math.min(MAX_HOPS, shortest.length + network.detour);
   const routes: Route[] = [];
@@ -130,18 +130,19 @@ export function obstaclesOf(
   asked: AskedRoutes,
 ): { route: string[]; hops: number; via: string[]; avoid: string[] } | undefined {
   const { site1, site2, via = [], avoid = [], direct = false } = asked;
-  const [shortest] = routesBetween(network, { site1, site2 });
+  const [shortest] = allowedRoutes(network, { site1, site2 }) ?? [];
   if (!shortest) return undefined;
   const route = sitesOf(shortest, site1);
   // A direct link passes no site, so none is in its way.
   if (direct) return { route, hops: 1, via: [], avoid: [] };
-  const isInTheWay = (one: string): boolean => {
+  const hops = Math.min(MAX_HOPS, shortest.length + network.detour);
+  const alone = [...via, ...avoid].filter((one) => {
     const [passed, avoided] = [via, avoid].map((sites) => sites.filter((site) => site !== one));
-    return allowedRoutes(network, { site1, site2, via: passed, avoid: avoided }) !== undefined;
-  };
-  const isAlone = [...via, ...avoid].some(isInTheWay);
-  const inTheWay = (sites: readonly string[]) => sites.filter((site) => !isAlone || isInTheWay(site));
-  const hops = Math.min(MAX_HOPS, route.length - 1 + network.detour);
+    const terms = { site1, site2, via: passed, avoid: avoided, maxHops: hops };
+    return routesBetween(network, terms).next().done === false;
+  });
+  const inTheWay = (sites: readonly string[]) =>
+    sites.filter((site) => alone.length === 0 || alone.includes(site));
   return { route, hops, via: inTheWay(via), avoid: inTheWay(avoid) };
 }
 
@@ -211,7 +212,7 @@ export function bestRoute(
 ): Route | undefined {
   const fitting = routes.filter((route) => route.every(fits));
   const shortest = fitting.filter((route) => route.length === fitting[0]?.length);
-  return widest(shortest, left)?.route;
+  return shortest.length > 1 ? widest(shortest, left)?.route : shortest[0];
 }
 
 /** How far a search for the earliest start has come; {@link earliestStart} goes on from there. */
