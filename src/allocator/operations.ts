@@ -190,14 +190,14 @@ function createOperation(request: CreateRequest, rules: AllocationRules): ItemOp
   if (duration !== undefined && start + duration > end) {
     throw new RangeError('the window is shorter than the duration');
   }
-  const routes = routesOf(request, rules);
+  const { ids, open } = linksUnder(routesOf(request, rules));
   return {
-    links: linksIn(routes).map(idOf).toSorted(),
+    links: ids,
     counts: rules.maxLive === undefined ? undefined : tenant,
     named: namedBy(experiment, name),
     from: () => start,
-    decide: (view) => decideCreate(view, request, openRoutes(view, routes, rules.asked), rules),
-    routes: (view, asked) => openRoutes(view, routes, asked),
+    decide: (view) => decideCreate(view, request, open(view, rules.asked), rules),
+    routes: open,
   };
 }
 
@@ -234,15 +234,19 @@ function routeOver(ids: readonly string[], rules: Pick<AllocationRules, 'network
   return [first, ...rest];
 }
 
-/** The links of routes, each once. */
-function linksIn(routes: readonly Route[]): Link[] {
-  return [...new Set(routes.flat())];
-}
-
-/** What is free on routes. */
-function openRoutes(view: LinksView, routes: readonly Route[], asked?: AskedFor): RouteCalendar {
-  const open = linksIn(routes).map((link) => ({ id: idOf(link), link, calendar: view.calendar(idOf(link)) }));
-  return new RouteCalendar(open, routes, asked);
+/** The links of routes: their ids, sorted, and what is free on the routes in a view of them. */
+function linksUnder(routes: readonly Route[]): {
+  ids: readonly string[];
+  open(view: LinksView, asked?: AskedFor): RouteCalendar;
+} {
+  const links = [...new Set(routes.flat())].map((link) => ({ id: idOf(link), link }));
+  return {
+    ids: links.map(({ id }) => id).toSorted(),
+    open(view, asked) {
+      const open = links.map((each) => ({ ...each, calendar: view.calendar(each.id) }));
+      return new RouteCalendar(open, routes, asked);
+    },
+  };
 }
 
 function idOf({ site1, site2 }: Link): string {
@@ -345,12 +349,9 @@ type UpdateItem = Extract<ChangeItem, { action: 'update' }>;
 
 function updateOperation(item: UpdateItem, rules: AllocationRules): ItemOperation {
   const { found, update } = item;
-  const route = routeOver(
-    found.hops.map(({ link }) => link),
-    rules,
-  );
+  const { ids, open } = linksUnder([routeOver(linksOf(found), rules)]);
   return {
-    links: linksOf(found),
+    links: ids,
     about: found.id,
     named: namedBy(found.experiment, update.name),
     from(known) {
@@ -360,7 +361,7 @@ function updateOperation(item: UpdateItem, rules: AllocationRules): ItemOperatio
     decide(view) {
       const current = view.reservation(found.id);
       if (!current) return unwritten({ ok: false, reason: 'missing', reservation: found.id });
-      return decideUpdate(view, current, openRoutes(view, [route], rules.asked), item);
+      return decideUpdate(view, current, open(view, rules.asked), item);
     },
   };
 }
@@ -428,7 +429,7 @@ function deleteOperation({
 }: Extract<ChangeItem, { action: 'delete' }>): ItemOperation {
   const { id } = found;
   return {
-    links: linksOf(found),
+    links: linksOf(found).toSorted(),
     about: id,
     from: () => undefined,
     decide(view) {
@@ -439,9 +440,9 @@ function deleteOperation({
   };
 }
 
-/** The ids of a reservation's links, sorted. */
+/** The ids of a reservation's links. */
 function linksOf({ hops }: ReservationRecord): string[] {
-  return hops.map(({ link }) => link).toSorted();
+  return hops.map(({ link }) => link);
 }
 
 /** A change that can be made, with a row in the audit for each of its links. @param at milliseconds */
@@ -475,14 +476,13 @@ export function askOperation<Answer>(
   { from, ...rules }: Pick<AllocationRules, 'network' | 'asked'> & { from: number },
   question: (calendar: RouteCalendar, state: LinksState) => Answer,
 ): Operation<Answer> {
-  const routes = routesOf(sites, rules);
-  const ids = linksIn(routes).map(idOf).toSorted();
+  const { ids, open } = linksUnder(routesOf(sites, rules));
   return {
     links: ids,
     needs: [{ links: ids, from: () => from }],
     decide(view) {
       const state = { versions: ids.map((id) => view.version(id)), now: view.now };
-      return { answer: question(openRoutes(view, routes, rules.asked), state), written: [] };
+      return { answer: question(open(view, rules.asked), state), written: [] };
     },
   };
 }
