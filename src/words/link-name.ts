@@ -27,6 +27,11 @@ export function viaName({ site1, via = [], site2 }: Pick<Reservation, 'site1' | 
   return (site1 < site2 ? via : via.toReversed()).join(', ');
 }
 
+/** The sites of {@link viaName} as an aside in a sentence, such as ` via a, b`; empty where there are none. */
+export function viaAside(reservation: Parameters<typeof viaName>[0], before = ' '): string {
+  return reservation.via ? `${before}via ${viaName(reservation)}` : '';
+}
+
 /** One end of a reservation, with its tags. */
 interface TaggedEnd {
   site: string;

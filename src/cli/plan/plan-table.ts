@@ -5,7 +5,7 @@ import { periodOf } from '../../contract/reservation-request.ts';
 import { inOneText, inTimes } from '../../contract/said.ts';
 import { shortIds } from '../../session/reservations/known.ts';
 import { limitNote } from '../../words/limits.ts';
-import { linkEnds, linkName, viaName } from '../../words/link-name.ts';
+import { linkEnds, linkName, viaAside } from '../../words/link-name.ts';
 import { folded } from '../print/folded.ts';
 import { asciiText, escapeText, type Printer } from '../print/output.ts';
 import { shortTimes, type TimeContext } from '../times.ts';
@@ -150,7 +150,7 @@ function rowOf(
           : start === 'now'
             ? `now, for ${formatDuration(length)}`
             : periodText({ start, end }, times);
-      const via = reservation?.via ? `, via ${viaName(reservation)}` : '';
+      const via = reservation ? viaAside(reservation, ', ') : '';
       const outcome = (isApplied && reservation ? tagsText(reservation) : 'fits') + via;
       return { ...row, mark: '+', when, outcome };
     }

@@ -8,7 +8,7 @@ import { asUpdate, periodOf, type ReservationRequest } from '../../../contract/r
 import { inOneText, instant, inTimes, type Said, sentence } from '../../../contract/said.ts';
 import type { Session } from '../../../session/session.ts';
 import { claimedExperimentExpiry, claimedExpiry } from '../../../tokens/claimed.ts';
-import { linkName, viaName } from '../../../words/link-name.ts';
+import { linkName, viaAside } from '../../../words/link-name.ts';
 import { withServices } from '../../advice.ts';
 import type { Invocation } from '../../invocation.ts';
 import { reservationResult } from '../../print/cards.ts';
@@ -270,8 +270,7 @@ export class RunReservation {
     const { now } = this.#run.invocation;
     const ahead = sentence`from ${instant(this.#start)} (${formatDistance(this.#start, now())}) `;
     const from = this.#start > now() ? ahead : '';
-    const via = reservation.via ? ` via ${viaName(reservation)}` : '';
-    return sentence`${linkName(reservation)}${via}, ${formatBandwidth(reservation.bandwidth)}, ${from}until ${this.#until}: ${this.#id}`;
+    return sentence`${linkName(reservation)}${viaAside(reservation)}, ${formatBandwidth(reservation.bandwidth)}, ${from}until ${this.#until}: ${this.#id}`;
   }
 
   get #until(): Said {

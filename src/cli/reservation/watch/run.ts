@@ -3,7 +3,7 @@ import type { Reservation } from '../../../contract/reservation.ts';
 import { periodOf } from '../../../contract/reservation-request.ts';
 import { shortIds } from '../../../session/reservations/known.ts';
 import type { Session } from '../../../session/session.ts';
-import { linkName, viaName } from '../../../words/link-name.ts';
+import { linkName, viaAside } from '../../../words/link-name.ts';
 import type { Invocation } from '../../invocation.ts';
 import { escapeText, jsonText, type Printer } from '../../print/output.ts';
 import { formatDistance, shortEnd, shortTime, type TimeContext } from '../../times.ts';
@@ -127,8 +127,7 @@ function detailOf({ event, at, reservation, before }: Change, times: TimeContext
   const { start, end } = periodOf(reservation);
   const period = `${shortEnd(at, start, times, true)} to ${shortEnd(start, end, times, true)}`;
   const left = event === 'ending_soon' ? ` (${formatDistance(end, at)})` : '';
-  const via = reservation.via ? ` via ${viaName(reservation)}` : '';
-  return `${via}, ${formatBandwidth(reservation.bandwidth)}, ${period}${left}`;
+  return `${viaAside(reservation)}, ${formatBandwidth(reservation.bandwidth)}, ${period}${left}`;
 }
 
 /** @example ['1 Gbps → 2 Gbps', 'until 16:00 → 17:00'] */
