@@ -338,7 +338,8 @@ class PlanFile {
       if (!list) continue;
       const sites: string[] = [];
       for (const node of isSeq<Node>(list) ? list.items : [list]) {
-        sites.push((await this.#guarded(node, siteName)) ?? '');
+        const site = await this.#guarded(node, siteName);
+        if (site !== undefined) sites.push(site);
       }
       route[field] = sites;
     }

@@ -109,6 +109,7 @@ reservations:
 
   it.each([
     ['via: [X]', /"X" is not a site name/],
+    ['via: [X, Y]', /2 errors/],
     ['direct: yes', /"yes" is neither true nor false/],
     ['via: [c], avoid: [c]', /via and avoid both name c/],
     ['avoid: {a: b}', /Here belongs one value/],
