@@ -1,4 +1,5 @@
 import type { RoutesQuestion } from '../../../client/connectivity.ts';
+import type { AskedRoute } from '../../../contract/asked-route.ts';
 import { WEEK } from '../../../contract/durations.ts';
 import { Failure, ownCommand } from '../../../contract/failure.ts';
 import { SITES } from '../../../contract/sites.ts';
@@ -11,7 +12,6 @@ import type { Invocation } from '../../invocation.ts';
 import { availabilityChart, chartColumns } from '../../print/availability-chart.ts';
 import { askFor, chooseNamed } from '../../questions.ts';
 import { formatBandwidth, parseBandwidth } from '../../values.ts';
-import { type RouteFlags, readRoute } from '../route-options.ts';
 import type { ReserveFlags } from './flags.ts';
 
 /** The parts of a `reserve` that were not typed. */
@@ -80,19 +80,16 @@ const DECLINED = 'Nothing was booked.';
 export async function askForMissing(
   invocation: Invocation,
   args: readonly string[],
-  { site1, site2, bandwidth, start, length, flags: typed }: Missing & { flags: RouteFlags },
+  { site1, site2, bandwidth, start, length, route }: Missing & { route: AskedRoute },
 ): Promise<string[]> {
   const { output } = invocation;
   const times = await invocation.times();
   const session = await invocation.session();
   const links = (await session.connectivity.links()) ?? [];
   const [typed1, typed2] = args;
-  const first = typed1 ?? (await chosenSite(invocation, session, links));
-  const second = typed2 ?? (await chosenPartner(invocation, session, { site: first, links, flags: typed }));
-  const capacity = await showFree(invocation, session, {
-    ...{ site1: first, site2: second },
-    ...readRoute(typed, { site1: first, site2: second }),
-  });
+  const first = typed1 ?? (await chosenSite(invocation, session, { links, route }));
+  const second = typed2 ?? (await chosenPartner(invocation, session, { site: first, links, route }));
+  const capacity = await showFree(invocation, session, { site1: first, site2: second, ...route });
   const flags: string[] = [];
   if (bandwidth) {
     const most = capacity === undefined ? '' : `; at most ${formatBandwidth(capacity)}`;
@@ -146,29 +143,31 @@ type Listed = NonNullable<Awaited<ReturnType<Session['connectivity']['links']>>>
 async function chosenSite(
   invocation: Invocation,
   { connectivity }: Session,
-  links: readonly Listed[],
+  { links, route }: { links: readonly Listed[]; route: AskedRoute },
 ): Promise<string> {
   const ends = links.flatMap(({ site1, site2 }) => [site1, site2]);
   const sites = ends.length > 0 ? ends : ((await connectivity.sites()) ?? SITES);
-  const items = [...new Set(sites)].toSorted().map((name) => ({ name, about: '' }));
+  const items = endsOf(sites, route).map((name) => ({ name, about: '' }));
   return chooseNamed(invocation, 'From which site?', items, DECLINED);
+}
+
+/** The sites that can be an end of a route as it is asked for. */
+function endsOf(sites: readonly string[], { via = [], avoid = [] }: AskedRoute): string[] {
+  const inner = [...via, ...avoid];
+  return [...new Set(sites)].filter((site) => !inner.includes(site)).toSorted();
 }
 
 /** The other end, chosen from the sites that a link or a route as it is asked for leads to; what is free now stands beside each. */
 async function chosenPartner(
   invocation: Invocation,
   { connectivity }: Session,
-  { site, links, flags }: { site: string; links: readonly Listed[]; flags: RouteFlags },
+  { site, links, route }: { site: string; links: readonly Listed[]; route: AskedRoute },
 ): Promise<string> {
   const now = invocation.now();
   const known = links.length > 0 ? links.flatMap(({ site1, site2 }) => [site1, site2]) : SITES;
-  const passed = [flags.via, flags.avoid].flatMap(
-    (list) => list?.split(',').map((each) => each.trim()) ?? [],
-  );
-  const names = [...new Set(known)].filter((name) => name !== site && !passed.includes(name)).toSorted();
+  const names = endsOf(known, route).filter((name) => name !== site);
   let refusal: unknown;
   const items = names.map(async (name) => {
-    const route = readRoute(flags, { site1: site, site2: name });
     const window = { site1: site, site2: name, ...route, start: now, end: now + 1000 };
     // A service may know of no way between the two, or tell nobody what is free.
     const free = await connectivity.availability(window).catch((error: unknown) => {

@@ -1,4 +1,5 @@
 import type { ProvenReservation } from '../../../client/proof.ts';
+import { askedRouteOf } from '../../../contract/asked-route.ts';
 import { Failure, shellWord } from '../../../contract/failure.ts';
 import { LAST_INSTANT } from '../../../contract/instants.ts';
 import { periodOf, type ReservationRequest } from '../../../contract/reservation-request.ts';
@@ -86,7 +87,7 @@ export async function reserve(
   const parts = missingParts(lacking);
   if (parts.length > 0) {
     if (!given.ask || given.flags.json) throw missingFailure('slices-conn reserve', parts);
-    return given.continueWith(await askForMissing(given, args, { ...lacking, flags }));
+    return given.continueWith(await askForMissing(given, args, { ...lacking, route: askedRouteOf(parsed) }));
   }
   if (flags.save !== undefined && !flags.dryRun) {
     await confirmWriting(given, flags.save, 'Nothing was booked.');
