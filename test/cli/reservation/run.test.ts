@@ -32,7 +32,7 @@ type Parts = Omit<Connection, 'fetch' | 'send'> & { fetch: Fetch };
  * A machine whose clock moves on only while `run` waits. At each moment of `plan`, milliseconds after the start of the
  * command, something happens; the last of them ends the command.
  */
-async function scene(changes: { connection?: Partial<Parts>; world?: Changes } = {}) {
+async function scene(changes: { connection?: Partial<Parts>; world?: Changes; events?: Fetch } = {}) {
   let now = NOW;
   let command: Command | undefined;
   let plan: [number, () => unknown][] = [];
@@ -44,7 +44,8 @@ async function scene(changes: { connection?: Partial<Parts>; world?: Changes } =
   const server = await createReferenceServer({ now: () => now });
   const fetch: Fetch = async (request) => {
     // Its time does not pass by itself: what happens is found by looks.
-    if (new URL(request.url).pathname.endsWith('/events')) return new Response('', { status: 404 });
+    if (new URL(request.url).pathname.endsWith('/events'))
+      return changes.events?.(request) ?? new Response('', { status: 404 });
     requests.push({ method: request.method, path: new URL(request.url).pathname, at: now - begun });
     return (changes.connection?.fetch ?? server.fetch)(request);
   };
@@ -256,6 +257,24 @@ describe('a command that ends', () => {
     expect([exitCode, stderr]).toEqual([0, expect.stringMatching(/^Reserved [^\n]*\nDeleted [^\n]*\n$/)]);
     await here.server.close();
   });
+});
+
+test('it ends with its command, also while a stream of events does not begin', async () => {
+  const here: Scene = await scene({
+    events(request) {
+      here.command.end(3);
+      return new Promise((_, reject) =>
+        request.signal.addEventListener('abort', () => reject(request.signal.reason)),
+      );
+    },
+  });
+  const began = performance.now();
+  const { exitCode } = await here.under([], ...line('--', 'a'));
+  expect(exitCode).toBe(3);
+  // A stream has 10 s to begin.
+  expect(performance.now() - began).toBeLessThan(10_000);
+  expect(await here.list()).toEqual([]);
+  await here.server.close();
 });
 
 describe('the command is not started', () => {

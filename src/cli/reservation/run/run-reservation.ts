@@ -96,6 +96,7 @@ export class RunReservation {
   #isSeen = true;
   #isDeleted = false;
   readonly #news: News;
+  readonly #stopListening = (): void => this.#news.close();
 
   private constructor(run: Run, guardian: Pipe, left: Unfinished, proven: ProvenReservation) {
     this.#run = run;
@@ -167,6 +168,8 @@ export class RunReservation {
     const { now, sleep } = this.#run.invocation;
     const pause = (milliseconds: number, also = signal): Promise<void> =>
       sleep(milliseconds, AbortSignal.any([signal, also])).catch(() => undefined);
+    // A stream that does not begin would be waited for.
+    signal.addEventListener('abort', this.#stopListening, { once: true });
     for (;;) {
       // What changed before is not told.
       if (await this.#news.mark()) return;
@@ -237,7 +240,7 @@ export class RunReservation {
   async delete(): Promise<void> {
     const { invocation, session } = this.#run;
     const guardian = this.#guardian;
-    this.#news.close();
+    this.#stopListening();
     try {
       if (!this.#isDeleted) {
         await session.reservations.change([{ action: 'delete', id: this.#id }]);
