@@ -9,7 +9,7 @@ import { KEY_SET_PATH } from '../contract/routes.ts';
 import { Secret } from '../contract/secret.ts';
 import { type Send, sendFrom } from '../contract/sending.ts';
 import { type RemoteKeySet, remoteKeySet } from '../tokens/remote-key-set.ts';
-import { statusLists, type TokenStatus } from '../tokens/status-list.ts';
+import type { TokenStatus } from '../tokens/status-list.ts';
 import { IAT_LEEWAY, type TokenKind, type Trust, type VerifiedToken } from '../tokens/verify.ts';
 import { type ChoiceOptions, chooseOne, type Picker } from './choice.ts';
 import type { Connection, Login } from './login/connection.ts';
@@ -291,15 +291,16 @@ export class Session {
   }
 
   /**
-   * Whether a verified reservation still stands, as its issuer says; see {@link statusLists}.
+   * Whether a verified reservation still stands, as its issuer says; see `statusLists`.
    *
    * @param keys those that it was verified with, where they are not the issuer's published ones
    * @throws TokenError where the issuer can't be asked
    */
-  statusOf(
+  async statusOf(
     { iss, iat, status }: ConnectivityClaims,
     { keys = forIssuer(this.trust.connectivity.issuers, iss) ?? this.#keysOf(iss) }: VerificationSource,
   ): Promise<TokenStatus | undefined> {
+    const { statusLists } = await import('../tokens/status-list.ts');
     const asked = statusLists({ ...LIMITED_ALREADY, send: this.send, now: this.#options.now });
     return asked({ iss, iat, status }, { issuers: new Map([[iss, keys]]) });
   }
