@@ -118,11 +118,11 @@ export class News {
   close(): void {
     this.#isClosed = true;
     this.#given.abort();
-    this.drop();
+    this.#drop();
   }
 
-  /** Gives the stream up; the next wait opens another, which goes on behind it. */
-  drop(): void {
+  /** Gives the stream up; the next read opens another, which goes on behind it. */
+  #drop(): void {
     this.#stream?.close();
     this.#stream = undefined;
   }
@@ -145,11 +145,11 @@ export class News {
         const told = await this.#stream.next(SILENCE);
         this.#cursor = this.#stream.cursor ?? this.#cursor;
         if (told && told.length > 0) return told;
-        if (!told) this.drop();
+        if (!told) this.#drop();
       }
     };
     const reading = read();
-    reading.catch(() => this.drop());
+    reading.catch(() => this.#drop());
     return reading;
   }
 

@@ -13,6 +13,9 @@ const forever = (_: number, signal?: AbortSignal): Promise<void> =>
   new Promise((_resolve, reject) => signal?.addEventListener('abort', () => reject(signal.reason)));
 const atOnce = async (): Promise<void> => undefined;
 
+/** Breaks off the stream that {@link cutting} has opened last. */
+let breakOff = (): void => undefined;
+
 /** Opens streams that break off after so many bytes of what follows their beginning. @param most undefined: they go on */
 function cutting(most: () => number | undefined): OpenEvents {
   return async (query, signal) => {
@@ -21,6 +24,12 @@ function cutting(most: () => number | undefined): OpenEvents {
     const reader = reply.body?.getReader();
     let left = most() ?? Number.POSITIVE_INFINITY;
     const body = new ReadableStream<Uint8Array>({
+      start(controller) {
+        breakOff = () => {
+          controller.error(new Error('broken off'));
+          reader?.cancel().catch(() => undefined);
+        };
+      },
       async pull(controller) {
         const read = await reader?.read();
         if (!read || read.done) return controller.close();
@@ -74,7 +83,7 @@ test('wherever a frame is cut, nothing is lost: what is known is what the servic
       else if (await news.mark()) await known.look();
     }
     // The next one is cut too.
-    news.drop();
+    breakOff();
   }
   const { rates } = known;
   await known.look();
