@@ -43,6 +43,10 @@ const VERSIONS = `SELECT version FROM hop
 const HELD_COLUMNS = ['reservation', 'start_ms', 'end_ms', 'bandwidth', ...TAG_PLACES, 'tenant'] as const;
 const HELD = HELD_COLUMNS.join(', ');
 
+/** What is held of a link by reservations that end after an instant, in the order of their ends. */
+const HOLDINGS = `SELECT ${HELD} FROM hop
+  WHERE link = $1 AND end_ms > $2 AND deleted_ms IS NULL ORDER BY end_ms, start_ms`;
+
 const TEXT_COLUMNS = Object.fromEntries(RESERVATION_TEXTS.map((text) => [text, 'text' as const]));
 
 /** A row is a reservation as it is now; a deleted one keeps its row, with `deleted_ms`, until it is forgotten. */
@@ -134,25 +138,11 @@ export function reservationStore(database: SqlDatabase, locking: Locking): Reser
         }),
       ),
     loadLink: (link, from, take) =>
-      database.snapshot(async (sql) => {
-        const row = await sql.first('SELECT version FROM link WHERE id = $1', link);
-        const held = sql.portions(
-          `SELECT ${HELD} FROM hop
-           WHERE link = $1 AND end_ms > $2 AND deleted_ms IS NULL ORDER BY end_ms, start_ms`,
-          link,
-          from,
-        );
-        for await (const portion of held) take(portion.map(heldOf));
-        return { version: Number(row?.['version'] ?? 0), history: sql.history };
-      }),
+      readLink(database, HOLDINGS, [link, from], (rows) => take(rows.map(heldOf))),
     readVersions: (link, range, take) =>
-      database.snapshot(async (sql) => {
-        const row = await sql.first('SELECT version FROM link WHERE id = $1', link);
-        for await (const portion of sql.portions(VERSIONS, link, ...range)) {
-          take(portion.map(([version]) => Number(version)));
-        }
-        return { version: Number(row?.['version'] ?? 0), history: sql.history };
-      }),
+      readLink(database, VERSIONS, [link, ...range], (rows) =>
+        take(rows.map(([version]) => Number(version))),
+      ),
     findKey: (key, now) => findKey(reader, key, now),
     find: (id) => readRecord(reader, id),
     list: (query) => listRecords(reader, query),
@@ -167,6 +157,24 @@ export function reservationStore(database: SqlDatabase, locking: Locking): Reser
       }),
     forget: (before) => deleteOldRows(database, locking, before),
   };
+}
+
+/**
+ * Reads rows of a link in portions, as of one version.
+ *
+ * @param values of the query; the first is the link
+ */
+function readLink(
+  database: SqlDatabase,
+  query: string,
+  values: readonly [link: string, ...SqlValue[]],
+  take: (portion: readonly SqlValues[]) => void,
+): Promise<Pick<LinkReading, 'version' | 'history'>> {
+  return database.snapshot(async (sql) => {
+    const row = await sql.first('SELECT version FROM link WHERE id = $1', values[0]);
+    for await (const portion of sql.portions(query, ...values)) take(portion);
+    return { version: Number(row?.['version'] ?? 0), history: sql.history };
+  });
 }
 
 async function readVersions(sql: SqlReader): Promise<LinkVersion[]> {
