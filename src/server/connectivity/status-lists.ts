@@ -2,12 +2,12 @@ import { promisify } from 'node:util';
 import { deflate } from 'node:zlib';
 import type { Network } from '../../allocator/network.ts';
 import type { LinkReading, ReservationRecord, ReservationStore } from '../../allocator/store.ts';
-import { setBounded } from '../../contract/bounded-map.ts';
 import { STATUSES_IN_LIST } from '../../contract/claims.ts';
 import { HOUR, MINUTE, SECOND } from '../../contract/durations.ts';
 import { isWithin } from '../../contract/instants.ts';
 import { routePath, STATUS_LIST_TYPE } from '../../contract/routes.ts';
 import type { ServiceIssuer } from '../keys/service-issuer.ts';
+import { onceIn } from '../once-in.ts';
 import { ProblemError, refusal } from '../problem-error.ts';
 import { RateLimit } from '../rate-limit.ts';
 import { knowsTag } from '../request-reading.ts';
@@ -29,8 +29,6 @@ const MOST_READS = 30;
 const [TTL, LIFETIME] = [MINUTE / 1000, HOUR / 1000];
 /** How old a signature may be, in milliseconds: it says of what instant the list is. */
 const SIGN_EVERY = MINUTE / 2;
-/** How many lists are kept, of some 50 KiB at most. */
-const MOST_KEPT = 64;
 
 const TOO_MANY = {
   code: 'too_many_requests',
@@ -142,26 +140,4 @@ export function createStatusLists({ network, reservations, issuer, now }: Status
 
 function setBit(bits: Uint8Array, index: number): void {
   bits[index >> 3] = (bits[index >> 3] ?? 0) | (1 << (index & 7));
-}
-
-/**
- * Makes the value of a name once in a span, in milliseconds, however many ask; one that failed is made again.
- *
- * @param make is given the value before; undefined where there is none, or it failed
- */
-function onceIn<Value>(
-  span: number,
-  now: () => number,
-  make: (name: string, last?: Value) => Promise<Value>,
-): (name: string) => Promise<Value> {
-  const values = new Map<string, { at: number; value: Promise<Value> }>();
-  return (name) => {
-    const last = values.get(name);
-    if (last && isWithin(last.at, span, now())) return last.value;
-    const made = (last?.value ?? Promise.resolve(undefined)).catch(() => undefined);
-    const next = { at: now(), value: made.then((before) => make(name, before)) };
-    next.value.catch(() => values.get(name) === next && values.delete(name));
-    setBounded(values, name, next, MOST_KEPT);
-    return next.value;
-  };
 }

@@ -6,6 +6,7 @@ import { isWithin } from '../../contract/instants.ts';
 import { publicPartOf } from '../../tokens/key-set.ts';
 import { generateSigningKey, type PrivateJwk } from '../../tokens/signing-key.ts';
 import type { Log } from '../log.ts';
+import { onceIn } from '../once-in.ts';
 import {
   expiryToNote,
   followedFrom,
@@ -118,7 +119,7 @@ export function createKeyRing({
   let triedAt = Number.NEGATIVE_INFINITY;
   let underWay: Promise<void> | undefined;
   const notes = new Map<string, Promise<boolean>>();
-  let past: { at: number; of: string; keys: Promise<PastJwk[]> } | undefined;
+  const past = onceIn(MINUTE, now, () => asUnavailable(() => store.past(service)));
 
   async function kept(): Promise<StoredKey[]> {
     const keys = await store.keys(service);
@@ -161,17 +162,7 @@ export function createKeyRing({
       if (!copy) throw new RangeError('the keys were not read');
       return copy.keys;
     },
-    past() {
-      const of = history();
-      if (past?.of === of && isWithin(past.at, MINUTE, now())) return past.keys;
-      const read = { at: now(), of, keys: asUnavailable(() => store.past(service)) };
-      past = read;
-      // A failure is not kept.
-      read.keys.catch(() => {
-        if (past === read) past = undefined;
-      });
-      return read.keys;
-    },
+    past: () => past(history()),
     async note(key, expiry) {
       if (expiry <= key.lastExpiry) return true;
       const noted = expiryToNote(expiry);
