@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import type { RequestListener } from 'node:http';
 import { Allocator } from './allocator/allocator.ts';
-import { builtInTopology, createNetwork, linkId } from './allocator/network.ts';
+import { builtInTopology, createNetwork } from './allocator/network.ts';
 import { type IdKind, newId, randomPool } from './contract/ids.ts';
-import type { Topology } from './contract/links.ts';
+import { linkId, type Topology } from './contract/links.ts';
 import type { Role } from './contract/roles.ts';
 import { EXPERIMENTS_API_GROUP, PROJECTS_API_GROUP } from './contract/routes.ts';
 import { readInstalled } from './installed-files.ts';

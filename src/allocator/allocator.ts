@@ -1,3 +1,4 @@
+import { linkId } from '../contract/links.ts';
 import { Budget, TurnOverError } from './budget.ts';
 import {
   type ChangeOutcome,
@@ -11,7 +12,7 @@ import { movedBy } from './common-offset.ts';
 import { LoopTurns, yieldToEventLoop } from './event-loop.ts';
 import type { AllocatorObserver } from './link-decisions.ts';
 import { askLinks, changeLinks, LinkQueue } from './link-queue.ts';
-import { linkId, type Network } from './network.ts';
+import type { Network } from './network.ts';
 import {
   askOperation,
   type ChangeItem,

@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import { refusedValue } from '../contract/foreign-errors.ts';
 import { isObject } from '../contract/json.ts';
-import { type Link, type Place, type TagRange, Topology } from '../contract/links.ts';
+import { type Link, linkId, type Place, type TagRange, Topology } from '../contract/links.ts';
 import { BUILT_IN_LINKS, BUILT_IN_PLACES, SITES } from '../contract/sites.ts';
 
 /** A topology that breaks a rule. Each violation is named in `violations`. */
@@ -31,11 +31,6 @@ export interface Network {
   neighbours(site: string): readonly string[];
   /** Where a site is; undefined where the topology does not say. */
   placeOf(site: string): Place | undefined;
-}
-
-/** A link's name in the store: its sites in alphabetical order, so that it has no direction. */
-export function linkId(site1: string, site2: string): string {
-  return site1 < site2 ? `${site1}~${site2}` : `${site2}~${site1}`;
 }
 
 /**

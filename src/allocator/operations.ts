@@ -1,11 +1,11 @@
 import { DAY } from '../contract/durations.ts';
-import type { Link } from '../contract/links.ts';
+import { type Link, linkId } from '../contract/links.ts';
 import type { Problem } from '../contract/problems.ts';
 import type { ReservationRequest } from '../contract/reservation-request.ts';
 import { type ReservationTexts, withTexts } from '../contract/reservation-texts.ts';
 import { type LinkCalendar, type Refusal, reasonOf } from './calendar.ts';
 import type { Demand } from './demand.ts';
-import { linkId, type Network } from './network.ts';
+import type { Network } from './network.ts';
 import { type Explanation, explained, offersFor, UNEXPLAINED } from './offers.ts';
 import { type AskedFor, RouteCalendar, type WayOver } from './route-calendar.ts';
 import { type AskedRoutes, allowedRoutes, type Route } from './routes.ts';

@@ -27,6 +27,17 @@ export const Link = v.object({
 /** See {@link Link}. */
 export type Link = v.InferOutput<typeof Link>;
 
+/** A link's id: its sites in alphabetical order, so that it has no direction. */
+export function linkId(site1: string, site2: string): string {
+  return site1 < site2 ? `${site1}~${site2}` : `${site2}~${site1}`;
+}
+
+/** The two sites of a {@link linkId}, in alphabetical order. */
+export function sitesOfLink(id: string): [site1: string, site2: string] {
+  const [site1 = '', site2 = ''] = id.split('~');
+  return [site1, site2];
+}
+
 /** Where a site is on Earth: `[longitude, latitude]` in degrees, east and north positive. */
 export const Place = v.tuple([
   v.pipe(v.number(), v.minValue(-180), v.maxValue(180)),

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
-import { linkId } from '../allocator/network.ts';
 import { Failure } from '../contract/failure.ts';
 import { formatInstant } from '../contract/instants.ts';
+import { linkId } from '../contract/links.ts';
 import { dataFolder } from '../files/private.ts';
 import { type AuditRecord, readAudit, readNames } from '../store/audit.ts';
 import { openToRead } from '../store/stores.ts';

@@ -1,6 +1,5 @@
 import { type AllocatorOptions, Allocator as ListAllocator } from '../../src/allocator/allocator.ts';
 import type { ChangeOutcome, ChangeTerms } from '../../src/allocator/change-operation.ts';
-import { linkId } from '../../src/allocator/network.ts';
 import type {
   ChangeItem,
   CreateRequest,
@@ -12,7 +11,7 @@ import type {
   UpdateTerms,
 } from '../../src/allocator/operations.ts';
 import type { ReservationRecord } from '../../src/allocator/store.ts';
-import type { Link } from '../../src/contract/links.ts';
+import { type Link, linkId } from '../../src/contract/links.ts';
 import { oneHop } from '../store/one-link.ts';
 
 export type { AllocatorOptions, ChangeOutcome };

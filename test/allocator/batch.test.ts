@@ -1,9 +1,10 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Demand } from '../../src/allocator/demand.ts';
-import { createNetwork, linkId } from '../../src/allocator/network.ts';
+import { createNetwork } from '../../src/allocator/network.ts';
 import type { CreateRequest } from '../../src/allocator/operations.ts';
 import type { ReservationStore } from '../../src/allocator/store.ts';
+import { linkId } from '../../src/contract/links.ts';
 import { usePostgres } from '../fixtures/postgres.ts';
 import { type OpenedStore, openPostgres, openSqlite } from '../store/opened-store.ts';
 import { Allocator, type AllocatorOptions, type ChangeOutcome, type Item } from './allocator.ts';

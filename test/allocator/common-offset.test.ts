@@ -6,11 +6,11 @@ import { type ChangeOutcome, changeOperation } from '../../src/allocator/change-
 import type { Demand } from '../../src/allocator/demand.ts';
 import { LoopTurns } from '../../src/allocator/event-loop.ts';
 import { type OpenLink, TransactionView } from '../../src/allocator/link-view.ts';
-import { createNetwork, linkId } from '../../src/allocator/network.ts';
+import { createNetwork } from '../../src/allocator/network.ts';
 import type { AllocationRules, ChangeItem } from '../../src/allocator/operations.ts';
 import { routesBetween } from '../../src/allocator/routes.ts';
 import type { ReservationRecord } from '../../src/allocator/store.ts';
-import type { Link } from '../../src/contract/links.ts';
+import { type Link, linkId } from '../../src/contract/links.ts';
 import { networks } from './graphs.ts';
 
 /** No create may end after this instant. */

@@ -1,13 +1,14 @@
 import { setImmediate as nextRound } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Demand } from '../../src/allocator/demand.ts';
-import { createNetwork, linkId } from '../../src/allocator/network.ts';
+import { createNetwork } from '../../src/allocator/network.ts';
 import {
   CommitUnknownError,
   type LinkReading,
   type ReservationStore,
   StoreUnavailableError,
 } from '../../src/allocator/store.ts';
+import { linkId } from '../../src/contract/links.ts';
 import type { Problem } from '../../src/contract/problems.ts';
 import { type OpenedStore, openSqlite } from '../store/opened-store.ts';
 import { Allocator, type Outcome } from './allocator.ts';

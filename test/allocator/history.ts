@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
 import type { Demand } from '../../src/allocator/demand.ts';
-import { createNetwork, linkId } from '../../src/allocator/network.ts';
+import { createNetwork } from '../../src/allocator/network.ts';
 import type { Offer } from '../../src/allocator/offers.ts';
 import type { UpdateRequest } from '../../src/allocator/operations.ts';
 import type { Search } from '../../src/allocator/search.ts';
 import type { ReservationRecord } from '../../src/allocator/store.ts';
-import type { Link, TagRange } from '../../src/contract/links.ts';
+import { type Link, linkId, type TagRange } from '../../src/contract/links.ts';
 import type { Problem } from '../../src/contract/problems.ts';
 import type { MakeSubject, Subject } from '../proof/subject.ts';
 import { WITH_HOPS } from '../store/one-link.ts';

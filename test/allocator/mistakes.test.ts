@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type Demand, TAG_PLACES, type Tags } from '../../src/allocator/demand.ts';
-import { createNetwork, linkId } from '../../src/allocator/network.ts';
+import { createNetwork } from '../../src/allocator/network.ts';
 import type { Decided, ReservationRecord, ReservationStore } from '../../src/allocator/store.ts';
-import type { Link, TagRange } from '../../src/contract/links.ts';
+import { type Link, linkId, type TagRange } from '../../src/contract/links.ts';
 import type { Problem } from '../../src/contract/problems.ts';
 import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 import { type OpenedStore, openSqlite } from '../store/opened-store.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { builtInTopology, createNetwork, linkId, TopologyError } from '../../src/allocator/network.ts';
-import type { Link, TagRange } from '../../src/contract/links.ts';
+import { builtInTopology, createNetwork, TopologyError } from '../../src/allocator/network.ts';
+import { type Link, linkId, type TagRange } from '../../src/contract/links.ts';
 import { SITES } from '../../src/contract/sites.ts';
 import { smallLink } from './small-link.ts';
 

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Demand } from '../../src/allocator/demand.ts';
-import { createNetwork, linkId } from '../../src/allocator/network.ts';
+import { createNetwork } from '../../src/allocator/network.ts';
 import type { CreateRequest } from '../../src/allocator/operations.ts';
 import type { ReservationStore } from '../../src/allocator/store.ts';
-import type { Link, TagRange } from '../../src/contract/links.ts';
+import { type Link, linkId, type TagRange } from '../../src/contract/links.ts';
 import { PostgresDatabase } from '../../src/store/postgres/database.ts';
 import { reservationStore } from '../../src/store/reservations.ts';
 import { type Locking, READ_LINK } from '../../src/store/sql.ts';

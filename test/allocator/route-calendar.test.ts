@@ -2,10 +2,9 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { LinkCalendar } from '../../src/allocator/calendar.ts';
 import type { Demand } from '../../src/allocator/demand.ts';
-import { linkId } from '../../src/allocator/network.ts';
 import { RouteCalendar } from '../../src/allocator/route-calendar.ts';
 import { routesBetween } from '../../src/allocator/routes.ts';
-import type { Link } from '../../src/contract/links.ts';
+import { type Link, linkId } from '../../src/contract/links.ts';
 import { every, linksOf, networks } from './graphs.ts';
 
 /** Everything happens before this instant. */

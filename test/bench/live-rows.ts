@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite';
-import { builtInTopology, linkId } from '../../src/allocator/network.ts';
-import type { Link } from '../../src/contract/links.ts';
+import { builtInTopology } from '../../src/allocator/network.ts';
+import { type Link, linkId } from '../../src/contract/links.ts';
 import { openStores } from '../../src/store/stores.ts';
 
 const MINUTE = 60_000;

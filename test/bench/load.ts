@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { linkId } from '../../src/allocator/network.ts';
+import { linkId } from '../../src/contract/links.ts';
 import { openStores } from '../../src/store/stores.ts';
 import type { Benchmark } from './benchmark.ts';
 import { folderOnDisk } from './disk.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Pool } from 'pg';
-import { builtInTopology, linkId } from '../../src/allocator/network.ts';
-import type { Link } from '../../src/contract/links.ts';
+import { builtInTopology } from '../../src/allocator/network.ts';
+import { type Link, linkId } from '../../src/contract/links.ts';
 import { openStores } from '../../src/store/stores.ts';
 import { allocatorOn, booked, requestFor } from './requests.ts';
 import { seeded } from './seeded.ts';

@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { Client } from 'pg';
-import { linkId } from '../../src/allocator/network.ts';
+import { linkId } from '../../src/contract/links.ts';
 import { openStores } from '../../src/store/stores.ts';
 import { ask, newDatabase, startPostgres } from '../fixtures/postgres-server.ts';
 import type { Benchmark } from './benchmark.ts';

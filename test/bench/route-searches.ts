@@ -1,6 +1,7 @@
-import { builtInTopology, linkId } from '../../src/allocator/network.ts';
+import { builtInTopology } from '../../src/allocator/network.ts';
 import { RouteCalendar } from '../../src/allocator/route-calendar.ts';
 import { routesBetween } from '../../src/allocator/routes.ts';
+import { linkId } from '../../src/contract/links.ts';
 import type { Benchmark } from './benchmark.ts';
 import { median } from './measure.ts';
 import { cost, demandsOn, fullCalendar } from './searches.ts';

@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Demand, Holding } from '../../src/allocator/demand.ts';
-import { createNetwork, linkId } from '../../src/allocator/network.ts';
+import { createNetwork } from '../../src/allocator/network.ts';
 import type { CreateRequest } from '../../src/allocator/operations.ts';
 import { CommitUnknownError } from '../../src/allocator/store.ts';
-import type { Link, TagRange } from '../../src/contract/links.ts';
+import { type Link, linkId, type TagRange } from '../../src/contract/links.ts';
 import { reservationStore } from '../../src/store/reservations.ts';
 import type { SqlRow } from '../../src/store/sql.ts';
 import { Allocator } from '../allocator/allocator.ts';

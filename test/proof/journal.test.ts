@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { createNetwork, linkId } from '../../src/allocator/network.ts';
+import { createNetwork } from '../../src/allocator/network.ts';
+import { linkId } from '../../src/contract/links.ts';
 import { reservationStore } from '../../src/store/reservations.ts';
 import type { SqlDatabase } from '../../src/store/sql.ts';
 import { Allocator } from '../allocator/allocator.ts';

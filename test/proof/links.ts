@@ -1,5 +1,4 @@
-import { linkId } from '../../src/allocator/network.ts';
-import type { Link, TagRange, Topology } from '../../src/contract/links.ts';
+import { type Link, linkId, type TagRange, type Topology } from '../../src/contract/links.ts';
 import { SITES } from '../../src/contract/sites.ts';
 import type { Rows } from '../allocator/sweep.ts';
 import { sweep } from '../allocator/sweep.ts';

@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { createNetwork, linkId } from '../../src/allocator/network.ts';
+import { createNetwork } from '../../src/allocator/network.ts';
 import { CommitUnknownError, StoreUnavailableError } from '../../src/allocator/store.ts';
+import { linkId } from '../../src/contract/links.ts';
 import { Allocator } from '../allocator/allocator.ts';
 import { sweep } from '../allocator/sweep.ts';
 import { usePostgres } from '../fixtures/postgres.ts';

@@ -1,15 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Holding } from '../../src/allocator/demand.ts';
-import { linkId } from '../../src/allocator/network.ts';
+import { type Holding, TAG_PLACES } from '../../src/allocator/demand.ts';
 import { STATUSES_IN_LIST } from '../../src/contract/claims.ts';
-import type { Link } from '../../src/contract/links.ts';
+import { type Link, linkId } from '../../src/contract/links.ts';
 import type { SqlRow } from '../../src/store/sql.ts';
 import { Oracle } from '../allocator/oracle.ts';
 import type { Rows } from '../allocator/sweep.ts';
 import { isOnSnapshot, TOPOLOGY } from './links.ts';
 import type { Finding } from './report.ts';
-
-const PLACES = ['site1_s_tag', 'site1_c_tag', 'site2_s_tag', 'site2_c_tag'] as const;
 
 /** A decision as the audit tells it. */
 interface Decision {
@@ -175,7 +172,7 @@ function decisionIn(row: SqlRow): Decision {
 }
 
 function inOrder(tags: Record<string, unknown>): Holding['tags'] {
-  const [site1_s_tag, site1_c_tag, site2_s_tag, site2_c_tag] = PLACES.map((place) => Number(tags[place]));
+  const [site1_s_tag, site1_c_tag, site2_s_tag, site2_c_tag] = TAG_PLACES.map((place) => Number(tags[place]));
   return {
     site1_s_tag: Number(site1_s_tag),
     site1_c_tag: Number(site1_c_tag),
@@ -212,7 +209,9 @@ function peak(demand: Demand, others: readonly Holding[]): number {
 function conflicts(link: Link, decision: Decision, others: readonly Holding[]): string[] {
   const beside = overlapping(decision, others);
   const load = peak(decision, others) + decision.bandwidth;
-  const shared = PLACES.filter((place) => beside.some(({ tags }) => tags[place] === decision.tags?.[place]));
+  const shared = TAG_PLACES.filter((place) =>
+    beside.some(({ tags }) => tags[place] === decision.tags?.[place]),
+  );
   return [
     ...(load > link.bandwidth ? [`${load} of ${link.bandwidth} Mbps`] : []),
     ...shared.map((place) => `another holds its ${place}`),
@@ -222,7 +221,7 @@ function conflicts(link: Link, decision: Decision, others: readonly Holding[]): 
 function couldBeHad(link: Link, decision: Decision, others: readonly Holding[]): boolean {
   if (peak(decision, others) + decision.bandwidth > link.bandwidth) return false;
   const beside = overlapping(decision, others);
-  return PLACES.every((place) => {
+  return TAG_PLACES.every((place) => {
     const [from, to] = link[`${place}s`];
     return new Set(beside.map(({ tags }) => tags[place])).size < to - from + 1;
   });

@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { builtInTopology, linkId } from '../../src/allocator/network.ts';
+import { builtInTopology } from '../../src/allocator/network.ts';
+import { linkId } from '../../src/contract/links.ts';
 import { KEY_SET_PATH } from '../../src/contract/routes.ts';
 import { createReferenceServer } from '../../src/reference-server.ts';
 import { sweep } from '../allocator/sweep.ts';

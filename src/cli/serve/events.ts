@@ -1,3 +1,4 @@
+import { sitesOfLink } from '../../contract/links.ts';
 import { Sentence } from '../../contract/said.ts';
 import { withoutTokens } from '../../contract/secret.ts';
 import { folded } from '../print/folded.ts';
@@ -86,7 +87,7 @@ function reserved({ link, bandwidth, start_date, end_date }: EventFields, contex
 
 /** The sites that links pass, in their order. @param links such as `be-gent1~pl-poznan1 fr-slices~pl-poznan1` */
 function sitesOf(links: string): string {
-  const [first = [], ...others] = links.split(' ').map((link) => link.split('~'));
+  const [first = [], ...others]: string[][] = links.split(' ').map(sitesOfLink);
   const [next = []] = others;
   const sites = next.includes(first[0] ?? '') ? first.toReversed() : first;
   for (const link of others) sites.push(...link.filter((site) => site !== sites.at(-1)));

@@ -7,6 +7,7 @@ import type {
 } from '../../allocator/store.ts';
 import { EVENT_STREAM_TYPE } from '../../contract/event-streams.ts';
 import type { EventType } from '../../contract/events.ts';
+import { sitesOfLink } from '../../contract/links.ts';
 import { eventsBetween, nextTurn, type Phase, phaseAt } from '../../contract/phases.ts';
 import { jsonText } from '../../contract/visible-text.ts';
 import { refusal } from '../problem-error.ts';
@@ -373,7 +374,7 @@ function linkFrames(before: Position, { versions }: Position): string[] {
   return [...versions]
     .filter(([id, version]) => version !== (before.versions.get(id) ?? 0))
     .map(([id, version]) => {
-      const [site1, site2] = id.split('~');
+      const [site1, site2] = sitesOfLink(id);
       return `event: link\ndata: ${jsonText({ site1, site2, version })}\n\n`;
     });
 }

@@ -1,10 +1,10 @@
 import type { Period } from '../../allocator/demand.ts';
-import { linkId, type Network } from '../../allocator/network.ts';
+import type { Network } from '../../allocator/network.ts';
 import { allowedRoutes, obstaclesOf, sitesOf, widest } from '../../allocator/routes.ts';
 import type { ReservationRecord } from '../../allocator/store.ts';
 import { type AskedRoute, askedRouteOf } from '../../contract/asked-route.ts';
 import { formatDuration } from '../../contract/durations.ts';
-import type { Link } from '../../contract/links.ts';
+import { type Link, linkId } from '../../contract/links.ts';
 import type { Problem } from '../../contract/problems.ts';
 import type { BodyReading, ReservationRequest } from '../../contract/reservation-request.ts';
 import { contradictionText } from '../../words/asked-route.ts';

@@ -8,6 +8,7 @@ import {
   StoreUnavailableError,
 } from '../../allocator/store.ts';
 import { formatInstant } from '../../contract/instants.ts';
+import { sitesOfLink } from '../../contract/links.ts';
 import type { Reservation, RouteHop } from '../../contract/reservation.ts';
 import { textsOf } from '../../contract/reservation-texts.ts';
 import { DEFAULT_TTL } from '../../tokens/issuer.ts';
@@ -48,7 +49,7 @@ function hopsReply(record: ReservationRecord): RouteHop[] {
 /** All sites of a reservation's route, from its first end to its second. */
 function sitesAlong({ site1: from, hops }: ReservationRecord): string[] {
   const links = hops.map(({ link }) => {
-    const [site1 = '', site2 = ''] = link.split('~');
+    const [site1, site2] = sitesOfLink(link);
     return { site1, site2 };
   });
   return sitesOf(links, from);

@@ -1,6 +1,6 @@
-import { createNetwork, linkId } from '../../../src/allocator/network.ts';
+import { createNetwork } from '../../../src/allocator/network.ts';
 import type { ReservationStore } from '../../../src/allocator/store.ts';
-import type { Link, TagRange } from '../../../src/contract/links.ts';
+import { type Link, linkId, type TagRange } from '../../../src/contract/links.ts';
 import type { AllocatorOptions, Outcome } from '../../allocator/allocator.ts';
 import { smallLink } from '../../allocator/small-link.ts';
 import { type Rows, sweep } from '../../allocator/sweep.ts';

@@ -1,6 +1,5 @@
 import type { Plan } from '../../../src/allocator/calendar.ts';
 import type { Demand, Holding } from '../../../src/allocator/demand.ts';
-import { linkId } from '../../../src/allocator/network.ts';
 import {
   type CreateRequest,
   type DeleteTerms,
@@ -10,7 +9,7 @@ import {
   type UpdateTerms,
 } from '../../../src/allocator/operations.ts';
 import type { IdempotencyRecord, ReservationRecord, WrittenChange } from '../../../src/allocator/store.ts';
-import type { Link } from '../../../src/contract/links.ts';
+import { type Link, linkId } from '../../../src/contract/links.ts';
 import type { AllocatorOptions, Outcome, Replay } from '../../allocator/allocator.ts';
 import { type Asked, Oracle } from '../../allocator/oracle.ts';
 import { changeLink, type LinkTransaction, oneHop } from '../../store/one-link.ts';
