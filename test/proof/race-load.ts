@@ -1,4 +1,5 @@
 import { text } from 'node:stream/consumers';
+import { TAG_PLACES } from '../../src/allocator/demand.ts';
 import { createNetwork } from '../../src/allocator/network.ts';
 import { type ReservationRecord, StoreUnavailableError } from '../../src/allocator/store.ts';
 import {
@@ -80,7 +81,6 @@ const INSTANTS = 24;
 const ITEMS = 3;
 const APART = 9;
 const UPDATING = { by: 'user', expiry: 1_000_000, check: () => undefined };
-const PLACES = ['site1_s_tag', 'site1_c_tag', 'site2_s_tag', 'site2_c_tag'] as const;
 let ids = 0;
 process.stdout.write('ready');
 await text(process.stdin);
@@ -96,7 +96,7 @@ await Promise.all(
     const own = new Map<string, RaceHolding>();
 
     const keep = ({ id, start, end, bandwidth, hops }: ReservationRecord): void => {
-      const held = hops.map(({ link, tags }) => [link, ...PLACES.map((place) => tags[place])]);
+      const held = hops.map(({ link, tags }) => [link, ...TAG_PLACES.map((place) => tags[place])]);
       own.set(id, { id, start, end, bandwidth, hops: held, deleted: false });
     };
     const drop = (id: string): void => {
