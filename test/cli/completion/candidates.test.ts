@@ -28,7 +28,9 @@ const COMMANDS = program
   .createHelp()
   .visibleCommands(program)
   .map((command) => command.name());
-const LIST = ['--all', '--all-experiments', '--mine', '--site', '--state', '--start', '--end', '--timeline'];
+const LIST = [
+  ...['--all', '--all-experiments', '--mine', '--site', '--state', '--start', '--end', '--timeline', '--ics'],
+];
 const GROUP = ['list', 'show', 'use', 'token'];
 const RESERVE = [
   ...[

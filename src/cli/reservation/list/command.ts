@@ -6,7 +6,7 @@ import type { ListFlags } from './run.ts';
 const STATES = ['scheduled', 'active', 'ended', 'deleted', 'unknown'] as const;
 
 /** `slices-conn list [--all] [--all-experiments] [--mine] [--site SITE] [--state STATE] [--start T] [--end T]
- * [--timeline]`. */
+ * [--timeline | --ics]`. */
 export function listCommand(invoke: Invoke): Command {
   return new Command('list')
     .summary("list the experiment's reservations")
@@ -21,6 +21,7 @@ export function listCommand(invoke: Invoke): Command {
     .option('--start <time>', 'only those that last longer than until then')
     .option('--end <time>', 'only those that start before then')
     .option('--timeline', 'draw them as bars over time')
+    .option('--ics', 'print them as a calendar (RFC 5545)')
     .addHelpText(
       'after',
       `
@@ -29,6 +30,7 @@ Examples:
   slices-conn list --mine --site be-gent1 --state active
   slices-conn list --all --timeline
   slices-conn list --start today --end +1w --timeline
+  slices-conn list --all --ics > links.ics
   slices-conn list --all --json | jq -r '.items[].reservation.id'`,
     )
     .action(invoke<ListFlags>(async () => (await import('./run.ts')).list));

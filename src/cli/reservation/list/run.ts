@@ -7,7 +7,7 @@ import { linkName } from '../../../words/link-name.ts';
 import { withServices } from '../../advice.ts';
 import type { ServiceFlags } from '../../global-options.ts';
 import type { Invocation } from '../../invocation.ts';
-import { readSpan, type Span } from '../../period.ts';
+import { conflict, readSpan, type Span } from '../../period.ts';
 import { type NamedExperiment, requestResult } from '../../print/cards.ts';
 import { type ListedIn, reservationTable } from '../../print/reservation-table.ts';
 import { shortTime, type TimeContext } from '../../times.ts';
@@ -24,6 +24,7 @@ export interface ListFlags {
   start?: string;
   end?: string;
   timeline?: boolean;
+  ics?: boolean;
 }
 
 /** Lists the experiment's reservations: the service's list joined with the ledger. */
@@ -33,6 +34,7 @@ export async function list(
   flags: ListFlags,
 ): Promise<void> {
   const { output } = invocation;
+  if (flags.timeline && flags.ics) throw conflict('--timeline', '--ics');
   if (flags.site !== undefined) siteName(flags.site);
   const span = readSpan(flags, await invocation.times());
   const session = await invocation.session();
@@ -50,7 +52,9 @@ export async function list(
   const isMissed = shown.length === 0 && flags.site !== undefined;
   const sites = isMissed ? await session.connectivity.sites().catch(() => undefined) : undefined;
   const { timeline } = flags.timeline ? await import('../../print/timeline.ts') : {};
+  const { calendar } = flags.ics ? await import('../../print/calendar.ts') : {};
   await output.result({ items }, (print) => {
+    if (calendar) return calendar(shown, { experiments, now: times.now });
     if (shown.length === 0) return `${noneText(experiments, flags, sites)}\n`;
     const context = { experiments, times, known: found.map(({ item }) => item.id), span };
     if (timeline) return timeline(print, shown, context, output.columns);

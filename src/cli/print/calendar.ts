@@ -1,0 +1,67 @@
+import {
+  ICalCalendar,
+  ICalCalendarMethod,
+  type ICalEventData,
+  ICalEventStatus,
+  ICalEventTransparency,
+} from 'ical-generator';
+import type { ListedReservation } from '../../session/reservations/joined-list.ts';
+import { knownPeriod, knownRequest, nameOf } from '../../session/reservations/known.ts';
+import { linkEnds, linkName, routeName, viaAside } from '../../words/link-name.ts';
+import { formatBandwidth } from '../values.ts';
+import type { NamedExperiment } from './cards.ts';
+import type { ListedIn } from './reservation-table.ts';
+
+/** How sure an event is; CONFIRMED in the other states. */
+const STATUS: Partial<Record<ListedReservation['state'], ICalEventStatus>> = {
+  deleted: ICalEventStatus.CANCELLED,
+  unknown: ICalEventStatus.TENTATIVE,
+};
+
+/**
+ * Reservations as a calendar (RFC 5545), in UTC, an event each. A request whose outcome is not known is left out where it has
+ * no id yet: its event could not be found again.
+ *
+ * @param listed empty for an empty calendar
+ * @param experiments those that were asked about: the calendar's name
+ * @param now when the list was read, in milliseconds: of two events with one UID the newer one counts
+ */
+export function calendar(
+  listed: readonly ListedIn[],
+  { experiments, now }: { experiments: readonly NamedExperiment[]; now: number },
+): string {
+  const made = new ICalCalendar({
+    prodId: '//slices-conn//list//EN',
+    method: ICalCalendarMethod.PUBLISH,
+    name: experiments.map(({ id, name }) => name ?? id).join(', '),
+    events: listed.flatMap((one) => eventOf(one, now) ?? []),
+  });
+  return `${made}\r\n`;
+}
+
+function eventOf({ item, experiment }: ListedIn, now: number): ICalEventData | undefined {
+  const { id, state, reservation } = item;
+  const [asked, period] = [knownRequest(item), knownPeriod(item)];
+  if (id === null || !asked || !period) return undefined;
+  const [name, rate] = [nameOf(item), asked.bandwidth];
+  const ends = reservation ? linkEnds(reservation) : [];
+  const via = reservation ? viaAside(reservation) : '';
+  const about = [
+    asked.description,
+    ...ends.map(({ site, sTag, cTag }) => `${site}: S-tag ${sTag}, C-tag ${cTag}`),
+    `Experiment: ${experiment.name ?? experiment.id}`,
+  ];
+  return {
+    id,
+    stamp: new Date(now),
+    created: reservation && new Date(reservation.created_at),
+    start: new Date(period.start),
+    end: new Date(period.end),
+    summary: `${name === undefined ? '' : `${name}: `}${linkName(asked)}${via}${rate === undefined ? '' : `, ${formatBandwidth(rate)}`}`,
+    location: reservation ? routeName(reservation) : linkName(asked),
+    description: about.filter((line) => line !== undefined && line !== '').join('\n'),
+    status: STATUS[state] ?? ICalEventStatus.CONFIRMED,
+    // Nobody is busy while a link is there.
+    transparency: ICalEventTransparency.TRANSPARENT,
+  };
+}
