@@ -115,17 +115,12 @@ export class RouteCalendar implements SearchedCalendar {
    * Finds a route and its tags for a demand, or what stands in the way on the route that comes closest. It changes nothing.
    */
   plan(demand: Demand, terms: PlanTerms): RoutePlan {
-    const found = this.#only ? [this.#only] : this.#routeFor(demand, terms.tenant);
-    const hops: Hop[] = [];
-    for (const { id, link, calendar } of found) {
-      const keep = terms.keep?.find((hop) => hop.link === id)?.tags;
-      const plan = calendar.plan(demand, terms.now, { keep, tenant: terms.tenant });
-      if (!plan.accepted) return { accepted: false, link, refusals: plan.refusals };
-      hops.push({ link: id, tags: plan.tags });
-    }
-    const [first, ...rest] = hops;
-    if (!first) throw new RangeError('a route has a hop');
-    return { accepted: true, hops: [first, ...rest] };
+    const [route, another] = this.#routes;
+    if (!route || another) return planOver(this.#routeFor(demand, terms.tenant), demand, terms);
+    // What the links of the only route have is measured where one of them does not fit.
+    const plan = planOver(this.#linksOf(route), demand, terms);
+    if (plan.accepted || this.#only) return plan;
+    return planOver(this.#routeFor(demand, terms.tenant), demand, terms);
   }
 
   /** Runs `ask` as if a reservation were on none of the links, and puts it back whatever happens. */
@@ -139,7 +134,7 @@ export class RouteCalendar implements SearchedCalendar {
     const free = eachOnce((link) => this.#at(link).calendar.freeBandwidth(demand, tenant));
     const left = eachOnce((link) => this.#at(link).calendar.freeBandwidth(demand));
     const best = bestRoute(this.#routes, { fits: (link) => free(link) >= demand.bandwidth, left });
-    if (best) return best.map((link) => this.#at(link));
+    if (best) return this.#linksOf(best);
     const closest = this.#widest(({ link }) => free(link)).route;
     const [narrow] = closest.toSorted((one, other) => free(one) - free(other));
     return narrow ? [this.#at(narrow)] : [];
@@ -279,7 +274,7 @@ export class RouteCalendar implements SearchedCalendar {
     let best: Demand | undefined;
     for (const [index, route] of this.#routes.slice(0, ROUTES_OF_A_TRANSFER).entries()) {
       const found = this.#once(['fastest', start, end, bandwidth, volume, tenant, index], () => {
-        const calendars = route.map((link) => this.#at(link).calendar);
+        const calendars = this.#linksOf(route).map(({ calendar }) => calendar);
         // One that ends no earlier is of no use.
         return fastestOver(calendars, { ...window, end: best?.end ?? window.end }, tenant);
       });
@@ -311,9 +306,31 @@ export class RouteCalendar implements SearchedCalendar {
     });
   }
 
+  #linksOf(route: Route): CalendarOfLink[] {
+    return route.map((link) => this.#at(link));
+  }
+
   #at(link: Link): CalendarOfLink {
     const found = this.#links.get(link);
     if (!found) throw new RangeError('the route may not use this link');
     return found;
   }
+}
+
+/** The tags of a demand on each of some links, or the first one's refusals that does not fit. */
+function planOver(
+  links: readonly CalendarOfLink[],
+  demand: Demand,
+  { now, tenant, keep }: PlanTerms,
+): RoutePlan {
+  const hops: Hop[] = [];
+  for (const { id, link, calendar } of links) {
+    const kept = keep?.find((hop) => hop.link === id)?.tags;
+    const plan = calendar.plan(demand, now, { keep: kept, tenant });
+    if (!plan.accepted) return { accepted: false, link, refusals: plan.refusals };
+    hops.push({ link: id, tags: plan.tags });
+  }
+  const [first, ...rest] = hops;
+  if (!first) throw new RangeError('a route has a hop');
+  return { accepted: true, hops: [first, ...rest] };
 }
