@@ -1,8 +1,10 @@
 #!/usr/bin/env node
 // Plain JavaScript that any Node.js can read: checks that it is new enough, then hands over. It is CommonJS, as
 // package.json beside it says: Node.js 22 takes a sixth longer to start with a module.
-const NEEDED = [22, 19];
+const NEEDED = '22.19';
 const [major, minor] = process.versions.node.split('.').map(Number);
+// The first releases of 23 have no SQLite without a flag.
+const isNewEnough = (major === 22 && minor >= 19) || (major === 23 && minor >= 4) || major > 23;
 
 /** The name of a process that this launcher has started. */
 const LAUNCHED = 'slices-conn';
@@ -12,10 +14,10 @@ const isAsked = args.length === 1 && (args[0] === '--version' || args[0] === '--
 
 if (globalThis.Deno !== undefined) {
   process.stderr.write(
-    `error: slices-conn does not run on Deno. Run it with Node.js ${NEEDED.join('.')} or newer; Deno can import slices-conn/verifier.\n`,
+    `error: slices-conn does not run on Deno. Run it with Node.js ${NEEDED} or newer; Deno can import slices-conn/verifier.\n`,
   );
   process.exitCode = 2;
-} else if (isAsked || major > NEEDED[0] || (major === NEEDED[0] && minor >= NEEDED[1])) {
+} else if (isAsked || isNewEnough) {
   if (process.argv0 === LAUNCHED && process.channel) endWithLauncher();
   const { enter } = require('../dist/cli/entry.cjs');
   enter(args).then((exitCode) => {
@@ -41,7 +43,7 @@ function runWithOwnNode() {
   const own = join(__dirname, '../node_modules/node/bin', name);
   if (!existsSync(own)) {
     process.stderr.write(
-      `error: slices-conn needs Node.js ${NEEDED.join('.')} or newer; this is ${process.versions.node}.\n`,
+      `error: slices-conn needs Node.js ${NEEDED} or newer; this is ${process.versions.node}.\n`,
     );
     process.exitCode = 2;
     return;

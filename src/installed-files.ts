@@ -1,7 +1,7 @@
-import { readFile } from 'node:fs/promises';
+import { promises, readFileSync } from 'node:fs';
 
-/** The folders of files that the build puts beside the code: the interactive page of the API, and the network's page. */
-export type InstalledFolder = 'api-docs' | 'ui';
+/** The folders of files that the build puts beside the code: the interactive page of the API, the network's page, and licences. */
+export type InstalledFolder = 'api-docs' | 'ui' | 'licences';
 
 /**
  * Reads a file as installed with this package. In a single executable `embedded-files.ts` takes the place of this module.
@@ -10,8 +10,13 @@ export type InstalledFolder = 'api-docs' | 'ui';
  * @returns undefined where there is no such file
  */
 export async function readInstalled(folder: InstalledFolder, name: string): Promise<Uint8Array | undefined> {
-  return readFile(new URL(`./${folder}/${name}`, import.meta.url)).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return undefined;
-    throw error;
-  });
+  return promises
+    .readFile(new URL(`./${folder}/${name}`, import.meta.url))
+    .catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return undefined;
+      throw error;
+    });
 }
+
+/** Reads a file of the program itself, for `main/compiled-main.ts`. @throws the system's error */
+export const readProgram = (path: string): Buffer => readFileSync(path);

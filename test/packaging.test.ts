@@ -4,6 +4,12 @@ import { join } from 'node:path';
 import * as v from 'valibot';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { writeArchive, writeDebianPackage } from '../src/build/archives.ts';
+import { manualPage } from '../src/build/command-reference.ts';
+import { formula, scoopManifest } from '../src/build/installers.ts';
+import { NODE_PROGRAMS, NODE_RELEASE } from '../src/build/node-programs.ts';
+import { folderOf, noticesOf } from '../src/build/packages.ts';
+import { releaseFaults } from '../src/build/release.ts';
 import { SERVER_OPTIONS } from '../src/operate/options.ts';
 import { temporaryFolder } from './fixtures/temporary-folder.ts';
 
@@ -69,11 +75,205 @@ describe('the containers', () => {
   });
 });
 
-test('the release runs scripts that the package has', () => {
-  const workflow = textOf('.github/workflows/release.yml');
-  const { scripts }: { scripts: Record<string, string> } = JSON.parse(textOf('package.json'));
-  const names = [...workflow.matchAll(/npm run ([a-z]+)/g)].map(([, name = '']) => name);
-  expect(names).toContain('package');
-  expect(names.filter((name) => scripts[name] === undefined)).toEqual([]);
-  expect(() => parse(workflow)).not.toThrow();
+describe('the workflows', () => {
+  const Steps = v.array(
+    v.object({
+      uses: v.optional(v.string()),
+      run: v.optional(v.string()),
+      with: v.optional(v.record(v.string(), v.unknown())),
+    }),
+  );
+  const Workflow = v.object({
+    permissions: v.literal('contents: read'),
+    jobs: v.record(v.string(), v.object({ steps: Steps, permissions: v.optional(v.unknown()) })),
+  });
+  const workflows = ['release', 'check'].map((name) => {
+    const text = textOf(`.github/workflows/${name}.yml`);
+    const read: { permissions: Record<string, string> } = parse(text);
+    const [granted] = Object.entries(read.permissions).map((each) => each.join(': '));
+    return { text, ...v.parse(Workflow, { ...read, permissions: granted }) };
+  });
+  const jobs = workflows.flatMap((workflow) => Object.values(workflow.jobs));
+  const steps = jobs.flatMap((job) => job.steps);
+
+  test('run scripts that the package has', () => {
+    const { scripts }: { scripts: Record<string, string> } = JSON.parse(textOf('package.json'));
+    const names = steps.flatMap(({ run = '' }) =>
+      Array.from(run.matchAll(/npm run ([a-z]+)/g), ([, name]) => name),
+    );
+    expect(names).toEqual(['executables', 'archives']);
+    expect(names.filter((name = '') => scripts[name] === undefined)).toEqual([]);
+  });
+
+  test('name actions by their commit, and keep no token in the checkout', () => {
+    for (const { uses, with: given } of steps) {
+      if (uses === undefined) continue;
+      expect(uses).toMatch(/^[\w-]+\/[\w-]+@[0-9a-f]{40}$/);
+      if (uses.startsWith('actions/checkout@')) expect(given).toMatchObject({ 'persist-credentials': false });
+    }
+  });
+
+  test('install packages only where they may read and nothing else', () => {
+    const installing = jobs.filter((job) => job.steps.some(({ run = '' }) => /npm ci|\.ci\/run/.test(run)));
+    expect(installing).toHaveLength(4);
+    expect(installing.map(({ permissions }) => permissions)).toEqual([
+      undefined,
+      undefined,
+      undefined,
+      undefined,
+    ]);
+  });
+
+  test('look first whether the commit can be released', () => {
+    const { text } = workflows[0] ?? { text: '' };
+    const release: { jobs: Record<string, { needs?: string | string[] }> } = parse(text);
+    const first = Object.entries(release.jobs).filter(([, { needs }]) => needs === undefined);
+    expect(first.map(([name]) => name)).toEqual(['check']);
+  });
+});
+
+describe('a commit that can be released', () => {
+  const url = 'https://github.com/octo/slices-conn';
+  const fit = { version: '1.0.0', repository: { url }, homepage: url, bugs: { url } };
+  const changelog = '# Changelog\n\n## 1.0.0 - 2026-12-01\n';
+
+  test('has an address, a tag that is its version, and words in the changelog', () => {
+    expect(releaseFaults(fit, 'v1.0.0', changelog)).toEqual([]);
+  });
+
+  test.each([
+    ['without a repository', { ...fit, repository: undefined }, 'v1.0.0', changelog, 'repository.url'],
+    [
+      'with the placeholder',
+      { ...fit, homepage: JSON.parse(textOf('package.json')).homepage },
+      'v1.0.0',
+      changelog,
+      'homepage',
+    ],
+    ['of another tag', fit, 'v1.0.1', changelog, 'v1.0.1'],
+    ['of which the changelog does not tell', fit, 'v1.0.0', '## 0.9.0\n## Unreleased: 1.0.0\n', '## 1.0.0'],
+  ])('is not one %s', (_, manifest, tag, log, named) => {
+    expect(releaseFaults(manifest, tag, log)).toEqual([expect.stringContaining(named)]);
+  });
+});
+
+/** Whether the package registry can be asked. */
+const registry = spawnSync('npm', ['view', 'node', 'name', '--fetch-retries=0'], { encoding: 'utf8' });
+
+test.skipIf(registry.status !== 0)('the registry has the checkout’s Node.js for every platform', () => {
+  const missing = Object.values(NODE_PROGRAMS).filter(({ name }) => {
+    const asked = spawnSync('npm', ['view', `${name}@${NODE_RELEASE}`, 'version'], { encoding: 'utf8' });
+    return asked.stdout.trim() !== NODE_RELEASE;
+  });
+  expect(missing).toEqual([]);
+});
+
+describe('the licences', () => {
+  test('are found by the path of a module, as every system writes it', () => {
+    expect(folderOf('/a/node_modules/@hono/node-server/dist/index.mjs')).toBe(
+      '/a/node_modules/@hono/node-server',
+    );
+    expect(folderOf('C:\\a\\node_modules\\pg\\node_modules\\pg-types\\index.js')).toBe(
+      'C:\\a\\node_modules\\pg\\node_modules\\pg-types',
+    );
+    expect(folderOf('\0/a/node_modules/pg/lib/index.js')).toBe('/a/node_modules/pg');
+    expect(folderOf('/a/src/index.ts')).toBeUndefined();
+  });
+
+  test('have each file that must go along, and the text where a package leaves it out', () => {
+    const [swagger, compose] = ['swagger-ui-dist', 'koa-compose'].map((name) =>
+      join(root, 'node_modules', name),
+    );
+    const text = noticesOf([swagger ?? '', compose ?? '']);
+    for (const part of [
+      'Apache License',
+      'SmartBear',
+      'react.production.min.js',
+      'Permission is hereby granted',
+    ]) {
+      expect(text).toContain(part);
+    }
+  });
+});
+
+describe('the archives', () => {
+  const files = [
+    { path: 'bin/slices-conn', content: 'program', runs: true },
+    { path: 'LICENSE', content: { file: join(root, 'LICENSE') } },
+  ];
+
+  test.each(['tar.gz', 'zip'])(
+    '%s has all files below its own folder, and twice the same bytes',
+    (extension) => {
+      const path = join(folder, `slices-conn-1-any.${extension}`);
+      const bytes = [1, 2].map(() => {
+        writeArchive(path, folder, files);
+        return readFileSync(path);
+      });
+      expect(bytes[0]?.equals(bytes[1] ?? Buffer.of())).toBe(true);
+      const listed = extension === 'zip' ? ['unzip', '-Z1', path] : ['tar', 'tzf', path];
+      if (!has(listed[0] ?? '')) return;
+      const names = execFileSync(listed[0] ?? '', listed.slice(1), { encoding: 'utf8' }).split('\n');
+      expect(names).toEqual(
+        expect.arrayContaining(['slices-conn-1-any/bin/slices-conn', 'slices-conn-1-any/LICENSE']),
+      );
+    },
+  );
+
+  test.skipIf(!has('dpkg-deb'))('a package for Debian installs its files, which belong to root', () => {
+    const path = join(folder, 'slices-conn.deb');
+    const facts = {
+      version: '1.0.0',
+      architecture: 'amd64',
+      maintainer: 'us',
+      description: 'links',
+    } as const;
+    expect(writeDebianPackage(path, folder, { ...facts, depends: 'libc6 (>= 2.28)' }, files)).toBe(true);
+    const dpkg = (...args: string[]) => execFileSync('dpkg-deb', [...args, path], { encoding: 'utf8' });
+    expect(dpkg('--contents')).toMatch(/^-rwxr-xr-x root\/root .* \.\/bin\/slices-conn$/m);
+    expect(dpkg('--field')).toContain('Architecture: amd64');
+  });
+});
+
+describe('the installers', () => {
+  const names = ['darwin-arm64', 'darwin-x64', 'linux-arm64', 'linux-x64'].map((name) => `${name}.tar.gz`);
+  const sums = new Map(
+    [...names, 'win32-x64.zip'].map((name, index) => [`slices-conn-1.0.0-${name}`, String(index).repeat(64)]),
+  );
+  const repository = { url: 'git+https://github.com/octo/slices-conn.git' };
+  const facts = {
+    version: '1.0.0',
+    description: 'links',
+    license: 'MIT',
+    homepage: 'https://example.org',
+    repository,
+    sums,
+  };
+
+  test('have each archive’s address and checksum', () => {
+    const text = formula(facts) + scoopManifest(facts);
+    for (const [name, sum] of sums) {
+      expect(text).toContain(`https://github.com/octo/slices-conn/releases/download/v1.0.0/${name}`);
+      expect(text).toContain(sum);
+    }
+    expect(() => formula({ ...facts, sums: new Map() })).toThrow('darwin-arm64');
+  });
+
+  test.skipIf(!has('ruby'))('are Ruby that can be read', () => {
+    const file = join(folder, 'slices-conn.rb');
+    writeFileSync(file, formula(facts));
+    expect(spawnSync('ruby', ['-c', file]).status).toBe(0);
+  });
+});
+
+test.skipIf(!has('man'))('the page of the manual has every command', () => {
+  const file = join(folder, 'slices-conn.1');
+  writeFileSync(file, manualPage('1.0.0'));
+  const { stdout, stderr } = spawnSync('man', ['--warnings', '-l', file], {
+    encoding: 'utf8',
+    env: { ...process.env, MANWIDTH: '100' },
+  });
+  expect(stderr).toBe('');
+  for (const part of ['slices-conn reserve', '--bandwidth', 'SLICES_CONN_USER_TOKEN'])
+    expect(stdout).toContain(part);
 });

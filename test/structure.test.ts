@@ -25,7 +25,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   ],
   main: [
     ...['contract', 'files', 'tokens', 'client', 'session', 'cli', 'allocator', 'store', 'server', 'operate'],
-    'src/reference-server.ts',
+    ...['src/installed-files.ts', 'src/reference-server.ts'],
   ],
   page: ['contract', 'words', 'vlan'],
   build: ['contract', 'words', 'cli', 'server', 'operate', 'page'],

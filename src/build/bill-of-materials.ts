@@ -1,7 +1,7 @@
 import type { PackageFacts } from './packages.ts';
 
 /** The parts of a Node.js with their versions, as in `process.versions`; `node` is its own. */
-export type Runtime = Readonly<Record<string, string>>;
+export type Runtime = Readonly<Record<string, string | undefined>>;
 
 /** Interfaces of Node.js to add-ons: numbers, and no software. */
 const INTERFACES: ReadonlySet<string> = new Set(['modules', 'napi', 'unicode', 'cldr', 'tz']);
@@ -57,7 +57,7 @@ function runtimeComponent({ node = '', ...parts }: Runtime) {
     purl,
     licenses: [{ license: { id: 'MIT' } }],
     components: Object.entries(parts)
-      .filter(([name, version]) => version !== '' && !INTERFACES.has(name))
+      .filter(([name, version]) => version && !INTERFACES.has(name))
       .map(([name, version]) => ({
         type: 'library',
         'bom-ref': `${purl}#${name}`,

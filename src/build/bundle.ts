@@ -4,69 +4,13 @@ import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
 import { DOCS_FILES } from '../server/docs/files.ts';
 import { drawLand } from './land.ts';
-import {
-  compiledMain,
-  noticesOf,
-  packagesIn,
-  packagesUsed,
-  quickToLoad,
-  ROOT,
-  standIns,
-} from './packages.ts';
+import { noticesOf, packagesIn, packagesUsed, ROOT } from './packages.ts';
+import { bundleProgram } from './program.ts';
 
 const DIST = join(ROOT, 'dist');
 const manifest: { dependencies?: Record<string, string> } = JSON.parse(
   readFileSync(join(ROOT, 'package.json'), 'utf8'),
 );
-
-/**
- * The command line: everything in it, split so that a command loads only what it needs. It is CommonJS: `entry.cjs` and
- * `compiled-main.cjs`, which loads all others.
- */
-async function bundleProgram(found: Set<string>): Promise<void> {
-  const common = {
-    dir: join(DIST, 'cli'),
-    format: 'cjs',
-    dynamicImportInCjs: false,
-    comments: { legal: true, annotation: false, jsdoc: false },
-    minify: { compress: true, mangle: true, codegen: false },
-  } as const;
-  const program = await rolldown({
-    input: { main: join(ROOT, 'src/main/main.ts') },
-    platform: 'node',
-    // The first uses the names of its classes as data, which a bundle would change; the second looks for its native
-    // twin, and is loaded by `serve --database` only.
-    external: ['oidc-provider', 'pg'],
-    plugins: [standIns, packagesUsed(found), quickToLoad('scripts')],
-  });
-  const { output } = await program.write({
-    ...common,
-    entryFileNames: '[name].cjs',
-    chunkFileNames: '[name]-[hash].cjs',
-    // A file costs about half a millisecond to find and read, whatever its size. So one file holds what every command loads.
-    codeSplitting: {
-      groups: [
-        { name: 'start', test: /src[\\/]main[\\/]main\.ts$/, priority: 2 },
-        {
-          name: 'session',
-          test: /src[\\/](?:session[\\/]session|session[\\/]profiles[\\/]profiles|cli[\\/]reservation[\\/]reserve[\\/]run|store[\\/]sqlite[\\/](?:database|migrations))\.ts$|[\\/]chalk[\\/]source[\\/]index\.js$/,
-          priority: 1,
-        },
-        { name: 'network', test: /src[\\/]session[\\/]login[\\/]connection\.ts$/ },
-      ],
-    },
-  });
-  const entry = await rolldown({
-    input: { entry: join(ROOT, 'src/entry.ts') },
-    platform: 'node',
-    plugins: [compiledMain(output), packagesUsed(found), quickToLoad('modules')],
-  });
-  await entry.write({
-    ...common,
-    entryFileNames: '[name].cjs',
-    chunkFileNames: 'compiled-main.cjs',
-  });
-}
 
 /** The library: its dependencies stay the user's own, to share and to patch. */
 async function bundleLibrary(found: Set<string>): Promise<void> {
@@ -142,13 +86,17 @@ function copyDocs(): void {
   }
 }
 
-rmSync(DIST, { recursive: true, force: true });
+// What `npm run package` has made stays.
+for (const made of ['cli', 'lib', 'types']) rmSync(join(DIST, made), { recursive: true, force: true });
 const found = new Set<string>();
-await bundleProgram(found);
+await bundleProgram(join(DIST, 'cli'), found);
 await bundleLibrary(found);
 await bundleVerifier(found);
 await bundlePage();
 copyDocs();
 // For editors, which know the keys of a plan file by it.
 copyFileSync(join(ROOT, 'src/cli/plan/plan.schema.json'), join(DIST, 'plan.schema.json'));
-writeFileSync(join(DIST, 'THIRD-PARTY-NOTICES.txt'), noticesOf(packagesIn(found)));
+// Also printed, by `slices-conn help licences`.
+const notices = noticesOf(packagesIn(found));
+mkdirSync(join(DIST, 'cli/licences'));
+writeFileSync(join(DIST, 'cli/licences/notices.txt'), notices);

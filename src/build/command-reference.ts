@@ -10,11 +10,15 @@ interface Entry {
   command: Command;
 }
 
-/**
- * The command reference, in Markdown: the help of every command as the command line itself prints it, so that nothing
- * is declared twice. Text that is in every help appears once, at the top.
- */
-export function commandReference(): string {
+/** Everything that help prints: of the program, of each command, and of each topic. */
+interface Help {
+  overview: string;
+  commands: { name: string; summary: string; help: string }[];
+  topics: { name: string; text: string }[];
+}
+
+/** What the command line itself prints, so that nothing is declared twice. Text that is in every help is left out. */
+function allHelp(): Help {
   let printed = '';
   const program = createProgram({
     version: '0',
@@ -34,23 +38,57 @@ export function commandReference(): string {
     command.outputHelp();
     return printed.replace(`${GLOBAL_FLAGS_HINT}\n`, '');
   };
-  const topic = (name: string): string => laidOut(helpTopic(name, program), PLAIN_PAGE);
   // The program starts itself with the others.
   const typed = program.commands.filter((command) => !command.name().startsWith('__'));
-  const commands = typed.flatMap((command) => entries(command, program.name()));
+  return {
+    overview: help(program),
+    commands: typed
+      .flatMap((command) => entries(command, program.name()))
+      .map(({ name, command }) => ({ name, summary: command.summary(), help: help(command) })),
+    topics: HELP_TOPICS.map((name) => ({ name, text: laidOut(helpTopic(name, program), PLAIN_PAGE) })),
+  };
+}
+
+/** The command reference, in Markdown: the help of every command. */
+export function commandReference(): string {
+  const { overview, commands, topics } = allHelp();
   return [
     '# The commands\n',
     '<!-- Made by `npm run generate` from the help texts. -->\n',
     'What `slices-conn --help`, `slices-conn COMMAND --help` and `slices-conn help TOPIC` print, on one page.',
     'Every command takes `-h` and `--help`, and the flags of `slices-conn help flags`, before and after its name.\n',
-    ...commands.map(({ name, command }) => contentsLine(name, command.summary())),
-    ...HELP_TOPICS.map((name) => contentsLine(topicTitle(name), '')),
+    ...commands.map(({ name, summary }) => contentsLine(name, summary)),
+    ...topics.map(({ name }) => contentsLine(topicTitle(name), '')),
     '',
-    `## ${program.name()}\n`,
-    fenced(help(program)),
-    ...commands.map(({ name, command }) => section(name, sentence(command.summary()), help(command))),
-    ...HELP_TOPICS.map((name) => section(topicTitle(name), '', topic(name))),
+    '## slices-conn\n',
+    fenced(overview),
+    ...commands.map(({ name, summary, help }) => section(name, sentence(summary), help)),
+    ...topics.map(({ name, text }) => section(topicTitle(name), '', text)),
   ].join('\n');
+}
+
+/** The same as a page of the manual (man(7)), in section 1. @param version of the program */
+export function manualPage(version: string): string {
+  const { overview, commands, topics } = allHelp();
+  const part = (macro: string, title: string, text: string): string =>
+    `.${macro} "${roff(title)}"\n.nf\n${roff(text.trim())}\n.fi\n`;
+  return [
+    `.TH SLICES-CONN 1 "" "slices-conn ${version}"`,
+    '.SH NAME\nslices-conn \\- book network links between research sites',
+    '.SH SYNOPSIS\n.B slices-conn\n.I command\n.RI [ arguments ]\n.RI [ flags ]',
+    part('SH', 'OVERVIEW', overview),
+    '.SH COMMANDS',
+    ...commands.map(({ name, help }) => part('SS', name, help)),
+    ...topics.map(({ name, text }) => part('SH', name.replaceAll('-', ' ').toUpperCase(), text)),
+  ].join('\n');
+}
+
+/** Text as roff prints it as it stands: backslashes, hyphens, and no line that begins a request. */
+function roff(text: string): string {
+  return text
+    .replaceAll('\\', '\\e')
+    .replaceAll('-', '\\-')
+    .replaceAll(/^(?=[.'])/gm, '\\&');
 }
 
 /** A command that help shows, and its sub-commands. */

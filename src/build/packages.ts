@@ -1,8 +1,7 @@
-import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Plugin, RolldownOutput } from 'rolldown';
+import type { Plugin } from 'rolldown';
 
 /** The checkout. */
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -16,6 +15,8 @@ export interface PackageFacts {
   version: string;
   /** An SPDX expression. */
   license: string;
+  description: string;
+  author?: string | { name: string };
 }
 
 /** Gathers the folders of the packages whose code goes into a bundle. */
@@ -26,150 +27,20 @@ export function packagesUsed(found: Set<string>): Plugin {
       for (const chunk of Object.values(bundle)) {
         if (chunk.type !== 'chunk') continue;
         for (const id of chunk.moduleIds) {
-          const folder = /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+/.exec(id.replace(/^\0/, ''))?.[0];
-          if (folder) found.add(folder);
+          const folder = folderOf(id);
+          if (folder !== undefined) found.add(folder);
         }
       }
     },
   };
 }
 
-/** A module in the place of one that takes long to load. */
-interface StandIn {
-  source: RegExp;
-  /** Whose imports are meant. */
-  importer: RegExp;
-  code: string;
-}
-
-const IN_UNDICI = /[\\/]undici[\\/]lib[\\/](?!web[\\/])/;
-
-/** Stand-ins for imports of packages that this program does not need. */
-const STAND_INS: readonly StandIn[] = [
-  // For sub-commands that are programs of their own: this program has none.
-  { source: /^node:child_process$/, importer: /[\\/]commander[\\/]/, code: 'export default {};' },
-  // Colours are chosen by this program.
-  {
-    source: /^#supports-color$/,
-    importer: /[\\/]chalk[\\/]/,
-    code: 'export default { stdout: false, stderr: false };',
-  },
-  // Of undici, what the transport uses: its index loads a `fetch`, web sockets, caches and mocks too.
-  {
-    source: /^undici$/,
-    importer: /[\\/]src[\\/]client[\\/]transport\.ts$/,
-    code: `import Agent from 'undici/lib/dispatcher/agent.js';
-      import Dispatcher from 'undici/lib/dispatcher/dispatcher.js';
-      import EnvHttpProxyAgent from 'undici/lib/dispatcher/env-http-proxy-agent.js';
-      import request from 'undici/lib/api/api-request.js';
-      Object.assign(Dispatcher.prototype, { request });
-      export { Agent, EnvHttpProxyAgent };`,
-  },
-  // Bodies are text or bytes.
-  { source: /[\\/]web[\\/](?:fetch|webidl)\b/, importer: IN_UNDICI, code: 'module.exports = {};' },
-  // A quicker way to the names of headers, which takes longer to make than one command needs it.
-  {
-    source: /^\.\/tree$/,
-    importer: IN_UNDICI,
-    code: 'module.exports = { tree: { lookup: () => null } };',
-  },
-  // A parser on trial.
-  { source: /[\\/]milo[\\/]/, importer: IN_UNDICI, code: 'module.exports = {};' },
-  // Node's default, and the class of a body that is not sent here.
-  {
-    source: /^node:http$/,
-    importer: IN_UNDICI,
-    code: 'module.exports = { maxHeaderSize: 16_384, IncomingMessage: class {} };',
-  },
-  // The transport speaks HTTP/1.1.
-  { source: /^node:http2$/, importer: IN_UNDICI, code: 'module.exports = { constants: {} };' },
-  {
-    source: /^node:assert$/,
-    importer: IN_UNDICI,
-    code: 'module.exports = (holds, message) => { if (!holds) throw new Error(message); };',
-  },
-];
-
-/** Lets a program start sooner: puts {@link STAND_INS} into its bundle. */
-export const standIns: Plugin = {
-  name: 'stand-ins',
-  resolveId(source, importer = '') {
-    const index = STAND_INS.findIndex((each) => each.source.test(source) && each.importer.test(importer));
-    if (index >= 0) return `\0stand-in-${index}`;
-    return importer.startsWith('\0stand-in-') ? join(ROOT, 'node_modules', source) : null;
-  },
-  load(id) {
-    const [, index] = /^\0stand-in-(\d+)$/.exec(id) ?? [];
-    return index === undefined ? null : (STAND_INS[Number(index)]?.code ?? null);
-  },
-};
-
-/** The statements that take one of Node's modules, and how the bundler makes it look imported: it copies all of it. */
-const REQUIRED = /\b(\w+) = require\("node:[\w/]+"\)/g;
-const COPIED_WHOLE = /^(\w+) = \w+(?:\.\w+)?\(\1, 1\);$/gm;
-
-/** Makes a script of a CommonJS module, for `main/compiled-main.ts`: the function of it. It is strict, as imported modules are. */
-const SCRIPT = ['(function (exports, require, __filename) { "use strict"; ', '\n})\n'] as const;
-
-/**
- * Makes the CommonJS files of a program quick to load, last of all:
- *
- * - Node's modules are taken as objects. CommonJS's own way to one reads every export, as `import` does, and some of them
- *   load much more: those of `node:fs` a line editor, those of `node:http` the platform's `fetch`.
- * - Characters beyond ASCII are escapes, since a file with one takes twice the memory and time. In a string, a template and
- *   a pattern they mean the same.
- *
- * @param kind `scripts` for `main/compiled-main.ts`: to put a function around the text when it is loaded takes a copy of it
- */
-export function quickToLoad(kind: 'modules' | 'scripts'): Plugin {
-  const [before, after] = kind === 'scripts' ? SCRIPT : ['', ''];
-  return {
-    name: 'quick-to-load',
-    generateBundle(_options, bundle) {
-      for (const chunk of Object.values(bundle)) {
-        if (chunk.type !== 'chunk') continue;
-        const required = new Set(Array.from(chunk.code.matchAll(REQUIRED), ([, name]) => name));
-        const code = chunk.code
-          .replace(COPIED_WHOLE, (copied, name) =>
-            required.has(name) ? `${name} = { __proto__: ${name}, default: ${name} };` : copied,
-          )
-          .replace(/\brequire\("(node:[\w/]+)"\)/g, 'process.getBuiltinModule("$1")')
-          .replace(/[^\0-\x7f]/g, escaped);
-        chunk.code = before + code + after;
-      }
-    },
-  };
-}
-
-/**
- * Puts `main/compiled-main.ts` into the place of `main/main.ts`, for the files of a bundle of it.
- *
- * @param bundle the files, the first of them with `main`
- */
-export function compiledMain(bundle: readonly RolldownOutput['output'][number][]): Plugin {
-  const content = createHash('sha256');
-  for (const chunk of bundle) if (chunk.type === 'chunk') content.update(`${chunk.fileName}\n${chunk.code}`);
-  const build = content.digest('hex').slice(0, 16);
-  const id = '\0compiled-main';
-  return {
-    name: 'compiled-main',
-    resolveId: (source) => (source === './main/main.ts' ? id : null),
-    load: (found) =>
-      found === id
-        ? `import { compiledMain } from ${JSON.stringify(join(ROOT, 'src/main/compiled-main.ts'))};
-           export const main = compiledMain(import.meta.dirname, '${build}');`
-        : null,
-  };
-}
-
-const escaped = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
-
 /** Reads the facts of a package from its own file. @param folder of the package */
 export function packageFacts(folder: string): PackageFacts {
-  const { name, version, license }: PackageFacts = JSON.parse(
+  const { name, version, license, description, author }: PackageFacts = JSON.parse(
     readFileSync(join(folder, 'package.json'), 'utf8'),
   );
-  return { name, version, license };
+  return { name, version, license, description, author };
 }
 
 /** All packages in a product, in order of their folders. @param bundled those whose code is in it */
@@ -177,13 +48,46 @@ export function packagesIn(bundled: ReadonlySet<string>): string[] {
   return [...new Set([...bundled, ...COPIED])].toSorted();
 }
 
-/** The licence texts of packages, which must accompany every copy. @param folders of the packages */
-export function noticesOf(folders: readonly string[]): string {
-  const notices = folders.map((folder) => {
-    const { name, version, license } = packageFacts(folder);
-    const file = readdirSync(folder).find((entry) => /^licen[cs]e/i.test(entry));
-    const text = file ? readFileSync(join(folder, file), 'utf8').trim() : `License: ${license}`;
-    return `${name} ${version}\n\n${text}\n`;
-  });
-  return notices.join(`\n${'-'.repeat(78)}\n\n`);
+/** The folder of the package that a module is in, by the module's path as any system writes it. */
+export function folderOf(module: string): string | undefined {
+  return /^.*[\\/]node_modules[\\/](?:@[^\\/]+[\\/])?[^\\/]+/.exec(module.replace(/^\0/, ''))?.[0];
 }
+
+/** The files of a package that must accompany its code: its licence, its notice, and those of what it has bundled. */
+const LEGAL = /^(?:licen[cs]e|copying|notice|third-party)|\.licen[cs]e\.txt$/i;
+
+/**
+ * The licence texts of packages, which must accompany every copy.
+ *
+ * @param folders of the packages
+ * @throws Error for a package that has no such file, and is under another licence than MIT
+ */
+export function noticesOf(folders: readonly string[]): string {
+  return folders.map(noticeOf).join(RULE);
+}
+
+/** What stands between two packages' texts. */
+export const RULE = `\n${'-'.repeat(78)}\n\n`;
+
+function noticeOf(folder: string): string {
+  const { name, version, license, author } = packageFacts(folder);
+  const files = readdirSync(folder).filter((entry) => LEGAL.test(entry));
+  const texts = files.toSorted().map((file) => readFileSync(join(folder, file), 'utf8').trim());
+  if (texts.length === 0) {
+    if (license !== 'MIT') throw new Error(`${name} has no file with its licence, ${license}`);
+    const holder = typeof author === 'string' ? author : author?.name;
+    texts.push(MIT.replace('HOLDER', holder ?? `the authors of ${name}`));
+  }
+  return `${name} ${version}\n\n${[...new Set(texts)].join('\n\n')}\n`;
+}
+
+/** The MIT License, for packages that name it and leave its text out. */
+const MIT = `MIT License
+
+Copyright (c) HOLDER
+
+Permission is hereby granted, free of charge, to any person obtaining a copy of this software and associated documentation files (the "Software"), to deal in the Software without restriction, including without limitation the rights to use, copy, modify, merge, publish, distribute, sublicense, and/or sell copies of the Software, and to permit persons to whom the Software is furnished to do so, subject to the following conditions:
+
+The above copyright notice and this permission notice shall be included in all copies or substantial portions of the Software.
+
+THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.`;

@@ -148,3 +148,16 @@ export function helpTopic(name: string, program: Command): string {
     fix: 'slices-conn --help',
   });
 }
+
+/** The topic of {@link licencesText}, which is printed as it stands. */
+export const LICENCES = 'licences';
+
+/** The licences of all packages inside the program. @throws Failure `usage` where it runs from its sources */
+export async function licencesText(read: () => Promise<Uint8Array | undefined>): Promise<string> {
+  const notices = await read();
+  if (notices) return new TextDecoder().decode(notices);
+  throw new Failure('usage', 'The licences are not here.', {
+    why: 'This program runs from its sources: npm run build gathers them.',
+    fix: 'npm run build',
+  });
+}

@@ -7,7 +7,7 @@ import { type CommandLine, childOf, readCommandLine } from './completion/command
 import { experimentCommand, projectCommand } from './directory/command.ts';
 import { addGlobalOptions, type GlobalFlags } from './global-options.ts';
 import { formatHelp, type HelpPage, laidOut, pathOf } from './help-layout.ts';
-import { HELP_TOPICS, helpTopic } from './help-topics.ts';
+import { HELP_TOPICS, helpTopic, LICENCES, licencesText } from './help-topics.ts';
 import type { Action, Invocation, Invoke } from './invocation.ts';
 import { loginCommand, logoutCommand, statusCommand } from './login/command.ts';
 import { applyCommand, planCommand } from './plan/command.ts';
@@ -28,6 +28,7 @@ import { tokenCommand } from './token/command.ts';
 import { userCommand } from './user/command.ts';
 import { verifyCommand } from './verify/command.ts';
 import { vlanCommand } from './vlan/command.ts';
+import type { Environment } from './world.ts';
 
 /** The end of every command's help. */
 export const GLOBAL_FLAGS_HINT = '\nGlobal flags, such as --json and --offline: slices-conn help flags';
@@ -49,10 +50,17 @@ export interface HelpOutput {
   /** Whether it is coloured. @param choice the value of `--color` */
   paints: (choice?: ColorChoice) => boolean;
   write: (text: string) => void;
+  /** Reads what the topic of the licences prints. */
+  licences: Environment['licences'];
 }
 
 /** Help that is printed nowhere. */
-export const NO_HELP: HelpOutput = { columns: undefined, paints: () => false, write: () => undefined };
+export const NO_HELP: HelpOutput = {
+  columns: undefined,
+  paints: () => false,
+  write: () => undefined,
+  licences: async () => undefined,
+};
 
 /** Other names that people know from other programs. */
 const ALSO: Readonly<Record<string, readonly string[]>> = {
@@ -96,7 +104,7 @@ Examples:
   slices-conn --offline list
   slices-conn login
 
-More: slices-conn <command> --help, and slices-conn help ${HELP_TOPICS.join('|')}`,
+More: slices-conn <command> --help, and slices-conn help ${[...HELP_TOPICS, LICENCES].join('|')}`,
     );
   for (const [group, commands] of Object.entries<((invoke: Invoke) => Command)[]>({
     'Reservations:': [
@@ -124,7 +132,7 @@ More: slices-conn <command> --help, and slices-conn help ${HELP_TOPICS.join('|')
     ],
     'Tokens:': [verifyCommand, tokenCommand],
     'Server:': [() => serveCommand(invoke, serverOptions)],
-    'Setup:': [profileCommand, completionCommand, () => helpCommand(program, print)],
+    'Setup:': [profileCommand, completionCommand, () => helpCommand(program, print, help)],
   })) {
     for (const make of commands) program.addCommand(make(invoke).helpGroup(group));
   }
@@ -147,15 +155,20 @@ More: slices-conn <command> --help, and slices-conn help ${HELP_TOPICS.join('|')
   return program;
 }
 
-function helpCommand(program: Command, print: (text: string) => void): Command {
+function helpCommand(
+  program: Command,
+  print: (text: string) => void,
+  { write, licences }: HelpOutput,
+): Command {
   return new Command('help')
     .summary('help on a command or a topic')
     .argument('[topic...]', 'a command, or one of the topics')
-    .action((topics: string[]) => {
+    .action(async (topics: string[]) => {
       const [topic] = topics;
       let found: Command | undefined = program;
       for (const name of topics) found = found && childOf(found, name);
       if (found) found.outputHelp();
+      else if (topic === LICENCES) write(await licencesText(licences));
       else print(helpTopic(topic ?? '', program));
     });
 }

@@ -46,6 +46,7 @@ export async function run(args: readonly string[], world: World, server: ServerC
       write: (text) => {
         help += text;
       },
+      licences: environment.licences,
     },
     open: (flags) => {
       invocation = openInvocation(flags, args, beforeReport, running, server);

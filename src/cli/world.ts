@@ -38,6 +38,8 @@ export interface Environment {
   folders: Folders;
   /** The user's home folder. */
   home: string;
+  /** The licences of all packages inside the program; undefined where it runs from its sources. */
+  licences: () => Promise<Uint8Array | undefined>;
 }
 
 /** The standard streams, and the person who may sit in front of them. */

@@ -6,6 +6,7 @@ import { crc32 } from 'node:zlib';
 import { homeFolder } from '../files/home.ts';
 import { cacheFolder, privateFolder } from '../files/private.ts';
 import { writeWhole } from '../files/whole.ts';
+import { readProgram } from '../installed-files.ts';
 import { foldersFor, type Variables } from '../session/profiles/folders.ts';
 import type { main } from './main.ts';
 
@@ -45,7 +46,7 @@ export function createProgram(folder: string, kept: string | undefined): Program
     const known = loaded.get(name);
     if (known) return known.exports;
     const filename = join(folder, name);
-    const source = readFileSync(filename);
+    const source = readProgram(filename);
     const cachedData = kept === undefined ? undefined : codeIn(join(kept, name), source);
     const script = new Script(source.toString('latin1'), { filename, ...(cachedData && { cachedData }) });
     const exports = {};

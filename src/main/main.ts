@@ -6,6 +6,7 @@ import type { ServerCommands } from '../cli/serve/server.ts';
 import type { NetworkSettings, Processes, World } from '../cli/world.ts';
 import { homeFolder } from '../files/home.ts';
 import { privateFolder } from '../files/private.ts';
+import { readInstalled } from '../installed-files.ts';
 import { SERVER_OPTIONS } from '../operate/options.ts';
 import type { Connection } from '../session/login/connection.ts';
 import { foldersFor } from '../session/profiles/folders.ts';
@@ -33,7 +34,13 @@ export async function main(args: readonly string[], version: string): Promise<nu
   stopAtFailedOutput();
   const world: World = {
     clock: realClock,
-    environment: { version, variables: env, folders, home: homeFolder() },
+    environment: {
+      version,
+      variables: env,
+      folders,
+      home: homeFolder(),
+      licences: () => readInstalled('licences', 'notices.txt'),
+    },
     terminal: terminal(env),
     files: filesOn(folders.state),
     network: { connect, newKey: () => crypto.randomUUID() },

@@ -83,7 +83,13 @@ function surroundings(
   const at = (path: string): string => (path === '-' ? path : resolve(home, path));
   const world: World = {
     clock: { now, sleep: pause, localZone: () => env['TZ'] ?? 'UTC' },
-    environment: { version: manifest.version, variables: env, folders, home },
+    environment: {
+      version: manifest.version,
+      variables: env,
+      folders,
+      home,
+      licences: async () => undefined,
+    },
     terminal: { stdout, stderr, openBrowser: async () => false },
     files: {
       ...files,

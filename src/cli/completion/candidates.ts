@@ -1,6 +1,6 @@
 import type { Argument, Command, Option } from 'commander';
 import { GLOBAL_FLAGS, type ServiceFlags } from '../global-options.ts';
-import { HELP_TOPICS } from '../help-topics.ts';
+import { HELP_TOPICS, LICENCES } from '../help-topics.ts';
 import { escapeText } from '../print/output.ts';
 import {
   type CommandLine,
@@ -118,7 +118,7 @@ function ofKind(kind: Kind | undefined, command: Command, named: readonly string
 function topics(command: Command, path: readonly string[]): Choice {
   let found = command.parent ?? undefined;
   for (const name of path) found = found && childOf(found, name);
-  const beside = path.length === 0 ? HELP_TOPICS : [];
+  const beside = path.length === 0 ? [...HELP_TOPICS, LICENCES] : [];
   return {
     ...NOTHING,
     known: [

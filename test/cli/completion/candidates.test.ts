@@ -147,7 +147,7 @@ describe('choices', () => {
     ['list --state ', ['scheduled', 'active', 'ended', 'deleted', 'unknown']],
     ['completion bash ', []],
     ['--install-completion ', ['bash', 'zsh', 'fish']],
-    ['help ', [...COMMANDS, 'exit-codes', 'environment', 'output', 'times', 'flags']],
+    ['help ', [...COMMANDS, 'exit-codes', 'environment', 'output', 'times', 'flags', 'licences']],
     ['help experiment ls ', []],
     ['help flags ', []],
     ['help token ', ['inspect', 'issue', 'keygen']],
