@@ -4,6 +4,7 @@ import { createReferenceServer } from '../../src/reference-server.ts';
 import { rotateByHand } from '../../src/server/keys/key-ring.ts';
 import { openStores } from '../../src/store/stores.ts';
 import { createIssuer } from '../../src/tokens/issuer.ts';
+import type { KeySetCopy, KeySetStore } from '../../src/tokens/remote-key-set.ts';
 import { importSigningKey } from '../../src/tokens/signing-key.ts';
 import { reportOf } from '../e2e/command.ts';
 import { commandWorld, connectionTo, NO_SERVICE } from '../fixtures/command-world.ts';
@@ -13,7 +14,12 @@ import { NOW } from '../fixtures/tokens.ts';
 const HOUR = 3_600_000;
 
 /** A machine that has booked a link for two hours and saved the proof. */
-async function machine({ baseUrl = ISSUER, flags = ['--offline'], database = ':memory:' } = {}) {
+async function machine({
+  baseUrl = ISSUER,
+  flags = ['--offline'],
+  database = ':memory:',
+  keepsKeys = false,
+} = {}) {
   let now = NOW;
   let isAway = false;
   let withoutLists = false;
@@ -22,7 +28,12 @@ async function machine({ baseUrl = ISSUER, flags = ['--offline'], database = ':m
   const lost = (url: string): boolean => isAway || (withoutLists && url.includes('/status/'));
   const answer = async (request: Request) =>
     lost(request.url) ? new Response(null, { status: 503 }) : server.fetch(request);
-  const connection = connectionTo(server, answer);
+  const kept = new Map<string, KeySetCopy>();
+  const keySets = (url: string): KeySetStore => ({
+    read: () => kept.get(url),
+    write: (copy) => void kept.set(url, copy),
+  });
+  const connection = { ...connectionTo(server, answer), ...(keepsKeys ? { keySets } : {}) };
   const world = commandWorld(connection, { now: () => now });
   const run = (...args: string[]) => world.run(...flags, '--json', ...args);
   const link = ['be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start-now', '--for', '2h'];
@@ -107,7 +118,9 @@ describe('over the network the service is asked', () => {
   test('of one that stands it says of when that is', async () => {
     const { look, after } = await saved();
     after(12 * SECONDS);
-    expect(JSON.parse((await look('--json')).stdout)).toMatchObject({ verified: true, standing: 'stands' });
+    const as_of = new Date(NOW + 12_000).toISOString();
+    const due = { verified: true, standing: 'stands', as_of };
+    expect(JSON.parse((await look('--json')).stdout)).toMatchObject(due);
     after(24 * SECONDS);
     expect((await look()).stdout).toContain('stands, as of 12 s ago');
   });
@@ -137,26 +150,28 @@ describe('over the network the service is asked', () => {
     const { look, loseLists } = await saved();
     loseLists();
     const { exitCode, stdout, stderr } = await look('--json');
-    expect([exitCode, JSON.parse(stdout).standing]).toEqual([0, 'unknown']);
+    expect([exitCode, JSON.parse(stdout)]).toMatchObject([0, { standing: 'unknown', as_of: null }]);
     expect(stderr).toContain('could not be asked');
   });
 });
 
 describe('a proof whose key signs no more', () => {
   const BASE = 'http://127.0.0.1:4280';
-  const DAYS = 24;
+  const [DAYS, MINUTES] = [24, 1 / 60];
 
   /** A reservation whose service has another key since; the former ones by their state then. */
-  async function rotated({ retireNow = false } = {}) {
+  async function rotated({ retireNow = false, keepsKeys = false } = {}) {
     const database = join(temporaryFolder(), 'server.db');
-    const one = await machine({ baseUrl: BASE, flags: [], database });
+    const one = await machine({ baseUrl: BASE, flags: [], database, keepsKeys });
     const stores = await openStores(database);
     onTestFinished(() => stores.close());
     const [leaked] = await stores.keys.keys('connectivity');
     if (!leaked) throw new Error('the service has no key');
+    const look = (...flags: string[]) => one.run('verify', 'link.jwt', ...flags);
+    one.after(1 - MINUTES);
+    expect((await look()).exitCode).toBe(0);
     one.after(1);
     await rotateByHand('connectivity', stores.keys, { retireNow, now: one.now() });
-    const look = (...flags: string[]) => one.run('verify', 'link.jwt', ...flags);
     /** Lets so many hours pass; the service finds that its former key is needed no more. */
     const pass = async (hours: number) => {
       one.after(hours);
@@ -179,6 +194,13 @@ describe('a proof whose key signs no more', () => {
     expect([report.exitCode, report.standing]).toEqual([9, undefined]);
   });
 
+  test('retired as leaked while its key is kept here: 9 at once, with the command that fetches a new proof', async () => {
+    const { look, pass, id } = await rotated({ retireNow: true, keepsKeys: true });
+    await pass(1 + MINUTES);
+    const report = reportOf(await look());
+    expect(report).toMatchObject({ code: 'unverified', exitCode: 9, fix: `slices-conn show ${id}` });
+  });
+
   test('retired as leaked: what it signed before counts after the end, with a warning; nothing from then on (THREATS.md 123)', async () => {
     const { look, pass, leaked, world } = await rotated({ retireNow: true });
     await pass(1.5);
@@ -195,6 +217,20 @@ describe('a proof whose key signs no more', () => {
       expect(reportOf(await look('--ended'))).toMatchObject({ code: 'unverified', exitCode: 9 });
     }
   });
+});
+
+test('what is advised for the proof of another service is not about the profile’s own', async () => {
+  const { run, world, server, now } = await machine({ baseUrl: 'http://127.0.0.1:4280', flags: [] });
+  await run('update', 'kth', '--bandwidth', '2G');
+  const other = commandWorld(connectionTo(server), {
+    now,
+    variables: { SLICES_CONN_BASE_URL: 'https://elsewhere.example.org' },
+  });
+  other.files.set('link.jwt', world.files.get('link.jwt') ?? '');
+  const report = reportOf(
+    await other.run('verify', 'link.jwt', '--issuer', 'http://127.0.0.1:4280', '--json'),
+  );
+  expect([report.standing, report.fix]).toEqual(['deleted_or_replaced', null]);
 });
 
 test('a proof with its key beside it needs no service: the thumbprint says which key counts', async () => {

@@ -174,6 +174,18 @@ describe('row 26: verify --offline', () => {
     expect(service.requests).toEqual([]);
   });
 
+  test('row 28: with no keys kept and nothing that listens it is 7; --offline, which has none either, is not advised', async () => {
+    const base_url = `http://127.0.0.1:${await freePort()}`;
+    const env = pointingAt({ ...at(), base_url });
+    const [iss, now] = [base_url, Math.floor(Date.now() / 1000)];
+    const stdin = makeToken(own, claimsOf('connectivity', { iss, iat: now - 5, exp: now + 900 }), {});
+    const report = reportOf(await client.run(['verify', '--json'], { env, stdin }));
+    expect(report).toMatchObject({ exitCode: 7, code: 'keys_unreachable' });
+    expect(report.fix).toBe(`slices-conn serve --port ${new URL(base_url).port}`);
+    expect(report.why).toContain('--jwks FILE');
+    expect(report.why).not.toContain('--offline');
+  });
+
   test('an issuer that is named is believed by the keys that are kept of it', async () => {
     await verify(own);
     const elsewhere = pointingAt('http://127.0.0.1:9');

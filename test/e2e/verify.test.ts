@@ -41,7 +41,7 @@ describe('a saved reservation', () => {
     const { exitCode, stdout } = await verify(['link.jwt']);
     expect(exitCode).toBe(0);
     const printed = JSON.parse(stdout);
-    expect(Object.keys(printed)).toEqual(['verified', 'kind', 'claims', 'reservation', 'standing']);
+    expect(Object.keys(printed)).toEqual(['verified', 'kind', 'claims', 'reservation', 'standing', 'as_of']);
     expect(printed).toMatchObject({
       verified: true,
       kind: 'connectivity',
@@ -147,6 +147,7 @@ describe('tokens of one’s own', () => {
       claims: found,
       reservation: null,
       standing: null,
+      as_of: null,
     });
     const other = await run([...check, '--issuer', 'https://other.example.org'], { stdin: issued });
     expect(reportOf(other).exitCode).toBe(9);

@@ -2,12 +2,13 @@ import { calculateJwkThumbprint } from 'jose';
 import { differenceFrom } from '../../client/proof.ts';
 import type { ConnectivityClaims, KeySetDocument } from '../../contract/claims.ts';
 import { Failure, ownCommand, shellWord } from '../../contract/failure.ts';
-import { parseInstant } from '../../contract/instants.ts';
+import { formatInstant, parseInstant } from '../../contract/instants.ts';
 import { isObject, readJson } from '../../contract/json.ts';
 import { isProtected, UNPROTECTED } from '../../contract/loopback.ts';
 import { asRequest, periodOf } from '../../contract/reservation-request.ts';
-import { instant, sentence } from '../../contract/said.ts';
+import { inOneText, instant, sentence } from '../../contract/said.ts';
 import { OFFLINE_URL } from '../../session/profiles/profile-keys.ts';
+import type { Profile } from '../../session/profiles/profiles.ts';
 import type { Session } from '../../session/session.ts';
 import { claimedClaims, claimedIssue } from '../../tokens/claimed.ts';
 import { keyInHistory } from '../../tokens/key-history.ts';
@@ -54,29 +55,34 @@ export async function verify(
         ? undefined
         : await keysFrom(jwks, files, session, now);
   const how = { source: { keys, issuer }, evenExpired: claimedEnd(token) <= now() };
-  const verified = await verifySaved(invocation, session, token, how)
-    .catch(async (error: unknown) => {
-      const isGone = error instanceof Failure && isUnknownKey(error.cause);
-      const isAsked = how.evenExpired && !offline && keys === undefined;
-      const past =
-        isGone && isAsked ? await checkedToken(() => keyInHistory(token, session.send)) : undefined;
-      if (!past) throw error;
-      if (past.revoked !== undefined) output.notice(LEAKED);
-      const source = { issuer, keys: localKeySet({ keys: [past] }) };
-      return verifySaved(invocation, session, token, { ...how, source });
-    })
-    .catch((error: unknown) => {
-      throw withIssuer(error, token, session.profile.name);
-    });
+  const check = (): Promise<VerifiedToken> =>
+    verifySaved(invocation, session, token, how)
+      .catch(async (error: unknown) => {
+        const isGone = error instanceof Failure && isUnknownKey(error.cause);
+        const isAsked = how.evenExpired && !offline && keys === undefined;
+        const past =
+          isGone && isAsked ? await checkedToken(() => keyInHistory(token, session.send)) : undefined;
+        if (!past) throw error;
+        if (past.revoked !== undefined) output.notice(LEAKED);
+        const source = { issuer, keys: localKeySet({ keys: [past] }) };
+        return verifySaved(invocation, session, token, { ...how, source });
+      })
+      .catch((error: unknown) => {
+        throw withNextStep(error, token, session.profile);
+      });
+  const verified = await check();
   const { kind, claims } = verified;
   const found =
     verified.kind === 'connectivity'
       ? await standingOf(invocation, session, verified.claims, { ...flags, keys })
       : undefined;
+  // A list that another key has signed has the key set fetched anew: the token's own key may have been retired since.
+  if (found?.standing === 'stands') await check();
   const standing = found?.standing ?? null;
+  const as_of = found?.at === undefined ? null : formatInstant(found.at);
   const reservation = verified.kind === 'connectivity' ? verified.claims.connectivity : null;
   const times = await invocation.times();
-  await output.result({ verified: true, kind, claims, reservation, standing }, (print) =>
+  await output.result({ verified: true, kind, claims, reservation, standing, as_of }, (print) =>
     verifiedCard(print, verified, found, token, times),
   );
 }
@@ -92,6 +98,8 @@ function claimedEnd(token: string): number {
 interface Standing {
   standing: 'stands' | 'ended' | 'unknown';
   says?: string;
+  /** When its service said so, in milliseconds; undefined where it was not asked. */
+  at?: number;
 }
 
 /**
@@ -110,6 +118,9 @@ async function standingOf(
   const { iss, iat, sub, connectivity } = claims;
   const { end } = periodOf(connectivity);
   const signed = `Its signature is right: it was real, signed by ${iss}.`;
+  // The profile's service knows nothing of another one's.
+  const isOwn = iss === session.profile.baseUrl;
+  const toShow = isOwn ? ownCommand('show', sub) : undefined;
   const noted = await notedOf(session, claims);
   // What has ended may be gone from the service's list without having been deleted.
   const isDeleted = noted?.outcome === 'deleted' && (noted.asked === 'delete' ? noted.askedAt : now()) < end;
@@ -126,7 +137,7 @@ async function standingOf(
     throw new Failure('unverified', what, {
       why: signed,
       standing: 'deleted_or_replaced',
-      fix: 'slices-conn list --all',
+      fix: isOwn ? 'slices-conn list --all' : undefined,
     });
   }
   if (isReplaced) {
@@ -134,7 +145,7 @@ async function standingOf(
     throw new Failure('unverified', 'The reservation was changed after this was signed.', {
       why,
       standing: 'deleted_or_replaced',
-      fix: ownCommand('show', sub),
+      fix: toShow,
     });
   }
   const asked = await askedStatus(invocation, session, claims, source);
@@ -142,15 +153,15 @@ async function standingOf(
     throw new Failure('unverified', 'The reservation was deleted, or changed after this was signed.', {
       why: `${signed} So says its service, ${asked.says}.`,
       standing: 'deleted_or_replaced',
-      fix: ownCommand('show', sub),
+      fix: toShow,
     });
   }
   if (end > now()) {
     return asked.stands
-      ? { standing: 'stands', says: `stands, ${asked.says}` }
+      ? { standing: 'stands', says: `stands, ${asked.says}`, at: asked.at }
       : { standing: 'unknown', says: asked.says };
   }
-  if (ended) return { standing: 'ended' };
+  if (ended) return { standing: 'ended', at: asked.at };
   throw new Failure('unverified', sentence`The reservation ended at ${instant(end)}.`, {
     why: signed,
     standing: 'ended',
@@ -164,7 +175,7 @@ async function askedStatus(
   session: Session,
   claims: ConnectivityClaims,
   { keys, key }: { keys: KeySet | undefined; key?: string },
-): Promise<{ stands?: boolean; says: string }> {
+): Promise<{ stands?: boolean; says: string; at?: number }> {
   const without = flags.offline ? '--offline' : key === undefined ? undefined : '--key';
   if (without !== undefined) return { says: `not asked whether it still stands: ${without}` };
   try {
@@ -173,6 +184,7 @@ async function askedStatus(
       const second = Math.floor(now() / 1000) * 1000;
       return {
         stands: status.stands,
+        at: status.at,
         says: `as of ${formatDistance(Math.min(status.at, second), second)}`,
       };
     }
@@ -183,13 +195,24 @@ async function askedStatus(
   return { says: 'only its service knows whether it was deleted or changed since' };
 }
 
-/** Adds the claimed issuer to a failure about the issuer: a verifier's own messages repeat no claim. */
-function withIssuer(error: unknown, token: string, profile: string): unknown {
-  if (!(error instanceof Failure && error.cause instanceof TokenError && error.cause.code === 'issuer'))
-    return error;
+/** Adds what a person can do: a verifier's own messages repeat no claim. */
+function withNextStep(error: unknown, token: string, { name, baseUrl }: Profile): unknown {
+  if (!(error instanceof Failure && error.cause instanceof TokenError)) return error;
   const { iss, ...claims } = claimedClaims(token);
+  const { code } = error.cause;
+  if (code === 'keys_unreachable') {
+    const why = inOneText(
+      error.facts.why,
+      'Where its key set is in a file, --jwks FILE takes it from there.',
+    );
+    return error.with({ why });
+  }
+  if (code === 'key_unknown' && iss === baseUrl && claimedKind(claims) === 'connectivity') {
+    return error.with({ fix: ownCommand('show', String(claims['sub'])) });
+  }
+  if (code !== 'issuer') return error;
   const key =
-    claimedKind(claims) === 'user' ? `, or slices-conn profile set ${shellWord(profile)} issuer=URL` : '';
+    claimedKind(claims) === 'user' ? `, or slices-conn profile set ${shellWord(name)} issuer=URL` : '';
   return error.with({
     why: `${error.cause.message} The token says ${JSON.stringify(iss)}. To accept that issuer: --issuer URL${key}.`,
   });

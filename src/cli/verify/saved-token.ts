@@ -53,8 +53,11 @@ export async function verifySaved(
       error.cause.code === 'keys_unreachable'
     ) {
       const { cause, facts } = error;
+      const fix =
+        cause instanceof TokenError && cause.cause instanceof Failure ? cause.cause.facts.fix : undefined;
       throw new Failure('keys_unreachable', 'The token could not be verified.', {
         ...facts,
+        fix,
         retryable: true,
         cause,
       });

@@ -191,8 +191,11 @@ function nextStepTo(url: URL, profile: string, { why = '', cause }: FailureFacts
   const refused = cause instanceof Error && 'code' in cause && cause.code === 'ECONNREFUSED';
   if (!isLoopback(url) || !refused) return { fix: `slices-conn profile show ${shellWord(profile)}` };
   const port = url.port === `${DEFAULT_PORT}` ? '' : ` --port ${url.port || '80'}`;
+  // A saved token is verified by its own service: --offline would have no more keys.
+  const isOfToken = /\/\.well-known\/jwks|\/status\//.test(url.pathname);
+  const or = isOfToken ? '.' : ', or use --offline, which needs none.';
   return {
-    why: `Nothing listens there: ${why} Start the server in another terminal, or use --offline, which needs none.`,
+    why: `Nothing listens there: ${why} Start the server in another terminal${or}`,
     fix: `slices-conn serve${port}`,
   };
 }
