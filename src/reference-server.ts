@@ -33,6 +33,7 @@ import {
   usersOf,
 } from './server/portal/directory.ts';
 import { createPortal } from './server/portal/portal.ts';
+import { protectedResource } from './server/protected-resource.ts';
 import { type RouteMounter, routeMounter } from './server/routing.ts';
 import { createIdentity, createServices, externalService, type ServicesOptions } from './server/services.ts';
 import {
@@ -353,6 +354,7 @@ function servicesOf(
       trust,
       mount,
       isAdministrator: setup.isAdministrator,
+      resource: protectedResource(addresses, groups, elsewhere),
       maxChanges,
       events,
       log,

@@ -65,6 +65,7 @@ export interface DeviceLogin {
 
 /** The identity provider, seen from a client. Every method throws Failure. */
 export interface IdentityClient {
+  /** @param scope words separated by spaces; `sessions` is left out where the provider does not list it */
   startLogin(scope: string): Promise<DeviceLogin>;
   /** @throws Failure `not_logged_in` when the session is over, `unavailable` when the provider can't say now */
   refresh(refreshToken: Secret): Promise<IssuedTokens>;
@@ -108,7 +109,11 @@ export function createIdentityClient(options: IdentityClientOptions): IdentityCl
       const verifier = metadata.supportsPKCE('S256') ? new Secret(oauth.randomPKCECodeVerifier()) : undefined;
       const started = await asked(
         async () =>
-          oauth.initiateDeviceAuthorization(config, { scope, ...resource, ...(await challengeOf(verifier)) }),
+          oauth.initiateDeviceAuthorization(config, {
+            scope: scopesFor(metadata, scope),
+            ...resource,
+            ...(await challengeOf(verifier)),
+          }),
         authUrl,
       );
       const { device_code, expires_in, interval = 5 } = started;
@@ -204,6 +209,12 @@ function checkEndpoints(
       `Its ${name} is ${JSON.stringify(address)}, which is not at ${[...origins].join(' or ')}: codes and tokens are sent nowhere else.`,
     );
   }
+}
+
+/** The scopes to ask a provider for: `sessions` is an extension, which others may refuse (RFC 6749 §5.2, `invalid_scope`). */
+function scopesFor({ scopes_supported: known = [] }: oauth.ServerMetadata, wanted: string): string {
+  const asked = wanted.split(' ').filter((scope) => scope !== 'sessions' || known.includes(scope));
+  return asked.join(' ');
 }
 
 /** The challenge for a verifier (RFC 7636 §4.3). */

@@ -16,6 +16,7 @@ import { ReservationId, SiteName } from './fields.ts';
 import { LinkList } from './links.ts';
 import { PROBLEMS, type ProblemCode } from './problem-codes.ts';
 import { ProblemBody, problemBody } from './problems.ts';
+import { ProtectedResource } from './protected-resource.ts';
 import { Reservation, ReservationRequestBody, ReservationUpdate } from './reservation.ts';
 import { WHO_MAY } from './roles.ts';
 import type { Parameter } from './route-parameters.ts';
@@ -26,6 +27,7 @@ import {
   EXTENSIONS_MEMBER,
   JWT_TYPE,
   PROJECTS_API_GROUP,
+  PROTECTED_RESOURCE_PATH,
   ROUTES,
   type Route,
   type SchemaName,
@@ -57,6 +59,7 @@ const SCHEMAS = {
   Experiment,
   ExperimentRequest,
   SessionList,
+  ProtectedResource,
   KeySetDocument,
   KeyHistoryDocument,
   Health,
@@ -204,9 +207,10 @@ function operation(operationId: string, route: Route): Record<string, unknown> {
   };
 }
 
-function needed({ action, credentials }: Route): string {
-  if (action) return `Allowed for: ${WHO_MAY[action].join(', ')}.`;
-  return credentials === 'none' ? 'Needs no token.' : 'Needs a user token.';
+function needed({ action, credentials, scopes }: Route): string {
+  if (credentials === 'none') return 'Needs no token.';
+  const token = scopes.length === 0 ? 'Needs a user token.' : `Needs the scope ${scopes.join(' and ')}.`;
+  return action ? `Allowed for: ${WHO_MAY[action].join(', ')}. ${token}` : token;
 }
 
 function body(name: SchemaName): Record<string, unknown> {
@@ -231,7 +235,8 @@ function parameters(
 
 function security(route: Route): Record<string, string[]>[] {
   if (route.credentials === 'none') return [];
-  return route.credentials === 'user' ? [{ userToken: [] }] : [{ userToken: [], experimentToken: [] }];
+  const userToken = [...route.scopes];
+  return route.credentials === 'user' ? [{ userToken }] : [{ userToken, experimentToken: [] }];
 }
 
 function ref(name: SchemaName): { $ref: string } {
@@ -247,6 +252,14 @@ function rehearsal(schema: SchemaName | undefined): Record<string, unknown> {
 /** How long to wait (RFC 9110 §10.2.3). */
 const RETRY_AFTER = {
   'Retry-After': { description: 'Seconds.', required: true, schema: { type: 'integer', minimum: 1 } },
+};
+
+/** Where to log in (RFC 9728 §5.1). */
+const CHALLENGE = {
+  'WWW-Authenticate': {
+    description: `With token_missing: \`Bearer resource_metadata="…${PROTECTED_RESOURCE_PATH}"\`.`,
+    schema: { type: 'string' },
+  },
 };
 
 function responses(route: Route): Record<string, unknown> {
@@ -288,6 +301,7 @@ function responses(route: Route): Record<string, unknown> {
     found[problemStatus] = {
       description: codes.join(', '),
       ...(problemStatus === PROBLEMS.too_many_requests.status ? { headers: RETRY_AFTER } : {}),
+      ...(codes.includes('token_missing') && route.service === 'connectivity' ? { headers: CHALLENGE } : {}),
       content: {
         'application/json': {
           schema: ref('ProblemBody'),

@@ -157,7 +157,7 @@ const ROWS = {
   },
   scope_missing: {
     ...FORBIDDEN,
-    example: 'Your login does not have the scope projects. Log in again with it.',
+    example: 'Your login does not have the scope projects. Log in again.',
   },
   role_not_allowed: {
     ...FORBIDDEN,

@@ -44,3 +44,15 @@ export function readRole(text: string): Role | undefined {
   const plain = text.toLowerCase();
   return plain === 'leader' ? 'lead' : ROLES.find((role) => role === plain);
 }
+
+/**
+ * The scopes of a user token that open something (contract/README.md, "The reference server").
+ *
+ * | scope | opens |
+ * |---|---|
+ * | projects | projects, experiments and reservations |
+ * | sessions | the user's logins, and all that lets somebody else act as the user |
+ */
+export const SCOPES = ['projects', 'sessions'] as const;
+/** One of {@link SCOPES}. */
+export type Scope = (typeof SCOPES)[number];

@@ -1,5 +1,6 @@
 import { EVENT_STREAM_TYPE } from './event-streams.ts';
 import { Failure } from './failure.ts';
+import { API_VERSION, IN_PORTAL, PORTAL_ROUTES, UNAUTHENTICATED } from './portal-routes.ts';
 import { PROBLEM_CODES, PROBLEMS, type ProblemCode } from './problem-codes.ts';
 import {
   DEFAULT_PAGE_ITEMS,
@@ -8,7 +9,7 @@ import {
   MAX_POINTS,
   MAX_ROUTE_ITEMS,
 } from './request-limits.ts';
-import type { Action } from './roles.ts';
+import type { Action, Scope } from './roles.ts';
 import {
   BATCH_EARLIEST,
   DRY_RUN,
@@ -43,12 +44,12 @@ export const SITES_MEMBER = 'x-slices-sites';
 /** Says `true` in the answer to a request that was answered before under its {@link IDEMPOTENCY_KEY_HEADER}. */
 export const IDEMPOTENCY_REPLAYED_HEADER = 'Idempotency-Replayed';
 
-/** Version in every API path (contract/README.md, "Versioning" 1). */
-export const API_VERSION = 'v1alpha1';
 /** Where each service publishes its keys, below its base address (contract/README.md, "Endpoints"). */
 export const KEY_SET_PATH = '/.well-known/jwks.json';
 /** Where the connectivity service publishes the keys of its last two years. */
 export const KEY_HISTORY_PATH = '/.well-known/jwks-history.json';
+/** Where the connectivity service says whose tokens it takes, and where its portal is (RFC 9728 §3). */
+export const PROTECTED_RESOURCE_PATH = '/.well-known/oauth-protected-resource';
 /** Media type of a signed answer (contract/README.md, "Signed connectivity token"). */
 export const JWT_TYPE = 'application/jwt';
 /** Media type of a status list (draft-ietf-oauth-status-list §5.1). */
@@ -84,6 +85,7 @@ export type SchemaName =
   | 'Experiment'
   | 'ExperimentRequest'
   | 'SessionList'
+  | 'ProtectedResource'
   | 'KeySetDocument'
   | 'KeyHistoryDocument'
   | 'Health'
@@ -101,6 +103,8 @@ export interface Route {
   path: string;
   summary: string;
   credentials: RequiredToken;
+  /** The scopes that its user token must have, all of them; empty where any login will do. */
+  scopes: readonly Scope[];
   /** What the role must allow; see WHO_MAY. */
   action?: Action;
   query?: Readonly<Record<string, Parameter>>;
@@ -129,12 +133,7 @@ export interface Route {
 
 const LINK = `/apis/${API_VERSION}/links/{site1}/{site2}`;
 const CONNECTIVITY = `/apis/${API_VERSION}/connectivity`;
-const PROJECTS = `/apis/{projects_api_group}/${API_VERSION}/projects/`;
-const EXPERIMENTS = `/apis/{experiments_api_group}/${API_VERSION}/experiments/`;
-const SESSIONS = `/apis/${API_VERSION}/sessions`;
 
-const UNAUTHENTICATED = ['token_missing', 'token_invalid', 'token_expired'] as const;
-const IN_PORTAL = [...UNAUTHENTICATED, 'scope_missing'] as const;
 const FORBIDDEN = ['role_not_allowed', 'wrong_experiment', 'wrong_project'] as const;
 const CREDENTIALS = [...IN_PORTAL, ...FORBIDDEN, 'experiment_tokens_differ'] as const;
 const BODY = ['body_unreadable', 'body_too_large', 'media_type_unsupported', 'tokens_invalid'] as const;
@@ -156,6 +155,7 @@ const HEALTH_CHECK = {
   service: 'connectivity',
   method: 'GET',
   credentials: 'none',
+  scopes: [],
   success: { status: 200, schema: 'Health' },
   problems: [],
   extension: true,
@@ -165,6 +165,7 @@ const KEY_SET = {
   method: 'GET',
   path: KEY_SET_PATH,
   credentials: 'none',
+  scopes: [],
   success: { status: 200, schema: 'KeySetDocument' },
   problems: [],
 } as const;
@@ -177,6 +178,7 @@ export const ROUTES = {
     path: CONNECTIVITY,
     summary: 'Create a reservation',
     credentials: 'experiment',
+    scopes: ['projects'],
     action: 'create',
     query: { start_now: START_NOW, dry_run: DRY_RUN, earliest: EARLIEST },
     headers: { [IDEMPOTENCY_KEY_HEADER]: IDEMPOTENCY_KEY },
@@ -197,6 +199,7 @@ export const ROUTES = {
     path: `${CONNECTIVITY}:batch`,
     summary: 'Create, update and delete reservations together: all or none',
     credentials: 'experiment',
+    scopes: ['projects'],
     action: 'delete',
     query: { dry_run: DRY_RUN, earliest: BATCH_EARLIEST },
     headers: { [IDEMPOTENCY_KEY_HEADER]: IDEMPOTENCY_KEY },
@@ -217,6 +220,7 @@ export const ROUTES = {
     path: CONNECTIVITY,
     summary: "List the experiment's reservations",
     credentials: 'experiment',
+    scopes: ['projects'],
     action: 'list',
     query: {
       state: { description: 'Only those that are scheduled, active or ended.', type: 'string' },
@@ -236,6 +240,7 @@ export const ROUTES = {
     path: `${CONNECTIVITY}/{id}`,
     summary: 'Read a reservation',
     credentials: 'experiment',
+    scopes: ['projects'],
     action: 'read',
     success: { status: 200, schema: 'Reservation', signed: true },
     problems: [...CREDENTIALS, 'not_found'],
@@ -246,6 +251,7 @@ export const ROUTES = {
     path: `${CONNECTIVITY}/{id}`,
     summary: 'Update a reservation',
     credentials: 'experiment',
+    scopes: ['projects'],
     action: 'update',
     query: { start_now: START_NOW, dry_run: DRY_RUN },
     request: 'ReservationUpdate',
@@ -258,6 +264,7 @@ export const ROUTES = {
     path: `${CONNECTIVITY}/{id}`,
     summary: 'Delete a reservation',
     credentials: 'experiment',
+    scopes: ['projects'],
     action: 'delete',
     query: { reason: REASON },
     success: { status: 204 },
@@ -269,6 +276,7 @@ export const ROUTES = {
     path: `/apis/${API_VERSION}/links`,
     summary: 'List the links between sites',
     credentials: 'user',
+    scopes: [],
     success: { status: 200, schema: 'LinkList' },
     problems: UNAUTHENTICATED,
     extension: true,
@@ -279,6 +287,7 @@ export const ROUTES = {
     path: `/apis/${API_VERSION}/links/use`,
     summary: 'Read the use of all links over time',
     credentials: 'user',
+    scopes: [],
     query: { start: WINDOW.start, end: WINDOW.end, points: USE_POINTS },
     success: { status: 200, schema: 'UseList', tagged: true },
     problems: [...UNAUTHENTICATED, ...PERIOD_PROBLEMS],
@@ -290,6 +299,7 @@ export const ROUTES = {
     path: `${LINK}/availability`,
     summary: "Read a link's use over time",
     credentials: 'user',
+    scopes: [],
     query: {
       ...WINDOW,
       ...ROUTE_QUERY,
@@ -309,6 +319,7 @@ export const ROUTES = {
     path: `${LINK}/slots`,
     summary: 'Find when a reservation can start',
     credentials: 'user',
+    scopes: [],
     query: {
       bandwidth: { description: 'Mbps.', type: 'string', required: true, example: '1000' },
       duration: {
@@ -338,6 +349,7 @@ export const ROUTES = {
     path: `${LINK}/routes`,
     summary: 'List the routes that a reservation may take',
     credentials: 'user',
+    scopes: [],
     query: {
       ...ROUTE_QUERY,
       limit: {
@@ -355,6 +367,7 @@ export const ROUTES = {
     path: `/apis/${API_VERSION}/events`,
     summary: 'Be told what changes, as it happens',
     credentials: 'user',
+    scopes: ['projects'],
     query: EVENTS_QUERY,
     headers: {
       [EXPERIMENT_TOKEN_HEADER]: {
@@ -379,12 +392,24 @@ export const ROUTES = {
     success: { status: 200, schema: 'KeyHistoryDocument' },
     extension: true,
   },
+  protectedResource: {
+    service: 'connectivity',
+    method: 'GET',
+    path: PROTECTED_RESOURCE_PATH,
+    summary: 'Where to log in, and where the portal is (OAuth 2.0 protected resource metadata)',
+    credentials: 'none',
+    scopes: [],
+    success: { status: 200, schema: 'ProtectedResource' },
+    problems: [],
+    extension: true,
+  },
   statusList: {
     service: 'connectivity',
     method: 'GET',
     path: '/status/{link}/{list}',
     summary: 'Read which connectivity tokens of a link still stand (Token Status List)',
     credentials: 'none',
+    scopes: [],
     success: { status: 200, media: STATUS_LIST_TYPE, tagged: true },
     problems: ['not_found', 'too_many_requests'],
     extension: true,
@@ -396,89 +421,7 @@ export const ROUTES = {
     summary:
       'Whether requests should be sent here: the database answers, and the server is not about to stop',
   },
-  listProjects: {
-    service: 'portal',
-    method: 'GET',
-    path: PROJECTS,
-    summary: "List the caller's projects",
-    credentials: 'user',
-    success: { status: 200, schema: 'ProjectList' },
-    problems: IN_PORTAL,
-  },
-  projectToken: {
-    service: 'portal',
-    method: 'GET',
-    path: `${PROJECTS}{id}`,
-    summary: 'Get a project token (Accept: application/jwt)',
-    credentials: 'user',
-    success: { status: 200, schema: 'Project', signed: true },
-    problems: [...IN_PORTAL, 'wrong_project', 'not_found'],
-  },
-  listExperiments: {
-    service: 'portal',
-    method: 'GET',
-    path: EXPERIMENTS,
-    summary: "List the caller's experiments",
-    credentials: 'user',
-    success: { status: 200, schema: 'ExperimentList' },
-    problems: IN_PORTAL,
-    extension: true,
-  },
-  createExperiment: {
-    service: 'portal',
-    method: 'POST',
-    path: EXPERIMENTS,
-    summary: 'Create an experiment, which the caller leads',
-    credentials: 'user',
-    action: 'create-experiment',
-    request: 'ExperimentRequest',
-    success: { status: 201, schema: 'Experiment' },
-    problems: [
-      ...IN_PORTAL,
-      'role_not_allowed',
-      'wrong_project',
-      'body_unreadable',
-      'body_too_large',
-      'media_type_unsupported',
-      'experiment_invalid',
-      'experiment_limit_reached',
-      'name_taken',
-      'date_invalid',
-      'date_past',
-      'project_ends_first',
-    ],
-    extension: true,
-  },
-  experimentToken: {
-    service: 'portal',
-    method: 'GET',
-    path: `${EXPERIMENTS}{id}`,
-    summary: 'Get an experiment token (Accept: application/jwt)',
-    credentials: 'user',
-    success: { status: 200, schema: 'Experiment', signed: true },
-    problems: [...IN_PORTAL, 'wrong_experiment', 'not_found'],
-    extension: true,
-  },
-  listSessions: {
-    service: 'portal',
-    method: 'GET',
-    path: SESSIONS,
-    summary: "List the caller's logins that have not ended",
-    credentials: 'user',
-    success: { status: 200, schema: 'SessionList' },
-    problems: UNAUTHENTICATED,
-    extension: true,
-  },
-  endSession: {
-    service: 'portal',
-    method: 'DELETE',
-    path: `${SESSIONS}/{id}`,
-    summary: "End one of the caller's logins: its tokens are not accepted any more",
-    credentials: 'user',
-    success: { status: 204 },
-    problems: [...UNAUTHENTICATED, 'not_found'],
-    extension: true,
-  },
+  ...PORTAL_ROUTES,
   portalKeySet: { ...KEY_SET, service: 'portal', summary: 'Public keys of the portal' },
 } as const satisfies Record<string, Route>;
 /** The name of an endpoint; see {@link ROUTES}. */

@@ -2,7 +2,7 @@ import type { ExperimentClaims, ProjectClaims, ServiceClaims, UserClaims } from 
 import { parseInstant } from '../contract/instants.ts';
 import { issuerName, readAdministrator } from '../contract/issuer-address.ts';
 import type { Problem } from '../contract/problems.ts';
-import { type Action, may, WHO_MAY } from '../contract/roles.ts';
+import { type Action, may, type Scope, WHO_MAY } from '../contract/roles.ts';
 import { EXPERIMENT_TOKEN_HEADER } from '../contract/routes.ts';
 import { type CompactToken, readCompact } from '../tokens/compact.ts';
 import { TokenError } from '../tokens/token-error.ts';
@@ -26,9 +26,6 @@ export interface ServiceTrust {
   /** Checks which issuer may act for a project or an experiment; absent where only this server makes their ids. */
   ownership?: Ownership;
 }
-
-/** The scope of a user token that opens projects, experiments and reservations (contract/README.md, "User token"). */
-const PROJECTS_SCOPE = 'projects';
 
 /** The experiment that a request acts in, as its token says. */
 export interface CallerExperiment {
@@ -67,19 +64,19 @@ export function bearer(request: Request): string {
  * The user whose token a request carries in `Authorization`. A token in `Slices-Experiment-Token` is not needed, but where
  * it is given it must verify.
  *
- * @param needs `projects` where it must have the scope of that name
+ * @param needs the scopes that it must have: those of the route
  * @throws ProblemError 403
  */
 export async function authenticateUser(
   request: Request,
   trust: ServiceTrust,
-  needs?: typeof PROJECTS_SCOPE,
+  ...needs: readonly Scope[]
 ): Promise<UserClaims> {
   const { kind, claims } = await verifiedToken(bearer(request), trust);
   if (kind !== 'user') {
     throw refusal('token_invalid', `This is ${kindText(kind)}; this request needs a user token.`);
   }
-  if (needs !== undefined) requireScope(claims, trust);
+  for (const scope of needs) requireScope(claims, trust, scope);
   const header = request.headers.get(EXPERIMENT_TOKEN_HEADER);
   if (header) await verifiedToken(header, trust);
   return claims;
@@ -142,7 +139,7 @@ export async function authenticateCaller(
     presented.add(token);
     const { kind, claims } = await verifiedToken(token, trust);
     if (kind === 'user') {
-      requireScope(claims, trust);
+      requireScope(claims, trust, 'projects');
       users.add(claims.sub);
       name ??= claims.preferred_username;
       issuers.add(issuerName(claims.iss));
@@ -183,14 +180,15 @@ export async function authenticateCaller(
   };
 }
 
-/** @throws ProblemError 403 for a login that was not granted projects, experiments and reservations */
-function requireScope({ scope }: UserClaims, { scopeRequired }: ServiceTrust): void {
-  if (scope === undefined && !scopeRequired) return;
-  if (scope?.split(' ').includes(PROJECTS_SCOPE)) return;
-  throw refusal(
-    'scope_missing',
-    `Your login does not have the scope ${PROJECTS_SCOPE}. Log in again with it.`,
-  );
+/** @throws ProblemError 403 for a login that was not granted a scope, also one from before the scope was there */
+export function requireScope(
+  { scope: granted }: UserClaims,
+  { scopeRequired }: ServiceTrust,
+  needed: Scope,
+): void {
+  if (granted === undefined && !scopeRequired) return;
+  if (granted?.split(' ').includes(needed)) return;
+  throw refusal('scope_missing', `Your login does not have the scope ${needed}. Log in again.`);
 }
 
 /** @throws ProblemError 403 for a token of a login that was ended */

@@ -1,5 +1,5 @@
 import { Hono } from 'hono';
-import { KEY_HISTORY_PATH, KEY_SET_PATH } from '../contract/routes.ts';
+import { KEY_HISTORY_PATH, KEY_SET_PATH, PROTECTED_RESOURCE_PATH } from '../contract/routes.ts';
 import { Sentence } from '../contract/said.ts';
 import { withoutTokens } from '../contract/secret.ts';
 import { compressed } from './compression.ts';
@@ -9,6 +9,7 @@ import type { ServiceIssuer } from './keys/service-issuer.ts';
 import type { Log } from './log.ts';
 import type { ServerMetrics } from './metrics/server-metrics.ts';
 import { firstProblem, problemOf, problemReply, refusal } from './problem-error.ts';
+import { challenge } from './protected-resource.ts';
 import { targetFault } from './request-form.ts';
 import { addressOf } from './request-reading.ts';
 import { type ApiGroups, allowedMethods } from './routing.ts';
@@ -81,7 +82,12 @@ export function createServices(options: ServicesOptions): (request: Request) => 
     const allow = [...new Set(methods)].join(', ');
     return problemReply(refusal('method_not_allowed', `This address allows ${allow} only.`), { allow });
   });
-  app.onError((error, { req }) => problemReply(problemOf(error, req.method, options)));
+  app.onError((error, { req }) => {
+    const refused = problemOf(error, req.method, options);
+    const isOfPortal = addressOf(req.raw).pathname.startsWith(`${prefix}/portal/`);
+    const isChallenged = refused.problems[0].code === 'token_missing' && !isOfPortal;
+    return problemReply(refused, isChallenged ? challenge(site.baseUrl) : {});
+  });
 
   return async (request) => {
     const began = performance.now();
@@ -104,7 +110,7 @@ export function createServices(options: ServicesOptions): (request: Request) => 
 /** The documents that pages of every origin may read, below the base address (Fetch Standard, "CORS protocol"). */
 const PUBLIC_DOCUMENTS = ['', '/portal', '/auth']
   .map((service) => service + KEY_SET_PATH)
-  .concat(KEY_HISTORY_PATH, '/api-spec');
+  .concat(KEY_HISTORY_PATH, PROTECTED_RESOURCE_PATH, '/api-spec');
 
 /**
  * Whether an address below the base has answers that may be compressed: what is known of links, sites and reservations, and

@@ -32,12 +32,12 @@ test('each request to a service matches one route at most', () => {
   expect(new Set(requests).size).toBe(requests.length);
 });
 
-test('a route that needs an experiment names the action that its role must allow, and key sets, status lists and health checks need nothing', () => {
+test('a route that needs an experiment names the action that its role must allow, and key sets, metadata, status lists and health checks need nothing', () => {
   for (const [name, route] of Object.entries(ROUTES) as [string, Route][]) {
     if (route.credentials === 'experiment') expect([name, route.action]).toEqual([name, expect.any(String)]);
     expect([name, route.credentials === 'none']).toEqual([
       name,
-      /(?:KeySet|^keyHistory|^statusList|^health|^readiness)$/.test(name),
+      /(?:KeySet|^keyHistory|^protectedResource|^statusList|^health|^readiness)$/.test(name),
     ]);
   }
 });

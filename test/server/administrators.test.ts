@@ -12,6 +12,7 @@ import { userClaims } from '../../src/server/identity/user-token.ts';
 import { addressesBelow, createIssuers } from '../../src/server/keys/service-issuer.ts';
 import { noLog } from '../../src/server/log.ts';
 import { ProblemError } from '../../src/server/problem-error.ts';
+import { protectedResource } from '../../src/server/protected-resource.ts';
 import { routeMounter } from '../../src/server/routing.ts';
 import { ownTrust } from '../../src/server/trust.ts';
 import { openStores } from '../../src/store/stores.ts';
@@ -244,6 +245,7 @@ describe('two issuers are trusted, and one name is used by both', async () => {
       trust,
       mount: routeMounter({ projects: 'projects', experiments: 'experiments' }),
       isAdministrator: administratorsNamed([named], one.identity.issuer),
+      resource: protectedResource(addresses, { projects: 'projects', experiments: 'experiments' }, false),
       events: createEventStreams({ reservations: stores.reservations, links: [], trust, now }),
       log: noLog,
       now,

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import { SCOPES, type Scope } from '../../src/contract/roles.ts';
 import { EXPERIMENT_TOKEN_HEADER } from '../../src/contract/routes.ts';
 import type { ForeignIssuers } from '../../src/server/trust.ts';
+import { partOf } from '../fixtures/identity.ts';
 import {
   addressOf,
   at,
@@ -8,6 +10,7 @@ import {
   CONNECTIVITY,
   DAY,
   EXPERIMENTS,
+  endpointsOf,
   HOUR,
   LINKS,
   openService,
@@ -231,6 +234,63 @@ describe('row 50: the scope projects', async () => {
     const { service } = await openTrusting();
     expect(outcome(await book(service, user({ scope: undefined })))).toBe('201');
     expect(outcome(await book(service, user({ scope: 'openid userinfo' })))).toBe('403 scope_missing');
+  });
+});
+
+/** The scopes that each endpoint with a user token needs. */
+const SCOPES_OF: Record<string, readonly Scope[]> = {
+  createReservation: ['projects'],
+  batchReservations: ['projects'],
+  listReservations: ['projects'],
+  readReservation: ['projects'],
+  updateReservation: ['projects'],
+  deleteReservation: ['projects'],
+  listLinks: [],
+  linkUse: [],
+  linkAvailability: [],
+  linkSlots: [],
+  linkRoutes: [],
+  events: ['projects'],
+  listProjects: ['projects'],
+  projectToken: ['projects'],
+  listExperiments: ['projects'],
+  createExperiment: ['projects'],
+  experimentToken: ['projects'],
+  listSessions: ['sessions'],
+  endSession: ['sessions'],
+};
+
+describe('rows 50, 149: the scopes of each endpoint', async () => {
+  const own = await openService();
+  const { identity } = await own.issuers();
+  const lead = await own.as('lead');
+  const { id } = reservationIn(await lead.book());
+  const claims = partOf(await own.userToken('lead'), 'payload');
+  const endpoints = endpointsOf(own, id).filter(({ route }) => route.credentials !== 'none');
+
+  /** The outcome of a request with a login that was granted some scopes. */
+  async function asked({ route, address }: (typeof endpoints)[number], scopes: readonly string[]) {
+    const authorization = `Bearer ${await identity.issue({ ...claims, scope: scopes.join(' ') })}`;
+    const body = route.request === undefined ? {} : { body: {} };
+    return outcome(await own.send(route.method, address, { headers: { authorization }, ...body }));
+  }
+
+  test('are in the route table: a new endpoint with a user token needs a row here', () => {
+    expect(Object.fromEntries(endpoints.map(({ name, route }) => [name, route.scopes]))).toEqual(SCOPES_OF);
+  });
+
+  test.each(endpoints)('$name needs them all', async (endpoint) => {
+    for (const scope of endpoint.route.scopes) {
+      const others = SCOPES.filter((one) => one !== scope);
+      expect(await asked(endpoint, ['openid', 'userinfo', ...others])).toBe('403 scope_missing');
+    }
+  });
+
+  // A stream of events would go on.
+  test.each(endpoints.filter(({ name }) => name !== 'events'))('$name needs no other', async (endpoint) => {
+    expect(await asked(endpoint, endpoint.route.scopes)).not.toMatch(
+      /scope_missing|token_(?:invalid|expired)/,
+    );
   });
 });
 

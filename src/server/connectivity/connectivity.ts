@@ -3,6 +3,7 @@ import type { Allocator } from '../../allocator/allocator.ts';
 import type { Network } from '../../allocator/network.ts';
 import type { ReservationRecord, ReservationStore } from '../../allocator/store.ts';
 import type { Problem } from '../../contract/problems.ts';
+import type { ProtectedResource } from '../../contract/protected-resource.ts';
 import { readBody, readUpdateBody } from '../../contract/reservation-request.ts';
 import { EXPERIMENT_TOKEN_HEADER, type RouteName } from '../../contract/routes.ts';
 import {
@@ -49,6 +50,8 @@ export interface ConnectivityOptions {
   isAdministrator: IsAdministrator;
   /** How many changes a user, and an experiment, may make in an hour. Default: no limit. */
   maxChanges?: number;
+  /** Where to log in, and where the portal is. */
+  resource: ProtectedResource;
   /** The streams of events. */
   events: EventStreams;
   log: Log;
@@ -69,6 +72,7 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
   mountLinks(on, options);
   on('events', (request) => options.events.open(request));
   on('connectivityKeySet', (request) => options.issuer.publish(request));
+  on('protectedResource', async () => jsonReply(options.resource));
   on('keyHistory', () => options.issuer.publishHistory());
   const answerList = createStatusLists(options);
   on('statusList', (request, link = '', list = '') => answerList(request, link, list));

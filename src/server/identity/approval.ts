@@ -1,13 +1,14 @@
 import type { DeviceCode, Grant, Provider } from 'oidc-provider';
 import type { Log } from '../log.ts';
 import { AlreadyDecided } from './adapter.ts';
-import { DEFAULT_SCOPE, type Person } from './user-token.ts';
+import { CI_CLIENT_ID, DEFAULT_SCOPE, type Person } from './user-token.ts';
 
 /** The meaning of each scope, in the words of the confirmation page (RFC 8628 §5.4). */
 export const SCOPE_MEANING: Readonly<Record<string, string>> = {
   openid: 'know who you are',
   userinfo: 'read your user name',
   projects: 'see your projects and experiments, and act in them',
+  sessions: 'see and end your logins, and let others act as you',
   offline_access: 'stay logged in until you log out',
 };
 
@@ -82,9 +83,10 @@ export function createApproval(
   };
 }
 
-/** The known scopes among those that a device code asks for. */
-export function grantedScopes({ params }: DeviceCode): string[] {
-  return knownScopes(typeof params?.['scope'] === 'string' ? params['scope'] : DEFAULT_SCOPE);
+/** The known scopes among those that a device code asks for; never `sessions` for a machine (THREATS.md 149). */
+export function grantedScopes({ params, clientId }: DeviceCode): string[] {
+  const known = knownScopes(typeof params?.['scope'] === 'string' ? params['scope'] : DEFAULT_SCOPE);
+  return clientId === CI_CLIENT_ID ? known.filter((scope) => scope !== 'sessions') : known;
 }
 
 /** The known scopes among those that a client asks for. */

@@ -21,10 +21,10 @@ import { AUTHORIZATION_PATH } from './provider-endpoints.ts';
 import { hash } from './records.ts';
 import {
   ACCESS_TOKEN_TTL,
+  ALL_SCOPES,
   CI_CLIENT_ID,
   CI_LIFETIME_DAYS,
   CLIENT_ID,
-  DEFAULT_SCOPE,
   type Person,
   UI_CLIENT_ID,
 } from './user-token.ts';
@@ -251,7 +251,7 @@ function featuresOf({
       getResourceServerInfo: async (_context, resource) => {
         if (resource !== audience) throw new errors.InvalidTarget();
         return {
-          scope: DEFAULT_SCOPE,
+          scope: ALL_SCOPES,
           audience,
           accessTokenTTL: accessTokenTtl,
           accessTokenFormat: 'jwt',
@@ -274,7 +274,7 @@ function configuration(options: ProviderOptions): Configuration {
     clientBasedCORS: () => false,
     responseTypes: pageCallback === undefined ? [] : ['code'],
     pkce: { required: () => true },
-    scopes: [...DEFAULT_SCOPE.split(' '), 'offline_access'],
+    scopes: [...ALL_SCOPES.split(' '), 'offline_access'],
     claims: { openid: ['sub', 'preferred_username'] },
     enabledJWA: { idTokenSigningAlgValues: ['ES256'] },
     features: featuresOf(options),

@@ -12,6 +12,9 @@ export const UI_CLIENT_ID = 'slices-conn-ui';
 /** Lifetime of a machine's refresh token, in days. It is not rotated, since jobs that run side by side share it. */
 export const CI_LIFETIME_DAYS = 90;
 
+/** Every scope of a user token, which a login by this program asks for. */
+export const ALL_SCOPES = 'openid userinfo projects sessions';
+
 /** Scope of a user token when nothing else was asked (contract/README.md, "User token"). */
 export const DEFAULT_SCOPE = 'openid userinfo projects';
 
@@ -41,7 +44,7 @@ export function userClaims(
     aud: audience,
     auth_time: authTime,
     exp: authTime + ttl,
-    scope: DEFAULT_SCOPE,
+    scope: ALL_SCOPES,
     preferred_username: person.name,
   };
 }

@@ -13,7 +13,7 @@ import { type Problem, schemaProblems } from '../../contract/problems.ts';
 import type { RouteName } from '../../contract/routes.ts';
 import { DEFAULT_TTL } from '../../tokens/issuer.ts';
 import { problem } from '../../words/problems.ts';
-import { authenticateUser, requireRole, type ServiceTrust } from '../credentials.ts';
+import { authenticateUser, requireRole, requireScope, type ServiceTrust } from '../credentials.ts';
 import { sessionId, type UserSession, type UserSessions } from '../identity/sessions.ts';
 import { jsonReply } from '../json-reply.ts';
 import type { ServiceIssuer } from '../keys/service-issuer.ts';
@@ -95,14 +95,17 @@ export function createPortal(options: PortalOptions): Hono {
   on('createExperiment', (request) => createExperiment(request, options));
 
   on('listSessions', async (request) => {
-    const { sub, sid } = await authenticateUser(request, trust);
+    const { sub, sid } = await authenticateUser(request, trust, 'sessions');
     const current = typeof sid === 'string' ? sessionId(sid) : undefined;
     const items = (await sessions.list(sub)).map((session) => sessionReply(session, current));
     return jsonReply({ items });
   });
 
   on('endSession', async (request, id) => {
-    const { sub } = await authenticateUser(request, trust);
+    const user = await authenticateUser(request, trust);
+    const { sub, sid } = user;
+    // Every login may end itself.
+    if (typeof sid !== 'string' || id !== sessionId(sid)) requireScope(user, trust, 'sessions');
     if (await sessions.end(sub, id)) return new Response(null, { status: 204 });
     throw refusal('not_found', `You have no login ${id} that has not ended.`);
   });

@@ -5,9 +5,9 @@ import { setBounded } from '../../contract/bounded-map.ts';
 import type { UserClaims } from '../../contract/claims.ts';
 import { ExperimentReply, ProjectReply } from '../../contract/directory.ts';
 import { isObject, readJson } from '../../contract/json.ts';
+import { API_VERSION } from '../../contract/portal-routes.ts';
 import type { ProblemCode } from '../../contract/problem-codes.ts';
 import {
-  API_VERSION,
   EXPERIMENT_TOKEN_HEADER,
   JWT_TYPE,
   ROUTES,

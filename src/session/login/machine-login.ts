@@ -51,6 +51,8 @@ export function machineLogin({ profile, identity }: MachineOptions): MachineLogi
   return {
     async start() {
       const scopes = new Set(profile.scope.split(' ')).add('offline_access');
+      // A job has no business with its person's other logins.
+      scopes.delete('sessions');
       try {
         return await (await identity()).startLogin([...scopes].join(' '));
       } catch (error) {

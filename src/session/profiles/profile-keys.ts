@@ -41,7 +41,7 @@ export const PROFILE_KEYS = {
   },
   scope: {
     about: 'what a login asks for, words separated by spaces',
-    default: 'openid offline_access userinfo projects',
+    default: 'openid offline_access userinfo projects sessions',
   },
   audience: {
     about: 'address of the service that a login asks a token for (RFC 8707), where the provider needs it',

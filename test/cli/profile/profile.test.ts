@@ -151,7 +151,7 @@ describe('profile show', () => {
       authUrl: 'https://auth.example.org',
       clientId: 'slices-conn',
       ciClientId: 'slices-conn-ci',
-      scope: 'openid offline_access userinfo projects',
+      scope: 'openid offline_access userinfo projects sessions',
       audience: null,
       issuer: null,
       projectsApiGroup: 'projects',

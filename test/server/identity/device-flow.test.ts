@@ -123,7 +123,7 @@ describe('a device login', () => {
       iss: server.issuer,
       aud: server.base,
       sub: expect.stringMatching(/^user_127\.0\.0\.1_[0-9a-z]{26}$/),
-      scope: 'openid userinfo projects',
+      scope: 'openid userinfo projects sessions',
       preferred_username: 'admin',
     });
     for (const time of [iat, exp, authTime]) expect(Number.isInteger(time)).toBe(true);
@@ -185,7 +185,7 @@ describe('a device login', () => {
       sub: before?.['sub'],
       auth_time: before?.['auth_time'],
       preferred_username: 'viewer',
-      scope: 'openid userinfo projects',
+      scope: 'openid userinfo projects sessions',
     });
     expect(Number(after?.['iat'])).toBeGreaterThanOrEqual(Number(before?.['iat']) + 7199);
     expect(refreshed.refresh_token).not.toBe(login.refresh_token);

@@ -1,6 +1,7 @@
 import * as v from 'valibot';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { SessionList } from '../../../src/contract/directory.ts';
+import { sessionId } from '../../../src/server/identity/sessions.ts';
 import {
   answer,
   approve,
@@ -8,6 +9,8 @@ import {
   DEVICE_GRANT,
   type IdentityServer,
   logIn,
+  partOf,
+  poll,
   post,
   refresh,
   refreshTokenIn,
@@ -105,6 +108,7 @@ describe.each([
     send(server, method, `/portal/apis/v1alpha1/sessions${id}`, {
       headers: { authorization: `Bearer ${token}` },
     });
+  const code = ({ status, text }: WireReply): string => `${status} ${JSON.parse(text).code}`;
   async function listed(server: IdentityServer, token: string) {
     const reply = await ask(server, token, 'GET');
     expect(reply.status, reply.text).toBe(200);
@@ -153,7 +157,7 @@ describe.each([
 
   test('without a refresh token end with their access token', async () => {
     const server = await start();
-    const { device_code, verification_uri_complete } = await startLogin(server, 'openid projects');
+    const { device_code, verification_uri_complete } = await startLogin(server, 'openid sessions');
     await approve({ verification_uri_complete }, 'lead', new Browser(server));
     const { access_token } = tokensIn(
       await post(server, '/token', { grant_type: DEVICE_GRANT, device_code }),
@@ -165,5 +169,23 @@ describe.each([
     moveEverything(3_601_000);
     const later = tokensIn(await refresh(server, person.refresh_token)).access_token;
     expect(await listed(server, later)).toMatchObject([{ current: true }]);
+  });
+
+  test('a login without the scope sessions lists none, and ends its own alone; a machine’s never has it (row 149)', async () => {
+    const server = await start();
+    const person = await logIn(server);
+    const [own] = await listed(server, person.access_token);
+    const asked = await startLogin(server, 'openid');
+    await approve(asked, 'lead', new Browser(server));
+    const narrow = tokensIn(await poll(server, asked));
+    const { token } = await machineToken(server);
+    const machine = tokensIn(await refreshed(server, token));
+    for (const { access_token: weak } of [narrow, machine]) {
+      expect(code(await ask(server, weak, 'GET'))).toBe('403 scope_missing');
+      expect(code(await ask(server, weak, 'DELETE', `/${own?.id}`))).toBe('403 scope_missing');
+      const id = sessionId(String(partOf(weak, 'payload')['sid']));
+      expect((await ask(server, weak, 'DELETE', `/${id}`)).status).toBe(204);
+    }
+    expect(await listed(server, person.access_token)).toMatchObject([{ id: own?.id }]);
   });
 });

@@ -325,7 +325,7 @@ describe.each(ENGINES)('row 31: the grace of a refresh token on %s', (_, options
     // The login stays the one that it was.
     expect(new Set(claims.map(({ auth_time }) => auth_time)).size).toBe(1);
     expect(new Set(claims.map(({ sub }) => sub)).size).toBe(1);
-    expect(new Set(claims.map(({ scope }) => scope))).toEqual(new Set(['openid userinfo projects']));
+    expect(new Set(claims.map(({ scope }) => scope))).toEqual(new Set(['openid userinfo projects sessions']));
     expect(answer(await refresh(server, refreshTokenIn(again)))).toBe('200');
   });
 

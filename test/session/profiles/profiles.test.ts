@@ -97,7 +97,7 @@ describe('the values of a profile', () => {
       experimentsApiGroup: 'experiments',
       experimentTokenHeader: 'Slices-Experiment-Token',
       tokenPlacement: 'user',
-      scope: 'openid offline_access userinfo projects',
+      scope: 'openid offline_access userinfo projects sessions',
       insecure: false,
     });
   });
