@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
-import { dirname, join, normalize } from 'node:path';
-import { parseSync } from 'oxc-parser';
+import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { folderOf, importsOf, parsed, SOURCES, structurePicture, targetOf } from '../src/build/structure.ts';
 
 /**
  * Which folders, and which files at the top, a folder of src may import from (src/README.md, "The map"). Every folder stands
@@ -46,49 +46,8 @@ const PURE: Readonly<Record<string, readonly string[]>> = {
   vlan: [],
 };
 
-interface Import {
-  from: string;
-  to: string;
-  typeOnly: boolean;
-}
-
 const root = new URL('..', import.meta.url).pathname;
-const files = globSync('src/**/*.ts', { cwd: root }).toSorted();
-const sources = new Map(files.map((file) => [file, readFileSync(join(root, file), 'utf8')]));
-
-function parsed(file: string) {
-  const result = parseSync(file, sources.get(file) ?? '');
-  if (result.errors.length > 0) throw new Error(`${file} does not parse`);
-  return result;
-}
-
-function importsOf(file: string): Import[] {
-  const { module } = parsed(file);
-  const fixed = [...module.staticImports, ...module.staticExports].flatMap((statement): Import[] => {
-    const request = 'moduleRequest' in statement ? statement.moduleRequest?.value : undefined;
-    const requests =
-      request !== undefined
-        ? [request]
-        : statement.entries.flatMap((entry) =>
-            'moduleRequest' in entry && entry.moduleRequest ? [entry.moduleRequest.value] : [],
-          );
-    const typeOnly = statement.entries.length > 0 && statement.entries.every((entry) => entry.isType);
-    return [...new Set(requests)].map((to) => ({ from: file, to, typeOnly }));
-  });
-  const source = sources.get(file) ?? '';
-  const dynamic = module.dynamicImports.map(({ moduleRequest }) => ({
-    from: file,
-    to: source.slice(moduleRequest.start + 1, moduleRequest.end - 1),
-    typeOnly: false,
-  }));
-  return [...fixed, ...dynamic];
-}
-
-/** The folder of src that a path lies in; undefined for the files at its top. */
-function folderOf(path: string): string | undefined {
-  const [, folder, rest] = path.split('/');
-  return rest === undefined ? undefined : folder;
-}
+const files = [...SOURCES.keys()];
 
 const imports = files.flatMap(importsOf);
 
@@ -96,7 +55,7 @@ it('row 115: every program that is started for a person has an environment witho
   const starts = files
     .filter((file) => !file.startsWith('src/build/'))
     .flatMap((file) =>
-      [...(sources.get(file) ?? '').matchAll(/(?:spawn|execFile)\((.*?)\);/gs)].map(([call]) => call),
+      [...(SOURCES.get(file) ?? '').matchAll(/(?:spawn|execFile)\((.*?)\);/gs)].map(([call]) => call),
     );
   const own = starts.filter((call) => !/childEnvironment|options/.test(call));
   expect(starts.length).toBeGreaterThan(4);
@@ -114,7 +73,7 @@ describe('imports', () => {
     const wrong = imports.filter(({ from, to, typeOnly }) => {
       const folder = folderOf(from);
       if (!to.startsWith('.') || folder === undefined) return false;
-      const path = normalize(join(dirname(from), to));
+      const path = targetOf({ from, to, typeOnly }) ?? '';
       const target = folderOf(path) ?? path;
       if (target === folder || target === 'package.json') return false;
       const types = TYPES_ONLY[folder] ?? TYPES_ONLY[dirname(from).replace('src/', '')];
@@ -136,9 +95,7 @@ describe('imports', () => {
     const targets = new Map(
       files.map((file) => [
         file,
-        imports
-          .filter(({ from, to }) => from === file && to.startsWith('.'))
-          .map(({ to }) => normalize(join(dirname(file), to))),
+        imports.filter(({ from }) => from === file).flatMap((each) => targetOf(each) ?? []),
       ]),
     );
     const done = new Set<string>();
@@ -153,6 +110,10 @@ describe('imports', () => {
   });
 });
 
+it('src/README.md has the picture of it', () => {
+  expect(readFileSync(join(root, 'src/README.md'), 'utf8')).toContain(structurePicture());
+});
+
 describe('every file of src', () => {
   it('documents what it exports', () => {
     const undocumented = files.flatMap((file) => {
@@ -160,9 +121,9 @@ describe('every file of src', () => {
       return program.body.flatMap((node) => {
         if (node.type !== 'ExportNamedDeclaration' || !node.declaration) return [];
         const before = comments.filter(({ end }) => end <= node.start).at(-1);
-        const gap = sources.get(file)?.slice(before?.end ?? 0, node.start) ?? '';
+        const gap = SOURCES.get(file)?.slice(before?.end ?? 0, node.start) ?? '';
         const documented = before?.value.startsWith('*') && gap.trim() === '';
-        return documented ? [] : [`${file}: ${sources.get(file)?.slice(node.start, node.start + 60)}`];
+        return documented ? [] : [`${file}: ${SOURCES.get(file)?.slice(node.start, node.start + 60)}`];
       });
     });
     expect(undocumented).toEqual([]);
@@ -177,7 +138,7 @@ describe('every file of src', () => {
 
   it('leaves the clock and randomness to those who call it', () => {
     const calls = files.filter((file) =>
-      /Date\.now\(\)|new Date\(\)|Math\.random/.test(sources.get(file) ?? ''),
+      /Date\.now\(\)|new Date\(\)|Math\.random/.test(SOURCES.get(file) ?? ''),
     );
     expect(calls).toEqual([]);
   });
@@ -187,23 +148,23 @@ describe('every file of src', () => {
       (file) =>
         !file.startsWith('src/build/') &&
         imports.some(({ from, to }) => from === file && /^node:fs(?:\/promises)?$/.test(to)) &&
-        /\b(?:readFile|readFileSync|createReadStream|openAsBlob|readSync)\b/.test(sources.get(file) ?? ''),
+        /\b(?:readFile|readFileSync|createReadStream|openAsBlob|readSync)\b/.test(SOURCES.get(file) ?? ''),
     );
     // The others read what was installed or compiled with the program.
     expect(readers).toEqual(['src/files/bounded.ts', 'src/installed-files.ts', 'src/main/compiled-main.ts']);
-    const streams = files.filter((file) => /for await .* of process\.stdin/.test(sources.get(file) ?? ''));
+    const streams = files.filter((file) => /for await .* of process\.stdin/.test(SOURCES.get(file) ?? ''));
     expect(streams).toEqual([]);
   });
 
   it('replies in JSON by one function, which escapes what could change a terminal', () => {
     const others = files.filter(
-      (file) => file.startsWith('src/server/') && /Response\.json\(/.test(sources.get(file) ?? ''),
+      (file) => file.startsWith('src/server/') && /Response\.json\(/.test(SOURCES.get(file) ?? ''),
     );
     expect(others).toEqual([]);
   });
 
   it('never leaves the process or prints by itself, outside the entry and the composition root', () => {
-    const calls = files.filter((file) => /process\.exit\(|console\./.test(sources.get(file) ?? ''));
+    const calls = files.filter((file) => /process\.exit\(|console\./.test(SOURCES.get(file) ?? ''));
     // The last one keeps a library from printing.
     expect(calls).toEqual([
       ...['src/entry.ts', 'src/main/main.ts', 'src/main/terminal.ts'],
