@@ -1,5 +1,6 @@
 import { globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import type { Declaration, Node } from 'oxc-parser';
 import { describe, expect, it } from 'vitest';
 import { folderOf, importsOf, parsed, SOURCES, structurePicture, targetOf } from '../src/build/structure.ts';
 
@@ -50,6 +51,37 @@ const root = new URL('..', import.meta.url).pathname;
 const files = [...SOURCES.keys()];
 
 const imports = files.flatMap(importsOf);
+
+/** What a file exports, with the file that declares it. */
+function exportsOf(file: string): { file: string; name: string }[] {
+  return parsed(file).program.body.flatMap((node) => {
+    if (node.type === 'ExportAllDeclaration') {
+      return exportsOf(targetOf({ from: file, to: node.source.value, typeOnly: false }) ?? '');
+    }
+    if (node.type !== 'ExportNamedDeclaration') return [];
+    const { source, declaration } = node;
+    if (declaration && 'id' in declaration && declaration.id && 'name' in declaration.id) {
+      return [{ file, name: declaration.id.name }];
+    }
+    const from = source ? targetOf({ from: file, to: source.value, typeOnly: false }) : undefined;
+    return node.specifiers.flatMap(({ local }) =>
+      from !== undefined && local.type === 'Identifier' ? [{ file: from, name: local.name }] : [],
+    );
+  });
+}
+
+/** The members of an interface, of a type that lists them, or of a class as others see it. */
+function membersOf(declared: Declaration): readonly Node[] {
+  if (declared.type === 'TSInterfaceDeclaration') return declared.body.body;
+  if (declared.type === 'TSTypeAliasDeclaration') {
+    return declared.typeAnnotation.type === 'TSTypeLiteral' ? declared.typeAnnotation.members : [];
+  }
+  if (declared.type !== 'ClassDeclaration') return [];
+  return declared.body.body.filter((member) => {
+    const isOwn = 'key' in member && member.key.type === 'PrivateIdentifier';
+    return !isOwn && !(member.type === 'MethodDefinition' && member.kind === 'constructor');
+  });
+}
 
 it('row 115: every program that is started for a person has an environment without tokens', () => {
   const starts = files
@@ -127,6 +159,40 @@ describe('every file of src', () => {
       });
     });
     expect(undocumented).toEqual([]);
+  });
+
+  it('documents each member of what the package exports, and exports each error that its words name', () => {
+    const exported = exportsOf('src/index.ts');
+    const undocumented: string[] = [];
+    const named = new Set<string>();
+    for (const { file, name } of exported) {
+      const { program, comments } = parsed(file);
+      const source = SOURCES.get(file) ?? '';
+      const docOf = (start: number): string | undefined => {
+        const before = comments.filter(({ end }) => end <= start).at(-1);
+        const isBeside = before && source.slice(before.end, start).trim() === '';
+        return isBeside && before.value.startsWith('*') ? before.value : undefined;
+      };
+      for (const node of program.body) {
+        const declared = node.type === 'ExportNamedDeclaration' ? node.declaration : null;
+        if (!declared || !('id' in declared) || !declared.id || !('name' in declared.id)) continue;
+        if (declared.id.name !== name) continue;
+        const members = membersOf(declared);
+        for (const member of members) {
+          if (docOf(member.start) === undefined)
+            undocumented.push(`${file}: ${name}: ${source.slice(member.start, member.end)}`);
+        }
+        for (const start of [node.start, ...members.map((member) => member.start)]) {
+          const thrown = docOf(start)?.matchAll(/@throws ((?:[A-Z]\w+(?:, | or )?)+)/g) ?? [];
+          for (const [, names = ''] of thrown)
+            for (const each of names.split(/, | or /)) named.add(each.trim());
+        }
+      }
+    }
+    expect(undocumented).toEqual([]);
+    const known = new Set([...exported.map(({ name }) => name), 'Error', 'RangeError', 'TypeError']);
+    expect(named.size).toBeGreaterThan(3);
+    expect([...named].filter((name) => !known.has(name))).toEqual([]);
   });
 
   it('has at most 500 lines', () => {
