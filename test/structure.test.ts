@@ -28,7 +28,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
     ...['contract', 'files', 'tokens', 'client', 'session', 'cli', 'allocator', 'store', 'server', 'operate'],
     ...['src/installed-files.ts', 'src/reference-server.ts'],
   ],
-  page: ['contract', 'words', 'vlan'],
+  page: ['contract', 'words', 'vlan', 'client'],
   build: ['contract', 'words', 'cli', 'server', 'operate', 'page'],
 };
 

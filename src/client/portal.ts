@@ -7,7 +7,7 @@ import {
   ProjectReply,
   SessionReply,
 } from '../contract/directory.ts';
-import { Failure } from '../contract/failure.ts';
+import { Failure, isMissing } from '../contract/failure.ts';
 import {
   EXPERIMENTS_API_GROUP,
   JWT_TYPE,
@@ -20,7 +20,6 @@ import {
   bearerHeader,
   COMPACT,
   exchange,
-  isMissing,
   REPLY_TIMEOUT,
   readAs,
   readTokenInput,

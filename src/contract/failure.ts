@@ -123,6 +123,11 @@ export function isGone(error: unknown): error is Failure {
   return error instanceof Failure && error.code === 'not_found' && error.facts.httpStatus === 404;
 }
 
+/** Whether a service answered that it has no such endpoint or resource. Extensions of the spec may be missing. */
+export function isMissing(error: unknown): error is Failure {
+  return error instanceof Failure && [404, 405, 501].includes(error.facts.httpStatus ?? 0);
+}
+
 /**
  * Quotes a text as one shell word, since a suggested command may hold a name that another person chose. POSIX shells, zsh
  * and fish read the result alike; they differ in backslashes between quotes and in a `=` at the front.
