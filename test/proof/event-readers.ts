@@ -11,7 +11,7 @@ import type { Listening } from '../fixtures/wire.ts';
 import type { Finding } from './report.ts';
 
 /** Cuts come after 1 byte up to so many, which are more than a frame has. */
-const LONGEST_CUT = 1200;
+export const LONGEST_CUT = 1200;
 /** The pause before a reader comes back, in milliseconds. */
 const PAUSE = 5;
 
@@ -64,7 +64,7 @@ export class EventReader {
   /**
    * @param serverOf chooses the server of the next connection
    * @param headers tokens
-   * @param first after how many bytes the first connection is cut
+   * @param first after how many bytes more than one the first connection is cut
    */
   constructor(serverOf: () => Listening, headers: () => Promise<Record<string, string>>, first: number) {
     this.#done = this.#run(serverOf, headers, first);
@@ -86,12 +86,12 @@ export class EventReader {
     headers: () => Promise<Record<string, string>>,
     first: number,
   ): Promise<void> {
-    for (let next = first; !this.#isOver; next += 1) {
+    for (let next = 2 * first; !this.#isOver; next += 1) {
+      const cut = 1 + (Math.floor(next / 2) % LONGEST_CUT);
+      // The first of all must begin.
+      const isFromCursor = next % 2 === 0 || this.#cursor === undefined;
       try {
-        const own = await headers();
-        // The first of all must begin.
-        const cut = this.#cursor === undefined ? Infinity : 1 + (Math.floor(next / 2) % LONGEST_CUT);
-        await this.#read(serverOf(), own, { cut, isFromCursor: next % 2 === 0 });
+        await this.#read(serverOf(), await headers(), { cut, isFromCursor });
       } catch {
         // The server is away.
       }

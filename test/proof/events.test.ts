@@ -5,7 +5,7 @@ import { tellReaders } from './events.ts';
 import { expectNothingFound } from './nothing-found.ts';
 
 const postgres = usePostgres();
-const until = { rounds: 3, kills: 1 };
+const until = { rounds: 2, kills: 1 };
 
 test('row 133: on SQLite readers know what the rows say, wherever their connections are cut', async () => {
   expectNothingFound(await tellReaders({ until, seed: 1 }), until);

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PATIENCE } from '../fixtures/patience.ts';
 import type { Listening } from '../fixtures/wire.ts';
-import { amiss, EventReader, Known, standingsIn } from './event-readers.ts';
+import { amiss, EventReader, Known, LONGEST_CUT, standingsIn } from './event-readers.ts';
 import { CLIENTS, quiet, startFleet } from './fleet.ts';
 import { Journal } from './journal.ts';
 import { acknowledged } from './load.ts';
@@ -30,10 +30,10 @@ export async function tellReaders(options: ProofOptions): Promise<Report> {
       if (!server) throw new RangeError('there is no server');
       return server.caller;
     };
+    // Each begins with other bytes.
     const readers = Array.from(
       { length: READERS },
-      // Each has bytes of its own for a while.
-      (_, index) => new EventReader(serverOf, () => fleet.headers(), 2 * 137 * index + (index % 2)),
+      (_, index) => new EventReader(serverOf, () => fleet.headers(), (index * LONGEST_CUT) / READERS),
     );
     atEnd(() => Promise.all(readers.map((reader) => reader.close())));
     for (const reader of readers) await reader.begun();
