@@ -16,7 +16,8 @@ import { createHealth } from './server/health.ts';
 import type { IdentityProvider } from './server/identity/identity-provider.ts';
 import { loadIdentityProvider } from './server/identity/load.ts';
 import { createSessions, createUserSessions, type Sessions } from './server/identity/sessions.ts';
-import { latestExpiry, type Person, userClaims } from './server/identity/user-token.ts';
+import { createTokenExchange } from './server/identity/token-exchange.ts';
+import { latestExpiry, userClaims } from './server/identity/user-token.ts';
 import type { Service } from './server/keys/key-ring.ts';
 import { addressesBelow, createIssuers, type ServiceIssuer } from './server/keys/service-issuer.ts';
 import { createListener } from './server/listener.ts';
@@ -25,7 +26,6 @@ import type { ServerMetrics } from './server/metrics/server-metrics.ts';
 import {
   builtInDirectory,
   checkDirectory,
-  type Directory,
   type DirectoryFile,
   directoryOf,
   type InitialDirectory,
@@ -33,10 +33,13 @@ import {
   usersOf,
 } from './server/portal/directory.ts';
 import { createPortal } from './server/portal/portal.ts';
+import { type Users, usersIn } from './server/portal/users.ts';
 import { protectedResource } from './server/protected-resource.ts';
 import { type RouteMounter, routeMounter } from './server/routing.ts';
 import { createIdentity, createServices, externalService, type ServicesOptions } from './server/services.ts';
 import {
+  type CiOptions,
+  ciTrust,
   type ForeignIssuers,
   foreignAddresses,
   foreignTrust,
@@ -74,7 +77,6 @@ export interface ReferenceServerOptions {
   directory?: DirectoryFile;
   /** `{projects_api_group}` and `{experiments_api_group}`. Defaults `projects` and `experiments`. */
   projectsApiGroup?: string;
-  /** The part of the portal's paths that names experiments. */
   experimentsApiGroup?: string;
   /** Lifetime of a user token in seconds. Default 3600. */
   accessTokenTtl?: number;
@@ -93,6 +95,11 @@ export interface ReferenceServerOptions {
    * Default: the built-in users, who log in without a password.
    */
   trust?: ForeignIssuers;
+  /**
+   * The CI services whose jobs can exchange their ID tokens for user tokens, by rules that the leads of an experiment add:
+   * `{ issuers: { github: 'https://token.actions.githubusercontent.com' } }`. Default: none. Not with `trust`.
+   */
+  ci?: CiOptions;
   /**
    * The page on the network at the base address: `false` turns it off. `clientId` is the page's own, public client at the
    * identity provider of `trust`; without it nobody can log in to the page there. Default: the page is on.
@@ -235,7 +242,7 @@ function initialDirectory(
 
 /** Trust in the issuers of `trust`; undefined without it. @throws RangeError for options that exclude each other */
 function trustElsewhere(
-  { trust, ui, autoApprove, metrics }: ReferenceServerOptions,
+  { trust, ui, autoApprove, metrics, ci }: ReferenceServerOptions,
   now: () => number,
   log: Log,
 ): ServiceTrust | undefined {
@@ -243,6 +250,7 @@ function trustElsewhere(
   if (trust && autoApprove !== undefined) {
     throw new RangeError('autoApprove lets a built-in user in, and trust has none');
   }
+  if (trust && ci) throw new RangeError('ci is for an identity provider of its own, and trust names another');
   if (trust) {
     const clients = clientId === undefined ? [] : [clientId];
     return foreignTrust(trust, { now, log, clients, keySetFailed: metrics?.keySetFailed });
@@ -281,7 +289,7 @@ async function start(setup: Setup, stores: Stores): Promise<ReferenceServer> {
   if (initial) await stores.directory.settle(initial);
   if (options.maxLive !== undefined) await stores.reservations.prepareCounts();
   metrics?.serve({ prefix: setup.prefix, groups });
-  const sessions = createSessions(stores.identityRecords, now);
+  const sessions = createSessions(stores.identityRecords, stores.ciRules, now);
   const trust: ServiceTrust =
     foreign && options.trust
       ? { ...foreign, ownership: ownershipAmong(options.trust, stores.owners, stores.history) }
@@ -367,6 +375,9 @@ function servicesOf(
       : createPortal({
           directory,
           sessions: createUserSessions(sessions.records, now, accessTokenTtl),
+          rules: stores.ciRules,
+          ciIssuers: options.ci?.issuers ?? {},
+          ruleRemoved: sessions.forget,
           issuer: issuers.portal,
           trust,
           mount,
@@ -415,39 +426,6 @@ function servicesOf(
   };
 }
 
-/** The people who can log in. */
-interface Users {
-  all(): Promise<Person[]>;
-  /** @returns undefined for the id of nobody who can log in */
-  withId(id: string): Promise<Person | undefined>;
-  /** @throws RangeError for a name of nobody who can log in */
-  named(name: string): Promise<Person>;
-}
-
-/**
- * Those of the initial records. The database may hold users from an earlier start with another directory, or without
- * `trust`.
- */
-async function usersIn(directory: Directory, initial: InitialDirectory | undefined): Promise<Users> {
-  const known = initial ? await directory.people() : [];
-  const ids = (initial?.people ?? []).flatMap(
-    ({ name }) => known.find((person) => person.name === name)?.id ?? [],
-  );
-  const all = async (): Promise<Person[]> => {
-    const people = await directory.people();
-    return ids.flatMap((id) => people.find((person) => person.id === id) ?? []);
-  };
-  return {
-    all,
-    withId: async (id) => (ids.includes(id) ? directory.person(id) : undefined),
-    async named(name) {
-      const person = (await all()).find((user) => user.name === name);
-      if (!person) throw new RangeError(`there is no user ${name}`);
-      return person;
-    },
-  };
-}
-
 /**
  * The identity provider, made when it is needed. Its library takes its key when it is created, so another signing key needs
  * another provider. So does another history of the database, which may lack the secrets and the key of the same kid.
@@ -457,7 +435,23 @@ function keptIdentity(
   { stores, issuers, sessions, trust, users }: Omit<Shared, 'identity' | 'events'>,
 ): () => Promise<IdentityProvider> {
   const { options, now, log, site, addresses } = setup;
-  const { accessTokenTtl, autoApprove } = options;
+  const { accessTokenTtl, autoApprove, ci } = options;
+  const experimentsOf = (id: string) => stores.directory.experimentsOf(id);
+  // The issuers' keys are kept when the provider is made anew.
+  const exchange =
+    ci &&
+    createTokenExchange({
+      issuers: ci.issuers,
+      trust: ciTrust(ci, addresses.identity, { now, log, keySetFailed: options.metrics?.keySetFailed }),
+      rules: stores.ciRules,
+      records: sessions.records,
+      audience: addresses.connectivity,
+      person: users.withId,
+      experimentsOf,
+      issue: issuers.identity.issue,
+      now,
+      log,
+    });
   const open = async (key: PrivateJwk): Promise<IdentityProvider> => {
     const { createIdentityProvider } = await loadIdentityProvider();
     return createIdentityProvider({
@@ -468,7 +462,8 @@ function keptIdentity(
       verify: (token) => verifyUserToken(token, trust.user),
       people: users.all,
       person: users.withId,
-      experimentsOf: (id) => stores.directory.experimentsOf(id),
+      experimentsOf,
+      ...(exchange ? { exchange } : {}),
       ...(options.ui === false ? {} : { pageCallback: pageCallback(addresses.connectivity) }),
       site,
       now,

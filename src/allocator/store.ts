@@ -284,7 +284,6 @@ export interface ReservationStore {
  * cause is for the log.
  */
 export class StoreUnavailableError extends Error {
-  /** What `toString` begins with. */
   override readonly name: string = 'StoreUnavailableError';
 }
 

@@ -9,6 +9,10 @@ const ENVIRONMENT = `Environment:
       the user token, or a file with it, in place of a login
   SLICES_CONN_REFRESH_TOKEN, SLICES_CONN_REFRESH_TOKEN_FILE
       the token of slices-conn login --ci, for a CI job: access tokens come from it as needed
+  ACTIONS_ID_TOKEN_REQUEST_URL, ACTIONS_ID_TOKEN_REQUEST_TOKEN
+      where a job of GitHub has permissions: id-token: write; it acts by slices-conn experiment ci add, without a secret
+  SLICES_CONN_ID_TOKEN, SLICES_CONN_ID_TOKEN_FILE
+      the same for a job of GitLab: the ID token that its id_tokens name so
   SLICES_CONN_EXPERIMENT_TOKEN, SLICES_CONN_EXPERIMENT_TOKEN_FILE
       the experiment token: it names the experiment, and the portal is not asked
   SLICES_CONN_PROFILE

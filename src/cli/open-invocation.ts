@@ -169,6 +169,7 @@ async function openSession(
     timeout: (flags.timeout ?? DEFAULT_TIMEOUT) * 1000,
     underLock: progress.locks(files.underLock),
     certificates,
+    experiment: flags.experiment,
     trace: flags.debug ? (line) => output.prompt(line) : undefined,
   });
   const keep: Parameters<typeof pickerFor>[2] = async (noun, chosen) =>

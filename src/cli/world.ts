@@ -119,6 +119,8 @@ export interface NetworkSettings {
   timeout: number;
   /** Certificates to trust besides the usual ones, in PEM. */
   certificates?: string;
+  /** Id or name of the experiment that the command names. */
+  experiment?: string | undefined;
   /** Takes a line about each request and reply, without secrets. */
   trace?: (line: string) => void;
 }

@@ -3,10 +3,11 @@ import { withinTime } from '../contract/bounded-reading.ts';
 import { DAY, SECOND } from '../contract/durations.ts';
 import { EVENT_PAUSE, EVENT_STREAM_TYPE } from '../contract/event-streams.ts';
 import { ReservationEvent } from '../contract/events.ts';
-import { Failure, isMissing } from '../contract/failure.ts';
+import { Failure } from '../contract/failure.ts';
 import { readJson } from '../contract/json.ts';
 import type { Incoming } from '../contract/sending.ts';
 import { EventParser, type StreamEvent } from './event-parser.ts';
+import { isMissing } from './exchange.ts';
 
 /** The longest pause between two looks while nothing is told, in milliseconds. */
 const LONGEST_PAUSE = 15 * SECOND;
@@ -23,13 +24,10 @@ export type OpenEvents = (query: string, signal: AbortSignal) => Promise<Incomin
 /** Waits so many milliseconds, or rejects when the signal is aborted. */
 type Sleep = (milliseconds: number, signal?: AbortSignal) => Promise<void>;
 
-/** Reads an event of a stream. @returns undefined for one that is not told @throws Failure `reply_invalid` */
-export type ReadEvent<Told> = (event: StreamEvent) => Told | undefined;
-
 /**
- * What happens at a service, told as it happens where the service does so. Who uses it looks first, and whenever it is not
- * told what has changed: that is the one fallback, for services without streams, while one is away, and behind proxies that
- * hold streams back.
+ * What happens to an experiment's reservations, told as it happens where the service does so. Who uses it looks first, and
+ * whenever it is not told what has changed: that is the one fallback, for services without streams, while one is away, and
+ * behind proxies that hold streams back.
  *
  * @example
  * for (let told: readonly ReservationEvent[] | undefined; ; told = await news.wait(Infinity, sleep)) {
@@ -39,16 +37,13 @@ export type ReadEvent<Told> = (event: StreamEvent) => Told | undefined;
  *   } else list = changed(list, told);
  * }
  */
-export class News<Told> {
+export class News {
   readonly #open: OpenEvents;
-  readonly #read: ReadEvent<Told>;
-  /** From where on a stream goes on; undefined while nothing is known. */
+  /** From where on changes are told; undefined while nothing is known. */
   #cursor: string | undefined;
-  /** Up to where {@link wait} has told. */
-  #told: string | undefined;
-  #stream: OpenStream<Told> | undefined;
+  #stream: OpenStream | undefined;
   /** What is told next, while it is waited for. */
-  #next: Promise<Told[]> | undefined;
+  #next: Promise<ReservationEvent[]> | undefined;
   #failures = 0;
   /** Whether the service has no streams. */
   #isMissing = false;
@@ -56,17 +51,8 @@ export class News<Told> {
   #given = new AbortController();
   #isClosed = false;
 
-  /** @param cursor where another one has stopped. Default: nothing is known */
-  constructor(open: OpenEvents, read: ReadEvent<Told>, cursor?: string) {
+  constructor(open: OpenEvents) {
     this.#open = open;
-    this.#read = read;
-    this.#cursor = cursor;
-    this.#told = cursor;
-  }
-
-  /** Up to where {@link wait} has told changes, for one that goes on there; undefined while nothing is known. */
-  get cursor(): string | undefined {
-    return this.#cursor && this.#told;
   }
 
   /**
@@ -80,7 +66,6 @@ export class News<Told> {
     try {
       const stream = await this.#connect('');
       this.#cursor = stream.cursor;
-      this.#told = stream.cursor;
       stream.close();
     } catch (error) {
       this.#isMissing = isMissing(error);
@@ -95,12 +80,12 @@ export class News<Told> {
    * @param milliseconds the longest wait; may be `Infinity`
    * @returns the changes, none where the time is over; undefined: a look is due, since they are not told
    */
-  async wait(milliseconds: number, sleep: Sleep): Promise<readonly Told[] | undefined> {
+  async wait(milliseconds: number, sleep: Sleep): Promise<readonly ReservationEvent[] | undefined> {
     if (this.#cursor === undefined) {
       await sleep(Math.min(milliseconds, this.#pause));
       return undefined;
     }
-    this.#next ??= this.#readOn();
+    this.#next ??= this.#read();
     const over = new AbortController();
     try {
       const time = sleep(Math.min(milliseconds, DAY), over.signal).then(
@@ -112,7 +97,7 @@ export class News<Told> {
       const told = await Promise.race([this.#next, time]);
       if (!told) return [];
       this.#next = undefined;
-      this.#told = this.#cursor;
+      this.#failures = 0;
       return told;
     } catch (error) {
       this.#next = undefined;
@@ -148,8 +133,8 @@ export class News<Told> {
   }
 
   /** Reads on, and where the stream ends, as when its tokens have expired, from a new one. */
-  #readOn(): Promise<Told[]> {
-    const read = async (): Promise<Told[]> => {
+  #read(): Promise<ReservationEvent[]> {
+    const read = async (): Promise<ReservationEvent[]> => {
       for (let opened = 0; ; ) {
         if (!this.#stream) {
           if (opened > 1 || this.#isClosed)
@@ -159,9 +144,8 @@ export class News<Told> {
         }
         const told = await this.#stream.next(SILENCE);
         this.#cursor = this.#stream.cursor ?? this.#cursor;
-        if (told) this.#failures = 0;
-        else this.#drop();
         if (told && told.length > 0) return told;
+        if (!told) this.#drop();
       }
     };
     const reading = read();
@@ -170,12 +154,12 @@ export class News<Told> {
   }
 
   /** Opens a stream that has begun. */
-  async #connect(query: string): Promise<OpenStream<Told>> {
+  async #connect(query: string): Promise<OpenStream> {
     const given = new AbortController();
     this.#given = given;
     try {
       return await withinTime(BEGIN_WITHIN, async () => {
-        const stream = new OpenStream(await this.#open(query, given.signal), given, this.#read);
+        const stream = new OpenStream(await this.#open(query, given.signal), given);
         while (stream.cursor === undefined && stream.waiting.length === 0) {
           const told = await stream.next(BEGIN_WITHIN);
           if (!told)
@@ -192,23 +176,21 @@ export class News<Told> {
 }
 
 /** A stream that is open. */
-class OpenStream<Told> {
+class OpenStream {
   /** Told before anyone waited. */
-  readonly waiting: Told[] = [];
+  readonly waiting: ReservationEvent[] = [];
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
   readonly #given: AbortController;
   readonly #parser = new EventParser();
-  readonly #read: ReadEvent<Told>;
 
   /** @throws Failure `not_supported` for an answer that is no stream */
-  constructor(reply: Incoming, given: AbortController, read: ReadEvent<Told>) {
+  constructor(reply: Incoming, given: AbortController) {
     const type = reply.headers.get('content-type') ?? '';
     if (!type.startsWith(EVENT_STREAM_TYPE) || !reply.body || !('getReader' in reply.body)) {
       throw new Failure('reply_invalid', 'The answer is no stream of events.', { httpStatus: 501 });
     }
     this.#reader = reply.body.getReader();
     this.#given = given;
-    this.#read = read;
   }
 
   /** The last cursor; undefined before the first. */
@@ -217,11 +199,11 @@ class OpenStream<Told> {
   }
 
   /** What comes next, also nothing but a new cursor; undefined where the stream has ended, broken off, or is silent. */
-  async next(silence: number): Promise<Told[] | undefined> {
+  async next(silence: number): Promise<ReservationEvent[] | undefined> {
     if (this.waiting.length > 0) return this.waiting.splice(0);
     const read = await withinTime(silence, () => this.#reader.read()).catch(() => undefined);
     if (!read || read.done) return undefined;
-    return this.#parser.push(read.value).flatMap((event) => this.#read(event) ?? []);
+    return this.#parser.push(read.value).flatMap((event) => reservationEvent(event) ?? []);
   }
 
   close(): void {
@@ -230,8 +212,8 @@ class OpenStream<Told> {
   }
 }
 
-/** Reads what happens to a reservation. @throws Failure `reply_invalid` for one that can't be read */
-export function reservationEvent({ event, data }: StreamEvent): ReservationEvent | undefined {
+/** @throws Failure `reply_invalid` for an event about a reservation that can't be read */
+function reservationEvent({ event, data }: StreamEvent): ReservationEvent | undefined {
   if (event !== 'reservation') return undefined;
   const reading = readJson(data);
   const result = v.safeParse(ReservationEvent, reading.ok ? reading.value : undefined);

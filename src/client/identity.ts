@@ -1,6 +1,7 @@
 import * as oauth from 'openid-client';
+import { ID_TOKEN_TYPE, TOKEN_EXCHANGE_GRANT } from '../contract/ci-rules.ts';
 import { Failure, shellWord } from '../contract/failure.ts';
-import { sameIssuer } from '../contract/issuer-address.ts';
+import { issuerName, sameIssuer } from '../contract/issuer-address.ts';
 import { isObject, readJson } from '../contract/json.ts';
 import { isTokenText, Secret, withoutSecrets } from '../contract/secret.ts';
 import type { Fetch } from '../contract/sending.ts';
@@ -69,6 +70,18 @@ export interface IdentityClient {
   startLogin(scope: string): Promise<DeviceLogin>;
   /** @throws Failure `not_logged_in` when the session is over, `unavailable` when the provider can't say now */
   refresh(refreshToken: Secret): Promise<IssuedTokens>;
+  /**
+   * Exchanges the ID token of a CI job for a user token (RFC 8693).
+   *
+   * @param idToken asked for where the provider offers the exchange, for the audience: what the provider calls itself
+   * @param experiment the id or name of the one that is wanted, where several may be
+   * @returns undefined where the provider offers none
+   * @throws Failure `not_logged_in` for a job that is not let in
+   */
+  exchange(
+    idToken: (audience: string) => Promise<Secret>,
+    service: { resource: string; experiment?: string | undefined },
+  ): Promise<IssuedTokens | undefined>;
   /** Revokes a token (RFC 7009), and with a refresh token its session. @returns false where the provider offers no revocation */
   revoke(token: Secret, kind: 'refresh_token' | 'access_token'): Promise<boolean>;
 }
@@ -154,6 +167,22 @@ export function createIdentityClient(options: IdentityClientOptions): IdentityCl
       const config = await configuration();
       return issued(
         await asked(() => oauth.refreshTokenGrant(config, refreshToken.reveal(), resource), authUrl),
+        now(),
+      );
+    },
+
+    async exchange(idToken, { resource: service, experiment }) {
+      const config = await configuration();
+      const { grant_types_supported: grants = [] } = config.serverMetadata();
+      if (!grants.includes(TOKEN_EXCHANGE_GRANT)) return undefined;
+      const parameters = {
+        subject_token: (await idToken(issuerName(options.issuer ?? authUrl))).reveal(),
+        subject_token_type: ID_TOKEN_TYPE,
+        resource: service,
+        ...(experiment === undefined ? {} : { experiment }),
+      };
+      return issued(
+        await asked(() => oauth.genericGrantRequest(config, TOKEN_EXCHANGE_GRANT, parameters), authUrl),
         now(),
       );
     },
@@ -245,7 +274,7 @@ async function sendForm(
 async function withoutSent(reply: Response, form: unknown): Promise<Response> {
   if (reply.status < 400 || !(form instanceof URLSearchParams)) return reply;
   const { status, headers } = reply;
-  const secrets = ['device_code', 'code_verifier', 'refresh_token', 'token'].flatMap(
+  const secrets = ['device_code', 'code_verifier', 'refresh_token', 'subject_token', 'token'].flatMap(
     (name) => form.get(name) || [],
   );
   const hidden = secrets.map((secret) => new Secret(secret));

@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { type CiRule, CiRuleReply, type CiRuleRequestBody } from '../contract/ci-rules.ts';
 import {
   type Experiment,
   ExperimentReply,
@@ -7,7 +8,7 @@ import {
   ProjectReply,
   SessionReply,
 } from '../contract/directory.ts';
-import { Failure, isMissing } from '../contract/failure.ts';
+import { Failure } from '../contract/failure.ts';
 import {
   EXPERIMENTS_API_GROUP,
   JWT_TYPE,
@@ -20,6 +21,7 @@ import {
   bearerHeader,
   COMPACT,
   exchange,
+  isMissing,
   REPLY_TIMEOUT,
   readAs,
   readTokenInput,
@@ -31,7 +33,6 @@ import type { Reply } from './reply-failure.ts';
 
 /** What the portal's client needs. */
 export interface PortalClientOptions {
-  /** Sends each request; must not follow redirects. */
   fetch: Fetch;
   /**
    * How long a reply may take to its end, in milliseconds; `Infinity` where `fetch` has a limit of its own. Default
@@ -53,13 +54,10 @@ export interface PortalClientOptions {
  * experiments throw `not_supported` where the portal has no experiments, which the spec allows.
  */
 export interface PortalClient {
-  /** All projects that the user is in. @throws Failure */
   projects(): Promise<Project[]>;
   /** The project token, unverified. */
   projectToken(id: string): Promise<string>;
-  /** All experiments that the user is in, of all projects. @throws Failure */
   experiments(): Promise<Experiment[]>;
-  /** Creates an experiment in a project of which the user is the lead. @throws Failure */
   createExperiment(request: ExperimentRequestBody): Promise<Experiment>;
   /** The experiment token, unverified. */
   experimentToken(id: string): Promise<string>;
@@ -67,6 +65,12 @@ export interface PortalClient {
   sessions(): Promise<SessionReply[]>;
   /** Ends one of the user's logins. @throws Failure `not_found`, `not_supported` */
   endSession(id: string): Promise<void>;
+  /** The rules for CI jobs of an experiment. @throws Failure `not_supported` where the service has none */
+  ciRules(experiment: string): Promise<CiRule[]>;
+  /** @throws Failure `not_supported` */
+  addCiRule(experiment: string, rule: CiRuleRequestBody): Promise<CiRule>;
+  /** @throws Failure `not_found`, `not_supported` */
+  removeCiRule(experiment: string, rule: string): Promise<void>;
 }
 
 /** A client of the portal over any `fetch`. */
@@ -137,6 +141,21 @@ export function createPortalClient(options: Omit<PortalClientOptions, 'fetch'> &
     }
   }
 
+  async function ciRules(id: string): Promise<CiRule[]> {
+    try {
+      const reply = await request('listCiRules', 'application/json', { id });
+      return readAs(v.object({ items: v.array(CiRuleReply) }), reply, 'list of rules for CI jobs').items;
+    } catch (error) {
+      if (!isMissing(error)) throw error;
+      throw new Failure('not_supported', `${portalUrl} has no rules for CI jobs.`, {
+        why: `It answers ${error.facts.httpStatus} to ${routePath('listCiRules', { ...groups, id })}.`,
+        httpStatus: error.facts.httpStatus,
+        fix: 'slices-conn login --ci',
+        cause: error,
+      });
+    }
+  }
+
   return {
     async projects() {
       const reply = await request('listProjects', 'application/json');
@@ -162,6 +181,19 @@ export function createPortalClient(options: Omit<PortalClientOptions, 'fetch'> &
         if (isMissing(error)) await sessions();
         throw error;
       }
+    },
+    ciRules,
+    async addCiRule(id, rule) {
+      const reply = await request('addCiRule', 'application/json', { id }, rule).catch(
+        async (error: unknown) => {
+          if (isMissing(error)) await ciRules(id);
+          throw error;
+        },
+      );
+      return readAs(CiRuleReply, reply, 'rule for CI jobs');
+    },
+    async removeCiRule(id, rule) {
+      await request('removeCiRule', 'application/json', { id, rule });
     },
   };
 }

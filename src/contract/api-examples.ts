@@ -66,6 +66,7 @@ export const BODY_EXAMPLES: Partial<Record<SchemaName, Readonly<Record<string, u
     project_id: PROJECT,
     expires_at: EXAMPLE_END,
   },
+  CiRuleRequest: { ci: 'github', repository: 'octo/measure', ref: 'refs/heads/main' },
 };
 
 const PERIOD = { start_date: EXAMPLE_START, end_date: EXAMPLE_END };

@@ -36,6 +36,8 @@ export const UserClaims = v.looseObject({
   auth_time: v.optional(seconds),
   scope: v.optional(v.string()),
   preferred_username: v.optional(v.string()),
+  /** The only experiment that the token opens: of a CI job (contract/README.md, "Jobs of a CI"). */
+  limited_to: v.optional(ExperimentId),
 });
 /** See {@link UserClaims}. */
 export type UserClaims = v.InferOutput<typeof UserClaims>;

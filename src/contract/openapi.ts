@@ -3,6 +3,7 @@ import * as v from 'valibot';
 import { BODY_EXAMPLES, PROBLEM_FACTS, REQUEST_EXAMPLES } from './api-examples.ts';
 import { Availability, RouteList, SlotList, UseList } from './availability.ts';
 import { BatchRequest, BatchResults } from './batch.ts';
+import { CiRule, CiRuleList, CiRuleRequest } from './ci-rules.ts';
 import { KeyHistoryDocument, KeySetDocument } from './claims.ts';
 import {
   Experiment,
@@ -60,6 +61,9 @@ const SCHEMAS = {
   ExperimentRequest,
   SessionList,
   ProtectedResource,
+  CiRule,
+  CiRuleRequest,
+  CiRuleList,
   KeySetDocument,
   KeyHistoryDocument,
   Health,
@@ -184,7 +188,8 @@ function pathParameters(route: Route): Record<string, unknown>[] {
   }));
   const link = { type: 'string', examples: ['be-gent1~pl-poznan1'] };
   const list = { type: 'integer', minimum: 0, examples: [0] };
-  return Object.entries({ id, site1, site2, link, list })
+  const rule = { type: 'string', examples: ['3f9a0c17d2b84e61'] };
+  return Object.entries({ id, site1, site2, link, list, rule })
     .filter(([name]) => route.path.includes(`{${name}}`))
     .map(([name, schema]) => ({ name, in: 'path', required: true, schema }));
 }

@@ -8,6 +8,8 @@ export const IN_PORTAL = [...UNAUTHENTICATED, 'scope_missing'] as const;
 
 const PROJECTS = `/apis/{projects_api_group}/${API_VERSION}/projects/`;
 const EXPERIMENTS = `/apis/{experiments_api_group}/${API_VERSION}/experiments/`;
+const CI_RULES = `${EXPERIMENTS}{id}/ci-rules`;
+const OF_CI_RULES = [...IN_PORTAL, 'role_not_allowed', 'wrong_experiment', 'not_found'] as const;
 const SESSIONS = `/apis/${API_VERSION}/sessions`;
 
 /** The portal's endpoints (contract/README.md, "Portal endpoints"), but for its key set. */
@@ -100,6 +102,52 @@ export const PORTAL_ROUTES = {
     scopes: ['sessions'],
     success: { status: 204 },
     problems: [...IN_PORTAL, 'not_found'],
+    extension: true,
+  },
+  listCiRules: {
+    service: 'portal',
+    method: 'GET',
+    path: CI_RULES,
+    summary: 'List whose CI jobs act in an experiment without a secret',
+    credentials: 'user',
+    scopes: ['sessions'],
+    action: 'ci-rules',
+    success: { status: 200, schema: 'CiRuleList' },
+    problems: OF_CI_RULES,
+    extension: true,
+  },
+  addCiRule: {
+    service: 'portal',
+    method: 'POST',
+    path: CI_RULES,
+    summary:
+      'Let the jobs of a repository act as the caller in an experiment; the same rule again is renewed',
+    credentials: 'user',
+    scopes: ['sessions'],
+    action: 'ci-rules',
+    request: 'CiRuleRequest',
+    success: { status: 201, schema: 'CiRule' },
+    problems: [
+      ...OF_CI_RULES,
+      'body_unreadable',
+      'body_too_large',
+      'media_type_unsupported',
+      'ci_rule_invalid',
+      'date_invalid',
+      'date_past',
+    ],
+    extension: true,
+  },
+  removeCiRule: {
+    service: 'portal',
+    method: 'DELETE',
+    path: `${CI_RULES}/{rule}`,
+    summary: "Let a repository's jobs act in an experiment no more: their tokens are not accepted any more",
+    credentials: 'user',
+    scopes: ['sessions'],
+    action: 'ci-rules',
+    success: { status: 204 },
+    problems: OF_CI_RULES,
     extension: true,
   },
 } as const;

@@ -140,6 +140,11 @@ const ROWS = {
     example:
       'Project demo has 100 experiments that have not ended or were made within a day. Wait until some have ended.',
   },
+  /** A rule for jobs of a CI is not one, or the experiment has as many as it may have. */
+  ci_rule_invalid: {
+    ...VALUE,
+    example: 'ref or environment must be given: otherwise every branch and pull request would do.',
+  },
   body_unreadable: { status: 400, exit: 1, example: 'The body is not JSON.' },
   request_invalid: { status: 400, exit: 1, example: 'dry_run must be true or false.' },
   experiment_tokens_differ: {

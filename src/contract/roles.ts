@@ -5,7 +5,7 @@ export type Role = (typeof ROLES)[number];
 
 /**
  * Who may do what with an experiment's reservations, by the role in the experiment token's `act.role`; creating an
- * experiment goes by the role in the project (contract/README.md, "Authentication" 2 and 3; contract/README.md, "Who may").
+ * experiment goes by the role in the project, its rules for CI jobs by the role in it (contract/README.md, "Authentication" 2 and 3; contract/README.md, "Who may").
  *
  * | action | lead | admin | member | viewer |
  * |---|---|---|---|---|
@@ -13,6 +13,7 @@ export type Role = (typeof ROLES)[number];
  * | read, list | yes | yes | | yes |
  * | update, delete | yes | yes | | |
  * | create-experiment | yes | yes | | |
+ * | ci-rules | yes | | | |
  */
 export const WHO_MAY = {
   create: ['lead'],
@@ -21,6 +22,7 @@ export const WHO_MAY = {
   update: ['lead', 'admin'],
   delete: ['lead', 'admin'],
   'create-experiment': ['lead', 'admin'],
+  'ci-rules': ['lead'],
 } as const satisfies Record<string, readonly Role[]>;
 /** Something that a role allows; see {@link WHO_MAY}. */
 export type Action = keyof typeof WHO_MAY;

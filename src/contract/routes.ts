@@ -35,7 +35,7 @@ export const IDEMPOTENCY_KEY_HEADER = 'Idempotency-Key';
  */
 export const EXTENSIONS = [
   ...(['list', 'idempotencyKey', 'dryRun', 'earliest', 'volume', 'names'] as const),
-  ...(['batch', 'availability', 'slots', 'routes', 'events'] as const),
+  ...(['batch', 'availability', 'slots', 'routes', 'events', 'ciRules'] as const),
 ] as const;
 /** The member of the OpenAPI document's `info` that announces {@link EXTENSIONS}. */
 export const EXTENSIONS_MEMBER = 'x-slices-extensions';
@@ -86,6 +86,9 @@ export type SchemaName =
   | 'ExperimentRequest'
   | 'SessionList'
   | 'ProtectedResource'
+  | 'CiRule'
+  | 'CiRuleRequest'
+  | 'CiRuleList'
   | 'KeySetDocument'
   | 'KeyHistoryDocument'
   | 'Health'

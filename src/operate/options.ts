@@ -1,3 +1,4 @@
+import { CI_NAMES } from '../contract/ci-rules.ts';
 import { DAY, HOUR, secondsIn } from '../contract/durations.ts';
 import { DEFAULT_PORT } from '../contract/loopback.ts';
 import { ROLES } from '../contract/roles.ts';
@@ -127,6 +128,13 @@ const SERVE = {
     flags: '--administrator <user-id>',
     help: 'a user who may delete any reservation; may be given several times',
     parse: repeatable,
+  },
+  /** Each NAME or NAME=ISSUER_URL. */
+  ciIssuer: {
+    flags: '--ci-issuer <name[=url]>',
+    help: `let CI jobs act by rules that leads add (experiment ci add), with ID tokens of ${CI_NAMES.join(' or ')}: of its public service, or of the one there; repeatable`,
+    parse: repeatable,
+    conflicts: ['trust'],
   },
   insecureBuiltInUsers: {
     flags: '--insecure-built-in-users',

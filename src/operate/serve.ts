@@ -107,7 +107,7 @@ export async function serve(options: ServeOptions, surroundings: ServeSurroundin
     const watched = settings.metricsPlace && (await openMetrics(settings.metricsPlace));
     if (watched) opened.push(watched);
     const baseUrl = settings.baseUrl ?? addressOf(tls ? 'https' : 'http', { host, port: bound });
-    const issuers = settings.trust && issuerTransport(settings.trust, surroundings);
+    const issuers = issuerTransport(settings, surroundings);
     if (issuers) opened.push(issuers);
     const { defaultFolder } = surroundings;
     const metrics = watched?.metrics;
@@ -167,10 +167,12 @@ async function closeAll(opened: readonly { close(): Promise<void> }[]): Promise<
  * to identity provider and portal, which alone are sent tokens.
  */
 function issuerTransport(
-  { issuers, portalUrl, authUrl }: NonNullable<ServeSettings['trust']>,
+  { trust, ciIssuers }: ServeSettings,
   { certificates, now, random }: ServeSurroundings,
-): NetworkTransport {
-  const addresses = [portalUrl, authUrl, ...issuers.map(({ issuer }) => issuer)];
+): NetworkTransport | undefined {
+  const named = trust?.issuers.map(({ issuer }) => issuer) ?? [];
+  const addresses = [trust?.portalUrl, trust?.authUrl, ...named, ...Object.values(ciIssuers ?? {})];
+  if (!trust && !ciIssuers) return undefined;
   return createTransport({
     origins: new Set(addresses.flatMap((address) => (address ? [new URL(address).origin] : []))),
     timeout: ISSUER_TIMEOUT,
@@ -213,13 +215,13 @@ function renew(
 interface Opening
   extends Pick<ReferenceServerOptions, 'baseUrl' | 'topology' | 'directory' | 'log' | 'now' | 'metrics'> {
   defaultFolder: string;
-  /** Sends requests to the issuers of `--trust`. */
+  /** Sends requests to the issuers of `--trust` and `--ci-issuer`. */
   issuers: NetworkTransport | undefined;
 }
 
 async function openServices(settings: ServeSettings, opening: Opening): Promise<ReferenceServer> {
   const { issuers, defaultFolder, ...given } = opening;
-  const { trust } = settings;
+  const { trust, ciIssuers } = settings;
   const place = settings.memory ? { database: ':memory:' } : dataPlace(settings, defaultFolder);
   try {
     if (place.folder !== undefined) dataFolder(place.folder);
@@ -228,6 +230,7 @@ async function openServices(settings: ServeSettings, opening: Opening): Promise<
       ...given,
       database: place.database,
       trust: trust && { ...trust, fetch: issuers?.fetch },
+      ci: ciIssuers && { issuers: ciIssuers, fetch: issuers?.fetch },
     });
   } catch (cause) {
     if (cause instanceof TopologyError) throw new Failure('file_unusable', cause.message, { cause });

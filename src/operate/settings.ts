@@ -1,3 +1,4 @@
+import { CI_NAMES, CI_SYSTEMS, type CiIssuers, type CiName } from '../contract/ci-rules.ts';
 import { Failure, type Retyping } from '../contract/failure.ts';
 import {
   issuerName,
@@ -19,7 +20,7 @@ import { SERVER_OPTIONS, type ServeOptions } from './options.ts';
 
 /** Flags of which the value is read, or that make one value together. */
 type ReadFlag =
-  | ('trust' | 'audience' | 'portalUrl' | 'authUrl' | 'administrator' | 'ui' | 'uiClientId')
+  | ('trust' | 'ciIssuer' | 'audience' | 'portalUrl' | 'authUrl' | 'administrator' | 'ui' | 'uiClientId')
   | ('topology' | 'directory' | 'metrics' | 'log' | 'tlsCert' | 'tlsKey');
 
 /**
@@ -33,6 +34,8 @@ export interface ServeSettings
   ui: false | { clientId?: string };
   /** The issuers of `--trust`, with the audience of their tokens and the addresses of portal and identity provider. */
   trust?: Omit<ForeignIssuers, 'issuers'> & { issuers: readonly TrustedIssuer[] };
+  /** The issuers of `--ci-issuer`. */
+  ciIssuers?: CiIssuers;
   topologyFile?: string;
   directoryFile?: string;
   metricsPlace?: ListeningPlace;
@@ -47,7 +50,7 @@ export interface ServeSettings
  */
 export function readSettings(options: ServeOptions): ServeSettings {
   const { trust, audience, portalUrl, authUrl, administrator, ui, uiClientId, ...others } = options;
-  const { topology, directory, metrics, log, tlsCert, tlsKey, ...flags } = others;
+  const { ciIssuer, topology, directory, metrics, log, tlsCert, tlsKey, ...flags } = others;
   const issuers = trust && readTrust(trust);
   for (const name of ['audience', 'anyAudience', 'portalUrl', 'authUrl', 'uiClientId'] as const) {
     if (options[name] !== undefined && issuers === undefined) throw needsTrust(name);
@@ -68,6 +71,7 @@ export function readSettings(options: ServeOptions): ServeSettings {
       portalUrl: baseAddress(portalUrl),
       authUrl: baseAddress(authUrl),
     },
+    ciIssuers: ciIssuer && readCiIssuers(ciIssuer),
     administrators: administrator,
     topologyFile: topology,
     directoryFile: directory,
@@ -96,16 +100,7 @@ function trusting(values: readonly string[]): readonly Retyping[] {
 /** @param instead the typed command with another value in its place */
 function readIssuer(value: string, instead: (value: string) => readonly Retyping[]): TrustedIssuer {
   const [, issuer = value, names] = /^(.*)=([a-z,]*)$/.exec(value) ?? [];
-  const problem = issuerProblem(issuer);
-  if (problem !== undefined) {
-    throw new Failure(
-      'usage',
-      `${JSON.stringify(issuer)} is not an address of an issuer that can be trusted.`,
-      {
-        why: problem,
-      },
-    );
-  }
+  checkIssuer(issuer);
   if (names === undefined) return { issuer };
   const kinds = names.split(',').map((name) => TRUSTED_KINDS.find((kind) => kind === name));
   if (kinds.every((kind) => kind !== undefined)) return { issuer, kinds };
@@ -113,6 +108,35 @@ function readIssuer(value: string, instead: (value: string) => readonly Retyping
     why: `The kinds are: ${TRUSTED_KINDS.join(', ')}.`,
     fix: instead(`${issuer}=${TRUSTED_KINDS.join(',')}`),
   });
+}
+
+/** The values of `--ci-issuer`: each a kind of CI, with the address of its issuer where that is not the public one. */
+function readCiIssuers(values: readonly string[]): CiIssuers {
+  const issuers: Partial<Record<CiName, string>> = {};
+  for (const value of values) {
+    const [, named = value, url] = /^([^=]*)=(.*)$/.exec(value) ?? [];
+    const name = CI_NAMES.find((one) => one === named);
+    if (name === undefined || issuers[name] !== undefined) {
+      throw new Failure('usage', `--ci-issuer ${value} can't be used.`, {
+        why: `The names are ${CI_NAMES.join(' and ')}, each once.`,
+      });
+    }
+    checkIssuer(url ?? CI_SYSTEMS[name].issuer);
+    issuers[name] = issuerName(url ?? CI_SYSTEMS[name].issuer);
+  }
+  return issuers;
+}
+
+function checkIssuer(issuer: string): void {
+  const why = issuerProblem(issuer);
+  if (why === undefined) return;
+  throw new Failure(
+    'usage',
+    `${JSON.stringify(issuer)} is not an address of an issuer that can be trusted.`,
+    {
+      why,
+    },
+  );
 }
 
 /** Checks that `--auto-approve` names a user. @param names of all users @throws Failure `usage` */

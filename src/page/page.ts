@@ -1,4 +1,4 @@
-import { DAY, HOUR, MINUTE } from '../contract/durations.ts';
+import { DAY } from '../contract/durations.ts';
 import { clockOf } from '../words/civil-time.ts';
 import { readView, viewOf, withView } from './address.ts';
 import { createBooking, keptForm, readKeptForm } from './booking.ts';
@@ -27,12 +27,10 @@ import {
   mayDo,
   openState,
   routeParts,
-  rowsOf,
   type Selected,
   type State,
   shownRoute,
   shownRows,
-  useAt,
 } from './state.ts';
 import { openStorage } from './storage.ts';
 import { createStore, remembered } from './store.ts';
@@ -60,7 +58,6 @@ const zone = zones.find((one) => one === lasting.get('zone')) ?? ownZone;
 const clock = createServerClock(Date.now);
 /** Milliseconds. */
 const ADDRESS_DELAY = 300;
-const TICK = 15_000;
 const later = (milliseconds: number, run: () => void): (() => void) => {
   const timer = setTimeout(run, milliseconds);
   return () => clearTimeout(timer);
@@ -93,7 +90,7 @@ const service = createService({
 });
 const context: PageContext = {
   ...{ store, service, base, lasting, passing },
-  look: () => news.look(),
+  look: () => void news.look(),
   lost: () => news.lost(),
   failed(error) {
     say(context, 'Something went wrong in this page. Reload it; what you typed is kept.', 'page');
@@ -133,12 +130,12 @@ const seen = readView(location.search);
 const move = (action: TimelineAction): void => store.dispatch({ type: 'timeline', action });
 if (seen.window) move({ type: 'moved', window: seen.window, unit: seen.unit });
 else if (seen.unit) move({ type: 'unit', unit: seen.unit });
-const loading = createLoading(context, login, (links) => {
-  views?.timeline.refresh(rowsOf(store.state, links));
+const loading = createLoading(context, login, () => {
+  views?.timeline.refresh();
   booking.refresh();
 });
 const news = createNews({
-  ...{ identify: loading.identify, open: loading.open, ask: loading.askForNews, tell: loading.tell },
+  ask: loading.askForNews,
   ...{ now: clock.now, later, failed: context.failed },
   show(reach) {
     store.dispatch({ type: 'learnt', facts: { reach } });
@@ -284,11 +281,7 @@ function showNetwork({ map, timeline, form }: NonNullable<typeof views>): void {
         part.hidden = !known || part.dataset['for'] !== who;
     },
   );
-  const use = remembered(
-    ({ use: known, network: facts, now }: State) => ({ known, facts, at: now - (now % MINUTE) }),
-    ({ known, facts, at }) => useAt(at, { use: known, network: facts }),
-  );
-  store.view((state) => ({ use: use(state), selected: state.selected, route: routeOf(state) }), map.show);
+  store.view((state) => ({ use: state.use, selected: state.selected, route: routeOf(state) }), map.show);
   const own = remembered(
     ({ ended, live }: State) => ({ ended, live }),
     ({ ended = [], live = [] }) => [...ended, ...live],
@@ -431,12 +424,4 @@ addEventListener('pageshow', ({ persisted }) => {
   doubt();
   context.look();
 });
-// Time passes also while nothing happens.
-setInterval(() => {
-  if (!document.hidden) store.dispatch({ type: 'tick' });
-}, TICK);
-store.view(
-  ({ now }) => ({ hour: Math.floor(now / HOUR) }),
-  () => context.look(),
-);
 if (!document.hidden) news.resume();

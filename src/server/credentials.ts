@@ -51,6 +51,8 @@ export interface Caller {
   /** The user token's issuer; absent without a user token, or with user tokens of different issuers. */
   userIssuer?: string;
   experiment?: CallerExperiment;
+  /** Whether the user token opens one experiment only: a CI job's. */
+  isLimited: boolean;
 }
 
 /** The bearer token of a request. @throws ProblemError 403 that says what is wrong (contract/README.md, "Errors" 4) */
@@ -61,13 +63,32 @@ export function bearer(request: Request): string {
 }
 
 /**
- * The user whose token a request carries in `Authorization`. A token in `Slices-Experiment-Token` is not needed, but where
- * it is given it must verify.
+ * The user whose token a request carries in `Authorization`; never a token that is limited to one experiment.
+ *
+ * @param needs see {@link authenticateAnyUser}
+ * @throws ProblemError 403
+ */
+export async function authenticateUser(
+  request: Request,
+  trust: ServiceTrust,
+  ...needs: readonly Scope[]
+): Promise<UserClaims> {
+  const claims = await authenticateAnyUser(request, trust, ...needs);
+  if (claims.limited_to === undefined) return claims;
+  throw refusal(
+    'scope_missing',
+    `Your token is for experiment ${claims.limited_to} alone, and this is not in it.`,
+  );
+}
+
+/**
+ * The user whose token a request carries in `Authorization`, also one that is limited to an experiment (`limited_to`), which
+ * is for the caller to hold. A token in `Slices-Experiment-Token` is not needed, but where it is given it must verify.
  *
  * @param needs the scopes that it must have: those of the route
  * @throws ProblemError 403
  */
-export async function authenticateUser(
+export async function authenticateAnyUser(
   request: Request,
   trust: ServiceTrust,
   ...needs: readonly Scope[]
@@ -129,6 +150,7 @@ export async function authenticateCaller(
   const users = new Set<string>();
   let name: string | undefined;
   const issuers = new Set<string>();
+  const limits = new Set<string>();
   const actors = new Set<string>();
   const experiments = new Map<string, CallerExperiment>();
   const projects: { name: string; expiry: number }[] = [];
@@ -143,6 +165,7 @@ export async function authenticateCaller(
       users.add(claims.sub);
       name ??= claims.preferred_username;
       issuers.add(issuerName(claims.iss));
+      if (claims.limited_to !== undefined) limits.add(claims.limited_to);
       return kind;
     }
     const { sub: id, act, iss: issuer } = claims;
@@ -169,12 +192,16 @@ export async function authenticateCaller(
   if (others.length > 0) {
     throw refusal('token_invalid', 'The tokens in the request belong to different users.');
   }
+  const beyond = [...limits].find((id) => experiment && id !== experiment.id);
+  if (beyond !== undefined)
+    throw refusal('wrong_experiment', `Your token is for experiment ${beyond} alone.`);
   for (const { kind, id, issuer } of owned) await trust.ownership?.(kind, id, issuer);
   const [userIssuer, ...otherIssuers] = issuers;
   const [project] = projects.toSorted((one, other) => one.expiry - other.expiry);
   return {
     user,
     name: name ?? user,
+    isLimited: limits.size > 0,
     ...(userIssuer !== undefined && otherIssuers.length === 0 ? { userIssuer } : {}),
     ...(experiment ? { experiment: { ...experiment, project } } : {}),
   };
@@ -270,7 +297,8 @@ export type IsAdministrator = (caller: Caller) => boolean;
 
 /**
  * The check whether a caller is one of the administrators that the operator named. Its user token must be of that user
- * and that issuer. A caller with an experiment token is not: it acts in that experiment, by its role there.
+ * and that issuer. A caller with an experiment token, or a token that is limited to one, is not: it acts in that experiment,
+ * by its role there.
  *
  * @param named see {@link readAdministrator}
  * @param issuer the issuer of users who are named without one; undefined where several are trusted
@@ -289,8 +317,8 @@ export function administratorsNamed(named: readonly string[], issuer: string | u
       return keyOf(read.user, from);
     }),
   );
-  return ({ user, userIssuer, experiment }) =>
-    experiment === undefined && userIssuer !== undefined && known.has(keyOf(user, userIssuer));
+  return ({ user, userIssuer, experiment, isLimited }) =>
+    !isLimited && experiment === undefined && userIssuer !== undefined && known.has(keyOf(user, userIssuer));
 }
 
 /** The key of a user and its issuer: the space between can't be part of an id. */

@@ -61,7 +61,7 @@ export function routePattern(route: Route, groups: ApiGroups): string {
     .replace(/\/$/, '');
 }
 
-const PLACEHOLDER = /\{(id|site1|site2|link|list)\}/g;
+const PLACEHOLDER = /\{(id|site1|site2|link|list|rule)\}/g;
 
 function placeholders(path: string): string[] {
   return [...path.matchAll(PLACEHOLDER)].map(([, name = '']) => name);

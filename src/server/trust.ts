@@ -1,3 +1,4 @@
+import { CI_NAMES, CI_SYSTEMS, type CiIssuers } from '../contract/ci-rules.ts';
 import {
   forIssuer,
   issuerName,
@@ -91,17 +92,7 @@ export function foreignTrust(
   if (missing !== undefined) throw new RangeError(`trust needs an issuer of ${missing} tokens`);
   const keySets = new Map<string, KeySet>();
   for (const { issuer } of issuers) {
-    const problem = issuerProblem(issuer);
-    if (problem !== undefined) throw new RangeError(`${issuer} can't be trusted as an issuer. ${problem}`);
-    const onStale = (_url: string, age: number): void => log('error', 'keys_stale', { issuer, ms: age });
-    const keys = remoteKeySet({
-      url: issuerName(issuer) + KEY_SET_PATH,
-      timeout: ISSUER_TIMEOUT,
-      now,
-      onStale,
-      fetch,
-      ...(keySetFailed ? { onFailure: keySetFailed } : {}),
-    });
+    const keys = keysOf(issuer, KEY_SET_PATH, { now, log, keySetFailed, fetch });
     // An issuer that is named twice, once for each kind, has one key set.
     if (forIssuer(keySets, issuer) === undefined) keySets.set(issuer, keys);
   }
@@ -124,6 +115,52 @@ export function foreignTrust(
     experiment: trustFor('experiment'),
     scopeRequired: false,
   };
+}
+
+/**
+ * An issuer's keys, which are fetched below its address.
+ *
+ * @throws RangeError for an issuer whose address is not https
+ */
+function keysOf(
+  issuer: string,
+  path: string,
+  { now, log, keySetFailed, fetch }: ForeignTrustContext & Pick<ForeignIssuers, 'fetch'>,
+): KeySet {
+  const problem = issuerProblem(issuer);
+  if (problem !== undefined) throw new RangeError(`${issuer} can't be trusted as an issuer. ${problem}`);
+  return remoteKeySet({
+    url: issuerName(issuer) + path,
+    timeout: ISSUER_TIMEOUT,
+    now,
+    onStale: (_url, age) => log('error', 'keys_stale', { issuer, ms: age }),
+    fetch,
+    ...(keySetFailed ? { onFailure: keySetFailed } : {}),
+  });
+}
+
+/** The issuers of the ID tokens of CI jobs, and how their keys are fetched: see {@link ForeignIssuers}. */
+export interface CiOptions extends Pick<ForeignIssuers, 'fetch'> {
+  issuers: CiIssuers;
+}
+
+/**
+ * Trust in the ID tokens of CI jobs, by the published keys of their issuers (THREATS.md 25 to 27).
+ *
+ * @param audience `{auth_url}`, which their `aud` must name
+ * @throws RangeError for an issuer whose address is not https
+ */
+export function ciTrust(
+  { issuers, fetch }: CiOptions,
+  audience: string,
+  context: ForeignTrustContext,
+): Trust {
+  const keySets = CI_NAMES.flatMap((name): [string, KeySet][] => {
+    const issuer = issuers[name];
+    if (issuer === undefined) return [];
+    return [[issuer, keysOf(issuer, CI_SYSTEMS[name].keySetPath, { ...context, fetch })]];
+  });
+  return { issuers: new Map(keySets), audience, now: context.now };
 }
 
 /** The only issuer of user tokens; undefined where there are several. */

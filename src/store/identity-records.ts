@@ -4,11 +4,12 @@ import type { SqlDatabase, SqlRow } from './sql.ts';
 const COLUMNS =
   'model, key, payload, grant_key, user_code, decided, consumed_ms, grace_ms, expires_ms, account, used_ms';
 
-/** What saving a record again does: a device code is decided once, and a refresh token has one successor. */
+/** What saving a record again does: a device code is decided once, a refresh token has one successor, an ID token is used once. */
 const ON_CONFLICT: Readonly<Record<string, string>> = {
   DeviceCode: `DO UPDATE SET payload = $3, grant_key = $4, decided = $6
     WHERE identity_record.decided = 0 AND identity_record.consumed_ms IS NULL`,
   RefreshToken: 'DO NOTHING',
+  IdToken: 'DO NOTHING',
 };
 
 /** The identity provider's records. One statement redeems a code or token, so that one of many concurrent requests wins. */

@@ -182,6 +182,26 @@ export function serverTables({ bigint, id, sequence, table, sequenceTable, tagGu
   CREATE INDEX identity_record_account ON identity_record (account) WHERE account IS NOT NULL;
   CREATE INDEX identity_record_expiry ON identity_record (expires_ms);
 
+  -- Whose CI jobs act for whom, in which experiment: exact values of the claims of their ID tokens. The repository's id is
+  -- that of its first job.
+  CREATE TABLE ci_rule (
+    id TEXT PRIMARY KEY,
+    experiment ${id} NOT NULL REFERENCES experiment (id),
+    person ${id} NOT NULL REFERENCES person (id),
+    ci TEXT NOT NULL,
+    issuer TEXT NOT NULL,
+    repository TEXT NOT NULL,
+    repository_id TEXT,
+    ref TEXT,
+    ref_type TEXT,
+    environment TEXT,
+    created_ms ${bigint} NOT NULL,
+    expires_ms ${bigint} NOT NULL
+  )${table};
+  CREATE INDEX ci_rule_experiment ON ci_rule (experiment);
+  CREATE INDEX ci_rule_repository ON ci_rule (issuer, repository);
+  CREATE INDEX ci_rule_repository_id ON ci_rule (issuer, repository_id) WHERE repository_id IS NOT NULL;
+
   CREATE TABLE attempt (
     key TEXT PRIMARY KEY,
     began_ms ${bigint} NOT NULL,

@@ -1,10 +1,12 @@
 import type { ReservationStore } from '../allocator/store.ts';
+import type { CiRules } from '../server/identity/ci-rules.ts';
 import type { IdentityRecords } from '../server/identity/records.ts';
 import type { KeyStore } from '../server/keys/key-ring.ts';
 import type { Log } from '../server/log.ts';
 import type { OwnerStore } from '../server/ownership.ts';
 import type { Directory } from '../server/portal/directory.ts';
 import type { PageSessionStore } from '../server/ui/sessions.ts';
+import { ciRuleStore } from './ci-rules.ts';
 import { directoryStore, ownerStore } from './directory.ts';
 import { beginHistory, READ_HISTORY } from './history.ts';
 import { identityRecordStore } from './identity-records.ts';
@@ -21,6 +23,7 @@ export interface Stores {
   readonly reservations: ReservationStore;
   readonly directory: Directory;
   readonly identityRecords: IdentityRecords;
+  readonly ciRules: CiRules;
   readonly keys: KeyStore;
   readonly owners: OwnerStore;
   readonly pageSessions: PageSessionStore;
@@ -104,6 +107,7 @@ function storesOn(database: SqlDatabase, locking: Locking, own: Pick<Stores, 'hi
     reservations: reservationStore(database, locking),
     directory: directoryStore(database),
     identityRecords: identityRecordStore(database),
+    ciRules: ciRuleStore(database),
     keys: signingKeyStore(database),
     owners: ownerStore(database),
     pageSessions: pageSessionStore(database),

@@ -25,7 +25,10 @@ let world: CommandWorld;
 let id = '';
 
 beforeAll(async () => {
-  server = await createReferenceServer({ now: () => NOW });
+  server = await createReferenceServer({
+    now: () => NOW,
+    ci: { issuers: { github: 'https://ci.example.org', gitlab: 'https://gitlab.example.org' } },
+  });
   const connection: Connection = {
     fetch: server.fetch,
     userToken: tokenOf(() => server.signIn('lead')),
@@ -151,6 +154,8 @@ describe('every next step works when it is pasted', () => {
 
   /** Advice in the source, as written there: what it looks like for a person. Advice without an entry fails the test. */
   const LOOKS_LIKE: Readonly<Record<string, string | undefined>> = {
+    EXAMPLE: 'slices-conn experiment ci add --github octo/measure --ref refs/heads/main',
+    'exchanged.fix': 'slices-conn experiment ci list',
     // Handed on or completed: the text is made, and tried, where another line of this table says.
     'fix ?? null': undefined,
     fix: undefined,
@@ -180,15 +185,13 @@ describe('every next step works when it is pasted', () => {
       'slices-conn reserve be-gent1 pl-poznan1 --bandwidth 1G --start-now --for 1h',
     'fixOf(code, details)': 'slices-conn show ID',
     'retyped(words, [])': undefined,
-    "retyped(typed, [{ flags: ['--for'], words }])": 'slices-conn update ID --start +3h --for 1h',
     "retyped(typed, [startRetyping('now', asked), ...endRetyping(started, asked)])":
       'slices-conn reserve be-gent1 pl-poznan1 --bandwidth 1000 --start-now --end +2h',
     '`slices-conn availability ${site1} ${site2}`': 'slices-conn availability be-gent1 pl-poznan1',
     '`slices-conn availability ${site1}`': 'slices-conn availability be-gent1',
     other: undefined,
-    // Programs of others.
+    // A program of the person's own.
     where: undefined,
-    "'npm run build'": undefined,
     "kind === 'user' ? `unset ${variable} && slices-conn login` : `unset ${variable}`": 'slices-conn login',
     "isReservation ? 'slices-conn list' : 'slices-conn experiment list'": 'slices-conn experiment list',
     "typed === undefined ? 'slices-conn update --help' : `slices-conn update ${shellWord(typed)} --extend 1h`":

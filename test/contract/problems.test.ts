@@ -46,7 +46,7 @@ test('every other code is a refusal with 422', () => {
   for (const code of CODES.filter((one) => !named.has(one))) {
     expect([code, PROBLEMS[code].status]).toEqual([code, 422]);
     expect(code).toMatch(
-      /^no_route$|^(?:volume|site|date|period|reservation|experiment|project|bandwidth|vlans|share|tokens|name|description|items|search)s?_/,
+      /^no_route$|^(?:volume|site|date|period|reservation|experiment|project|bandwidth|vlans|share|tokens|name|description|items|search|ci_rule)s?_/,
     );
   }
 });

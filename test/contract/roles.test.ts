@@ -9,6 +9,7 @@ const TABLE: Record<Action, Record<Role, boolean>> = {
   update: { lead: true, admin: true, member: false, viewer: false },
   delete: { lead: true, admin: true, member: false, viewer: false },
   'create-experiment': { lead: true, admin: true, member: false, viewer: false },
+  'ci-rules': { lead: true, admin: false, member: false, viewer: false },
 };
 const ACTIONS = Object.keys(TABLE) as Action[];
 

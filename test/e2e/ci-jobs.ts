@@ -77,6 +77,7 @@ const Text = v.record(v.string(), v.string());
 const Workflow = v.strictObject({
   name: v.string(),
   on: v.literal('workflow_dispatch'),
+  permissions: v.strictObject({ 'id-token': v.literal('write'), contents: v.literal('read') }),
   jobs: v.strictObject({
     measure: v.strictObject({
       'runs-on': v.literal('ubuntu-latest'),
@@ -97,12 +98,21 @@ const Workflow = v.strictObject({
   }),
 });
 
-/** A workflow of GitHub Actions with one job, `measure`. `contexts` holds what `${{ secrets.NAME }}` and others mean. */
-export function githubJob(yaml: string, contexts: Readonly<Record<string, Variables>>): Job {
+/**
+ * A workflow of GitHub Actions with one job, `measure`, which may ask for ID tokens.
+ *
+ * @param contexts holds what `${{ vars.NAME }}` and others mean
+ * @param idTokens what the runner gives to each step of such a job
+ */
+export function githubJob(
+  yaml: string,
+  contexts: Readonly<Record<string, Variables>>,
+  idTokens: Variables,
+): Job {
   const { env, steps } = v.parse(Workflow, readYaml(yaml)).jobs.measure;
   const filled = (variables: Variables): Variables =>
     Object.fromEntries(Object.entries(variables).map(([name, value]) => [name, evaluated(value, contexts)]));
-  const job = filled(env);
+  const job = { ...filled(env), ...idTokens };
   const posts: Step[] = [];
   const commands = steps.flatMap((step): Step[] => {
     if ('run' in step) {
@@ -130,15 +140,24 @@ const Pipeline = v.strictObject({
   measure: v.strictObject({
     image: v.literal('node:24'),
     timeout: v.string(),
+    id_tokens: v.record(v.string(), v.strictObject({ aud: v.string() })),
     before_script: v.array(v.string()),
     script: v.array(v.string()),
     after_script: v.array(v.string()),
   }),
 });
 
-/** A job of GitLab CI named `measure`: one shell for its scripts, and another one for what is run after them. */
-export function gitlabJob(yaml: string, variables: Variables): Job {
-  const { before_script, script, after_script } = v.parse(Pipeline, readYaml(yaml)).measure;
+/**
+ * A job of GitLab CI named `measure`: one shell for its scripts, and another one for what is run after them.
+ *
+ * @param idToken signs an ID token for an audience
+ */
+export function gitlabJob(yaml: string, given: Variables, idToken: (audience: string) => string): Job {
+  const { before_script, script, after_script, id_tokens } = v.parse(Pipeline, readYaml(yaml)).measure;
+  const variables = { ...given };
+  for (const [name, { aud }] of Object.entries(id_tokens)) {
+    variables[name] = idToken(aud.replace(/\$(\w+)/, (_, of: string) => given[of] ?? ''));
+  }
   const step = (script: string, always = false): Step => ({
     command: inBash(['-eo', 'pipefail'], script),
     always,

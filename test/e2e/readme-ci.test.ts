@@ -3,9 +3,10 @@ import { chmodSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from '
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as v from 'valibot';
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { ServeOptions } from '../../src/operate/options.ts';
 import { type RunningServer, serve } from '../../src/operate/serve.ts';
+import { type Changes, type CiIssuer, ciIssuer } from '../fixtures/ci-issuer.ts';
 import { COMPILED } from '../fixtures/compiled.ts';
 import {
   FILES,
@@ -43,21 +44,21 @@ const withJq = hasJq || process.env['CI'] ? describe : describe.skip;
 const DAY = 24 * 3_600_000;
 
 let served: RunningServer;
-/** What every job of the page gets besides its token. */
+/** What every job of the page gets besides its ID tokens. */
 let variables: Readonly<Record<string, string>>;
 /** The person who looks after the jobs. */
 let person: Client;
-/** What the person has given to the jobs as a secret, a day before they run. */
-let refreshToken: string;
+let github: CiIssuer;
+let gitlab: CiIssuer;
 
 beforeAll(async () => {
-  // The server's library reads the clock by itself. Sockets and timers keep their own time.
-  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() - DAY });
+  [github, gitlab] = await Promise.all([ciIssuer('github'), ciIssuer('gitlab')]);
   const options: ServeOptions = {
     host: '127.0.0.1',
     port: 0,
     memory: true,
     autoApprove: 'lead',
+    ciIssuer: [github, gitlab].map(({ name, issuer }) => `${name}=${issuer}`),
     drain: 0,
     maxConnectionsPerAddress: 100,
     keep: 400 * DAY,
@@ -75,9 +76,11 @@ beforeAll(async () => {
   const env = pointingAt({ base_url: connectivity, portal_url: portal, auth_url: identity });
   variables = { ...env, SLICES_CONN_EXPERIMENT: 'demo', SLICES_CONN_PACKAGE: PACKAGE };
   person = newClient(env);
-  refreshToken = v.parse(v.string(), (await person.result('login', '--ci'))['refresh_token']);
-  vi.useRealTimers();
   await person.command('login');
+  // As the page says.
+  for (const line of (blocks('')[0] ?? '').trim().split('\n')) {
+    await person.result(...line.replace('lab/measure', 'lab/net/measure').split(' ').slice(1));
+  }
 });
 afterAll(async () => served.stop());
 
@@ -136,25 +139,16 @@ function runner() {
       ]);
       write(join(bin, 'sleep'), ['exit 0']);
     },
-    saveToken(name: string, token: string): string {
-      const path = join(home, name);
-      writeFileSync(path, `${token}\n`, { mode: 0o600 });
-      return path;
-    },
     read: (name: string) => readFileSync(join(folder, name), 'utf8'),
   };
 }
 
 type Runner = ReturnType<typeof runner>;
 
-const JOBS: Readonly<Record<string, (machine: Runner, token: string) => Job>> = {
-  'GitHub Actions': (_, token) =>
-    githubJob(blocks('yaml')[0] ?? '', { vars: variables, secrets: { SLICES_CONN_REFRESH_TOKEN: token } }),
-  'GitLab CI': (machine, token) =>
-    gitlabJob(blocks('yaml')[2] ?? '', {
-      ...variables,
-      SLICES_CONN_REFRESH_TOKEN_FILE: machine.saveToken('refresh-token', token),
-    }),
+/** The jobs of the page, without any secret. */
+const JOBS: Readonly<Record<string, () => Job>> = {
+  'GitHub Actions': () => githubJob(blocks('yaml')[0] ?? '', { vars: variables }, github.runner().env),
+  'GitLab CI': () => gitlabJob(blocks('yaml')[2] ?? '', variables, (audience) => gitlab.idToken(audience)),
 };
 
 const Items = v.array(v.object({ state: v.string(), reservation: v.nullable(v.object({ id: v.string() })) }));
@@ -173,12 +167,11 @@ afterEach(async () => {
 });
 
 /** Whether the state folder is lost too is the program's affair, not the job's: each is tried with one of them. */
-const LOST: Readonly<Record<string, string>> = { 'GitHub Actions': 'state', 'GitLab CI': 'other-state' };
+const LOST: Readonly<Record<string, string>> = { 'GitHub Actions': 'other-state', 'GitLab CI': 'state' };
 
 withJq.each(Object.entries(JOBS))('the job for %s', (name, jobOn) => {
   let machine: Runner;
-  const run = (token = refreshToken): Promise<JobRun> =>
-    runJob(jobOn(machine, token), machine.folder, machine.env);
+  const run = (): Promise<JobRun> => runJob(jobOn(), machine.folder, machine.env);
 
   /** The job booked a link, used it, and it is gone. */
   async function expectReleased({ released, log }: JobRun): Promise<void> {
@@ -191,7 +184,7 @@ withJq.each(Object.entries(JOBS))('the job for %s', (name, jobOn) => {
     expect(await booked()).toEqual([]);
   }
 
-  test('a day after its token was made, releases the link when what uses it fails', async () => {
+  test('releases the link when what uses it fails', async () => {
     machine = runner();
     machine.measuring(3);
     const result = await run();
@@ -225,9 +218,11 @@ withJq.each(Object.entries(JOBS))('the job for %s', (name, jobOn) => {
 describe('the job with the action', () => {
   const EXTRA = `\n          package: ${PACKAGE}`;
 
-  async function run(machine: Runner, token = refreshToken, more = ''): Promise<JobRun> {
+  async function run(machine: Runner, more = '', changes: Changes = {}): Promise<JobRun> {
     const text = (blocks('yaml')[1] ?? '').replace('for: 1h', `for: 1h${more}`);
-    const job = githubJob(text, { vars: variables, secrets: { SLICES_CONN_REFRESH_TOKEN: token } });
+    const { env } = github.runner(changes);
+    const job = githubJob(text, { vars: variables }, env);
+    const token = env['ACTIONS_ID_TOKEN_REQUEST_TOKEN'] ?? '';
     const result = await runJob(job, machine.folder, machine.env);
     for (const name of FILES) expect(machine.read(`runner/${name}`)).not.toContain(token);
     expect(result.log).not.toContain(token);
@@ -237,45 +232,36 @@ describe('the job with the action', () => {
   test.each([
     [0, 'the repository', ''],
     [3, 'a tarball', EXTRA],
-  ])(
-    'a day after its token was made: ends with %i, and releases the link of %s',
-    async (exitCode, _, more) => {
-      const machine = runner();
-      machine.measuring(exitCode);
-      const result = await run(machine, refreshToken, more);
-      expect(result.exitCode, result.log).toBe(exitCode);
-      const output = toldIn(join(machine.folder, 'runner/GITHUB_OUTPUT'));
-      expect(Object.keys(output).toSorted()).toEqual(Object.keys(readAction().outputs).toSorted());
-      const { id = '', site1_s_tag, site2_s_tag, file = '', end } = output;
-      expect(machine.read('measured')).toBe(`${site1_s_tag} ${site2_s_tag}\n`);
-      const given = toldIn(join(machine.folder, 'runner/GITHUB_ENV'));
-      expect(given).toMatchObject({
-        SLICES_CONN_RESERVATION_ID: id,
-        SLICES_CONN_RESERVATION_FILE: file,
-        SLICES_CONN_SITE1: 'be-gent1',
-        SLICES_CONN_SITE2_S_TAG: site2_s_tag,
-        SLICES_CONN_BANDWIDTH: '1000',
-        SLICES_CONN_END: end,
-      });
-      // It was signed, and does not stand any more.
-      const verified = await person.command('--json', 'verify', file);
-      expect(reportOf(verified)).toMatchObject({ exitCode: 9, standing: 'deleted_or_replaced' });
-      expect(result.released).toBe(`Released ${id}\n`);
-      expect((await person.command('show', id)).exitCode).toBe(3);
-      expect(await booked()).toEqual([]);
-    },
-  );
+  ])('ends with %i, and releases the link of %s', async (exitCode, _, more) => {
+    const machine = runner();
+    machine.measuring(exitCode);
+    const result = await run(machine, more);
+    expect(result.exitCode, result.log).toBe(exitCode);
+    const output = toldIn(join(machine.folder, 'runner/GITHUB_OUTPUT'));
+    expect(Object.keys(output).toSorted()).toEqual(Object.keys(readAction().outputs).toSorted());
+    const { id = '', site1_s_tag, site2_s_tag, file = '', end } = output;
+    expect(machine.read('measured')).toBe(`${site1_s_tag} ${site2_s_tag}\n`);
+    const given = toldIn(join(machine.folder, 'runner/GITHUB_ENV'));
+    expect(given).toMatchObject({
+      SLICES_CONN_RESERVATION_ID: id,
+      SLICES_CONN_RESERVATION_FILE: file,
+      SLICES_CONN_SITE1: 'be-gent1',
+      SLICES_CONN_SITE2_S_TAG: site2_s_tag,
+      SLICES_CONN_BANDWIDTH: '1000',
+      SLICES_CONN_END: end,
+    });
+    // It was signed, and does not stand any more.
+    const verified = await person.command('--json', 'verify', file);
+    expect(reportOf(verified)).toMatchObject({ exitCode: 9, standing: 'deleted_or_replaced' });
+    expect(result.released).toBe(`Released ${id}\n`);
+    expect((await person.command('show', id)).exitCode).toBe(3);
+    expect(await booked()).toEqual([]);
+  });
 
   test('a link that a step has released already is no failure', async () => {
     const machine = runner();
     machine.script('measure.sh', ['slices-conn delete --yes "$SLICES_CONN_RESERVATION_ID"']);
-    const text = (blocks('yaml')[1] ?? '').replace(
-      '- run: ./measure.sh',
-      '- env:\n          SLICES_CONN_REFRESH_TOKEN: $' +
-        '{{ secrets.SLICES_CONN_REFRESH_TOKEN }}\n        run: ./measure.sh',
-    );
-    const job = githubJob(text, { vars: variables, secrets: { SLICES_CONN_REFRESH_TOKEN: refreshToken } });
-    const { exitCode, released, log } = await runJob(job, machine.folder, machine.env);
+    const { exitCode, released, log } = await run(machine);
     expect([exitCode, released], log).toEqual([
       0,
       expect.stringMatching(/^con_\S+ was released before\.\n$/),
@@ -294,10 +280,10 @@ describe('the job with the action', () => {
     expect(await booked()).toEqual([id]);
   });
 
-  test('ends with 4 when its token is not accepted', async () => {
-    const result = await run(runner(), `not-${refreshToken}`);
+  test('ends with 4, and says why, where no rule is for the job', async () => {
+    const result = await run(runner(), '', { ref: 'refs/heads/other' });
     expect(result.exitCode, result.log).toBe(4);
-    expect(result.log).toContain('::error title=slices-conn::The refresh token in SLICES_CONN_REFRESH_TOKEN');
+    expect(result.log).toContain('this job has refs/heads/other');
     expect(result.released).toBe('Nothing was booked.\n');
   });
 });
@@ -308,7 +294,13 @@ test('every job of the page is run here', () => {
 
 withJq('the examples with jq', () => {
   test.each<[string, () => Promise<Readonly<Record<string, string>>>]>([
-    ['the token of login --ci', async () => ({ SLICES_CONN_REFRESH_TOKEN: refreshToken })],
+    [
+      'the token of login --ci',
+      async () => {
+        const { refresh_token } = await person.result('login', '--ci');
+        return { SLICES_CONN_REFRESH_TOKEN: v.parse(v.string(), refresh_token) };
+      },
+    ],
     [
       'both tokens',
       async () => ({

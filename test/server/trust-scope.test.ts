@@ -258,6 +258,9 @@ const SCOPES_OF: Record<string, readonly Scope[]> = {
   experimentToken: ['projects'],
   listSessions: ['sessions'],
   endSession: ['sessions'],
+  listCiRules: ['sessions'],
+  addCiRule: ['sessions'],
+  removeCiRule: ['sessions'],
 };
 
 describe('rows 50, 149: the scopes of each endpoint', async () => {

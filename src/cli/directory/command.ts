@@ -1,5 +1,6 @@
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import type { Invoke } from '../invocation.ts';
+import type { CiFlags } from './ci-rules.ts';
 import type { CreateFlags, Noun } from './run.ts';
 
 /** `slices-conn project list | show [ID] | use ID | token [ID]`. */
@@ -14,16 +15,16 @@ Examples:
   );
 }
 
-/** `slices-conn experiment list | show [ID] | create NAME --end T | use ID | token [ID]`. */
+/** `slices-conn experiment list | show [ID] | create NAME --end T | use ID | token [ID] | ci …`. */
 export function experimentCommand(invoke: Invoke): Command {
-  const summary = 'list, show, create and choose experiments; get an experiment token';
+  const summary = 'list, show, create and choose experiments; get an experiment token; let CI jobs in';
   const create = new Command('create')
     .summary('create an experiment, which you lead')
     .argument('<name>', 'letters, digits, dot, dash and underscore')
     .requiredOption('--end <time>', 'when it expires, no later than its project')
     .option('--description <text>', 'what it is for')
     .action(invoke<CreateFlags>(async () => (await import('./run.ts')).createExperiment));
-  return groupOf('experiment', summary, invoke, create).addHelpText(
+  return groupOf('experiment', summary, invoke, create, ciCommand(invoke)).addHelpText(
     'after',
     `
 Examples:
@@ -33,8 +34,50 @@ Examples:
   );
 }
 
-/** The commands of a noun. @param create stands after `show` */
-function groupOf(noun: Noun, summary: string, invoke: Invoke, create?: Command): Command {
+/** `slices-conn experiment ci add | list | remove`. */
+function ciCommand(invoke: Invoke): Command {
+  const command = new Command('ci').summary('let CI jobs act as you in an experiment, without a secret');
+  command
+    .command('add')
+    .summary('let the jobs of a repository act as you')
+    .description(
+      'Jobs of the repository that run for exactly this branch, tag or environment act as you in the experiment, and nowhere else. They prove who they are by the ID token of their CI, so no secret is kept there. Jobs of pull requests and merge requests do not.\nThe repository is known by its id from its first job on: who takes its name later is refused.',
+    )
+    .addOption(
+      new Option('--github <owner/repository>', 'a repository on GitHub').conflicts(['gitlab', 'refType']),
+    )
+    .option('--gitlab <group/project>', 'a project on GitLab')
+    .option(
+      '--ref <ref>',
+      'on GitHub in full, such as refs/heads/main; on GitLab the name of a branch or tag',
+    )
+    .addOption(
+      new Option('--ref-type <type>', 'what --ref is on GitLab (default: branch)').choices(['branch', 'tag']),
+    )
+    .option('--environment <name>', 'the environment that the job names')
+    .option('--end <time>', 'until when (default: as long as the experiment lasts, 90 days at most)')
+    .action(invoke<CiFlags>(async () => (await import('./ci-rules.ts')).addCiRule));
+  command
+    .command('list')
+    .summary('list whose jobs act as whom')
+    .action(invoke(async () => (await import('./ci-rules.ts')).listCiRules));
+  command
+    .command('remove')
+    .summary('let them act no more')
+    .argument('<id>', 'the id of a rule, or a part of it that is in no other id')
+    .action(invoke(async () => (await import('./ci-rules.ts')).removeCiRule));
+  return command.addHelpText(
+    'after',
+    `
+Examples:
+  slices-conn experiment ci add --github octo/measure --ref refs/heads/main
+  slices-conn experiment ci add --gitlab lab/measure --ref main
+  slices-conn experiment ci list`,
+  );
+}
+
+/** The commands of a noun. @param create stands after `show` @param last stands at the end */
+function groupOf(noun: Noun, summary: string, invoke: Invoke, create?: Command, last?: Command): Command {
   const a = noun === 'project' ? 'a' : 'an';
   const command = new Command(noun).summary(summary);
   command
@@ -57,5 +100,6 @@ function groupOf(noun: Noun, summary: string, invoke: Invoke, create?: Command):
     .summary(`print ${a} ${noun} token`)
     .argument('[id]', 'its id or name; the chosen one when left out')
     .action(invoke(async () => (await import('./run.ts')).tokenOf(noun)));
+  if (last) command.addCommand(last);
   return command;
 }

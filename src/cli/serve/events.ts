@@ -45,10 +45,15 @@ function wentWrong(event: string, { why, times }: EventFields): Said {
 }
 
 function happened(event: string, fields: EventFields, context: TimeContext): Said {
-  const { name, client, reservation, reason, by, drain, file, why } = fields;
+  const { name, client, repository, reservation, reason, by, drain, file, why } = fields;
   switch (event) {
     case 'login':
-      return [event, `${name}, in ${client}`];
+      return [
+        event,
+        repository === undefined ? `${name}, in ${client}` : `${name}, in a job of ${repository}`,
+      ];
+    case 'ci_refused':
+      return ['refused', `a CI job: ${why}`];
     case 'created':
     case 'updated':
     case 'deleted':

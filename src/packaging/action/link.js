@@ -7,7 +7,6 @@ import { fileURLToPath } from 'node:url';
 
 /** The variables of slices-conn that an input of the action sets. */
 const VARIABLES = {
-  'refresh-token': 'SLICES_CONN_REFRESH_TOKEN',
   experiment: 'SLICES_CONN_EXPERIMENT',
   'base-url': 'SLICES_CONN_BASE_URL',
   'portal-url': 'SLICES_CONN_PORTAL_URL',
@@ -119,7 +118,7 @@ function setUp() {
 /** Runs a step of the installation, which needs no secret. */
 function install(command, args, cwd) {
   const env = Object.fromEntries(
-    Object.entries(process.env).filter(([name]) => !/^(INPUT|SLICES_CONN)_/.test(name)),
+    Object.entries(process.env).filter(([name]) => !/^(INPUT|SLICES_CONN|ACTIONS_ID_TOKEN)_/.test(name)),
   );
   const { PATH = '' } = env;
   // What npm starts finds this Node.js first.

@@ -7,8 +7,8 @@ import type { ProtectedResource } from '../../contract/protected-resource.ts';
 import { readBody, readUpdateBody } from '../../contract/reservation-request.ts';
 import { EXPERIMENT_TOKEN_HEADER, type RouteName } from '../../contract/routes.ts';
 import {
+  authenticateAnyUser,
   authenticateCaller,
-  authenticateUser,
   authorise,
   type Caller,
   type CallerExperiment,
@@ -217,27 +217,27 @@ function mountLinks(on: Mount, options: ConnectivityOptions): void {
   const { network, trust } = options;
 
   on('listLinks', async (request) => {
-    await authenticateUser(request, trust);
+    await authenticateAnyUser(request, trust);
     return jsonReply({ items: network.links, nextCursor: null });
   });
 
   on('linkUse', async (request) => {
-    const { sub: user } = await authenticateUser(request, trust);
+    const { sub: user } = await authenticateAnyUser(request, trust);
     return answerUse({ user, request }, options);
   });
 
   on('linkAvailability', async (request, site1 = '', site2 = '') => {
-    const { sub: user } = await authenticateUser(request, trust);
+    const { sub: user } = await authenticateAnyUser(request, trust);
     return answerAvailability({ user, request }, { site1, site2 }, options);
   });
 
   on('linkRoutes', async (request, site1 = '', site2 = '') => {
-    await authenticateUser(request, trust);
+    await authenticateAnyUser(request, trust);
     return answerRoutes(request, { site1, site2 }, options);
   });
 
   on('linkSlots', async (request, site1 = '', site2 = '') => {
-    const { sub: user } = await authenticateUser(request, trust);
+    const { sub: user } = await authenticateAnyUser(request, trust);
     const withShare = request.headers.has(EXPERIMENT_TOKEN_HEADER);
     const caller = withShare ? await authenticateCaller(request, trust) : undefined;
     return answerSlots({ user, request }, { site1, site2 }, caller?.experiment?.tenant, options);

@@ -103,12 +103,16 @@ function guarded<Args extends unknown[], Answer>(
     try {
       return await work(...args);
     } catch (error) {
-      if (!(error instanceof StoreUnavailableError)) throw error;
-      const unavailable = new errors.OIDCProviderError(503, 'temporarily_unavailable');
-      unavailable.error_description = error.message;
-      unavailable.expose = true;
-      unavailable.cause = error;
-      throw unavailable;
+      throw error instanceof StoreUnavailableError ? unavailable(error) : error;
     }
   };
+}
+
+/** A 503 in the provider's own form, which says why. */
+export function unavailable(cause: Error): Error {
+  const error = new errors.OIDCProviderError(503, 'temporarily_unavailable');
+  error.error_description = cause.message;
+  error.expose = true;
+  error.cause = cause;
+  return error;
 }

@@ -23,6 +23,7 @@ import {
   providerInProcess,
 } from './provider-endpoints.ts';
 import type { IdentityRecords } from './records.ts';
+import type { TokenExchange } from './token-exchange.ts';
 import type { Person } from './user-token.ts';
 
 /** Options of {@link createIdentityProvider}. */
@@ -39,6 +40,8 @@ export interface IdentityProviderOptions {
   experimentsOf: (person: string) => Promise<readonly { name: string; role: string }[]>;
   /** Who serves the page. */
   site: Site;
+  /** Exchanges ID tokens of CI jobs; undefined where none are taken. */
+  exchange?: TokenExchange;
   /** Verifies one of its own access tokens. @throws TokenError */
   verify: (token: string) => Promise<UserClaims>;
   /** Where a login to this server's own page goes on; undefined where there is no page. */

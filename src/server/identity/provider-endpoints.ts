@@ -26,6 +26,9 @@ const PASSED_PARAMETERS = [
   'refresh_token',
   'token',
   'token_type_hint',
+  'subject_token',
+  'subject_token_type',
+  'experiment',
 ];
 
 /** Lower limits for forms that are stored, in bytes: a device authorization request has a client and scopes only. */

@@ -8,17 +8,20 @@ import {
   type KoaContextWithOIDC,
   Provider,
 } from 'oidc-provider';
+import { StoreUnavailableError } from '../../allocator/store.ts';
+import { ACCESS_TOKEN_TYPE, ID_TOKEN_TYPE, TOKEN_EXCHANGE_GRANT } from '../../contract/ci-rules.ts';
 import type { UserClaims } from '../../contract/claims.ts';
 import { isObject } from '../../contract/json.ts';
 import { KEY_SET_PATH } from '../../contract/routes.ts';
 import type { PrivateJwk } from '../../tokens/signing-key.ts';
 import { TokenError } from '../../tokens/token-error.ts';
 import type { Log } from '../log.ts';
-import { type AdapterOptions, createAdapter } from './adapter.ts';
+import { type AdapterOptions, createAdapter, unavailable } from './adapter.ts';
 import { type EndpointGuard, tooManyBody } from './attempt-limits.ts';
 import { CODE_MASK } from './device-page.ts';
 import { AUTHORIZATION_PATH } from './provider-endpoints.ts';
 import { hash } from './records.ts';
+import { ExchangeRefused, type TokenExchange } from './token-exchange.ts';
 import {
   ACCESS_TOKEN_TTL,
   ALL_SCOPES,
@@ -59,6 +62,8 @@ export interface ProviderOptions extends AdapterOptions {
   onDeviceCode?: (code: DeviceCode) => Promise<void>;
   /** Where a login to this server's own page goes on (`redirect_uri`); undefined where there is no page. */
   pageCallback?: string;
+  /** Exchanges ID tokens of CI jobs; undefined where none are taken. */
+  exchange?: TokenExchange;
   /** Verifies one of its own access tokens. @throws TokenError */
   verify: (token: string) => Promise<UserClaims>;
   /** Told of every answer before it is sent. */
@@ -100,6 +105,7 @@ export function createProvider(options: ProviderOptions): Provider {
       return createHmac('sha256', secret).update(rotated.jti).digest('base64url');
     },
   });
+  if (options.exchange) registerExchange(provider, options.exchange, options.audience);
   provider.use(async (context: KoaContextWithOIDC, next) => {
     await next();
     // Pages of other sites must not read these answers.
@@ -130,7 +136,10 @@ export function createProvider(options: ProviderOptions): Provider {
     }
     if (context.oidc?.route === 'discovery') {
       for (const name of NOT_OFFERED) Reflect.deleteProperty(body, name);
-      Object.assign(body, { response_types_supported: [], grant_types_supported: FOR_PROGRAMS });
+      Object.assign(body, {
+        response_types_supported: [],
+        grant_types_supported: options.exchange ? [...FOR_PROGRAMS, TOKEN_EXCHANGE_GRANT] : FOR_PROGRAMS,
+      });
     }
   });
   provider.on('server_error', (_context, error) => {
@@ -139,6 +148,39 @@ export function createProvider(options: ProviderOptions): Provider {
   // Without a listener the library would print the error besides our log.
   EventEmitter.prototype.on.call(provider, 'error', () => undefined);
   return provider;
+}
+
+/** Takes token exchanges (RFC 8693 §2): a CI job's ID token for a user token. */
+function registerExchange(provider: Provider, exchange: TokenExchange, audience: string): void {
+  const handle = async (context: KoaContextWithOIDC): Promise<void> => {
+    const { params = {} } = context.oidc;
+    const { subject_token: idToken, subject_token_type: type, resource, experiment } = params;
+    if (typeof idToken !== 'string' || type !== ID_TOKEN_TYPE) {
+      throw new errors.InvalidRequest(
+        `subject_token must be given, with subject_token_type ${ID_TOKEN_TYPE}`,
+      );
+    }
+    if (resource !== undefined && resource !== audience) throw new errors.InvalidTarget();
+    const wanted = typeof experiment === 'string' ? experiment : undefined;
+    const { token, expiresIn, scope } = await exchange(idToken, wanted).catch(refuse);
+    context.body = {
+      access_token: token,
+      issued_token_type: ACCESS_TOKEN_TYPE,
+      token_type: 'Bearer',
+      expires_in: expiresIn,
+      scope,
+    };
+  };
+  const parameters = ['subject_token', 'subject_token_type', 'resource', 'experiment'];
+  provider.registerGrantType(TOKEN_EXCHANGE_GRANT, handle, parameters);
+}
+
+/** What a job is answered that gets no token. */
+function refuse(error: unknown): never {
+  if (error instanceof StoreUnavailableError) throw unavailable(error);
+  if (!(error instanceof ExchangeRefused)) throw error;
+  if (error.isTemporary) throw unavailable(new Error("The CI's keys can't be had at the moment."));
+  throw new errors.CustomOIDCProviderError('invalid_grant', error.told ?? 'The ID token is not accepted.');
 }
 
 /**
@@ -198,14 +240,15 @@ const FOR_PROGRAMS = ['urn:ietf:params:oauth:grant-type:device_code', 'refresh_t
 /** The settings of every client here: it has no secret. */
 const PUBLIC_CLIENT = { token_endpoint_auth_method: 'none', id_token_signed_response_alg: 'ES256' } as const;
 
-function clientsOf(pageCallback: string | undefined): Configuration['clients'] {
+function clientsOf({ pageCallback, exchange }: ProviderOptions): Configuration['clients'] {
   return [
     ...[CLIENT_ID, CI_CLIENT_ID].map((id) => ({
       ...PUBLIC_CLIENT,
       client_id: id,
       client_name: id,
       application_type: 'native' as const,
-      grant_types: [...FOR_PROGRAMS],
+      grant_types:
+        id === CI_CLIENT_ID && exchange ? [...FOR_PROGRAMS, TOKEN_EXCHANGE_GRANT] : [...FOR_PROGRAMS],
       response_types: [],
       redirect_uris: [],
     })),
@@ -268,7 +311,7 @@ function configuration(options: ProviderOptions): Configuration {
   return {
     adapter: (model: string) => createAdapter(model, options),
     jwks,
-    clients: clientsOf(pageCallback),
+    clients: clientsOf(options),
     clientAuthMethods: ['none'],
     clientDefaults: { id_token_signed_response_alg: 'ES256' },
     clientBasedCORS: () => false,

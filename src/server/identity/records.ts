@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 
 /** A stored record of the identity provider, under the hash of its code or token, never the value (THREATS.md 33). */
 export interface IdentityRecord {
-  /** `DeviceCode`, `AuthorizationCode`, `RefreshToken` or `Grant`. */
+  /** `DeviceCode`, `AuthorizationCode`, `RefreshToken`, `Grant`, or `IdToken` for a CI job's that was used. */
   model: string;
   /** SHA-256 of the code or token, base64url. */
   key: string;
@@ -35,8 +35,8 @@ export type NewIdentityRecord = Omit<IdentityRecord, 'consumedAt' | 'graceUntil'
  */
 export interface IdentityRecords {
   /**
-   * Saves a record. A device code is decided once, and a refresh token's successor is made once: a second time
-   * changes nothing.
+   * Saves a record. A device code is decided once, a refresh token's successor is made once, and an ID token is used once:
+   * a second time changes nothing.
    *
    * @returns whether anything was changed
    */

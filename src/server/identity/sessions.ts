@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { setBounded } from '../../contract/bounded-map.ts';
 import { isWithin } from '../../contract/instants.ts';
+import type { CiRules } from './ci-rules.ts';
 import { hash, type IdentityRecord, type IdentityRecords } from './records.ts';
 import { ACCESS_TOKEN_TTL } from './user-token.ts';
 
@@ -10,13 +11,15 @@ export const SESSION_CHECK_TTL = 5000;
 /** The most sessions that are cached: some megabytes. */
 const MAX_CACHED_SESSIONS = 10_000;
 
-/** Whether a login is still live. @param sid the claim of its tokens that names it: the key of its grant's record */
+/** Whether a login is still live. @param sid the claim of its tokens that names it: the key of its grant's record, or a rule's id */
 export type SessionCheck = (sid: string) => Promise<boolean>;
 
 /** The check, and records that tell it at once when a session ends in this process. */
 export interface Sessions {
   isLive: SessionCheck;
   records: IdentityRecords;
+  /** Asks the database about a session again. */
+  forget(sid: string): void;
 }
 
 /**
@@ -26,11 +29,16 @@ export interface Sessions {
  *
  * @param now milliseconds since the Unix epoch
  */
-export function createSessions(records: IdentityRecords, now: () => number): Sessions {
+export function createSessions(
+  records: IdentityRecords,
+  rules: Pick<CiRules, 'isLive'>,
+  now: () => number,
+): Sessions {
   const known = new Map<string, { live: Promise<boolean>; at: number }>();
 
-  const lookUp = async (grant: string): Promise<boolean> =>
-    (await records.find('Grant', grant)) !== undefined;
+  // A CI job's token has the id of its rule.
+  const lookUp = async (sid: string): Promise<boolean> =>
+    (await records.find('Grant', sid)) !== undefined || rules.isLive(sid, now());
 
   return {
     async isLive(sid) {
@@ -49,6 +57,7 @@ export function createSessions(records: IdentityRecords, now: () => number): Ses
         if (model === 'Grant') known.delete(key);
       },
     },
+    forget: (sid) => void known.delete(sid),
   };
 }
 

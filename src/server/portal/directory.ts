@@ -1,9 +1,11 @@
 import * as v from 'valibot';
+import type { UserClaims } from '../../contract/claims.ts';
 import { DAY } from '../../contract/durations.ts';
 import type { IdKind } from '../../contract/ids.ts';
 import { parseInstant } from '../../contract/instants.ts';
 import { ROLES, type Role } from '../../contract/roles.ts';
 import type { Person } from '../identity/user-token.ts';
+import { refusal } from '../problem-error.ts';
 
 /** A project as it is stored; times in milliseconds. */
 export interface ProjectRecord {
@@ -64,6 +66,18 @@ export interface Directory {
     lead: string,
     limit: { most: number; since: number },
   ): Promise<'added' | 'name_taken' | 'too_many'>;
+}
+
+/** The caller's role in a project or an experiment. @throws ProblemError 403 */
+export async function requireMembership(
+  directory: Directory,
+  user: UserClaims,
+  scope: string,
+  code: 'wrong_project' | 'wrong_experiment',
+): Promise<string> {
+  const role = await directory.role(user.sub, scope);
+  if (role === undefined) throw refusal(code, `You have no role in ${scope}.`);
+  return role;
 }
 
 /**
@@ -136,7 +150,6 @@ export type DirectoryFile = v.InferOutput<typeof DirectorySchema>;
 
 /** A directory that breaks a rule. */
 export class DirectoryError extends Error {
-  /** What `toString` begins with. */
   override readonly name = 'DirectoryError';
   /** One sentence per violation, which begins with its place, such as `projects[0].members.alice`. */
   readonly violations: readonly string[];
@@ -209,9 +222,7 @@ export function directoryOf(
 
 /** A user and the user's roles; each in an experiment of a project, or in the project itself. */
 export interface UserRoles {
-  /** By which the user logs in. */
   name: string;
-  /** In each project, and in each experiment. */
   roles: readonly { role: Role; project: string; experiment: string | null }[];
 }
 

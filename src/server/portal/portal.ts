@@ -13,30 +13,26 @@ import { type Problem, schemaProblems } from '../../contract/problems.ts';
 import type { RouteName } from '../../contract/routes.ts';
 import { DEFAULT_TTL } from '../../tokens/issuer.ts';
 import { problem } from '../../words/problems.ts';
-import { authenticateUser, requireRole, requireScope, type ServiceTrust } from '../credentials.ts';
+import { authenticateAnyUser, authenticateUser, requireRole, requireScope } from '../credentials.ts';
 import { sessionId, type UserSession, type UserSessions } from '../identity/sessions.ts';
 import { jsonReply } from '../json-reply.ts';
 import type { ServiceIssuer } from '../keys/service-issuer.ts';
 import { ProblemError, refusal } from '../problem-error.ts';
 import { acceptsJwt, addressOf, readObject } from '../request-reading.ts';
-import type { RouteMounter } from '../routing.ts';
+import { type CiRulesOptions, mountCiRules } from './ci-rules.ts';
 import {
-  type Directory,
   EXPERIMENTS_COUNT_FOR,
   type ExperimentRecord,
   MAX_EXPERIMENTS,
   type ProjectRecord,
+  requireMembership,
   type WithRole,
 } from './directory.ts';
 
 /** Options of {@link createPortal}. */
-export interface PortalOptions {
-  directory: Directory;
+export interface PortalOptions extends CiRulesOptions {
   sessions: UserSessions;
   issuer: ServiceIssuer;
-  trust: ServiceTrust;
-  mount: RouteMounter;
-  now: () => number;
   newId: (kind: IdKind) => string;
 }
 
@@ -48,8 +44,9 @@ export function createPortal(options: PortalOptions): Hono {
     options.mount(app, name, handle);
 
   on('listProjects', async (request) => {
-    const { sub } = await authenticateUser(request, trust, 'projects');
-    return jsonReply({ projects: (await directory.projectsOf(sub)).map(projectReply) });
+    const { sub, limited_to: only } = await authenticateAnyUser(request, trust, 'projects');
+    const projects = only === undefined ? await directory.projectsOf(sub) : [];
+    return jsonReply({ projects: projects.map(projectReply) });
   });
 
   on('projectToken', async (request, id) => {
@@ -69,12 +66,16 @@ export function createPortal(options: PortalOptions): Hono {
   });
 
   on('listExperiments', async (request) => {
-    const { sub } = await authenticateUser(request, trust, 'projects');
-    return jsonReply({ experiments: (await directory.experimentsOf(sub)).map(experimentReply) });
+    const { sub, limited_to: only } = await authenticateAnyUser(request, trust, 'projects');
+    const experiments = await directory.experimentsOf(sub);
+    const shown = experiments.filter(({ id }) => only === undefined || id === only);
+    return jsonReply({ experiments: shown.map(experimentReply) });
   });
 
   on('experimentToken', async (request, id) => {
-    const user = await authenticateUser(request, trust, 'projects');
+    const user = await authenticateAnyUser(request, trust, 'projects');
+    const { limited_to: only = id } = user;
+    if (only !== id) throw refusal('wrong_experiment', `Your token is for experiment ${only} alone.`);
     const experiment = await directory.experiment(id);
     if (!experiment) throw refusal('not_found', `There is no experiment ${id}.`);
     const role = await requireMembership(directory, user, id, 'wrong_experiment');
@@ -93,6 +94,7 @@ export function createPortal(options: PortalOptions): Hono {
   });
 
   on('createExperiment', (request) => createExperiment(request, options));
+  mountCiRules(app, options);
 
   on('listSessions', async (request) => {
     const { sub, sid } = await authenticateUser(request, trust, 'sessions');
@@ -161,17 +163,6 @@ function sessionOf(user: UserClaims): { sid?: unknown } {
 /** A token for a project or experiment lasts 15 minutes, and no longer than the user token that asked for it. */
 function tokenEnd(now: number, user: UserClaims): number {
   return Math.min(Math.floor(now / 1000) + DEFAULT_TTL, user.exp);
-}
-
-async function requireMembership(
-  directory: Directory,
-  user: UserClaims,
-  scope: string,
-  code: 'wrong_project' | 'wrong_experiment',
-): Promise<string> {
-  const role = await directory.role(user.sub, scope);
-  if (role === undefined) throw refusal(code, `You have no role in ${scope}.`);
-  return role;
 }
 
 function readExperimentRequest(body: Record<string, unknown>): ExperimentRequest {

@@ -1,6 +1,7 @@
+import { join } from 'node:path';
 import { traced } from '../../client/exchange.ts';
 import type { DeviceLogin, IdentityClient, IssuedTokens } from '../../client/identity.ts';
-import { createTransport } from '../../client/transport.ts';
+import { createTransport, type NetworkTransport } from '../../client/transport.ts';
 import { Failure, type FailureFacts, shellWord } from '../../contract/failure.ts';
 import { LAST_INSTANT } from '../../contract/instants.ts';
 import { DEFAULT_PORT, isLoopback } from '../../contract/loopback.ts';
@@ -10,6 +11,7 @@ import type { KeySetStore } from '../../tokens/remote-key-set.ts';
 import type { Variables } from '../profiles/folders.ts';
 import type { Profile, UnderLock } from '../profiles/profiles.ts';
 import { Credentials, type StoredCredentials } from './credentials.ts';
+import { jobCredentials, jobIn, jobToken } from './job-login.ts';
 import {
   loginToken,
   type PortalTokens,
@@ -72,6 +74,8 @@ export interface NetworkConnectionOptions {
   env: Variables;
   /** How long to wait for a reply, in milliseconds. */
   timeout: number;
+  /** Id or name of the experiment that the command names, which goes before the profile's. */
+  experiment?: string | undefined;
   /** Certificates to trust besides the usual ones, in PEM. */
   certificates?: string;
   /** Takes a line about each request and reply, without secrets. */
@@ -90,26 +94,24 @@ export interface NetworkConnectionOptions {
 export function connectOverNetwork(profile: Profile, options: NetworkConnectionOptions): Connection {
   const { stateFolder, cacheFolder, underLock, env, timeout, certificates, trace } = options;
   const { now, uptime, random, sleep } = options;
-  const transport = createTransport({
-    origins: originsOf(profile),
-    timeout,
-    insecure: profile.insecure,
-    unchecked: env['NODE_TLS_REJECT_UNAUTHORIZED'] === '0',
-    now,
-    random,
-    certificates,
-  });
-  const reached = whenReached(transport.send, profile);
-  const send = trace ? traced(reached, trace) : reached;
+  const unchecked = env['NODE_TLS_REJECT_UNAUTHORIZED'] === '0';
+  const opened: NetworkTransport[] = [];
+  const open = (origins: ReadonlySet<string>, insecure: boolean | undefined): Send => {
+    const transport = createTransport({ origins, timeout, insecure, unchecked, now, random, certificates });
+    opened.push(transport);
+    return transport.send;
+  };
+  const withTrace = (way: Send): Send => (trace ? traced(way, trace) : way);
+  const send = withTrace(whenReached(open(originsOf(profile), profile.insecure), profile));
   const credentials = new Credentials(stateFolder, profile, underLock);
   const identityAs = (clientId: string) => {
-    let opened: Promise<IdentityClient> | undefined;
+    let loaded: Promise<IdentityClient> | undefined;
     // Loaded for a login or a refresh only.
-    const open = async (): Promise<IdentityClient> => {
+    const load = async (): Promise<IdentityClient> => {
       const { createIdentityClient } = await import('../../client/identity.ts');
       return createIdentityClient({ ...profile, clientId, fetch: fetchOver(send), now, sleep });
     };
-    return () => (opened ??= open());
+    return () => (loaded ??= load());
   };
   const identity = identityAs(profile.clientId);
   const machine = { profile, identity: identityAs(profile.ciClientId), now };
@@ -124,7 +126,18 @@ export function connectOverNetwork(profile: Profile, options: NetworkConnectionO
     givenToken(env, 'SLICES_CONN_USER_TOKEN') ??
     (refreshToken || !userTokenCommand ? undefined : commandToken(userTokenCommand, profile, env));
   // A source that renews its token is asked for each request, the others once in a command.
-  const renewed = refreshToken ? exchangedToken(refreshToken, machine) : login;
+  const job = jobIn(env, (address) => withTrace(open(new Set([new URL(address).origin]), false)));
+  const ofJob = (): TokenSource =>
+    job
+      ? jobToken(job, login, {
+          profile: { ...profile, experiment: options.experiment ?? profile.experiment },
+          identity: machine.identity,
+          credentialsOf: (name) =>
+            jobCredentials(join(stateFolder, 'jobs'), name, { profile, underLock, now }),
+          now,
+        })
+      : login;
+  const renewed = refreshToken ? exchangedToken(refreshToken, machine) : ofJob();
   const userToken = given ? remembered(given, now) : renewed;
   const experimentToken = givenToken(env, 'SLICES_CONN_EXPERIMENT_TOKEN');
 
@@ -165,7 +178,9 @@ export function connectOverNetwork(profile: Profile, options: NetworkConnectionO
         };
       },
     },
-    close: transport.close,
+    close: async () => {
+      for (const { close } of opened) await close();
+    },
   };
 }
 

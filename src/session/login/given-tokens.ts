@@ -73,8 +73,8 @@ function toldOf({ kind, source, token }: TakenToken, now: number): Said[] {
   if (!token) return [];
   const { variable, where } = source;
   const held = heldText(token, now);
-  if (isExchanged(source))
-    return [sentence`The refresh token in ${variable ?? where} was exchanged for ${held}`];
+  const exchanged = exchangedBy(source);
+  if (exchanged) return [sentence`${exchanged.given} was exchanged for ${held}`];
   const due = heldKind(token) === kind ? '' : ` It must be ${kindText(kind)}.`;
   if (variable === undefined) return [sentence`The program ${where} gave ${held}${due}`];
   const place = variable === where ? variable : `The file ${where} that ${variable} names`;
@@ -84,12 +84,17 @@ function toldOf({ kind, source, token }: TakenToken, now: number): Said[] {
 function nextStepFor({ kind, source }: TakenToken): Pick<FailureFacts, 'fix'> {
   const { variable, where } = source;
   if (variable === undefined) return { fix: where };
-  if (isExchanged(source)) return { fix: 'slices-conn login --ci' };
+  const exchanged = exchangedBy(source);
+  if (exchanged) return { fix: exchanged.fix };
   // The portal gives experiment tokens by itself.
   return { fix: kind === 'user' ? `unset ${variable} && slices-conn login` : `unset ${variable}` };
 }
 
-/** Whether a source exchanges what it is given for user tokens. */
-function isExchanged({ variable }: TokenSource): boolean {
-  return variable?.startsWith('SLICES_CONN_REFRESH_TOKEN') === true;
+/** What a source exchanges for user tokens, in words, and what to type for another; undefined where it exchanges nothing. */
+function exchangedBy({ variable = '' }: TokenSource): { given: string; fix: string } | undefined {
+  if (variable.startsWith('SLICES_CONN_REFRESH_TOKEN')) {
+    return { given: `The refresh token in ${variable}`, fix: 'slices-conn login --ci' };
+  }
+  if (!/^(?:ACTIONS|SLICES_CONN)_ID_TOKEN/.test(variable)) return undefined;
+  return { given: 'The ID token of this CI job', fix: 'slices-conn experiment ci list' };
 }

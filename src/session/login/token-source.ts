@@ -27,9 +27,13 @@ const TOKEN_VARIABLES = [
   'SLICES_CONN_USER_TOKEN',
   'SLICES_CONN_EXPERIMENT_TOKEN',
   'SLICES_CONN_REFRESH_TOKEN',
+  'SLICES_CONN_ID_TOKEN',
 ] as const;
 /** A variable that holds a token. */
 export type TokenVariable = (typeof TOKEN_VARIABLES)[number];
+
+/** Where a job of GitHub asks for its ID tokens, and with which secret. */
+export const ID_TOKEN_REQUEST = ['ACTIONS_ID_TOKEN_REQUEST_URL', 'ACTIONS_ID_TOKEN_REQUEST_TOKEN'] as const;
 
 /**
  * The environment of every program that this one starts for a person: a command, a browser, a program of the system. It has
@@ -39,6 +43,7 @@ export type TokenVariable = (typeof TOKEN_VARIABLES)[number];
  */
 export function childEnvironment(env: Variables): Record<string, string | undefined> {
   const names = new Set<string>(TOKEN_VARIABLES.flatMap((name) => [name, `${name}_FILE`]));
+  for (const name of ID_TOKEN_REQUEST) names.add(name);
   return Object.fromEntries(Object.entries(env).filter(([name]) => !names.has(name)));
 }
 

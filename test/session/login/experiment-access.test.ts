@@ -25,6 +25,9 @@ function portalWith(names: Readonly<Record<string, string>>) {
     projectToken: nobody,
     sessions: nobody,
     endSession: nobody,
+    ciRules: nobody,
+    addCiRule: nobody,
+    removeCiRule: nobody,
     createExperiment: nobody,
     async experiments() {
       asked.push('experiments');

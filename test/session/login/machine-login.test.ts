@@ -38,6 +38,7 @@ function provider(answer: () => Promise<IssuedTokens> | IssuedTokens, start?: ()
       asked.push(`refresh ${token.reveal()}`);
       return answer();
     },
+    exchange: async () => undefined,
     revoke: async (token, kind) => {
       asked.push(`revoke ${kind} ${token.reveal()}`);
       return true;

@@ -1,0 +1,113 @@
+import type { CiRule, CiRuleRequestBody } from '../../contract/ci-rules.ts';
+import { Failure } from '../../contract/failure.ts';
+import { formatInstant, parseInstant } from '../../contract/instants.ts';
+import { parseTime } from '../../words/typed-time.ts';
+import type { Invocation } from '../invocation.ts';
+import { theOne } from '../one-of.ts';
+import { escapeText } from '../print/output.ts';
+import { shortTime, type TimeContext, timeTeller } from '../times.ts';
+
+/** The flags of `experiment ci add`, as typed. */
+export interface CiFlags {
+  github?: string;
+  gitlab?: string;
+  ref?: string;
+  refType?: 'branch' | 'tag';
+  environment?: string;
+  end?: string;
+}
+
+/** Lets the jobs of a repository act as the user in the experiment. */
+export async function addCiRule(
+  invocation: Invocation,
+  _args: readonly string[],
+  flags: CiFlags,
+): Promise<void> {
+  const { session, output, times } = invocation;
+  const request = requestOf(flags);
+  const shown = await times();
+  if (flags.end !== undefined)
+    request.expires_at = formatInstant(parseTime(flags.end, shown, { isEnd: true }));
+  const opened = await session();
+  const { id, name } = await opened.experiment();
+  const rule = await opened.portal.addCiRule(id, request);
+  const until = timeTeller(shown)(parseInstant(rule.expires_at) ?? 0);
+  await output.result(
+    { rule },
+    () =>
+      `${escapeText(`Jobs of ${jobsOf(rule)} now act as you in experiment ${name}`)}, until ${until}: ${rule.id}\n`,
+  );
+}
+
+/** @throws Failure `usage` for flags that make no rule */
+function requestOf({ github, gitlab, ref, refType, environment }: CiFlags): CiRuleRequestBody {
+  const repository = github ?? gitlab;
+  if (repository === undefined)
+    throw new Failure('usage', '--github or --gitlab is missing.', { fix: EXAMPLE });
+  if (ref === undefined && environment === undefined) {
+    throw new Failure('usage', '--ref or --environment is missing.', {
+      why: 'Otherwise the jobs of every branch and pull request would act as you.',
+      fix: EXAMPLE,
+    });
+  }
+  return {
+    ci: github === undefined ? 'gitlab' : 'github',
+    repository,
+    ...(ref === undefined ? {} : { ref }),
+    ...(gitlab === undefined || ref === undefined ? {} : { ref_type: refType ?? 'branch' }),
+    ...(environment === undefined ? {} : { environment }),
+  };
+}
+
+const EXAMPLE = 'slices-conn experiment ci add --github octo/measure --ref refs/heads/main';
+
+/** Lists whose jobs act as whom in the experiment. */
+export async function listCiRules({ session, output, times }: Invocation): Promise<void> {
+  const opened = await session();
+  const { id } = await opened.experiment();
+  const items = await opened.portal.ciRules(id);
+  const context = await times();
+  await output.result({ items }, (print) => {
+    if (items.length === 0) return 'No jobs of a CI act in this experiment.\n';
+    const head = ['id', 'jobs of', 'act as', `until (${context.zone})`];
+    const rows = items.map((rule) => [rule.id, jobsOf(rule), rule.user_name, endOf(rule, context)]);
+    if (print.fits(head, rows)) return print.table(head, rows);
+    return rows
+      .map(([title = '', ...cells]) =>
+        print.card(
+          escapeText(title),
+          cells.map((cell, at) => [head[at + 1] ?? '', cell]),
+        ),
+      )
+      .join('');
+  });
+}
+
+/** Ends a rule: its jobs act no more. */
+export async function removeCiRule(
+  { session, output }: Invocation,
+  [wanted = '']: readonly string[],
+): Promise<void> {
+  const opened = await session();
+  const { id: experiment, name } = await opened.experiment();
+  const rule = theOne(wanted, await opened.portal.ciRules(experiment), {
+    missing: `Experiment ${name} has no rule ${JSON.stringify(wanted)} for jobs of a CI.`,
+    fix: 'slices-conn experiment ci list',
+  });
+  await opened.portal.removeCiRule(experiment, rule.id);
+  await output.result(
+    { items: [{ id: rule.id, removed: true }] },
+    ({ paint }) => `${paint.green('Removed')} ${escapeText(`${rule.id} (${jobsOf(rule)})`)}\n`,
+  );
+}
+
+/** @example jobsOf(rule) // 'octo/measure on refs/heads/main' */
+function jobsOf({ repository, ref, ref_type: type, environment }: CiRule): string {
+  const on = ref === null ? '' : ` on ${type === null ? '' : `${type} `}${ref}`;
+  return `${repository}${on}${environment === null ? '' : ` in environment ${environment}`}`;
+}
+
+function endOf({ expires_at }: CiRule, context: TimeContext): string {
+  const instant = parseInstant(expires_at);
+  return instant === undefined ? expires_at : shortTime(instant, context);
+}

@@ -1,0 +1,81 @@
+import { CI_SYSTEMS, type CiName } from '../../contract/ci-rules.ts';
+import { hash } from './records.ts';
+
+/** What a rule says of the jobs that it is for: exact values of their claims. Null where it says nothing. */
+export interface CiJobs {
+  ci: CiName;
+  /** The `iss` of their ID tokens. */
+  issuer: string;
+  repository: string;
+  ref: string | null;
+  refType: string | null;
+  environment: string | null;
+}
+
+/** A rule: jobs that act for a person in an experiment without a secret. Times in milliseconds. */
+export interface CiRule extends CiJobs {
+  /** Names it to people, and in the `sid` of its tokens. */
+  id: string;
+  experiment: string;
+  /** The id of the person. */
+  person: string;
+  /** The repository's id, of its first job; null before. */
+  repositoryId: string | null;
+  createdAt: number;
+  expiresAt: number;
+}
+
+/** The most rules of one experiment. */
+export const MAX_CI_RULES = 100;
+
+/** Where the rules are. Each method is one atomic step, so that replicas on one database agree. */
+export interface CiRules {
+  /**
+   * Adds a rule; one of the same id is made to last as long as this one, and keeps the repository's id.
+   *
+   * @returns the rule as it stands now; undefined where the experiment has as many as it may have
+   */
+  add(rule: CiRule, most: number): Promise<CiRule | undefined>;
+  /** An experiment's rules that have not expired, the oldest first. */
+  ofExperiment(experiment: string, now: number): Promise<CiRule[]>;
+  /** The rules that have not expired for a repository: by its id, or where that is not known yet by its name. */
+  ofRepository(issuer: string, repository: { id: string; name: string }, now: number): Promise<CiRule[]>;
+  /** Notes the repository's id. @returns false for a rule that is gone, or has another id */
+  hold(id: string, repositoryId: string): Promise<boolean>;
+  /** @returns false where the experiment has no such rule */
+  remove(experiment: string, id: string): Promise<boolean>;
+  /** Whether a rule of this id has not expired. */
+  isLive(id: string, now: number): Promise<boolean>;
+}
+
+/** The id of a rule: the same for the same jobs, experiment and person, so that who adds it again renews it. */
+export function ruleId({
+  experiment,
+  person,
+  ...jobs
+}: CiJobs & Pick<CiRule, 'experiment' | 'person'>): string {
+  const { issuer, repository, ref, refType, environment } = jobs;
+  const named = JSON.stringify([experiment, person, issuer, repository, ref, refType, environment]);
+  return Buffer.from(hash(named), 'base64url').toString('hex').slice(0, 16);
+}
+
+/** A claim of which a rule says another value than a job. */
+export interface Difference {
+  claim: string;
+  rule: string;
+  /** Undefined where the job has no such claim. */
+  job: string | undefined;
+}
+
+/** The first claim in which a job differs from a rule; undefined where it is one of the rule's jobs. */
+export function differenceTo(
+  { ci, repository, ref, refType, environment }: CiJobs,
+  claims: Readonly<Record<string, unknown>>,
+): Difference | undefined {
+  const due = { [CI_SYSTEMS[ci].repository]: repository, ref, ref_type: refType, environment };
+  for (const [claim, rule] of Object.entries(due)) {
+    const job = claims[claim];
+    if (rule !== null && job !== rule) return { claim, rule, job: typeof job === 'string' ? job : undefined };
+  }
+  return undefined;
+}

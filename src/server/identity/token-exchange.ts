@@ -1,0 +1,205 @@
+import * as v from 'valibot';
+import { CI_NAMES, CI_SYSTEMS, type CiIssuers, type CiSystem } from '../../contract/ci-rules.ts';
+import { ServiceClaims } from '../../contract/claims.ts';
+import { DAY, MINUTE } from '../../contract/durations.ts';
+import { sameIssuer } from '../../contract/issuer-address.ts';
+import { may } from '../../contract/roles.ts';
+import { TokenError } from '../../tokens/token-error.ts';
+import { type KindRules, type Trust, verifyAs } from '../../tokens/verify.ts';
+import type { ServiceIssuer } from '../keys/service-issuer.ts';
+import type { Log } from '../log.ts';
+import { type CiRule, type CiRules, differenceTo } from './ci-rules.ts';
+import { hash, type IdentityRecords } from './records.ts';
+import { CI_CLIENT_ID, type Person, userClaims } from './user-token.ts';
+
+/** What the exchange of an ID token needs. */
+export interface TokenExchangeOptions {
+  issuers: CiIssuers;
+  /** Trust in them, for ID tokens whose `aud` is `{auth_url}`. */
+  trust: Trust;
+  rules: Pick<CiRules, 'ofRepository' | 'hold'>;
+  records: Pick<IdentityRecords, 'save'>;
+  /** `{base_url}`: the `aud` of user tokens. */
+  audience: string;
+  person: (id: string) => Promise<Person | undefined>;
+  /** The experiments that a person is in, with the role. */
+  experimentsOf: (person: string) => Promise<readonly { id: string; name: string; role: string }[]>;
+  /** Signs the user token. */
+  issue: ServiceIssuer['issue'];
+  /** Milliseconds since the Unix epoch. */
+  now: () => number;
+  log: Log;
+}
+
+/** A user token that a job got. */
+export interface ExchangedToken {
+  token: string;
+  /** Seconds. */
+  expiresIn: number;
+  scope: string;
+}
+
+/** Why a job gets no token. */
+export class ExchangeRefused extends Error {
+  override readonly name = 'ExchangeRefused';
+  /** What the job may know; undefined for who has not proven to be a job that a rule is about. */
+  readonly told: string | undefined;
+  /** Whether it may get one later. */
+  readonly isTemporary: boolean;
+
+  constructor(message: string, options: { told?: boolean; isTemporary?: boolean } = {}) {
+    super(message);
+    this.told = options.told ? message : undefined;
+    this.isTemporary = options.isTemporary ?? false;
+  }
+}
+
+/** How long a job's user token lasts where it can get another, in milliseconds. */
+const LIFETIME = 15 * MINUTE;
+/** How long one lasts at most where it can't. */
+const LONGEST = DAY;
+
+/** What opens an experiment, and not the user's logins and rules. */
+const SCOPE = 'projects';
+
+/** The claims of a job's ID token that decide. Their names are each CI's own. */
+const JobClaims = v.looseObject({
+  ...ServiceClaims.entries,
+  sub: v.string(),
+  jti: v.pipe(v.string(), v.nonEmpty()),
+});
+
+const JOB_TOKEN: KindRules<typeof JobClaims> = { kind: 'service', schema: JobClaims, algorithms: ['RS256'] };
+
+/** Exchanges a job's ID token for a user token. @throws ExchangeRefused */
+export type TokenExchange = (idToken: string, experiment: string | undefined) => Promise<ExchangedToken>;
+
+/**
+ * The exchange of a CI job's ID token for a user token of the person who added a rule for such jobs, limited to the rule's
+ * experiment (RFC 8693). The reason of a refusal is logged; it is told to jobs of a repository that has a rule only.
+ */
+export function createTokenExchange(options: TokenExchangeOptions): TokenExchange {
+  const { log } = options;
+  return async (idToken, experiment) => {
+    try {
+      return await exchange(idToken, experiment, options);
+    } catch (error) {
+      if (error instanceof ExchangeRefused) log('info', 'ci_refused', { why: error.message });
+      throw error;
+    }
+  };
+}
+
+async function exchange(
+  idToken: string,
+  experiment: string | undefined,
+  options: TokenExchangeOptions,
+): Promise<ExchangedToken> {
+  const { records, rules, audience, issue, now, log } = options;
+  const job = await jobOf(idToken, options);
+  const { system, claims } = job;
+  const { rule, person, name } = await ruleFor(job, experiment, options);
+  const isFirst = await records.save({
+    model: 'IdToken',
+    key: hash(`${claims.iss} ${claims.jti}`),
+    payload: {},
+    account: null,
+    grant: null,
+    userCode: null,
+    decided: true,
+    expiresAt: claims.exp * 1000,
+  });
+  if (!isFirst) throw new ExchangeRefused(`The ID token of a job of ${rule.repository} was used before.`);
+  if (!(await rules.hold(rule.id, job.repository.id))) {
+    throw new ExchangeRefused(`Another repository named ${rule.repository} had a job at the same time.`);
+  }
+  const login = now();
+  const end = system.asksAnew ? login + LIFETIME : Math.min(claims.exp * 1000, login + LONGEST);
+  const expiresIn = Math.floor((Math.min(end, rule.expiresAt) - login) / 1000);
+  const token = await issue({
+    ...userClaims(person, { audience, login, ttl: expiresIn }),
+    scope: SCOPE,
+    client_id: CI_CLIENT_ID,
+    sid: rule.id,
+    limited_to: rule.experiment,
+  });
+  const { repository } = rule;
+  log('info', 'login', {
+    by: person.id,
+    name: person.name,
+    client: CI_CLIENT_ID,
+    repository,
+    experiment: name,
+  });
+  return { token, expiresIn, scope: SCOPE };
+}
+
+interface Job {
+  system: CiSystem;
+  claims: v.InferOutput<typeof JobClaims>;
+  issuer: string;
+  repository: { id: string; name: string };
+}
+
+/** The job that an ID token is of, with the issuer as its rules name it. */
+async function jobOf(idToken: string, { issuers, trust }: TokenExchangeOptions): Promise<Job> {
+  const claims = await verifyAs(JOB_TOKEN, idToken, trust).catch((error: unknown) => {
+    if (!(error instanceof TokenError)) throw error;
+    throw new ExchangeRefused(error.message, { isTemporary: error.code === 'keys_unreachable' });
+  });
+  const name = CI_NAMES.find((one) => sameIssuer(issuers[one] ?? '', claims.iss));
+  const issuer = name && issuers[name];
+  if (name === undefined || issuer === undefined) throw new ExchangeRefused(`${claims.iss} is not named.`);
+  // Whom an ID token is for besides us could bring it here.
+  if ([claims['aud']].flat().length !== 1) throw new ExchangeRefused('The ID token is for others too.');
+  const system = CI_SYSTEMS[name];
+  const repository = { id: textOf(claims[system.repositoryId]), name: textOf(claims[system.repository]) };
+  if (repository.id === '') throw new ExchangeRefused(`The ID token has no ${system.repositoryId}.`);
+  return { system, claims, issuer, repository };
+}
+
+/** The rule that lets a job in, and the person and the experiment's name. */
+async function ruleFor(
+  { system, claims, issuer, repository }: Job,
+  wanted: string | undefined,
+  { rules, person: personOf, experimentsOf, now }: TokenExchangeOptions,
+): Promise<{ rule: CiRule; person: Person; name: string }> {
+  const tell = (why: string) => new ExchangeRefused(why, { told: true });
+  const known = await rules.ofRepository(issuer, repository, now());
+  if (known.length === 0) {
+    throw new ExchangeRefused(`There is no rule for repository ${repository.name}, id ${repository.id}.`);
+  }
+  const differences = known.map((rule) => differenceTo(rule, claims));
+  const fitting = known.filter((_, index) => differences[index] === undefined);
+  const [difference] = differences;
+  if (fitting.length === 0 && difference) {
+    const { claim, rule, job } = difference;
+    throw tell(`The rule has ${claim} ${rule}, this job has ${job ?? 'none'}.`);
+  }
+  const event = textOf(claims[system.event]);
+  if (system.foreignEvents.includes(event)) {
+    throw tell(`This job has ${system.event} ${event}: it may run code of another repository.`);
+  }
+  const usable = await Promise.all(
+    fitting.map(async (rule) => {
+      const [person, experiments] = await Promise.all([personOf(rule.person), experimentsOf(rule.person)]);
+      const experiment = experiments.find(({ id, role }) => id === rule.experiment && may(role, 'ci-rules'));
+      return person && experiment ? [{ rule, person, name: experiment.name }] : [];
+    }),
+  );
+  const leads = usable.flat();
+  if (leads.length === 0) throw tell('Who added the rule is not a lead of its experiment any more.');
+  const named = leads.filter(
+    ({ rule, name }) => wanted === undefined || [rule.experiment, name].includes(wanted),
+  );
+  const [first] = named;
+  if (!first) throw tell(`The rules for this job are for other experiments than ${wanted}.`);
+  if (named.some(({ rule }) => rule.experiment !== first.rule.experiment)) {
+    throw tell(`Rules of several experiments are for this job: ${named.map(({ name }) => name).join(', ')}.`);
+  }
+  return first;
+}
+
+function textOf(claim: unknown): string {
+  return typeof claim === 'string' ? claim : '';
+}

@@ -1,0 +1,110 @@
+import { CI_NAMES } from '../contract/ci-rules.ts';
+import type { CiRule, CiRules } from '../server/identity/ci-rules.ts';
+import type { SqlDatabase, SqlRow } from './sql.ts';
+
+const COLUMNS = `id, experiment, person, ci, issuer, repository, repository_id, ref, ref_type, environment,
+  created_ms, expires_ms`;
+
+/** Whose CI jobs act for whom. Rules that have expired are removed when the next one is added to their experiment. */
+export function ciRuleStore(database: SqlDatabase): CiRules {
+  return {
+    add: (rule, most) =>
+      database.transaction(async (sql) => {
+        const { id, experiment, person, ci, issuer, repository, ref, refType, environment } = rule;
+        const { createdAt, expiresAt } = rule;
+        // Locks the experiment, so that no two transactions count at once.
+        await sql.run('UPDATE experiment SET name = name WHERE id = $1', experiment);
+        await sql.run(
+          'DELETE FROM ci_rule WHERE experiment = $1 AND expires_ms <= $2',
+          experiment,
+          createdAt,
+        );
+        const counted = await sql.first(
+          'SELECT count(*) AS count FROM ci_rule WHERE experiment = $1 AND id <> $2',
+          experiment,
+          id,
+        );
+        if (Number(counted?.['count']) >= most) return undefined;
+        const row = await sql.first(
+          `INSERT INTO ci_rule (${COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, NULL, $7, $8, $9, $10, $11)
+           ON CONFLICT (id) DO UPDATE SET expires_ms = $11 RETURNING ${COLUMNS}`,
+          id,
+          experiment,
+          person,
+          ci,
+          issuer,
+          repository,
+          ref,
+          refType,
+          environment,
+          createdAt,
+          expiresAt,
+        );
+        return row && toRule(row);
+      }),
+
+    async ofExperiment(experiment, now) {
+      const rows = await database.reader.all(
+        `SELECT ${COLUMNS} FROM ci_rule WHERE experiment = $1 AND expires_ms > $2 ORDER BY created_ms, id`,
+        experiment,
+        now,
+      );
+      return rows.map(toRule);
+    },
+
+    async ofRepository(issuer, { id, name }, now) {
+      const rows = await database.reader.all(
+        `SELECT ${COLUMNS} FROM ci_rule
+         WHERE issuer = $1 AND (repository_id = $2 OR (repository_id IS NULL AND repository = $3)) AND expires_ms > $4
+         ORDER BY created_ms, id`,
+        issuer,
+        id,
+        name,
+        now,
+      );
+      return rows.map(toRule);
+    },
+
+    async hold(id, repositoryId) {
+      const held = await database.first(
+        `UPDATE ci_rule SET repository_id = $2
+         WHERE id = $1 AND (repository_id IS NULL OR repository_id = $2) RETURNING id`,
+        id,
+        repositoryId,
+      );
+      return held !== undefined;
+    },
+
+    async remove(experiment, id) {
+      const removed = await database.first(
+        'DELETE FROM ci_rule WHERE experiment = $1 AND id = $2 RETURNING id',
+        experiment,
+        id,
+      );
+      return removed !== undefined;
+    },
+
+    async isLive(id, now) {
+      const sql = 'SELECT 1 AS live FROM ci_rule WHERE id = $1 AND expires_ms > $2';
+      return (await database.reader.first(sql, id, now)) !== undefined;
+    },
+  };
+}
+
+function toRule(row: SqlRow): CiRule {
+  const text = (name: string): string | null => (row[name] === null ? null : String(row[name]));
+  return {
+    id: String(row['id']),
+    experiment: String(row['experiment']),
+    person: String(row['person']),
+    ci: CI_NAMES.find((name) => name === row['ci']) ?? 'github',
+    issuer: String(row['issuer']),
+    repository: String(row['repository']),
+    repositoryId: text('repository_id'),
+    ref: text('ref'),
+    refType: text('ref_type'),
+    environment: text('environment'),
+    createdAt: Number(row['created_ms']),
+    expiresAt: Number(row['expires_ms']),
+  };
+}

@@ -1,0 +1,537 @@
+import { getIDToken } from '@actions/core';
+import { decodeJwt } from 'jose';
+import * as v from 'valibot';
+import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { CiRule, TOKEN_EXCHANGE_GRANT } from '../../../src/contract/ci-rules.ts';
+import { EXPERIMENT_TOKEN_HEADER, ROUTES, type RouteName } from '../../../src/contract/routes.ts';
+import { administratorsNamed } from '../../../src/server/credentials.ts';
+import { type Changes, type CiIssuer, ciIssuer } from '../../fixtures/ci-issuer.ts';
+import {
+  type IdentityServer,
+  type Provider,
+  post,
+  send,
+  startIdentity,
+  tally,
+  type WireReply,
+} from '../../fixtures/identity.ts';
+import { usePostgres } from '../../fixtures/postgres.ts';
+import { addressOf, booking, DAY, EXPERIMENTS, MINUTE, SIGNED } from '../../fixtures/service.ts';
+import { type Forgery, makeKey } from '../../fixtures/tokens.ts';
+
+const postgres = usePostgres();
+const [github, gitlab] = await Promise.all([ciIssuer('github'), ciIssuer('gitlab')]);
+const ci = { issuers: { github: github.issuer, gitlab: gitlab.issuer } };
+
+afterEach(() => void vi.unstubAllEnvs());
+
+/** Asks a server for something with tokens; the body is JSON. */
+async function ask(
+  { server }: IdentityServer,
+  method: string,
+  path: string,
+  { user, headers, body }: { user: string; headers?: Record<string, string>; body?: unknown },
+): Promise<{ status: number; text: string }> {
+  const request = new Request(`${server.addresses.connectivity}${path}`, {
+    method,
+    headers: { authorization: `Bearer ${user}`, 'content-type': 'application/json', ...headers },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  const reply = await server.fetch(request);
+  if (reply.headers.get('content-type') !== 'text/event-stream') {
+    return { status: reply.status, text: await reply.text() };
+  }
+  await reply.body?.cancel();
+  return { status: reply.status, text: '' };
+}
+
+const Experiments = v.object({ experiments: v.array(v.object({ id: v.string(), name: v.string() })) });
+
+/** The id of an experiment of a user's. */
+async function experimentOf(server: IdentityServer, user: string, wanted = 'demo'): Promise<string> {
+  const { text } = await ask(server, 'GET', EXPERIMENTS, { user });
+  const found = v.parse(Experiments, JSON.parse(text)).experiments.find(({ name }) => name === wanted);
+  return v.parse(v.string(), found?.id);
+}
+
+const GITHUB = { ci: 'github', repository: 'octo/measure', ref: 'refs/heads/main' };
+const GITLAB = { ci: 'gitlab', repository: 'lab/net/measure', ref: 'main', ref_type: 'branch' };
+
+/** Adds a rule, as the lead unless it says otherwise. */
+async function addRule(
+  server: IdentityServer,
+  rule: Changes = {},
+  { user, experiment }: { user?: string; experiment?: string } = {},
+): Promise<v.InferOutput<typeof CiRule>> {
+  const lead = user ?? (await server.server.signIn('lead'));
+  const id = experiment ?? (await experimentOf(server, lead));
+  const body = { ...GITHUB, ...rule };
+  const { status, text } = await ask(server, 'POST', addressOf('addCiRule', id), { user: lead, body });
+  if (status !== 201) throw new Error(`${status} ${text}`);
+  return v.parse(CiRule, JSON.parse(text));
+}
+
+/** Exchanges an ID token as a job does. */
+function exchange(target: Provider, idToken: string, more: Record<string, string> = {}): Promise<WireReply> {
+  return post(target, '/token', {
+    client_id: 'slices-conn-ci',
+    grant_type: TOKEN_EXCHANGE_GRANT,
+    subject_token_type: 'urn:ietf:params:oauth:token-type:id_token',
+    subject_token: idToken,
+    resource: target.base,
+    ...more,
+  });
+}
+
+const Answer = v.looseObject({ access_token: v.string(), expires_in: v.number(), scope: v.string() });
+const answered = ({ status, text }: WireReply) => {
+  if (status !== 200) throw new Error(`${status} ${text}`);
+  return v.parse(Answer, JSON.parse(text));
+};
+
+/** What a job is told that gets no token. */
+const told = ({ status, text }: WireReply): string => {
+  const { error, error_description: why } = JSON.parse(text);
+  return `${status} ${error}: ${why}`;
+};
+/** What a stranger is told: nothing. */
+const NOTHING = '400 invalid_grant: The ID token is not accepted.';
+
+/** What the log says of refused jobs. */
+const logged = ({ log }: IdentityServer): unknown[] =>
+  log.filter(({ event }) => event === 'ci_refused').map(({ fields }) => fields['why']);
+
+describe('a job', () => {
+  test('of GitHub acts for 15 min, in the experiment of its rule alone', async () => {
+    const server = await startIdentity({ ci });
+    const rule = await addRule(server);
+    expect(rule).toMatchObject({ repository_id: null, user_name: 'lead' });
+    const answer = answered(await exchange(server, github.idToken(server.issuer)));
+    expect(answer).toMatchObject({ expires_in: 900, scope: 'projects', token_type: 'Bearer' });
+    expect(answer).not.toHaveProperty('refresh_token');
+    expect(decodeJwt(answer.access_token)).toMatchObject({
+      sub: rule.user,
+      aud: server.base,
+      client_id: 'slices-conn-ci',
+      limited_to: await experimentOf(server, await server.server.signIn('lead')),
+    });
+    expect(server.log.filter(({ event }) => event === 'login')).toMatchObject([
+      { fields: { name: 'lead', repository: 'octo/measure', experiment: 'demo' } },
+    ]);
+  });
+
+  test('of GitHub gets its ID token by the toolkit of GitHub, from the same runner', async () => {
+    const server = await startIdentity({ ci });
+    await addRule(server);
+    const { env, asked } = github.runner();
+    for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value);
+    // It tells the runner to mask the token.
+    const printed = vi.spyOn(process.stdout, 'write').mockReturnValue(true);
+    const idToken = await getIDToken(server.issuer);
+    printed.mockRestore();
+    expect(asked).toEqual([server.issuer]);
+    answered(await exchange(server, idToken));
+  });
+
+  test('of GitLab acts as long as its ID token, a day at most, and never longer than its rule', async () => {
+    const server = await startIdentity({ ci });
+    const soon = Math.floor(Date.now() / 1000) + 2 * 86_400;
+    await addRule(server, GITLAB);
+    const answer = answered(await exchange(server, gitlab.idToken(server.issuer)));
+    expect(answer.expires_in).toBeGreaterThan(2990);
+    expect(answer.expires_in).toBeLessThanOrEqual(3000);
+    const long = answered(await exchange(server, gitlab.idToken(server.issuer, { exp: soon })));
+    expect(long.expires_in).toBe(86_400);
+    const expires_at = new Date(Date.now() + MINUTE).toISOString();
+    await addRule(server, { ...GITLAB, expires_at });
+    const short = answered(await exchange(server, gitlab.idToken(server.issuer, { exp: soon })));
+    expect(short.expires_in).toBeLessThanOrEqual(60);
+  });
+
+  test('is let in by its environment alone, where the rule says so', async () => {
+    const server = await startIdentity({ ci });
+    await addRule(server, { ref: undefined, environment: 'lab' });
+    const inLab = { environment: 'lab', ref: 'refs/tags/v1' };
+    answered(await exchange(server, github.idToken(server.issuer, inLab)));
+    expect(told(await exchange(server, github.idToken(server.issuer)))).toContain('environment lab');
+  });
+
+  test('of several experiments says which, by id or name', async () => {
+    const server = await startIdentity({ ci });
+    const user = await server.server.signIn('lead');
+    const demo = await experimentOf(server, user);
+    const { text } = await ask(server, 'GET', addressOf('listProjects'), { user });
+    const { projects } = v.parse(
+      v.object({ projects: v.array(v.object({ id: v.string() })) }),
+      JSON.parse(text),
+    );
+    const expires_at = new Date(Date.now() + DAY).toISOString();
+    const body = { name: 'second', project_id: projects[0]?.id, expires_at };
+    await ask(server, 'POST', EXPERIMENTS, { user, body });
+    await addRule(server);
+    await addRule(server, {}, { user, experiment: await experimentOf(server, user, 'second') });
+    const job = (more?: Record<string, string>) => exchange(server, github.idToken(server.issuer), more);
+    expect(told(await job())).toContain('demo, second');
+    expect(told(await job({ experiment: 'third' }))).toContain('third');
+    for (const experiment of ['demo', demo]) {
+      const { access_token } = answered(await job({ experiment }));
+      expect(decodeJwt(access_token)).toMatchObject({ limited_to: demo });
+    }
+  });
+
+  test('gets nothing of a server that names no CI, and its provider does not offer the exchange', async () => {
+    const server = await startIdentity();
+    const user = await server.server.signIn('lead');
+    const path = addressOf('addCiRule', await experimentOf(server, user));
+    expect(await ask(server, 'POST', path, { user, body: GITHUB })).toMatchObject({ status: 422 });
+    expect((await exchange(server, github.idToken(server.issuer))).status).toBe(400);
+    const offered = async (of: IdentityServer): Promise<string> =>
+      (await send(of, 'GET', '/auth/.well-known/openid-configuration')).text;
+    expect(await offered(server)).not.toContain(TOKEN_EXCHANGE_GRANT);
+    expect(await offered(await startIdentity({ ci }))).toContain(TOKEN_EXCHANGE_GRANT);
+  });
+});
+
+describe('a stranger is told nothing, and the log the reason', () => {
+  let server: IdentityServer;
+  beforeAll(async () => {
+    server = await startIdentity({ ci });
+    await addRule(server);
+    await addRule(server, GITLAB);
+  });
+  const refused = async (idToken: string, more?: Record<string, string>): Promise<void> => {
+    const before = logged(server).length;
+    expect(told(await exchange(server, idToken, more))).toBe(NOTHING);
+    expect(logged(server)).toHaveLength(before + 1);
+    expect(String(logged(server).at(-1))).not.toContain(idToken);
+  };
+
+  test.each(['octo/measure2', 'Octo/Measure', 'octo/measur', 'octo/measure/..', '*', undefined])(
+    'row 150: of repository %s, where the rule says octo/measure',
+    (repository) => refused(github.idToken(server.issuer, { repository, repository_id: '75' })),
+  );
+
+  test.each<[string, (audience: string) => string]>([
+    ['for another audience', () => github.idToken('https://github.com/octo')],
+    ['for the service in place of its identity provider', () => github.idToken(server.base)],
+    ['for another audience too', (own) => github.idToken(own, { aud: [own, 'https://other.example.org'] })],
+    ['without an audience', (own) => github.idToken(own, { aud: undefined })],
+  ])('row 153: %s', (_, make) => refused(make(server.issuer)));
+
+  const minuteAgo = Math.floor(Date.now() / 1000) - 60;
+  const stranger = makeKey('RS256', {}, 'stranger');
+  const forged: Record<string, [Changes, Forgery]> = {
+    'that has expired': [{ exp: minuteAgo }, {}],
+    'that never expires': [{ exp: undefined }, {}],
+    'without an id': [{ jti: undefined }, {}],
+    'without the id of its repository': [{ repository_id: undefined }, {}],
+    'of alg none': [{}, { header: { alg: 'none' }, sign: () => new Uint8Array(1) }],
+    'of alg HS256': [{}, { header: { alg: 'HS256' } }],
+    'of alg ES256': [{}, { header: { alg: 'ES256' } }],
+    'signed by another key': [{}, { sign: stranger.sign }],
+    'of an issuer that is not named': [{ iss: 'https://token.actions.githubusercontent.com' }, {}],
+    'of the other issuer': [{ iss: gitlab.issuer }, {}],
+    'about a user of ours': [{ sub: 'user_127.0.0.1_01jd3x0m2sf0vrv9mhb1wk6x4q' }, {}],
+  };
+  test.each(Object.entries(forged))('row 155: an ID token %s', (_, [changes, forgery]) =>
+    refused(github.idToken(server.issuer, changes, forgery)),
+  );
+
+  test('row 155: a text that is none, and one that is a user token of ours', async () => {
+    await refused('eyJ');
+    await refused(await server.server.signIn('lead'));
+  });
+
+  test('row 150: a project of GitLab that has the name of a repository of GitHub', () =>
+    refused(gitlab.idToken(server.issuer, { project_path: 'octo/measure', project_id: '9' })));
+});
+
+test.each<[string, CiIssuer, Changes, Changes, string]>([
+  [
+    'a pull request of a fork',
+    github,
+    GITHUB,
+    { ref: 'refs/pull/7/merge', event_name: 'pull_request' },
+    'refs/pull/7/merge',
+  ],
+  [
+    'a pull request on the code of the branch',
+    github,
+    GITHUB,
+    { event_name: 'pull_request_target' },
+    'pull_request_target',
+  ],
+  [
+    'a pull request in the environment',
+    github,
+    { ref: undefined, environment: 'lab' },
+    { environment: 'lab', event_name: 'pull_request' },
+    'pull_request',
+  ],
+  [
+    'a merge request of a fork from a branch of that name',
+    gitlab,
+    GITLAB,
+    { pipeline_source: 'merge_request_event' },
+    'merge_request_event',
+  ],
+  ['a tag of the name of the branch', gitlab, GITLAB, { ref_type: 'tag' }, 'ref_type'],
+])('row 151: %s is refused, and told why', async (_, of, rule, changes, due) => {
+  const server = await startIdentity({ ci });
+  await addRule(server, rule);
+  const reply = await exchange(server, of.idToken(server.issuer, changes));
+  expect(told(reply)).toMatch(/^400 invalid_grant: .*(?:rule has|this job has)/i);
+  expect(told(reply)).toContain(due);
+  expect(logged(server)).toHaveLength(1);
+});
+
+describe.each([
+  ['SQLite', undefined],
+  ['PostgreSQL', () => postgres.withTables()],
+])('on %s', (_, database) => {
+  const start = async () => startIdentity({ ci, ...(database ? { database: await database() } : {}) });
+
+  test('row 152: a repository is known by its id from its first job on', async () => {
+    const server = await start();
+    await addRule(server);
+    const job = (changes?: Changes) => exchange(server, github.idToken(server.issuer, changes));
+    // A refused job is not the first.
+    expect((await job({ repository_id: '75', ref: 'refs/heads/other' })).status).toBe(400);
+    answered(await job());
+    // It was renamed, and somebody else took the name; adding the rule again changes nothing.
+    expect(told(await job({ repository_id: '75' }))).toBe(NOTHING);
+    expect(await addRule(server)).toMatchObject({ repository_id: '74' });
+    expect(told(await job({ repository_id: '75' }))).toBe(NOTHING);
+    // Under its new name it is told of its rule.
+    expect(told(await job({ repository: 'octo/renamed' }))).toContain('octo/renamed');
+    answered(await job());
+  });
+
+  test('row 152: of two repositories of one name that come first at once, one is taken', async () => {
+    const server = await start();
+    await addRule(server);
+    const targets = [server, await server.replica()];
+    const jobs = ['74', '75', '74', '75'].map((id, at) =>
+      exchange(targets[at % 2] ?? server, github.idToken(server.issuer, { repository_id: id })),
+    );
+    const replies = (await Promise.all(jobs)).map(({ status }) => status);
+    expect(tally(replies.map(String))).toEqual({ 200: 2, 400: 2 });
+    expect(replies.slice(0, 2)).toEqual(replies.slice(2));
+  });
+
+  test('row 154: an ID token is taken once, by any replica', async () => {
+    const server = await start();
+    await addRule(server);
+    const targets = [server, await server.replica()];
+    const idToken = github.idToken(server.issuer);
+    const replies = await Promise.all(
+      Array.from({ length: 12 }, (_, at) => exchange(targets[at % 2] ?? server, idToken)),
+    );
+    expect(tally(replies.map(({ status }) => String(status)))).toEqual({ 200: 1, 400: 11 });
+    expect(new Set(replies.filter(({ status }) => status === 400).map(told))).toEqual(new Set([NOTHING]));
+  });
+
+  test('row 158: a rule ends with its time, its person’s role and its removal, and with it the tokens', async () => {
+    const server = await start();
+    const user = await server.server.signIn('lead');
+    const experiment = await experimentOf(server, user);
+    const { id } = await addRule(server, { expires_at: new Date(Date.now() + 20 * MINUTE).toISOString() });
+    const { access_token } = answered(await exchange(server, github.idToken(server.issuer)));
+    const open = async (token: string) => (await ask(server, 'GET', EXPERIMENTS, { user: token })).status;
+    expect(await open(access_token)).toBe(200);
+    const removal = addressOf('removeCiRule', experiment).replace(/[^/]*$/, id);
+    expect((await ask(server, 'DELETE', removal, { user })).status).toBe(204);
+    expect((await ask(server, 'DELETE', removal, { user })).status).toBe(404);
+    expect(await open(access_token)).toBe(403);
+    expect(told(await exchange(server, github.idToken(server.issuer)))).toBe(NOTHING);
+    await addRule(server, { expires_at: new Date(Date.now() + 20 * MINUTE).toISOString() });
+    answered(await exchange(server, github.idToken(server.issuer)));
+    server.advance(20 * MINUTE);
+    const later = Math.floor(Date.now() / 1000) + 1200;
+    const now = { iat: later, nbf: later, exp: later + 300 };
+    expect(told(await exchange(server, github.idToken(server.issuer, now)))).toBe(NOTHING);
+    expect(
+      (
+        await ask(server, 'GET', addressOf('listCiRules', experiment), {
+          user: await server.server.signIn('lead'),
+        })
+      ).text,
+    ).toContain('"items":[]');
+  });
+});
+
+test('row 158: who is a lead no more lets no job in', async () => {
+  const member = (role: 'lead' | 'viewer') => ({
+    users: [{ name: 'alice' }],
+    projects: [{ name: 'p', expires_at: '2100-01-01T00:00:00Z', members: { alice: 'lead' as const } }],
+    experiments: [
+      { name: 'demo', project: 'p', expires_at: '2100-01-01T00:00:00Z', members: { alice: role } },
+    ],
+  });
+  const before = await startIdentity({ ci, directory: member('lead') });
+  await addRule(before, {}, { user: await before.server.signIn('alice') });
+  answered(await exchange(before, github.idToken(before.issuer)));
+  await before.close();
+  const server = await startIdentity({ ci, directory: member('viewer'), database: before.file });
+  expect(told(await exchange(server, github.idToken(server.issuer)))).toContain('not a lead');
+});
+
+test('row 156: while the keys of a CI are away its jobs are to ask again, and its keys are asked for once', async () => {
+  const away = await ciIssuer('github');
+  away.isAway = true;
+  const server = await startIdentity({ ci: { issuers: { github: away.issuer } } });
+  await addRule(server);
+  const replies = await Promise.all(
+    Array.from({ length: 10 }, () => exchange(server, away.idToken(server.issuer))),
+  );
+  expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([503]));
+  expect(away.fetches()).toBe(1);
+  away.isAway = false;
+  server.advance(MINUTE);
+  answered(await exchange(server, away.idToken(server.issuer)));
+});
+
+describe('row 157: a token that is limited to an experiment', () => {
+  /** What a route answers with the limited token; with the experiment token of the experiment, and with that of another. */
+  const TABLE: Record<RouteName, readonly [own: number, other: number]> = {
+    createReservation: [201, 403],
+    batchReservations: [422, 403],
+    listReservations: [200, 403],
+    readReservation: [404, 403],
+    updateReservation: [404, 403],
+    deleteReservation: [404, 403],
+    // What everyone may know who is logged in.
+    listLinks: [200, 200],
+    linkUse: [200, 200],
+    linkAvailability: [200, 200],
+    linkRoutes: [200, 200],
+    linkSlots: [200, 403],
+    events: [200, 403],
+    experimentToken: [200, 403],
+    // The lists have nothing of others; see below.
+    listProjects: [200, 200],
+    listExperiments: [200, 200],
+    projectToken: [403, 403],
+    createExperiment: [403, 403],
+    listCiRules: [403, 403],
+    addCiRule: [403, 403],
+    removeCiRule: [403, 403],
+    listSessions: [403, 403],
+    endSession: [403, 403],
+    // Without a token.
+    connectivityKeySet: [200, 200],
+    keyHistory: [200, 200],
+    portalKeySet: [200, 200],
+    protectedResource: [200, 200],
+    statusList: [200, 200],
+    health: [200, 200],
+    readiness: [200, 200],
+  };
+  let server: IdentityServer;
+  let limited: string;
+  const ids = { demo: '', second: '', project: '' };
+  const tokens = { demo: '', second: '' };
+
+  beforeAll(async () => {
+    server = await startIdentity({ ci });
+    const user = await server.server.signIn('lead');
+    const { text } = await ask(server, 'GET', addressOf('listProjects'), { user });
+    ids.project = v.parse(v.string(), JSON.parse(text).projects[0].id);
+    const expires_at = new Date(Date.now() + DAY).toISOString();
+    const body = { name: 'second', project_id: ids.project, expires_at };
+    await ask(server, 'POST', EXPERIMENTS, { user, body });
+    for (const name of ['demo', 'second'] as const) {
+      ids[name] = await experimentOf(server, user, name);
+      const path = addressOf('experimentToken', ids[name]);
+      tokens[name] = (await ask(server, 'GET', path, { user, headers: SIGNED })).text;
+    }
+    await addRule(server);
+    limited = answered(await exchange(server, github.idToken(server.issuer))).access_token;
+  });
+
+  const inMinutes = (minutes: number) => new Date(Date.now() + minutes * MINUTE).toISOString();
+  const BODIES: Partial<Record<RouteName, object>> = {
+    createReservation: booking({ start_date: inMinutes(10), end_date: inMinutes(60) }),
+    updateReservation: { bandwidth: '2', tokens: [] },
+    batchReservations: { items: [], tokens: [] },
+    createExperiment: { name: 'third' },
+    addCiRule: GITHUB,
+  };
+
+  test.each(Object.keys(TABLE) as RouteName[])('%s', async (name) => {
+    const { method, service } = ROUTES[name];
+    for (const [at, which] of (['demo', 'second'] as const).entries()) {
+      const id = service === 'connectivity' ? 'con_127.0.0.1_01jd3x0m2sf0vrv9mhb1wk6x4q' : ids[which];
+      const query = name === 'linkSlots' ? '?bandwidth=1&duration=PT1H' : '';
+      const path = addressOf(name, name === 'projectToken' ? ids.project : id) + query;
+      const body = BODIES[name];
+      const { status, text } = await ask(server, method, path, {
+        user: limited,
+        headers: service === 'connectivity' ? { [EXPERIMENT_TOKEN_HEADER]: tokens[which] } : {},
+        ...(body ? { body } : {}),
+      });
+      expect(status, text).toBe(TABLE[name][at]);
+    }
+  });
+
+  test('lists its experiment alone, and no project', async () => {
+    const listed = async (name: RouteName) =>
+      JSON.parse((await ask(server, 'GET', addressOf(name), { user: limited })).text);
+    expect((await listed('listExperiments')).experiments).toMatchObject([{ id: ids.demo }]);
+    expect((await listed('listProjects')).projects).toEqual([]);
+  });
+
+  test('in the body beside the experiment token of another, and as an administrator’s', async () => {
+    const reply = await ask(server, 'POST', addressOf('batchReservations'), {
+      user: tokens.second,
+      body: {
+        items: [{ action: 'delete', id: 'con_127.0.0.1_01jd3x0m2sf0vrv9mhb1wk6x4q' }],
+        tokens: [limited],
+      },
+    });
+    expect(reply).toMatchObject({ status: 403, text: expect.stringContaining('wrong_experiment') });
+    const { sub = '', iss = '' } = decodeJwt(limited);
+    const isAdministrator = administratorsNamed([sub], iss);
+    const caller = { user: sub, name: 'lead', userIssuer: iss };
+    expect(isAdministrator({ ...caller, isLimited: false })).toBe(true);
+    expect(isAdministrator({ ...caller, isLimited: true })).toBe(false);
+  });
+});
+
+describe('row 159: rules', () => {
+  let server: IdentityServer;
+  beforeAll(async () => {
+    server = await startIdentity({ ci });
+  });
+
+  test.each(['admin', 'member', 'viewer'])('are for leads, not for %s', async (role) => {
+    const user = await server.server.signIn(role);
+    const id = await experimentOf(server, user);
+    for (const name of ['listCiRules', 'addCiRule', 'removeCiRule'] as const) {
+      const { method } = ROUTES[name];
+      const body = method === 'POST' ? { body: GITHUB } : {};
+      const reply = await ask(server, method, addressOf(name, id), { user, ...body });
+      expect(reply).toMatchObject({ status: 403, text: expect.stringContaining('role_not_allowed') });
+    }
+  });
+
+  test.each<[string, Changes]>([
+    ['neither branch nor environment', { ref: undefined }],
+    ['a branch of GitHub that is not in full', { ref: 'main' }],
+    ['a type of ref of GitHub', { ref_type: 'branch' }],
+    ['no type of ref of GitLab', { ...GITLAB, ref_type: undefined }],
+    ['a pattern', { repository: 'octo/*' }],
+    ['an owner alone', { repository: 'octo' }],
+    ['another CI', { ci: 'jenkins' }],
+    ['more than 90 days', { expires_at: new Date(Date.now() + 91 * DAY).toISOString() }],
+    ['a time that has passed', { expires_at: '2020-01-01T00:00:00Z' }],
+  ])('that say %s are refused', async (_, rule) => {
+    await expect(addRule(server, rule)).rejects.toThrow('422');
+  });
+
+  test('are 100 of an experiment at most; one that is added again counts once', async () => {
+    for (let at = 0; at < 100; at += 1) await addRule(server, { ref: `refs/heads/${at}` });
+    await addRule(server, { ref: 'refs/heads/7' });
+    await expect(addRule(server)).rejects.toThrow('ci_rule_invalid');
+  });
+});
