@@ -7,42 +7,11 @@
 
 import type { ReferenceServer, ReferenceServerOptions } from './reference-server.ts';
 
-export type { ChangeOptions, ChangeResult, ChangeResults } from './client/changes.ts';
-export type {
-  AvailabilityQuestion,
-  LinkWindow,
-  SlotsQuestion,
-} from './client/connectivity.ts';
-export { type ConnectivityClient, createConnectivityClient } from './client/connectivity.ts';
-export type { TokenInput, TokenText } from './client/exchange.ts';
-export { createPortalClient, type PortalClient, type PortalClientOptions } from './client/portal.ts';
-export type { ProofOptions, ProvenReservation } from './client/proof.ts';
-export type { ConnectivityClientOptions, TokenPlacement } from './client/service-requests.ts';
-export type { Availability, AvailablePart, Slot } from './contract/availability.ts';
-export type { Experiment, ExperimentRequestBody, Project } from './contract/directory.ts';
-export { Failure, type FailureCode, type FailureDetail, type FailureFacts } from './contract/failure.ts';
+export { TopologyError } from './allocator/network.ts';
+export { StoreUnavailableError } from './allocator/store.ts';
+export * from './clients.ts';
 export type { TrustedIssuer, TrustedKind } from './contract/issuer-address.ts';
-export type { Link, Topology } from './contract/links.ts';
-export type { ProblemCode } from './contract/problem-codes.ts';
-export type {
-  Alternative,
-  AlternativeKind,
-  AlternativeReply,
-  FreePart,
-  Limit,
-  ProblemBody,
-  ProblemDetail,
-} from './contract/problems.ts';
-export {
-  asRequest,
-  asUpdate,
-  type ChangeItem,
-  type ReservationRequest,
-} from './contract/reservation-request.ts';
-export type { Role } from './contract/roles.ts';
-export { Secret } from './contract/secret.ts';
-export type { Fetch } from './contract/sending.ts';
-export { SITES } from './contract/sites.ts';
+export type { Topology } from './contract/links.ts';
 export type { ReferenceServer, ReferenceServerOptions } from './reference-server.ts';
 export { jsonLog, type Log } from './server/log.ts';
 export {
@@ -52,10 +21,12 @@ export {
 } from './server/metrics/server-metrics.ts';
 export { DirectoryError, type DirectoryFile, type UserRoles } from './server/portal/directory.ts';
 export type { ForeignIssuers } from './server/trust.ts';
+export { DatabaseFormatError } from './store/sql.ts';
 export { createIssuer, type Issuer, type IssuerOptions } from './tokens/issuer.ts';
 export {
   generateSigningKey,
   importSigningKey,
+  KeyFormatError,
   type PrivateJwk,
   type SigningKey,
 } from './tokens/signing-key.ts';

@@ -77,6 +77,7 @@ export interface ReferenceServerOptions {
   directory?: DirectoryFile;
   /** `{projects_api_group}` and `{experiments_api_group}`. Defaults `projects` and `experiments`. */
   projectsApiGroup?: string;
+  /** The part of the portal's paths that names experiments. */
   experimentsApiGroup?: string;
   /** Lifetime of a user token in seconds. Default 3600. */
   accessTokenTtl?: number;

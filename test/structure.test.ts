@@ -1,7 +1,8 @@
 import { globSync, readFileSync } from 'node:fs';
-import { dirname, join, normalize } from 'node:path';
-import { parseSync } from 'oxc-parser';
+import { dirname, join } from 'node:path';
+import type { Declaration, Node } from 'oxc-parser';
 import { describe, expect, it } from 'vitest';
+import { folderOf, importsOf, parsed, SOURCES, structurePicture, targetOf } from '../src/build/structure.ts';
 
 /**
  * Which folders, and which files at the top, a folder of src may import from (src/README.md, "The map"). Every folder stands
@@ -27,7 +28,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
     ...['contract', 'files', 'tokens', 'client', 'session', 'cli', 'allocator', 'store', 'server', 'operate'],
     ...['src/installed-files.ts', 'src/reference-server.ts'],
   ],
-  page: ['contract', 'words', 'vlan'],
+  page: ['contract', 'words', 'vlan', 'client'],
   build: ['contract', 'words', 'cli', 'server', 'operate', 'page'],
 };
 
@@ -46,57 +47,47 @@ const PURE: Readonly<Record<string, readonly string[]>> = {
   vlan: [],
 };
 
-interface Import {
-  from: string;
-  to: string;
-  typeOnly: boolean;
-}
-
 const root = new URL('..', import.meta.url).pathname;
-const files = globSync('src/**/*.ts', { cwd: root }).toSorted();
-const sources = new Map(files.map((file) => [file, readFileSync(join(root, file), 'utf8')]));
-
-function parsed(file: string) {
-  const result = parseSync(file, sources.get(file) ?? '');
-  if (result.errors.length > 0) throw new Error(`${file} does not parse`);
-  return result;
-}
-
-function importsOf(file: string): Import[] {
-  const { module } = parsed(file);
-  const fixed = [...module.staticImports, ...module.staticExports].flatMap((statement): Import[] => {
-    const request = 'moduleRequest' in statement ? statement.moduleRequest?.value : undefined;
-    const requests =
-      request !== undefined
-        ? [request]
-        : statement.entries.flatMap((entry) =>
-            'moduleRequest' in entry && entry.moduleRequest ? [entry.moduleRequest.value] : [],
-          );
-    const typeOnly = statement.entries.length > 0 && statement.entries.every((entry) => entry.isType);
-    return [...new Set(requests)].map((to) => ({ from: file, to, typeOnly }));
-  });
-  const source = sources.get(file) ?? '';
-  const dynamic = module.dynamicImports.map(({ moduleRequest }) => ({
-    from: file,
-    to: source.slice(moduleRequest.start + 1, moduleRequest.end - 1),
-    typeOnly: false,
-  }));
-  return [...fixed, ...dynamic];
-}
-
-/** The folder of src that a path lies in; undefined for the files at its top. */
-function folderOf(path: string): string | undefined {
-  const [, folder, rest] = path.split('/');
-  return rest === undefined ? undefined : folder;
-}
+const files = [...SOURCES.keys()];
 
 const imports = files.flatMap(importsOf);
+
+/** What a file exports, with the file that declares it. */
+function exportsOf(file: string): { file: string; name: string }[] {
+  return parsed(file).program.body.flatMap((node) => {
+    if (node.type === 'ExportAllDeclaration') {
+      return exportsOf(targetOf({ from: file, to: node.source.value, typeOnly: false }) ?? '');
+    }
+    if (node.type !== 'ExportNamedDeclaration') return [];
+    const { source, declaration } = node;
+    if (declaration && 'id' in declaration && declaration.id && 'name' in declaration.id) {
+      return [{ file, name: declaration.id.name }];
+    }
+    const from = source ? targetOf({ from: file, to: source.value, typeOnly: false }) : undefined;
+    return node.specifiers.flatMap(({ local }) =>
+      from !== undefined && local.type === 'Identifier' ? [{ file: from, name: local.name }] : [],
+    );
+  });
+}
+
+/** The members of an interface, of a type that lists them, or of a class as others see it. */
+function membersOf(declared: Declaration): readonly Node[] {
+  if (declared.type === 'TSInterfaceDeclaration') return declared.body.body;
+  if (declared.type === 'TSTypeAliasDeclaration') {
+    return declared.typeAnnotation.type === 'TSTypeLiteral' ? declared.typeAnnotation.members : [];
+  }
+  if (declared.type !== 'ClassDeclaration') return [];
+  return declared.body.body.filter((member) => {
+    const isOwn = 'key' in member && member.key.type === 'PrivateIdentifier';
+    return !isOwn && !(member.type === 'MethodDefinition' && member.kind === 'constructor');
+  });
+}
 
 it('row 115: every program that is started for a person has an environment without tokens', () => {
   const starts = files
     .filter((file) => !file.startsWith('src/build/'))
     .flatMap((file) =>
-      [...(sources.get(file) ?? '').matchAll(/(?:spawn|execFile)\((.*?)\);/gs)].map(([call]) => call),
+      [...(SOURCES.get(file) ?? '').matchAll(/(?:spawn|execFile)\((.*?)\);/gs)].map(([call]) => call),
     );
   const own = starts.filter((call) => !/childEnvironment|options/.test(call));
   expect(starts.length).toBeGreaterThan(4);
@@ -114,7 +105,7 @@ describe('imports', () => {
     const wrong = imports.filter(({ from, to, typeOnly }) => {
       const folder = folderOf(from);
       if (!to.startsWith('.') || folder === undefined) return false;
-      const path = normalize(join(dirname(from), to));
+      const path = targetOf({ from, to, typeOnly }) ?? '';
       const target = folderOf(path) ?? path;
       if (target === folder || target === 'package.json') return false;
       const types = TYPES_ONLY[folder] ?? TYPES_ONLY[dirname(from).replace('src/', '')];
@@ -136,9 +127,7 @@ describe('imports', () => {
     const targets = new Map(
       files.map((file) => [
         file,
-        imports
-          .filter(({ from, to }) => from === file && to.startsWith('.'))
-          .map(({ to }) => normalize(join(dirname(file), to))),
+        imports.filter(({ from }) => from === file).flatMap((each) => targetOf(each) ?? []),
       ]),
     );
     const done = new Set<string>();
@@ -153,6 +142,10 @@ describe('imports', () => {
   });
 });
 
+it('src/README.md has the picture of it', () => {
+  expect(readFileSync(join(root, 'src/README.md'), 'utf8')).toContain(structurePicture());
+});
+
 describe('every file of src', () => {
   it('documents what it exports', () => {
     const undocumented = files.flatMap((file) => {
@@ -160,12 +153,46 @@ describe('every file of src', () => {
       return program.body.flatMap((node) => {
         if (node.type !== 'ExportNamedDeclaration' || !node.declaration) return [];
         const before = comments.filter(({ end }) => end <= node.start).at(-1);
-        const gap = sources.get(file)?.slice(before?.end ?? 0, node.start) ?? '';
+        const gap = SOURCES.get(file)?.slice(before?.end ?? 0, node.start) ?? '';
         const documented = before?.value.startsWith('*') && gap.trim() === '';
-        return documented ? [] : [`${file}: ${sources.get(file)?.slice(node.start, node.start + 60)}`];
+        return documented ? [] : [`${file}: ${SOURCES.get(file)?.slice(node.start, node.start + 60)}`];
       });
     });
     expect(undocumented).toEqual([]);
+  });
+
+  it('documents each member of what the package exports, and exports each error that its words name', () => {
+    const exported = exportsOf('src/index.ts');
+    const undocumented: string[] = [];
+    const named = new Set<string>();
+    for (const { file, name } of exported) {
+      const { program, comments } = parsed(file);
+      const source = SOURCES.get(file) ?? '';
+      const docOf = (start: number): string | undefined => {
+        const before = comments.filter(({ end }) => end <= start).at(-1);
+        const isBeside = before && source.slice(before.end, start).trim() === '';
+        return isBeside && before.value.startsWith('*') ? before.value : undefined;
+      };
+      for (const node of program.body) {
+        const declared = node.type === 'ExportNamedDeclaration' ? node.declaration : null;
+        if (!declared || !('id' in declared) || !declared.id || !('name' in declared.id)) continue;
+        if (declared.id.name !== name) continue;
+        const members = membersOf(declared);
+        for (const member of members) {
+          if (docOf(member.start) === undefined)
+            undocumented.push(`${file}: ${name}: ${source.slice(member.start, member.end)}`);
+        }
+        for (const start of [node.start, ...members.map((member) => member.start)]) {
+          const thrown = docOf(start)?.matchAll(/@throws ((?:[A-Z]\w+(?:, | or )?)+)/g) ?? [];
+          for (const [, names = ''] of thrown)
+            for (const each of names.split(/, | or /)) named.add(each.trim());
+        }
+      }
+    }
+    expect(undocumented).toEqual([]);
+    const known = new Set([...exported.map(({ name }) => name), 'Error', 'RangeError', 'TypeError']);
+    expect(named.size).toBeGreaterThan(3);
+    expect([...named].filter((name) => !known.has(name))).toEqual([]);
   });
 
   it('has at most 500 lines', () => {
@@ -177,7 +204,7 @@ describe('every file of src', () => {
 
   it('leaves the clock and randomness to those who call it', () => {
     const calls = files.filter((file) =>
-      /Date\.now\(\)|new Date\(\)|Math\.random/.test(sources.get(file) ?? ''),
+      /Date\.now\(\)|new Date\(\)|Math\.random/.test(SOURCES.get(file) ?? ''),
     );
     expect(calls).toEqual([]);
   });
@@ -187,23 +214,23 @@ describe('every file of src', () => {
       (file) =>
         !file.startsWith('src/build/') &&
         imports.some(({ from, to }) => from === file && /^node:fs(?:\/promises)?$/.test(to)) &&
-        /\b(?:readFile|readFileSync|createReadStream|openAsBlob|readSync)\b/.test(sources.get(file) ?? ''),
+        /\b(?:readFile|readFileSync|createReadStream|openAsBlob|readSync)\b/.test(SOURCES.get(file) ?? ''),
     );
     // The others read what was installed or compiled with the program.
     expect(readers).toEqual(['src/files/bounded.ts', 'src/installed-files.ts', 'src/main/compiled-main.ts']);
-    const streams = files.filter((file) => /for await .* of process\.stdin/.test(sources.get(file) ?? ''));
+    const streams = files.filter((file) => /for await .* of process\.stdin/.test(SOURCES.get(file) ?? ''));
     expect(streams).toEqual([]);
   });
 
   it('replies in JSON by one function, which escapes what could change a terminal', () => {
     const others = files.filter(
-      (file) => file.startsWith('src/server/') && /Response\.json\(/.test(sources.get(file) ?? ''),
+      (file) => file.startsWith('src/server/') && /Response\.json\(/.test(SOURCES.get(file) ?? ''),
     );
     expect(others).toEqual([]);
   });
 
   it('never leaves the process or prints by itself, outside the entry and the composition root', () => {
-    const calls = files.filter((file) => /process\.exit\(|console\./.test(sources.get(file) ?? ''));
+    const calls = files.filter((file) => /process\.exit\(|console\./.test(SOURCES.get(file) ?? ''));
     // The last one keeps a library from printing.
     expect(calls).toEqual([
       ...['src/entry.ts', 'src/main/main.ts', 'src/main/terminal.ts'],

@@ -6,6 +6,7 @@ import { BUILT_IN_LINKS, BUILT_IN_PLACES, SITES } from '../contract/sites.ts';
 
 /** A topology that breaks a rule. Each violation is named in `violations`. */
 export class TopologyError extends Error {
+  /** What `toString` begins with. */
   override readonly name = 'TopologyError';
   /** One sentence per violation. */
   readonly violations: readonly string[];

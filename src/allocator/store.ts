@@ -284,6 +284,7 @@ export interface ReservationStore {
  * cause is for the log.
  */
 export class StoreUnavailableError extends Error {
+  /** What `toString` begins with. */
   override readonly name: string = 'StoreUnavailableError';
 }
 

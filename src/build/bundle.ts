@@ -25,12 +25,12 @@ async function bundleLibrary(found: Set<string>): Promise<void> {
 }
 
 /**
- * The verifier for browsers and workers: one file that imports nothing, since not every one of them resolves the names of
- * packages.
+ * What browsers and workers may import: one file each, which imports nothing, since not every one of them resolves the names
+ * of packages.
  */
-async function bundleVerifier(found: Set<string>): Promise<void> {
+async function bundleAlone(name: 'clients' | 'verifier', found: Set<string>): Promise<void> {
   const bundle = await rolldown({
-    input: { verifier: join(ROOT, 'src/verifier.ts') },
+    input: { [name]: join(ROOT, `src/${name}.ts`) },
     platform: 'browser',
     plugins: [packagesUsed(found)],
   });
@@ -91,7 +91,7 @@ for (const made of ['cli', 'lib', 'types']) rmSync(join(DIST, made), { recursive
 const found = new Set<string>();
 await bundleProgram(join(DIST, 'cli'), found);
 await bundleLibrary(found);
-await bundleVerifier(found);
+for (const name of ['clients', 'verifier'] as const) await bundleAlone(name, found);
 await bundlePage();
 copyDocs();
 // For editors, which know the keys of a plan file by it.

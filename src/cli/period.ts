@@ -57,10 +57,15 @@ export interface NewPeriod {
  * The same run of a command by the service's clock, where this machine's is wrong by more than 30 s: what is
  * relative to now then lasts and starts as it was typed.
  *
+ * @param isLook whether nothing is to be booked
  * @throws Failure `usage` where the clocks are too far apart; see `Session.clockAhead`
  */
-export async function onServiceTime(invocation: Invocation, session: Session): Promise<Invocation> {
-  const ahead = await session.clockAhead();
+export async function onServiceTime(
+  invocation: Invocation,
+  session: Session,
+  isLook = false,
+): Promise<Invocation> {
+  const ahead = await session.clockAhead(isLook);
   if (ahead === 0) return invocation;
   const times: Invocation['times'] = async () => {
     const context = await invocation.times();

@@ -10,7 +10,8 @@ import {
 } from '../contract/availability.ts';
 import { isoDuration } from '../contract/durations.ts';
 import { EVENT_STREAM_TYPE } from '../contract/event-streams.ts';
-import { Failure } from '../contract/failure.ts';
+import type { ReservationEvent } from '../contract/events.ts';
+import { Failure, isMissing } from '../contract/failure.ts';
 import { formatInstant, type ReservationState } from '../contract/instants.ts';
 import { type Link, LinkList } from '../contract/links.ts';
 import { MAX_ROUTE_ITEMS } from '../contract/request-limits.ts';
@@ -18,8 +19,8 @@ import { type Reservation, ReservationReply } from '../contract/reservation.ts';
 import { JWT_TYPE, type RouteName } from '../contract/routes.ts';
 import type { Transport } from '../contract/sending.ts';
 import { type Change, type ChangeOptions, createChange } from './changes.ts';
-import { News } from './events.ts';
-import { isMissing, readAs } from './exchange.ts';
+import { News, reservationEvent } from './events.ts';
+import { readAs } from './exchange.ts';
 import { type Extension, requireFeatures, type ServiceFeatures } from './features.ts';
 import { readPages } from './pages.ts';
 import { type ProofOptions, type ProvenReservation, prove } from './proof.ts';
@@ -66,7 +67,7 @@ export interface ConnectivityClient {
    */
   list(state?: ReservationState): Promise<Reservation[] | undefined>;
   /** What happens to the experiment's reservations, as it happens. */
-  news(): News;
+  news(): News<ReservationEvent>;
   /** The names of the service's sites; undefined where its API description does not tell them. */
   sites(): Promise<readonly string[] | undefined>;
   /** The links between sites; undefined where the service does not list them. */
@@ -144,8 +145,10 @@ export function createConnectivityClient(
     },
 
     news: () =>
-      new News((query, signal) =>
-        service.open('events', { tokens: 'both', accept: EVENT_STREAM_TYPE, query }, signal),
+      new News(
+        (query, signal) =>
+          service.open('events', { tokens: 'both', accept: EVENT_STREAM_TYPE, query }, signal),
+        reservationEvent,
       ),
 
     async sites() {

@@ -3,11 +3,10 @@ import { withinTime } from '../contract/bounded-reading.ts';
 import { DAY, SECOND } from '../contract/durations.ts';
 import { EVENT_PAUSE, EVENT_STREAM_TYPE } from '../contract/event-streams.ts';
 import { ReservationEvent } from '../contract/events.ts';
-import { Failure } from '../contract/failure.ts';
+import { Failure, isMissing } from '../contract/failure.ts';
 import { readJson } from '../contract/json.ts';
 import type { Incoming } from '../contract/sending.ts';
 import { EventParser, type StreamEvent } from './event-parser.ts';
-import { isMissing } from './exchange.ts';
 
 /** The longest pause between two looks while nothing is told, in milliseconds. */
 const LONGEST_PAUSE = 15 * SECOND;
@@ -24,10 +23,13 @@ export type OpenEvents = (query: string, signal: AbortSignal) => Promise<Incomin
 /** Waits so many milliseconds, or rejects when the signal is aborted. */
 type Sleep = (milliseconds: number, signal?: AbortSignal) => Promise<void>;
 
+/** Reads an event of a stream. @returns undefined for one that is not told @throws Failure `reply_invalid` */
+export type ReadEvent<Told> = (event: StreamEvent) => Told | undefined;
+
 /**
- * What happens to an experiment's reservations, told as it happens where the service does so. Who uses it looks first, and
- * whenever it is not told what has changed: that is the one fallback, for services without streams, while one is away, and
- * behind proxies that hold streams back.
+ * What happens at a service, told as it happens where the service does so. Who uses it looks first, and whenever it is not
+ * told what has changed: that is the one fallback, for services without streams, while one is away, and behind proxies that
+ * hold streams back.
  *
  * @example
  * for (let told: readonly ReservationEvent[] | undefined; ; told = await news.wait(Infinity, sleep)) {
@@ -37,13 +39,16 @@ type Sleep = (milliseconds: number, signal?: AbortSignal) => Promise<void>;
  *   } else list = changed(list, told);
  * }
  */
-export class News {
+export class News<Told> {
   readonly #open: OpenEvents;
-  /** From where on changes are told; undefined while nothing is known. */
+  readonly #read: ReadEvent<Told>;
+  /** From where on a stream goes on; undefined while nothing is known. */
   #cursor: string | undefined;
-  #stream: OpenStream | undefined;
+  /** Up to where {@link wait} has told. */
+  #told: string | undefined;
+  #stream: OpenStream<Told> | undefined;
   /** What is told next, while it is waited for. */
-  #next: Promise<ReservationEvent[]> | undefined;
+  #next: Promise<Told[]> | undefined;
   #failures = 0;
   /** Whether the service has no streams. */
   #isMissing = false;
@@ -51,8 +56,17 @@ export class News {
   #given = new AbortController();
   #isClosed = false;
 
-  constructor(open: OpenEvents) {
+  /** @param cursor where another one has stopped. Default: nothing is known */
+  constructor(open: OpenEvents, read: ReadEvent<Told>, cursor?: string) {
     this.#open = open;
+    this.#read = read;
+    this.#cursor = cursor;
+    this.#told = cursor;
+  }
+
+  /** Up to where {@link wait} has told changes, for one that goes on there; undefined while nothing is known. */
+  get cursor(): string | undefined {
+    return this.#cursor && this.#told;
   }
 
   /**
@@ -66,6 +80,7 @@ export class News {
     try {
       const stream = await this.#connect('');
       this.#cursor = stream.cursor;
+      this.#told = stream.cursor;
       stream.close();
     } catch (error) {
       this.#isMissing = isMissing(error);
@@ -80,12 +95,12 @@ export class News {
    * @param milliseconds the longest wait; may be `Infinity`
    * @returns the changes, none where the time is over; undefined: a look is due, since they are not told
    */
-  async wait(milliseconds: number, sleep: Sleep): Promise<readonly ReservationEvent[] | undefined> {
+  async wait(milliseconds: number, sleep: Sleep): Promise<readonly Told[] | undefined> {
     if (this.#cursor === undefined) {
       await sleep(Math.min(milliseconds, this.#pause));
       return undefined;
     }
-    this.#next ??= this.#read();
+    this.#next ??= this.#readOn();
     const over = new AbortController();
     try {
       const time = sleep(Math.min(milliseconds, DAY), over.signal).then(
@@ -97,7 +112,7 @@ export class News {
       const told = await Promise.race([this.#next, time]);
       if (!told) return [];
       this.#next = undefined;
-      this.#failures = 0;
+      this.#told = this.#cursor;
       return told;
     } catch (error) {
       this.#next = undefined;
@@ -133,8 +148,8 @@ export class News {
   }
 
   /** Reads on, and where the stream ends, as when its tokens have expired, from a new one. */
-  #read(): Promise<ReservationEvent[]> {
-    const read = async (): Promise<ReservationEvent[]> => {
+  #readOn(): Promise<Told[]> {
+    const read = async (): Promise<Told[]> => {
       for (let opened = 0; ; ) {
         if (!this.#stream) {
           if (opened > 1 || this.#isClosed)
@@ -144,8 +159,9 @@ export class News {
         }
         const told = await this.#stream.next(SILENCE);
         this.#cursor = this.#stream.cursor ?? this.#cursor;
+        if (told) this.#failures = 0;
+        else this.#drop();
         if (told && told.length > 0) return told;
-        if (!told) this.#drop();
       }
     };
     const reading = read();
@@ -154,12 +170,12 @@ export class News {
   }
 
   /** Opens a stream that has begun. */
-  async #connect(query: string): Promise<OpenStream> {
+  async #connect(query: string): Promise<OpenStream<Told>> {
     const given = new AbortController();
     this.#given = given;
     try {
       return await withinTime(BEGIN_WITHIN, async () => {
-        const stream = new OpenStream(await this.#open(query, given.signal), given);
+        const stream = new OpenStream(await this.#open(query, given.signal), given, this.#read);
         while (stream.cursor === undefined && stream.waiting.length === 0) {
           const told = await stream.next(BEGIN_WITHIN);
           if (!told)
@@ -176,21 +192,23 @@ export class News {
 }
 
 /** A stream that is open. */
-class OpenStream {
+class OpenStream<Told> {
   /** Told before anyone waited. */
-  readonly waiting: ReservationEvent[] = [];
+  readonly waiting: Told[] = [];
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
   readonly #given: AbortController;
   readonly #parser = new EventParser();
+  readonly #read: ReadEvent<Told>;
 
   /** @throws Failure `not_supported` for an answer that is no stream */
-  constructor(reply: Incoming, given: AbortController) {
+  constructor(reply: Incoming, given: AbortController, read: ReadEvent<Told>) {
     const type = reply.headers.get('content-type') ?? '';
     if (!type.startsWith(EVENT_STREAM_TYPE) || !reply.body || !('getReader' in reply.body)) {
       throw new Failure('reply_invalid', 'The answer is no stream of events.', { httpStatus: 501 });
     }
     this.#reader = reply.body.getReader();
     this.#given = given;
+    this.#read = read;
   }
 
   /** The last cursor; undefined before the first. */
@@ -199,11 +217,11 @@ class OpenStream {
   }
 
   /** What comes next, also nothing but a new cursor; undefined where the stream has ended, broken off, or is silent. */
-  async next(silence: number): Promise<ReservationEvent[] | undefined> {
+  async next(silence: number): Promise<Told[] | undefined> {
     if (this.waiting.length > 0) return this.waiting.splice(0);
     const read = await withinTime(silence, () => this.#reader.read()).catch(() => undefined);
     if (!read || read.done) return undefined;
-    return this.#parser.push(read.value).flatMap((event) => reservationEvent(event) ?? []);
+    return this.#parser.push(read.value).flatMap((event) => this.#read(event) ?? []);
   }
 
   close(): void {
@@ -212,8 +230,8 @@ class OpenStream {
   }
 }
 
-/** @throws Failure `reply_invalid` for an event about a reservation that can't be read */
-function reservationEvent({ event, data }: StreamEvent): ReservationEvent | undefined {
+/** Reads what happens to a reservation. @throws Failure `reply_invalid` for one that can't be read */
+export function reservationEvent({ event, data }: StreamEvent): ReservationEvent | undefined {
   if (event !== 'reservation') return undefined;
   const reading = readJson(data);
   const result = v.safeParse(ReservationEvent, reading.ok ? reading.value : undefined);

@@ -126,11 +126,6 @@ function unsuccessful(reply: Reply, method: string): Failure {
   return unsure ? failure.with(MAYBE_DONE) : failure;
 }
 
-/** Whether a service answered that it has no such endpoint or resource. Extensions of the spec may be missing. */
-export function isMissing(error: unknown): error is Failure {
-  return error instanceof Failure && [404, 405, 501].includes(error.facts.httpStatus ?? 0);
-}
-
 /**
  * Reads the JSON of a successful reply by a schema.
  *

@@ -8,7 +8,7 @@ import {
   ProjectReply,
   SessionReply,
 } from '../contract/directory.ts';
-import { Failure } from '../contract/failure.ts';
+import { Failure, isMissing } from '../contract/failure.ts';
 import {
   EXPERIMENTS_API_GROUP,
   JWT_TYPE,
@@ -21,7 +21,6 @@ import {
   bearerHeader,
   COMPACT,
   exchange,
-  isMissing,
   REPLY_TIMEOUT,
   readAs,
   readTokenInput,
@@ -33,6 +32,7 @@ import type { Reply } from './reply-failure.ts';
 
 /** What the portal's client needs. */
 export interface PortalClientOptions {
+  /** Sends each request; must not follow redirects. */
   fetch: Fetch;
   /**
    * How long a reply may take to its end, in milliseconds; `Infinity` where `fetch` has a limit of its own. Default
@@ -54,10 +54,13 @@ export interface PortalClientOptions {
  * experiments throw `not_supported` where the portal has no experiments, which the spec allows.
  */
 export interface PortalClient {
+  /** All projects that the user is in. @throws Failure */
   projects(): Promise<Project[]>;
   /** The project token, unverified. */
   projectToken(id: string): Promise<string>;
+  /** All experiments that the user is in, of all projects. @throws Failure */
   experiments(): Promise<Experiment[]>;
+  /** Creates an experiment in a project of which the user is the lead. @throws Failure */
   createExperiment(request: ExperimentRequestBody): Promise<Experiment>;
   /** The experiment token, unverified. */
   experimentToken(id: string): Promise<string>;

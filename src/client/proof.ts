@@ -18,10 +18,13 @@ import type { Reply } from './reply-failure.ts';
 
 /** A reservation, and the signed token that proves it. */
 export interface ProvenReservation {
+  /** As the service says. */
   reservation: Reservation;
   /** Whether the answer held a token that verified; false only where the caller allowed unsigned answers. */
   verified: boolean;
+  /** The signed reservation; null where the service gave none. */
   token: string | null;
+  /** What the token says; null without one. */
   claims: ConnectivityClaims | null;
 }
 

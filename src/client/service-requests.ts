@@ -24,6 +24,7 @@ export type TokenPlacement = 'user' | 'experiment';
 
 /** Options of `createConnectivityClient`. */
 export interface ConnectivityClientOptions {
+  /** Sends each request; must not follow redirects. */
   fetch: Fetch;
   /**
    * How long a reply may take to its end, in milliseconds; `Infinity` where `fetch` has a limit of its own. Default

@@ -209,7 +209,7 @@ function proxyRefusal(problem: unknown, { protocol }: URL): string | undefined {
 
 /** A reply whose body was read. */
 interface WholeReply extends Incoming {
-  readonly body: readonly [Uint8Array];
+  readonly body: readonly [Uint8Array<ArrayBuffer>];
 }
 
 /**

@@ -12,3 +12,11 @@ export const ReservationEvent = v.object({
 });
 /** See {@link ReservationEvent}. */
 export type ReservationEvent = v.InferOutput<typeof ReservationEvent>;
+
+/** The data of an event `link`: a link whose use has changed. It says nothing of who uses it. */
+export interface LinkEvent {
+  site1: string;
+  site2: string;
+  /** Counts the changes of the link. */
+  version: number;
+}

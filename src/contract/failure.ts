@@ -38,12 +38,15 @@ export type FailureCode = ProblemCode | (typeof CLIENT_FAILURES)[number];
 export interface FailureDetail {
   /** Of Site, Date, Bandwidth where the service keeps to the spec; whatever another one says, such as `body`, `site1`. */
   loc: readonly (string | number)[];
+  /** A sentence for people. */
   msg: string;
+  /** The kind of the problem, as the service names it. */
   type: string;
   /** Of a batch: the index of the item that it is about, where the service says so. */
   item?: number;
   /** The service's own code for it, and what its message was made of; see `words/problems.ts`. */
   code?: string;
+  /** What the sentence says, for programs. */
   facts?: Readonly<Record<string, unknown>>;
 }
 
@@ -63,11 +66,13 @@ export interface FailureFacts {
   lines?: readonly Said[];
   /** What to type next: a command, a flag for the typed command such as `--for 2h`, or what to change of that command. */
   fix?: string | readonly Retyping[];
+  /** The status of the answer; absent where none came. */
   httpStatus?: number;
   /** The request may still have taken effect: only a look at the service can tell. */
   maybeDone?: boolean;
   /** Whether trying the same again can succeed. */
   retryable?: boolean;
+  /** Each problem that the service named. */
   details?: readonly FailureDetail[];
   /** The id of a reservation that exists, or may exist, in spite of the failure. */
   reservation?: string;
@@ -85,13 +90,17 @@ export interface FailureFacts {
   items?: readonly object[];
   /** The exit code in place of the code's own: `not_supported` is 5 for `login --ci` (cli/README.md, "Environment"), 9 for a login. */
   exitCode?: 5 | 9;
+  /** The error behind it. */
   cause?: unknown;
 }
 
 /** Something went wrong in a way that a person or a script can act on. Never holds a secret. */
 export class Failure extends Error {
+  /** What `toString` begins with. */
   override readonly name = 'Failure';
+  /** What went wrong, for programs. */
   readonly code: FailureCode;
+  /** All else that is known of it. */
   readonly facts: FailureFacts;
   /** The message; as a string it has its times in UTC. */
   readonly says: Said;
@@ -112,6 +121,11 @@ export class Failure extends Error {
 /** Whether a service answered that it does not have what was asked for. A name that only this machine does not know is another `not_found`. */
 export function isGone(error: unknown): error is Failure {
   return error instanceof Failure && error.code === 'not_found' && error.facts.httpStatus === 404;
+}
+
+/** Whether a service answered that it has no such endpoint or resource. Extensions of the spec may be missing. */
+export function isMissing(error: unknown): error is Failure {
+  return error instanceof Failure && [404, 405, 501].includes(error.facts.httpStatus ?? 0);
 }
 
 /**

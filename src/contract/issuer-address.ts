@@ -9,7 +9,9 @@ export type TrustedKind = (typeof TRUSTED_KINDS)[number];
 
 /** An issuer, and for which kinds of tokens it is trusted; every kind where none is named. */
 export interface TrustedIssuer {
+  /** Its `iss`: `https:`, or `http:` on loopback. */
   issuer: string;
+  /** The tokens that it may issue. Default: all three. */
   kinds?: readonly TrustedKind[];
 }
 

@@ -16,10 +16,12 @@ export class Secret {
     return this.#text;
   }
 
+  /** A placeholder, so that no text has the secret. */
   toString(): string {
     return '[secret]';
   }
 
+  /** A placeholder, so that no JSON has the secret. */
   toJSON(): string {
     return '[secret]';
   }

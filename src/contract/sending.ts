@@ -25,7 +25,7 @@ export interface ReplyHeaders extends Iterable<[name: string, value: string]> {
 export interface Incoming {
   readonly status: number;
   readonly headers: ReplyHeaders;
-  readonly body: ReadableStream<Uint8Array> | Iterable<Uint8Array> | null;
+  readonly body: ReadableStream<Uint8Array> | Iterable<Uint8Array<ArrayBuffer>> | null;
 }
 
 /**

@@ -1,22 +1,34 @@
+import type { News } from '../client/events.ts';
+import { HOUR, MINUTE } from '../contract/durations.ts';
 import { type PageContext, say, tell } from './context.ts';
 import type { PageLogin } from './login.ts';
-import { Refused } from './service.ts';
+import { type Ends, Refused, type Told } from './service.ts';
 import { calendarOf } from './state.ts';
 import { maySee, refusalText } from './words.ts';
 
-/** The questions that are asked again and again, or when something is opened. */
+/** The questions that are asked when something may have changed, or when something is opened. */
 export interface Loading {
+  /** Asks for the network, and who looks, where that is not known. @returns whose news are told: see `NewsOptions` */
+  identify(): Promise<string | undefined>;
+  /** What is told to them. @param cursor where an earlier one has stopped */
+  open(whose: string, cursor: string | undefined): News<Told>;
   /** Asks for everything that may have changed. @throws Unanswered where the server is away */
   askForNews(): Promise<void>;
+  /** Takes what was told, and asks again for the use of the links that it names. @throws Unanswered */
+  tell(told: readonly Told[]): Promise<void>;
   /** Asks for the reservations that have ended. */
   loadEnded(): Promise<void>;
 }
 
-/** How long the map's use looks ahead, in milliseconds: a request for it stays the same so long, and costs nothing. */
-const NOW_LASTS = 300_000;
+/** The map's use is asked for in columns of five minutes, for two hours from a full hour on: each is asked for once. */
+const [USE_COLUMN, USE_WINDOW] = [5 * MINUTE, 2 * HOUR];
 
-/** Makes {@link Loading}. @param refresh asks again for what the views of a user show */
-export function createLoading(context: PageContext, login: PageLogin, refresh: () => void): Loading {
+/** Makes {@link Loading}. @param refresh asks again for what the views of a user show of some links; of none where none has changed */
+export function createLoading(
+  context: PageContext,
+  login: PageLogin,
+  refresh: (links: readonly Ends[]) => void,
+): Loading {
   const { store, service } = context;
 
   /** A login that has ended is noticed here. */
@@ -40,41 +52,59 @@ export function createLoading(context: PageContext, login: PageLogin, refresh: (
     }
   }
 
-  /** The use of each link now, for the map. */
-  async function loadUse(): Promise<void> {
-    const { now, network } = store.state;
-    const start = Math.floor(now / NOW_LASTS) * NOW_LASTS;
-    const asked = (network?.links ?? []).map(async (link) => {
-      const [column] = await service.columns(link, { start, end: start + NOW_LASTS }, 1, login.visit);
-      const share = column ? 1 - column.free / link.bandwidth : null;
-      const { use } = store.state;
-      if (use.get(link) !== share)
-        store.dispatch({ type: 'learnt', facts: { use: new Map([...use, [link, share]]) } });
-    });
-    await Promise.all(asked);
+  /** Asks for the use of the links, for the map. @returns whether any link has changed since */
+  async function loadUse(): Promise<boolean> {
+    const { now, use: before } = store.state;
+    const start = Math.floor(now / HOUR) * HOUR;
+    const window = { start, end: start + USE_WINDOW };
+    const use = await service.use(window, USE_WINDOW / USE_COLUMN, login.visit);
+    if (use !== before) store.dispatch({ type: 'learnt', facts: { use } });
+    return use !== before;
+  }
+
+  /** Runs questions that a user may be refused, whose role or login has changed: the next question finds out. */
+  async function asUser(run: () => Promise<void>): Promise<void> {
+    try {
+      await run();
+    } catch (error) {
+      store.dispatch({ type: 'learnt', facts: { isDoubted: true } });
+      if (error instanceof Refused) say(context, refusalText(error.facts, calendarOf(store.state)), 'page');
+      else if (!(error instanceof DOMException && error.name === 'AbortError')) throw error;
+    }
   }
 
   return {
-    async askForNews() {
-      try {
+    async identify() {
+      await asUser(async () => {
         if (!store.state.network)
           store.dispatch({ type: 'learnt', facts: { network: await service.network() } });
-        if (store.state.isDoubted) {
-          // Doubted again by what another tab does meanwhile.
-          store.dispatch({ type: 'learnt', facts: { isDoubted: false } });
-          await login.load();
-        }
-        await loadReservations();
-        if (!store.state.login?.user) return;
-        refresh();
-        await loadUse();
-      } catch (error) {
-        // Refused to a user whose role or login has changed: the next question finds out.
-        store.dispatch({ type: 'learnt', facts: { isDoubted: true } });
-        if (error instanceof Refused) say(context, refusalText(error.facts, calendarOf(store.state)), 'page');
-        else if (!(error instanceof DOMException && error.name === 'AbortError')) throw error;
-      }
+        if (!store.state.isDoubted) return;
+        // Doubted again by what another tab does meanwhile.
+        store.dispatch({ type: 'learnt', facts: { isDoubted: false } });
+        await login.load();
+      });
+      const { login: known, chosen } = store.state;
+      return known?.user ? `${known.user.id} ${chosen && maySee(chosen.role) ? chosen.id : ''}` : undefined;
     },
+    open(whose, cursor) {
+      const [, experiment] = whose.split(' ');
+      return service.news(experiment || undefined, () => login.visit, cursor);
+    },
+    askForNews: () =>
+      asUser(async () => {
+        await loadReservations();
+        const { login: known, network } = store.state;
+        if (known?.user) refresh((await loadUse()) ? (network?.links ?? []) : []);
+      }),
+    tell: (told) =>
+      asUser(async () => {
+        store.dispatch({ type: 'told', told });
+        const links = told.filter((one) => 'version' in one);
+        if (links.length === 0) return;
+        refresh(links);
+        await loadUse();
+      }),
+
     async loadEnded() {
       const { chosen, hidden } = store.state;
       if (!chosen || hidden !== undefined) return;

@@ -1,16 +1,22 @@
+import type { News as Stream } from '../client/events.ts';
+import { DAY, SECOND } from '../contract/durations.ts';
 import { Unanswered } from './service.ts';
-
-/** Whether the server answers. */
-export interface Reach {
-  isAway: boolean;
-  /** When it answered last, in milliseconds; when the page was opened where it never did. */
-  since: number;
-}
+import type { Reach } from './state.ts';
 
 /** What {@link createNews} is made of. */
-export interface NewsOptions {
-  /** Asks for everything that may have changed. Rejects with `Unanswered` when the server is away. */
+export interface NewsOptions<Told> {
+  /**
+   * Asks who looks, where that is in doubt.
+   *
+   * @returns whose news are told, as a text; undefined where none are told to who looks
+   */
+  identify(): Promise<string | undefined>;
+  /** What is told to them. @param cursor where an earlier one has stopped */
+  open(whose: string, cursor: string | undefined): Pick<Stream<Told>, 'mark' | 'wait' | 'close' | 'cursor'>;
+  /** Asks for everything that may have changed. Rejects with `Unanswered` when the server is away, as all of these do. */
   ask(): Promise<void>;
+  /** Takes what was told, and asks for what follows from it. */
+  tell(told: readonly Told[]): Promise<void>;
   /** Milliseconds since the Unix epoch. */
   now(): number;
   /** Runs something later. @returns what calls it off */
@@ -21,59 +27,103 @@ export interface NewsOptions {
   failed(error: unknown): void;
 }
 
-/** Asks for news again and again while someone looks. */
+/** What has changed, while someone looks: told as it happens; asked for at first, and whenever it is not told. */
 export interface News {
-  /** Asks at once; a request that is under way is enough, unless something changed since it was sent. */
-  look(): Promise<void>;
+  /** Asks for everything at once; where that is under way, once more. */
+  look(): void;
   /** Told of a request elsewhere that had no answer: says so at once, and asks. */
   lost(): void;
-  /** Stops asking: nobody looks. */
+  /** Nobody looks: nothing is asked, and no stream is open. */
   pause(): void;
-  /** Asks at once, and goes on. */
+  /** Goes on where it stopped. */
   resume(): void;
 }
 
-/** How often is asked, in milliseconds. */
-export const EVERY = 15_000;
-/** How often while the server is away, in milliseconds. */
-export const EVERY_AWAY = 5000;
+/** How often is asked while the server is away, in milliseconds. */
+export const EVERY_AWAY = 5 * SECOND;
+/** How often something is told at most, in milliseconds: others may book a hundred times in a second. */
+export const PACE = SECOND;
 
 /** See {@link News}. It begins paused. */
-export function createNews({ ask, now, later, show, failed }: NewsOptions): News {
+export function createNews<Told>(options: NewsOptions<Told>): News {
+  const { now, show } = options;
   let reach: Reach = { isAway: false, since: now() };
   let isPaused = true;
-  let callOff = (): void => {};
-  let current: Promise<void> | undefined;
-  let isStale = false;
+  let isRunning = false;
+  /** Whether everything is to be asked for. */
+  let isDue = true;
+  let whose: string | undefined;
+  let stream: ReturnType<typeof options.open> | undefined;
+  let cursor: string | undefined;
+  let wake = (): void => {};
 
-  async function askOnce(): Promise<void> {
+  /** Ends early when there is something to do, or nobody looks any more. */
+  function rest(milliseconds: number, signal?: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const callOff = options.later(milliseconds, resolve);
+      wake = () => {
+        callOff();
+        resolve();
+      };
+      signal?.addEventListener('abort', wake);
+    });
+  }
+
+  /** @returns whether the server answers */
+  async function isAnswered(run: () => Promise<void>): Promise<boolean> {
     try {
-      await ask();
+      await run();
       reach = { isAway: false, since: now() };
     } catch (error) {
       if (!(error instanceof Unanswered)) {
-        failed(error);
-        return;
+        options.failed(error);
+        return true;
       }
+      isDue = true;
       reach = { ...reach, isAway: true };
     }
     show(reach);
+    return !reach.isAway;
   }
 
-  async function round(): Promise<void> {
-    callOff();
-    do {
-      isStale = false;
-      await askOnce();
-    } while (isStale);
-    current = undefined;
-    if (!isPaused) callOff = later(reach.isAway ? EVERY_AWAY : EVERY, () => void look());
+  function stop(): void {
+    cursor = stream?.cursor;
+    stream?.close();
+    stream = undefined;
   }
 
-  function look(): Promise<void> {
-    if (current) isStale = true;
-    else current = round();
-    return current ?? Promise.resolve();
+  async function lookIfDue(): Promise<void> {
+    const known = await options.identify();
+    if (known !== whose) {
+      stop();
+      [whose, cursor, isDue] = [known, undefined, true];
+    }
+    if (whose !== undefined) stream ??= options.open(whose, cursor);
+    if (!isDue) return;
+    isDue = false;
+    await stream?.mark();
+    await options.ask();
+  }
+
+  async function run(): Promise<void> {
+    isRunning = true;
+    while (!isPaused) {
+      const isThere = await isAnswered(lookIfDue);
+      if (isPaused || (isThere && isDue)) continue;
+      const longest = isThere ? DAY : EVERY_AWAY;
+      const told = stream ? await stream.wait(longest, rest) : await rest(longest).then(() => []);
+      // Until now the stream was there.
+      if (isThere) reach = { ...reach, since: now() };
+      if (!told || !isThere) isDue = true;
+      else if (told.length > 0 && (await isAnswered(() => options.tell(told)))) await rest(PACE);
+    }
+    stop();
+    isRunning = false;
+  }
+
+  function look(): void {
+    isDue = true;
+    wake();
   }
 
   return {
@@ -81,16 +131,15 @@ export function createNews({ ask, now, later, show, failed }: NewsOptions): News
     lost() {
       reach = { ...reach, isAway: true };
       show(reach);
-      void look();
+      look();
     },
     pause() {
       isPaused = true;
-      callOff();
+      wake();
     },
     resume() {
-      if (!isPaused) return;
       isPaused = false;
-      void look();
+      if (!isRunning) void run();
     },
   };
 }

@@ -1,4 +1,4 @@
-import { DAY } from '../contract/durations.ts';
+import { DAY, HOUR, MINUTE } from '../contract/durations.ts';
 import { clockOf } from '../words/civil-time.ts';
 import { readView, viewOf, withView } from './address.ts';
 import { createBooking, keptForm, readKeptForm } from './booking.ts';
@@ -27,10 +27,12 @@ import {
   mayDo,
   openState,
   routeParts,
+  rowsOf,
   type Selected,
   type State,
   shownRoute,
   shownRows,
+  useAt,
 } from './state.ts';
 import { openStorage } from './storage.ts';
 import { createStore, remembered } from './store.ts';
@@ -58,6 +60,7 @@ const zone = zones.find((one) => one === lasting.get('zone')) ?? ownZone;
 const clock = createServerClock(Date.now);
 /** Milliseconds. */
 const ADDRESS_DELAY = 300;
+const TICK = 15_000;
 const later = (milliseconds: number, run: () => void): (() => void) => {
   const timer = setTimeout(run, milliseconds);
   return () => clearTimeout(timer);
@@ -90,7 +93,7 @@ const service = createService({
 });
 const context: PageContext = {
   ...{ store, service, base, lasting, passing },
-  look: () => void news.look(),
+  look: () => news.look(),
   lost: () => news.lost(),
   failed(error) {
     say(context, 'Something went wrong in this page. Reload it; what you typed is kept.', 'page');
@@ -130,12 +133,12 @@ const seen = readView(location.search);
 const move = (action: TimelineAction): void => store.dispatch({ type: 'timeline', action });
 if (seen.window) move({ type: 'moved', window: seen.window, unit: seen.unit });
 else if (seen.unit) move({ type: 'unit', unit: seen.unit });
-const loading = createLoading(context, login, () => {
-  views?.timeline.refresh();
+const loading = createLoading(context, login, (links) => {
+  views?.timeline.refresh(rowsOf(store.state, links));
   booking.refresh();
 });
 const news = createNews({
-  ask: loading.askForNews,
+  ...{ identify: loading.identify, open: loading.open, ask: loading.askForNews, tell: loading.tell },
   ...{ now: clock.now, later, failed: context.failed },
   show(reach) {
     store.dispatch({ type: 'learnt', facts: { reach } });
@@ -281,7 +284,11 @@ function showNetwork({ map, timeline, form }: NonNullable<typeof views>): void {
         part.hidden = !known || part.dataset['for'] !== who;
     },
   );
-  store.view((state) => ({ use: state.use, selected: state.selected, route: routeOf(state) }), map.show);
+  const use = remembered(
+    ({ use: known, network: facts, now }: State) => ({ known, facts, at: now - (now % MINUTE) }),
+    ({ known, facts, at }) => useAt(at, { use: known, network: facts }),
+  );
+  store.view((state) => ({ use: use(state), selected: state.selected, route: routeOf(state) }), map.show);
   const own = remembered(
     ({ ended, live }: State) => ({ ended, live }),
     ({ ended = [], live = [] }) => [...ended, ...live],
@@ -424,4 +431,12 @@ addEventListener('pageshow', ({ persisted }) => {
   doubt();
   context.look();
 });
+// Time passes also while nothing happens.
+setInterval(() => {
+  if (!document.hidden) store.dispatch({ type: 'tick' });
+}, TICK);
+store.view(
+  ({ now }) => ({ hour: Math.floor(now / HOUR) }),
+  () => context.look(),
+);
 if (!document.hidden) news.resume();

@@ -1,7 +1,11 @@
-import type { Availability } from '../contract/availability.ts';
+import type { StreamEvent } from '../client/event-parser.ts';
+import { News, type OpenEvents } from '../client/events.ts';
+import type { Availability, UseList } from '../contract/availability.ts';
 import { setBounded } from '../contract/bounded-map.ts';
 import type { Experiment } from '../contract/directory.ts';
-import type { FailureDetail } from '../contract/failure.ts';
+import { EVENT_STREAM_TYPE } from '../contract/event-streams.ts';
+import type { LinkEvent, ReservationEvent } from '../contract/events.ts';
+import { Failure, type FailureDetail } from '../contract/failure.ts';
 import type { Place, Link as WholeLink } from '../contract/links.ts';
 import type { RefusalFacts } from '../contract/problems.ts';
 import { MAX_PAGE_ITEMS } from '../contract/request-limits.ts';
@@ -35,6 +39,12 @@ export interface Column extends Period {
 
 /** A reservation of the chosen experiment, with its period also in milliseconds. */
 export type OwnReservation = Reservation & Period;
+
+/** What the service tells as it happens: to a reservation of the experiment, or to a link. */
+export type Told = (Omit<ReservationEvent, 'reservation'> & { reservation: OwnReservation }) | LinkEvent;
+
+/** The use of each link, in columns. */
+export type LinkUse = readonly (Ends & { columns: readonly Column[] })[];
 
 /** The members of an {@link OwnReservation} that are drawn and said. */
 export type Own = Pick<
@@ -120,6 +130,15 @@ export interface Service {
   logOut(): Promise<void>;
   /** What between two sites is free in a window, in columns of equal length. */
   columns(ends: Ends, window: Period, points: number, signal?: AbortSignal): Promise<readonly Column[]>;
+  /** The use of all links in a window. The same value as before says that no link has changed. */
+  use(window: Period, points: number, signal?: AbortSignal): Promise<LinkUse>;
+  /**
+   * What happens to the links, and to the reservations of an experiment.
+   *
+   * @param visit gives up what is open, as the login ends
+   * @param cursor where another one has stopped
+   */
+  news(experiment: string | undefined, visit: () => AbortSignal, cursor?: string): News<Told>;
   /** The experiment's reservations that have not ended. */
   live(experiment: string, signal?: AbortSignal): Promise<readonly OwnReservation[]>;
   /** Those that have. */
@@ -164,9 +183,8 @@ function pageOf(text: string): ListPage {
   return { items: items.map(withPeriod), next: nextCursor };
 }
 
-function columnsOf(text: string): readonly Column[] {
-  const { items, routes }: Pick<Availability, 'items' | 'routes'> = JSON.parse(text);
-  return items.map((item) => ({
+const columnsOf = ({ items, routes }: Pick<Availability, 'items' | 'routes'>): readonly Column[] =>
+  items.map((item) => ({
     start: Date.parse(item.start_date),
     end: Date.parse(item.end_date),
     free: item.bandwidth,
@@ -174,6 +192,16 @@ function columnsOf(text: string): readonly Column[] {
     vlans: item.vlans,
     route: routes?.[item.route ?? -1],
   }));
+
+function toldBy({ event, data }: StreamEvent): Told | undefined {
+  if (event !== 'reservation') return event === 'link' ? JSON.parse(data) : undefined;
+  const { type, reservation }: ReservationEvent = JSON.parse(data);
+  return { type, reservation: withPeriod(reservation) };
+}
+
+function windowQuery({ start, end }: Period, points: number): URLSearchParams {
+  const [from, until] = [new Date(start).toISOString(), new Date(end).toISOString()];
+  return new URLSearchParams({ start: from, end: until, points: `${points}` });
 }
 
 /** What is read, and as whom. */
@@ -206,17 +234,21 @@ function factsOf(status: number, text: string): RefusedReply {
 const isUnknown = ({ status, code }: RefusedReply): boolean =>
   code === 'outcome_unknown' || code === 'internal' || (status >= 500 && code === '');
 
-/** Sends one request. @throws Refused, Unanswered, or the signal's reason */
+/** Sends one request. @param isEndless whether the answer goes on @throws Refused, Unanswered, or the signal's reason */
 type Ask = (
   path: string,
   init?: RequestInit & { headers?: Readonly<Record<string, string>> },
+  isEndless?: boolean,
 ) => Promise<Response>;
 
 /** Makes the function that sends requests, with this browser's half of the session's secret. */
 function createAsk({ base, secret, fetch }: ServiceOptions): Ask {
-  return async (path, init = {}) => {
+  return async (path, init = {}, isEndless = false) => {
     const kept = secret();
-    const signals = [AbortSignal.timeout(TIMEOUT), ...(init.signal ? [init.signal] : [])];
+    const signals = [
+      ...(isEndless ? [] : [AbortSignal.timeout(TIMEOUT)]),
+      ...(init.signal ? [init.signal] : []),
+    ];
     let reply: Response;
     let text: string;
     try {
@@ -234,6 +266,23 @@ function createAsk({ base, secret, fetch }: ServiceOptions): Ask {
     }
     const facts = factsOf(reply.status, text);
     throw isUnknown(facts) ? new Unanswered(new Refused(facts).message) : new Refused(facts);
+  };
+}
+
+/** Makes the function that opens streams. */
+function eventsOf(ask: Ask, experiment: string | undefined, visit: () => AbortSignal): OpenEvents {
+  const headers = {
+    accept: EVENT_STREAM_TYPE,
+    ...(experiment === undefined ? {} : { 'slices-experiment': experiment }),
+  };
+  return async (query, signal) => {
+    const path = `api/events?links=true${query.replace('?', '&')}`;
+    try {
+      return await ask(path, { headers, signal: AbortSignal.any([signal, visit()]) }, true);
+    } catch (cause) {
+      const httpStatus = cause instanceof Refused ? cause.facts.status : undefined;
+      throw new Failure('network', 'There is no stream of events.', { httpStatus, cause });
+    }
   };
 }
 
@@ -278,7 +327,11 @@ export function createService(options: ServiceOptions): Service {
 
   const readNetwork = reader((text): NetworkFacts => JSON.parse(text));
   const readSession = reader((text): Login => JSON.parse(text));
-  const readColumns = reader(columnsOf);
+  const readColumns = reader((text) => columnsOf(JSON.parse(text)));
+  const readUse = reader((text): LinkUse => {
+    const { items }: UseList = JSON.parse(text);
+    return items.map((item) => ({ site1: item.site1, site2: item.site2, columns: columnsOf(item) }));
+  });
   const readPage = reader(pageOf);
 
   async function list(experiment: string, state: string, signal?: AbortSignal): Promise<OwnReservation[]> {
@@ -335,15 +388,12 @@ export function createService(options: ServiceOptions): Service {
       await change('POST', 'logout', {});
       for (const cache of caches) cache.clear();
     },
-    columns({ site1, site2 }, { start, end }, points, signal) {
-      const query = new URLSearchParams({
-        start: new Date(start).toISOString(),
-        end: new Date(end).toISOString(),
-        points: `${points}`,
-      });
-      const path = `api/links/${encodeURIComponent(site1)}/${encodeURIComponent(site2)}/availability?${query}`;
-      return readColumns(path, { signal });
+    columns({ site1, site2 }, window, points, signal) {
+      const path = `api/links/${encodeURIComponent(site1)}/${encodeURIComponent(site2)}/availability`;
+      return readColumns(`${path}?${windowQuery(window, points)}`, { signal });
     },
+    use: (window, points, signal) => readUse(`api/links/use?${windowQuery(window, points)}`, { signal }),
+    news: (experiment, visit, cursor) => new News(eventsOf(ask, experiment, visit), toldBy, cursor),
     async live(experiment, signal) {
       const lists = await Promise.all(
         ['active', 'scheduled'].map((state) => list(experiment, state, signal)),

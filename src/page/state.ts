@@ -9,10 +9,12 @@ import type {
   Ends,
   ExperimentChoice,
   Link,
+  LinkUse,
   Login,
   NetworkFacts,
   OwnReservation,
   RefusedReply,
+  Told,
 } from './service.ts';
 import {
   changeTimeline,
@@ -82,8 +84,8 @@ export interface State {
   reach: Reach;
   /** Undefined until the server has answered. */
   network?: NetworkFacts;
-  /** The share of each link that is in use now, 0 to 1; null where it is not known. */
-  use: ReadonlyMap<Link, number | null>;
+  /** The use of each link from now on; empty while it is not known. */
+  use: LinkUse;
   /** Undefined until it is known whether anyone is logged in. */
   login?: Login;
   /** Whether someone may have logged in or out in another tab, or been given another role: it is asked with the next news. */
@@ -139,6 +141,8 @@ export type Action =
   /** The login has ended by itself. */
   | { type: 'login-ended' }
   | { type: 'chosen'; experiment: ExperimentChoice | undefined }
+  /** What the service tells as it happens. */
+  | { type: 'told'; told: readonly Told[] }
   /** The reservations that have not ended, as the service lists them. */
   | { type: 'listed'; live: readonly OwnReservation[] }
   | { type: 'busy'; id: string; isBusy: boolean }
@@ -169,7 +173,7 @@ export type KeptForm = Partial<Pick<State, 'draft' | 'sent' | 'owner'>>;
 /** The state as the page opens. */
 export function openState(now: number, zone: string, kept: KeptForm = {}): State {
   return {
-    ...{ now, ahead: 0, zone, reach: { isAway: false, since: now }, use: new Map(), busy: new Set() },
+    ...{ now, ahead: 0, zone, reach: { isAway: false, since: now }, use: [], busy: new Set() },
     ...{ isDoubted: true, hasEnded: false },
     ...{ draft: kept.draft ?? EMPTY_DRAFT, aside: EMPTY_DRAFT, isChecked: false, isSending: false },
     answer: { kind: 'none' },
@@ -196,6 +200,8 @@ export function change(state: State, action: Action): State {
       return chosen(state, action.experiment);
     case 'listed':
       return listed(state, action.live);
+    case 'told':
+      return action.told.reduce(told, state);
     case 'busy': {
       const others = [...state.busy].filter((id) => id !== action.id);
       return { ...state, busy: new Set(action.isBusy ? [...others, action.id] : others) };
@@ -279,9 +285,8 @@ function loggedIn(state: State, { login, wanted }: Extract<Action, { type: 'logg
 
 function loggedOut(state: State): State {
   const isNews = Boolean(state.login?.user);
-  const use = new Map([...state.use.keys()].map((link) => [link, null]));
   return {
-    ...{ ...state, use, login: { user: null, experiments: [] } },
+    ...{ ...state, use: [], login: { user: null, experiments: [] } },
     ...{ chosen: undefined, live: undefined, ended: undefined },
     selected: isNews ? undefined : state.selected,
   };
@@ -300,6 +305,17 @@ function listed(state: State, live: readonly OwnReservation[]): State {
     (one) => stateAt(state.now, one) === 'ended' && !live.some(({ id }) => id === one.id),
   );
   return { ...state, live, ended: state.ended && [...state.ended, ...over] };
+}
+
+/** When one has started or ended is the server's to say: its clock may be ahead of what is known of it. */
+function told(state: State, event: Told): State {
+  if (!('reservation' in event) || !state.live) return state;
+  const { type, reservation } = event;
+  const live = without(state.live, reservation.id);
+  if (type === 'deleted') return { ...state, live };
+  if (type === 'ended')
+    return { ...state, live, ended: state.ended && [...without(state.ended, reservation.id), reservation] };
+  return { ...state, live: [...live, reservation] };
 }
 
 function drafted(state: State, draft: Draft): State {
@@ -352,6 +368,11 @@ export function calendarOf({ zone, now }: Pick<State, 'zone' | 'now'>): Calendar
   return { clock: clockOf(zone), now };
 }
 
+/** The reservation that the draft changes. */
+function ownOf({ draft, live }: Pick<State, 'draft' | 'live'>): OwnReservation | undefined {
+  return draft.id === undefined ? undefined : live?.find(({ id }) => id === draft.id);
+}
+
 /** The draft as it reads now. */
 export function readForm({
   draft,
@@ -363,7 +384,7 @@ export function readForm({
 }: FormParts): ReadDraft {
   const links = network?.links ?? [];
   const expiry = experiment ? Date.parse(experiment.expires_at) : Number.POSITIVE_INFINITY;
-  const own = draft.id === undefined ? undefined : live?.find(({ id }) => id === draft.id);
+  const own = ownOf({ draft, live });
   const read = readDraft(draft, { ...time, links, expiry, own });
   const isTaken = read.wish && answer.kind === 'refused' && answer.facts.code === 'name_taken';
   return isTaken ? { ...read, problems: new Map([['name', 'This name is taken.']]) } : read;
@@ -374,6 +395,19 @@ export type FormParts = Pick<State, 'draft' | 'now' | 'zone' | 'network' | 'chos
 /** See {@link FormParts}. */
 export function formParts({ draft, now, zone, network, chosen: experiment, answer, live }: State): FormParts {
   return { draft, now, zone, network, chosen: experiment, answer, live };
+}
+
+/** The share of each link that is in use at an instant, 0 to 1; null where it is not known. */
+export function useAt(
+  now: number,
+  { use, network }: Pick<State, 'use' | 'network'>,
+): ReadonlyMap<Link, number | null> {
+  const shareOf = (link: Link): number | null => {
+    const columns = use.find((one) => isSamePair(one, link))?.columns ?? [];
+    const column = columns.find(({ start, end }) => start <= now && now < end);
+    return column ? 1 - column.free / link.bandwidth : null;
+  };
+  return new Map(network?.links.map((link) => [link, shareOf(link)]));
 }
 
 /** The parts of the state that make routes. */
@@ -392,7 +426,7 @@ export function draftRoute({
 }: Omit<RouteParts, 'selected'>): Route | undefined {
   const links = network?.links ?? [];
   if (answer.kind === 'fits') return answer.route;
-  const own = draft.id === undefined ? undefined : live?.find(({ id }) => id === draft.id);
+  const own = ownOf({ draft, live });
   return own ? routeOver(links, own) : routeBetween(links, draft);
 }
 
@@ -405,13 +439,19 @@ export function shownRoute(state: RouteParts): Route | undefined {
   return isSamePair(selected, draft) ? draftRoute(state) : routeBetween(links, selected);
 }
 
+/** The rows of links in the timeline. */
+export function rowsOf({ network }: Pick<State, 'network'>, some: readonly Ends[]): number[] {
+  const links = network?.links ?? [];
+  return some.map((ends) => links.findIndex((link) => isSamePair(link, ends)));
+}
+
 /** The rows of the timeline that are marked: of the two sites first, then of each link of their route. */
 export function shownRows(state: RouteParts): { pair?: Link; selectedRows: readonly number[] } {
   const { selected, network } = state;
   const links = network?.links ?? [];
   const route = shownRoute(state);
   if (!selected || !route) return { selectedRows: [] };
-  const hops = hopsOf(links, route.sites).map((link) => links.indexOf(link));
+  const hops = rowsOf(state, hopsOf(links, route.sites));
   const { site1, site2 } = selected;
   if (linkBetween(links, selected)) return { selectedRows: hops };
   const bandwidth = routeBetween(links, selected)?.bandwidth ?? route.bandwidth;
@@ -426,7 +466,7 @@ export function markOf(state: FormParts & RouteParts): DraftMark | undefined {
   const route = draftRoute(state);
   if (!route || !period || !mayDo(state, draft.id === undefined ? 'create' : 'update')) return undefined;
   if (selected && isSamePair(selected, draft)) return { rows: shownRows(state).selectedRows, ...period };
-  return { rows: hopsOf(links, route.sites).map((link) => links.indexOf(link)), ...period };
+  return { rows: rowsOf(state, hopsOf(links, route.sites)), ...period };
 }
 
 /** The facts of the page that the timeline needs to change. */

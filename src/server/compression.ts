@@ -1,6 +1,6 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import { takesGzip } from './request-reading.ts';
+import { takes } from './request-reading.ts';
 
 /** Shorter answers are one packet as they are. In characters. */
 const SMALLEST = 1024;
@@ -23,7 +23,7 @@ export async function compressed(request: Request, response: Response): Promise<
   if (status === 304) headers.append('vary', 'accept-encoding');
   if (status !== 200 || !isJson) return response;
   headers.append('vary', 'accept-encoding');
-  if (!takesGzip(request)) return response;
+  if (!takes('gzip', request)) return response;
   const text = await response.text();
   if (text.length < SMALLEST) return new Response(text, { headers });
   const body = await compress(text, LEVEL);

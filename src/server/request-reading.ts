@@ -126,10 +126,10 @@ export function acceptsHtml(request: Request): boolean {
   return prefers(request, 'text/html');
 }
 
-/** Whether `Accept-Encoding` takes gzip. */
-export function takesGzip(request: Request): boolean {
+/** Whether `Accept-Encoding` takes a coding; browsers take Brotli (`br`, RFC 7932) over TLS and from this machine only. */
+export function takes(coding: 'br' | 'gzip', request: Request): boolean {
   const accepted = request.headers.get('accept-encoding') ?? '';
-  return /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/.test(accepted);
+  return new RegExp(String.raw`\b${coding}\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))`).test(accepted);
 }
 
 /** An ETag of all that an answer depends on; weak, since its compressed form has the same one (RFC 9110 §8.8.1). */

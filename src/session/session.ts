@@ -129,23 +129,25 @@ export class Session {
    * where the service does not tell. A warning says so where it is not 0. Asked before anything is booked: it costs no
    * request where the service's keys were fetched in the last ten minutes, and else the one that its answer needs.
    *
+   * @param isLook whether nothing is to be booked: then no clock is too wrong, and a service that is away is no failure
    * @throws Failure `usage` where the clocks are so far apart that the service's tokens would not verify here
    */
-  async clockAhead(): Promise<number> {
+  async clockAhead(isLook = false): Promise<number> {
     // The command ends without a login, and then asks for nothing.
     if (this.userToken.origin === 'login' && !this.login?.read()) return 0;
-    const ahead = (await this.#serviceKeys.clockAhead()) ?? 0;
+    const found = this.#serviceKeys.clockAhead();
+    const ahead = (await (isLook ? found.catch(() => undefined) : found)) ?? 0;
     if (Math.abs(ahead) <= CLOCKS_EQUAL) return 0;
     // To the minute, unless it is less than two.
     const unit = Math.abs(ahead) < 2 * MINUTE ? 1000 : MINUTE;
     const apart = formatDuration(Math.round(Math.abs(ahead) / unit) * unit);
-    const found = `clock is ${apart} ${ahead > 0 ? 'behind' : 'ahead of'} the service's.`;
-    if (ahead > MOST_BEHIND || ahead < -MOST_AHEAD) {
-      throw new Failure('usage', `Your ${found}`, {
+    const said = `Your clock is ${apart} ${ahead > 0 ? 'behind' : 'ahead of'} the service's.`;
+    if (!isLook && (ahead > MOST_BEHIND || ahead < -MOST_AHEAD)) {
+      throw new Failure('usage', said, {
         why: "So the service's tokens can't be verified here, and times would not mean what you typed. Set the clock that is wrong, most likely this machine's. Nothing was changed.",
       });
     }
-    this.#options.notice(`warning: Your ${found} The service's time counts.`);
+    this.#options.notice(`warning: ${said} The service's time counts.`);
     return ahead;
   }
 

@@ -87,6 +87,7 @@ export interface ReadDatabase extends Pick<SqlDatabase, 'snapshot'> {
 
 /** The database is damaged, newer than this program, or another program's. */
 export class DatabaseFormatError extends Error {
+  /** What `toString` begins with. */
   override readonly name = 'DatabaseFormatError';
 }
 

@@ -11,6 +11,7 @@ export const DEFAULT_TTL = 900;
 export interface IssuerOptions {
   /** The `iss` of every token: the issuer's address, whose key set path publishes the key. */
   issuer: string;
+  /** Signs every token. */
   key: SigningKey;
   /** Default lifetime in seconds. Default {@link DEFAULT_TTL}. */
   ttl?: number;
@@ -30,6 +31,7 @@ export interface TokenForm {
 
 /** A service's own token issuer (contract/README.md, "Authentication" 6). */
 export interface Issuer {
+  /** The `iss` of its tokens. */
   readonly issuer: string;
   /** The public keys, as published at `/.well-known/jwks.json`. */
   readonly keySet: KeySetDocument;

@@ -38,7 +38,9 @@ export interface RemoteKeySetOptions {
 
 /** A key set as it was fetched, and when, in milliseconds. */
 export interface KeySetCopy {
+  /** The key set, as it was answered. */
   document: KeySetDocument;
+  /** When it was fetched, in milliseconds since the Unix epoch. */
   at: number;
   /** How far the issuer's clock was ahead of this one then, see {@link RemoteKeySet.clockAhead}; absent: it is not known. */
   ahead?: number;
@@ -46,7 +48,9 @@ export interface KeySetCopy {
 
 /** Stores the last copy of one key set. */
 export interface KeySetStore {
+  /** The copy, if any. */
   read(): KeySetCopy | undefined;
+  /** Keeps a copy in place of the one before. */
   write(copy: KeySetCopy): void;
 }
 

@@ -9,6 +9,7 @@ export const DEFAULT_KID = 'key1';
 export interface SigningKey {
   /** The `kid` header of its tokens. */
   kid: string;
+  /** Signs; it can't be read. */
   privateKey: CryptoKey;
   /** The public part, for the key set. */
   publicJwk: PublicJwk;
@@ -19,6 +20,7 @@ export type PrivateJwk = JWK & { kid: string };
 
 /** A key that could not be read, or is not an ES256 private key. */
 export class KeyFormatError extends Error {
+  /** What `toString` begins with. */
   override readonly name = 'KeyFormatError';
 }
 

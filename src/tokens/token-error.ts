@@ -34,6 +34,7 @@ export type TokenFault =
 
 /** A token that does not verify. The message never holds the token. */
 export class TokenError extends Error {
+  /** What `toString` begins with. */
   override readonly name = 'TokenError';
   /** The reason, for programs; see {@link TokenFault}. */
   readonly code: TokenFault;

@@ -185,13 +185,15 @@ describe('every next step works when it is pasted', () => {
       'slices-conn reserve be-gent1 pl-poznan1 --bandwidth 1G --start-now --for 1h',
     'fixOf(code, details)': 'slices-conn show ID',
     'retyped(words, [])': undefined,
+    "retyped(typed, [{ flags: ['--for'], words }])": 'slices-conn update ID --start +3h --for 1h',
     "retyped(typed, [startRetyping('now', asked), ...endRetyping(started, asked)])":
       'slices-conn reserve be-gent1 pl-poznan1 --bandwidth 1000 --start-now --end +2h',
     '`slices-conn availability ${site1} ${site2}`': 'slices-conn availability be-gent1 pl-poznan1',
     '`slices-conn availability ${site1}`': 'slices-conn availability be-gent1',
     other: undefined,
-    // A program of the person's own.
+    // Programs of others.
     where: undefined,
+    "'npm run build'": undefined,
     "kind === 'user' ? `unset ${variable} && slices-conn login` : `unset ${variable}`": 'slices-conn login',
     "isReservation ? 'slices-conn list' : 'slices-conn experiment list'": 'slices-conn experiment list',
     "typed === undefined ? 'slices-conn update --help' : `slices-conn update ${shellWord(typed)} --extend 1h`":

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { News, type OpenEvents } from '../../src/client/events.ts';
+import type { StreamEvent } from '../../src/client/event-parser.ts';
+import { News, type OpenEvents, reservationEvent } from '../../src/client/events.ts';
 import type { ReservationEvent } from '../../src/contract/events.ts';
 import { Failure } from '../../src/contract/failure.ts';
 import { addressOf, booking, openService, reservationIn } from '../fixtures/service.ts';
@@ -68,7 +69,10 @@ test('wherever a frame is cut, nothing is lost: what is known is what the servic
   const { id } = reservationIn(await lead.book(booking()));
   const known = new Known();
   let cut: number | undefined;
-  const news = new News(cutting(() => cut));
+  const news = new News(
+    cutting(() => cut),
+    reservationEvent,
+  );
   await news.mark();
   await known.look();
   // A frame with its cursor and the beginning of the stream has some 700 bytes.
@@ -98,7 +102,7 @@ test.each([404, 405, 501])(
     const news = new News(async () => {
       asked += 1;
       throw new Failure('not_found', 'nothing there', { httpStatus });
-    });
+    }, reservationEvent);
     const pauses: number[] = [];
     for (let round = 0; round < 5; round += 1) {
       expect(await news.mark()).toBe(false);
@@ -114,7 +118,7 @@ test.each([404, 405, 501])(
 test('while streams fail, looks are due after pauses that grow to 15 s', async () => {
   const news = new News(async () => {
     throw new Failure('network', 'away');
-  });
+  }, reservationEvent);
   const pauses: number[] = [];
   for (let round = 0; round < 5; round += 1) {
     await news.mark();
@@ -130,7 +134,7 @@ test('a cursor that is too old: a look is due at once, and then changes are told
     if (!isOld || query === '') return opened(query, signal);
     isOld = false;
     throw new Failure('network', 'too old', { httpStatus: 410 });
-  });
+  }, reservationEvent);
   expect(await news.mark()).toBe(true);
   isOld = true;
   expect(await news.wait(Number.POSITIVE_INFINITY, forever)).toBeUndefined();
@@ -140,4 +144,30 @@ test('a cursor that is too old: a look is due at once, and then changes are told
     { type: 'created', reservation: { id } },
   ]);
   news.close();
+});
+
+test('one goes on where another has told, although that one had read on', async () => {
+  const asked: string[] = [];
+  const frames = ['id: a\nevent: cursor\ndata: {}\n\n', 'id: b\ndata: news\n\n'];
+  const open: OpenEvents = async (query) => {
+    asked.push(query);
+    const left = [...frames];
+    const body = new ReadableStream<Uint8Array>(
+      { pull: (controller) => controller.enqueue(Buffer.from(left.shift() ?? ':\n\n')) },
+      { highWaterMark: 0 },
+    );
+    return new Response(body, { headers: { 'content-type': 'text/event-stream' } });
+  };
+  const read = ({ event, data }: StreamEvent) => (event === 'message' ? data : undefined);
+  const first = new News(open, read);
+  await first.mark();
+  expect(await first.wait(Number.POSITIVE_INFINITY, atOnce)).toEqual([]);
+  await new Promise(setImmediate);
+  expect(asked).toEqual(['', '?since=a']);
+  expect(first.cursor).toBe('a');
+  first.close();
+  const next = new News(open, read, first.cursor);
+  expect(await next.wait(Number.POSITIVE_INFINITY, forever)).toEqual(['news']);
+  expect([asked.at(-1), next.cursor]).toEqual(['?since=a', 'b']);
+  next.close();
 });

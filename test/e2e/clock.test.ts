@@ -145,6 +145,19 @@ describe('other commands that book or change', () => {
     });
   });
 
+  test.each([-HOUR, 10 * MINUTE])(
+    'list and status say so too, and go by the service’s time (by %i ms)',
+    async (clock) => {
+      const { id } = reservationIn(await person.result('reserve', ...LINK, '--start-now', '--for', '1h'));
+      const { stdout, ...listed } = await run(clock, 'list');
+      const warned = { exitCode: 0, stderr: expect.stringContaining("The service's time counts") };
+      expect(listed).toMatchObject(warned);
+      const item = JSON.parse(stdout).items.find((one: { id: string }) => one.id === id);
+      expect(item.state).toBe('active');
+      expect(await run(clock, 'status')).toMatchObject(warned);
+    },
+  );
+
   test('run books nothing, and starts no command', async () => {
     const ended = await person.run(['--json', 'run', ...LINK, '--for', '1h', '--', 'true'], {
       env: server.env,

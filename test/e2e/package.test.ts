@@ -165,7 +165,19 @@ export const text: Promise<string> = createPortalClient({ fetch, portalUrl: '', 
     });
   });
 
-  function compile(source: string) {
+  it('has clients and a verifier whose types need nothing of Node', () => {
+    const source = `
+import { createConnectivityClient } from 'slices-conn/clients';
+import { createVerifier } from 'slices-conn/verifier';
+export const names = [createConnectivityClient, createVerifier];
+export const environment = process.env;
+`;
+    const { stdout } = compile(source, ['--types', '', '--lib', 'es2024,dom']);
+    // There is no process, and all else is as it should be.
+    expect(stdout.match(/^\S+\(\d+/gm)).toEqual(['program.ts(5']);
+  });
+
+  function compile(source: string, environment: readonly string[] = ['--types', 'node']) {
     const program = join(folder, 'program.ts');
     writeFileSync(program, source);
     const types = join(root, 'node_modules', '@types');
@@ -179,8 +191,7 @@ export const text: Promise<string> = createPortalClient({ fetch, portalUrl: '', 
       'nodenext',
       '--target',
       'es2024',
-      '--types',
-      'node',
+      ...environment,
     ];
     return spawnSync(join(root, 'node_modules', '.bin', 'tsc'), [...flags, '--typeRoots', types, program], {
       cwd: folder,

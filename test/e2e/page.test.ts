@@ -9,9 +9,6 @@ import { PATIENCE } from '../fixtures/patience.ts';
 import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 import { type Served, serveInProcess } from './served.ts';
 
-/** How long until the page has asked for news again, in milliseconds. */
-const NEWS = 16_000;
-
 const FOREVER = '2099-01-01T00:00:00Z';
 const experiment = (name: string, project: string, members: Readonly<Record<string, string>>) => ({
   ...{ name, project, members, expires_at: FOREVER },
@@ -247,8 +244,6 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
     await viewer.getByText('viewer: may look, not book').waitFor();
     await viewer.getByText('None now or later.').waitFor();
     await book(lead, '60G', 'shared');
-    // Past the five minutes for which the map asks at once.
-    await viewer.clock.fastForward(300_000);
     const row = viewer.getByRole('listitem').filter({ hasText: 'shared' });
     await row.waitFor();
     await viewer.getByRole('button', { name: 'Show in timeline: shared' }).click();
@@ -261,9 +256,7 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
     await fill(lead, '70G');
     await answer(lead).getByText('40 of the 70 Gbps asked for are free').waitFor();
     await remove(lead, 'shared');
-    await viewer.clock.runFor(NEWS);
     await viewer.getByText('None now or later.').waitFor();
-    await viewer.clock.fastForward(300_000);
     await viewer.getByText('be-gent1 – pl-poznan1, 0 of 100 Gbps in use').waitFor();
     await viewer.context().close();
   });
@@ -309,7 +302,7 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
     const before = await selected();
     // The first one is gone, and the one below it stays where it is.
     own.shift();
-    await page.clock.runFor(NEWS);
+    await page.evaluate("dispatchEvent(new Event('online'))");
     const fewer = page.getByRole('button', { name: 'Show 50 more of 2999' });
     await fewer.waitFor();
     expect(await selected()).toBe(before);

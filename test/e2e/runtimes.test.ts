@@ -83,13 +83,12 @@ test('a server on a release of Node that is not LTS loads the identity provider 
   expect(exitCode).toBe(0);
 });
 
-describe('slices-conn/verifier', () => {
-  const path = new URL('verifier.js', lib);
-  const source = readFileSync(path, 'utf8');
+describe.each(['verifier', 'clients'] as const)('slices-conn/%s', (name) => {
+  const path = new URL(`${name}.js`, lib);
 
   test('is what package.json names, and imports nothing', () => {
-    expect(manifest.exports['./verifier'].default).toBe('./dist/lib/verifier.js');
-    const { module } = parseSync('verifier.js', source);
+    expect(manifest.exports[`./${name}`].default).toBe(`./dist/lib/${name}.js`);
+    const { module } = parseSync(`${name}.js`, readFileSync(path, 'utf8'));
     expect(module.staticExports.length).toBeGreaterThan(0);
     expect([...module.staticImports, ...module.dynamicImports]).toEqual([]);
   });
@@ -98,8 +97,12 @@ describe('slices-conn/verifier', () => {
     const [alone, whole] = [await import(path.href), await import(`${lib}index.js`)];
     expect(Object.keys(whole)).toEqual(expect.arrayContaining(Object.keys(alone)));
   });
+});
 
-  test('verifies where there is nothing of Node: no process, no Buffer, no require', () => {
+describe('where there is nothing of Node: no process, no Buffer, no require', () => {
+  const path = new URL('verifier.js', lib);
+
+  test('the verifier verifies', () => {
     const key = makeKey();
     const token = makeToken(key, claimsOf('user'));
     const changed = token.replace(/.(?=.{5}$)/, (found) => (found === 'A' ? 'B' : 'A'));
@@ -150,5 +153,49 @@ describe('slices-conn/verifier', () => {
       status: 403,
       names: ['undefined', 'undefined', 'undefined'],
     });
+  });
+
+  test('the clients book, and prove what they booked', () => {
+    const { stdout, stderr } = node(
+      '',
+      '--experimental-vm-modules',
+      '--no-warnings',
+      ...script(`
+        import { readFileSync } from 'node:fs';
+        import { createContext, SourceTextModule } from 'node:vm';
+        const lib = ${JSON.stringify(lib.pathname)};
+        const { createReferenceServer } = await import(lib + 'index.js');
+        const server = await createReferenceServer();
+        // Stands in for the network: a browser has its own.
+        const fetch = (request) => server.fetch(request);
+        const given = { ...server.addresses, userToken: await server.signIn('lead'), fetch };
+        const { crypto, TextEncoder, TextDecoder, URL, URLSearchParams, Headers, Request, Response, AbortController, AbortSignal, atob, btoa, setTimeout, clearTimeout } = globalThis;
+        const context = createContext({ crypto, TextEncoder, TextDecoder, URL, URLSearchParams, Headers, Request, Response, AbortController, AbortSignal, atob, btoa, setTimeout, clearTimeout, fetch, Uint8Array, given });
+        const loaded = async (text, modules) => {
+          const made = new SourceTextModule(text, { context });
+          await made.link((name) => modules[name] ?? Promise.reject(new Error('it imports ' + name)));
+          await made.evaluate();
+          return made;
+        };
+        const [clients, verifier] = await Promise.all(['clients', 'verifier'].map((name) => loaded(readFileSync(lib + name + '.js', 'utf8'), {})));
+        const test = await loaded(\`
+          import { createConnectivityClient, createPortalClient } from 'slices-conn/clients';
+          import { remoteKeySet } from 'slices-conn/verifier';
+          const { connectivity: baseUrl, portal: portalUrl, userToken } = given;
+          const portal = createPortalClient({ fetch, portalUrl, userToken });
+          const [experiment] = await portal.experiments();
+          const keys = remoteKeySet({ url: baseUrl + '/.well-known/jwks.json' });
+          const client = createConnectivityClient({ fetch, baseUrl, userToken, experimentToken: () => portal.experimentToken(experiment.id), trust: { issuers: new Map([[baseUrl, keys]]) } });
+          const request = { site1: 'be-gent1', site2: 'pl-poznan1', bandwidth: 1000, start: 'now', end: Date.now() + 7_200_000 };
+          const [booked] = await client.change([{ action: 'create', request }]);
+          export const { verified } = booked;
+          export const names = [typeof process, typeof Buffer, typeof require];
+        \`, { 'slices-conn/clients': clients, 'slices-conn/verifier': verifier });
+        console.log(JSON.stringify(test.namespace));
+        await server.close();
+      `),
+    );
+    expect(stderr).toBe('');
+    expect(JSON.parse(stdout)).toEqual({ verified: true, names: ['undefined', 'undefined', 'undefined'] });
   });
 });

@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util';
 import { newDatabase, startPostgres } from '../fixtures/postgres-server.ts';
 import { killClients } from './client-kills.ts';
 import { killDatabase } from './database-kills.ts';
+import { tellReaders } from './events.ts';
 import { failOver } from './failovers.ts';
 import { proveFailpoints } from './failpoints.ts';
 import { cutEveryMessage, fillDisk } from './lost-outcomes.ts';
@@ -72,6 +73,7 @@ const PROOFS: readonly Proof[] = [
     ([name, share, prove]): Proof => [name, share, (seconds) => prove(seconds * 0.6)],
   ),
   ...onBoth('plan', 10, killPlans),
+  ...onBoth('events', 10, tellReaders),
   ['outcomes PostgreSQL', 15, () => cutEveryMessage(database, { seed })],
   ['outcomes SQLite', 15, () => fillDisk({ seed })],
 ];

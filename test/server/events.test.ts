@@ -1,9 +1,11 @@
 import * as v from 'valibot';
 import { afterEach, describe, expect, test, vi } from 'vitest';
+import { EventParser } from '../../src/client/event-parser.ts';
 import { EVENT_PAUSE } from '../../src/contract/event-streams.ts';
 import { createReferenceServer, type ReferenceServer } from '../../src/reference-server.ts';
+import { userClaims } from '../../src/server/identity/user-token.ts';
 import { idIn, send, signedBy } from '../fixtures/asked-server.ts';
-import { openEvents, type ReadStream } from '../fixtures/events.ts';
+import { openEvents, type ReadStream, type Told, toldBy } from '../fixtures/events.ts';
 import { usePostgres } from '../fixtures/postgres.ts';
 import {
   addressOf,
@@ -50,6 +52,28 @@ async function bookMany(count: number): Promise<string[]> {
   return v.parse(Booked, reply.body).items.map(({ connectivity }) => connectivity.id);
 }
 
+/** All events from a cursor on: those up to a change that is made now. */
+async function restAfter(cursor = ''): Promise<Told[]> {
+  const stream = await begun(`?since=${cursor}`);
+  const { id } = await booked(lead);
+  await lead.delete(id);
+  const told: Told[] = [];
+  do told.push(...(await stream.next()));
+  while (!(told.at(-1)?.id === id && told.at(-1)?.type === 'deleted'));
+  await stream.close();
+  return told.filter((each) => each.id !== id);
+}
+
+/** The bandwidth of each reservation that stands after some events. */
+function standingAfter(told: readonly Told[]): Map<unknown, unknown> {
+  const standing = new Map<unknown, unknown>();
+  for (const { type, id, bandwidth } of told) {
+    if (type === 'deleted') standing.delete(id);
+    else standing.set(id, bandwidth);
+  }
+  return standing;
+}
+
 /** A stream that has begun, so that what comes next is told. */
 async function begun(query = '', headers = lead.headers): Promise<ReadStream> {
   const stream = await open(query, headers);
@@ -81,6 +105,49 @@ describe('a stream of events', () => {
     expect(told.map(({ type }) => type)).toEqual(['created', 'created', 'created']);
     const again = await begun(`?since=${before}`);
     expect(new Set((await again.next(3)).map(({ id }) => id))).toEqual(new Set(told.map(({ id }) => id)));
+  });
+
+  test('row 133: cut at any byte, it goes on at its cursor with all that was not told', async () => {
+    const address = `${service.base}${addressOf('events')}`;
+    const response = await service.fetch(new Request(address, { headers: lead.headers }));
+    const reader = response.body?.getReader();
+    const whole = new EventParser();
+    const bytes: number[] = [];
+    const readOn = async (): Promise<void> => {
+      for (let isTold = false; !isTold; ) {
+        const chunk = (await reader?.read())?.value ?? new Uint8Array();
+        bytes.push(...chunk);
+        isTold = whole.push(chunk).length > 0;
+      }
+    };
+    await readOn();
+    const beginning = whole.lastId;
+    const changed: string[] = [];
+    for (const change of ['updated', 'deleted', 'kept']) {
+      const { id } = await booked(lead);
+      changed.push(id);
+      await readOn();
+      if (change === 'updated') await lead.update(id, booking({ bandwidth: '7' }));
+      if (change === 'deleted') await lead.delete(id);
+      if (change !== 'kept') await readOn();
+    }
+    await reader?.cancel();
+    const due = new Map([
+      [changed[0], 7],
+      [changed[2], 100],
+    ]);
+    const after = new Map<string | undefined, Told[]>();
+    const parser = new EventParser();
+    const told: Told[] = [];
+    for (const byte of bytes) {
+      const events = parser.push(Uint8Array.of(byte));
+      told.push(...events.filter(({ event }) => event === 'reservation').map(toldBy));
+      const cursor = parser.lastId ?? beginning;
+      const rest = after.get(cursor) ?? (await restAfter(cursor));
+      after.set(cursor, rest);
+      expect(standingAfter([...told, ...rest])).toEqual(due);
+    }
+    expect(after.size).toBe(6);
   });
 
   test('goes on at its cursor: each reservation once, as it is now', async () => {
@@ -202,6 +269,26 @@ describe('a stream of events', () => {
     expect((await open('', (await service.as('admin')).headers)).status).toBe(200);
     await opened[0]?.close();
     expect((await open()).status).toBe(200);
+  });
+
+  test('row 125: of 1,100 streams at once a server opens 1,000, and tells all of them', async () => {
+    const { identity } = await service.issuers();
+    const users = Array.from({ length: 55 }, (_, index) => ({
+      id: `user_offline.localhost_01jd3x0m2sf0vrv9mhb1wk00${String(index).padStart(2, '0')}`,
+      name: `reader-${index}`,
+    }));
+    const asked = users.map(async (user) => {
+      const claims = userClaims(user, { audience: service.base, login: service.now() });
+      const headers = { authorization: `Bearer ${await identity.issue(claims)}` };
+      return Promise.all(Array.from({ length: 20 }, () => open('', headers)));
+    });
+    const streams = (await Promise.all(asked)).flat();
+    const live = streams.filter(({ status }) => status === 200);
+    const refused = streams.filter(({ status }) => status === 429);
+    expect([live.length, refused.length]).toEqual([1000, 100]);
+    await booked(lead);
+    const told = await Promise.all(live.map((stream) => stream.next()));
+    expect(told.filter(([each]) => each?.event === 'link')).toHaveLength(1000);
   });
 
   test('row 126: a stream ends when its tokens have expired', async () => {

@@ -11,6 +11,7 @@ import type { Session } from '../../session/session.ts';
 import { claimedExpiry } from '../../tokens/claimed.ts';
 import { EXIT_CODE_OF } from '../exit-codes.ts';
 import type { Invocation } from '../invocation.ts';
+import { onServiceTime } from '../period.ts';
 import { type CardLine, escapeText } from '../print/output.ts';
 import { timeTeller } from '../times.ts';
 import { type HeldRole, heldRoles, roleLines, userOf } from '../user/run.ts';
@@ -166,8 +167,9 @@ interface KnownToken {
 }
 
 /** Shows who is logged in, and the source, user and expiry of each token. */
-export async function status(invocation: Invocation): Promise<void> {
-  const session = await invocation.session();
+export async function status(given: Invocation): Promise<void> {
+  const session = await given.session();
+  const invocation = await onServiceTime(given, session, true);
   // The stored login is read first: without one, its message is clearer than the portal's.
   await userToken(session, (await invocation.times()).now);
   const roles = await rolesOrReason(session);

@@ -1,8 +1,7 @@
 import { type ChangeOptions, isBatch } from '../../client/changes.ts';
-import { isMissing } from '../../client/exchange.ts';
 import { CODE_OF_LOCATION, refusedBy } from '../../client/reply-failure.ts';
 import { askedRouteOf } from '../../contract/asked-route.ts';
-import { Failure } from '../../contract/failure.ts';
+import { Failure, isMissing } from '../../contract/failure.ts';
 import { parseInstant } from '../../contract/instants.ts';
 import { BY_THE_LINK, isProblemCode } from '../../contract/problem-codes.ts';
 import type { Reservation } from '../../contract/reservation.ts';

@@ -83,14 +83,20 @@ interface Fields {
  *
  * @param name the file's name in errors, such as `demo.yaml`
  * @param times the current time; a time in the file has its own zone, or the file's `tz`
+ * @param sites those that there are; without them their names are not looked up
  * @throws Failure `usage` that says of every error in which line and column it is
  */
-export async function readPlan(bytes: Uint8Array, name: string, times: TimeContext): Promise<PlanContent> {
+export async function readPlan(
+  bytes: Uint8Array,
+  name: string,
+  times: TimeContext,
+  sites?: readonly string[],
+): Promise<PlanContent> {
   if (bytes.length > MAX_SIZE) {
     const most = `A plan file has at most ${MAX_SIZE / 1024} KiB, and this one has ${Math.ceil(bytes.length / 1024)}.`;
     throw new Failure('usage', `${name} is too large.`, { why: most, fix: 'slices-conn plan --help' });
   }
-  const file = new PlanFile(textOf(bytes, name), name, times);
+  const file = new PlanFile(textOf(bytes, name), name, times, sites);
   const plan = await file.read();
   file.check();
   return plan;
@@ -109,6 +115,7 @@ class PlanFile {
   readonly #document: Document.Parsed | undefined;
   readonly #lines = new LineCounter();
   readonly #name: string;
+  readonly #sites: readonly string[] | undefined;
   #times: TimeContext;
   /** Said of a time without a zone; undefined where the file names one for all. */
   #zoneAdvice: string | undefined = ZONE_ADVICE;
@@ -116,8 +123,9 @@ class PlanFile {
   readonly #targets = new Map<Alias, Node>();
   readonly #errors: { offset: number; text: string }[] = [];
 
-  constructor(text: string, name: string, times: TimeContext) {
+  constructor(text: string, name: string, times: TimeContext, sites: readonly string[] | undefined) {
     this.#name = name;
+    this.#sites = sites;
     this.#times = times;
     try {
       this.#document = parseDocument(text, {
@@ -252,7 +260,7 @@ class PlanFile {
     const sites = members.get('sites')?.value;
     Object.assign(
       fields,
-      sites && { sites: { node: sites, value: await this.#sites(sites) } },
+      sites && { sites: { node: sites, value: await this.#ends(sites) } },
       await field('bandwidth', parseBandwidth),
       await field('start', (text) =>
         /^\s*now\s*$/i.test(text) ? 'now' : this.#instant(text, {}, ', or now'),
@@ -338,7 +346,7 @@ class PlanFile {
       if (!list) continue;
       const sites: string[] = [];
       for (const node of isSeq<Node>(list) ? list.items : [list]) {
-        const site = await this.#guarded(node, siteName);
+        const site = await this.#site(node);
         if (site !== undefined) sites.push(site);
       }
       route[field] = sites;
@@ -348,18 +356,27 @@ class PlanFile {
     return route;
   }
 
-  async #sites(node: Node): Promise<readonly [string, string] | undefined> {
+  async #ends(node: Node): Promise<readonly [string, string] | undefined> {
     const list = this.#resolved(node);
     const [one, other, more] = isSeq<Node>(list) ? list.items : [];
     if (!one || !other || more) {
       this.#wrong(node, 'sites must be the two ends of a link, such as [be-gent1, pl-poznan1].');
       return undefined;
     }
-    const [site1, site2] = [await this.#guarded(one, siteName), await this.#guarded(other, siteName)];
+    const [site1, site2] = [await this.#site(one), await this.#site(other)];
     if (site1 === undefined || site2 === undefined) return undefined;
     if (site1 !== site2) return [site1, site2];
     this.#wrong(other, `A link has two different ends, and both are ${site1}.`);
     return undefined;
+  }
+
+  #site(node: Node): Promise<string | undefined> {
+    return this.#guarded(node, (text) => {
+      const name = siteName(text);
+      const known = this.#sites ?? [name];
+      if (known.includes(name)) return name;
+      throw new Failure('usage', hinted(`There is no site ${name}.`, name, known));
+    });
   }
 
   /** An absolute time: a file that is applied twice must mean the same. @throws Failure `usage` */

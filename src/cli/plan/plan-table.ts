@@ -117,7 +117,11 @@ function rowOf(
   const { name } = change;
   const link = linkName(change.action === 'delete' ? change.current : change.wanted);
   const row = { name, link, bandwidth: bandwidthText(change) };
-  if (failure) return { ...row, mark: '✗', when: shortReason(failure, times), outcome: '' };
+  if (failure) {
+    const isOfFile = change.action !== 'delete' && failure.facts.details?.some(isUnknownSite);
+    const place = isOfFile ? `${change.wanted.place}: ` : '';
+    return { ...row, mark: '✗', when: place + shortReason(failure, times), outcome: '' };
+  }
   switch (change.action) {
     case 'delete': {
       const outcome = isApplied ? 'deleted' : 'not in the file';
@@ -186,13 +190,17 @@ function sameTags(one: Reservation, other: Reservation): boolean {
   return tagsText(one) === tagsText(other);
 }
 
+function isUnknownSite({ code }: { code?: string }): boolean {
+  return code === 'site_unknown';
+}
+
 /** Why a change does not fit, in a few words: the limit where the service tells it. @example '6 Gbps free 1 Dec 11:00–14:00' */
 export function shortReason(
   { says, facts: { limits = [], details = [], why } }: Failure,
   context: TimeContext,
 ): string {
   const times = shortTimes(context, true);
-  const unknown = details.find(({ code }) => code === 'site_unknown')?.facts?.['site'];
+  const unknown = details.find(isUnknownSite)?.facts?.['site'];
   const near = typeof unknown === 'string' ? nearestSite(unknown, { sites: sitesNamed(details) }) : undefined;
   if (near !== undefined) return `There is no site ${unknown}. Did you mean ${near}?`;
   const [limit] = limits;

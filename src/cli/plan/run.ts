@@ -1,3 +1,4 @@
+import { withinTime } from '../../contract/bounded-reading.ts';
 import { Failure, isGone, ownCommand } from '../../contract/failure.ts';
 import { inOneText, Sentence, sentence } from '../../contract/said.ts';
 import type { ExperimentAccess } from '../../session/login/experiment-access.ts';
@@ -96,6 +97,13 @@ interface Acting {
   flags: ApplyFlags;
 }
 
+/** How long a service may take to tell its sites where the file has errors already, in milliseconds. */
+const SOON = 1500;
+
+async function sitesOf({ session }: Invocation): Promise<readonly string[] | undefined> {
+  return (await session()).connectivity.sites();
+}
+
 /** @returns the invocation too, by the service's clock; see {@link onServiceTime} */
 async function open(
   given: Invocation,
@@ -103,9 +111,13 @@ async function open(
   flags: ApplyFlags,
 ): Promise<Acting & { invocation: Invocation }> {
   const bytes = await given.files.read(path);
-  const read = async ({ times }: Invocation): Promise<PlanContent> =>
-    readPlan(bytes, path === '-' ? '<stdin>' : path, await times());
-  const parsed = await read(given);
+  const read = async ({ times }: Invocation, sites?: readonly string[]): Promise<PlanContent> =>
+    readPlan(bytes, path === '-' ? '<stdin>' : path, await times(), sites);
+  const parsed = await read(given).catch(async (error: unknown) => {
+    // Told all at once: also the sites that there are not, where the service tells them soon.
+    await read(given, await withinTime(SOON, () => sitesOf(given)).catch(() => undefined));
+    throw error;
+  });
   const session = await given.session();
   const invocation = await onServiceTime(given, session);
   const wanted = invocation === given ? parsed : await read(invocation);

@@ -60,6 +60,9 @@ function rankOf(kind: OfferKind): number {
   return kind === null ? ALTERNATIVE_KINDS.length : ALTERNATIVE_KINDS.indexOf(kind);
 }
 
+/** What lasts shorter is no offer, unless no longer was asked for; in milliseconds. */
+const SHORTEST = MINUTE;
+
 /** An alternative as an offer; none where its times can't be read, or where it moves what was not to be moved. */
 function readAlternative(alternative: AlternativeReply, asked: Refused): Offer[] {
   const { request, update, now } = asked;
@@ -70,6 +73,9 @@ function readAlternative(alternative: AlternativeReply, asked: Refused): Offer[]
   const start: Offer['start'] | undefined = isNow ? 'now' : from;
   if (start === undefined || end === undefined) return [];
   if (update && !update.asksForStart && start !== update.start) return [];
+  const began = request.start === 'now' ? now : request.start;
+  if (end - (start === 'now' ? now : start) < Math.min(SHORTEST, request.duration ?? request.end - began))
+    return [];
   const wanted = { bandwidth, start, end };
   const kind = alternative.kind ?? kindOf(wanted, request, now);
   const offer = { ...wanted, kind };
@@ -189,7 +195,7 @@ export function reserveCommand(request: ReservationRequest, ...more: readonly st
 export function againCommand(reservation: Reservation, now: number, ...more: readonly string[]): string {
   const { start, end } = periodOf(reservation);
   const from = start > now ? ['--start', timeWord(start)] : ['--start-now'];
-  const lasting = durationWord(Math.max(1, Math.ceil((end - start) / 1000)) * 1000) ?? '';
+  const lasting = lengthWord(start, end);
   const until = end > now ? ['--end', timeWord(end)] : ['--for', lasting];
   return reserveIn({ ...asRequest(reservation), via: reservation.via }, [...from, ...until], more);
 }
@@ -205,6 +211,11 @@ function reserveIn(request: ReservationRequest, period: readonly string[], more:
 /** An instant as it is typed: RFC 3339 in UTC, without zeros at its end. */
 export function timeWord(instant: number): string {
   return formatInstant(instant).replace(/(?::00)?\.000Z$/, 'Z');
+}
+
+/** The length of a period as it is typed, rounded up to a second. */
+function lengthWord(start: number, end: number): string {
+  return durationWord(Math.max(1, Math.ceil((end - start) / 1000)) * 1000) ?? '';
 }
 
 /** A duration as it is typed; undefined where it has a part of a second. @example durationWord(9_000_000) // '2h30m' */
@@ -249,7 +260,7 @@ function asSearch(failure: Failure, { request, now }: Refused): Failure {
 
 /** A refusal in place of which the service offers nothing: what to do all the same, where anything helps. */
 function withoutOffers(failure: Failure, asked: Refused): Failure {
-  const { request, typed, flags, now } = asked;
+  const { request, typed, flags, now, update } = asked;
   const { code, facts } = failure;
   const { site1, site2, via = [], avoid = [] } = request;
   if (BY_THE_LINK.includes(code)) {
@@ -265,6 +276,11 @@ function withoutOffers(failure: Failure, asked: Refused): Failure {
     return failure.with({
       fix: retyped(typed, [startRetyping('now', asked), ...endRetyping(started, asked)]),
     });
+  }
+  if (code === 'period_empty' && update?.asksForStart && request.end === update.end) {
+    // Moved behind its end, it keeps its length.
+    const words = ['--for', lengthWord(update.start, update.end)];
+    return failure.with({ fix: retyped(typed, [{ flags: ['--for'], words }]) });
   }
   return withNearestSite(withoutRoute(failure, typed), [site1, site2, ...via, ...avoid], typed);
 }

@@ -134,15 +134,16 @@ export class Tiles {
     this.#load();
   }
 
-  /** Asks again for what is wanted: one tile of each link, and the others where that one has changed. */
-  refresh(): void {
+  /** Asks again for what is wanted of some links: one tile of each, and the others where that one has changed. */
+  refresh(links: ReadonlySet<number>): void {
     const now = this.#source.now();
     for (const entry of this.#entries.values()) {
       entry.hasFailed = false;
-      if (entry.columns) entry.isStale = true;
+      if (entry.columns && links.has(entry.link)) entry.isStale = true;
     }
-    this.#probes.clear();
+    for (const link of links) this.#probes.delete(link);
     for (const entry of this.#wanted) {
+      if (!links.has(entry.link)) continue;
       const before = this.#probes.get(entry.link);
       // The window of a tile that is partly over changes from hour to hour, so that its answer is new then.
       const isFirst = !before || (before.start < knownFrom(now) && entry.start >= knownFrom(now));

@@ -132,9 +132,10 @@ export class Timeline {
     if (isMoved || isOther(...DRAWN)) this.#draw();
   }
 
-  /** Asks again for what is shown. */
-  refresh(): void {
-    this.#tiles.refresh();
+  /** Asks again for what is shown of some links, and for what could not be loaded. @param rows those of the links */
+  refresh(rows: readonly number[]): void {
+    // What is free between two sites without a link follows from any of them.
+    this.#tiles.refresh(new Set(rows.length > 0 ? [...rows, this.#options.links.length] : []));
     this.#table.fill();
   }
 

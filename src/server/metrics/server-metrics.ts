@@ -16,7 +16,9 @@ export interface ServerMetrics {
    * @returns call this when the request is over, with its status; with undefined when it got no answer
    */
   requestBegan(method: string, target: string): (status: number | undefined) => void;
+  /** Counts what becomes of creates and updates. */
   readonly booking: ReservationObserver;
+  /** Measures the allocator's transactions. */
   readonly allocator: AllocatorObserver;
   /** Counts a request that failed because the database was unavailable, locked or full. */
   storeFailed(error: StoreUnavailableError): void;

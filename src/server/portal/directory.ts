@@ -150,6 +150,7 @@ export type DirectoryFile = v.InferOutput<typeof DirectorySchema>;
 
 /** A directory that breaks a rule. */
 export class DirectoryError extends Error {
+  /** What `toString` begins with. */
   override readonly name = 'DirectoryError';
   /** One sentence per violation, which begins with its place, such as `projects[0].members.alice`. */
   readonly violations: readonly string[];
@@ -222,7 +223,9 @@ export function directoryOf(
 
 /** A user and the user's roles; each in an experiment of a project, or in the project itself. */
 export interface UserRoles {
+  /** By which the user logs in. */
   name: string;
+  /** In each project, and in each experiment. */
   roles: readonly { role: Role; project: string; experiment: string | null }[];
 }
 

@@ -1,6 +1,6 @@
 import { promisify } from 'node:util';
-import { gzip } from 'node:zlib';
-import { knowsTag, tagOf, takesGzip } from '../request-reading.ts';
+import { brotliCompress, gzip } from 'node:zlib';
+import { knowsTag, tagOf, takes } from '../request-reading.ts';
 
 /** The media types of the page's files, by the end of their names. */
 const MEDIA_TYPES: Readonly<Record<string, string>> = {
@@ -21,13 +21,14 @@ interface PageFile {
   type: string;
   tag: string;
   plain: Uint8Array<ArrayBuffer>;
-  compressed: Uint8Array<ArrayBuffer>;
+  br: Uint8Array<ArrayBuffer>;
+  gzip: Uint8Array<ArrayBuffer>;
 }
 
 /** Answers a request for one of the page's files; undefined where there is none of that name. */
 export type PageFiles = (request: Request, name: string) => Promise<Response | undefined>;
 
-const compress = promisify(gzip);
+const [compress, compressMore] = [promisify(gzip), promisify(brotliCompress)];
 
 /**
  * The files that the page loads: code, style and map. Each is read and compressed at its first request, and kept; browsers
@@ -44,7 +45,8 @@ export function createPageFiles(readFile: ReadPageFile): PageFiles {
       type,
       tag: tagOf(content),
       plain: Uint8Array.from(content),
-      compressed: Uint8Array.from(await compress(content, { level: 9 })),
+      br: Uint8Array.from(await compressMore(content)),
+      gzip: Uint8Array.from(await compress(content, { level: 9 })),
     };
   }
 
@@ -64,7 +66,7 @@ export function createPageFiles(readFile: ReadPageFile): PageFiles {
   return async (request, name) => {
     const file = await fileOf(name);
     if (!file) return undefined;
-    const { type, tag, plain, compressed } = file;
+    const { type, tag } = file;
     const headers = {
       etag: tag,
       'cache-control': 'no-cache',
@@ -73,14 +75,14 @@ export function createPageFiles(readFile: ReadPageFile): PageFiles {
       'cross-origin-resource-policy': 'same-origin',
     };
     if (knowsTag(request, tag)) return new Response(null, { status: 304, headers });
-    const small = takesGzip(request);
-    const body = small ? compressed : plain;
+    const coding = (['br', 'gzip'] as const).find((one) => takes(one, request));
+    const body = file[coding ?? 'plain'];
     return new Response(body, {
       headers: {
         ...headers,
         'content-type': type,
         'content-length': String(body.byteLength),
-        ...(small ? { 'content-encoding': 'gzip' } : {}),
+        ...(coding ? { 'content-encoding': coding } : {}),
       },
     });
   };

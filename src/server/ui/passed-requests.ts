@@ -4,6 +4,7 @@ import * as v from 'valibot';
 import { setBounded } from '../../contract/bounded-map.ts';
 import type { UserClaims } from '../../contract/claims.ts';
 import { ExperimentReply, ProjectReply } from '../../contract/directory.ts';
+import { EVENT_PAUSE, EVENT_STREAM_TYPE, LAST_EVENT_ID_HEADER } from '../../contract/event-streams.ts';
 import { isObject, readJson } from '../../contract/json.ts';
 import { API_VERSION } from '../../contract/portal-routes.ts';
 import type { ProblemCode } from '../../contract/problem-codes.ts';
@@ -24,6 +25,7 @@ import type { PageSession } from './sessions.ts';
 /** The requests that the page may send to the connectivity service; every other request is 404. */
 const PASSED = [
   'listLinks',
+  'linkUse',
   'linkAvailability',
   'linkSlots',
   'listReservations',
@@ -32,10 +34,14 @@ const PASSED = [
   'updateReservation',
   'deleteReservation',
   'batchReservations',
+  'events',
 ] as const satisfies readonly RouteName[];
 
 /** The headers of a request that are passed on; never a credential that came from outside. */
-const PASSED_HEADERS = ['accept', 'content-type', 'content-length', 'if-none-match', 'idempotency-key'];
+const PASSED_HEADERS = [
+  ...['accept', 'content-type', 'content-length', 'if-none-match', 'idempotency-key'],
+  LAST_EVENT_ID_HEADER,
+];
 
 /** The headers of an answer that are passed back. */
 const RETURNED_HEADERS = [
@@ -45,6 +51,7 @@ const RETURNED_HEADERS = [
   'etag',
   'idempotency-replayed',
   'retry-after',
+  'x-accel-buffering',
 ];
 
 /** Names the experiment that a request acts in: its token is put in here. */
@@ -156,10 +163,24 @@ export function createPassedRequests(options: PassedRequestsOptions): Hono {
       if (reply.status === 403 && experiment !== undefined) {
         experimentTokens.forget(experiment, person.access);
       }
-      return returned(reply);
+      return returned(
+        reply.headers.get('content-type') === EVENT_STREAM_TYPE
+          ? whileOpen(reply, () => sessionOf(req.raw))
+          : reply,
+      );
     });
   }
   return app;
+}
+
+/** A stream that ends with its session: its tokens may go on (THREATS.md 140). */
+function whileOpen(reply: Response, session: () => Promise<unknown>): Response {
+  const over = new AbortController();
+  const end = (): void => over.abort();
+  const alive = setInterval(() => void session().then((found) => found ?? end(), end), EVENT_PAUSE);
+  over.signal.addEventListener('abort', () => clearInterval(alive));
+  const passed = new TransformStream<Uint8Array, Uint8Array>({ flush: end, cancel: end });
+  return new Response(reply.body?.pipeThrough(passed, { signal: over.signal }), reply);
 }
 
 /** The portal, as a person asks it. */

@@ -89,8 +89,9 @@ export function createUi({ site, addresses, elsewhere, network, readFile, access
       context.res = refusedHere('cross_site', FOREIGN);
     } else await next();
     for (const [name, value] of Object.entries(ANSWER_HEADERS)) {
-      // An answer with an ETag may be kept by the browser that asks again.
-      if (name !== 'cache-control' || !context.res.headers.has('etag')) context.header(name, value);
+      // An answer with an ETag may be kept by the browser that asks again; a stream says more than that it is not to be kept.
+      const isSaid = context.res.headers.has('etag') || context.res.headers.has('x-accel-buffering');
+      if (name !== 'cache-control' || !isSaid) context.header(name, value);
     }
   });
   app.get('/ui/api/network', () =>

@@ -117,6 +117,20 @@ reservations:
     await expect(read(file(`a: {${FIELDS}, ${WHEN}, ${route}}`))).rejects.toThrow(says);
   });
 
+  it('names each site that there is not, beside what else is wrong, where it is told which there are', async () => {
+    const text = file(
+      `a: {sites: [be-gent, pl-poznan1], bandwidth: 1X, ${WHEN}}`,
+      `b: {${FIELDS}, ${WHEN}, via: [far]}`,
+    );
+    const reading = readPlan(Buffer.from(text), 'demo.yaml', TIMES, ['be-gent1', 'pl-poznan1']);
+    const lines = [
+      'demo.yaml:3:15: There is no site be-gent. Did you mean be-gent1?',
+      expect.stringContaining('demo.yaml:3:48: "1X"'),
+      'demo.yaml:4:97: There is no site far.',
+    ];
+    await expect(reading).rejects.toMatchObject({ facts: { lines } });
+  });
+
   it('takes a day alone as its beginning for a start, and as through it for an end', async () => {
     const { reservations } = await read(
       `tz: UTC\n${file(`a: {${FIELDS}, start: 2026-12-01, end: 2026-12-02}`)}`,

@@ -171,6 +171,17 @@ describe('plan and apply', () => {
     expect(await existing()).toHaveLength(1);
   });
 
+  it('a site that there is not is told with its line, alone and beside what else is wrong in the file', async () => {
+    const file = links(1).replace('pl-poznan1', 'pl-poznan');
+    const alone = await run(file, 'plan');
+    expect([alone.exitCode, alone.stdout]).toEqual([
+      6,
+      expect.stringMatching(/demo\.yaml:4:19: There is no site/),
+    ]);
+    const both = await run(file.replace('100M', '1X'), 'plan');
+    expect([both.exitCode, both.stderr]).toEqual([2, expect.stringContaining('has 2 errors')]);
+  });
+
   it('plan prints its object each time', async () => {
     await run(links(1), 'apply');
     const { items, applies } = resultOf(await run(links(3, { 3: '2G' }), 'plan', '--json'));

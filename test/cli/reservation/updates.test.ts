@@ -55,6 +55,23 @@ test('the card of an update has old and new of each thing that changed', async (
   ]);
 });
 
+test('a start behind the end is refused with the command that keeps the length', async () => {
+  const { run } = await scene('');
+  const report = reportOf(await run('--json', 'update', 'own', '--start', '2026-11-02T18:00Z'));
+  expect(report).toMatchObject({ code: 'period_empty' });
+  expect(report.fix).toBe('slices-conn --offline --json update own --start 2026-11-02T18:00Z --for 6h');
+});
+
+test('where only an instant is free at the higher rate, that is not offered', async () => {
+  const { run } = await scene('');
+  const link = ['reserve', 'gr-uth', 'hu-sztaki', '--start', '2026-11-02T09:00Z'];
+  await run(...link, '--for', '6h', '--bandwidth', '400M', '--name', 'far');
+  await run(...link.with(-1, '2026-11-02T09:00:20Z'), '--for', '8h', '--bandwidth', '600M');
+  const report = reportOf(await run('--json', 'update', 'far', '--bandwidth', '800M'));
+  expect([report.exitCode, report.alternatives]).toEqual([6, []]);
+  expect(report.fix).toBe('slices-conn --offline availability gr-uth hu-sztaki');
+});
+
 test('the card has the tags that an update gave up, and those that it gave', async () => {
   const { run, id } = await scene('');
   const after = LINK.with(3, '2026-11-02T20:00Z');

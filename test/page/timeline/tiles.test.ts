@@ -136,10 +136,10 @@ describe('loading', () => {
     service.tiles.want(places(0, 1, 2));
     await service.answerAll(() => 10);
     service.changes = 0;
-    service.tiles.refresh();
+    service.tiles.refresh(new Set([0, 1]));
     expect(await service.answerAll(() => 10)).toEqual(names(['a', 0], ['b', 0]));
     expect(service.changes).toBe(0);
-    service.tiles.refresh();
+    service.tiles.refresh(new Set([0, 1]));
     const changed = await service.answerAll((site) => (site === 'a' ? 10 : 20));
     expect(changed).toEqual(names(['a', 0], ['b', 0], ['b', 1], ['b', 2]));
     expect(service.changes).toBe(3);
@@ -151,7 +151,7 @@ describe('loading', () => {
     await service.answerAll(() => 10);
     service.tiles.want(places(1));
     await service.answerAll(() => 10);
-    service.tiles.refresh();
+    service.tiles.refresh(new Set([0, 1]));
     await service.answerAll((site) => (site === 'a' ? 10 : 20));
     service.tiles.want(places(0));
     expect(await service.answerAll(() => 20)).toEqual(names(['b', 0]));
@@ -167,10 +167,10 @@ describe('loading', () => {
     const hour = { start: start + HOUR, end: start + 2 * HOUR };
     expect(service.tiles.free(0, hour, LEVEL)).toBeUndefined();
     expect(service.tiles.free(1, hour, LEVEL)).toEqual({ free: 10, freeMax: 11, vlans: 7 });
-    service.tiles.refresh();
+    service.tiles.refresh(new Set([0, 1]));
     await service.answerAll(() => 10);
     expect(service.tiles.hasFailed).toBe(false);
-    service.tiles.refresh();
+    service.tiles.refresh(new Set([0, 1]));
     for (const { answer } of service.asked.splice(0)) answer(new Error('503'));
     await new Promise(setImmediate);
     expect(service.tiles.free(0, hour, LEVEL)).toMatchObject({ free: 10 });

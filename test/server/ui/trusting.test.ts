@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { afterAll, describe, expect, test, vi } from 'vitest';
+import { EVENT_PAUSE } from '../../../src/contract/event-streams.ts';
 import { createReferenceServer, type ReferenceServer } from '../../../src/reference-server.ts';
 import { cookieName } from '../../../src/server/ui/login.ts';
 import { booking } from '../../fixtures/service.ts';
@@ -127,13 +128,16 @@ async function world({
   opened.push(server);
   const cookies = new Map<string, string>();
   let session = '';
+  const secret = () => ({
+    ...(session === '' ? {} : { 'slices-session': session }),
+    ...(cookies.size === 0 ? {} : { cookie: [...cookies].map((pair) => pair.join('=')).join('; ') }),
+  });
   const send = async (method: string, path: string, headers: Record<string, string> = {}, body?: unknown) => {
     const request = new Request(path.startsWith(BASE) ? path : BASE + path, {
       method,
       headers: {
         ...headers,
-        ...(session === '' ? {} : { 'slices-session': session }),
-        ...(cookies.size === 0 ? {} : { cookie: [...cookies].map((pair) => pair.join('=')).join('; ') }),
+        ...secret(),
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
@@ -167,7 +171,15 @@ async function world({
   const moveTo = (offset: number): void => {
     clock = NOW + offset;
   };
+  /** The page's stream of events. */
+  const events = () =>
+    server.fetch(
+      new Request(`${BASE}/ui/api/events?links=true`, {
+        headers: { ...secret(), 'slices-experiment': IDS.experiment },
+      }),
+    );
   return {
+    events,
     moveTo,
     descriptions: () => described,
     asked,
@@ -233,6 +245,37 @@ describe('the page of a server that trusts an identity provider not built like o
     ]);
     expect(objections).toEqual([]);
     expect(JSON.parse((await send('GET', '/ui/api/session')).text)).toEqual(nobody);
+  });
+
+  test('row 140: a stream ends with its session, although its tokens go on', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+    try {
+      const { events, send, logIn } = await world();
+      await logIn();
+      const reply = await events();
+      expect(reply.headers.get('cache-control')).toBe('no-store, no-transform');
+      expect(reply.headers.get('x-accel-buffering')).toBe('no');
+      const decoded = reply.body?.pipeThrough(new TextDecoderStream()).getReader();
+      /** Reads on until the stream has said so. */
+      const until = async (what: string): Promise<void> => {
+        for (let said = ''; !said.includes(what); ) {
+          const read = await decoded?.read();
+          if (!read || read.done) throw new Error(`It ended after ${said}`);
+          said += read.value;
+        }
+      };
+      await until('event: cursor');
+      const acting = { ...ours, 'slices-experiment': IDS.experiment };
+      await send('POST', '/ui/api/connectivity', acting, booked);
+      await until('"type":"created"');
+      vi.advanceTimersByTime(EVENT_PAUSE);
+      await until('event: cursor');
+      await send('POST', '/ui/logout', ours);
+      vi.advanceTimersByTime(EVENT_PAUSE);
+      await expect(until('nothing more')).rejects.toMatchObject({ name: 'AbortError' });
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   test('takes no code that is not of this login, and no token that is not for its services', async () => {

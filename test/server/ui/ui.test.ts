@@ -81,10 +81,12 @@ describe('a file of the page', () => {
     files(new Request(`${base}/ui/${name}`, { headers }), name);
 
   test('is sent compressed where that is accepted, and not again to whoever has it', async () => {
-    const reply = await get('page.js', { 'accept-encoding': 'br, gzip' });
-    expect(reply?.headers.get('content-encoding')).toBe('gzip');
-    expect(Number(reply?.headers.get('content-length'))).toBeLessThan(100);
-    const whole = await get('page.js', { 'accept-encoding': 'br, gzip;q=0' });
+    const reply = await get('page.js', { 'accept-encoding': 'gzip, deflate, br, zstd' });
+    expect(reply?.headers.get('content-encoding')).toBe('br');
+    const other = await get('page.js', { 'accept-encoding': 'gzip, br;q=0' });
+    expect(other?.headers.get('content-encoding')).toBe('gzip');
+    for (const one of [reply, other]) expect(Number(one?.headers.get('content-length'))).toBeLessThan(100);
+    const whole = await get('page.js', { 'accept-encoding': 'deflate, gzip;q=0' });
     expect(await whole?.text()).toBe('export {};'.repeat(100));
     const known = await get('page.js', { 'if-none-match': reply?.headers.get('etag') ?? '' });
     expect([known?.status, await known?.text()]).toEqual([304, '']);

@@ -1,4 +1,6 @@
 import { Failure, ownCommand } from '../../../contract/failure.ts';
+import { stateAt } from '../../../contract/instants.ts';
+import { periodOf } from '../../../contract/reservation-request.ts';
 import { byStart, type ListedReservation } from '../../../session/reservations/joined-list.ts';
 import { isCurrent, isOwn, knownPeriod, knownRequest } from '../../../session/reservations/known.ts';
 import type { Session } from '../../../session/session.ts';
@@ -7,7 +9,7 @@ import { linkName } from '../../../words/link-name.ts';
 import { withServices } from '../../advice.ts';
 import type { ServiceFlags } from '../../global-options.ts';
 import type { Invocation } from '../../invocation.ts';
-import { conflict, readSpan, type Span } from '../../period.ts';
+import { conflict, onServiceTime, readSpan, type Span } from '../../period.ts';
 import { type NamedExperiment, requestResult } from '../../print/cards.ts';
 import { type ListedIn, reservationTable } from '../../print/reservation-table.ts';
 import { shortTime, type TimeContext } from '../../times.ts';
@@ -28,16 +30,14 @@ export interface ListFlags {
 }
 
 /** Lists the experiment's reservations: the service's list joined with the ledger. */
-export async function list(
-  invocation: Invocation,
-  _args: readonly string[],
-  flags: ListFlags,
-): Promise<void> {
-  const { output } = invocation;
+export async function list(given: Invocation, _args: readonly string[], flags: ListFlags): Promise<void> {
   if (flags.timeline && flags.ics) throw conflict('--timeline', '--ics');
   if (flags.site !== undefined) siteName(flags.site);
+  readSpan(flags, await given.times());
+  const session = await given.session();
+  const invocation = await onServiceTime(given, session, true);
+  const { output } = invocation;
   const span = readSpan(flags, await invocation.times());
-  const session = await invocation.session();
   const { found, experiments, hasList } = await read(invocation, session, flags);
   const user = flags.mine ? claimedSubject((await session.userToken.get()).reveal()) : undefined;
   const shown = found.filter(({ item }) => isWanted(item, flags, user) && isWithin(item, span));
@@ -89,7 +89,11 @@ async function read(
     const { items, hasList } = await session.reservations.list({ current: !isPast });
     const { id, name } = await session.access();
     const experiment = { id, name };
-    return { found: items.map((item) => ({ item, experiment })), experiments: [experiment], hasList };
+    return {
+      found: items.map((item) => ({ item: seenAt(now(), item), experiment })),
+      experiments: [experiment],
+      hasList,
+    };
   };
   if (!allExperiments) return readOne();
   const result: Found = { found: [], experiments: [], hasList: true };
@@ -108,6 +112,13 @@ async function read(
     }
   }
   return result;
+}
+
+/** By the service's clock: this machine's may be wrong. */
+function seenAt(now: number, item: ListedReservation): ListedReservation {
+  const { state, reservation } = item;
+  if (!reservation || state === 'deleted' || state === 'unknown') return item;
+  return { ...item, state: stateAt(now, periodOf(reservation)) };
 }
 
 function isWanted(

@@ -1,7 +1,7 @@
 import type { News } from '../../../client/events.ts';
 import type { ProvenReservation } from '../../../client/proof.ts';
 import { formatDuration, MINUTE } from '../../../contract/durations.ts';
-import type { EventType } from '../../../contract/events.ts';
+import type { EventType, ReservationEvent } from '../../../contract/events.ts';
 import { Failure, isGone, ownCommand } from '../../../contract/failure.ts';
 import { LAST_INSTANT } from '../../../contract/instants.ts';
 import { asUpdate, periodOf, type ReservationRequest } from '../../../contract/reservation-request.ts';
@@ -95,7 +95,7 @@ export class RunReservation {
   #extendAt = 0;
   #isSeen = true;
   #isDeleted = false;
-  readonly #news: News;
+  readonly #news: News<ReservationEvent>;
   readonly #stopListening = (): void => this.#news.close();
 
   private constructor(run: Run, guardian: Pipe, left: Unfinished, proven: ProvenReservation) {

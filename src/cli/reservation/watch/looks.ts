@@ -16,7 +16,7 @@ export interface Reader {
   /** Reads them. @param last undefined at the first look */
   read: (last: Look | undefined) => Promise<readonly Reservation[]>;
   /** Tells what happens to them, and to others of the experiment. */
-  news: News;
+  news: News<ReservationEvent>;
   /** Whether a reservation is watched. */
   isWatched: (id: string) => boolean;
 }
