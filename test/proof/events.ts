@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { PATIENCE } from '../fixtures/patience.ts';
 import type { Listening } from '../fixtures/wire.ts';
 import { amiss, EventReader, Known, LONGEST_CUT, standingsIn } from './event-readers.ts';
-import { CLIENTS, quiet, startFleet } from './fleet.ts';
+import { CLIENTS, startFleet } from './fleet.ts';
 import { Journal } from './journal.ts';
 import { acknowledged } from './load.ts';
 import type { Report } from './report.ts';
@@ -49,7 +49,7 @@ export async function tellReaders(options: ProofOptions): Promise<Report> {
         await load.stop();
         await server?.start();
       } else await load.stop();
-      if (place.engine === 'PostgreSQL') await quiet(place.rows);
+      await fleet.check(journal);
       const due = await standingsIn(place.rows);
       await known.read(place.rows);
       for (const reader of readers) {
