@@ -105,8 +105,9 @@ function nextSteps(
   const given = argument === undefined || argument === '-' ? end.reservation.id : argument;
   const vlan = (mtu = end.mtu.inner): string =>
     `  ${command('vlan', given, '--site', end.site, '--dev', end.device, ...choices(mtu))}`;
-  const vlanThere = (mtu = end.mtu.inner): string =>
-    `  ${command('vlan', end.reservation.id, '--site', end.otherSite, '--dev', 'DEVICE', ...choices(mtu))}`;
+  const vlanHere = `${vlan()} --address ADDRESS | ${isRoot ? '' : 'sudo '}sh -ex`;
+  const there = ['--site', end.otherSite, '--dev', 'DEVICE', '--address', 'ADDRESS'];
+  const vlanThere = `  ${command('vlan', end.reservation.id, ...there, ...choices(end.mtu.inner))} | sudo sh -ex`;
   const again = `  ${isRoot ? '' : 'sudo '}${command('probe', given, '--site', end.site, '--dev', end.device, '--peer', peer, ...choices(end.mtu.inner))}`;
   if (!hasBegun && verdict !== 'ok' && where !== 'own') {
     return ['The network carries nothing before the reservation starts. Probe again then:', again];
@@ -132,8 +133,8 @@ function nextSteps(
       const lines = repair.map((line) => `  ${line}`);
       if (!configure) return lines.length === 0 ? [] : ['Type as root:', ...lines];
       return lines.length === 0
-        ? ['What to type here:', vlan()]
-        : ['Remove the wrong device as root, then see what to type here:', ...lines, vlan()];
+        ? ['What to type here:', vlanHere]
+        : ['Remove the wrong device as root, then see what to type here:', ...lines, vlanHere];
     }
     case 'silent':
     case 'far_does_not_hear': {
@@ -141,14 +142,14 @@ function nextSteps(
       if (hasFar && where === null) {
         return ['Compare the addresses of both ends, and look at their firewalls:', '  ip address'];
       }
-      if (hasFar) return [`What is to be typed at ${end.otherSite}:`, vlanThere()];
+      if (hasFar) return [`What is to be typed at ${end.otherSite}:`, vlanThere];
       return [
         `Probe both ends at the same time, with --json > FILE at ${end.otherSite}. Then, with its file here:`,
         `${again} --far FILE`,
       ];
     }
     default:
-      return [`What is to be typed at ${end.otherSite}:`, vlanThere()];
+      return [`What is to be typed at ${end.otherSite}:`, vlanThere];
   }
 }
 

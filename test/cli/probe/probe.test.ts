@@ -138,7 +138,9 @@ describe('probe', () => {
     const { exitCode, stdout } = await probe();
     expect(exitCode).toBe(6);
     expect(stdout).toMatch(/^The tags are swapped at pl-poznan1: its frames arrive as 88a8:\d+ 8100:\d+\.\n/);
-    expect(stdout).toMatch(/\n {2}slices-conn --offline vlan con_\S+ --site pl-poznan1 --dev DEVICE\n$/);
+    expect(stdout).toMatch(
+      /\n {2}slices-conn --offline vlan con_\S+ --site pl-poznan1 --dev DEVICE --address ADDRESS \| sudo sh -ex\n$/,
+    );
   });
 
   test('without root: what could not be done, and the command with sudo', async () => {
