@@ -7,14 +7,15 @@ import { systemReason } from './contract/foreign-errors.ts';
  * (cli/README.md, "Commands").
  *
  * @param args without the program's own name
+ * @param executable a single executable, as it was typed
  * @returns the exit code
  */
-export async function enter(args: readonly string[]): Promise<number> {
+export async function enter(args: readonly string[], executable?: string): Promise<number> {
   process.stderr.on('error', () => undefined);
   if (args.length === 1 && args[0] === '--version') return answer(`v${manifest.version}`);
   if (args.length === 1 && args[0] === '--cli-manifest') return answer(JSON.stringify(MANIFEST));
   const { main } = await import('./main/main.ts');
-  return main(args, manifest.version);
+  return main(args, manifest.version, executable);
 }
 
 /** What the official client reads of its sub-commands (cli/README.md, "Commands"). */

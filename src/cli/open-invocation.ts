@@ -110,7 +110,7 @@ export function openInvocation(
         return started;
       },
     },
-    advised: (command) => asStarted(startedAs(environment.variables), withServices(flags, command)),
+    advised: (command) => asStarted(startedAs(environment), withServices(flags, command)),
     waitFor: (what, work) => progress.during(what, work),
     async times() {
       zone ??= zoneFor(flags, world, output);
@@ -147,7 +147,7 @@ function outputFor(flags: GlobalFlags, world: World, progress: Progress): Output
       stderr: wantsColor(choice, variables, stderr.isTerminal),
     },
     ascii: isDumb(world),
-    program: startedAs(variables),
+    program: startedAs(world.environment),
   });
 }
 

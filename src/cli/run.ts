@@ -78,7 +78,7 @@ export async function run(args: readonly string[], world: World, server: ServerC
       debug,
       services,
       typed: args,
-      program: startedAs(environment.variables),
+      program: startedAs(environment),
       times,
       nothingChanged,
     });

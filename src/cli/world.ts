@@ -35,6 +35,8 @@ export interface Environment {
   /** The version of the package. */
   version: string;
   variables: Variables;
+  /** A single executable as it was typed; undefined for the package. */
+  executable?: string;
   folders: Folders;
   /** The user's home folder. */
   home: string;

@@ -106,12 +106,12 @@ export function compiledFolder(build: string, command: string, env: Variables): 
 
 /** Takes the place of `main/main.ts` in the program as it is built. @param folder of its files @param build names their content */
 export function compiledMain(folder: string, build: string): typeof main {
-  return async (args, version) => {
+  return async (args, version, executable) => {
     const command = args.find((word) => /^\w[\w-]*$/.test(word)) ?? '';
     const program = createProgram(folder, compiledFolder(build, command, process.env));
     const { main } = program.require('./main.cjs') as typeof import('./main.ts');
     // A person who stops the program is not kept waiting.
     process.once('exit', (exitCode) => exitCode < 128 && program.keep());
-    return main(args, version);
+    return main(args, version, executable);
   };
 }

@@ -27,9 +27,10 @@ const folders = foldersFor(env, homeFolder());
  *
  * @param args without the program's own name
  * @param version the package's
+ * @param executable see `Environment`
  * @returns the exit code
  */
-export async function main(args: readonly string[], version: string): Promise<number> {
+export async function main(args: readonly string[], version: string, executable?: string): Promise<number> {
   stopAtSignals();
   stopAtFailedOutput();
   const world: World = {
@@ -37,6 +38,7 @@ export async function main(args: readonly string[], version: string): Promise<nu
     environment: {
       version,
       variables: env,
+      executable,
       folders,
       home: homeFolder(),
       licences: () => readInstalled('licences', 'notices.txt'),

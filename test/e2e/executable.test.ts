@@ -1,5 +1,5 @@
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
-import { chmodSync, chownSync, copyFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, chownSync, copyFileSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test, vi } from 'vitest';
 import { PATIENCE } from '../fixtures/patience.ts';
@@ -50,6 +50,13 @@ test('its bill of materials has what is inside, and each part’s licence is amo
 
 test('nothing in it names the folder in which it was made', () => {
   expect(readFileSync(program).includes(root)).toBe(false);
+});
+
+test('where its file has another name, advice is typed with that', () => {
+  const renamed = join(home, 'links');
+  symlinkSync(program, renamed);
+  const { stderr } = spawnSync(renamed, ['reserve'], { env: { HOME: home }, encoding: 'utf8' });
+  expect(stderr).toContain(`try: ${renamed} reserve --help\n`);
 });
 
 test('it books offline, whatever other programs of Node.js are told', () => {

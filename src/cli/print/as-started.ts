@@ -1,13 +1,22 @@
+import { shellWord } from '../../contract/failure.ts';
 import type { Variables } from '../../session/profiles/folders.ts';
 
 /** This program's name, with which advice is written. */
 export const PROGRAM = 'slices-conn';
 
 /**
- * How a person types this program: behind `npx` where that started it, since it is then on no PATH; else by its name. An
- * `npx` that started another program, such as a test runner, does not count.
+ * How a person types this program: behind `npx` where that started it, since it is then on no PATH; a single executable that has
+ * another file name as it was typed; else by its name. An `npx` that started another program, such as a test runner, does not
+ * count.
  */
-export function startedAs({ npm_command, npm_lifecycle_script = PROGRAM }: Variables): string {
+export function startedAs({
+  variables: { npm_command, npm_lifecycle_script = PROGRAM },
+  executable = PROGRAM,
+}: {
+  variables: Variables;
+  executable?: string | undefined;
+}): string {
+  if (!/(?:^|[\\/])slices-conn(?:\.exe)?$/i.test(executable)) return shellWord(executable);
   return npm_command === 'exec' && /^["']?slices-conn\b/.test(npm_lifecycle_script)
     ? `npx ${PROGRAM}`
     : PROGRAM;

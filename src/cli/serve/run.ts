@@ -37,7 +37,7 @@ export async function serve(
   };
   const stopped = processes.stopSignal();
   const running = await commands.serve(flags, { certificates, show: format === 'text' ? show : undefined });
-  const program = startedAs(invocation.environment.variables);
+  const program = startedAs(invocation.environment);
   const { addresses, listen, loginPage, metrics, users, data, warnings, stop } = running;
   const result = { addresses, listen, users, data, metrics };
   await output.result(result, (print) =>

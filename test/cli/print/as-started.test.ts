@@ -12,7 +12,17 @@ describe('the program is typed', () => {
     ['slices-conn', { npm_command: 'run-script', npm_lifecycle_script: 'slices-conn list' }],
     ['slices-conn', { npm_command: 'exec', npm_lifecycle_script: 'vitest' }],
   ])('%s with %o', (program, variables) => {
-    expect(startedAs(variables)).toBe(program);
+    expect(startedAs({ variables })).toBe(program);
+  });
+
+  test.each([
+    ['slices-conn', 'slices-conn'],
+    ['/opt/bin/slices-conn', 'slices-conn'],
+    ['C:\\tools\\slices-conn.exe', 'slices-conn'],
+    ['./slices-conn-linux-x64', './slices-conn-linux-x64'],
+    ['/home/a b/links', "'/home/a b/links'"],
+  ])('the executable %s as %s', (executable, program) => {
+    expect(startedAs({ variables: {}, executable })).toBe(program);
   });
 });
 
