@@ -132,7 +132,10 @@ function debianPackage(platform: Platform): void {
       architecture,
       maintainer: manifest.author,
       description: manifest.description,
-      depends: 'libc6 (>= 2.28), libstdc++6',
+      // Node.js for arm64 has its atomic operations from a library.
+      depends: ['libc6 (>= 2.28), libstdc++6', ...(architecture === 'arm64' ? ['libatomic1'] : [])].join(
+        ', ',
+      ),
     },
     [
       ...archived(platform).map((file) => ({ ...file, path: places[file.path] ?? file.path })),

@@ -1,8 +1,8 @@
 // GitHub's runner starts this file as it is, with nothing installed: first as the step, then after the job's last step.
 import { spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { appendFileSync, chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { appendFileSync, chmodSync, cpSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /** The variables of slices-conn that an input of the action sets. */
@@ -42,11 +42,12 @@ try {
 function book() {
   tell('GITHUB_STATE', { started: 'true' });
   const program = setUp();
-  tell('GITHUB_STATE', { program });
   const file = join(folder(), `link-${randomUUID()}.jwt`);
   const flags = ['--bandwidth', input('bandwidth'), '--start-now', '--for', input('for'), '--save', file];
   // The same key at each attempt: an answer that got lost does not book twice.
   const args = ['reserve', input('site1'), input('site2'), ...flags, '--idempotency-key', randomUUID()];
+  // Before anything is sent: a job that is cancelled meanwhile ends this step, and its answer with it.
+  tell('GITHUB_STATE', { program: kept(program), asked: JSON.stringify(args) });
   let ended = run(program, args);
   for (let attempt = 1; attempt < ATTEMPTS && ended.exitCode === 7; attempt += 1) ended = run(program, args);
   // What a failure has booked is released too: the answer may not have verified.
@@ -77,8 +78,10 @@ function book() {
 
 /** After the job's last step, whatever it came to. */
 function release() {
-  const { STATE_reservation: id, STATE_program: program } = process.env;
-  if (!id || !program) {
+  const { STATE_program: program, STATE_asked: asked } = process.env;
+  const id =
+    process.env['STATE_reservation'] || (program && asked ? idUnderKey(program, JSON.parse(asked)) : '');
+  if (!id) {
     process.stdout.write('Nothing was booked.\n');
     return;
   }
@@ -86,6 +89,25 @@ function release() {
   if (ended.exitCode === 3) process.stdout.write(`${id} was released before.\n`);
   else if (ended.exitCode === 0) process.stdout.write(`Released ${id}\n`);
   else throw stopped(ended);
+}
+
+/**
+ * What the step has booked, of whose answer nothing is known: the same request under the same key is answered with that
+ * reservation. Where the step had not sent it yet, it is booked now, to be released.
+ */
+function idUnderKey(program, args) {
+  const { result, error } = run(program, args);
+  return result?.reservation?.id ?? error?.reservation;
+}
+
+/** A copy of the program for the end of the job, since a later step may change or remove what it finds on the PATH. @returns its launcher */
+function kept(program) {
+  const copy = join(folder(), `kept-${randomUUID()}`);
+  const own = join(dirname(program), '..');
+  for (const part of ['bin', join('dist', 'cli'), 'package.json']) {
+    cpSync(join(own, part), join(copy, part), { recursive: true });
+  }
+  return join(copy, 'bin', 'slices-conn.js');
 }
 
 /**
@@ -99,6 +121,12 @@ function setUp() {
   const launcher = join('bin', 'slices-conn.js');
   let program = join(own, launcher);
   const quiet = ['--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
+  if (/^git\+/.test(wanted)) {
+    throw new Stopped(
+      'The input package is a repository: npm can’t build this program from one. Give the address of a tarball.',
+      2,
+    );
+  }
   if (wanted !== '') {
     install('npm', ['install', '--prefix', folder(), ...quiet, wanted], folder());
     program = join(folder(), 'node_modules', 'slices-conn', launcher);
@@ -111,6 +139,8 @@ function setUp() {
   // This Node.js is new enough; the job's own one may not be.
   writeFileSync(join(bin, 'slices-conn'), `#!/bin/sh\nexec "${process.execPath}" "${program}" "$@"\n`);
   chmodSync(join(bin, 'slices-conn'), 0o755);
+  // PowerShell and cmd on a Windows runner read this one.
+  writeFileSync(join(bin, 'slices-conn.cmd'), `@"${process.execPath}" "${program}" %*\r\n`);
   appendFileSync(process.env['GITHUB_PATH'] ?? '', `${bin}\n`);
   return program;
 }
@@ -123,7 +153,14 @@ function install(command, args, cwd) {
   const { PATH = '' } = env;
   // What npm starts finds this Node.js first.
   env['PATH'] = [join(process.execPath, '..'), PATH].join(delimiter);
-  const { status, error } = spawnSync(command, args, { cwd, env, stdio: ['ignore', 'inherit', 'inherit'] });
+  // On Windows npm is a script of cmd, which a shell alone starts.
+  const shell = process.platform === 'win32' && command === 'npm';
+  const { status, error } = spawnSync(command, args, {
+    cwd,
+    env,
+    shell,
+    stdio: ['ignore', 'inherit', 'inherit'],
+  });
   if (status !== 0) throw new Stopped(`${command} ${args.join(' ')} failed. ${error?.message ?? ''}`, 1);
 }
 
