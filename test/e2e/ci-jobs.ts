@@ -4,6 +4,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as v from 'valibot';
+import { expect, vi } from 'vitest';
 import { parse } from 'yaml';
 import { PATIENCE } from '../fixtures/patience.ts';
 
@@ -170,14 +171,26 @@ export function gitlabJob(yaml: string, given: Variables, idToken: (audience: st
 /** The files in which GitHub's runner takes what a step tells. */
 export const FILES = ['GITHUB_ENV', 'GITHUB_OUTPUT', 'GITHUB_STATE', 'GITHUB_PATH'] as const;
 
-/** Runs a job's steps in a folder. `env` is all that they see besides their own variables. */
-export async function runJob({ steps }: Job, folder: string, env: Variables): Promise<JobRun> {
+/**
+ * Runs a job's steps in a folder. `env` is all that they see besides their own variables.
+ *
+ * @param cancelled the job is cancelled as soon as a step has kept a value of this name for the end of the job: as GitHub's
+ *   runner does, the step gets SIGINT, and what it started goes on
+ */
+export async function runJob(
+  { steps }: Job,
+  folder: string,
+  env: Variables,
+  cancelled?: string,
+): Promise<JobRun> {
   const temporary = join(folder, 'runner');
   mkdirSync(temporary, { recursive: true });
   const files = Object.fromEntries(FILES.map((name) => [name, join(temporary, name)]));
   for (const file of Object.values(files)) writeFileSync(file, '');
   const told = (name: (typeof FILES)[number]): Variables => toldIn(files[name] ?? '');
   const result: JobRun = { exitCode: 0, released: '', log: '' };
+  /** Groups of processes whose leader was cancelled. */
+  const left: number[] = [];
   for (const step of steps) {
     if (result.exitCode !== 0 && !step.always) continue;
     const [program = '', ...args] = step.command;
@@ -198,6 +211,7 @@ export async function runJob({ steps }: Job, folder: string, env: Variables): Pr
       },
       stdio: ['ignore', 'pipe', 'pipe'],
       timeout: PATIENCE,
+      detached: true,
     });
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
       result.log += text;
@@ -206,10 +220,31 @@ export async function runJob({ steps }: Job, folder: string, env: Variables): Pr
       result.log += text;
       if (step.always) result.released += text;
     });
-    const [status] = await once(child, 'close');
+    const [ended, closed] = [once(child, 'exit'), once(child, 'close')];
+    if (cancelled !== undefined && !step.always) {
+      await vi.waitUntil(() => told('GITHUB_STATE')[cancelled] !== undefined, PATIENCE);
+      child.kill('SIGINT');
+      const [, signal] = await ended;
+      expect(signal).toBe('SIGINT');
+      result.exitCode = 130;
+      left.push(child.pid ?? 0);
+      continue;
+    }
+    await closed;
+    const [status] = await ended;
     if (result.exitCode === 0) result.exitCode = status;
   }
+  for (const group of left) await vi.waitUntil(() => !isAlive(-group), PATIENCE);
   return result;
+}
+
+/** Whether a process, or one of a group, runs. */
+function isAlive(id: number): boolean {
+  try {
+    return process.kill(id, 0);
+  } catch {
+    return false;
+  }
 }
 
 /** The values in one of the runner's files: `name=value`, or `name<<END`, lines and `END`. */

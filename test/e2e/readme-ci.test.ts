@@ -218,12 +218,12 @@ withJq.each(Object.entries(JOBS))('the job for %s', (name, jobOn) => {
 describe('the job with the action', () => {
   const EXTRA = `\n          package: ${PACKAGE}`;
 
-  async function run(machine: Runner, more = '', changes: Changes = {}): Promise<JobRun> {
+  async function run(machine: Runner, more = '', changes: Changes = {}, cancelled?: string): Promise<JobRun> {
     const text = (blocks('yaml')[1] ?? '').replace('for: 1h', `for: 1h${more}`);
     const { env } = github.runner(changes);
     const job = githubJob(text, { vars: variables }, env);
     const token = env['ACTIONS_ID_TOKEN_REQUEST_TOKEN'] ?? '';
-    const result = await runJob(job, machine.folder, machine.env);
+    const result = await runJob(job, machine.folder, machine.env, cancelled);
     for (const name of FILES) expect(machine.read(`runner/${name}`)).not.toContain(token);
     expect(result.log).not.toContain(token);
     return result;
@@ -256,6 +256,20 @@ describe('the job with the action', () => {
     expect(result.released).toBe(`Released ${id}\n`);
     expect((await person.command('show', id)).exitCode).toBe(3);
     expect(await booked()).toEqual([]);
+  });
+
+  test('that is cancelled while it books releases the link all the same', async () => {
+    const machine = runner();
+    machine.measuring(0);
+    const { released, log } = await run(machine, '', {}, 'asked');
+    expect(released, log).toMatch(/^Released con_\S+\n$/);
+    expect(await booked()).toEqual([]);
+  });
+
+  test('of a repository of git is refused in a sentence', async () => {
+    const machine = runner();
+    const { exitCode, log } = await run(machine, '\n          package: git+https://example.org/x.git');
+    expect([exitCode, log]).toEqual([2, expect.stringContaining('Give the address of a tarball.')]);
   });
 
   test('a link that a step has released already is no failure', async () => {

@@ -43,16 +43,17 @@ function book() {
   tell('GITHUB_STATE', { started: 'true' });
   const program = setUp();
   const file = join(folder(), `link-${randomUUID()}.jwt`);
-  const flags = ['--bandwidth', input('bandwidth'), '--start-now', '--for', input('for'), '--save', file];
+  const flags = ['--bandwidth', input('bandwidth'), '--start-now', '--for', input('for')];
   // The same key at each attempt: an answer that got lost does not book twice.
   const args = ['reserve', input('site1'), input('site2'), ...flags, '--idempotency-key', randomUUID()];
   // Before anything is sent: a job that is cancelled meanwhile ends this step, and its answer with it.
   tell('GITHUB_STATE', { program: kept(program), asked: JSON.stringify(args) });
-  let ended = run(program, args);
-  for (let attempt = 1; attempt < ATTEMPTS && ended.exitCode === 7; attempt += 1) ended = run(program, args);
+  const reserve = () => run(program, [...args, '--save', file]);
+  let ended = reserve();
+  for (let attempt = 1; attempt < ATTEMPTS && ended.exitCode === 7; attempt += 1) ended = reserve();
   // What a failure has booked is released too: the answer may not have verified.
   const id = ended.result?.reservation?.id ?? ended.error?.reservation;
-  if (id) tell('GITHUB_STATE', { reservation: id });
+  if (id || !ended.error?.maybeDone) tell('GITHUB_STATE', { answered: 'true', reservation: id ?? '' });
   if (ended.exitCode !== 0) throw stopped(ended);
   const { site1, site2, bandwidth, end_date: end, ...reservation } = ended.result.reservation;
   const tags = ['site1_s_tag', 'site1_c_tag', 'site2_s_tag', 'site2_c_tag'];
@@ -78,9 +79,8 @@ function book() {
 
 /** After the job's last step, whatever it came to. */
 function release() {
-  const { STATE_program: program, STATE_asked: asked } = process.env;
-  const id =
-    process.env['STATE_reservation'] || (program && asked ? idUnderKey(program, JSON.parse(asked)) : '');
+  const { STATE_program: program, STATE_asked: asked, STATE_answered: answered } = process.env;
+  const id = answered ? process.env['STATE_reservation'] : asked && idUnderKey(program, JSON.parse(asked));
   if (!id) {
     process.stdout.write('Nothing was booked.\n');
     return;
@@ -96,8 +96,11 @@ function release() {
  * reservation. Where the step had not sent it yet, it is booked now, to be released.
  */
 function idUnderKey(program, args) {
-  const { result, error } = run(program, args);
-  return result?.reservation?.id ?? error?.reservation;
+  const ended = run(program, args);
+  const id = ended.result?.reservation?.id ?? ended.error?.reservation;
+  // What was refused is not booked; of all else nobody knows.
+  if (!id && ended.exitCode !== 6) throw stopped(ended);
+  return id;
 }
 
 /** A copy of the program for the end of the job, since a later step may change or remove what it finds on the PATH. @returns its launcher */
