@@ -45,6 +45,28 @@ test('a job of GitLab books by the one ID token that it has', async () => {
   await job.result('delete', '--yes', id);
 });
 
+test('row 115: run in a job books and deletes, and its command gets no way to ID tokens but with --with-token', async () => {
+  const { env } = github.runner();
+  const job = newClient({ ...server.env, ...env });
+  const seen = async (...flags: string[]) => {
+    const command = [
+      '--',
+      'sh',
+      '-c',
+      'echo "<$ACTIONS_ID_TOKEN_REQUEST_TOKEN$ACTIONS_ID_TOKEN_REQUEST_URL>"',
+    ];
+    const link = ['be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--for', '30m'];
+    const { stdout, stderr } = await job.run(['run', ...link, ...flags, ...command], {
+      ownProcess: true,
+      env: { ...server.env, ...env },
+    });
+    return stdout || stderr;
+  };
+  expect(await seen()).toBe('<>\n');
+  expect(await seen('--with-token')).toBe(`<${Object.values(env).toReversed().join('')}>\n`);
+  expect(await job.result('list')).toEqual({ items: [] });
+});
+
 test('what a job says that a rule does not is told, and what to do', async () => {
   const { env } = github.runner({ ref: 'refs/pull/7/merge', event_name: 'pull_request' });
   const refused = await newClient({ ...server.env, ...env }).command('list', '--json');
@@ -54,4 +76,54 @@ test('what a job says that a rule does not is told, and what to do', async () =>
     why: expect.stringContaining('refs/pull/7/merge'),
     fix: 'slices-conn experiment ci list',
   });
+});
+
+test('row 161: the secret of a runner is not sent over plain http', async () => {
+  const { env } = github.runner();
+  const address = 'http://ci.example.org/runner?api-version=2.0';
+  const job = newClient({ ...server.env, ...env, ACTIONS_ID_TOKEN_REQUEST_URL: address });
+  const refused = await job.command('list', '--json');
+  expect(reportOf(refused)).toMatchObject({
+    code: 'usage',
+    message: expect.stringContaining('ci.example.org'),
+  });
+});
+
+test('a token that is given goes before what a job could ask for', async () => {
+  const { token } = await person.result('user', 'token');
+  const { env, asked } = github.runner();
+  const job = newClient({ ...server.env, ...env, SLICES_CONN_USER_TOKEN: String(token) });
+  await job.result('list');
+  expect(asked).toEqual([]);
+});
+
+test('experiment ci list shows the rules, and remove ends one by a part of its id', async () => {
+  const add = ['experiment', 'ci', 'add', '--github', 'octo/other', '--environment', 'lab', '--end', '+2d'];
+  const { stdout } = await person.command(...add);
+  expect(stdout).toMatch(/^Jobs of octo\/other in environment lab now act as you in experiment demo, until /);
+  const Rules = v.object({ items: v.array(v.object({ id: v.string(), repository: v.string() })) });
+  const { items } = v.parse(Rules, await person.result('experiment', 'ci', 'list'));
+  const { id = '' } = items.find(({ repository }) => repository === 'octo/other') ?? {};
+  const table = (await person.command('experiment', 'ci', 'list')).stdout;
+  expect(table).toMatch(new RegExp(`^${id} +octo/other in environment lab +lead `, 'm'));
+  expect(table).toMatch(/ octo\/measure on refs\/heads\/main +lead /);
+  expect(table).toMatch(/ lab\/net\/measure on branch main +lead /);
+  const removed = await person.result('experiment', 'ci', 'remove', id.slice(0, 8));
+  expect(removed).toEqual({ items: [{ id, removed: true }] });
+  const gone = await person.command('experiment', 'ci', 'remove', id, '--json');
+  expect(reportOf(gone)).toMatchObject({
+    exitCode: 3,
+    code: 'not_found',
+    fix: 'slices-conn experiment ci list',
+  });
+});
+
+test.each([
+  [['--ref', 'refs/heads/main'], 2],
+  [['--github', 'octo/measure'], 2],
+  [['--github', 'octo/measure', '--gitlab', 'lab/measure', '--ref', 'main'], 2],
+  [['--github', 'octo/measure', '--ref', 'main'], 2],
+  [['--github', 'octo/measure', '--ref', 'refs/heads/main', '--end', '+91d'], 2],
+])('experiment ci add %j ends with %i', async (flags, exitCode) => {
+  expect((await person.command('experiment', 'ci', 'add', ...flags)).exitCode).toBe(exitCode);
 });

@@ -45,6 +45,16 @@ test.each<[string, Partial<ServeOptions>, Partial<ReturnType<typeof readSettings
       },
     },
   ],
+  [
+    'CIs, one with an address of its own',
+    { ciIssuer: ['github', 'gitlab=https://gitlab.example.org/'] },
+    {
+      ciIssuers: {
+        github: 'https://token.actions.githubusercontent.com',
+        gitlab: 'https://gitlab.example.org',
+      },
+    },
+  ],
   ['a port for metrics', { metrics: '9464' }, { metricsPlace: { host: '127.0.0.1', port: 9464 } }],
   ['an IPv6 address for metrics', { metrics: '[::1]:0' }, { metricsPlace: { host: '::1', port: 0 } }],
   ['a server without the page', { ui: false }, { ui: false }],
@@ -70,6 +80,9 @@ test.each<[string, Partial<ServeOptions>, RegExp]>([
   ['an administrator who is not a user', { administrator: ['exp_h_1'] }, /administrator/],
   ['no issuer for user tokens', { trust: ['https://a.example.org=project,experiment'] }, /user tokens/],
   ['a kind that does not exist', { trust: ['https://a.example.org=service'] }, /does not exist/],
+  ['row 162: a CI over plain http', { ciIssuer: ['gitlab=http://gitlab.example.org'] }, /can be trusted/],
+  ['a CI that is not known', { ciIssuer: ['jenkins'] }, /^--ci-issuer jenkins /],
+  ['a CI twice', { ciIssuer: ['github', 'github=https://ghe.example.org'] }, /^--ci-issuer github=/],
   ['metrics at an address that is not one', { metrics: '99999' }, /metrics/],
 ])('%s is refused', (_, options, message) => {
   const failed = (): unknown => {

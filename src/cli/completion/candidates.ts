@@ -192,7 +192,12 @@ export const KIND_OF = {
 } as const satisfies Readonly<Record<string, Kind>>;
 
 /** Flags that may be repeated. Variadic flags always may. */
-const REPEATABLE: ReadonlySet<string | undefined> = new Set(['--claim', '--trust']);
+const REPEATABLE: ReadonlySet<string | undefined> = new Set([
+  '--claim',
+  '--trust',
+  '--ci-issuer',
+  '--administrator',
+]);
 
 /** The kind of a flag's value; undefined for free text. */
 export function kindOfOption(option: Option): Kind | undefined {

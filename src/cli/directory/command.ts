@@ -64,7 +64,7 @@ function ciCommand(invoke: Invoke): Command {
   command
     .command('remove')
     .summary('let them act no more')
-    .argument('<id>', 'the id of a rule, or a part of it that is in no other id')
+    .argument('<rule-id>', 'the id of a rule, or a part of it that is in no other id')
     .action(invoke(async () => (await import('./ci-rules.ts')).removeCiRule));
   return command.addHelpText(
     'after',

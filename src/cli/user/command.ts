@@ -43,7 +43,7 @@ function sessionsCommand(invoke: Invoke): Command {
   command.addCommand(
     new Command('revoke')
       .summary('end a login, such as the one of a CI job')
-      .argument('<id>', 'its id, or a part of it that is in no other id')
+      .argument('<login-id>', 'its id, or a part of it that is in no other id')
       .action(invoke(async () => (await import('./sessions.ts')).revokeSession)),
   );
   return command.addHelpText(

@@ -6,6 +6,7 @@ import { bodyOf, readUpTo } from '../../contract/bounded-reading.ts';
 import { DAY } from '../../contract/durations.ts';
 import { Failure } from '../../contract/failure.ts';
 import { isObject, readJson } from '../../contract/json.ts';
+import { sentence } from '../../contract/said.ts';
 import { isTokenText, Secret } from '../../contract/secret.ts';
 import type { Send } from '../../contract/sending.ts';
 import type { Variables } from '../profiles/folders.ts';
@@ -37,7 +38,7 @@ export function jobIn(env: Variables, send: (address: string) => Send): Job | un
     return { variable, secret: given.get, asksAnew: false, idToken: given.get };
   }
   const [address, secret] = ID_TOKEN_REQUEST.map((name) => env[name]);
-  if (!address || !secret || !isTokenText(secret)) return undefined;
+  if (!address || !URL.canParse(address) || !secret || !isTokenText(secret)) return undefined;
   return {
     variable: ID_TOKEN_REQUEST[0],
     secret: async () => new Secret(secret),
@@ -56,7 +57,7 @@ async function askRunner(address: string, secret: string, audience: string, send
   const reading = whole && reply.status === 200 ? readJson(bytes) : undefined;
   const value = reading?.ok && isObject(reading.value) ? reading.value['value'] : undefined;
   if (typeof value === 'string' && isTokenText(value)) return new Secret(value);
-  throw new Failure('not_logged_in', `GitHub's runner gave no ID token.`, {
+  throw new Failure('token_missing', `GitHub's runner gave no ID token.`, {
     why: `${url.origin} answered ${reply.status}. Does the job have permissions: id-token: write?`,
     httpStatus: reply.status,
   });
@@ -91,10 +92,7 @@ export function jobToken(job: Job, otherwise: TokenSource, options: JobTokenOpti
     variable: job.variable,
     isFixed: !job.asksAnew,
     async get() {
-      const name = createHash('sha256').update((await job.secret()).reveal());
-      // A token is for one experiment, and of one ID token only one can be had.
-      if (job.asksAnew) name.update(` ${experiment ?? ''}`);
-      kept ??= credentialsOf(name.digest('hex').slice(0, 32));
+      kept ??= credentialsOf(await nameOf(job, experiment));
       const known = kept.known();
       if (known && !isAlmostOver(known, now())) return known.accessToken;
       const next = await kept.change(async (current) => {
@@ -108,7 +106,7 @@ export function jobToken(job: Job, otherwise: TokenSource, options: JobTokenOpti
         const tokens = await (await identity())
           .exchange(job.idToken, { resource, experiment })
           .catch((error: unknown) => {
-            throw notLetIn(error, profile);
+            throw notLetIn(error, job, profile);
           });
         return tokens && storedFrom(tokens, now());
       });
@@ -117,12 +115,19 @@ export function jobToken(job: Job, otherwise: TokenSource, options: JobTokenOpti
   };
 }
 
-function notLetIn(error: unknown, { authUrl }: Profile): unknown {
-  if (!(error instanceof Failure) || error.code !== 'not_logged_in' || error.facts.httpStatus !== 400)
-    return error;
+/** Tells a job's token from those of others; of one experiment from another's, where a job can have several. */
+async function nameOf({ secret, asksAnew }: Job, experiment = ''): Promise<string> {
+  const told = [(await secret()).reveal(), ...(asksAnew ? [experiment] : [])];
+  return createHash('sha256').update(told.join(' ')).digest('hex').slice(0, 32);
+}
+
+function notLetIn(error: unknown, { asksAnew }: Job, { authUrl }: Profile): unknown {
+  if (!(error instanceof Failure) || error.code !== 'not_logged_in') return error;
+  const { why = '', httpStatus } = error.facts;
+  const once = asksAnew ? '' : ' An ID token is taken once; the state folder has what it was exchanged for.';
   return new Failure('not_logged_in', `${authUrl} does not let this CI job in.`, {
-    why: `${error.facts.why} A lead of the experiment says which jobs may act: slices-conn experiment ci add.`,
-    httpStatus: 400,
+    why: sentence`${why}${once} A lead of the experiment says which jobs may act: slices-conn experiment ci add.`,
+    httpStatus,
     fix: 'slices-conn experiment ci list',
   });
 }
