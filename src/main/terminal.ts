@@ -65,8 +65,17 @@ export function onStop(tell: Parameters<Processes['onStop']>[0]): void {
   tellStop = tell;
 }
 
+/** Lines that were typed before their question, and the beginning of one more. */
+const typedAhead: string[] = [];
+let begun = '';
+
 /** See `Terminal.ask`. Ctrl-C ends the process as everywhere else. */
 async function ask(question: string): Promise<string | undefined> {
+  const typed = typedAhead.shift();
+  if (typed !== undefined) {
+    process.stderr.write(`${question}${typed}\n`);
+    return typed;
+  }
   const { createInterface } = await import('node:readline');
   const prompt = createInterface({ input: process.stdin, output: process.stderr });
   return new Promise((resolve) => {
@@ -79,10 +88,17 @@ async function ask(question: string): Promise<string | undefined> {
       if (answer === undefined) process.stderr.write('\n');
       resolve(answer);
     });
+    prompt.on('line', (line) => typedAhead.push(line));
     prompt.question(question, (line) => {
       answer = line;
-      prompt.close();
+      // The rest of what came with it is read first.
+      setImmediate(() => {
+        begun = prompt.line;
+        prompt.close();
+      });
     });
+    prompt.write(begun);
+    begun = '';
   });
 }
 
