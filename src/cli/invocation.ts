@@ -1,6 +1,7 @@
 import type { FailureFacts } from '../contract/failure.ts';
+import type { Send } from '../contract/sending.ts';
 import type { TrustByKind } from '../session/login/trust.ts';
-import type { Profiles } from '../session/profiles/profiles.ts';
+import type { Profile, Profiles } from '../session/profiles/profiles.ts';
 import type { Session } from '../session/session.ts';
 import type { KeySet } from '../tokens/key-set.ts';
 import type { GlobalFlags } from './global-options.ts';
@@ -35,6 +36,8 @@ export interface Invocation
   profiles(): Promise<Profiles>;
   /** The session with the services of the profile that the flags name, or of the one given. */
   session(profile?: string): Promise<Session>;
+  /** The way to the services of a profile that is not kept. No token is sent. */
+  sendTo(profile: Profile): Promise<Send>;
   /** The issuers whose key sets are on this machine. */
   keptTrust(): Promise<KeptTrust>;
   /**

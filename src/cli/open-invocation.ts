@@ -124,6 +124,11 @@ export function openInvocation(
     },
     ifStopped: (facts) => running.sent.settle(facts),
     session: (named) => openSession(opening, named ?? wantedProfile(flags), notice),
+    async sendTo(profile) {
+      const connection = await connect(opening, profile);
+      running.opened(connection);
+      return sendFrom(connection);
+    },
     keptTrust: () => keptTrust(opening),
   };
 }
@@ -164,19 +169,12 @@ async function openSession(
     import('../session/profiles/profiles.ts'),
   ]);
   const profile = await new Profiles(environment.folders.config, environment.variables).resolve(wanted);
-  const certificates = await certificatesFor(flags, profile, files);
-  const connection = await network.connect(profile, {
-    timeout: (flags.timeout ?? DEFAULT_TIMEOUT) * 1000,
-    underLock: progress.locks(files.underLock),
-    certificates,
-    experiment: flags.experiment,
-    trace: flags.debug ? (line) => output.prompt(line) : undefined,
-  });
+  const connection = await connect(opening, profile);
   const keep: Parameters<typeof pickerFor>[2] = async (noun, chosen) =>
     (await opening.profiles()).choose(profile.name, noun, chosen);
   const session = new Session({
     profile,
-    connection: watched(connection, opening, profile.name === OFFLINE),
+    connection,
     openLedger: async () => {
       const ledger = await progress.during(LEDGER, files.openLedger);
       return { ...ledger, transaction: (work) => progress.during(LEDGER, () => ledger.transaction(work)) };
@@ -192,6 +190,21 @@ async function openSession(
   running.opened(session);
   running.opened(connection);
   return session;
+}
+
+/** Opens the way to the services of a profile. */
+async function connect(opening: Opening, profile: Profile): Promise<Connection> {
+  const { flags, world, progress, output } = opening;
+  const { files, network } = world;
+  const certificates = await certificatesFor(flags, profile, files);
+  const connection = await network.connect(profile, {
+    timeout: (flags.timeout ?? DEFAULT_TIMEOUT) * 1000,
+    underLock: progress.locks(files.underLock),
+    certificates,
+    experiment: flags.experiment,
+    trace: flags.debug ? (line) => output.prompt(line) : undefined,
+  });
+  return watched(connection, opening, profile.name === OFFLINE);
 }
 
 /** The same connection; its waits are shown, and its requests that change something are remembered. */

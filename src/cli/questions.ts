@@ -54,6 +54,7 @@ export function checkConfirmable({ ask, flags, typed }: Asking, message: string)
 /**
  * Asks whether to go on. `--yes` answers yes; Enter and Ctrl-D answer no.
  *
+ * @param isExpected whether Enter answers yes
  * @param unasked what was not confirmed, as a sentence; see {@link checkConfirmable}
  * @param declined what was not done after a no, as a sentence
  * @throws Failure `usage` without a terminal; Declined when the answer is no
@@ -61,11 +62,12 @@ export function checkConfirmable({ ask, flags, typed }: Asking, message: string)
 export async function confirm(
   invocation: Asking,
   question: string,
-  { unasked, declined }: { unasked: string; declined?: string },
+  { unasked, declined, isExpected = false }: { unasked: string; declined?: string; isExpected?: boolean },
 ): Promise<void> {
   checkConfirmable(invocation, unasked);
   if (invocation.flags.yes) return;
-  if (!isYes(await invocation.ask?.(`${question} [y/N] `))) throw new Declined(declined);
+  const answer = await invocation.ask?.(`${question} ${isExpected ? '[Y/n]' : '[y/N]'} `);
+  if (!isYes(answer) && !(isExpected && answer?.trim() === '')) throw new Declined(declined);
 }
 
 /**

@@ -23,13 +23,11 @@ export const ProtectedResource = v.object({
 export type ProtectedResource = v.InferOutput<typeof ProtectedResource>;
 
 /** The same as a client reads it from any service: only `resource` must be there (RFC 9728 §2). */
-export const ProtectedResourceReply = v.partial(ProtectedResource, [
-  'authorization_servers',
-  'scopes_supported',
-  'portal_url',
-  'client_id',
-  'projects_api_group',
-  'experiments_api_group',
-]);
-/** See {@link ProtectedResourceReply}. */
-export type ProtectedResourceReply = v.InferOutput<typeof ProtectedResourceReply>;
+export const ProtectedResourceReply = v.object({
+  resource: v.string(),
+  authorization_servers: v.nullish(v.array(v.string())),
+  portal_url: v.nullish(v.string()),
+  client_id: v.nullish(v.string()),
+  projects_api_group: v.nullish(v.string()),
+  experiments_api_group: v.nullish(v.string()),
+});

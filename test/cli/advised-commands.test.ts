@@ -137,6 +137,8 @@ const ACCEPTED = [
   // A login's id is another one in each place, and the test's token has no login.
   /^error: You have no login "3f9a0c17"/,
   /^error: This service does not know you as an administrator\./,
+  // The service of the example.
+  /^error: This server answers for offline\.localhost only\./,
   // The keys and the issuer of another service.
   /^error: The token (?:does not verify|could not be verified)\./,
 ];
@@ -159,6 +161,7 @@ describe('every next step works when it is pasted', () => {
     // Handed on or completed: the text is made, and tried, where another line of this table says.
     'fix ?? null': undefined,
     fix: undefined,
+    undefined,
     _fix: undefined,
     shown: undefined,
     HELP: 'slices-conn profile set --help',
@@ -175,6 +178,7 @@ describe('every next step works when it is pasted', () => {
     '`--name ${free}`':
       'slices-conn reserve be-gent1 pl-poznan1 --bandwidth 1G --start-now --for 1h --name x-2',
     "'--link be-gent1 pl-poznan1'": 'slices-conn serve audit --link be-gent1 pl-poznan1',
+    "ownCommand('login', '--profile', name)": 'slices-conn login --profile lab',
     "ownCommand('--yes', ...typed)": 'slices-conn --yes delete ID',
     'ownCommand(...command)': 'slices-conn delete ID',
     'first.command': undefined,
@@ -298,6 +302,8 @@ describe('what an error advises works when it is pasted', () => {
     'experiment create fourth --end +1000d',
     'project use nonsense',
     'profile use nonsense',
+    'login nonsense',
+    'login conn.example.org/path',
     'profile set lab nonsense=1',
     'list --profile slices',
     'watch be-gent1',

@@ -12,6 +12,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { SERVER_CERTIFICATE, SERVER_KEY } from '../fixtures/certificates.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
 import { startCommand } from '../fixtures/program.ts';
 import { reportOf } from './command.ts';
@@ -60,6 +61,27 @@ const mode = (path: string) => (statSync(path).mode & 0o777).toString(8);
 let served: Served;
 beforeAll(async () => {
   served = await serveHere('--auto-approve', 'lead');
+});
+
+test('login ADDRESS is all that a new machine needs, over https with a certificate of its own authority too', async () => {
+  const client = newClient({});
+  const [cert, key] = ['cert.pem', 'key.pem'].map((name) => join(client.home, name)) as [string, string];
+  writeFileSync(cert, SERVER_CERTIFICATE);
+  writeFileSync(key, SERVER_KEY);
+  const tls = await serveHere('--auto-approve', 'lead', '--tls-cert', cert, '--tls-key', key);
+  const book = ['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '1', '--start-now', '--for', '1h'];
+  for (const [{ base }, ...flags] of [
+    [served, '--yes'],
+    [tls, '--yes', '--ca-file', cert],
+  ] as const) {
+    const { host } = new URL(base);
+    expect(await client.result('login', base, ...flags)).toMatchObject({ profile: host, name: 'lead' });
+    expect(await client.result(...book)).toMatchObject({ verified: true });
+    expect(await client.result('profile', 'list')).toMatchObject({
+      items: expect.arrayContaining([expect.objectContaining({ name: host, active: true, baseUrl: base })]),
+    });
+    expect(await client.command('logout')).toMatchObject({ exitCode: 0, stdout: `Logged out of ${base}.\n` });
+  }
 });
 
 describe('login, status, logout', () => {

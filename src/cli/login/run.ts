@@ -16,6 +16,7 @@ import { type CardLine, escapeText } from '../print/output.ts';
 import { timeTeller } from '../times.ts';
 import { type HeldRole, heldRoles, roleLines, userOf } from '../user/run.ts';
 import { experimentInUse, inUseLine } from './experiment-in-use.ts';
+import { serviceProfile } from './service-profile.ts';
 
 /** The flags of the command, as typed. */
 export interface LoginFlags {
@@ -30,10 +31,11 @@ export interface LoginFlags {
 /** Logs in by a device code: a person on this machine, or with `--ci` a machine elsewhere. */
 export async function login(
   invocation: Invocation,
-  _args: readonly string[],
+  [address]: readonly string[],
   flags: LoginFlags,
 ): Promise<void> {
-  const session = await invocation.session();
+  const profile = address === undefined ? undefined : await serviceProfile(invocation, address);
+  const session = await invocation.session(profile);
   if (flags.ci) return loginForMachine(invocation, session, flags);
   const account = loginOf(session);
   // An unusable credentials file fails here, before the user enters a code.

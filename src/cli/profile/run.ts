@@ -60,13 +60,22 @@ export async function useProfile(
   [name = '']: readonly string[],
 ): Promise<void> {
   const opened = await profiles();
-  await opened.use(name);
-  const before = opened.activeName(undefined);
-  if (before !== name) output.notice(`SLICES_CONN_PROFILE is set to ${before} and overrides this choice.`);
+  await chooseProfile(output, opened, name);
   await output.result(
     { profile: { name } },
     (print) => `Profile ${print.paint.bold(escapeText(name))} is now in use.\n`,
   );
+}
+
+/** Makes a profile the preferred one, and says where the environment prefers another. @throws Failure `not_found`, `state_unusable` */
+export async function chooseProfile(
+  output: Invocation['output'],
+  profiles: Profiles,
+  name: string,
+): Promise<void> {
+  await profiles.use(name);
+  const before = profiles.activeName(undefined);
+  if (before !== name) output.notice(`SLICES_CONN_PROFILE is set to ${before} and overrides this choice.`);
 }
 
 /** Changes a profile, or creates one. */

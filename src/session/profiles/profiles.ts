@@ -76,7 +76,8 @@ const TOKEN_COMMANDS = [
   'experimentTokenCommand',
 ] as const satisfies readonly ProfileKey[];
 
-const NAME = /^[a-z0-9][a-z0-9._-]{0,63}$/;
+/** A word, or the host of a service with its port: `login ADDRESS` names profiles so. */
+const NAME = /^(?:[a-z0-9][a-z0-9._-]{0,252}|\[[\da-f:.]+\])(?::\d{1,5})?$/;
 /** Names of members that every JavaScript object has, which would not be written to the file. */
 const NO_NAMES = ['constructor', 'prototype'];
 
@@ -149,15 +150,13 @@ export class Profiles {
     if (missing.length > 0) {
       const what = missing.length === ADDRESSES.length ? 'addresses' : missing.join(' and no ');
       throw new Failure('usage', `Profile ${name} has no ${what} yet.`, {
-        why: `The addresses of a deployment are never guessed, since they would receive tokens. Set ${missing.join(', ')} of profile ${name}.`,
+        why: `The addresses of a deployment are never guessed, since they would receive tokens. Log in by the address of the service (slices-conn login ADDRESS), or set ${missing.join(', ')} of profile ${name}.`,
         fix: 'slices-conn profile set --help',
       });
     }
     checkProtected(view);
-    const given = KEY_NAMES.filter((key) => entries[key].value !== undefined);
-    const values = Object.fromEntries(given.map((key) => [key, entries[key].value]));
     const names = own.chosenNames === undefined ? {} : { chosenNames: own.chosenNames };
-    return { name, ...v.parse(ProfileValues, values), ...names, ...redirection };
+    return { name, ...valuesIn(entries), ...names, ...redirection };
   }
 
   /**
@@ -260,6 +259,18 @@ export class Profiles {
   }
 }
 
+/** A profile of one address alone, which is not kept: the way to a service that no profile names yet. */
+export function unkeptProfile(name: string, address: string): Profile {
+  const settings = Object.fromEntries(ADDRESSES.map((key) => [key, address]));
+  return { name, ...valuesIn(viewOf(name, settings, {}).entries) };
+}
+
+/** The values of a profile that has all addresses. */
+function valuesIn(entries: ProfileView['entries']): ProfileValues {
+  const given = KEY_NAMES.filter((key) => entries[key].value !== undefined);
+  return v.parse(ProfileValues, Object.fromEntries(given.map((key) => [key, entries[key].value])));
+}
+
 function namesIn({ profiles }: Preferences): string[] {
   return Object.keys({ ...BUILT_IN, ...profiles });
 }
@@ -304,7 +315,7 @@ function checkName(name: string): void {
   throw new Failure('usage', 'This is not a valid profile name.', {
     why: NO_NAMES.includes(name)
       ? 'It is reserved.'
-      : 'It must be up to 64 lower-case letters, digits, dots, dashes and underscores, and begin with a letter or digit.',
+      : 'It must be up to 253 lower-case letters, digits, dots, dashes and underscores, and begin with a letter or digit; or a host with its port.',
   });
 }
 

@@ -463,7 +463,10 @@ describe('changing a profile', () => {
     expect(existsSync(file)).toBe(false);
   });
 
-  test.each(['a', '0', 'lab-2.example_x', 'x'.repeat(64)])('%s is a valid name', async (name) => {
+  test.each([
+    ...['a', '0', 'lab-2.example_x', 'x'.repeat(253)],
+    ...['conn.example.org', '127.0.0.1:4280', '[::1]:4280'],
+  ])('%s is a valid name', async (name) => {
     await set(name, LAB);
     expect((await resolve(name)).name).toBe(name);
   });
@@ -478,7 +481,10 @@ describe('changing a profile', () => {
     'lab\n',
     'lab/x',
     'läb',
-    'x'.repeat(65),
+    'x'.repeat(254),
+    'lab:x',
+    '::1',
+    '[lab]',
     '__proto__',
     'constructor',
     'prototype',
