@@ -27,7 +27,7 @@ describe('the metadata of the service (RFC 9728)', () => {
   test('name the portal and the identity provider that the operator trusts', async () => {
     const { service } = await openTrusting();
     expect((await service.send('GET', METADATA)).body).toMatchObject({
-      authorization_servers: [LOGIN],
+      authorization_servers: [LOGIN.replace(/\/$/, '')],
       scopes_supported: ['openid', 'userinfo', 'projects'],
       portal_url: PORTAL,
     });

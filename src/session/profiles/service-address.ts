@@ -1,6 +1,6 @@
 import { BlockList, isIP } from 'node:net';
-import { exchange, isMissing, readAs, requestTo } from '../../client/exchange.ts';
-import { Failure } from '../../contract/failure.ts';
+import { exchange, readAs, requestTo } from '../../client/exchange.ts';
+import { Failure, isMissing } from '../../contract/failure.ts';
 import { sameIssuer } from '../../contract/issuer-address.ts';
 import { isLoopback, isProtected, loopbackAddress, UNPROTECTED } from '../../contract/loopback.ts';
 import { ProtectedResourceReply } from '../../contract/protected-resource.ts';
