@@ -78,7 +78,7 @@ function createQuestions(options: BookingOptions) {
     try {
       const found = await service.dryRun(chosen.id, wish, signal);
       const route = routeOver(store.state.network?.links ?? [], found);
-      const free = await freeThen(service, wish, route, signal);
+      const free = wish.id === undefined ? await freeThen(service, wish, route, signal) : undefined;
       if (!signal.aborted) store.dispatch({ type: 'answered', answer: { kind: 'fits', wish, route, free } });
     } catch (error) {
       if (!signal.aborted) failed(error, wish, { isSent, isQuiet });
@@ -244,8 +244,7 @@ async function freeThen(
     if (error instanceof Refused) return [];
     throw error;
   });
-  const isOther = free?.route && ![sites, sites.toReversed()].some((one) => `${one}` === `${free.route}`);
-  return isOther ? undefined : free;
+  return free?.route && `${free.route}` !== `${sites}` ? undefined : free;
 }
 
 /** Whether the service decided about a request that is sent again. Refusals before that say nothing about the time before. */

@@ -8,7 +8,7 @@ import type { ReservationRequest } from '../contract/reservation-request.ts';
 import { parseDuration } from '../contract/typed-duration.ts';
 import { parseVolume } from '../contract/volume.ts';
 import { parseTime, type TimeReading } from '../words/typed-time.ts';
-import { isSamePair, type Route, routeBetween } from './route.ts';
+import { isSamePair, routeBetween } from './route.ts';
 import type { Ends, Link, Own, Period } from './service.ts';
 
 /**
@@ -57,8 +57,6 @@ export interface Wish {
 export interface ReadDraft {
   /** By field. An empty sentence is of an empty field: nothing has to be said about it before the form is sent. */
   problems: ReadonlyMap<Field, string>;
-  /** The route that it would take if nothing were reserved. */
-  route?: Route;
   /** A start of `now` is the time of reading. */
   period?: Period;
   wish?: Wish;
@@ -84,22 +82,22 @@ export const ON_THE_WAY = 5000;
 export function readDraft(draft: Draft, terms: DraftTerms): ReadDraft {
   const { id, site1, site2, start, name } = draft;
   const problems = new Map<Field, string>();
-  const route = routeBetween(terms.links, draft);
   if (site1 === '') problems.set('site1', '');
   if (site2 === '') problems.set('site2', '');
-  else if (site1 !== '' && !route) problems.set('site2', `No route leads from ${site1} to ${site2}.`);
+  else if (site1 !== '' && !routeBetween(terms.links, draft))
+    problems.set('site2', `No route leads from ${site1} to ${site2}.`);
   const bandwidth = readTyped(problems, 'bandwidth', draft.bandwidth, parseBandwidth);
   const period = readPeriod(problems, draft, bandwidth, terms);
   if (id === undefined && name !== '' && !RESERVATION_NAME.test(name)) {
     problems.set('name', 'A name is 1 to 64 of a to z, 0 to 9 and -, a letter first.');
   }
-  if (problems.size > 0 || bandwidth === undefined || !period) return { problems, route, period };
+  if (problems.size > 0 || bandwidth === undefined || !period) return { problems, period };
   const named = id === undefined && name !== '' ? { name } : {};
   const request: ReservationRequest = {
     ...{ site1, site2, bandwidth, start: start === 'now' ? 'now' : period.start, end: period.end },
     ...named,
   };
-  return { problems, route, period, wish: { id, request, bandwidth, period } };
+  return { problems, period, wish: { id, request, bandwidth, period } };
 }
 
 function readPeriod(

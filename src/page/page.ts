@@ -26,6 +26,7 @@ import {
   markOf,
   mayDo,
   openState,
+  pairOf,
   routeParts,
   rowsOf,
   type Selected,
@@ -295,9 +296,19 @@ function showNetwork({ map, timeline, form }: NonNullable<typeof views>): void {
   );
   const mark = remembered((state: State) => ({ ...formParts(state), ...routeParts(state) }), markOf);
   const rows = remembered(routeParts, shownRows);
+  // One object for as long as its two sites are looked at: what is loaded of it belongs to it.
+  const pair = remembered(
+    ({ selected, network }: State) => ({
+      site1: selected?.site1 ?? '',
+      site2: selected?.site2 ?? '',
+      links: network?.links,
+    }),
+    ({ links = [], ...ends }) => pairOf(links, ends),
+  );
   store.view(
     (state) => ({
-      ...{ ...calendarOf(state), ...rows(state), mark: mark(state), own: own(state) },
+      ...{ ...calendarOf(state), mark: mark(state), own: own(state) },
+      ...{ pair: pair(state), selectedRows: rows(state) },
       ...{ state: state.timeline, zone: state.zone, mayPick: mayDo(state, 'create') },
       links: state.network?.links.length ?? 0,
     }),

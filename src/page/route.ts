@@ -1,3 +1,4 @@
+import { MAX_HOPS } from '../contract/request-limits.ts';
 import type { Ends, Link } from './service.ts';
 
 /** A way between two sites: all that it passes, in order, and the capacity of its narrowest link in Mbps. */
@@ -19,11 +20,12 @@ export function linkBetween(links: readonly Link[], ends: Ends): Link | undefine
   return links.find((link) => isSamePair(link, ends));
 }
 
-/** The sites that can be reached from a site, each with a route: one of the widest of those with the fewest hops. */
+/** The sites that can be reached from a site over {@link MAX_HOPS} links at most, each with a route: one of the widest of those with the fewest hops. */
 export function routesFrom(links: readonly Link[], site: string): ReadonlyMap<string, Route> {
   const found = new Map<string, Route>([[site, { sites: [site], bandwidth: Infinity }]]);
   // A map gives what is added while it is walked; a better route of as many hops takes its place before its turn.
   for (const [at, { sites, bandwidth }] of found) {
+    if (sites.length > MAX_HOPS) break;
     for (const link of links) {
       const to = link.site1 === at ? link.site2 : link.site2 === at ? link.site1 : undefined;
       if (to === undefined) continue;
@@ -42,11 +44,22 @@ function isBetter(one: Route, other: Route): boolean {
   return one.sites.join() < other.sites.join();
 }
 
+/** Routes are asked for at each move of a pointer. */
+const ROUTES = new WeakMap<readonly Link[], Map<string, Route | undefined>>();
+
 /**
  * The route that the service takes between two sites where nothing is reserved: with the fewest hops; of these the widest; of
  * these the first by name. Undefined where none leads there.
  */
 export function routeBetween(links: readonly Link[], { site1, site2 }: Ends): Route | undefined {
+  const routes = ROUTES.get(links) ?? new Map<string, Route | undefined>();
+  ROUTES.set(links, routes);
+  const name = `${site1} ${site2}`;
+  if (!routes.has(name)) routes.set(name, findRoute(links, { site1, site2 }));
+  return routes.get(name);
+}
+
+function findRoute(links: readonly Link[], { site1, site2 }: Ends): Route | undefined {
   const { bandwidth } = routesFrom(links, site1).get(site2) ?? {};
   if (bandwidth === undefined) return undefined;
   // Among links that count the same, names alone decide.

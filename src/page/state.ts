@@ -30,7 +30,7 @@ export type Answer =
   | { kind: 'none' }
   /** A dry run is under way. */
   | { kind: 'asking' }
-  /** It fits. `free`: what is free on its route then, where the service says so. */
+  /** It fits. `free`: what is free on its route then, where the service says so; of a change its own part would count as used. */
   | { kind: 'fits'; wish: Wish; route: Route; free: Column | undefined }
   /** `isSent`: the request itself was refused, not only its dry run. */
   | { kind: 'refused'; wish: Wish; facts: RefusedReply; isSent: boolean }
@@ -446,16 +446,20 @@ export function rowsOf({ network }: Pick<State, 'network'>, some: readonly Ends[
 }
 
 /** The rows of the timeline that are marked: of the two sites first, then of each link of their route. */
-export function shownRows(state: RouteParts): { pair?: Link; selectedRows: readonly number[] } {
+export function shownRows(state: RouteParts): readonly number[] {
   const { selected, network } = state;
   const links = network?.links ?? [];
   const route = shownRoute(state);
-  if (!selected || !route) return { selectedRows: [] };
+  if (!selected || !route) return [];
   const hops = rowsOf(state, hopsOf(links, route.sites));
-  const { site1, site2 } = selected;
-  if (linkBetween(links, selected)) return { selectedRows: hops };
-  const bandwidth = routeBetween(links, selected)?.bandwidth ?? route.bandwidth;
-  return { pair: { site1, site2, bandwidth }, selectedRows: [links.length, ...hops] };
+  return linkBetween(links, selected) ? hops : [links.length, ...hops];
+}
+
+/** Two sites without a link, which have a row of their own; undefined for others. */
+export function pairOf(links: readonly Link[], { site1, site2 }: Ends): Link | undefined {
+  if (linkBetween(links, { site1, site2 })) return undefined;
+  const route = routeBetween(links, { site1, site2 });
+  return route && { site1, site2, bandwidth: route.bandwidth };
 }
 
 /** The draft's period on its route, as the timeline marks it; undefined where it has none, or its user may send none. */
@@ -465,7 +469,7 @@ export function markOf(state: FormParts & RouteParts): DraftMark | undefined {
   const { period } = readForm(state);
   const route = draftRoute(state);
   if (!route || !period || !mayDo(state, draft.id === undefined ? 'create' : 'update')) return undefined;
-  if (selected && isSamePair(selected, draft)) return { rows: shownRows(state).selectedRows, ...period };
+  if (selected && isSamePair(selected, draft)) return { rows: shownRows(state), ...period };
   return { rows: rowsOf(state, hopsOf(links, route.sites)), ...period };
 }
 
@@ -473,7 +477,8 @@ export function markOf(state: FormParts & RouteParts): DraftMark | undefined {
 export function timelineTerms(state: State) {
   return {
     ...calendarOf(state),
-    ...shownRows(state),
+    pair: state.selected && pairOf(state.network?.links ?? [], state.selected),
+    selectedRows: shownRows(state),
     links: state.network?.links.length ?? 0,
     mark: markOf(state),
     mayPick: mayDo(state, 'create'),

@@ -157,13 +157,13 @@ export function forgetText(wish: Wish, found: Own | string | undefined, calendar
   return `The list ${what} now: ${wishSentence(wish, calendar)}. What is still under way may come later.`;
 }
 
-/** That a reservation fits, and what is free then. Of a change its own part would count as used, so it is not said. */
+/** That a reservation fits, and what is free then, where that is known. */
 export function fitText(
-  { wish: { id, period }, route: { sites, bandwidth }, free }: Extract<Answer, { kind: 'fits' }>,
+  { wish: { period }, route: { sites, bandwidth }, free }: Extract<Answer, { kind: 'fits' }>,
   calendar: Calendar,
 ): string {
   const when = `${periodText(period, calendar)}${overText(sites.slice(1, -1))}`;
-  if (!free || id !== undefined) return `It fits: ${when}.`;
+  if (!free) return `It fits: ${when}.`;
   return `It fits, ${when}: ${shareText(free.free, bandwidth)} and ${vlansText(free.vlans)} are free.`;
 }
 

@@ -34,6 +34,16 @@ describe('the route between two sites', () => {
     }
   });
 
+  test('has eight links at most', () => {
+    const chain = Array.from({ length: 9 }, (_, at) => ({
+      site1: `s${at}`,
+      site2: `s${at + 1}`,
+      bandwidth: 1,
+    }));
+    expect(routeBetween(chain, { site1: 's0', site2: 's8' })?.sites).toHaveLength(9);
+    expect(routeBetween(chain, { site1: 's0', site2: 's9' })).toBeUndefined();
+  });
+
   test('over given sites has their links, and as much as the narrowest one', () => {
     const { sites, bandwidth } = routeOver(LINKS, { site1: 'a', via: ['b'], site2: 'd' });
     expect([hopsOf(LINKS, sites), bandwidth]).toEqual([LINKS.slice(0, 2), 5]);

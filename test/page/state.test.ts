@@ -8,6 +8,7 @@ import {
   markOf,
   openRequest,
   openState,
+  pairOf,
   readForm,
   type SentRequest,
   type State,
@@ -178,7 +179,7 @@ describe('what is looked at', () => {
       answer: { kind: 'fits', wish, route, free: undefined },
     });
     expect(sitesOf(answered)).toEqual(route.sites);
-    expect(shownRows(answered).selectedRows).toEqual([4, 0, 1]);
+    expect(shownRows(answered)).toEqual([4, 0, 1]);
     expect(markOf(answered)?.rows).toEqual([4, 0, 1]);
     expect(sitesOf(change(answered, typed({ ...far, bandwidth: '2G' })))).toContain('se-kth');
     const own = { ...OWN, id: 'con_x', site2: 'gr-uth', via: ['pl-poznan1'] };
@@ -187,9 +188,11 @@ describe('what is looked at', () => {
   });
 
   test('has a row of its own where no link connects the two', () => {
-    expect(shownRows(change(known, typed(DRAFT)))).toEqual({ selectedRows: [0] });
-    const { pair } = shownRows(change(known, typed(far)));
-    expect(pair).toEqual({ site1: 'be-gent1', site2: 'gr-uth', bandwidth: 10_000 });
+    expect(shownRows(change(known, typed(DRAFT)))).toEqual([0]);
+    const links = known.network?.links ?? [];
+    expect(pairOf(links, DRAFT)).toBeUndefined();
+    expect(pairOf(links, { ...far, site2: '' })).toBeUndefined();
+    expect(pairOf(links, far)).toEqual({ site1: 'be-gent1', site2: 'gr-uth', bandwidth: 10_000 });
   });
 });
 

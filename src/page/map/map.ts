@@ -15,6 +15,7 @@ import {
   siteMark,
   svg,
   type Target,
+  targetsOf,
   withSite,
 } from './marks.ts';
 import { WORLD } from './projection.ts';
@@ -75,7 +76,10 @@ export function createMap({ sites, links, onSelect }: MapOptions): NetworkMap {
 
   function show(): void {
     const hinted = pointedRoute(view, pointed, links);
-    const facts = { ...view, pointed, hinted, links };
+    const facts = {
+      ...{ ...view, pointed, hinted, links },
+      ...{ onRoute: targetsOf(links, view.route), onHint: targetsOf(links, hinted) },
+    };
     for (const [target, marks] of drawn) for (const mark of marks) showMark(mark, target, facts);
     for (const [target, button] of listed) showMark(button, target, facts);
     setText(readout, readoutText(facts));

@@ -23,7 +23,15 @@ export interface MarkFacts extends MapView {
   pointed: Target | undefined;
   /** The route to there, where one site is chosen. */
   hinted: Route | undefined;
+  /** What lies on the two routes. */
+  onRoute: ReadonlySet<Target>;
+  onHint: ReadonlySet<Target>;
   links: readonly Link[];
+}
+
+/** The sites and links of a route, if any. */
+export function targetsOf(links: readonly Link[], route: Route | undefined): ReadonlySet<Target> {
+  return new Set(route && [...route.sites, ...hopsOf(links, route.sites)]);
 }
 
 /** Links from this share on are drawn as busy, and from the second on as nearly full. */
@@ -52,15 +60,13 @@ export function pointedRoute(
 
 /** Shows the state at a mark, or at a button below the map. */
 export function showMark(mark: HTMLElement | SVGElement, target: Target, facts: MarkFacts): void {
-  const { selected, route, pointed, hinted, links, use } = facts;
-  const isOn = ({ sites }: Route): boolean =>
-    typeof target === 'string' ? sites.includes(target) : hopsOf(links, sites).includes(target);
+  const { selected, pointed, onRoute, onHint, use } = facts;
   const isSite = typeof target === 'string';
   const isEnd = isSite && (target === selected?.site1 || target === selected?.site2);
   const isChosen = isSite ? isEnd : selected !== undefined && isSamePair(target, selected);
-  mark.classList.toggle('selected', isEnd || (route !== undefined && isOn(route)));
+  mark.classList.toggle('selected', isEnd || onRoute.has(target));
   mark.classList.toggle('end', isEnd);
-  mark.classList.toggle('pointed', target === pointed || (hinted !== undefined && isOn(hinted)));
+  mark.classList.toggle('pointed', target === pointed || onHint.has(target));
   const share = isSite ? null : (use.get(target) ?? null);
   if (!isSite && mark instanceof SVGElement) {
     mark.setAttribute('data-use', level(share));

@@ -90,8 +90,11 @@ export function createTable(options: TableOptions): TableView {
       void fill();
     },
     show(row, pair) {
+      const { value } = choice;
       choice.options[row + 1]?.remove();
       if (pair) choice.append(element('option', { value: `${row}` }, linkText(pair)));
+      // What was chosen stays so, also the row of other two sites.
+      choice.value = [...choice.options].some((one) => one.value === value) ? value : '';
     },
     fill: () => void fill(),
   };
