@@ -3,6 +3,7 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createProgram, NO_HELP } from '../../src/cli/program.ts';
+import { TOKEN_EXCHANGE_GRANT } from '../../src/contract/ci-rules.ts';
 import { SERVER_OPTIONS } from '../../src/operate/options.ts';
 import { listenOnLoopback } from '../fixtures/loopback.ts';
 import { claimsOf, IDS, makeKey, makeToken } from '../fixtures/tokens.ts';
@@ -42,6 +43,9 @@ const COMMANDS: Readonly<Record<string, readonly string[]>> = {
   'experiment create': ['other', '--end', '+30d'],
   'experiment use': ['demo'],
   'experiment token': ['demo'],
+  'experiment ci add': ['--github', 'octo/measure', '--ref', 'refs/heads/main'],
+  'experiment ci list': [],
+  'experiment ci remove': ['no-such-rule'],
   'project list': [],
   'project show': ['demo'],
   'project use': ['demo'],
@@ -114,6 +118,8 @@ const CANARIES = {
   refresh: 'canary-refresh-5f1c',
   device: 'canary-device-91aa',
   machine: 'canary-machine-7d20',
+  runner: 'canary-runner-3b8e',
+  idToken: 'canary-id-token-c44f',
   experiment: jwt('experiment', 'portal'),
   project: jwt('project', 'portal'),
   environmentUser: jwt('user', 'environment'),
@@ -177,7 +183,8 @@ const server = createServer(async (request, response) => {
 
 function wellAnswer(path: string, body: string): unknown {
   const known = providerReply(path, origin, { device_code: CANARIES.device, user_code: 'ABCD-EFGH' });
-  if (known) return known.json;
+  if (known) return Object.assign({ grant_types_supported: [TOKEN_EXCHANGE_GRANT] }, known.json);
+  if (path.startsWith('/runner') && mood.portal === 'well') return { value: CANARIES.idToken };
   const { access, refresh, experiment, project } = CANARIES;
   if (path === '/auth/token' && mood.identity === 'well' && !body.includes('refresh_token=')) {
     return { access_token: access, refresh_token: refresh, token_type: 'bearer' };
@@ -211,6 +218,12 @@ const SOURCES: Readonly<Record<string, (at?: string) => Promise<Client>>> = {
       ...services(at),
       SLICES_CONN_USER_TOKEN: CANARIES.environmentUser,
       SLICES_CONN_EXPERIMENT_TOKEN: CANARIES.environmentExperiment,
+    }),
+  job: async (at) =>
+    newClient({
+      ...services(at),
+      ACTIONS_ID_TOKEN_REQUEST_URL: `${origin}/runner?api-version=2.0`,
+      ACTIONS_ID_TOKEN_REQUEST_TOKEN: CANARIES.runner,
     }),
   machine: async (at) => newClient({ ...services(at), SLICES_CONN_REFRESH_TOKEN: CANARIES.machine }),
   files: async (at) => {
@@ -323,6 +336,8 @@ describe('services that repeat in every error what they were sent', () => {
     ['environment', { status: 404, how: 'html' }, ['environmentUser', 'environmentExperiment']],
     ['files', { status: 403, portal: 'echo', identity: 'echo' }, ['fileUser', 'fileExperiment', 'device']],
     ['machine', { status: 400, identity: 'echo' }, ['machine']],
+    ['job', { status: 400, identity: 'echo' }, ['idToken']],
+    ['job', { status: 403, portal: 'echo' }, ['runner']],
     ['commands', { status: 400, portal: 'echo' }, ['commandUser', 'commandExperiment']],
     ['login', { status: 422, identity: 'echo' }, ['access', 'experiment', 'refresh', 'device']],
     ['login', { status: 500, portal: 'echo', identity: 'echo' }, ['access', 'refresh']],
