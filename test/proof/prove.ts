@@ -99,19 +99,27 @@ try {
 }
 /** Runs files of the suite in their long form. */
 function runSuite(files: readonly string[], env: Readonly<Record<string, string>>): void {
-  const args = ['run', '--config', 'test/vitest.config.ts', ...files];
+  // However long they take.
+  const args = ['run', '--config', 'test/vitest.config.ts', '--testTimeout', '0', ...files];
   const { status } = spawnSync('vitest', args, { stdio: 'inherit', env: { ...env, ...process.env } });
   if (status !== 0) found += 1;
 }
 if (isChosen(HISTORIES)) {
   const files = [
-    ...['allocator/histories', 'allocator/searches', 'allocator/load-profile', 'server/identity/once'],
+    ...['allocator/histories', 'allocator/searches', 'allocator/load-profile', 'allocator/routed'],
+    ...['allocator/common-offset', 'allocator/batch', 'server/identity/once'],
     ...['cli/reservation/pasted-alternatives', 'e2e/run', 'server/http'],
   ].map((name) => `test/${name}.test.ts`);
   runSuite(files, {
     PROVE_HISTORIES: String(Math.ceil(seconds * 10)),
     ...{ PROVE_CALENDARS: '2000', PROVE_PASTED: '500', PROVE_RUN: '2000' },
-    ...{ PROVE_SEEDS: '8', PROVE_BODIES: '20000', PROVE_ROUNDS: '20' },
+    ...{
+      PROVE_SEEDS: '8',
+      PROVE_BODIES: '20000',
+      PROVE_ROUNDS: '20',
+      PROVE_ROUTED: '400',
+      PROVE_BATCHES: '1000',
+    },
   });
 }
 if (isChosen(PACKETS)) runSuite(['test/packets'], { PROVE_PACKETS: '10' });
