@@ -147,7 +147,7 @@ test('in turns that end after each look the offset is the same', () => {
       const told = (budget: Budget) => JSON.stringify(found(made(each, 30), budget), withoutId);
       expect(told(short)).toEqual(told(new Budget(endless())));
     }),
-    { numRuns: RUNS / 3 },
+    { numRuns: Math.ceil(RUNS / 3) },
   );
 });
 
@@ -165,6 +165,6 @@ test('a search whose looks are used up tells below which offset none fits (THREA
         if (outcome.givenUpAt === undefined) expect(due).toBe(Infinity);
       }
     }),
-    { numRuns: RUNS / 3 },
+    { numRuns: Math.ceil(RUNS / 3) },
   );
 });
