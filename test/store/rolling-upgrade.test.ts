@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { Client, type PoolClient } from 'pg';
 import { describe, expect, test } from 'vitest';
+import type { CiRule } from '../../src/server/identity/ci-rules.ts';
 import { statementsOf } from '../../src/store/postgres/statements.ts';
 import type { Stores } from '../../src/store/stores.ts';
 import { openStores } from '../../src/store/stores.ts';
@@ -57,7 +58,15 @@ test.each(ENGINES)(
 
 /** Uses every function of the stores, once or more. */
 async function useAll(stores: Stores, run: string): Promise<void> {
-  const { reservations, directory, identityRecords: identity, keys, owners, pageSessions: sessions } = stores;
+  const {
+    reservations,
+    directory,
+    identityRecords: identity,
+    keys,
+    owners,
+    pageSessions: sessions,
+    ciRules: rules,
+  } = stores;
   const used: Record<string, Record<string, () => Promise<unknown>>> = {
     reservations: {
       changeLinks: () => useLinks(reservations, run),
@@ -126,6 +135,14 @@ async function useAll(stores: Stores, run: string): Promise<void> {
       attempts: () => identity.attempts('key', 1, 1),
       uncount: () => identity.uncount('key'),
     },
+    ciRules: {
+      add: () => rules.add(ciRule(run), 1000),
+      ofExperiment: () => rules.ofExperiment('experiment', 1),
+      ofRepository: () => rules.ofRepository('issuer', { id: '74', name: 'octo/measure' }, 1),
+      hold: () => rules.hold(run, '74'),
+      isLive: () => rules.isLive(run, 1),
+      remove: () => rules.remove('experiment', run),
+    },
     keys: {
       add: () => keys.add('portal', signingKey(1)),
       note: () => keys.note('portal', 1, 5),
@@ -193,6 +210,17 @@ async function useLinks(reservations: Stores['reservations'], id: string): Promi
       0,
     );
   });
+}
+
+function ciRule(id: string): CiRule {
+  const jobs = {
+    ci: 'github',
+    issuer: 'issuer',
+    repository: 'octo/measure',
+    ref: 'refs/heads/main',
+  } as const;
+  const unsaid = { refType: null, environment: null, repositoryId: null };
+  return { id, experiment: 'experiment', person: 'person', ...jobs, ...unsaid, createdAt: 0, expiresAt: 9 };
 }
 
 function settlement(run: string) {
