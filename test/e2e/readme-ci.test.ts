@@ -3,11 +3,12 @@ import { chmodSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from '
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as v from 'valibot';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { ServeOptions } from '../../src/operate/options.ts';
 import { type RunningServer, serve } from '../../src/operate/serve.ts';
 import { type Changes, type CiIssuer, ciIssuer } from '../fixtures/ci-issuer.ts';
 import { COMPILED } from '../fixtures/compiled.ts';
+import { PATIENCE } from '../fixtures/patience.ts';
 import {
   FILES,
   githubJob,
@@ -251,8 +252,10 @@ describe('the job with the action', () => {
       SLICES_CONN_END: end,
     });
     // It was signed, and does not stand any more.
-    const verified = await person.command('--json', 'verify', file);
-    expect(reportOf(verified)).toMatchObject({ exitCode: 9, standing: 'deleted_or_replaced' });
+    const verified = async () => reportOf(await person.command('--json', 'verify', file));
+    // The service looks at a link once in a second: until then it says of the one before.
+    const said = await vi.waitFor(verified, { timeout: PATIENCE, interval: 200 });
+    expect(said).toMatchObject({ exitCode: 9, standing: 'deleted_or_replaced' });
     expect(result.released).toBe(`Released ${id}\n`);
     expect((await person.command('show', id)).exitCode).toBe(3);
     expect(await booked()).toEqual([]);
