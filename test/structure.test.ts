@@ -95,6 +95,19 @@ it('row 115: every program that is started for a person has an environment witho
   expect(own).toEqual([expect.stringContaining('GUARDIAN')]);
 });
 
+it('no file has the marks of a merge that was left open', () => {
+  const kept = globSync(['*', '{bin,src,test}/**/*', '.{ci,github}/**/*'], {
+    cwd: root,
+    withFileTypes: true,
+  });
+  const texts = kept.filter((each) => each.isFile() && !/\.(?:gz|png|woff2)$/.test(each.name));
+  const open = texts
+    .map(({ parentPath, name }) => join(parentPath, name))
+    .filter((path) => /^(?:<{7}|>{7}) /m.test(readFileSync(path, 'utf8')));
+  expect(texts.length).toBeGreaterThan(900);
+  expect(open).toEqual([]);
+});
+
 describe('imports', () => {
   it('finds them at all', () => {
     expect(imports.length).toBeGreaterThan(200);

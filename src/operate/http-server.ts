@@ -8,7 +8,7 @@ import {
   STATUS_CODES,
 } from 'node:http';
 import { createServer as createSecureServer, type Server as SecureServer } from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
+import { type AddressInfo, type Socket, Server as TcpServer } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { Failure } from '../contract/failure.ts';
@@ -68,7 +68,7 @@ export interface Limits {
   perTurn: number;
   /** Bytes of an answered request that are still taken in before its connection is closed. */
   rest: number;
-  /** How long, after a drain, a connection that was opened before its end may still send its request. */
+  /** How long, after a drain, a connection that was opened before its end may still send its first request. */
   lateRequests: number;
   /** How long requests under way may take once the server is told to stop. */
   stopTimeout: number;
@@ -163,9 +163,7 @@ export function createHttpServer(
   const [connected, ready] = [new Map<string, number>(), new Map<string, number>()];
   const requested = new Map<string, number>();
   const underWay = new Set<ServerResponse>();
-  let draining = false;
-  let closing = false;
-  let answering = false;
+  let [draining, closing, answering] = [false, false, false];
   /** Connections so far. */
   let accepted = 0;
   const turns = createTurns(limits.perTurn);
@@ -252,12 +250,14 @@ export function createHttpServer(
     },
     async close() {
       if (draining) await backlogTaken(() => accepted);
-      const closed = new Promise((resolve) => server.close(resolve));
-      if (draining) await Promise.race([closed, sleep(limits.lateRequests, undefined, { ref: false })]);
+      // The close of an HTTP server would close connections that are yet to send their first request, from Node.js 26.4 on.
+      const closed = new Promise((resolve) => TcpServer.prototype.close.call(server, resolve));
+      if (draining) await firstRequestsSent(served, limits.lateRequests);
       closing = true;
       for (const socket of held) socket.destroy();
       for (const response of underWay) response.shouldKeepAlive = false;
-      server.closeIdleConnections();
+      // It listens no more; this ends its checks, and the connections that wait.
+      server.close();
       for (const socket of served) if (socket.bytesRead === 0) socket.destroy();
       // Without a listener, requests under way are never answered.
       const timeout = answering ? limits.stopTimeout : 0;
@@ -326,11 +326,20 @@ const TURNS = 100;
  * backlog when the socket closes, with the requests that were sent on them.
  */
 async function backlogTaken(accepted: () => number): Promise<void> {
+  // The turn that goes on has asked the system before now.
+  await nextTurn();
   for (let turn = 0; turn < TURNS; turn += 1) {
     const before = accepted();
     await nextTurn();
     if (accepted() === before) return;
   }
+}
+
+/** Waits until something has come on each connection, or it has closed; `most` milliseconds at most. */
+async function firstRequestsSent(sockets: ReadonlySet<Socket>, most: number): Promise<void> {
+  const isAwaited = (socket: Socket): boolean => socket.bytesRead === 0 && !socket.destroyed;
+  for (let left = most; left > 0 && [...sockets].some(isAwaited); left -= CHECK_EVERY)
+    await sleep(CHECK_EVERY);
 }
 
 function keep(set: Set<Socket>, socket: Socket): void {
@@ -375,7 +384,7 @@ function isSecure(server: Server | SecureServer): server is SecureServer {
  */
 const REST = 500;
 
-/** How often the progress of that is checked, in milliseconds. */
+/** How often the progress of what goes on at the end of connections is checked, in milliseconds. */
 const CHECK_EVERY = 20;
 
 /** Closes the connection of a request that was answered before it ended: at once when more than `rest` bytes came. */

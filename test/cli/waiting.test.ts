@@ -13,8 +13,10 @@ const temporary = { config: folder, state: folder, cache: folder };
 const never = (): Promise<never> => new Promise(() => undefined);
 const token = tokenOf(async () => 'token');
 const stuckCommand = { origin: 'command', where: 'slices experiment jwt demo', get: never } as const;
-/** A connection's parts but the way, which nothing takes here. */
-type Parts = Omit<Connection, 'fetch' | 'send'>;
+/** What a service says whose clock is asked for. */
+const keys = async (): Promise<Response> => Response.json({ keys: [] });
+/** A connection's parts, with one way in place of two. */
+type Parts = Omit<Connection, 'fetch' | 'send'> & { fetch: () => Promise<Response> };
 const usable = { fetch: never, userToken: token, close: async () => undefined };
 
 test.each<[string, Partial<Parts>, Changes, string[]]>([
@@ -27,16 +29,21 @@ test.each<[string, Partial<Parts>, Changes, string[]]>([
     {},
     ['sites'],
   ],
-  ['the experiment token of slices experiment jwt demo', { experimentToken: stuckCommand }, {}, ['list']],
   [
     'the experiment token of slices experiment jwt demo',
-    { experimentTokenFrom: () => stuckCommand },
+    { fetch: keys, experimentToken: stuckCommand },
+    {},
+    ['list'],
+  ],
+  [
+    'the experiment token of slices experiment jwt demo',
+    { fetch: keys, experimentTokenFrom: () => stuckCommand },
     {},
     ['--experiment', 'demo', 'list'],
   ],
   [
     'the list of what this machine asked for',
-    { experimentToken: { ...token, get: async () => new Secret('token') } },
+    { fetch: keys, experimentToken: { ...token, get: async () => new Secret('token') } },
     { openLedger: never },
     ['list'],
   ],

@@ -1,6 +1,7 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test, vi } from 'vitest';
+import { PATIENCE } from '../fixtures/patience.ts';
 import { type Ended, reportOf, reservationIn, typed } from './command.ts';
 import { type Client, newClient, type Served, serveHere } from './served.ts';
 
@@ -149,11 +150,14 @@ describe('other commands that book or change', () => {
     'list and status say so too, and go by the service’s time (by %i ms)',
     async (clock) => {
       const { id } = reservationIn(await person.result('reserve', ...LINK, '--start-now', '--for', '1h'));
-      const { stdout, ...listed } = await run(clock, 'list');
       const warned = { exitCode: 0, stderr: expect.stringContaining("The service's time counts") };
-      expect(listed).toMatchObject(warned);
-      const item = JSON.parse(stdout).items.find((one: { id: string }) => one.id === id);
-      expect(item.state).toBe('active');
+      // A reply says in whole seconds when it was made, so what starts with a request is seen as begun a moment later.
+      await vi.waitFor(async () => {
+        const { stdout, ...listed } = await run(clock, 'list');
+        expect(listed).toMatchObject(warned);
+        const item = JSON.parse(stdout).items.find((one: { id: string }) => one.id === id);
+        expect(item.state).toBe('active');
+      }, PATIENCE);
       expect(await run(clock, 'status')).toMatchObject(warned);
     },
   );

@@ -175,7 +175,8 @@ describe('run is killed', () => {
     const { stdout, stderr } = await ended();
     expect(stdout).toBe('went on\n');
     expect(stderr).toMatch(/^Reserved .*\nready\n$/);
-    expect(readdirSync(join(client.state, 'run'))).toEqual([]);
+    // The guardian removes its file after the reservation.
+    await vi.waitFor(() => expect(readdirSync(join(client.state, 'run'))).toEqual([]), PATIENCE);
   });
 
   test('while it waits for its turn: its guardian deletes the reservation', async () => {

@@ -550,11 +550,12 @@ describe('row 41: a server that is told to stop', () => {
   });
 
   test('after a drain, a connection from before may still send its request', async () => {
-    const { server, port } = await opened();
+    const { server, port } = await opened({ lateRequests: 60_000 });
     const opening = await dial(port);
     server.drain();
     const stopped = server.close();
-    await vi.waitFor(() => expect(dial(port)).rejects.toThrow(), PATIENCE);
+    const came = () => dial(port).then(({ socket }) => socket.destroy());
+    await vi.waitFor(() => expect(came()).rejects.toThrow(), PATIENCE);
     opening.socket.write(get());
     expect(await opening.closed).toMatch(/^HTTP\/1\.1 200 /);
     await stopped;

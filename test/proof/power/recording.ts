@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { closeSync, openSync, readFileSync, readSync, rmSync, statSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readFileSync, readSync, rmSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PATIENCE } from '../../fixtures/patience.ts';
@@ -81,7 +81,29 @@ function tailOf(file: string): string {
 function stepsIn(text: string, root: string): Step[] {
   const reader = new TraceReader(root);
   for (const line of text.split('\n')) reader.read(line);
+  reader.end();
   return reader.steps;
+}
+
+/**
+ * What the disk has of a step in which the program was killed: the system may have done it, or begun to. Of a write,
+ * the bytes that stand there; undefined where nothing was done.
+ */
+function doneOf(step: Step): Step | undefined {
+  if (step.act === 'write') {
+    const { path, offset, data } = step;
+    const real = existsSync(path)
+      ? readFileSync(path).subarray(offset, offset + data.length)
+      : Buffer.alloc(0);
+    const same = real.findIndex((byte, at) => byte !== data[at]);
+    return { ...step, data: data.subarray(0, same < 0 ? real.length : same) };
+  }
+  const isDone =
+    (step.act === 'make' && existsSync(step.path)) ||
+    (step.act === 'cut' && statSync(step.path, { throwIfNoEntry: false })?.size === step.size) ||
+    (step.act === 'remove' && !existsSync(step.path)) ||
+    ((step.act === 'rename' || step.act === 'link') && existsSync(step.to));
+  return isDone ? step : undefined;
 }
 
 /** A call's arguments and its result. */
@@ -105,7 +127,7 @@ class TraceReader {
   readonly steps: Step[] = [];
   readonly #root: string;
   /** The beginning of a call that is under way, by thread. */
-  readonly #begun = new Map<string, string>();
+  readonly #begun = new Map<string, { name: string; args: string }>();
   /** Where the next plain write to a file goes. */
   readonly #positions = new Map<string, number>();
   /** The size of a file that is opened to be appended to. */
@@ -122,21 +144,37 @@ class TraceReader {
     // What is read of files is much, and changes nothing.
     if (name === 'read' && resumed === undefined && !rest.slice(0, 64).includes(SOCKET)) return;
     if (rest.endsWith(UNFINISHED)) {
-      const begun = rest.slice(0, -UNFINISHED.length);
-      this.#begun.set(thread, begun);
+      const args = rest.slice(0, -UNFINISHED.length);
+      this.#begun.set(thread, { name, args });
       // What is told may be heard before the call returns.
-      this.#tell(callOf(name, begun, Number.MAX_SAFE_INTEGER));
+      this.#tell(callOf(name, args, Number.MAX_SAFE_INTEGER));
       return;
     }
-    const begun = this.#begun.get(thread) ?? '';
+    const { args: begun = '' } = this.#begun.get(thread) ?? {};
     this.#begun.delete(thread);
     const whole = resumed === undefined ? rest : begun + rest;
     const [, args = '', result = ''] = /^(.*)\) += (-?\d+|\?)/.exec(whole) ?? [];
+    if (result === '?') this.#begun.set(thread, { name, args });
     // It failed, or the process ended in it.
     if (!(Number(result) >= 0)) return;
     const call = callOf(name, args, Number(result), whole.slice(args.length));
     if (resumed === undefined) this.#tell(call);
     this.#add(call);
+  }
+
+  /** Takes over what the program's end cut off, as far as the disk has it. */
+  end(): void {
+    for (const { name, args } of this.#begun.values()) {
+      if (!/^(?:p?write|open|creat|f?truncate|rename|unlink|rmdir|link|mkdir)/.test(name)) continue;
+      const call = callOf(name, args, 0);
+      const size = call.texts.reduce((sum, each) => sum + each.length, 0);
+      const done = this.steps.length;
+      this.#add({ ...call, result: size });
+      for (const step of this.steps.splice(done)) {
+        const part = doneOf(step);
+        if (part) this.steps.push(part);
+      }
+    }
   }
 
   #tell({ name, files: [to = ''], texts, text, result }: Call): void {
