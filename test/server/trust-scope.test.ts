@@ -258,9 +258,9 @@ const SCOPES_OF: Record<string, readonly Scope[]> = {
   experimentToken: ['projects'],
   listSessions: ['sessions'],
   endSession: ['sessions'],
-  listCiRules: ['sessions'],
-  addCiRule: ['sessions'],
-  removeCiRule: ['sessions'],
+  listCiRules: ['projects', 'sessions'],
+  addCiRule: ['projects', 'sessions'],
+  removeCiRule: ['projects', 'sessions'],
 };
 
 describe('rows 50, 149: the scopes of each endpoint', async () => {

@@ -38,7 +38,7 @@ export function mountCiRules(app: Hono, options: CiRulesOptions): void {
   const { directory, rules, trust, now, ruleRemoved } = options;
   const on = (name: RouteName, handle: (asked: Asked, rule: string) => Promise<Response>): void =>
     options.mount(app, name, async (request, id = '', rule = '') => {
-      const user = await authenticateUser(request, trust, 'sessions');
+      const user = await authenticateUser(request, trust, 'projects', 'sessions');
       const experiment = await directory.experiment(id);
       if (!experiment) throw refusal('not_found', `There is no experiment ${id}.`);
       const role = await requireMembership(directory, user, id, 'wrong_experiment');
