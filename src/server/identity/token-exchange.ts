@@ -195,7 +195,8 @@ async function ruleFor(
   const [first] = named;
   if (!first) throw tell(`The rules for this job are for other experiments than ${wanted}.`);
   if (named.some(({ rule }) => rule.experiment !== first.rule.experiment)) {
-    throw tell(`Rules of several experiments are for this job: ${named.map(({ name }) => name).join(', ')}.`);
+    const names = new Set(named.map(({ name }) => name).sort());
+    throw tell(`Rules of several experiments are for this job: ${[...names].join(', ')}.`);
   }
   return first;
 }
