@@ -1,4 +1,5 @@
 import { globSync, readFileSync } from 'node:fs';
+import { stripTypeScriptTypes } from 'node:module';
 import { dirname, join } from 'node:path';
 import type { Declaration, Node } from 'oxc-parser';
 import { describe, expect, it } from 'vitest';
@@ -106,6 +107,17 @@ it('no file has the marks of a merge that was left open', () => {
     .filter((path) => /^(?:<{7}|>{7}) /m.test(readFileSync(path, 'utf8')));
   expect(texts.length).toBeGreaterThan(900);
   expect(open).toEqual([]);
+});
+
+it('Node.js runs every file as it stands: proofs and benchmarks are not bundled', () => {
+  const refused = globSync('{src,test}/**/*.ts', { cwd: root }).filter((path) => {
+    try {
+      return stripTypeScriptTypes(readFileSync(join(root, path), 'utf8')) === '';
+    } catch {
+      return true;
+    }
+  });
+  expect(refused).toEqual([]);
 });
 
 describe('imports', () => {
