@@ -294,7 +294,11 @@ async function start(setup: Setup, stores: Stores): Promise<ReferenceServer> {
   const trust: ServiceTrust =
     foreign && options.trust
       ? { ...foreign, ownership: ownershipAmong(options.trust, stores.owners, stores.history) }
-      : { ...ownTrust(issuers, addresses.connectivity, now), isLive: sessions.isLive };
+      : {
+          ...ownTrust(issuers, addresses.connectivity, now),
+          isLive: sessions.isLive,
+          leadsOf: stores.directory.leads,
+        };
   const users = await usersIn(stores.directory, initial);
   const identity = keptIdentity(setup, { stores, issuers, sessions, trust, users });
   const links = setup.network.links.map(({ site1, site2 }) => linkId(site1, site2));

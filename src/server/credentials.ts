@@ -10,8 +10,10 @@ import type { RememberedToken } from '../tokens/verified-tokens.ts';
 import { readBearer, tokenProblem } from '../tokens/verifier.ts';
 import { claimedKind, KIND_RULES, kindText, type TokenKind, type Trust, verifyAs } from '../tokens/verify.ts';
 import { problem } from '../words/problems.ts';
+import { leadsText, MOST_LEADS } from '../words/roles.ts';
 import type { SessionCheck } from './identity/sessions.ts';
 import type { OwnedKind, Ownership } from './ownership.ts';
+import type { LeadsOf } from './portal/directory.ts';
 import { refusal, refusalOf } from './problem-error.ts';
 
 /** The trust of the services, for each kind of token that a request may carry. */
@@ -23,6 +25,8 @@ export interface ServiceTrust {
   scopeRequired: boolean;
   /** Whether the login that a token names (`sid`) is live; absent with external issuers (THREATS.md 57). */
   isLive?: SessionCheck;
+  /** Who leads a project or an experiment; absent where this server does not know their members. */
+  leadsOf?: LeadsOf;
   /** Checks which issuer may act for a project or an experiment; absent where only this server makes their ids. */
   ownership?: Ownership;
 }
@@ -240,8 +244,12 @@ function instantOf(text: string, kind: OwnedKind, claim: string): number {
   return instant;
 }
 
-/** The caller's experiment, when its role allows the action. @throws ProblemError 403 */
-export function authorise(caller: Caller, action: Action): CallerExperiment {
+/** The caller's experiment, when its role allows the action. @throws ProblemError 403; see {@link requireRole} */
+export async function authorise(
+  caller: Caller,
+  action: Action,
+  trust: ServiceTrust,
+): Promise<CallerExperiment> {
   const { experiment } = caller;
   if (!experiment) {
     throw refusal(
@@ -249,17 +257,40 @@ export function authorise(caller: Caller, action: Action): CallerExperiment {
       `The request carries no experiment token: send it in ${EXPERIMENT_TOKEN_HEADER}, or in the tokens of a body.`,
     );
   }
-  requireRole(experiment.role, action, `experiment ${experiment.name}`);
+  const { id, name, role } = experiment;
+  // What a CI job prints may be read by everyone.
+  const leadsOf = caller.isLimited ? undefined : trust.leadsOf;
+  await requireRole({ person: caller.user, role, kind: 'experiment', id, name }, action, leadsOf);
   return experiment;
 }
 
-/** Checks a role against {@link WHO_MAY}. @throws ProblemError 403 that names the roles that would do */
-export function requireRole(role: string, action: Action, scope: string): void {
+/** A person's role in a project or an experiment. */
+export interface HeldRole {
+  /** The person's id. */
+  person: string;
+  /** As a token or a record has it. */
+  role: string;
+  kind: OwnedKind;
+  id: string;
+  /** Of the project or experiment. */
+  name: string;
+}
+
+/**
+ * Checks a role against {@link WHO_MAY}.
+ *
+ * @param leadsOf whom to ask for help; undefined where nobody is to be named
+ * @throws ProblemError 403 that names the roles that would do, and the leads (THREATS.md 171)
+ */
+export async function requireRole(
+  { person, role, kind, id, name }: HeldRole,
+  action: Action,
+  leadsOf: LeadsOf | undefined,
+): Promise<void> {
   if (may(role, action)) return;
-  throw refusal(
-    'role_not_allowed',
-    `Your role in ${scope} is ${role}; this needs ${WHO_MAY[action].join(' or ')}.`,
-  );
+  const needed = `Your role in ${kind} ${name} is ${role}; this needs ${WHO_MAY[action].join(' or ')}.`;
+  const leads = leadsText((await leadsOf?.(id, person, MOST_LEADS + 1)) ?? []);
+  throw refusal('role_not_allowed', leads === '' ? needed : `${needed} ${leads}`);
 }
 
 /** The kind that a token claims, and what was read of it, or is remembered of a token that verified before. */

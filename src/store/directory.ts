@@ -124,6 +124,19 @@ export function directoryStore(database: SqlDatabase): Directory {
       return row && String(row['role']);
     },
 
+    async leads(scope, person, most) {
+      const rows = await database.reader.all(
+        `SELECT person.name FROM membership JOIN person ON person.id = membership.person
+         WHERE membership.scope = $1 AND membership.role = 'lead'
+           AND EXISTS (SELECT 1 FROM membership AS own WHERE own.scope = $1 AND own.person = $2)
+         ORDER BY person.name LIMIT $3`,
+        scope,
+        person,
+        most,
+      );
+      return rows.map(({ name }) => String(name));
+    },
+
     async addExperiment(experiment, lead, { most, since }) {
       return database.transaction(async (sql) => {
         // Locks the project, so that no two transactions count at once.

@@ -7,6 +7,21 @@ const ALLOWS: Readonly<Record<Role, string>> = {
   viewer: 'may look, not book',
 };
 
+/** How many leads are named at most. */
+export const MOST_LEADS = 5;
+
+/**
+ * The sentence that says who could do what a role does not allow; an empty text where nobody is known.
+ *
+ * @param names of the leads of a project or an experiment; beyond {@link MOST_LEADS} they are "others"
+ * @example leadsText(['anna', 'ben']) // 'Its leads are anna and ben.'
+ */
+export function leadsText(names: readonly string[]): string {
+  const named = names.length > MOST_LEADS ? [...names.slice(0, MOST_LEADS), 'others'] : names;
+  if (named.length < 2) return named.map((name) => `Its lead is ${name}.`).join('');
+  return `Its leads are ${named.slice(0, -1).join(', ')} and ${named.at(-1)}.`;
+}
+
 /**
  * The part of a sentence that says what a role allows in an experiment; see `WHO_MAY`.
  *

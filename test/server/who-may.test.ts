@@ -1,8 +1,11 @@
-import { beforeAll, describe, expect, test } from 'vitest';
+import { DatabaseSync } from 'node:sqlite';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ROLES, type Role } from '../../src/contract/roles.ts';
 import { EXPERIMENT_TOKEN_HEADER } from '../../src/contract/routes.ts';
+import { authorise, type ServiceTrust } from '../../src/server/credentials.ts';
 import { userClaims } from '../../src/server/identity/user-token.ts';
 import {
+  addressOf,
   at,
   booking,
   type Caller,
@@ -13,6 +16,7 @@ import {
   openService,
   outcome,
   PROJECTS,
+  problemIn,
   type Reply,
   reservationIn,
   type TestService,
@@ -203,5 +207,80 @@ describe('row 35: a user without a project', async () => {
 
   test('can’t create an experiment', async () => {
     expect(await attempt('create an experiment', caller, reservation, service)).toBe('403 wrong_project');
+  });
+});
+
+describe('row 171: who could do what a role refuses', async () => {
+  const service = await openService();
+  const others = new DatabaseSync(service.file);
+  afterAll(() => others.close());
+  const lead = (name: string, scope: string): void => {
+    others.prepare('INSERT INTO person (id, name) VALUES (?, ?)').run(`user_localhost_${name}`, name);
+    others
+      .prepare("INSERT INTO membership (person, scope, role) VALUES (?, ?, 'lead')")
+      .run(`user_localhost_${name}`, scope);
+  };
+  const refusals = (reply: Reply): string[] => problemIn(reply).detail.map(({ msg }) => msg);
+  const NEEDS = 'Your role in experiment demo is viewer; this needs lead.';
+
+  test('is named to a member: the lead, the leads, and of many the first', async () => {
+    const viewer = await service.as('viewer');
+    expect(refusals(await viewer.book())).toEqual([`${NEEDS} Its lead is lead.`]);
+    lead('anna', service.experiment);
+    // A lead of another experiment, and of the project, does not lead this one.
+    lead('zoe', service.idOf('experiment', 'other'));
+    lead('ben', service.project);
+    expect(refusals(await viewer.book())).toEqual([`${NEEDS} Its leads are anna and lead.`]);
+    for (const name of ['m1', 'm2', 'm3', 'm4', 'm5']) lead(name, service.experiment);
+    expect(refusals(await viewer.book())).toEqual([
+      `${NEEDS} Its leads are anna, lead, m1, m2, m3 and others.`,
+    ]);
+  });
+
+  test('also for what needs lead or admin, for each item of a batch, in a project and for rules of CI jobs', async () => {
+    const viewer = await service.as('viewer');
+    const named = /; this needs lead(?: or admin)?(?: or viewer)?\. Its leads are .*\blead\b/;
+    const id = 'con_127.0.0.1_01jd3x0m2sf0vrv9mhb1wk6x4q';
+    const items = [
+      { action: 'delete', id },
+      { action: 'create', reservation: booking() },
+    ];
+    const batch = await viewer.send('POST', addressOf('batchReservations'), { body: { items, tokens: [] } });
+    const project = { name: 'one', project_id: service.project, expires_at: at(24 * HOUR) };
+    const replies = {
+      update: await viewer.update(id, { tokens: [] }),
+      delete: await viewer.delete(id),
+      read: await (await service.as('member')).read(id),
+      batch,
+      project: await viewer.send('POST', EXPERIMENTS, { body: project }),
+      rules: await viewer.send('GET', addressOf('listCiRules', service.experiment)),
+    };
+    for (const [what, reply] of Object.entries(replies)) {
+      expect(refusals(reply), what).not.toEqual([]);
+      for (const said of refusals(reply)) expect(said, what).toMatch(named);
+    }
+    expect(refusals(batch)).toHaveLength(2);
+    expect(refusals(replies.project)[0]).toContain('Its leads are ben and lead.');
+  });
+
+  test('is not named to who is a member no more, nor to a stranger', async () => {
+    const viewer = await service.as('viewer');
+    others.prepare("DELETE FROM membership WHERE role = 'viewer'").run();
+    expect(refusals(await viewer.book())).toEqual([NEEDS]);
+    const elsewhere = addressOf('listCiRules', service.idOf('experiment', 'other'));
+    for (const caller of [viewer, await service.as('admin')]) {
+      const stranger = await caller.send('GET', elsewhere);
+      expect(outcome(stranger)).toBe('403 wrong_experiment');
+      expect(stranger.text).not.toContain('zoe');
+    }
+  });
+
+  test('is not named to a CI job, whose log may be public', async () => {
+    const trust = { scopeRequired: true, leadsOf: async () => ['anna'] } as unknown as ServiceTrust;
+    const experiment = { id: service.experiment, name: 'demo', tenant: '', role: 'viewer', expiry: 0 };
+    const refused = (isLimited: boolean): Promise<unknown> =>
+      authorise({ user: 'user_1', name: 'job', experiment, isLimited }, 'create', trust);
+    await expect(refused(false)).rejects.toThrow(`${NEEDS} Its lead is anna.`);
+    await expect(refused(true)).rejects.toThrow(new RegExp(`${NEEDS}$`));
   });
 });

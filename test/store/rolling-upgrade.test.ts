@@ -100,6 +100,7 @@ async function useAll(stores: Stores, run: string): Promise<void> {
       experimentsOf: () => directory.experimentsOf('person'),
       experiment: () => directory.experiment('experiment'),
       role: () => directory.role('person', 'project'),
+      leads: () => directory.leads('project', 'person', 2),
       addExperiment: () =>
         directory.addExperiment(
           { id: run, project: 'project', name: run, description: '', createdAt: 0, expiresAt: 1 },

@@ -86,7 +86,7 @@ function mountChanges(on: Mount, options: ConnectivityOptions): void {
 
   on('createReservation', async (request) => {
     const { body, caller } = await readCaller(request, trust);
-    const experiment = authorise(caller, 'create');
+    const experiment = await authorise(caller, 'create', trust);
     const { startNow, dryRun } = readExecutionOptions(request);
     const key = dryRun ? undefined : readIdempotencyKey(request);
     const reading = readBody(body, { startNow, earliest: readFlag(request, 'earliest') });
@@ -97,7 +97,7 @@ function mountChanges(on: Mount, options: ConnectivityOptions): void {
 
   on('updateReservation', async (request, id) => {
     const { body, caller } = await readCaller(request, trust);
-    const experiment = authorise(caller, 'update');
+    const experiment = await authorise(caller, 'update', trust);
     const { startNow, dryRun } = readExecutionOptions(request);
     const reading = readUpdateBody(body, { startNow, earliest: false });
     const changes: AskedChange[] = [{ action: 'update', id, body, reading }];
@@ -108,7 +108,7 @@ function mountChanges(on: Mount, options: ConnectivityOptions): void {
   on('deleteReservation', async (request, id) => {
     const caller = await authenticateCaller(request, trust);
     if (isAdministrator(caller)) return deleteAsAdministrator(request, id, caller.user, options);
-    const experiment = authorise(caller, 'delete');
+    const experiment = await authorise(caller, 'delete', trust);
     const changes: AskedChange[] = [{ action: 'delete', id }];
     const asked = { request, caller, experiment, changes, isBatch: false, dryRun: false, earliest: false };
     return answerChanges(asked, changing);
@@ -117,7 +117,7 @@ function mountChanges(on: Mount, options: ConnectivityOptions): void {
   on('batchReservations', async (request) => {
     const { body, caller } = await readCaller(request, trust);
     const items = readRawItems(body);
-    const experiment = authoriseAll(items, caller);
+    const experiment = await authoriseAll(items, caller, trust);
     const [dryRun, earliest] = [readFlag(request, 'dry_run'), readFlag(request, 'earliest')];
     const key = dryRun ? undefined : readIdempotencyKey(request);
     const changes = items.map(readItem);
@@ -140,17 +140,24 @@ async function readCaller(
 }
 
 /** Each item of a batch needs the role that it would need alone. @throws ProblemError 403 with all that lack it */
-function authoriseAll(items: readonly RawItem[], caller: Caller): CallerExperiment {
-  const problems: Problem[] = [];
+async function authoriseAll(
+  items: readonly RawItem[],
+  caller: Caller,
+  trust: ServiceTrust,
+): Promise<CallerExperiment> {
+  const refused = new Map<RawItem['action'], readonly Problem[]>();
   let experiment: CallerExperiment | undefined;
-  for (const [item, { action }] of items.entries()) {
+  for (const action of new Set(items.map((item) => item.action))) {
     try {
-      experiment = authorise(caller, action);
+      experiment = await authorise(caller, action, trust);
     } catch (error) {
       if (!(error instanceof ProblemError)) throw error;
-      problems.push(...error.problems.map((problem) => ({ ...problem, item })));
+      refused.set(action, error.problems);
     }
   }
+  const problems = items.flatMap(({ action }, item) =>
+    (refused.get(action) ?? []).map((problem) => ({ ...problem, item })),
+  );
   if (!experiment || problems.length > 0) throw refusalOf(problems);
   return experiment;
 }
@@ -177,7 +184,7 @@ function mountReservations(on: Mount, options: ConnectivityOptions): void {
 
   on('readReservation', async (request, id) => {
     const caller = await authenticateCaller(request, trust);
-    const experiment = isAdministrator(caller) ? undefined : authorise(caller, 'read');
+    const experiment = isAdministrator(caller) ? undefined : await authorise(caller, 'read', trust);
     const record = await anyReservation(id, reservations);
     if (experiment && record.experiment !== experiment.id) {
       throw refusalOf([otherExperimentProblem(id, experiment.id)]);
@@ -186,7 +193,7 @@ function mountReservations(on: Mount, options: ConnectivityOptions): void {
   });
 
   on('listReservations', async (request) => {
-    const experiment = authorise(await authenticateCaller(request, trust), 'list');
+    const experiment = await authorise(await authenticateCaller(request, trust), 'list', trust);
     const query = readListQuery(request);
     const found = await reservations.list({
       ...query,

@@ -54,7 +54,8 @@ export function createEventStreams(options: EventStreamsOptions): EventStreams {
     request: Request,
   ): Promise<{ user: string; experiment: string | undefined }> => {
     const caller = await authenticateCaller(request, options.trust);
-    return { user: caller.user, experiment: caller.experiment && authorise(caller, 'list').id };
+    const experiment = caller.experiment && (await authorise(caller, 'list', options.trust)).id;
+    return { user: caller.user, experiment };
   };
 
   const checkRoom = (user: string): void => {

@@ -42,7 +42,8 @@ export function mountCiRules(app: Hono, options: CiRulesOptions): void {
       const experiment = await directory.experiment(id);
       if (!experiment) throw refusal('not_found', `There is no experiment ${id}.`);
       const role = await requireMembership(directory, user, id, 'wrong_experiment');
-      requireRole(role, 'ci-rules', `experiment ${experiment.name}`);
+      const held = { person: user.sub, role, kind: 'experiment', id, name: experiment.name } as const;
+      await requireRole(held, 'ci-rules', trust.leadsOf);
       return handle({ request, user, experiment }, rule);
     });
   const shown = async (rule: CiRule): Promise<CiRuleBody> => {

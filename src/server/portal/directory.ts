@@ -30,6 +30,12 @@ export interface Membership {
   role: Role;
 }
 
+/**
+ * The names of the leads of a project or an experiment, in order and `most` at most, for a person who has a role in it now;
+ * none for others.
+ */
+export type LeadsOf = (scope: string, person: string, most: number) => Promise<string[]>;
+
 /** The records that a server starts with. An existing record of the same name keeps its id. */
 export interface InitialDirectory {
   /** Everyone who can log in, in the order in which the device page shows them. */
@@ -57,6 +63,8 @@ export interface Directory {
   experiment(id: string): Promise<ExperimentRecord | undefined>;
   /** The person's role in a project or experiment. */
   role(person: string, scope: string): Promise<string | undefined>;
+  /** See {@link LeadsOf}. */
+  leads: LeadsOf;
   /**
    * Adds an experiment, unless the project has one of that name already, or as many as it may have: those count that end
    * after the new one is made, or were made themselves after `since`, in milliseconds.

@@ -126,7 +126,8 @@ async function createExperiment(
   const project = await directory.project(asked.project_id);
   if (!project) throw refusal('wrong_project', `You are not in a project ${asked.project_id}.`);
   const role = await requireMembership(directory, user, project.id, 'wrong_project');
-  requireRole(role, 'create-experiment', `project ${project.name}`);
+  const held = { person: user.sub, role, kind: 'project', id: project.id, name: project.name } as const;
+  await requireRole(held, 'create-experiment', trust.leadsOf);
   const problem = expiryProblem(asked.expires_at, now(), project);
   if (problem) throw new ProblemError([problem]);
   const experiment: ExperimentRecord = {
