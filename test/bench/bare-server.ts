@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 
 /**
  * The least that a service can do about a booking that it answers signed: read the body, insert one row durably, sign
- * a token with ES256. A process of its own, told its database and the file that says where it listens.
+ * a token with ES256; and about a read, to answer with what was put there. A process of its own, told its database and the file that says where it listens.
  */
 const [database = '', ready = ''] = process.argv.slice(2);
 const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
@@ -19,6 +19,9 @@ function part(value: object): string {
   return Buffer.from(JSON.stringify(value)).toString('base64url');
 }
 
+/** What is read, by its path. */
+const kept = new Map<string | undefined, Buffer>();
+
 const server = createServer((request, response) => {
   let text = '';
   request.setEncoding('utf8');
@@ -26,6 +29,8 @@ const server = createServer((request, response) => {
     text += chunk;
   });
   request.on('end', () => {
+    if (request.method === 'PUT') kept.set(request.url, Buffer.from(text));
+    if (request.method !== 'POST') return void response.end(kept.get(request.url));
     const { tokens: _, ...connectivity } = JSON.parse(text);
     const id = randomUUID();
     insert.run(id, JSON.stringify(connectivity));

@@ -10,6 +10,7 @@ export const BENCHMARKS: Readonly<Record<string, () => Promise<Benchmark>>> = {
   'durable-bookings': async () => (await import('./durable-bookings.ts')).durableBookings,
   hops: async () => (await import('./hops.ts')).hops,
   'http-bookings': async () => (await import('./http-bookings.ts')).httpBookings,
+  'http-reads': async () => (await import('./http-reads.ts')).httpReads,
   postgres: async () => (await import('./postgres.ts')).postgres,
   batches: async () => (await import('./batches.ts')).batches,
   verify: async () => (await import('./verify.ts')).verify,
