@@ -153,7 +153,7 @@ describe('choosing a project and an experiment', () => {
     await own.json('experiment', 'use', 'second');
     expect(await own.json('experiment', 'show')).toMatchObject({ experiment: { name: 'second' } });
     const table = await own.run(['--offline', 'experiment', 'list']);
-    expect(table.stdout).toMatch(/^second \*/m);
+    expect(table.stdout).toMatch(/^second \(in use\)/m);
     const twice = await own.run(['--offline', '--json', 'experiment', 'create', 'second', '--end', '+1d']);
     expect(reportOf(twice)).toMatchObject({ code: 'name_taken', exitCode: 2 });
   });

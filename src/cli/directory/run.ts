@@ -1,7 +1,11 @@
+import { Failure } from '../../contract/failure.ts';
 import { formatInstant } from '../../contract/instants.ts';
+import { chooseOne } from '../../session/choice.ts';
+import type { Session } from '../../session/session.ts';
 import { claimedClaims } from '../../tokens/claimed.ts';
 import { parseTime } from '../../words/typed-time.ts';
 import type { Action, Invocation } from '../invocation.ts';
+import { experimentInUse } from '../login/experiment-in-use.ts';
 import { type DirectoryEntry, directoryCard, directoryItem, directoryTable } from '../print/cards.ts';
 import { accepts } from '../questions.ts';
 import { verifiedToken } from '../tokens.ts';
@@ -17,14 +21,38 @@ export interface CreateFlags {
 
 /** Lists the person's projects or experiments. */
 export function listOf(noun: Noun): Action<object> {
-  return async ({ session, output, times }) => {
-    const { portal, profile } = await session();
-    const items = await portal[`${noun}s`]();
+  return async (invocation) => {
+    const { session, output, times } = invocation;
+    const opened = await session();
+    const items = await opened.portal[`${noun}s`]();
     const shown = await times();
-    await output.result({ items: items.map(directoryItem) }, (print) =>
-      directoryTable(print, noun, items, { chosen: profile[noun], times: shown }),
+    const inUse = await idInUse(noun, invocation, opened, items).catch(noneWithout);
+    const told = items.map((item) => ({ ...directoryItem(item), in_use: item.id === inUse }));
+    await output.result({ items: told }, (print) =>
+      directoryTable(print, noun, items, { inUse, times: shown }),
     );
   };
+}
+
+/** The id of the project or experiment that the next command acts in. @throws Failure where none is chosen */
+async function idInUse(
+  noun: Noun,
+  invocation: Invocation,
+  session: Session,
+  items: readonly DirectoryEntry[],
+): Promise<string | null> {
+  const { flags, now } = invocation;
+  if (noun === 'project') {
+    const { profile } = session;
+    return (await chooseOne(noun, flags.project ?? profile.project, items, now(), profile)).id;
+  }
+  const used = await experimentInUse(invocation, session, items);
+  return used instanceof Failure ? null : used.id;
+}
+
+function noneWithout(error: unknown): null {
+  if (error instanceof Failure) return null;
+  throw error;
 }
 
 /** Shows a project or an experiment. */

@@ -1,10 +1,9 @@
 import { Failure } from '../../contract/failure.ts';
-import { chooseOne } from '../../session/choice.ts';
+import { type Choosable, chooseOne } from '../../session/choice.ts';
 import { givenAccess } from '../../session/login/experiment-access.ts';
 import type { Session } from '../../session/session.ts';
 import type { Invocation } from '../invocation.ts';
 import type { CardLine } from '../print/output.ts';
-import type { HeldRole } from '../user/run.ts';
 
 /** The experiment that commands act in, and what has chosen it. */
 export interface ExperimentInUse {
@@ -19,13 +18,13 @@ export interface ExperimentInUse {
 /**
  * The experiment that the next command acts in; nobody is asked to choose, and no token is fetched.
  *
- * @param roles those that the portal tells, or why it tells none
+ * @param experiments those that the portal tells, or why it tells none
  * @returns a failure where none is chosen, or there is none of that name
  */
 export async function experimentInUse(
   invocation: Pick<Invocation, 'flags' | 'profiles' | 'now'>,
   { profile, givenExperimentToken: given }: Session,
-  roles: readonly HeldRole[] | Failure,
+  experiments: readonly Choosable[] | Failure,
 ): Promise<ExperimentInUse | Failure> {
   const { flags, profiles, now } = invocation;
   const token = await givenAccess({ wanted: flags.experiment, given });
@@ -39,13 +38,10 @@ export async function experimentInUse(
         : variable === undefined
           ? ({ from: 'profile', where: `profile ${profile.name}` } as const)
           : ({ from: 'variable', where: variable } as const);
-  if (roles instanceof Failure) return roles;
-  const known = roles.flatMap(({ kind, id, name, expires_at }) =>
-    kind === 'experiment' ? [{ id, name: name ?? '', expires_at: expires_at ?? '' }] : [],
-  );
+  if (experiments instanceof Failure) return experiments;
   try {
     const wanted = flags.experiment ?? profile.experiment;
-    const { id, name } = await chooseOne('experiment', wanted, known, now(), profile);
+    const { id, name } = await chooseOne('experiment', wanted, experiments, now(), profile);
     return { id, name: name || null, ...chosenBy };
   } catch (error) {
     if (error instanceof Failure) return error;

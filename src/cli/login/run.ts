@@ -14,7 +14,7 @@ import type { Invocation } from '../invocation.ts';
 import { onServiceTime } from '../period.ts';
 import { type CardLine, escapeText } from '../print/output.ts';
 import { timeTeller } from '../times.ts';
-import { type HeldRole, heldRoles, roleLines, userOf } from '../user/run.ts';
+import { experimentsOf, type HeldRole, heldRoles, roleLines, userOf } from '../user/run.ts';
 import { experimentInUse, inUseLine } from './experiment-in-use.ts';
 import { serviceProfile } from './service-profile.ts';
 
@@ -212,7 +212,11 @@ async function showStatus(
   const [first] = tokens;
   const { sub = null, name = null } = first ?? {};
   const held = roles instanceof Failure ? null : roles;
-  const used = await experimentInUse(invocation, session, roles);
+  const used = await experimentInUse(
+    invocation,
+    session,
+    roles instanceof Failure ? roles : experimentsOf(roles),
+  );
   const experiment = used instanceof Failure ? null : used;
   const value = { profile: profile.name, addresses, sub, name, roles: held, experiment, tokens: told };
   await invocation.output.result(value, (print) => {

@@ -165,6 +165,9 @@ export interface DirectoryEntry {
 /** Printed in place of a missing member. */
 const UNKNOWN = '–';
 
+/** Follows the name of what the next command acts in or with. */
+export const IN_USE = ' (in use)';
+
 /** A project or experiment for programs. Missing members are null; an empty description stays. */
 export function directoryItem(entry: DirectoryEntry): Readonly<Record<string, unknown>> {
   const known = Object.entries(entry).map(([name, value]) => [
@@ -174,17 +177,17 @@ export function directoryItem(entry: DirectoryEntry): Readonly<Record<string, un
   return Object.fromEntries(known);
 }
 
-/** Projects or experiments for people; the chosen one, by id or name, is marked. */
+/** Projects or experiments for people. @param inUse the id of the one that the next command acts in */
 export function directoryTable(
   print: Printer,
   noun: string,
   items: readonly DirectoryEntry[],
-  { chosen, times }: { chosen: string | undefined; times: TimeContext },
+  { inUse, times }: { inUse: string | null; times: TimeContext },
 ): string {
   if (items.length === 0) return `You are not in any ${noun}.\n`;
   const head = ['name', 'role', `expires (${times.zone})`, 'id'];
   const rows = items.map(({ id, name, role, expires_at }) => [
-    `${name || UNKNOWN}${chosen === id || (chosen === name && name !== '') ? ' *' : ''}`,
+    `${name || UNKNOWN}${inUse === id ? IN_USE : ''}`,
     role || UNKNOWN,
     expiryText(expires_at, (instant) => shortTime(instant, times)),
     id,

@@ -13,6 +13,7 @@ import { isProfileKey, KEY_NAMES, type ProfileKey } from '../../session/profiles
 import type { ProfileChange, Profiles } from '../../session/profiles/profiles.ts';
 import { wantedProfile } from '../global-options.ts';
 import type { Invocation } from '../invocation.ts';
+import { IN_USE } from '../print/cards.ts';
 import { escapeText, valueText } from '../print/output.ts';
 
 /** Lists the profiles. */
@@ -40,7 +41,7 @@ export async function listProfiles(invocation: Invocation): Promise<void> {
     print.table(
       ['name', 'base address', 'from'],
       items.map(({ name, active, builtIn, baseUrl }) => [
-        `${name}${active ? ' *' : ''}`,
+        `${name}${active ? IN_USE : ''}`,
         typeof baseUrl === 'string' ? baseUrl : 'not set',
         builtIn ? `built-in${changed.has(name) ? ', changed' : ''}` : 'yours',
       ]),

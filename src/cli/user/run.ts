@@ -1,4 +1,5 @@
 import { Failure } from '../../contract/failure.ts';
+import type { Choosable } from '../../session/choice.ts';
 import type { Session } from '../../session/session.ts';
 import { claimedClaims, claimedSubject, claimedUserName } from '../../tokens/claimed.ts';
 import type { Invocation } from '../invocation.ts';
@@ -43,6 +44,13 @@ export async function heldRoles({ portal }: Session): Promise<HeldRole[]> {
       return { kind, id, name: name || null, role: role || null, expires_at: expires_at || null };
     };
   return [...projects.map(held('project')), ...experiments.map(held('experiment'))];
+}
+
+/** The experiments among roles, to choose one of. */
+export function experimentsOf(roles: readonly HeldRole[]): Choosable[] {
+  return roles.flatMap(({ kind, id, name, expires_at }) =>
+    kind === 'experiment' ? [{ id, name: name ?? '', expires_at: expires_at ?? '' }] : [],
+  );
 }
 
 /** The most roles that a card shows. */

@@ -1,9 +1,11 @@
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { Connection } from '../../../src/session/login/connection.ts';
 import { json } from '../../client/replies.ts';
 import { reportOf } from '../../e2e/command.ts';
 import { commandWorld, offlineWorld, tokenOf } from '../../fixtures/command-world.ts';
 import { recordedStream } from '../../fixtures/recorded-stream.ts';
+import { temporaryFolder } from '../../fixtures/temporary-folder.ts';
 import { IDS, makeKey, makeToken } from '../../fixtures/tokens.ts';
 
 /** A world whose portal gives this answer. */
@@ -103,6 +105,38 @@ test('on a narrow terminal the names of experiments stay whole', async () => {
   await world.server.close();
   expect(stdout.text).toMatch(new RegExp(`^${name}\n  role +lead$`, 'm'));
   expect(stdout.text).not.toContain('…');
+});
+
+describe('lists mark what the next command acts in', () => {
+  const listed = async (command: string, variables: Record<string, string> = {}) => {
+    const config = temporaryFolder();
+    const folders = { config, state: join(config, 'state'), cache: join(config, 'cache') };
+    const world = await offlineWorld({ variables, folders });
+    const run = (...args: string[]) => world.run('--offline', '--color', 'never', ...args);
+    const { stdout: only } = await run('experiment', 'list');
+    await run('experiment', 'create', 'second', '--end', '+1d');
+    const { stdout: several } = await run('experiment', 'list');
+    await run('experiment', 'use', 'second');
+    const { stdout } = await run(...command.split(' '));
+    const { items } = JSON.parse((await run(...command.split(' '), '--json')).stdout);
+    await world.server.close();
+    const marked = (text: string) => [...text.matchAll(/^(\S+) \(in use\)/gm)].map(([, name]) => name);
+    const inUse = items.flatMap((item: { name: string; in_use: boolean }) => (item.in_use ? item.name : []));
+    return { only: marked(only), several: marked(several), shown: marked(stdout), inUse };
+  };
+
+  test.each([
+    ['experiment list', {}, ['second']],
+    ['experiment list --experiment demo', {}, ['demo']],
+    ['experiment list', { SLICES_CONN_EXPERIMENT: 'demo' }, ['demo']],
+    ['experiment list --experiment nowhere', {}, []],
+    ['project list', {}, ['demo']],
+    ['project list --project nowhere', {}, []],
+  ])('%s, %j: %j', async (command, variables, expected) => {
+    const found = await listed(command, variables);
+    expect(found).toMatchObject({ shown: expected, inUse: expected });
+    if (Object.keys(variables).length === 0) expect(found).toMatchObject({ only: ['demo'], several: [] });
+  });
 });
 
 describe('a portal without experiments', () => {

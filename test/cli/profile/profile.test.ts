@@ -104,7 +104,7 @@ describe('profile list', () => {
       ['local', 'http://127.0.0.1:4280', 'built-in, changed'],
       ['offline', 'http://offline.localhost', 'built-in'],
       ['slices', 'not set', 'built-in'],
-      ['lab *', 'https://conn.example.org', 'yours'],
+      ['lab (in use)', 'https://conn.example.org', 'yours'],
       [''],
     ]);
   });
