@@ -176,16 +176,16 @@ export class Allocator {
     make: (budget: Budget) => Operation<Answer>,
   ): Promise<Answer> {
     let leave: (() => void) | undefined;
-    await this.#turns.next();
+    await this.#turns.begin();
     const operation = orUnfinished(make(new Budget(this.#turns)));
     try {
       for (;;) {
-        await this.#turns.next();
         const answer = await this.#decide('ask', operation);
         if (answer !== UNFINISHED) return answer;
-        await yieldToEventLoop();
         throwIfGone(askedBy);
         leave ??= askedBy && (await this.#lines.enter(askedBy));
+        await this.#turns.goOn();
+        throwIfGone(askedBy);
       }
     } finally {
       leave?.();

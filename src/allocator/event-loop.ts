@@ -9,11 +9,19 @@ export function yieldToEventLoop(): Promise<void> {
 /** For how long the questions of one turn go on, in milliseconds: the last look of each may take as long again. */
 const MAX_QUESTIONS_MS = MAX_BLOCKING_MS / 2;
 
-/** The turns of the event loop, in each of which questions are answered for a few milliseconds, all of them together. */
+/**
+ * The turns of the event loop, in each of which questions are answered for a few milliseconds, all of them together.
+ *
+ * Where the time of a turn is used up, one that waits has the next turn: first those that have not begun, which may need little;
+ * then those that go on, one after the other. So no long question keeps another one waiting until it is over.
+ */
 export class LoopTurns {
   readonly #now: () => number;
   /** When the questions of this turn began. */
   #began: number | undefined;
+  readonly #begin: (() => void)[] = [];
+  readonly #goOn: (() => void)[] = [];
+  #isNextComing = false;
 
   /** @param now milliseconds of a clock that is never set */
   constructor(now: () => number = () => performance.now()) {
@@ -24,14 +32,40 @@ export class LoopTurns {
   get isOver(): boolean {
     if (this.#began !== undefined) return this.#now() - this.#began >= MAX_QUESTIONS_MS;
     this.#began = this.#now();
-    setImmediate(() => {
-      this.#began = undefined;
-    });
+    this.#expectNext();
     return false;
   }
 
-  /** Resolves in a turn that has time for a question. */
-  async next(): Promise<void> {
-    while (this.isOver) await yieldToEventLoop();
+  /** Resolves in a turn that has time for another question. */
+  async begin(): Promise<void> {
+    if (this.isOver) await this.#waitIn(this.#begin);
+  }
+
+  /** Resolves in a later turn, in which a question that was begun goes on. */
+  goOn(): Promise<void> {
+    return this.#waitIn(this.#goOn);
+  }
+
+  #waitIn(line: (() => void)[]): Promise<void> {
+    return new Promise((resolve) => {
+      line.push(resolve);
+      this.#expectNext();
+    });
+  }
+
+  #expectNext(): void {
+    if (this.#isNextComing) return;
+    this.#isNextComing = true;
+    setImmediate(() => this.#next());
+  }
+
+  #next(): void {
+    const next = this.#begin.shift() ?? this.#goOn.shift();
+    const isInUse = next !== undefined || this.#began !== undefined;
+    this.#began = undefined;
+    this.#isNextComing = false;
+    // Before what the question asks for: the time of the turn after this one must begin before anybody looks at it.
+    if (isInUse) this.#expectNext();
+    next?.();
   }
 }
