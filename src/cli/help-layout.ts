@@ -1,6 +1,7 @@
 import type { Command, Help, Option } from 'commander';
 import { GLOBAL_FLAGS } from './global-options.ts';
 import { folded } from './print/folded.ts';
+import { LINE_CONTINUATION, type Shell } from './print/shells.ts';
 
 /** The global flags that the top-level help shows, in its order; `slices-conn help flags` has all. */
 const SHORT_LIST = ['--offline', '--json', '--yes', '--experiment', '--profile', '--help', '--version'];
@@ -123,10 +124,12 @@ export interface HelpPage {
   columns: number | undefined;
   /** Whether headings are bold. */
   bold: boolean;
+  /** The shell that examples are typed in. */
+  shell: Shell;
 }
 
 /** Without a terminal. */
-export const PLAIN_PAGE: HelpPage = { columns: undefined, bold: false };
+export const PLAIN_PAGE: HelpPage = { columns: undefined, bold: false, shell: 'posix' };
 
 /** The columns of a text that is printed without a terminal. */
 const USUAL = 80;
@@ -144,7 +147,7 @@ const LEAST_BESIDE = 26;
  *
  * @param text lines of any length: headings, sentences, and lists of a term, two blanks, and a description
  */
-export function laidOut(text: string, { columns, bold }: HelpPage): string {
+export function laidOut(text: string, { columns, bold, shell }: HelpPage): string {
   const width = Math.max(NARROWEST, Math.min(columns ?? USUAL, WIDEST));
   let heading = '';
   return text
@@ -156,7 +159,7 @@ export function laidOut(text: string, { columns, bold }: HelpPage): string {
       }
       if (line === '') heading = '';
       if (line.length <= width) return line;
-      if (heading === 'Examples:') return columns === undefined ? line : continued(line, width);
+      if (heading === 'Examples:') return columns === undefined ? line : continued(line, width, shell);
       return wrapped(line, width);
     })
     .join('\n');
@@ -175,11 +178,16 @@ function wrapped(line: string, width: number): string {
 }
 
 /** A command over several lines for a shell, where it needs them. @param line the command, with its indent */
-export function continued(line: string, width: number): string {
+export function continued(line: string, width: number, shell: Shell): string {
   if (line.length <= width) return line;
   const indent = /^ */.exec(line)?.[0] ?? '';
-  // Room for the blank and the backslash.
-  return indent + folded(line.trimStart(), width - indent.length - 6, SHELL_WORDS).join(` \\\n${indent}    `);
+  // Room for the blank and the character.
+  return (
+    indent +
+    folded(line.trimStart(), width - indent.length - 6, SHELL_WORDS).join(
+      ` ${LINE_CONTINUATION[shell]}\n${indent}    `,
+    )
+  );
 }
 
 /** Words of a command, quoted ones whole, and each flag with the word after it, which may be its value. */

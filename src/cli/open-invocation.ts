@@ -152,7 +152,7 @@ function outputFor(flags: GlobalFlags, world: World, progress: Progress): Output
       stderr: wantsColor(choice, variables, stderr.isTerminal),
     },
     ascii: isDumb(world),
-    program: startedAs(world.environment),
+    started: startedAs(world.environment),
   });
 }
 

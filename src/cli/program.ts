@@ -12,6 +12,7 @@ import type { Action, Invocation, Invoke } from './invocation.ts';
 import { loginCommand, logoutCommand, statusCommand } from './login/command.ts';
 import { applyCommand, planCommand } from './plan/command.ts';
 import type { ColorChoice } from './print/output.ts';
+import type { Shell } from './print/shells.ts';
 import { probeCommand } from './probe/command.ts';
 import { profileCommand } from './profile/command.ts';
 import { deleteCommand } from './reservation/delete/command.ts';
@@ -47,6 +48,8 @@ export interface ProgramOptions {
 export interface HelpOutput {
   /** Columns of the terminal; undefined without one. */
   columns: number | undefined;
+  /** The shell that examples are typed in. */
+  shell: Shell;
   /** Whether it is coloured. @param choice the value of `--color` */
   paints: (choice?: ColorChoice) => boolean;
   write: (text: string) => void;
@@ -57,6 +60,7 @@ export interface HelpOutput {
 /** Help that is printed nowhere. */
 export const NO_HELP: HelpOutput = {
   columns: undefined,
+  shell: 'posix',
   paints: () => false,
   write: () => undefined,
   licences: async () => undefined,
@@ -86,6 +90,7 @@ export function createProgram({ version, serverOptions, open, help }: ProgramOpt
   const page = (): HelpPage => ({
     columns: help.columns,
     bold: help.paints(program.opts<GlobalFlags>().color),
+    shell: help.shell,
   });
   const print = (text: string): void => help.write(laidOut(text, page()));
   const program = new Command('slices-conn')

@@ -10,6 +10,7 @@ import { startedAs } from './print/as-started.ts';
 import { reportFailure } from './print/failure-report.ts';
 import { Refusal } from './print/offers.ts';
 import { asciiText, jsonText, wantsColor } from './print/output.ts';
+import { shellOf } from './print/shells.ts';
 import { createProgram, NO_HELP, runProgram } from './program.ts';
 import { Declined, numbered } from './questions.ts';
 import type { ServerCommands } from './serve/server.ts';
@@ -42,6 +43,7 @@ export async function run(args: readonly string[], world: World, server: ServerC
     serverOptions: server.options,
     help: {
       columns: stdout.isTerminal ? stdout.columns : undefined,
+      shell: shellOf(environment.variables),
       paints: (choice = 'auto') => wantsColor(choice, environment.variables, stdout.isTerminal),
       write: (text) => {
         help += text;
@@ -78,7 +80,7 @@ export async function run(args: readonly string[], world: World, server: ServerC
       debug,
       services,
       typed: args,
-      program: startedAs(environment),
+      started: startedAs(environment),
       times,
       nothingChanged,
     });

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { accessSync, existsSync, constants as modes, statSync } from 'node:fs';
+import { accessSync, existsSync, lstatSync, constants as modes, statSync } from 'node:fs';
 import { constants } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -19,14 +19,48 @@ import { stopAtSignals } from './terminal.ts';
 
 const IS_WINDOWS = process.platform === 'win32';
 
-/** See `Processes.check`. Windows finds programs in other ways, so nothing is checked there. */
-export function checkProgram(program: string, env: Variables): void {
-  if (IS_WINDOWS) return;
+/** See `Processes.check`. @param isWindows whether programs are found as on Windows */
+export function checkProgram(program: string, env: Variables, isWindows = IS_WINDOWS): void {
+  if (isWindows) {
+    checkProgramOnWindows(program, env);
+    return;
+  }
   const folders = (env['PATH'] ?? '/usr/bin:/bin').split(delimiter);
   const places = program.includes('/') ? [program] : folders.map((folder) => join(folder || '.', program));
   const found = places.filter((path) => program !== '' && existsSync(path));
   if (found.length === 0) throw notStarted(program, 'ENOENT');
   if (!found.some(isExecutable)) throw notStarted(program, 'EACCES');
+}
+
+/**
+ * Node.js on Windows starts a file with an extension, a `.com` and an `.exe`, in the working folder before those of PATH. What
+ * a shell would find there besides, by PATHEXT, is a script, which needs that shell.
+ */
+function checkProgramOnWindows(program: string, env: Variables): void {
+  const folders = ['.', ...(env['PATH'] ?? '').replaceAll('"', '').split(';')].filter(
+    (folder) => folder !== '',
+  );
+  const places = /[\\/:]/.test(program) ? [program] : folders.map((folder) => `${folder}/${program}`);
+  const hasOne = (extensions: readonly string[]): boolean =>
+    places.some((path) => extensions.some((extension) => isFileOnWindows(path + extension)));
+  const ofScripts = (env['PATHEXT'] ?? '.BAT;.CMD')
+    .toLowerCase()
+    .split(';')
+    .filter((extension) => !['', '.com', '.exe'].includes(extension));
+  const isScript = ofScripts.some((extension) => program.toLowerCase().endsWith(extension));
+  const hasExtension = /[^\\/:]\.[^.\\/:]+$/.test(program);
+  if (hasOne(hasExtension && !isScript ? ['', '.com', '.exe'] : ['.com', '.exe'])) return;
+  if (hasOne(isScript ? [''] : ofScripts)) throw notStarted(program, 'EINVAL', { isWindows: true });
+  throw notStarted(program, hasOne(['']) ? 'EACCES' : 'ENOENT', { isWindows: true });
+}
+
+/** Whether a file is there, which may be one of the store's: only its name can be looked at. */
+function isFileOnWindows(path: string): boolean {
+  try {
+    return !lstatSync(path).isDirectory();
+  } catch {
+    return false;
+  }
 }
 
 function isExecutable(path: string): boolean {
@@ -39,14 +73,19 @@ function isExecutable(path: string): boolean {
 }
 
 /** The failure of a program that can't be started. @param code the error of the system, such as `ENOENT` */
-function notStarted(program: string, code: string, cause?: unknown): Failure {
+function notStarted(
+  program: string,
+  code: string,
+  { cause, isWindows = IS_WINDOWS }: { cause?: unknown; isWindows?: boolean } = {},
+): Failure {
   const name = JSON.stringify(program);
   if (code === 'ENOENT') {
-    const where = program.includes('/') ? 'There is no such file.' : 'It is in no folder of PATH.';
-    return new Failure('command_not_found', `There is no command ${name}.`, { why: where, cause });
+    const isPath = (isWindows ? /[\\/:]/ : /\//).test(program);
+    const why = isPath ? 'There is no such file.' : 'It is in no folder of PATH.';
+    return new Failure('command_not_found', `There is no command ${name}.`, { why, cause });
   }
   // How Node.js refuses .bat and .cmd files.
-  const isScript = IS_WINDOWS && code === 'EINVAL';
+  const isScript = isWindows && code === 'EINVAL';
   const why = isScript
     ? `A script is started by the shell of Windows: cmd /c ${program}`
     : code === 'EACCES'
@@ -102,7 +141,7 @@ export async function startCommand(
     return { ended, signal: (name) => void started.kill(name) };
   } catch (cause) {
     over();
-    throw notStarted(program, codeOf(cause), cause);
+    throw notStarted(program, codeOf(cause), { cause });
   }
 }
 
@@ -231,7 +270,7 @@ export async function runProgram(
   try {
     await begun(child);
   } catch (cause) {
-    throw notStarted(program, codeOf(cause), cause);
+    throw notStarted(program, codeOf(cause), { cause });
   }
   const stop = (): void => void child.kill('SIGTERM');
   if (signal?.aborted) stop();

@@ -14,6 +14,7 @@ import { availabilityChart, chartColumns, type LinkAvailability } from '../print
 import { availabilitySvg, SVG_COLUMNS } from '../print/availability-svg.ts';
 import { folded } from '../print/folded.ts';
 import { escapeLines, escapeText } from '../print/output.ts';
+import type { Shell } from '../print/shells.ts';
 import { confirmWriting } from '../questions.ts';
 import { durationWord, timeWord, withNearestSite, withoutRoute } from '../reservation/alternatives.ts';
 import { type RouteFlags, readRoute, routeWords } from '../reservation/route-options.ts';
@@ -73,7 +74,12 @@ export async function availability(
     const chart = availabilityChart(print, { ...view, links: answers }, output.columns);
     const width = print.isTerminal ? output.columns : Number.POSITIVE_INFINITY;
     const starts = need
-      ? startsText(answers, need, answered, { width, route, advised: invocation.advised })
+      ? startsText(answers, need, answered, {
+          width,
+          route,
+          advised: invocation.advised,
+          shell: output.shell,
+        })
       : '';
     const written = svg === undefined ? '' : `Written to ${escapeText(svg)}.\n`;
     return print.paint.bold(escapeLines(title)) + chart + written + starts;
@@ -199,11 +205,16 @@ function startsText(
   answers: readonly LinkAnswer[],
   need: Need,
   times: TimeContext,
-  { width, route, advised }: { width: number; route: AskedRoute } & Pick<Invocation, 'advised'>,
+  {
+    width,
+    route,
+    advised,
+    shell,
+  }: { width: number; route: AskedRoute; shell: Shell } & Pick<Invocation, 'advised'>,
 ): string {
   const sentences = answers.map((answer) => startsOf(answer, need, times, answers.length > 1));
   const advice = adviceOf(answers, need, route, times);
-  const tried = advice === undefined ? [] : [continued(`  try: ${advised(advice)}`, width)];
+  const tried = advice === undefined ? [] : [continued(`  try: ${advised(advice)}`, width, shell)];
   const lines = [...sentences.map((text) => folded(text, width - 2).join('\n  ')), ...tried];
   return lines.map((line) => `${escapeLines(line)}\n`).join('');
 }

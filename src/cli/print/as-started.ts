@@ -1,8 +1,18 @@
 import { shellWord } from '../../contract/failure.ts';
 import type { Variables } from '../../session/profiles/folders.ts';
+import { partFor, quoted, type Shell, shellOf, UNIX_PARTS, type UnixPart } from './shells.ts';
 
 /** This program's name, with which advice is written. */
 export const PROGRAM = 'slices-conn';
+
+/** How a person types this program, and in which shell. */
+export interface Started {
+  program: string;
+  shell: Shell;
+}
+
+/** This program by its name in a shell of Unix: as advice is written. */
+export const BY_NAME: Started = { program: PROGRAM, shell: 'posix' };
 
 /**
  * How a person types this program: behind `npx` where that started it, since it is then on no PATH; a single executable that has
@@ -10,37 +20,54 @@ export const PROGRAM = 'slices-conn';
  * count.
  */
 export function startedAs({
-  variables: { npm_command, npm_lifecycle_script = PROGRAM },
+  variables,
   executable = PROGRAM,
 }: {
   variables: Variables;
   executable?: string | undefined;
-}): string {
-  if (!/(?:^|[\\/])slices-conn(?:\.exe)?$/i.test(executable)) return shellWord(executable);
-  return npm_command === 'exec' && /^["']?slices-conn\b/.test(npm_lifecycle_script)
-    ? `npx ${PROGRAM}`
-    : PROGRAM;
+}): Started {
+  const { npm_command, npm_lifecycle_script = PROGRAM } = variables;
+  const shell = shellOf(variables);
+  if (!/(?:^|[\\/])slices-conn(?:\.exe)?$/i.test(executable))
+    return { program: typedPath(shell, executable), shell };
+  const isNpx = npm_command === 'exec' && /^["']?slices-conn\b/.test(npm_lifecycle_script);
+  return { program: isNpx ? `npx ${PROGRAM}` : PROGRAM, shell };
 }
 
-/** This program's name before a command or a flag; or what a shell takes as it is, in which the name is someone's text. */
-const NAME_OR_QUOTED =
-  /\\.|(?<!\w)'[^']*'|(?<![\w@./-]|\b(?:[Aa]n?(?:other)?|newer|npx|[Tt]he) )slices-conn (?=[-a-z])/g;
+/** A program's path, as a shell starts it. */
+function typedPath(shell: Shell, path: string): string {
+  if (shell === 'posix') return shellWord(path);
+  const word = quoted(shell, path);
+  // A quoted text alone is only printed.
+  return shell === 'powershell' && word !== path ? `& ${word}` : word;
+}
+
+/** This program's name before a command or a flag; what a shell takes as it is, in which the name is someone's text; and what shells write otherwise. */
+const PARTS = new RegExp(
+  String.raw`${UNIX_PARTS}|\\.|(?<name>(?<![\w@./-]|\b(?:[Aa]n?(?:other)?|newer|npx|[Tt]he) )slices-conn (?=[-a-z]))`,
+  'g',
+);
 
 /**
  * Advice as it is typed where the program was started. Every text with a command passes here before it is laid out.
  *
- * @param program see {@link startedAs}
+ * @param started see {@link startedAs}
  * @param text a command, or sentences with commands
- * @example asStarted('npx slices-conn', 'To see it: slices-conn list') // 'To see it: npx slices-conn list'
+ * @example asStarted({ program: 'npx slices-conn', shell: 'posix' }, 'To see it: slices-conn list')
+ * // 'To see it: npx slices-conn list'
  */
-export function asStarted(program: string, text: string): string {
-  return text.replace(NAME_OR_QUOTED, (found) => (found === `${PROGRAM} ` ? `${program} ` : found));
+export function asStarted({ program, shell }: Started, text: string): string {
+  return text.replace(PARTS, (found: string, ...rest: unknown[]) => {
+    const part = rest.at(-1) as UnixPart & { name?: string };
+    if (part.name !== undefined) return `${program} `;
+    return shell === 'posix' ? found : partFor(shell, found, part);
+  });
 }
 
 /** Members of printed objects that hold advice. */
 const ADVISING: readonly string[] = ['again', 'command', 'fix', 'why'];
 
 /** A member of a printed object; advice is {@link asStarted}. */
-export function memberAsStarted(program: string, name: string, value: unknown): unknown {
-  return typeof value === 'string' && ADVISING.includes(name) ? asStarted(program, value) : value;
+export function memberAsStarted(started: Started, name: string, value: unknown): unknown {
+  return typeof value === 'string' && ADVISING.includes(name) ? asStarted(started, value) : value;
 }

@@ -6,7 +6,7 @@ import { EXIT_CODE_OF, type ExitCode } from '../exit-codes.ts';
 import type { ServiceFlags } from '../global-options.ts';
 import { continued } from '../help-layout.ts';
 import { type TimeContext, timesIn } from '../times.ts';
-import { asStarted, memberAsStarted, PROGRAM } from './as-started.ts';
+import { asStarted, BY_NAME, memberAsStarted, type Started } from './as-started.ts';
 import { folded } from './folded.ts';
 import { offerItem, offerLines, Refusal } from './offers.ts';
 import { escapeLines, escapeText, jsonText, type TextStream } from './output.ts';
@@ -21,8 +21,8 @@ export interface ReportOptions {
   services: ServiceFlags;
   /** The program's arguments; advice that is a flag only is about them. */
   typed: readonly string[];
-  /** How the program is typed in advice. Default: its name. */
-  program?: string;
+  /** How the program is typed in advice. Default: by its name, in a shell of Unix. */
+  started?: Started;
   /** For people: timestamps are written as short times in this zone. Default: as they are. */
   times?: TimeContext;
   /** Services were used, and certainly nothing was changed there. */
@@ -35,7 +35,7 @@ export interface ReportOptions {
  */
 export function reportFailure(
   error: unknown,
-  { stderr, json, debug, services, typed, program = PROGRAM, times, nothingChanged = false }: ReportOptions,
+  { stderr, json, debug, services, typed, started = BY_NAME, times, nothingChanged = false }: ReportOptions,
 ): ExitCode {
   const failure = asFailure(error);
   const { code, message } = failure;
@@ -47,7 +47,7 @@ export function reportFailure(
   const exitCode: ExitCode = facts.exitCode ?? EXIT_CODE_OF[code];
   if (debug && error instanceof Error) stderr.write(`${escapeLines(withoutTokens(error.stack ?? ''))}\n`);
   if (!json) {
-    const toType = (text: string): string => shown(asStarted(program, text));
+    const toType = (text: string): string => shown(asStarted(started, text));
     const zoned = times ? timesIn(times) : UTC_TIMES;
     const columns = (stderr.isTerminal && stderr.columns) || Number.POSITIVE_INFINITY;
     const sentences = (label: string, text: Said, show = shown): string => {
@@ -64,8 +64,8 @@ export function reportFailure(
       label: shown(inTimes(label, zoned)),
       command: toType(command),
     }));
-    const tried = fix === undefined ? [] : [continued(`  try: ${toType(fix)}`, columns)];
-    const advice = (offers.length > 0 ? offerLines(choices, columns) : tried)
+    const tried = fix === undefined ? [] : [continued(`  try: ${toType(fix)}`, columns, started.shell)];
+    const advice = (offers.length > 0 ? offerLines(choices, columns, started.shell) : tried)
       .map((line) => `${line}\n`)
       .join('');
     stderr.write(`${what}${why}${lines}${reservation}${advice}`);
@@ -88,7 +88,7 @@ export function reportFailure(
       items: facts.items,
     },
   };
-  stderr.write(`${jsonText(report, (name, value) => masked(memberAsStarted(program, name, value)))}\n`);
+  stderr.write(`${jsonText(report, (name, value) => masked(memberAsStarted(started, name, value)))}\n`);
   return exitCode;
 }
 

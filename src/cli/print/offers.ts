@@ -1,6 +1,7 @@
 import { Failure } from '../../contract/failure.ts';
 import type { Said } from '../../contract/said.ts';
 import { continued } from '../help-layout.ts';
+import type { Shell } from './shells.ts';
 
 /** In which way an alternative is the best (cli/README.md, "Output"); null where an older service does not say. */
 export type OfferKind = 'most_bandwidth' | 'earliest' | 'longest' | null;
@@ -48,16 +49,20 @@ export function offerItem({ kind, bandwidth, start, end, command }: Offer): obje
 
 /**
  * Offers for people, numbered, each with its command: in one line each where all of them fit, else with the command
- * below, which continues after a backslash. All texts are escaped already.
+ * below, which goes on in the next line as the shell has it. All texts are escaped already.
  *
  * @param columns of the terminal; Infinity without one: then one line each
  */
-export function offerLines(offers: readonly { label: string; command: string }[], columns: number): string[] {
+export function offerLines(
+  offers: readonly { label: string; command: string }[],
+  columns: number,
+  shell: Shell,
+): string[] {
   const width = Math.max(...offers.map(({ label }) => label.length));
   const lines = offers.map(({ label, command }, at) => `  ${at + 1}  ${label.padEnd(width)}  ${command}`);
   if (lines.every(({ length }) => length <= columns)) return lines;
   return offers.flatMap(({ label, command }, at) => [
     `  ${at + 1}  ${label}`,
-    continued(`     ${command}`, columns),
+    continued(`     ${command}`, columns, shell),
   ]);
 }

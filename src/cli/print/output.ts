@@ -2,8 +2,9 @@ import type { ChalkInstance } from 'chalk';
 import { withoutTokens } from '../../contract/secret.ts';
 import { characterCode, escapeText, jsonText } from '../../contract/visible-text.ts';
 import type { Variables } from '../../session/profiles/folders.ts';
-import { asStarted, memberAsStarted, PROGRAM } from './as-started.ts';
+import { asStarted, BY_NAME, memberAsStarted, type Started } from './as-started.ts';
 import { folded } from './folded.ts';
+import type { Shell } from './shells.ts';
 
 export { escapeText, jsonText } from '../../contract/visible-text.ts';
 
@@ -28,8 +29,8 @@ export interface OutputOptions {
   color: { stdout: boolean; stderr: boolean };
   /** Whether stdout is ASCII only, as under `TERM=dumb`. Default: false. */
   ascii?: boolean;
-  /** How the program is typed in advice. Default: its name. */
-  program?: string;
+  /** How the program is typed in advice. Default: by its name, in a shell of Unix. */
+  started?: Started;
 }
 
 /** The columns of a picture where there is no terminal. */
@@ -52,10 +53,10 @@ export interface Portions<Item> {
 
 /** Prints results on stdout and notices on stderr (cli/README.md, "Output"). */
 export class Output {
-  readonly #options: OutputOptions & { program: string };
+  readonly #options: OutputOptions & { started: Started };
 
   constructor(options: OutputOptions) {
-    this.#options = { program: PROGRAM, ...options };
+    this.#options = { started: BY_NAME, ...options };
   }
 
   /** Whether results are printed as JSON. */
@@ -73,6 +74,11 @@ export class Output {
     return this.#options.stdout.isTerminal;
   }
 
+  /** The shell that advice is typed in. */
+  get shell(): Shell {
+    return this.#options.started.shell;
+  }
+
   /** The columns that a picture on stdout may have: the terminal's; 80 without a terminal. */
   get columns(): number {
     const { isTerminal, columns } = this.#options.stdout;
@@ -84,9 +90,9 @@ export class Output {
    * broken between words, unless there is a command in it to be pasted.
    */
   notice(text: string): void {
-    const { stderr, quiet, program } = this.#options;
+    const { stderr, quiet, started } = this.#options;
     if (quiet) return;
-    const line = escapeText(asStarted(program, withoutTokens(text)));
+    const line = escapeText(asStarted(started, withoutTokens(text)));
     const columns = (stderr.isTerminal && stderr.columns) || Number.POSITIVE_INFINITY;
     const isWhole = line.length <= columns || line.includes('slices-conn ');
     stderr.write(`${isWhole ? line : folded(line, columns).join('\n')}\n`);
@@ -94,8 +100,8 @@ export class Output {
 
   /** Prints on stderr, with `--quiet` too, something that a person needs, such as a code. Escaped here. */
   prompt(text: string): void {
-    const { stderr, program } = this.#options;
-    stderr.write(`${escapeText(asStarted(program, text))}\n`);
+    const { stderr, started } = this.#options;
+    stderr.write(`${escapeText(asStarted(started, text))}\n`);
   }
 
   /** Prints on stderr a picture for a person, beside a question. */
@@ -108,10 +114,10 @@ export class Output {
    * `claims`: in other results, a token was typed in the wrong place (THREATS.md 54).
    */
   async result(value: object, render: (print: Printer) => string): Promise<void> {
-    const { json, program } = this.#options;
+    const { json, started } = this.#options;
     const mask = 'claims' in value ? (text: string) => text : withoutTokens;
     const masked = (name: string, found: unknown) => {
-      const said = memberAsStarted(program, name, found);
+      const said = memberAsStarted(started, name, found);
       return typeof said === 'string' ? mask(said) : said;
     };
     this.#write(json ? `${jsonText(value, masked)}\n` : mask(await this.#rendered(render)));

@@ -177,7 +177,9 @@ function verdictText(
     );
   });
   const steps = next.flatMap((line) =>
-    line.startsWith('  ') ? [continued(escapeText(line), columns)] : folded(escapeText(line), columns),
+    line.startsWith('  ')
+      ? [continued(escapeText(line), columns, 'posix')]
+      : folded(escapeText(line), columns),
   );
   return `${[...title, ...rows, ...steps].join('\n')}\n`;
 }

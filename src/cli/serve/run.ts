@@ -37,7 +37,7 @@ export async function serve(
   };
   const stopped = processes.stopSignal();
   const running = await commands.serve(flags, { certificates, show: format === 'text' ? show : undefined });
-  const program = startedAs(invocation.environment);
+  const started = startedAs(invocation.environment);
   const { addresses, listen, loginPage, metrics, users, data, warnings, stop } = running;
   const result = { addresses, listen, users, data, metrics };
   await output.result(result, (print) =>
@@ -49,7 +49,7 @@ export async function serve(
       ...(metrics === undefined ? [] : [['metrics', metrics] as const]),
       ...usersLines(users),
       ['data', data === 'memory' ? 'in memory only: it is gone when the server ends' : data],
-      ['use it', asStarted(program, clientCommand(addresses))],
+      ['use it', asStarted(started, clientCommand(addresses))],
       ['stop', 'Ctrl-C'],
     ]),
   );

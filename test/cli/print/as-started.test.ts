@@ -12,7 +12,7 @@ describe('the program is typed', () => {
     ['slices-conn', { npm_command: 'run-script', npm_lifecycle_script: 'slices-conn list' }],
     ['slices-conn', { npm_command: 'exec', npm_lifecycle_script: 'vitest' }],
   ])('%s with %o', (program, variables) => {
-    expect(startedAs({ variables })).toBe(program);
+    expect(startedAs({ variables })).toEqual({ program, shell: 'posix' });
   });
 
   test.each([
@@ -22,7 +22,7 @@ describe('the program is typed', () => {
     ['./slices-conn-linux-x64', './slices-conn-linux-x64'],
     ['/home/a b/links', "'/home/a b/links'"],
   ])('the executable %s as %s', (executable, program) => {
-    expect(startedAs({ variables: {}, executable })).toBe(program);
+    expect(startedAs({ variables: {}, executable }).program).toBe(program);
   });
 });
 
@@ -38,7 +38,7 @@ test.each([
     "npx slices-conn reserve --description 'it'\\''s for slices-conn run' && npx slices-conn list",
   ],
 ])('%s', (advice, typed) => {
-  expect(asStarted('npx slices-conn', advice)).toBe(typed);
+  expect(asStarted({ program: 'npx slices-conn', shell: 'posix' }, advice)).toBe(typed);
 });
 
 test('a command that npx started advises with npx, for people and programs; what people wrote stays', async () => {

@@ -375,15 +375,15 @@ describe('on a screen', () => {
   ];
 
   test('each is one line, the commands below each other, where they fit', () => {
-    expect(offerLines(offers, 80)).toEqual([
+    expect(offerLines(offers, 80, 'posix')).toEqual([
       '  1  6 Gbps, same period  slices-conn reserve a b --bandwidth 6G',
       "  2  9 Gbps for 2 h       slices-conn reserve a b --for 2h --save 'my link.jwt'",
     ]);
-    expect(offerLines(offers, Number.POSITIVE_INFINITY)).toEqual(offerLines(offers, 80));
+    expect(offerLines(offers, Number.POSITIVE_INFINITY, 'posix')).toEqual(offerLines(offers, 80, 'posix'));
   });
 
   test('else the command is below, and continues as a shell takes it', () => {
-    expect(offerLines(offers, 50)).toEqual([
+    expect(offerLines(offers, 50, 'posix')).toEqual([
       '  1  6 Gbps, same period',
       '     slices-conn reserve a b --bandwidth 6G',
       '  2  9 Gbps for 2 h',
@@ -404,7 +404,7 @@ test('a command that continues is the same command', () => {
     '--for',
     '2h',
   ];
-  const [, ...lines] = offerLines([{ label: 'x', command: ownCommand(...words) }], 40);
+  const [, ...lines] = offerLines([{ label: 'x', command: ownCommand(...words) }], 40, 'posix');
   const command = lines.join('\n').replace('slices-conn', String.raw`printf '%s\n'`);
   const { stdout } = spawnSync('sh', ['-c', command], { encoding: 'utf8' });
   expect(stdout.split('\n')).toEqual([...words, '']);

@@ -6,6 +6,7 @@ import { isOwn, type KnownReservation, shortIds } from '../../../session/reserva
 import type { Session } from '../../../session/session.ts';
 import { claimedSubject } from '../../../tokens/claimed.ts';
 import { linkName } from '../../../words/link-name.ts';
+import { withServices } from '../../advice.ts';
 import { EXIT_CODE_OF } from '../../exit-codes.ts';
 import { continued } from '../../help-layout.ts';
 import type { Invocation } from '../../invocation.ts';
@@ -97,12 +98,13 @@ export async function deleteReservations(
     items.length === 0
       ? `${none} that is scheduled or active.\n`
       : items
-          .map(({ id, deleted, again: command }) => {
+          .map(({ id, deleted, again: advice }) => {
             const done = deleted ? `${paint.green('Deleted')} ${id}\n` : `${id} is not there.\n`;
-            if (command === null) return done;
-            const line = `  To book it again: ${escapeText(command)}`;
+            if (advice === null) return done;
+            const command = escapeText(invocation.advised(advice));
+            const line = `  To book it again: ${command}`;
             if (line.length <= columns) return `${done}${line}\n`;
-            return `${done}  To book it again:\n${continued(`    ${escapeText(command)}`, columns)}\n`;
+            return `${done}  To book it again:\n${continued(`    ${command}`, columns, invocation.output.shell)}\n`;
           })
           .join(''),
   );
@@ -127,14 +129,15 @@ async function lastSeen(session: Session, id: string): Promise<Reservation | und
 
 /** The command that books a deleted reservation again, in its own experiment. */
 async function commandFor(
-  { flags, now, advised }: Invocation,
+  { flags, now }: Invocation,
   session: Session,
   reservation: Reservation,
 ): Promise<string> {
   const { id, name } = await session.access();
   const chosen = flags.experiment ?? session.profile.experiment;
   const isChosen = chosen === undefined || chosen === id || chosen === name;
-  return advised(againCommand(reservation, now(), ...(isChosen || !id ? [] : ['--experiment', id])));
+  const named = isChosen || !id ? [] : ['--experiment', id];
+  return withServices(flags, againCommand(reservation, now(), ...named));
 }
 
 /** @throws Failure `usage` for flags and arguments that don't go together */

@@ -7,6 +7,7 @@ import { parseDuration } from '../../../contract/typed-duration.ts';
 import type { Session } from '../../../session/session.ts';
 import { linkName } from '../../../words/link-name.ts';
 import { parseTime } from '../../../words/typed-time.ts';
+import { withServices } from '../../advice.ts';
 import { continued } from '../../help-layout.ts';
 import type { Invocation } from '../../invocation.ts';
 import { availabilityChart, chartColumns } from '../../print/availability-chart.ts';
@@ -123,8 +124,8 @@ export async function askForMissing(
   const words = withSites(invocation.typed, args, [...(site1 ? [first] : []), ...(site2 ? [second] : [])]);
   const whole = [...words, ...flags];
   output.prompt('The command for this:');
-  for (const line of continued(`  ${invocation.advised(ownCommand(...whole))}`, output.columns).split('\n'))
-    output.prompt(line);
+  const command = `  ${withServices(invocation.flags, ownCommand(...whole))}`;
+  for (const line of continued(command, output.columns, output.shell).split('\n')) output.prompt(line);
   return whole;
 }
 

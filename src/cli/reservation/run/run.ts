@@ -38,7 +38,7 @@ export async function run(
   flags: RunFlags,
 ): Promise<void> {
   const [site1 = '', site2 = '', ...command] = args.flat();
-  checkSeparated(command, given.typed);
+  checkSeparated(command, given);
   const ends = { site1: siteName(site1), site2: siteName(site2) };
   const asked = { ...ends, ...readRoute(flags, ends), bandwidth: parseBandwidth(flags.bandwidth) };
   const duration = parseDuration(flags.for);
@@ -96,12 +96,15 @@ export async function run(
  *
  * @throws Failure `usage`
  */
-function checkSeparated(command: readonly string[], typed: readonly string[]): void {
+function checkSeparated(command: readonly string[], { typed, output }: Invocation): void {
   const at = typed.indexOf('--');
   const after = at === -1 ? [] : typed.slice(at + 1);
   if (command.length === after.length && command.every((word, index) => word === after[index])) return;
   throw new Failure('usage', 'The command stands after two dashes, and all flags of run before them.', {
-    why: `Words that were taken for the command: ${command.join(' ')}`,
+    why:
+      at === -1 && output.shell === 'powershell'
+        ? 'PowerShell takes them away from scripts. Type them in quotes: "--"'
+        : `Words that were taken for the command: ${command.join(' ')}`,
     fix: 'slices-conn run --help',
   });
 }

@@ -1,0 +1,147 @@
+import { describe, expect, test } from 'vitest';
+import { asStarted, startedAs } from '../../../src/cli/print/as-started.ts';
+import { quoted, type Shell, shellOf } from '../../../src/cli/print/shells.ts';
+import { ownCommand } from '../../../src/contract/failure.ts';
+import { offlineWorld } from '../../fixtures/command-world.ts';
+import { recordedStream } from '../../fixtures/recorded-stream.ts';
+
+/** What Windows sets for every program, and PowerShell for those that it starts. */
+const WINDOWS = {
+  OS: 'Windows_NT',
+  ProgramFiles: 'C:\\Program Files',
+  SystemRoot: 'C:\\WINDOWS',
+  PSModulePath:
+    'C:\\Program Files\\WindowsPowerShell\\Modules;C:\\WINDOWS\\system32\\WindowsPowerShell\\v1.0\\Modules',
+};
+const POWERSHELL = {
+  ...WINDOWS,
+  PSModulePath: `C:\\Users\\x\\OneDrive\\Dokumente\\WindowsPowerShell\\Modules;${WINDOWS.PSModulePath}`,
+};
+
+test.each<[Shell, Record<string, string>]>([
+  ['posix', {}],
+  ['posix', { PSModulePath: '/root/.local/share/powershell/Modules' }],
+  ['cmd', WINDOWS],
+  ['powershell', POWERSHELL],
+  ['powershell', { ...WINDOWS, PSModulePath: 'C:\\Users\\x\\Documents\\PowerShell\\Modules' }],
+  ['posix', { ...WINDOWS, MSYSTEM: 'MINGW64', SHELL: '/usr/bin/bash' }],
+])('the shell is %s with %o', (shell, variables) => {
+  expect(shellOf(variables)).toBe(shell);
+});
+
+// A path with a blank, names that people chose, and what each shell would replace or take for its end.
+test.each([
+  ['be-gent1', 'be-gent1', 'be-gent1'],
+  ['2026-12-01T10:00:00+01:00', '2026-12-01T10:00:00+01:00', '2026-12-01T10:00:00+01:00'],
+  ['baseUrl=http://127.0.0.1:4280', 'baseUrl=http://127.0.0.1:4280', 'baseUrl=http://127.0.0.1:4280'],
+  ['', '""', '""'],
+  ["my link's", `"my link's"`, `"my link's"`],
+  ['a & b | c > d', '"a & b | c > d"', '"a & b | c > d"'],
+  ['@home', '"@home"', '"@home"'],
+  ['C:\\my links\\', '"C:\\my links\\\\"', '"C:\\my links\\\\"'],
+  ['$(calc)', "'$(calc)'", '"$(calc)"'],
+  ["it's $1 ’x", "'it''s $1 ’’x'", `"it's $1 ’x"`],
+  ['`calc`', "'`calc`'", '"`calc`"'],
+  ['“calc”', "'“calc”'", '"“calc”"'],
+  ['%PATH%', '"%PATH%"', '^"^%PATH^%^"'],
+  ['a" & calc "', `'a" & calc "'`, '^"a\\^" ^& calc \\^"^"'],
+])('%j is one word: %s in PowerShell, %s in cmd', (text, powershell, cmd) => {
+  expect(quoted('powershell', text)).toBe(powershell);
+  expect(quoted('cmd', text)).toBe(cmd);
+});
+
+describe('advice', () => {
+  test.each([
+    ["slices-conn show 'my link'\\''s'", `slices-conn show "my link's"`, `slices-conn show "my link's"`],
+    [
+      'slices-conn reserve a b --via x,y --for 1h',
+      'slices-conn reserve a b --via "x,y" --for 1h',
+      'slices-conn reserve a b --via x,y --for 1h',
+    ],
+    [
+      'slices-conn run a b --for 1h -- iperf3 -c 10.0.0.2',
+      'slices-conn run a b --for 1h "--" iperf3 -c 10.0.0.2',
+      'slices-conn run a b --for 1h -- iperf3 -c 10.0.0.2',
+    ],
+    ['unset TZ', 'Remove-Item Env:TZ', 'set "TZ="'],
+    [
+      'unset SLICES_CONN_BASE_URL SLICES_CONN_AUTH_URL',
+      'Remove-Item Env:SLICES_CONN_BASE_URL, Env:SLICES_CONN_AUTH_URL',
+      'set "SLICES_CONN_BASE_URL=" && set "SLICES_CONN_AUTH_URL="',
+    ],
+    [
+      'unset https_proxy && slices-conn login',
+      'Remove-Item Env:https_proxy; slices-conn login',
+      'set "https_proxy=" && slices-conn login',
+    ],
+    [
+      "mv 'C:'\\\\'x'\\\\'config.json' 'C:'\\\\'x'\\\\'config.json.bad'",
+      'move C:\\x\\config.json C:\\x\\config.json.bad',
+      'move C:\\x\\config.json C:\\x\\config.json.bad',
+    ],
+    [
+      "slices-conn list --description 'unset TZ, mv it --via a,b -- slices-conn list'",
+      'slices-conn list --description "unset TZ, mv it --via a,b -- slices-conn list"',
+      'slices-conn list --description "unset TZ, mv it --via a,b -- slices-conn list"',
+    ],
+    // Sentences stay, with their apostrophes.
+    [
+      "It isn't known, and can't be unset.",
+      "It isn't known, and can't be unset.",
+      "It isn't known, and can't be unset.",
+    ],
+    [
+      'Put a new one there, or unset it.',
+      'Put a new one there, or unset it.',
+      'Put a new one there, or unset it.',
+    ],
+  ])('%s', (advice, powershell, cmd) => {
+    expect(asStarted(startedAs({ variables: POWERSHELL }), advice)).toBe(powershell);
+    expect(asStarted(startedAs({ variables: WINDOWS }), advice)).toBe(cmd);
+  });
+
+  test.each([
+    ['C:\\my links\\links.exe', '& "C:\\my links\\links.exe" list', '"C:\\my links\\links.exe" list'],
+    ['.\\links.exe', '.\\links.exe list', '.\\links.exe list'],
+    ['C:\\my links\\slices-conn.exe', 'slices-conn list', 'slices-conn list'],
+  ])('of the executable %s', (executable, powershell, cmd) => {
+    const typed = (variables: typeof WINDOWS): string =>
+      asStarted(startedAs({ variables, executable }), ownCommand('list'));
+    expect([typed(POWERSHELL), typed(WINDOWS)]).toEqual([powershell, cmd]);
+  });
+});
+
+test('PowerShell, which takes two dashes away from scripts, is told how to type them', async () => {
+  const { run, server } = await offlineWorld({ variables: POWERSHELL });
+  const { exitCode, stderr } = await run(
+    ...'run be-gent1 se-kth --bandwidth 1G --for 1h hostname'.split(' '),
+  );
+  expect([exitCode, stderr]).toEqual([2, expect.stringContaining('Type them in quotes: "--"\n')]);
+  await server.close();
+});
+
+test.each([
+  ['PowerShell', POWERSHELL, `"it's 5 % of x"`, '`'],
+  ['cmd', WINDOWS, `^"it's 5 ^% of x^"`, '^'],
+])('what %s is advised is written for it', async (_, variables, description, goesOn) => {
+  const changes = { variables: { ...variables, SLICES_CONN_PROFILE: 'offline' } };
+  const { run, runIn, server } = await offlineWorld(changes);
+  const words = ['--start-now', '--for', '1h', '--description', "it's 5 % of x"];
+  const link = ['reserve', 'be-gent1', 'se-kth', ...words];
+  const booked = await run(...link, '--bandwidth', '8G', '--json');
+  const { id } = JSON.parse(booked.stdout).reservation;
+
+  const { fix } = JSON.parse((await run(...link, '--bandwidth', '9G', '--json')).stderr).error;
+  expect(fix).toContain(` --description ${description} --bandwidth `);
+  expect((await run(...link, '--bandwidth', '9G')).stderr).toContain(` --description ${description} `);
+  const deleted = JSON.parse((await run('delete', '--yes', id, '--json')).stdout);
+  expect(deleted.items[0].again).toContain(` --description ${description}`);
+
+  // Where the terminal is narrow, a command goes on in the next line.
+  const stdout = recordedStream(60);
+  await runIn({ stdout }, 'run', '--help');
+  const lines = stdout.text.split('\n').filter((line) => line.startsWith('  slices-conn run '));
+  expect(lines.length).toBeGreaterThan(1);
+  for (const line of lines) expect(line.endsWith(` ${goesOn}`)).toBe(true);
+  await server.close();
+});
