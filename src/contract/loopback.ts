@@ -36,5 +36,24 @@ export function isProtected(url: URL, insecure = false): boolean {
   return url.protocol === 'https:' || (url.protocol === 'http:' && (insecure || isLoopback(url)));
 }
 
+/**
+ * What logs people in to services, in a terminal: one line. Undefined where `login` does not take the address, because it is
+ * no origin or is plain http.
+ *
+ * @param services `{base_url}`, `{portal_url}` and `{auth_url}`
+ */
+export function loginCommand(services: {
+  connectivity: string;
+  portal: string;
+  identity: string;
+}): string | undefined {
+  const { connectivity, portal, identity } = services;
+  const isLocal = connectivity === LOCAL_URL && portal === `${LOCAL_URL}/portal`;
+  // The profile that is built in has these.
+  if (isLocal && identity === `${LOCAL_URL}/auth`) return 'slices-conn login';
+  const url = new URL(connectivity);
+  return url.pathname === '/' && isProtected(url) ? `slices-conn login ${url.origin}` : undefined;
+}
+
 /** Why an address that is not {@link isProtected} is refused. */
 export const UNPROTECTED = 'Over http anyone on the way could read and change what is sent.';

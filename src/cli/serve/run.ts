@@ -1,5 +1,5 @@
 import { shellWord } from '../../contract/failure.ts';
-import { LOCAL_URL } from '../../contract/loopback.ts';
+import { loginCommand } from '../../contract/loopback.ts';
 import type { BackupOptions, RotateKeysOptions, ServeOptions } from '../../operate/options.ts';
 import type { KeyRow } from '../../operate/rotate-keys.ts';
 import type { RunningServer } from '../../operate/serve.ts';
@@ -84,12 +84,12 @@ function usersLines(users: RunningServer['users']): CardLine[] {
 }
 
 /** What to type in another terminal. */
-function clientCommand({ connectivity, portal, identity }: RunningServer['addresses']): string {
-  if (connectivity === LOCAL_URL && portal === `${LOCAL_URL}/portal` && identity === `${LOCAL_URL}/auth`) {
-    return 'slices-conn login';
-  }
-  const addresses = [`baseUrl=${connectivity}`, `portalUrl=${portal}`, `authUrl=${identity}`].map(shellWord);
-  return `slices-conn profile set here ${addresses.join(' ')} && slices-conn --profile here login`;
+function clientCommand(addresses: RunningServer['addresses']): string {
+  const command = loginCommand(addresses);
+  if (command !== undefined) return command;
+  const { connectivity, portal, identity } = addresses;
+  const keys = [`baseUrl=${connectivity}`, `portalUrl=${portal}`, `authUrl=${identity}`].map(shellWord);
+  return `slices-conn profile set here ${keys.join(' ')} && slices-conn --profile here login`;
 }
 
 /** Gives the servers on a database new signing keys; asks before it removes keys that are in use. */

@@ -1,5 +1,5 @@
 import { html } from 'hono/html';
-import { LOCAL_URL } from '../../contract/loopback.ts';
+import { loginCommand } from '../../contract/loopback.ts';
 import { KEY_SET_PATH } from '../../contract/routes.ts';
 import type { Html } from './page.ts';
 
@@ -23,9 +23,11 @@ ${!elsewhere && html`<p>The login shows a code. <a href="${at}/auth/device">Ente
 <ul><li><a href="${at}/api-docs">Try the API</a> in this browser</li><li><a href="${at}/api-spec">Its description</a>, OpenAPI 3.1</li><li><a href="${at}${KEY_SET_PATH}">The public keys</a> that verify connectivity tokens</li></ul>`;
 }
 
-/** The commands for a login here: the built-in profile is for the default address. */
-function commands({ connectivity, portal, identity }: ServiceAddresses): string[] {
-  if (connectivity === LOCAL_URL) return ['slices-conn login'];
+/** The commands for a login here. */
+function commands(addresses: ServiceAddresses): string[] {
+  const command = loginCommand(addresses);
+  if (command !== undefined) return [command];
+  const { connectivity, portal, identity } = addresses;
   return [
     `slices-conn profile set here baseUrl=${connectivity} portalUrl=${portal} authUrl=${identity}`,
     'slices-conn profile use here',

@@ -84,12 +84,19 @@ test.each<[string, string[], number | undefined, boolean]>([
   expect([asked.exitCode, asked.shows]).toEqual([0, shows]);
 });
 
-test('elsewhere than at the address of the profile local, the command for another terminal sets a profile', async () => {
-  const base = 'http://127.0.0.1:4399';
-  const addresses = { connectivity: base, portal: `${base}/portal`, identity: `${base}/auth` };
-  expect((await serve([], { columns: 200, server: { addresses } })).stdout).toContain(
+test.each([
+  ['http://127.0.0.1:4399', 'https://auth.example.org', 'slices-conn login http://127.0.0.1:4399'],
+  ['http://127.0.0.1:4280', 'https://auth.example.org', 'slices-conn login http://127.0.0.1:4280'],
+  // `login` takes an origin, and no plain http beyond this machine.
+  ...['https://conn.example.org/lab', 'http://conn.example.org'].map((base) => [
+    base,
+    `${base}/auth`,
     `slices-conn profile set here baseUrl=${base} portalUrl=${base}/portal authUrl=${base}/auth && slices-conn --profile here login`,
-  );
+  ]),
+])('at %s, with logins at %s, the command for another terminal is: %s', async (base, identity, command) => {
+  const addresses = { connectivity: base, portal: `${base}/portal`, identity };
+  const { stdout } = await serve([], { columns: 300, server: { addresses } });
+  expect(/^ {2}use it +(.*)$/m.exec(stdout)?.[1]).toBe(command);
 });
 
 test('behind another address it says which port listens', async () => {

@@ -73,13 +73,18 @@ describe.each(['/', '/portal', '/auth'])('%s', (path) => {
   });
 });
 
-test('the first page has the commands for a login here', async () => {
-  const { text } = await read(here, '/');
-  const at = 'https://conn.example.org/lab';
-  const commands = [...text.matchAll(/<pre>(.*?)<\/pre>/gs)].flatMap(([, block = '']) =>
+/** What the first page says to type in a terminal. */
+async function commandsOn(service: typeof here): Promise<(string | undefined)[]> {
+  const { text } = await read(service, '/');
+  return [...text.matchAll(/<pre>(.*?)<\/pre>/gs)].flatMap(([, block = '']) =>
     [...block.matchAll(/<code>(.*?)<\/code>/g)].map(([, command]) => command),
   );
-  expect(commands).toEqual([
+}
+
+test('the first page has the command for a login here, or where that takes no address with a path the commands', async () => {
+  const at = 'https://conn.example.org/lab';
+  expect(await commandsOn(trusting)).toEqual([`slices-conn login ${trusting.addresses.connectivity}`]);
+  expect(await commandsOn(here)).toEqual([
     `slices-conn profile set here baseUrl=${at} portalUrl=${at}/portal authUrl=${at}/auth`,
     'slices-conn profile use here',
     'slices-conn login',
