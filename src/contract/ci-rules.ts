@@ -36,7 +36,12 @@ export const CI_SYSTEMS = {
     repository: 'repository',
     repositoryId: 'repository_id',
     event: 'event_name',
-    foreignEvents: ['pull_request', 'pull_request_target'],
+    foreignEvents: [
+      'pull_request',
+      'pull_request_target',
+      'pull_request_review',
+      'pull_request_review_comment',
+    ],
     asksAnew: true,
   },
   gitlab: {
@@ -45,7 +50,8 @@ export const CI_SYSTEMS = {
     repository: 'project_path',
     repositoryId: 'project_id',
     event: 'pipeline_source',
-    foreignEvents: ['merge_request_event', 'external_pull_request_event'],
+    // A child pipeline of a merge request does not say that it is one, but runs for the branch of that name too.
+    foreignEvents: ['merge_request_event', 'external_pull_request_event', 'parent_pipeline'],
     asksAnew: false,
   },
 } as const satisfies Record<string, CiSystem>;

@@ -52,15 +52,14 @@ export function ciRuleStore(database: SqlDatabase): CiRules {
       return rows.map(toRule);
     },
 
-    async ofRepository(issuer, { id, name }, now) {
+    async ofRepository(issuer, { id, name }) {
       const rows = await database.reader.all(
         `SELECT ${COLUMNS} FROM ci_rule
-         WHERE issuer = $1 AND (repository_id = $2 OR (repository_id IS NULL AND repository = $3)) AND expires_ms > $4
+         WHERE issuer = $1 AND (repository_id = $2 OR (repository_id IS NULL AND repository = $3))
          ORDER BY created_ms, id`,
         issuer,
         id,
         name,
-        now,
       );
       return rows.map(toRule);
     },

@@ -139,7 +139,7 @@ async function useAll(stores: Stores, run: string): Promise<void> {
     ciRules: {
       add: () => rules.add(ciRule(run), 1000),
       ofExperiment: () => rules.ofExperiment('experiment', 1),
-      ofRepository: () => rules.ofRepository('issuer', { id: '74', name: 'octo/measure' }, 1),
+      ofRepository: () => rules.ofRepository('issuer', { id: '74', name: 'octo/measure' }),
       hold: () => rules.hold(run, '74'),
       isLive: () => rules.isLive(run, 1),
       remove: () => rules.remove('experiment', run),

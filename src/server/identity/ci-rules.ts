@@ -38,8 +38,8 @@ export interface CiRules {
   add(rule: CiRule, most: number): Promise<CiRule | undefined>;
   /** An experiment's rules that have not expired, the oldest first. */
   ofExperiment(experiment: string, now: number): Promise<CiRule[]>;
-  /** The rules that have not expired for a repository: by its id, or where that is not known yet by its name. */
-  ofRepository(issuer: string, repository: { id: string; name: string }, now: number): Promise<CiRule[]>;
+  /** The rules for a repository, also those that have expired: by its id, or where that is not known yet by its name. */
+  ofRepository(issuer: string, repository: { id: string; name: string }): Promise<CiRule[]>;
   /** Notes the repository's id. @returns false for a rule that is gone, or has another id */
   hold(id: string, repositoryId: string): Promise<boolean>;
   /** @returns false where the experiment has no such rule */

@@ -2,6 +2,7 @@ import * as v from 'valibot';
 import { CI_NAMES, CI_SYSTEMS, type CiIssuers, type CiSystem } from '../../contract/ci-rules.ts';
 import { ServiceClaims } from '../../contract/claims.ts';
 import { DAY, MINUTE } from '../../contract/durations.ts';
+import { formatInstant } from '../../contract/instants.ts';
 import { sameIssuer } from '../../contract/issuer-address.ts';
 import { may } from '../../contract/roles.ts';
 import { TokenError } from '../../tokens/token-error.ts';
@@ -165,16 +166,22 @@ async function ruleFor(
   { rules, person: personOf, experimentsOf, now }: TokenExchangeOptions,
 ): Promise<{ rule: CiRule; person: Person; name: string }> {
   const tell = (why: string) => new ExchangeRefused(why, { told: true });
-  const known = await rules.ofRepository(issuer, repository, now());
-  if (known.length === 0) {
+  const all = await rules.ofRepository(issuer, repository);
+  if (all.length === 0) {
     throw new ExchangeRefused(`There is no rule for repository ${repository.name}, id ${repository.id}.`);
   }
-  const differences = known.map((rule) => differenceTo(rule, claims));
-  const fitting = known.filter((_, index) => differences[index] === undefined);
-  const [difference] = differences;
-  if (fitting.length === 0 && difference) {
+  const named = all.filter((rule) => differenceTo(rule, claims) === undefined);
+  // What differs is told of a rule that counts, where there is one.
+  const [latest] = all.toSorted((one, other) => other.expiresAt - one.expiresAt);
+  const difference = latest && differenceTo(latest, claims);
+  if (named.length === 0 && difference) {
     const { claim, rule, job } = difference;
     throw tell(`The rule has ${claim} ${rule}, this job has ${job ?? 'none'}.`);
+  }
+  const fitting = named.filter(({ expiresAt }) => expiresAt > now());
+  if (fitting.length === 0) {
+    const end = Math.max(...named.map(({ expiresAt }) => expiresAt));
+    throw tell(`The rule for this job expired at ${formatInstant(end)}.`);
   }
   const event = textOf(claims[system.event]);
   if (system.foreignEvents.includes(event)) {
@@ -189,13 +196,13 @@ async function ruleFor(
   );
   const leads = usable.flat();
   if (leads.length === 0) throw tell('Who added the rule is not a lead of its experiment any more.');
-  const named = leads.filter(
+  const chosen = leads.filter(
     ({ rule, name }) => wanted === undefined || [rule.experiment, name].includes(wanted),
   );
-  const [first] = named;
+  const [first] = chosen;
   if (!first) throw tell(`The rules for this job are for other experiments than ${wanted}.`);
-  if (named.some(({ rule }) => rule.experiment !== first.rule.experiment)) {
-    const names = new Set(named.map(({ name }) => name).sort());
+  if (chosen.some(({ rule }) => rule.experiment !== first.rule.experiment)) {
+    const names = new Set(chosen.map(({ name }) => name).sort());
     throw tell(`Rules of several experiments are for this job: ${[...names].join(', ')}.`);
   }
   return first;

@@ -275,6 +275,22 @@ test.each<[string, CiIssuer, Changes, Changes, string]>([
     { pipeline_source: 'merge_request_event' },
     'merge_request_event',
   ],
+  ...['pull_request_review', 'pull_request_review_comment'].map(
+    (event_name): [string, CiIssuer, Changes, Changes, string] => [
+      `a ${event_name} in the environment`,
+      github,
+      { ref: undefined, environment: 'lab' },
+      { environment: 'lab', ref: 'refs/pull/7/merge', event_name },
+      event_name,
+    ],
+  ),
+  [
+    'a child pipeline, maybe of such a merge request',
+    gitlab,
+    GITLAB,
+    { pipeline_source: 'parent_pipeline' },
+    'parent_pipeline',
+  ],
   ['a tag of the name of the branch', gitlab, GITLAB, { ref_type: 'tag' }, 'ref_type'],
 ])('row 151: %s is refused, and told why', async (_, of, rule, changes, due) => {
   const server = await startIdentity({ ci });
@@ -349,7 +365,11 @@ describe.each([
     server.advance(20 * MINUTE);
     const later = Math.floor(Date.now() / 1000) + 1200;
     const now = { iat: later, nbf: later, exp: later + 300 };
-    expect(told(await exchange(server, github.idToken(server.issuer, now)))).toBe(NOTHING);
+    expect(told(await exchange(server, github.idToken(server.issuer, now)))).toMatch(
+      /^400 invalid_grant: The rule for this job expired at 20\d\d-/,
+    );
+    const elsewhere = { ...now, repository_id: '75' };
+    expect(told(await exchange(server, github.idToken(server.issuer, elsewhere)))).toBe(NOTHING);
     expect(
       (
         await ask(server, 'GET', addressOf('listCiRules', experiment), {
