@@ -158,6 +158,8 @@ describe('every next step works when it is pasted', () => {
   const LOOKS_LIKE: Readonly<Record<string, string | undefined>> = {
     EXAMPLE: 'slices-conn experiment ci add --github octo/measure --ref refs/heads/main',
     'exchanged.fix': 'slices-conn experiment ci list',
+    "rule ? ownCommand('experiment', 'ci', 'add', ...rule) : 'slices-conn experiment ci list'":
+      'slices-conn experiment ci add --github octo/measure --ref refs/heads/dev',
     // Handed on or completed: the text is made, and tried, where another line of this table says.
     'fix ?? null': undefined,
     fix: undefined,

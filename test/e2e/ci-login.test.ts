@@ -73,8 +73,33 @@ test('what a job says that a rule does not is told, and what to do', async () =>
   expect(reportOf(refused)).toMatchObject({
     exitCode: 4,
     code: 'not_logged_in',
-    why: expect.stringContaining('refs/pull/7/merge'),
+    why: expect.stringMatching(/^The rule has ref refs\/heads\/main, this job has refs\/pull\/7\/merge\. /),
     fix: 'slices-conn experiment ci list',
+  });
+});
+
+test.each<[string, Record<string, string>, string]>([
+  ['GitHub, without permissions', { GITHUB_ACTIONS: 'true' }, 'id-token: write'],
+  ['GitLab, without id_tokens', { GITLAB_CI: 'true' }, 'SLICES_CONN_ID_TOKEN: { aud: http'],
+])('a job of %s is told what it needs', async (_, env, needed) => {
+  const refused = await newClient({ ...server.env, ...env }).command('list', '--json');
+  expect(reportOf(refused)).toMatchObject({
+    exitCode: 4,
+    code: 'not_logged_in',
+    why: expect.stringContaining(needed),
+    fix: 'slices-conn help environment',
+  });
+});
+
+test('an ID token for another service is not sent, and its aud is told', async () => {
+  const job = newClient({ ...server.env, SLICES_CONN_ID_TOKEN: gitlab.idToken('https://other.example.org') });
+  expect(reportOf(await job.command('list', '--json'))).toMatchObject({
+    exitCode: 4,
+    code: 'token_invalid',
+    why: expect.stringContaining(
+      `"https://other.example.org", and must be ${server.issuer}. Nothing was sent.`,
+    ),
+    fix: 'slices-conn help environment',
   });
 });
 

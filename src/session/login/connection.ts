@@ -11,7 +11,7 @@ import type { KeySetStore } from '../../tokens/remote-key-set.ts';
 import type { Variables } from '../profiles/folders.ts';
 import type { Profile, UnderLock } from '../profiles/profiles.ts';
 import { Credentials, type StoredCredentials } from './credentials.ts';
-import { jobCredentials, jobIn, jobToken } from './job-login.ts';
+import { jobCredentials, jobIn, jobToken, loginInJob } from './job-login.ts';
 import {
   loginToken,
   type PortalTokens,
@@ -136,7 +136,7 @@ export function connectOverNetwork(profile: Profile, options: NetworkConnectionO
             jobCredentials(join(stateFolder, 'jobs'), name, { profile, underLock, now }),
           now,
         })
-      : login;
+      : loginInJob(env, login, profile);
   const renewed = refreshToken ? exchangedToken(refreshToken, machine) : ofJob();
   const userToken = given ? remembered(given, now) : renewed;
   const experimentToken = givenToken(env, 'SLICES_CONN_EXPERIMENT_TOKEN');
@@ -153,7 +153,7 @@ export function connectOverNetwork(profile: Profile, options: NetworkConnectionO
         }),
     keySets: keySetFiles(cacheFolder, () => now() - uptime() * 1000),
     // They belong to the user who is logged in, and the user token may be another user's.
-    ...(userToken === login ? { portalTokens: portalTokens(credentials, now) } : {}),
+    ...(userToken.origin === login.origin ? { portalTokens: portalTokens(credentials, now) } : {}),
     machineLogin: machineLogin(machine),
     login: {
       path: credentials.path,

@@ -45,7 +45,8 @@ export function tokenExplained(error: unknown, taken: readonly TakenToken[], now
   if (!first) return error.facts.fix === undefined ? error.with({ fix: 'slices-conn login' }) : error;
   return error.with({
     why: inOneText(error.facts.why, ...meant.flatMap((one) => toldOf(one, now))),
-    ...nextStepFor(first),
+    // A source that gave none may have said itself what to do.
+    ...(first.token || error.facts.fix === undefined ? nextStepFor(first) : {}),
   });
 }
 

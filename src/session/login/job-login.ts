@@ -3,12 +3,14 @@ import { existsSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { IdentityClient } from '../../client/identity.ts';
 import { bodyOf, readUpTo } from '../../contract/bounded-reading.ts';
+import { CI_SYSTEMS, type CiName } from '../../contract/ci-rules.ts';
 import { DAY } from '../../contract/durations.ts';
-import { Failure } from '../../contract/failure.ts';
+import { Failure, ownCommand } from '../../contract/failure.ts';
+import { issuerName } from '../../contract/issuer-address.ts';
 import { isObject, readJson } from '../../contract/json.ts';
-import { sentence } from '../../contract/said.ts';
 import { isTokenText, Secret } from '../../contract/secret.ts';
 import type { Send } from '../../contract/sending.ts';
+import { claimedClaims } from '../../tokens/claimed.ts';
 import type { Variables } from '../profiles/folders.ts';
 import type { Profile, UnderLock } from '../profiles/profiles.ts';
 import { Credentials } from './credentials.ts';
@@ -24,6 +26,8 @@ export interface Job {
   /** Whether each ID token is another one: each is taken once only. */
   asksAnew: boolean;
   idToken: (audience: string) => Promise<Secret>;
+  /** The words after `experiment ci add` that let it in; undefined where its CI does not say, and for jobs that no rule lets in. */
+  rule: readonly string[] | undefined;
 }
 
 /**
@@ -35,7 +39,7 @@ export function jobIn(env: Variables, send: (address: string) => Send): Job | un
   const given = givenToken(env, 'SLICES_CONN_ID_TOKEN');
   if (given) {
     const { variable = given.where } = given;
-    return { variable, secret: given.get, asksAnew: false, idToken: given.get };
+    return { variable, secret: given.get, asksAnew: false, idToken: given.get, rule: ruleFor(env) };
   }
   const [address, secret] = ID_TOKEN_REQUEST.map((name) => env[name]);
   if (!address || !URL.canParse(address) || !secret || !isTokenText(secret)) return undefined;
@@ -44,6 +48,67 @@ export function jobIn(env: Variables, send: (address: string) => Send): Job | un
     secret: async () => new Secret(secret),
     asksAnew: true,
     idToken: (audience) => askRunner(address, secret, audience, send(address)),
+    rule: ruleFor(env),
+  };
+}
+
+/** The variables in which each CI says what its job runs for: repository, ref, the type of that, and why. */
+const RUNS_FOR = {
+  github: {
+    flag: '--github',
+    repository: 'GITHUB_REPOSITORY',
+    ref: 'GITHUB_REF',
+    event: 'GITHUB_EVENT_NAME',
+  },
+  gitlab: {
+    flag: '--gitlab',
+    repository: 'CI_PROJECT_PATH',
+    ref: 'CI_COMMIT_REF_NAME',
+    event: 'CI_PIPELINE_SOURCE',
+  },
+} as const satisfies Record<CiName, object>;
+
+function ruleFor(env: Variables): string[] | undefined {
+  const ci = ciOf(env);
+  if (!ci) return undefined;
+  const names = RUNS_FOR[ci];
+  const [repository, ref, event = ''] = [names.repository, names.ref, names.event].map((name) => env[name]);
+  if (!repository || !ref || (CI_SYSTEMS[ci].foreignEvents as readonly string[]).includes(event))
+    return undefined;
+  const type = ci === 'gitlab' && env['CI_COMMIT_TAG'] ? ['--ref-type', 'tag'] : [];
+  return [names.flag, repository, '--ref', ref, ...type];
+}
+
+/** The CI whose job this is, as it says itself; undefined elsewhere. */
+function ciOf(env: Variables): CiName | undefined {
+  if (env['GITHUB_ACTIONS'] === 'true') return 'github';
+  return env['GITLAB_CI'] === 'true' ? 'gitlab' : undefined;
+}
+
+/** What a job needs that has no ID tokens, in the words of its CI. */
+const NEEDED: Readonly<Record<CiName, (audience: string) => string>> = {
+  github: () =>
+    'This job of GitHub may not ask for ID tokens. Its workflow needs permissions: { id-token: write }, which GitHub never gives to a pull request of a fork.',
+  gitlab: (audience) =>
+    `This job of GitLab has no ID token. It needs id_tokens: { SLICES_CONN_ID_TOKEN: { aud: ${audience} } }.`,
+};
+
+/** The token of a login, where a job has none of its own: says what the job needs. */
+export function loginInJob(env: Variables, login: TokenSource, { authUrl, issuer }: Profile): TokenSource {
+  const ci = ciOf(env);
+  if (!ci) return login;
+  return explained(login, NEEDED[ci](issuerName(issuer ?? authUrl)));
+}
+
+/** The same source; where nobody is logged in, it says why a job is not. */
+function explained(login: TokenSource, why: string): TokenSource {
+  return {
+    ...login,
+    get: () =>
+      login.get().catch((error: unknown) => {
+        if (!(error instanceof Failure) || error.code !== 'not_logged_in') throw error;
+        throw error.with({ why, fix: 'slices-conn help environment' });
+      }),
   };
 }
 
@@ -58,7 +123,8 @@ async function askRunner(address: string, secret: string, audience: string, send
   const value = reading?.ok && isObject(reading.value) ? reading.value['value'] : undefined;
   if (typeof value === 'string' && isTokenText(value)) return new Secret(value);
   throw new Failure('token_missing', `GitHub's runner gave no ID token.`, {
-    why: `${url.origin} answered ${reply.status}. Does the job have permissions: id-token: write?`,
+    why: `${url.origin} answered ${reply.status}. The workflow needs permissions: { id-token: write }.`,
+    fix: 'slices-conn help environment',
     httpStatus: reply.status,
   });
 }
@@ -104,15 +170,30 @@ export function jobToken(job: Job, otherwise: TokenSource, options: JobTokenOpti
           });
         }
         const tokens = await (await identity())
-          .exchange(job.idToken, { resource, experiment })
+          .exchange(async (audience) => forAudience(await job.idToken(audience), audience, job), {
+            resource,
+            experiment,
+          })
           .catch((error: unknown) => {
             throw notLetIn(error, job, profile);
           });
         return tokens && storedFrom(tokens, now());
       });
-      return next?.accessToken ?? otherwise.get();
+      if (next) return next.accessToken;
+      const why = `${profile.authUrl} takes no ID tokens of CI jobs: its operator turns that on. Without it a job needs the token of slices-conn login --ci.`;
+      return explained(otherwise, why).get();
     },
   };
+}
+
+/** An ID token, where it is for its audience: another service's is not sent. @throws Failure `token_invalid` */
+function forAudience(token: Secret, audience: string, { variable }: Job): Secret {
+  const { aud } = claimedClaims(token.reveal());
+  if (aud === undefined || [aud].flat().includes(audience)) return token;
+  throw new Failure('token_invalid', `The ID token in ${variable} is for another service.`, {
+    why: `Its aud is ${JSON.stringify(aud)}, and must be ${audience}. Nothing was sent.`,
+    fix: 'slices-conn help environment',
+  });
 }
 
 /** Tells a job's token from those of others; of one experiment from another's, where a job can have several. */
@@ -121,14 +202,15 @@ async function nameOf({ secret, asksAnew }: Job, experiment = ''): Promise<strin
   return createHash('sha256').update(told.join(' ')).digest('hex').slice(0, 32);
 }
 
-function notLetIn(error: unknown, { asksAnew }: Job, { authUrl }: Profile): unknown {
+function notLetIn(error: unknown, { asksAnew, rule }: Job, { authUrl }: Profile): unknown {
   if (!(error instanceof Failure) || error.code !== 'not_logged_in') return error;
   const { why = '', httpStatus } = error.facts;
+  const reason = String(why).replace(/^invalid_grant: /, '');
   const once = asksAnew ? '' : ' An ID token is taken once; the state folder has what it was exchanged for.';
   return new Failure('not_logged_in', `${authUrl} does not let this CI job in.`, {
-    why: sentence`${why}${once} A lead of the experiment says which jobs may act: slices-conn experiment ci add.`,
+    why: `${reason}${once} A lead of the experiment says which jobs may act.`,
     httpStatus,
-    fix: 'slices-conn experiment ci list',
+    fix: rule ? ownCommand('experiment', 'ci', 'add', ...rule) : 'slices-conn experiment ci list',
   });
 }
 

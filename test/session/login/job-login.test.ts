@@ -5,12 +5,18 @@ import type { IdentityClient } from '../../../src/client/identity.ts';
 import { Failure } from '../../../src/contract/failure.ts';
 import { Secret } from '../../../src/contract/secret.ts';
 import type { Outgoing } from '../../../src/contract/sending.ts';
-import { type Job, jobCredentials, jobIn, jobToken } from '../../../src/session/login/job-login.ts';
+import {
+  type Job,
+  jobCredentials,
+  jobIn,
+  jobToken,
+  loginInJob,
+} from '../../../src/session/login/job-login.ts';
 import type { TokenSource } from '../../../src/session/login/token-source.ts';
 import { Profiles } from '../../../src/session/profiles/profiles.ts';
 import { failureOf } from '../../fixtures/failures.ts';
 import { temporaryFolder } from '../../fixtures/temporary-folder.ts';
-import { NOW } from '../../fixtures/tokens.ts';
+import { makeKey, makeToken, NOW } from '../../fixtures/tokens.ts';
 
 const profile = await new Profiles(temporaryFolder(), {}).resolve('local');
 const MINUTE = 60_000;
@@ -23,10 +29,11 @@ const job = (asksAnew: boolean, secret = 'a'): Job => ({
   secret: async () => new Secret(secret),
   asksAnew,
   idToken: async (audience) => new Secret(`id-token-for-${audience}`),
+  rule: ['--github', 'octo/measure', '--ref', 'refs/heads/main'],
 });
 
 /** A machine on which jobs run one after the other, and what its identity provider was asked. */
-function machine(answer: 'offered' | 'not offered' | Failure = 'offered') {
+function machine(answer: 'offered' | 'not offered' | Failure = 'offered', ofLogin = login.get) {
   const folder = join(temporaryFolder(), 'jobs');
   const asked: string[] = [];
   let now = NOW;
@@ -55,7 +62,7 @@ function machine(answer: 'offered' | 'not offered' | Failure = 'offered') {
         credentialsOf,
         now: () => now,
       };
-      return (await jobToken(of, login, options).get()).reveal();
+      return (await jobToken(of, { ...login, get: ofLogin }, options).get()).reveal();
     },
   };
 }
@@ -91,6 +98,33 @@ describe('the token of a job', () => {
 
   test('is that of the login, where the provider takes no ID tokens', async () => {
     expect(await machine('not offered').command(job(true))).toBe('of-login');
+    const none = async () => {
+      throw new Failure('not_logged_in', 'You are not logged in.', { fix: 'slices-conn login' });
+    };
+    const failure = await failureOf(() => machine('not offered', none).command(job(true)));
+    expect(failure.facts.why).toContain('takes no ID tokens');
+    expect(failure.facts.fix).not.toBe('slices-conn login');
+  });
+
+  test.each([['another'], ['another', 'third'], []])(
+    'of an ID token for %j is not asked for',
+    async (...aud) => {
+      const { asked, command } = machine();
+      const idToken = async () => new Secret(makeToken(makeKey(), { aud }));
+      const failure = await failureOf(() => command({ ...job(false), idToken }));
+      expect(failure).toMatchObject({ code: 'token_invalid' });
+      expect(failure.facts.why).toBe(`Its aud is ${JSON.stringify(aud)}, and must be idp. Nothing was sent.`);
+      expect(asked).toEqual([]);
+    },
+  );
+
+  test('a refusal says the reason alone, and the rule that would let the job in', async () => {
+    const refused = new Failure('not_logged_in', 'No.', { why: 'invalid_grant: The rule has another ref.' });
+    const asking = (rule: Job['rule']) => failureOf(() => machine(refused).command({ ...job(true), rule }));
+    const { facts } = await asking(job(true).rule);
+    expect(facts.why).toBe('The rule has another ref. A lead of the experiment says which jobs may act.');
+    expect(facts.fix).toBe('slices-conn experiment ci add --github octo/measure --ref refs/heads/main');
+    expect((await asking(undefined)).facts.fix).toBe('slices-conn experiment ci list');
   });
 
   test.each([
@@ -173,5 +207,57 @@ describe('the job that a program runs in', () => {
       throw new Error('nobody is asked yet');
     };
     expect(jobIn(env, never)?.variable).toBe(variable);
+  });
+
+  const ON_GITHUB = { GITHUB_ACTIONS: 'true', GITHUB_REPOSITORY: 'octo/measure', GITHUB_EVENT_NAME: 'push' };
+  const ON_GITLAB = { GITLAB_CI: 'true', CI_PROJECT_PATH: 'lab/measure', CI_PIPELINE_SOURCE: 'push' };
+  test.each<[string, Record<string, string>, string[] | undefined]>([
+    [
+      'a branch of GitHub',
+      { ...ON_GITHUB, GITHUB_REF: 'refs/heads/dev' },
+      ['--github', 'octo/measure', '--ref', 'refs/heads/dev'],
+    ],
+    [
+      'a branch of GitLab',
+      { ...ON_GITLAB, CI_COMMIT_REF_NAME: 'dev' },
+      ['--gitlab', 'lab/measure', '--ref', 'dev'],
+    ],
+    [
+      'a tag of GitLab',
+      { ...ON_GITLAB, CI_COMMIT_REF_NAME: 'v1', CI_COMMIT_TAG: 'v1' },
+      ['--gitlab', 'lab/measure', '--ref', 'v1', '--ref-type', 'tag'],
+    ],
+    [
+      'a pull request',
+      { ...ON_GITHUB, GITHUB_REF: 'refs/pull/7/merge', GITHUB_EVENT_NAME: 'pull_request' },
+      undefined,
+    ],
+    [
+      'a merge request',
+      { ...ON_GITLAB, CI_COMMIT_REF_NAME: 'dev', CI_PIPELINE_SOURCE: 'merge_request_event' },
+      undefined,
+    ],
+    ['nobody knows what', ON_GITHUB, undefined],
+    ['another CI', { GITHUB_REPOSITORY: 'octo/measure', GITHUB_REF: 'refs/heads/dev' }, undefined],
+  ])('for %s knows the rule that would let it in', (_, env, rule) => {
+    const never = () => async () => {
+      throw new Error('nobody is asked');
+    };
+    expect(jobIn({ ...env, SLICES_CONN_ID_TOKEN: 'a.b.c' }, never)?.rule).toEqual(rule);
+  });
+
+  test.each([
+    ['GITHUB_ACTIONS', 'id-token: write'],
+    ['GITLAB_CI', 'aud: http://127.0.0.1:4280/auth'],
+  ])('without ID tokens, where %s is set, needs %s', async (variable, needed) => {
+    const none = async () => {
+      throw new Failure('not_logged_in', 'You are not logged in.', { fix: 'slices-conn login' });
+    };
+    const { facts } = await failureOf(() =>
+      loginInJob({ [variable]: 'true' }, { ...login, get: none }, profile).get(),
+    );
+    expect(facts.why).toContain(needed);
+    expect(facts.fix).toBe('slices-conn help environment');
+    expect(loginInJob({}, login, profile)).toBe(login);
   });
 });
