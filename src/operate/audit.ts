@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { Failure } from '../contract/failure.ts';
+import { idKind } from '../contract/ids.ts';
 import { formatInstant } from '../contract/instants.ts';
 import { linkId } from '../contract/links.ts';
 import { dataFolder } from '../files/private.ts';
@@ -18,7 +19,7 @@ import type { AuditOptions } from './options.ts';
  * @throws Failure `file_unusable` or `network` for a database that can't be read
  */
 export async function readServerAudit(
-  { data, database, link, user, ...query }: AuditOptions,
+  { data, database, link, user, reservation, ...query }: AuditOptions,
   defaultFolder: string,
   take: (portion: readonly AuditItem[]) => Promise<void>,
 ): Promise<boolean> {
@@ -35,7 +36,14 @@ export async function readServerAudit(
     const opened = await openToRead(place.database);
     try {
       const names = await readNames(opened);
-      const asked = { ...query, by: user && userId(user, names), link: link && linkId(...link) };
+      const asked = {
+        ...query,
+        by: user && userId(user, names),
+        link: link && linkId(...link),
+        ...(reservation === undefined || idKind(reservation) !== undefined
+          ? { reservation }
+          : { name: reservation }),
+      };
       return await readAudit(opened, asked, (portion) =>
         take(portion.map((record) => toItem(record, names.get(record.by)))),
       );
@@ -66,7 +74,7 @@ const NO_NAMES = 'Its users are those of another provider: name them by their id
 const MOST_NAMED = 20;
 
 function toItem(record: AuditRecord, name: string | undefined) {
-  const { at, link, version, action, accepted, by, experiment, reservation, demand, tags, why, count } =
+  const { at, link, version, action, accepted, by, experiment, reservation, demand, tags, why, count, of } =
     record;
   return {
     at: formatInstant(at),
@@ -78,6 +86,9 @@ function toItem(record: AuditRecord, name: string | undefined) {
     name: name ?? null,
     experiment,
     reservation,
+    reservation_name: of?.name ?? null,
+    site1: of?.site1 ?? null,
+    site2: of?.site2 ?? null,
     start_date: formatInstant(demand.start),
     end_date: formatInstant(demand.end),
     bandwidth: demand.bandwidth,

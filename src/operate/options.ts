@@ -270,7 +270,7 @@ const BACKUP = { data: DATA } as const satisfies OptionTable;
 const AUDIT = {
   data: DATA,
   database: DATABASE,
-  reservation: { flags: '--reservation <id>', help: 'only about this reservation' },
+  reservation: { flags: '--reservation <id|name>', help: 'only about this reservation, or all of this name' },
   user: { flags: '--user <id|name>', help: 'only what this user asked for' },
   link: {
     flags: '--link <site...>',

@@ -126,7 +126,10 @@ function minuteOf(at: number): number {
 
 /** Which decisions to read. A condition that is left out matches every decision. */
 export interface AuditQuery {
+  /** The id of a reservation. */
   reservation?: string;
+  /** The name that reservations have now, or had when they were deleted. */
+  name?: string;
   experiment?: string;
   /** Who asked: the `sub` of a user token. */
   by?: string;
@@ -149,6 +152,8 @@ export interface AuditRecord extends AuditEntry {
   accepted: boolean;
   /** How many decisions it stands for: more than one for refusals that were counted. */
   count: number;
+  /** The reservation as it is now, which may go over other links too; null where none was made, or it was forgotten. */
+  of: { name: string | null; site1: string; site2: string } | null;
 }
 
 /**
@@ -168,12 +173,12 @@ export function readAudit(
   const { where, values } = conditions(query);
   return database.snapshot(async (sql) => {
     const leftOut = await sql.first(
-      `SELECT seq FROM audit WHERE ${where} ORDER BY seq DESC LIMIT 1 OFFSET $${values.length + 1}`,
+      `SELECT seq FROM ${DECISIONS} WHERE ${where} ORDER BY seq DESC LIMIT 1 OFFSET $${values.length + 1}`,
       ...values,
       query.limit,
     );
     const found = sql.portions(
-      `SELECT ${READ_COLUMNS.join(', ')} FROM audit
+      `SELECT ${READ_COLUMNS.join(', ')} FROM ${DECISIONS}
        WHERE ${where} AND seq > $${values.length + 1} ORDER BY seq`,
       ...values,
       Number(leftOut?.['seq'] ?? 0),
@@ -193,13 +198,14 @@ export function readNames(database: Pick<SqlDatabase, 'snapshot'>): Promise<Read
 
 function conditions(query: AuditQuery): { where: string; values: SqlValue[] } {
   const asked: [condition: string, value: SqlValue | undefined][] = [
-    ['reservation =', query.reservation],
-    ['experiment =', query.experiment],
-    ['actor =', query.by],
-    ['link =', query.link],
-    ['at_ms >=', query.since],
-    ['at_ms <', query.until],
-    ['accepted =', query.refused ? 0 : undefined],
+    ['audit.reservation =', query.reservation],
+    ['reservation.name =', query.name],
+    ['audit.experiment =', query.experiment],
+    ['audit.actor =', query.by],
+    ['audit.link =', query.link],
+    ['audit.at_ms >=', query.since],
+    ['audit.at_ms <', query.until],
+    ['audit.accepted =', query.refused ? 0 : undefined],
   ];
   const given = asked.flatMap(([condition, value]) => (value === undefined ? [] : [{ condition, value }]));
   // The first number of a sequence is 1 on either engine.
@@ -207,7 +213,13 @@ function conditions(query: AuditQuery): { where: string; values: SqlValue[] } {
   return { where: texts.join(' AND '), values: given.map(({ value }) => value) };
 }
 
-const READ_COLUMNS = Object.keys(AUDIT.columns).filter((name) => name !== 'minute_ms');
+const DECISIONS = 'audit LEFT JOIN reservation ON reservation.id = audit.reservation';
+const OF_RESERVATION = ['name', 'site1', 'site2'];
+const OF_AUDIT = Object.keys(AUDIT.columns).filter((name) => name !== 'minute_ms');
+const READ_COLUMNS = [
+  ...OF_AUDIT.map((name) => `audit.${name}`),
+  ...OF_RESERVATION.map((name) => `reservation.${name}`),
+];
 
 const AuditRow = v.object({
   link: v.string(),
@@ -238,11 +250,15 @@ const AuditRow = v.object({
   ),
   why: v.nullable(v.string()),
   times: v.number(),
+  name: v.nullable(v.string()),
+  site1: v.nullable(v.string()),
+  site2: v.nullable(v.string()),
 });
 
 /** @param values those of {@link READ_COLUMNS} */
 function toRecord(values: SqlValues): AuditRecord {
-  const row = Object.fromEntries(READ_COLUMNS.map((column, index) => [column, values[index]]));
+  const names = [...OF_AUDIT, ...OF_RESERVATION];
+  const row = Object.fromEntries(names.map((name, index) => [name, values[index]]));
   const parsed = v.safeParse(AuditRow, row);
   if (!parsed.success) throw new DatabaseFormatError('A row of the audit is damaged.');
   const {
@@ -252,7 +268,11 @@ function toRecord(values: SqlValues): AuditRecord {
     end_ms: end,
     bandwidth,
     times: count,
+    name,
+    site1,
+    site2,
     ...rest
   } = parsed.output;
-  return { ...rest, at, by, count, demand: { start, end, bandwidth } };
+  const of = site1 === null || site2 === null ? null : { name, site1, site2 };
+  return { ...rest, at, by, count, of, demand: { start, end, bandwidth } };
 }

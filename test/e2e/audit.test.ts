@@ -25,6 +25,9 @@ const Audit = v.strictObject({
       name: v.nullable(v.string()),
       experiment: v.string(),
       reservation: v.nullable(v.string()),
+      reservation_name: v.nullable(v.string()),
+      site1: v.nullable(v.string()),
+      site2: v.nullable(v.string()),
       start_date: Instant,
       end_date: Instant,
       bandwidth: v.number(),
@@ -155,6 +158,22 @@ describe.each([
     expect(line).toMatch(/ delete +accepted .* its job died$/);
     expect(line).toContain(' viewer ');
     expect(end).toBe('');
+
+    // Of a route each link has its row, with the ends of the whole; it is found by its name, also when it is gone.
+    const far = reservationIn(
+      await lead.result('reserve', 'gr-uth', 'be-gent1', '--bandwidth', '1G', ...period, '--name', 'far'),
+    );
+    await lead.result('delete', far.id, '--yes');
+    const ofFar = await audit('--reservation', 'far');
+    expect(ofFar).toEqual(await audit('--reservation', far.id));
+    expect(new Set(ofFar.items.map((item) => item.link)).size).toBeGreaterThan(1);
+    expect(new Set(ofFar.items.map(({ action }) => action))).toEqual(new Set(['create', 'delete']));
+    const ends = { reservation: far.id, reservation_name: 'far', site1: 'gr-uth', site2: 'be-gent1' };
+    for (const item of ofFar.items) expect(item).toMatchObject(ends);
+    expect((await audit('--reservation', 'elsewhere')).items).toEqual([]);
+    const table = await run(['serve', 'audit', ...place, '--reservation', 'far', '--limit', '1']);
+    expect(table.stdout).toContain(`, of be-gent1 – gr-uth`);
+    expect(table.stdout).toContain(` ${far.id} (far) `);
     await server.stop();
   });
 });

@@ -1,10 +1,12 @@
 import * as v from 'valibot';
 import { Failure } from '../../contract/failure.ts';
 import { ExperimentId } from '../../contract/fields.ts';
+import { RESERVATION_NAME } from '../../contract/ids.ts';
 import { instantOf } from '../../contract/reservation-request.ts';
 import type { AuditItem } from '../../operate/audit.ts';
 import type { AuditFlags, AuditOptions } from '../../operate/options.ts';
 import { clockOf, logText } from '../../words/civil-time.ts';
+import { linkName } from '../../words/link-name.ts';
 import { parsePastTime } from '../../words/typed-time.ts';
 import type { Invocation } from '../invocation.ts';
 import { type CardLine, escapeText, type Printer } from '../print/output.ts';
@@ -24,8 +26,12 @@ export async function serveAudit(
   const more = await waitFor('the database', () =>
     server.readAudit(request, (portion) => printed.take(portion)),
   );
-  const alone = request.link ? ' A reservation over several links stands under each of them.' : '';
-  printed.end({ more }, `No decision matches.${alone}`);
+  const byLink = request.link ? ' A reservation over several links stands under each of them.' : '';
+  const byName =
+    flags.reservation && RESERVATION_NAME.test(flags.reservation)
+      ? ' A reservation is found by the name that it has now.'
+      : '';
+  printed.end({ more }, `No decision matches.${byLink}${byName}`);
   const { limit } = request;
   if (more) {
     const newest = limit === 1 ? 'This is the newest one that matches' : `These are the newest ${limit}`;
@@ -38,7 +44,7 @@ function requestOf(invocation: Invocation, flags: AuditFlags, times: TimeContext
   const { experiment } = invocation.flags;
   const request: AuditOptions = {
     ...others,
-    reservation: reservation === undefined ? undefined : reservationId(reservation),
+    reservation: reservation === undefined ? undefined : reservationOf(reservation),
     experiment: experiment === undefined ? undefined : experimentId(experiment),
     link: link && linkOf(link),
     since: since === undefined ? undefined : parsePastTime(since, times),
@@ -48,6 +54,11 @@ function requestOf(invocation: Invocation, flags: AuditFlags, times: TimeContext
     return request;
   }
   throw new Failure('usage', '--since is not before --until.', { why: 'There is no time between them.' });
+}
+
+/** A reservation's id or name: the audit knows no parts of ids. @throws Failure `usage` for another form */
+function reservationOf(text: string): string {
+  return RESERVATION_NAME.test(text) ? text : reservationId(text);
 }
 
 /** Checks the form of an experiment id. The audit has no names: only the portal knows them. */
@@ -85,22 +96,22 @@ function auditText(zone: string): (print: Printer, items: readonly AuditItem[]) 
 type Tell = (instant: string) => string;
 
 function rowOf(item: AuditItem, tell: Tell): string[] {
-  const { action, link, reservation, by, name, why } = item;
-  const asked = [linkText(link), tagsText(item), formatBandwidth(item.bandwidth), periodText(item, tell)];
-  return [tell(item.at), action, outcome(item), ...asked, reservation ?? '–', name ?? by, why ?? '–'];
+  const { action, by, name, why } = item;
+  const asked = [linkText(item), tagsText(item), formatBandwidth(item.bandwidth), periodText(item, tell)];
+  return [tell(item.at), action, outcome(item), ...asked, reservationText(item), name ?? by, why ?? '–'];
 }
 
 function card(print: Printer, item: AuditItem, tell: Tell, zone: string): string {
-  const { action, link, reservation, experiment, by, name, why } = item;
+  const { action, experiment, by, name, why } = item;
   const { paint } = print;
   const colour = item.accepted ? paint.green : paint.red;
   const what = `${tell(item.at)} ${zone}  ${colour(escapeText(`${action} ${outcome(item)}`))}`;
   const lines: CardLine[] = [
     ...(why === null ? [] : [['why', why] as const]),
-    ['link', `${linkText(link)}, ${formatBandwidth(item.bandwidth)}`],
+    ['link', `${linkText(item)}, ${formatBandwidth(item.bandwidth)}`],
     ...(item.tags === null ? [] : [['S/C tags', tagsText(item)] as const]),
     ['period', periodText(item, tell)],
-    ['reservation', reservation ?? '–'],
+    ['reservation', reservationText(item)],
     ['by', name === null ? by : `${name} (${by})`],
     ['experiment', experiment],
   ];
@@ -112,8 +123,16 @@ function outcome({ accepted, count }: AuditItem): string {
   return count === 1 ? 'refused' : `refused ${count} times`;
 }
 
-function linkText(link: string): string {
-  return link.replace('~', ' – ');
+/** A link, and of a reservation over several its two ends. @example 'hu-sztaki – gr-uth, of be-gent1 – gr-uth' */
+function linkText({ link, site1, site2 }: AuditItem): string {
+  const name = link.replace('~', ' – ');
+  const ends = site1 === null || site2 === null ? name : linkName({ site1, site2 });
+  return ends === name ? name : `${name}, of ${ends}`;
+}
+
+/** The id of a reservation, and the name that it has now. */
+function reservationText({ reservation, reservation_name: name }: AuditItem): string {
+  return `${reservation ?? '–'}${name === null ? '' : ` (${name})`}`;
 }
 
 /** The S-tag and the C-tag at each end of the link, in the order of its name. @example '1001/17 – 1001/4' */

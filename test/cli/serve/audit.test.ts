@@ -17,6 +17,9 @@ const booked: AuditItem = {
   name: 'alice',
   experiment: IDS.experiment,
   reservation: IDS.reservation,
+  reservation_name: null,
+  site1: 'pl-poznan1',
+  site2: 'be-gent1',
   start_date: '2026-11-01T12:00:00.000Z',
   end_date: '2026-11-01T14:00:00.000Z',
   bandwidth: 2500,
@@ -29,6 +32,8 @@ const refused: AuditItem = {
   accepted: false,
   name: null,
   reservation: null,
+  site1: null,
+  site2: null,
   end_date: '2026-11-03T14:00:00.000Z',
   tags: null,
   why: 'bandwidth: 400 of 1000 Mbps free',
@@ -96,6 +101,21 @@ test('without a terminal the audit is a table with one line for each decision', 
   const longer = '2026-11-01 12:00:00 – 2026-11-03 14:00:00';
   expect(second).toEqual([when, 'create', 'refused', link, '–', rate, longer, '–', IDS.user, refused.why]);
   expect(end).toEqual(['']);
+});
+
+test('a link of a route is shown with the ends of the route, and a reservation with its name', async () => {
+  const hop: AuditItem = {
+    ...booked,
+    link: 'hu-sztaki~gr-uth',
+    reservation_name: 'nightly',
+    site1: 'gr-uth',
+  };
+  const [, line] = (await audit([], [[hop]])).stdout.split('\n');
+  expect(line?.split(/ {2,}/)).toContain('hu-sztaki – gr-uth, of be-gent1 – gr-uth');
+  expect(line?.split(/ {2,}/)).toContain(`${IDS.reservation} (nightly)`);
+  const { stdout } = await audit(['--color', 'never'], [[hop]], { columns: 80 });
+  expect(stdout).toContain('  link         hu-sztaki – gr-uth, of be-gent1 – gr-uth, 2.5 Gbps\n');
+  expect(stdout).toContain(`  reservation  ${IDS.reservation} (nightly)\n`);
 });
 
 test('times are in the zone of --tz', async () => {
@@ -223,7 +243,7 @@ test.each([
   ['three sites', ['--link', 'be-gent1', 'pl-poznan1', 'fr-lille']],
   ['no site', ['--link', 'BE~GENT']],
   ["an experiment's name", ['--experiment', 'demo']],
-  ['no id', ['--reservation', 'r1']],
+  ['neither id nor name', ['--reservation', 'R1']],
   ['no time', ['--since', 'often']],
   ['a time that does not exist', ['--until', '2026-02-30 10:00']],
   ['a period that holds nothing', ['--since', '1d', '--until', '2d']],
