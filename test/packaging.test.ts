@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as v from 'valibot';
 import { describe, expect, test } from 'vitest';
@@ -124,6 +124,15 @@ describe('the workflows', () => {
     ]);
   });
 
+  test('find the words of the changelog about a version', () => {
+    const notes = steps.find(({ run = '' }) => run.includes('notes.md') && run.includes('awk'))?.run ?? '';
+    mkdirSync(join(folder, 'dist/packages'), { recursive: true });
+    const other = (version: string): string => `## [${version}] - 2026-12-01\n\nWords about ${version}.\n\n`;
+    writeFileSync(join(folder, 'CHANGELOG.md'), `# Changelog\n\n${['1.0.0', '0.9.0'].map(other).join('')}`);
+    execFileSync('bash', ['-c', notes], { cwd: folder, env: { ...process.env, GITHUB_REF_NAME: 'v1.0.0' } });
+    expect(readFileSync(join(folder, 'dist/packages/notes.md'), 'utf8')).toBe('\nWords about 1.0.0.\n\n');
+  });
+
   test('look first whether the commit can be released', () => {
     const { text } = workflows[0] ?? { text: '' };
     const release: { jobs: Record<string, { needs?: string | string[] }> } = parse(text);
@@ -134,26 +143,35 @@ describe('the workflows', () => {
 
 describe('a commit that can be released', () => {
   const url = 'https://github.com/octo/slices-conn';
-  const fit = { version: '1.0.0', repository: { url }, homepage: url, bugs: { url } };
-  const changelog = '# Changelog\n\n## 1.0.0 - 2026-12-01\n';
+  const fit = {
+    manifest: { version: '1.0.0', repository: { url }, homepage: url, bugs: { url } },
+    lock: { version: '1.0.0' },
+    changelog: '# Changelog\n\n## [1.0.0] - 2026-12-01\n',
+    changes: '',
+  };
+  const { homepage } = JSON.parse(textOf('package.json'));
 
-  test('has an address, a tag that is its version, and words in the changelog', () => {
-    expect(releaseFaults(fit, 'v1.0.0', changelog)).toEqual([]);
+  test('has an address, a tag that is its version, words in the changelog, and no changes', () => {
+    expect(releaseFaults('v1.0.0', fit)).toEqual([]);
   });
 
   test.each([
-    ['without a repository', { ...fit, repository: undefined }, 'v1.0.0', changelog, 'repository.url'],
+    ['without a repository', { manifest: { ...fit.manifest, repository: undefined } }, 'repository.url'],
+    ['with the placeholder', { manifest: { ...fit.manifest, homepage } }, 'homepage'],
+    ['of another version in its lock', { lock: { version: '0.1.0' } }, 'package-lock.json has version 0.1.0'],
+    ['of which the changelog does not tell', { changelog: '## [0.9.0] - 2026-12-01\n' }, '## [1.0.0] - DATE'],
     [
-      'with the placeholder',
-      { ...fit, homepage: JSON.parse(textOf('package.json')).homepage },
-      'v1.0.0',
-      changelog,
-      'homepage',
+      'whose day the changelog does not have',
+      { changelog: '## [1.0.0] - unreleased\n' },
+      '## [1.0.0] - DATE',
     ],
-    ['of another tag', fit, 'v1.0.1', changelog, 'v1.0.1'],
-    ['of which the changelog does not tell', fit, 'v1.0.0', '## 0.9.0\n## Unreleased: 1.0.0\n', '## 1.0.0'],
-  ])('is not one %s', (_, manifest, tag, log, named) => {
-    expect(releaseFaults(manifest, tag, log)).toEqual([expect.stringContaining(named)]);
+    ['with changes', { changes: ' M src/entry.ts\n' }, ' M src/entry.ts'],
+  ])('is not one %s', (_, other, named) => {
+    expect(releaseFaults('v1.0.0', { ...fit, ...other })).toEqual([expect.stringContaining(named)]);
+  });
+
+  test('is not one of another tag', () => {
+    expect(releaseFaults('v1.0.1', fit)).toEqual([expect.stringContaining('v1.0.1')]);
   });
 });
 

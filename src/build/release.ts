@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from './packages.ts';
@@ -10,14 +11,25 @@ interface Manifest {
   bugs?: { url?: string };
 }
 
+/** What a release looks at. */
+interface Checkout {
+  /** package.json. */
+  manifest: Manifest;
+  /** package-lock.json. */
+  lock: { version?: string };
+  /** In the form of keepachangelog.com. */
+  changelog: string;
+  /** What differs from the commit, as `git status --porcelain` prints it. */
+  changes: string;
+}
+
 /**
  * What keeps a commit from being released, each with what to do; nothing where it can be. The release looks first of all,
  * before anything is built: node src/build/release.ts TAG.
  *
  * @param tag of the commit, such as `v1.0.0`
- * @param changelog in the form of keepachangelog.com
  */
-export function releaseFaults(manifest: Manifest, tag: string, changelog: string): string[] {
+export function releaseFaults(tag: string, { manifest, lock, changelog, changes }: Checkout): string[] {
   const { version, repository, homepage, bugs } = manifest;
   const faults: string[] = [];
   const addresses = { 'repository.url': repository?.url, homepage, 'bugs.url': bugs?.url };
@@ -31,15 +43,28 @@ export function releaseFaults(manifest: Manifest, tag: string, changelog: string
   if (tag !== `v${version}`) {
     faults.push(`The tag is ${tag}, and package.json has version ${version}: they must be the same.`);
   }
-  if (!changelog.split('\n').some((line) => line.startsWith(`## ${version}`))) {
-    faults.push(`CHANGELOG.md has no "## ${version}": give what is below "## Unreleased" that title.`);
+  if (lock.version !== version) {
+    faults.push(
+      `package-lock.json has version ${lock.version}, and package.json ${version}: npm install sets it.`,
+    );
+  }
+  if (!changelog.split('\n').some((line) => line.startsWith(`## [${version}] - 2`))) {
+    faults.push(`CHANGELOG.md has no "## [${version}] - DATE": put the day there, in place of "unreleased".`);
+  }
+  if (changes !== '') {
+    faults.push(`The checkout has changes that are not committed:\n${changes.trimEnd()}`);
   }
   return faults;
 }
 
 if (import.meta.main) {
   const read = (name: string): string => readFileSync(join(ROOT, name), 'utf8');
-  const faults = releaseFaults(JSON.parse(read('package.json')), process.argv[2] ?? '', read('CHANGELOG.md'));
+  const faults = releaseFaults(process.argv[2] ?? '', {
+    manifest: JSON.parse(read('package.json')),
+    lock: JSON.parse(read('package-lock.json')),
+    changelog: read('CHANGELOG.md'),
+    changes: execFileSync('git', ['status', '--porcelain'], { cwd: ROOT, encoding: 'utf8' }),
+  });
   process.stderr.write(faults.map((fault) => `${fault}\n`).join(''));
   process.exitCode = faults.length === 0 ? 0 : 1;
 }
