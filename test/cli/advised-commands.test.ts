@@ -151,6 +151,31 @@ describe('every example of every help works when it is pasted', () => {
   test.each([...examples])('%s', works);
 });
 
+describe('every command in the blocks of a page works when it is pasted', () => {
+  // Tours, programs and jobs run in test/e2e, as they stand; what ends in … is not whole.
+  const pages = ['README.md', 'src/session/README.md', 'src/vlan/README.md', 'src/operate/README.md'];
+  const blocks = pages.flatMap((page) =>
+    [...readFileSync(page, 'utf8').matchAll(/^```(\w*)\n([\s\S]*?)^```/gm)].flatMap(
+      ([, language, text = '']) =>
+        ['', 'text'].includes(language ?? '') ? [text.replaceAll(/\\\n +/g, '')] : [],
+    ),
+  );
+  const commands = blocks.flatMap((block) =>
+    [...block.matchAll(/^(?:\$ )?((?:sudo )?)(?:npx )?(slices-conn [^…\n]*)$/gm)].map(
+      ([, root = '', command = '']) => root + command,
+    ),
+  );
+  const [, plan = ''] = /^```yaml\n([\s\S]*?)^```/m.exec(readFileSync('README.md', 'utf8')) ?? [];
+
+  test.each([...new Set(commands)])('%s', async (command) => {
+    await world.run('--yes', '--experiment', 'demo', 'delete', '--all');
+    world.files.set('demo.yaml', plan);
+    // The id of a reservation on the page.
+    await works(command.replace('xmgw', 'ID'));
+    world.files.set('demo.yaml', PLAN);
+  });
+});
+
 describe('every next step works when it is pasted', () => {
   test.each([...new Set(PROBLEM_CODES.flatMap((code) => nextStep(code) ?? []))])('%s', works);
 
