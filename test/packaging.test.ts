@@ -47,6 +47,31 @@ describe('the unit for systemd', () => {
   });
 });
 
+describe('the libraries of Node.js on Linux', () => {
+  /** Debian's package of each. */
+  const PACKAGE: Readonly<Record<string, string>> = {
+    'libatomic.so.1': 'libatomic1',
+    'libstdc++.so.6': 'libstdc++6',
+    // It comes with that of C++.
+    'libgcc_s.so.1': 'libstdc++6',
+  };
+  const OF_LIBC = /^(?:lib(?:c|dl|m|pthread)\.so\.\d|ld-linux-.*)$/;
+  const isHere = process.platform === 'linux' && has('readelf');
+
+  test.skipIf(!isHere)('are named for the package for Debian, and in the container', () => {
+    const listed = execFileSync('readelf', ['--dynamic', process.execPath], { encoding: 'utf8' });
+    const needed = Array.from(listed.matchAll(/\(NEEDED\).*\[(.*)\]/g), ([, name = '']) => name);
+    const packages = needed.filter((name) => !OF_LIBC.test(name)).map((name) => PACKAGE[name] ?? name);
+    expect(packages.length).toBeGreaterThan(1);
+    const [, depends = ''] = /depends: '(.*)'/.exec(textOf('src/build/package.ts')) ?? [];
+    const recipe = textOf('src/packaging/container/Containerfile');
+    for (const name of packages) {
+      expect(depends.split(', ')).toContain(name);
+      expect(recipe).toContain(` ${name} `);
+    }
+  });
+});
+
 describe('the containers', () => {
   const Compose = v.object({
     services: v.record(v.string(), v.object({ command: v.optional(v.array(v.string())) })),

@@ -132,10 +132,7 @@ function debianPackage(platform: Platform): void {
       architecture,
       maintainer: manifest.author,
       description: manifest.description,
-      // Node.js for arm64 has its atomic operations from a library.
-      depends: ['libc6 (>= 2.28), libstdc++6', ...(architecture === 'arm64' ? ['libatomic1'] : [])].join(
-        ', ',
-      ),
+      depends: 'libc6 (>= 2.28), libstdc++6, libatomic1',
     },
     [
       ...archived(platform).map((file) => ({ ...file, path: places[file.path] ?? file.path })),
