@@ -218,6 +218,8 @@ export async function startGuardian(flags: readonly string[]): Promise<Pipe> {
   const child = spawn(process.execPath, [...program, GUARDIAN, ...flags], {
     detached: true,
     windowsHide: true,
+    // At the end of a job GitHub's runner kills every process that has it: together with `run`, which it is to outlive.
+    env: { ...process.env, RUNNER_TRACKING_ID: undefined },
     stdio: ['pipe', 'ignore', 'ignore'],
   });
   child.stdin.on('error', () => undefined);

@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
@@ -45,6 +46,20 @@ function guardians(): string[] {
   return execFileSync('ps', ['-eo', 'args'], { encoding: 'utf8' })
     .split('\n')
     .filter((line) => line.includes('__guardian'));
+}
+
+/** The processes of this machine that have a variable: as GitHub's runner finds what a job has left behind. */
+function processesWith(variable: string): number[] {
+  const environment = (id: string): string => {
+    try {
+      return readFileSync(`/proc/${id}/environ`, 'utf8');
+    } catch {
+      // It is another user's, or has ended.
+      return '';
+    }
+  };
+  const all = readdirSync('/proc').filter((id) => /^\d+$/.test(id));
+  return all.filter((id) => environment(id).split('\0').includes(variable)).map(Number);
 }
 
 describe.each(['a server', 'no network'])('with %s', (where) => {
@@ -178,6 +193,22 @@ describe('run is killed', () => {
     // The guardian removes its file after the reservation.
     await vi.waitFor(() => expect(readdirSync(join(client.state, 'run'))).toEqual([]), PATIENCE);
   });
+
+  test.skipIf(!existsSync('/proc/self/environ'))(
+    'with all that a job of GitHub has started, at its end: its guardian outlives the job',
+    async () => {
+      const job = `github_${randomUUID()}`;
+      const client = await loggedIn({ ...served.env, RUNNER_TRACKING_ID: job });
+      // The shell becomes the program, so that nothing is started while they are killed.
+      const started = client.start(...RUN, ...shell('exec sleep 60'));
+      await ready(started);
+      const ofJob = processesWith(`RUNNER_TRACKING_ID=${job}`);
+      expect(ofJob.length).toBeGreaterThan(1);
+      for (const pid of ofJob) process.kill(pid, 'SIGKILL');
+      await started.ended;
+      await gone(client, performance.now());
+    },
+  );
 
   test('while it waits for its turn: its guardian deletes the reservation', async () => {
     const client = await loggedIn();
