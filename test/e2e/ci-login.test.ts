@@ -126,6 +126,11 @@ test('experiment ci list shows the rules, and remove ends one by a part of its i
   const add = ['experiment', 'ci', 'add', '--github', 'octo/other', '--environment', 'lab', '--end', '+2d'];
   const { stdout } = await person.command(...add);
   expect(stdout).toMatch(/^Jobs of octo\/other in environment lab now act as you in experiment demo, until /);
+  // What its jobs need is there to be copied.
+  expect(stdout).toContain(
+    `:\n  SLICES_CONN_BASE_URL=${server.env['SLICES_CONN_BASE_URL']}\n  SLICES_CONN_PORTAL_URL=`,
+  );
+  expect(stdout).toContain('\n  SLICES_CONN_EXPERIMENT=demo\n');
   const Rules = v.object({ items: v.array(v.object({ id: v.string(), repository: v.string() })) });
   const { items } = v.parse(Rules, await person.result('experiment', 'ci', 'list'));
   const { id = '' } = items.find(({ repository }) => repository === 'octo/other') ?? {};
@@ -151,4 +156,12 @@ test.each([
   [['--github', 'octo/measure', '--ref', 'refs/heads/main', '--end', '+91d'], 2],
 ])('experiment ci add %j ends with %i', async (flags, exitCode) => {
   expect((await person.command('experiment', 'ci', 'add', ...flags)).exitCode).toBe(exitCode);
+});
+
+test('a branch of GitHub that is not in full is completed', async () => {
+  const flags = ['--github', 'octo/measure', '--ref', 'main', '--end', '+2d'];
+  expect(reportOf(await person.command('experiment', 'ci', 'add', ...flags, '--json'))).toMatchObject({
+    exitCode: 2,
+    fix: expect.stringContaining('experiment ci add --github octo/measure --ref refs/heads/main --end +2d'),
+  });
 });

@@ -148,8 +148,10 @@ type Runner = ReturnType<typeof runner>;
 
 /** The jobs of the page, without any secret. */
 const JOBS: Readonly<Record<string, () => Job>> = {
-  'GitHub Actions': () => githubJob(blocks('yaml')[0] ?? '', { vars: variables }, github.runner().env),
-  'GitLab CI': () => gitlabJob(blocks('yaml')[2] ?? '', variables, (audience) => gitlab.idToken(audience)),
+  'GitHub Actions': () => githubJob(blocks('yaml')[1] ?? '', { vars: variables }, github.runner().env),
+  'GitLab CI': () => gitlabJob(blocks('yaml')[3] ?? '', variables, (audience) => gitlab.idToken(audience)),
+  'GitLab CI in an image without bash': () =>
+    gitlabJob(blocks('yaml')[3] ?? '', variables, (audience) => gitlab.idToken(audience), 'sh'),
 };
 
 const Items = v.array(v.object({ state: v.string(), reservation: v.nullable(v.object({ id: v.string() })) }));
@@ -168,7 +170,11 @@ afterEach(async () => {
 });
 
 /** Whether the state folder is lost too is the program's affair, not the job's: each is tried with one of them. */
-const LOST: Readonly<Record<string, string>> = { 'GitHub Actions': 'other-state', 'GitLab CI': 'state' };
+const LOST: Readonly<Record<string, string>> = {
+  'GitHub Actions': 'other-state',
+  'GitLab CI': 'state',
+  'GitLab CI in an image without bash': 'state',
+};
 
 withJq.each(Object.entries(JOBS))('the job for %s', (name, jobOn) => {
   let machine: Runner;
@@ -216,11 +222,33 @@ withJq.each(Object.entries(JOBS))('the job for %s', (name, jobOn) => {
   });
 });
 
+describe('the job of one step', () => {
+  const job = () => githubJob(blocks('yaml')[0] ?? '', { vars: variables }, github.runner().env);
+
+  test.each([0, 3])('ends as its command does, with %i, and releases its link', async (exitCode) => {
+    const machine = runner();
+    machine.script('measure.sh', ['echo "$SLICES_CONN_SITE1_S_TAG" > measured', `exit ${exitCode}`]);
+    const result = await runJob(job(), machine.folder, machine.env);
+    expect(result.exitCode, result.log).toBe(exitCode);
+    expect(machine.read('measured')).toMatch(/^\d+\n$/);
+    expect(result.log).toMatch(/^Reserved .*\nDeleted con_\S+\n/m);
+    expect(await booked()).toEqual([]);
+  });
+
+  test('releases its link when the job is cancelled', async () => {
+    const machine = runner();
+    machine.script('measure.sh', ['echo begun=1 >> "$GITHUB_STATE"', 'exec sleep 600']);
+    const { exitCode, log } = await runJob(job(), machine.folder, machine.env, 'begun');
+    expect([exitCode, log]).toEqual([130, expect.stringMatching(/^Reserved .*\nDeleted con_\S+\n/m)]);
+    expect(await booked()).toEqual([]);
+  });
+});
+
 describe('the job with the action', () => {
   const EXTRA = `\n          package: ${PACKAGE}`;
 
   async function run(machine: Runner, more = '', changes: Changes = {}, cancelled?: string): Promise<JobRun> {
-    const text = (blocks('yaml')[1] ?? '').replace('for: 1h', `for: 1h${more}`);
+    const text = (blocks('yaml')[2] ?? '').replace('for: 1h', `for: 1h${more}`);
     const { env } = github.runner(changes);
     const job = githubJob(text, { vars: variables }, env);
     const token = env['ACTIONS_ID_TOKEN_REQUEST_TOKEN'] ?? '';
@@ -306,7 +334,7 @@ describe('the job with the action', () => {
 });
 
 test('every job of the page is run here', () => {
-  expect(blocks('yaml')).toHaveLength(Object.keys(JOBS).length + 1);
+  expect(blocks('yaml')).toHaveLength(4);
 });
 
 withJq('the examples with jq', () => {

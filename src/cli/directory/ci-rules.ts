@@ -1,6 +1,8 @@
 import type { CiRule, CiRuleRequestBody } from '../../contract/ci-rules.ts';
 import { Failure } from '../../contract/failure.ts';
 import { formatInstant, parseInstant } from '../../contract/instants.ts';
+import { type KeyDeclaration, PROFILE_KEYS } from '../../session/profiles/profile-keys.ts';
+import type { Profile } from '../../session/profiles/profiles.ts';
 import { parseTime } from '../../words/typed-time.ts';
 import type { Invocation } from '../invocation.ts';
 import { theOne } from '../one-of.ts';
@@ -32,11 +34,27 @@ export async function addCiRule(
   const { id, name } = await opened.experiment();
   const rule = await opened.portal.addCiRule(id, request);
   const until = timeTeller(shown)(parseInstant(rule.expires_at) ?? 0);
-  await output.result(
-    { rule },
-    () =>
-      `${escapeText(`Jobs of ${jobsOf(rule)} now act as you in experiment ${name}`)}, until ${until}: ${rule.id}\n`,
-  );
+  const variables = variablesOf(opened.profile, name);
+  await output.result({ rule, variables }, () => {
+    const lines = Object.entries(variables).map(([variable, value]) => `  ${variable}=${value}`);
+    return [
+      `${escapeText(`Jobs of ${jobsOf(rule)} now act as you in experiment ${name}`)}, until ${until}: ${rule.id}`,
+      'They need these variables, which are no secrets:',
+      ...lines.map(escapeText),
+      '',
+    ].join('\n');
+  });
+}
+
+/** What a job's environment must say, since it has no profile: the services, and the experiment. */
+function variablesOf(profile: Profile, experiment: string): Readonly<Record<string, string>> {
+  const found: Record<string, string> = {};
+  for (const key of ['baseUrl', 'portalUrl', 'authUrl', 'projectsApiGroup', 'experimentsApiGroup'] as const) {
+    const { variables, default: usual }: KeyDeclaration = PROFILE_KEYS[key];
+    const [variable = ''] = variables ?? [];
+    if (profile[key] !== usual) found[variable] = profile[key];
+  }
+  return { ...found, SLICES_CONN_EXPERIMENT: experiment };
 }
 
 /** @throws Failure `usage` for flags that make no rule */
@@ -48,6 +66,12 @@ function requestOf({ github, gitlab, ref, refType, environment }: CiFlags): CiRu
     throw new Failure('usage', '--ref or --environment is missing.', {
       why: 'Otherwise the jobs of every branch and pull request would act as you.',
       fix: EXAMPLE,
+    });
+  }
+  if (github !== undefined && ref !== undefined && !ref.startsWith('refs/')) {
+    throw new Failure('usage', 'On GitHub --ref must be the whole name of a branch or tag.', {
+      why: 'A branch is refs/heads/NAME, a tag refs/tags/NAME.',
+      fix: [{ flags: ['--ref'], words: ['--ref', `refs/heads/${ref}`] }],
     });
   }
   return {
