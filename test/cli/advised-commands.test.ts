@@ -185,6 +185,8 @@ describe('every next step works when it is pasted', () => {
     'exchanged.fix': 'slices-conn experiment ci list',
     "rule ? ownCommand('experiment', 'ci', 'add', ...rule) : 'slices-conn experiment ci list'":
       'slices-conn experiment ci add --github octo/measure --ref refs/heads/dev',
+    "[{ flags: ['--ref'], words: ['--ref', `refs/heads/${ref}`] }]":
+      'slices-conn experiment ci add --github octo/measure --ref refs/heads/main',
     // Handed on or completed: the text is made, and tried, where another line of this table says.
     'fix ?? null': undefined,
     fix: undefined,
