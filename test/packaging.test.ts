@@ -269,12 +269,14 @@ describe('the archives', () => {
       version: '1.0.0',
       architecture: 'amd64',
       maintainer: 'us',
-      description: 'links',
+      summary: 'Book links',
+      description: 'Book links, with a proof.',
     } as const;
     expect(writeDebianPackage(path, folder, { ...facts, depends: 'libc6 (>= 2.28)' }, files)).toBe(true);
     const dpkg = (...args: string[]) => execFileSync('dpkg-deb', [...args, path], { encoding: 'utf8' });
     expect(dpkg('--contents')).toMatch(/^-rwxr-xr-x root\/root .* \.\/bin\/slices-conn$/m);
     expect(dpkg('--field')).toContain('Architecture: amd64');
+    expect(dpkg('--field')).toContain('Description: Book links\n Book links, with a proof.\n');
   });
 });
 
@@ -286,6 +288,7 @@ describe('the installers', () => {
   const repository = { url: 'git+https://github.com/octo/slices-conn.git' };
   const facts = {
     version: '1.0.0',
+    summary: 'Book links',
     description: 'links',
     license: 'MIT',
     homepage: 'https://example.org',

@@ -62,6 +62,8 @@ export interface DebianFacts {
   version: string;
   architecture: 'amd64' | 'arm64';
   maintainer: string;
+  /** The first line of what it is, without a full stop. */
+  summary: string;
   description: string;
   /** The packages that it needs. */
   depends: string;
@@ -76,7 +78,7 @@ export interface DebianFacts {
 export function writeDebianPackage(
   path: string,
   folder: string,
-  { version, architecture, maintainer, description, depends }: DebianFacts,
+  { version, architecture, maintainer, summary, description, depends }: DebianFacts,
   files: readonly Packed[],
 ): boolean {
   const draft = join(folder, 'deb');
@@ -88,7 +90,8 @@ export function writeDebianPackage(
     `Depends: ${depends}`,
     'Section: net',
     'Priority: optional',
-    `Description: ${description}`,
+    `Description: ${summary}`,
+    ` ${description}`,
     '',
   ].join('\n');
   lay(draft, [...files, { path: 'DEBIAN/control', content: control }]);

@@ -1,6 +1,8 @@
 /** What the files of installers say of a release. */
 export interface ReleaseFacts {
   version: string;
+  /** What it is in a line. */
+  summary: string;
   description: string;
   license: string;
   homepage: string;
@@ -24,7 +26,7 @@ function sumOf({ sums }: ReleaseFacts, name: string): string {
 
 /** The formula for Homebrew (Homebrew, "Formula Cookbook"), on macOS and Linux. */
 export function formula(facts: ReleaseFacts): string {
-  const { version, license, homepage } = facts;
+  const { version, summary, license, homepage } = facts;
   const source = (system: string, architecture: string, platform: string): string => {
     const name = `slices-conn-${version}-${platform}.tar.gz`;
     return `  on_${system} do
@@ -37,7 +39,7 @@ export function formula(facts: ReleaseFacts): string {
   };
   return `# Made by npm run package.
 class SlicesConn < Formula
-  desc "Book network links between research sites"
+  desc "${summary}"
   homepage "${homepage}"
   version "${version}"
   license "${license}"

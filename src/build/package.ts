@@ -25,6 +25,8 @@ const EXECUTABLES = join(PACKAGES, 'executables');
 const BILL = join(EXECUTABLES, 'bill-of-materials.json');
 const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
 const version = String(manifest.version);
+/** What it is in a line, for package managers that cut the rest. */
+const SUMMARY = 'Book network links between research sites';
 const platforms = Object.keys(NODE_PROGRAMS) as Platform[];
 
 /** The folders of completions that each shell reads, by Debian's and Homebrew's habit. */
@@ -61,25 +63,26 @@ function archives(): void {
     if (platform.startsWith('linux')) debianPackage(platform);
   }
   cpSync(BILL, join(PACKAGES, `slices-conn-${version}.cdx.json`));
-  const sums = new Map(
-    readdirSync(PACKAGES, { withFileTypes: true })
-      .filter((entry) => entry.isFile())
-      .map(({ name }) => [
-        name,
-        createHash('sha256')
-          .update(readFileSync(join(PACKAGES, name)))
-          .digest('hex'),
-      ]),
-  );
-  const lines = [...sums].toSorted().map(([name, sum]) => `${sum}  ${name}\n`);
-  writeFileSync(join(PACKAGES, 'SHA256SUMS'), lines.join(''));
-  const facts = { ...manifest, version, sums };
   if (made.length === platforms.length) {
+    const facts = { ...manifest, version, summary: SUMMARY, sums: sumsOfFiles() };
     writeFileSync(join(PACKAGES, 'slices-conn.rb'), formula(facts));
     writeFileSync(join(PACKAGES, 'slices-conn.json'), scoopManifest(facts));
   }
+  const sums = sumsOfFiles();
+  const lines = [...sums].toSorted().map(([name, sum]) => `${sum}  ${name}\n`);
+  writeFileSync(join(PACKAGES, 'SHA256SUMS'), lines.join(''));
   const names = [...sums.keys(), 'SHA256SUMS'].toSorted();
   process.stdout.write(names.map((name) => `dist/packages/${name}\n`).join(''));
+}
+
+/** The SHA-256 of each file that was made, by its name. */
+function sumsOfFiles(): ReadonlyMap<string, string> {
+  const files = readdirSync(PACKAGES, { withFileTypes: true }).filter((entry) => entry.isFile());
+  const sumOf = (name: string): string =>
+    createHash('sha256')
+      .update(readFileSync(join(PACKAGES, name)))
+      .digest('hex');
+  return new Map(files.filter(({ name }) => name !== 'SHA256SUMS').map(({ name }) => [name, sumOf(name)]));
 }
 
 /** The package for npm: what `files` names, and a package.json without what only a checkout needs. */
@@ -131,6 +134,7 @@ function debianPackage(platform: Platform): void {
       version,
       architecture,
       maintainer: manifest.author,
+      summary: SUMMARY,
       description: manifest.description,
       depends: 'libc6 (>= 2.28), libstdc++6, libatomic1',
     },
