@@ -175,7 +175,13 @@ export function gitlabJob(
 }
 
 /** The files in which GitHub's runner takes what a step tells. */
-export const FILES = ['GITHUB_ENV', 'GITHUB_OUTPUT', 'GITHUB_STATE', 'GITHUB_PATH'] as const;
+export const FILES = [
+  'GITHUB_ENV',
+  'GITHUB_OUTPUT',
+  'GITHUB_STATE',
+  'GITHUB_PATH',
+  'GITHUB_STEP_SUMMARY',
+] as const;
 
 /**
  * Runs a job's steps in a folder. `env` is all that they see besides their own variables.

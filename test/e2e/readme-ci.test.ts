@@ -270,6 +270,11 @@ describe('the job with the action', () => {
     expect(Object.keys(output).toSorted()).toEqual(Object.keys(readAction().outputs).toSorted());
     const { id = '', site1_s_tag, site2_s_tag, file = '', end } = output;
     expect(machine.read('measured')).toBe(`${site1_s_tag} ${site2_s_tag}\n`);
+    expect(machine.read('runner/GITHUB_STEP_SUMMARY')).toMatch(
+      new RegExp(
+        `^Reserved be-gent1 – pl-poznan1, 1000 Mbps until .*: ${id}\n\n- site1_s_tag ${site1_s_tag}\n`,
+      ),
+    );
     const given = toldIn(join(machine.folder, 'runner/GITHUB_ENV'));
     expect(given).toMatchObject({
       SLICES_CONN_RESERVATION_ID: id,
@@ -303,6 +308,14 @@ describe('the job with the action', () => {
     expect([exitCode, log]).toEqual([2, expect.stringContaining('Give the address of a tarball.')]);
   });
 
+  test('without an input is refused by its name', async () => {
+    const text = (blocks('yaml')[2] ?? '').replace('site2: pl-poznan1', "site2: ' '");
+    const machine = runner();
+    const job = githubJob(text, { vars: variables }, github.runner().env);
+    const { exitCode, log } = await runJob(job, machine.folder, machine.env);
+    expect([exitCode, log]).toEqual([2, expect.stringContaining('An input is missing: site2.')]);
+  });
+
   test('a link that a step has released already is no failure', async () => {
     const machine = runner();
     machine.script('measure.sh', ['slices-conn delete --yes "$SLICES_CONN_RESERVATION_ID"']);
@@ -321,6 +334,10 @@ describe('the job with the action', () => {
     const result = await run(machine);
     expect(result.exitCode, result.log).toBe(6);
     expect(result.log).toContain('::error title=slices-conn::None of the 1 Gbps asked for are free');
+    // What it advises has the flags of the inputs alone.
+    expect(result.log).toMatch(
+      /%0ATry: slices-conn reserve be-gent1 pl-poznan1 --bandwidth 1G --start \S+ --for 1h\n/,
+    );
     expect(result.released).toBe('Nothing was booked.\n');
     expect(await booked()).toEqual([id]);
   });

@@ -13,6 +13,9 @@ const VARIABLES = {
   'auth-url': 'SLICES_CONN_AUTH_URL',
 };
 
+/** The inputs that every use of the action gives. */
+const REQUIRED = ['site1', 'site2', 'bandwidth', 'for'];
+
 /** How often the link is asked for while the service is not available (exit code 7). The program waits by itself. */
 const ATTEMPTS = 3;
 
@@ -41,6 +44,9 @@ try {
 /** The step itself: sets the program up, books the link, and tells the job about it. */
 function book() {
   tell('GITHUB_STATE', { started: 'true' });
+  const missing = REQUIRED.filter((name) => input(name) === '');
+  // GitHub's runner does not look whether they are there.
+  if (missing.length > 0) throw new Stopped(`An input is missing: ${missing.join(', ')}.`, 2);
   const program = setUp();
   const file = join(folder(), `link-${randomUUID()}.jwt`);
   const flags = ['--bandwidth', input('bandwidth'), '--start-now', '--for', input('for')];
@@ -73,8 +79,10 @@ function book() {
     'GITHUB_ENV',
     Object.fromEntries(Object.entries(variables).map(([name, value]) => [`SLICES_CONN_${name}`, value])),
   );
-  process.stdout.write(`Reserved ${site1} – ${site2}, ${bandwidth} Mbps until ${end}: ${id}\n`);
+  const reserved = `Reserved ${site1} – ${site2}, ${bandwidth} Mbps until ${end}: ${id}`;
+  process.stdout.write(`${reserved}\n`);
   for (const tag of tags) process.stdout.write(`  ${tag} ${reservation[tag]}\n`);
+  summarise(reserved, '', ...tags.map((tag) => `- ${tag} ${reservation[tag]}`), '');
 }
 
 /** After the job's last step, whatever it came to. */
@@ -196,7 +204,9 @@ function parsed(text) {
 
 function stopped({ exitCode, error, said = '' }) {
   const { message = said, why, fix } = error ?? {};
-  const parts = [message, ...(why ? [why] : []), ...(fix ? [`Try: ${fix}`] : [])];
+  // Of the flags, a person has chosen those of the inputs.
+  const tried = fix?.replace(/ --(?:json\b|(?:idempotency-key|save) (?:'[^']*'|\S+))/g, '');
+  const parts = [message, ...(why ? [why] : []), ...(tried ? [`Try: ${tried}`] : [])];
   return new Stopped(parts.join('\n'), exitCode);
 }
 
@@ -218,4 +228,10 @@ function tell(variable, values) {
   for (const [name, value] of Object.entries(values)) {
     appendFileSync(process.env[variable] ?? '', `${name}<<${delimiterLine}\n${value}\n${delimiterLine}\n`);
   }
+}
+
+/** Adds lines to the summary that the job's page shows. Runners of a GitHub of one's own may have none. */
+function summarise(...lines) {
+  const file = process.env['GITHUB_STEP_SUMMARY'];
+  if (file) appendFileSync(file, `${lines.join('\n')}\n`);
 }

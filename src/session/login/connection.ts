@@ -11,7 +11,7 @@ import type { KeySetStore } from '../../tokens/remote-key-set.ts';
 import type { Variables } from '../profiles/folders.ts';
 import type { Profile, UnderLock } from '../profiles/profiles.ts';
 import { Credentials, type StoredCredentials } from './credentials.ts';
-import { jobCredentials, jobIn, jobToken, loginInJob } from './job-login.ts';
+import { jobCredentials, jobIn, jobToken, loginInJob, unsetInJob } from './job-login.ts';
 import {
   loginToken,
   type PortalTokens,
@@ -102,7 +102,7 @@ export function connectOverNetwork(profile: Profile, options: NetworkConnectionO
     return transport.send;
   };
   const withTrace = (way: Send): Send => (trace ? traced(way, trace) : way);
-  const send = withTrace(whenReached(open(originsOf(profile), profile.insecure), profile));
+  const send = withTrace(whenReached(open(originsOf(profile), profile.insecure), profile, env));
   const credentials = new Credentials(stateFolder, profile, underLock);
   const identityAs = (clientId: string) => {
     let loaded: Promise<IdentityClient> | undefined;
@@ -191,13 +191,14 @@ function originsOf({ baseUrl, portalUrl, authUrl, issuer }: Profile): Set<string
 }
 
 /** The same way; where nothing answers, its failure says how to start the server, or sets the address. */
-function whenReached(send: Send, { name }: Profile): Send {
+function whenReached(send: Send, { name }: Profile, env: Variables): Send {
   return async (request) => {
     try {
       return await send(request);
     } catch (error) {
       if (!(error instanceof Failure) || error.code !== 'network') throw error;
-      throw error.with(nextStepTo(new URL(request.url), name, error.facts));
+      const facts = nextStepTo(new URL(request.url), name, error.facts);
+      throw error.with(unsetInJob(env, new URL(request.url)) ?? facts);
     }
   };
 }

@@ -5,13 +5,16 @@ import type { IdentityClient } from '../../client/identity.ts';
 import { bodyOf, readUpTo } from '../../contract/bounded-reading.ts';
 import { CI_SYSTEMS, type CiName } from '../../contract/ci-rules.ts';
 import { DAY } from '../../contract/durations.ts';
-import { Failure, ownCommand } from '../../contract/failure.ts';
+import { Failure, type FailureFacts, ownCommand } from '../../contract/failure.ts';
 import { issuerName } from '../../contract/issuer-address.ts';
 import { isObject, readJson } from '../../contract/json.ts';
+import { isLoopback } from '../../contract/loopback.ts';
 import { isTokenText, Secret } from '../../contract/secret.ts';
 import type { Send } from '../../contract/sending.ts';
 import { claimedClaims } from '../../tokens/claimed.ts';
 import type { Variables } from '../profiles/folders.ts';
+import { ADDRESSES } from '../profiles/profile.ts';
+import { PROFILE_KEYS } from '../profiles/profile-keys.ts';
 import type { Profile, UnderLock } from '../profiles/profiles.ts';
 import { Credentials } from './credentials.ts';
 import { isAlmostOver, storedFrom } from './login-tokens.ts';
@@ -92,6 +95,22 @@ const NEEDED: Readonly<Record<CiName, (audience: string) => string>> = {
   gitlab: (audience) =>
     `This job of GitLab has no ID token. It needs id_tokens: { SLICES_CONN_ID_TOKEN: { aud: ${audience} } }.`,
 };
+
+/** The variables that name the services, since a job has no profile. */
+const SERVICES = ADDRESSES.map((key) => PROFILE_KEYS[key].variables[0]);
+
+/**
+ * Why nothing answers a job at an address of this machine: it has not been told where the services are. Undefined elsewhere, and for
+ * a job that has been.
+ */
+export function unsetInJob(env: Variables, url: URL): FailureFacts | undefined {
+  const unset = SERVICES.filter((name) => !env[name]);
+  if (!ciOf(env) || !isLoopback(url) || unset.length === 0) return undefined;
+  return {
+    why: `This job has no ${unset.join(', ')}: slices-conn experiment ci add prints their values.`,
+    fix: 'slices-conn help environment',
+  };
+}
 
 /** The token of a login, where a job has none of its own: says what the job needs. */
 export function loginInJob(env: Variables, login: TokenSource, { authUrl, issuer }: Profile): TokenSource {

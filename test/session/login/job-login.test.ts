@@ -11,6 +11,7 @@ import {
   jobIn,
   jobToken,
   loginInJob,
+  unsetInJob,
 } from '../../../src/session/login/job-login.ts';
 import type { TokenSource } from '../../../src/session/login/token-source.ts';
 import { Profiles } from '../../../src/session/profiles/profiles.ts';
@@ -259,5 +260,23 @@ describe('the job that a program runs in', () => {
     expect(facts.why).toContain(needed);
     expect(facts.fix).toBe('slices-conn help environment');
     expect(loginInJob({}, login, profile)).toBe(login);
+  });
+
+  const SERVICES = ['SLICES_CONN_BASE_URL', 'SLICES_CONN_PORTAL_URL', 'SLICES_CONN_AUTH_URL'];
+  const named = Object.fromEntries(SERVICES.map((name) => [name, 'http://127.0.0.1:4280']));
+  test.each<[string, Record<string, string>, string, string | undefined]>([
+    ['no service', ON_GITHUB, 'http://127.0.0.1:4280', SERVICES.join(', ')],
+    [
+      'no portal',
+      { ...ON_GITLAB, ...named, SLICES_CONN_PORTAL_URL: '' },
+      'http://127.0.0.1:4280',
+      SERVICES[1],
+    ],
+    ['all of them', { ...ON_GITHUB, ...named }, 'http://127.0.0.1:4280', undefined],
+    ['none, of another machine', ON_GITHUB, 'https://conn.example.org', undefined],
+    ['none, in no job', {}, 'http://127.0.0.1:4280', undefined],
+  ])('that names %s', (_, env, url, unset) => {
+    const why = unsetInJob(env, new URL(url))?.why;
+    expect(why).toBe(unset && `This job has no ${unset}: slices-conn experiment ci add prints their values.`);
   });
 });
