@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createReferenceServer } from '../../src/reference-server.ts';
-import { addressOf, LINKS, openService, outcome, PROJECTS } from '../fixtures/service.ts';
+import { addressOf, CONNECTIVITY, endpointsOf, LINKS, openService, outcome } from '../fixtures/service.ts';
+import { IDS } from '../fixtures/tokens.ts';
 import { LOGIN, openTrusting, PORTAL } from '../fixtures/trusting.ts';
 
 const METADATA = addressOf('protectedResource');
@@ -42,19 +43,31 @@ describe('the metadata of the service (RFC 9728)', () => {
   });
 });
 
-test('a refusal for want of a token says where they are; no other does', async () => {
+describe('a refusal for want of a token says where they are', async () => {
   const service = await openService();
-  const challenged = await service.send('GET', LINKS);
-  expect([outcome(challenged), challenged.headers.get('www-authenticate')]).toEqual([
-    '403 token_missing',
-    `Bearer resource_metadata="${service.base}/.well-known/oauth-protected-resource"`,
-  ]);
-  const others = [
-    service.send('GET', LINKS, { headers: { authorization: 'Bearer a.b.c' } }),
+  const due = `Bearer resource_metadata="${service.base}/.well-known/oauth-protected-resource"`;
+  const endpoints = endpointsOf(service, IDS.reservation).filter(({ route }) => route.credentials !== 'none');
+
+  test.each(endpoints)('$name', async ({ route, address }) => {
+    // With a body a token may be in that.
+    const body = route.request === undefined ? {} : { body: { items: [], tokens: [] } };
+    const reply = await service.send(route.method, address, body);
+    expect(outcome(reply)).toBe('403 token_missing');
     // The portal is another resource.
-    service.send('GET', PROJECTS),
-    service.send('GET', '/nothing'),
-  ];
-  const headers = (await Promise.all(others)).map((reply) => reply.headers.get('www-authenticate'));
-  expect(headers).toEqual([null, null, null]);
+    const isOurs = route.service === 'connectivity';
+    expect(reply.headers.get('www-authenticate')).toBe(isOurs ? due : null);
+  });
+
+  test('of an experiment too; no other refusal does', async () => {
+    const { headers } = await service.send('GET', CONNECTIVITY, {
+      headers: { authorization: `Bearer ${await service.userToken('lead')}` },
+    });
+    expect(headers.get('www-authenticate')).toBe(due);
+    const others = [
+      service.send('GET', LINKS, { headers: { authorization: 'Bearer a.b.c' } }),
+      service.send('GET', '/nothing'),
+    ];
+    const found = (await Promise.all(others)).map((reply) => reply.headers.get('www-authenticate'));
+    expect(found).toEqual([null, null]);
+  });
 });

@@ -179,6 +179,23 @@ describe('a job', () => {
     }
   });
 
+  test.each<[string, Record<string, string>, string]>([
+    ['another client', { client_id: 'slices-conn' }, 'invalid_request'],
+    ['another service', { resource: 'https://conn.example.org' }, 'invalid_target'],
+    [
+      'a token that is said to be another',
+      { subject_token_type: 'urn:ietf:params:oauth:token-type:jwt' },
+      'invalid_request',
+    ],
+    ['no token', { subject_token: '' }, 'invalid_request'],
+  ])('gets nothing for %s, and its ID token is not used up', async (_, changes, error) => {
+    const server = await startIdentity({ ci });
+    await addRule(server);
+    const idToken = github.idToken(server.issuer);
+    expect(told(await exchange(server, idToken, changes))).toContain(`400 ${error}: `);
+    answered(await exchange(server, idToken));
+  });
+
   test('gets nothing of a server that names no CI, and its provider does not offer the exchange', async () => {
     const server = await startIdentity();
     const user = await server.server.signIn('lead');
