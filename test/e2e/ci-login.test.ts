@@ -91,7 +91,7 @@ test.each<[string, Record<string, string>, string]>([
   });
 });
 
-test('an ID token for another service is not sent, and its aud is told', async () => {
+test('row 163: an ID token for another service is not sent, and its aud is told', async () => {
   const job = newClient({ ...server.env, SLICES_CONN_ID_TOKEN: gitlab.idToken('https://other.example.org') });
   expect(reportOf(await job.command('list', '--json'))).toMatchObject({
     exitCode: 4,

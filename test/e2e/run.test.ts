@@ -195,7 +195,7 @@ describe('run is killed', () => {
   });
 
   test.skipIf(!existsSync('/proc/self/environ'))(
-    'with all that a job of GitHub has started, at its end: its guardian outlives the job',
+    'row 164: with all that a job of GitHub has started, at its end: its guardian outlives the job',
     async () => {
       const job = `github_${randomUUID()}`;
       const client = await loggedIn({ ...served.env, RUNNER_TRACKING_ID: job });

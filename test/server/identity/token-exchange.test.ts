@@ -16,7 +16,15 @@ import {
   type WireReply,
 } from '../../fixtures/identity.ts';
 import { usePostgres } from '../../fixtures/postgres.ts';
-import { addressOf, booking, DAY, EXPERIMENTS, MINUTE, SIGNED } from '../../fixtures/service.ts';
+import {
+  addressOf,
+  booking,
+  CONNECTIVITY,
+  DAY,
+  EXPERIMENTS,
+  MINUTE,
+  SIGNED,
+} from '../../fixtures/service.ts';
 import { type Forgery, makeKey } from '../../fixtures/tokens.ts';
 
 const postgres = usePostgres();
@@ -372,10 +380,15 @@ describe.each([
     const { access_token } = answered(await exchange(server, github.idToken(server.issuer)));
     const open = async (token: string) => (await ask(server, 'GET', EXPERIMENTS, { user: token })).status;
     expect(await open(access_token)).toBe(200);
+    // What the portal gave for it, which stands in for a user token where there is no body.
+    const path = addressOf('experimentToken', experiment);
+    const { text: ofPortal } = await ask(server, 'GET', path, { user: access_token, headers: SIGNED });
+    const list = async () => (await ask(server, 'GET', CONNECTIVITY, { user: ofPortal })).status;
+    expect(await list()).toBe(200);
     const removal = addressOf('removeCiRule', experiment).replace(/[^/]*$/, id);
     expect((await ask(server, 'DELETE', removal, { user })).status).toBe(204);
     expect((await ask(server, 'DELETE', removal, { user })).status).toBe(404);
-    expect(await open(access_token)).toBe(403);
+    expect([await open(access_token), await list()]).toEqual([403, 403]);
     expect(told(await exchange(server, github.idToken(server.issuer)))).toBe(NOTHING);
     await addRule(server, { expires_at: new Date(Date.now() + 20 * MINUTE).toISOString() });
     answered(await exchange(server, github.idToken(server.issuer)));

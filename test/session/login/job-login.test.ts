@@ -108,7 +108,7 @@ describe('the token of a job', () => {
   });
 
   test.each([['another'], ['another', 'third'], []])(
-    'of an ID token for %j is not asked for',
+    'of an ID token for %j is not asked for (row 163)',
     async (...aud) => {
       const { asked, command } = machine();
       const idToken = async () => new Secret(makeToken(makeKey(), { aud }));
