@@ -9,7 +9,7 @@ import {
   replayOf,
 } from './change-operation.ts';
 import { movedBy } from './common-offset.ts';
-import { LoopTurns, yieldToEventLoop } from './event-loop.ts';
+import { LoopTurns, stepsOf, yieldToEventLoop } from './event-loop.ts';
 import type { AllocatorObserver } from './link-decisions.ts';
 import { askLinks, changeLinks, LinkQueue } from './link-queue.ts';
 import type { Network } from './network.ts';
@@ -258,9 +258,9 @@ const UNFINISHED = Symbol('unfinished');
 function orUnfinished<Answer>(operation: Operation<Answer>): Operation<Answer | typeof UNFINISHED> {
   return {
     ...operation,
-    decide(view) {
+    *decide(view) {
       try {
-        return operation.decide(view);
+        return yield* stepsOf(operation.decide(view));
       } catch (error) {
         if (!(error instanceof TurnOverError)) throw error;
         return { answer: UNFINISHED, written: [] };

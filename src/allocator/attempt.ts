@@ -9,24 +9,25 @@ export interface Attempt {
 }
 
 /**
- * Decides on each item, and makes its changes in the view, but for the last one's, which no item sees. Where it throws, the
+ * Decides on each item, one after the other, and makes its changes in the view, but for the last one's, which no item sees. Where it throws, the
  * view is as it was.
  *
  * @param budget of a question, which is told what else is free where an item is refused
  * @param stopsAtRefusal whether the first item that can't be done is the last one that is decided on. Default: no
  */
-export function decideItems(
+export function* decideItems(
   view: LinksView,
   operations: readonly ItemOperation[],
   { budget, stopsAtRefusal = false }: { budget?: Budget | undefined; stopsAtRefusal?: boolean } = {},
-): Attempt {
+): Generator<void, Attempt> {
   const before = view.changes;
   const decisions: ItemDecision[] = [];
   try {
     for (const [index, operation] of operations.entries()) {
+      yield;
       applyAccepted(view, decisions.at(-1));
       const decision = operation.decide(view);
-      decisions.push(budget ? explainedIn(budget, `explained ${index}`, decision) : decision);
+      decisions.push(explainedIn(budget, `explained ${index}`, decision));
       if (stopsAtRefusal && !decision.answer.ok) break;
     }
   } catch (error) {
@@ -36,13 +37,27 @@ export function decideItems(
   return { decisions, before };
 }
 
+/** Decides on a list of one item. */
+export function decideOne(view: LinksView, operation: ItemOperation, budget: Budget | undefined): Attempt {
+  const before = view.changes;
+  return { decisions: [explainedIn(budget, 'explained 0', operation.decide(view))], before };
+}
+
+/** Takes changes back until only so many are left, one after the other. */
+export function* undoneTo(view: LinksView, changes: number): Generator<void> {
+  while (view.changes > changes) {
+    yield;
+    view.undo(view.changes - 1);
+  }
+}
+
 /** Makes the changes of a decision in the view. */
 export function applyAccepted(view: LinksView, decision: ItemDecision | undefined): void {
   for (const { change } of decision?.written ?? []) if (change) view.apply(change);
 }
 
-function explainedIn(budget: Budget, name: string, decision: ItemDecision): ItemDecision {
+function explainedIn(budget: Budget | undefined, name: string, decision: ItemDecision): ItemDecision {
   const { answer, explain } = decision;
-  if (!explain || answer.ok || answer.reason !== 'refused') return decision;
+  if (!budget || !explain || answer.ok || answer.reason !== 'refused') return decision;
   return { ...decision, answer: { ...answer, ...budget.once(name, explain) } };
 }

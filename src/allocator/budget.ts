@@ -25,16 +25,19 @@ export class Budget {
   readonly #most: number;
   readonly #found = new Map<string, unknown>();
   #looks = 0;
+  /** In which turn the question was asked last; undefined where that is over. */
+  readonly #asked: { turn?: number | undefined };
 
   /** @param most how many looks it may take */
-  constructor(turns: LoopTurns = new LoopTurns(), most: number = MOST_LOOKS) {
+  constructor(turns: LoopTurns = new LoopTurns(), most: number = MOST_LOOKS, asked: { turn?: number } = {}) {
     this.#turns = turns;
     this.#most = most;
+    this.#asked = asked;
   }
 
   /** Another budget of the same size, in the same turns. */
   again(): Budget {
-    return new Budget(this.#turns, this.#most);
+    return new Budget(this.#turns, this.#most, this.#asked);
   }
 
   /** Counts looks at a link's calendar, before they are taken. @throws BudgetSpentError where none are left */
@@ -43,9 +46,15 @@ export class Budget {
     if (this.#looks > this.#most) throw new BudgetSpentError('the question has used up its looks');
   }
 
-  /** Ends this turn's part where its time is over. To be called where all that was found is kept. @throws TurnOverError */
+  /**
+   * Ends this turn's part where its time is over, or where its decisions went on into another turn: the calendars were lent to it
+   * for that long. To be called where all that was found is kept. @throws TurnOverError
+   */
   pause(): void {
-    if (this.#turns.isOver) throw new TurnOverError('the question goes on in a later turn');
+    this.#asked.turn ??= this.#turns.count;
+    if (!this.#turns.isOver && this.#asked.turn === this.#turns.count) return;
+    this.#asked.turn = undefined;
+    throw new TurnOverError('the question goes on in a later turn');
   }
 
   /** What was found under a name in this turn or an earlier one. @throws TurnOverError where it was found just now */

@@ -1,7 +1,7 @@
 import { HOUR } from '../contract/durations.ts';
 import type { Link } from '../contract/links.ts';
 import { LinkCalendar } from './calendar.ts';
-import { MAX_BLOCKING_MS, yieldToEventLoop } from './event-loop.ts';
+import { Slices } from './event-loop.ts';
 import type { HeldReservation, LinkReading, ReservationChange, ReservationStore } from './store.ts';
 
 /** A link's calendar in memory, the version of the link that it shows, and how far back it reaches. */
@@ -42,12 +42,7 @@ export async function loadCalendar(
   const { version, history } = await store.loadLink(id, from, (portion) => {
     for (const held of portion) calendar.append(held.id, held);
   });
-  let began = performance.now();
-  for (const _ of calendar.arrange()) {
-    if (performance.now() - began < MAX_BLOCKING_MS) continue;
-    await yieldToEventLoop();
-    began = performance.now();
-  }
+  await new Slices().finish(calendar.arrange());
   return { calendar, version, history, from };
 }
 

@@ -1,4 +1,4 @@
-import { type Attempt, applyAccepted, decideItems } from './attempt.ts';
+import { type Attempt, applyAccepted, decideItems, decideOne, undoneTo } from './attempt.ts';
 import type { Budget } from './budget.ts';
 import { CommonOffset } from './common-offset.ts';
 import {
@@ -76,6 +76,14 @@ export function changeOperation(
   );
   const { keyed, earliest } = terms;
   const search = earliest && new CommonOffset(items, needs, { ...earliest, rules, budget: budget?.again() });
+  function* decideInSteps(view: LinksView): Generator<void, Decision<ChangeOutcome>> {
+    const found = search && (yield* search.find(view));
+    const attempt = found?.attempt ?? (yield* decideItems(view, needs, { budget }));
+    const isOk = attempt.decisions.every(({ answer }) => answer.ok);
+    if (terms.dryRun || !isOk) yield* undoneTo(view, attempt.before);
+    const searched = found?.attempt ? found : { givenUpAt: found?.givenUpAt };
+    return concluded(view, attempt, searched, terms);
+  }
   return {
     links: linksOf(needs),
     needs,
@@ -83,9 +91,10 @@ export function changeOperation(
     decide(view) {
       const earlier = replayed(view, keyed);
       if (earlier) return earlier;
-      const found = search?.find(view);
-      if (found?.attempt) return concluded(view, found.attempt, found, terms);
-      return concluded(view, decideItems(view, needs, { budget }), { givenUpAt: found?.givenUpAt }, terms);
+      const [only, ...others] = needs;
+      // Most lists have one change, and many of them wait: steps would cost each of them more than it needs.
+      if (!only || search || others.length > 0) return decideInSteps(view);
+      return concluded(view, decideOne(view, only, budget), {}, terms);
     },
   };
 }

@@ -1,4 +1,4 @@
-import { type Attempt, decideItems } from './attempt.ts';
+import { type Attempt, decideItems, undoneTo } from './attempt.ts';
 import { Budget, BudgetSpentError } from './budget.ts';
 import type { Demand } from './demand.ts';
 import { LoopTurns } from './event-loop.ts';
@@ -70,25 +70,25 @@ export class CommonOffset {
   }
 
   /** Goes on with the search. Where it throws, the view is as it was. @throws TurnOverError */
-  find(view: LinksView): FoundOffset {
+  *find(view: LinksView): Generator<void, FoundOffset> {
     try {
-      return this.#find(view);
+      return yield* this.#find(view);
     } catch (error) {
       if (!(error instanceof BudgetSpentError)) throw error;
       return { offset: this.#offset, givenUpAt: this.#offset };
     }
   }
 
-  #find(view: LinksView): FoundOffset {
+  *#find(view: LinksView): Generator<void, FoundOffset> {
     while (this.#offset <= this.#last) {
-      this.#settle(view);
+      yield* this.#settle(view);
       if (this.#offset > this.#last) break;
       const operations = this.#items.map((item) => itemOperation(movedBy(item, this.#offset), this.#rules));
       this.#budget.look(operations.length);
-      const attempt = decideItems(view, operations, { stopsAtRefusal: true });
+      const attempt = yield* decideItems(view, operations, { stopsAtRefusal: true });
       const answer = attempt.decisions.at(-1)?.answer;
       if (!answer || answer.ok) return { attempt, offset: this.#offset };
-      view.undo(attempt.before);
+      yield* undoneTo(view, attempt.before);
       if (answer.reason !== 'refused') break;
       if (answer.refusals.some((refusal) => refusal.limit === 'share' && refusal.of === 'live')) break;
       this.#offset = this.#nextChange(view);
@@ -98,7 +98,7 @@ export class CommonOffset {
   }
 
   /** Goes to the first offset from this one on that each demand alone would have. */
-  #settle(view: LinksView): void {
+  *#settle(view: LinksView): Generator<void> {
     // What updates and deletions free may be free; what updates take may be elsewhere.
     const before = view.changes;
     try {
@@ -109,6 +109,7 @@ export class CommonOffset {
       for (let settled = 0; settled < this.#nexts.length && this.#offset <= this.#last; ) {
         settled = 0;
         for (const next of this.#nexts) {
+          yield;
           this.#budget.look();
           const offset = next(view, this.#offset);
           if (offset === this.#offset) settled += 1;

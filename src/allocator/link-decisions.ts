@@ -1,4 +1,5 @@
 import { type CachedCalendar, canCatchUp, catchUp, evictEnded, readMissing } from './cached-calendar.ts';
+import { Slices } from './event-loop.ts';
 import { type OpenLink, type ReadAhead, readAhead, TransactionView } from './link-view.ts';
 import type { Decision, LinksView, Operation } from './operations.ts';
 import {
@@ -118,7 +119,7 @@ export async function changeTogether(
         lender.shared = version !== undefined && version !== links[index]?.version;
       }
       const { view, cached } = await openAll(links, operations, { loans, known, at });
-      const decisions = decideAll(operations, view);
+      const decisions = await decideAll(operations, view);
       const written = decisions.flatMap((decision) => decision.written);
       const changes = written.flatMap(({ change }) => change ?? []);
       if (written.length > 0) {
@@ -168,7 +169,7 @@ export async function askTogether(
       const known = await readAhead(snapshot, operations, { at, taken: [] });
       const { view, cached } = await openAll(links, operations, { loans, known, at });
       try {
-        return decideAll(operations, view);
+        return await decideAll(operations, view);
       } finally {
         for (const [index, loan] of loans.entries()) {
           const held = cached[index];
@@ -181,9 +182,18 @@ export async function askTogether(
   });
 }
 
-/** Decides on each operation as if those before it had been committed. */
-function decideAll(operations: readonly Operation<unknown>[], view: LinksView): Decision<unknown>[] {
-  return operations.map((operation) => operation.decide(view));
+/** Decides on each operation as if those before it had been committed, in slices: the calendars stay lent between two. */
+async function decideAll(
+  operations: readonly Operation<unknown>[],
+  view: LinksView,
+): Promise<Decision<unknown>[]> {
+  const slices = new Slices();
+  const decisions: Decision<unknown>[] = [];
+  for (const operation of operations) {
+    const steps = operation.decide(view);
+    decisions.push(Symbol.iterator in steps ? await slices.finish(steps) : steps);
+  }
+  return decisions;
 }
 
 /** Brings the calendars that were lent up to date. They are taken out of their loans until they are given back. */

@@ -5,6 +5,7 @@ import type { ReservationRequest } from '../contract/reservation-request.ts';
 import { type ReservationTexts, withTexts } from '../contract/reservation-texts.ts';
 import { type LinkCalendar, type Refusal, reasonOf } from './calendar.ts';
 import type { Demand } from './demand.ts';
+import { type Steps, stepsOf } from './event-loop.ts';
 import type { Network } from './network.ts';
 import { type Explanation, explained, offersFor, UNEXPLAINED } from './offers.ts';
 import { type AskedFor, RouteCalendar, type WayOver } from './route-calendar.ts';
@@ -30,8 +31,11 @@ export interface Operation<Answer> {
   readonly needs: readonly Needs[];
   /** The idempotency key to lock and read. */
   readonly key?: IdempotencyKey;
-  /** Decides. Where a question's turn is over it throws {@link TurnOverError}, and is asked again. */
-  decide(view: LinksView): Decision<Answer>;
+  /**
+   * Decides, at once or in steps: between two of them others may have their turn of the event loop, but for those that wait for
+   * the view. Where a question's turn is over it throws {@link TurnOverError}, and is asked again.
+   */
+  decide(view: LinksView): Steps<Decision<Answer>>;
 }
 
 /** What must be read before one item is decided on. */
@@ -56,7 +60,12 @@ export interface Decision<Answer> {
 
 /** The operation whose answer is the whole decision: a question that tells what would be written. */
 export function deciding<Answer>(operation: Operation<Answer>): Operation<Decision<Answer>> {
-  return { ...operation, decide: (view) => ({ answer: operation.decide(view), written: [] }) };
+  return {
+    ...operation,
+    *decide(view) {
+      return { answer: yield* stepsOf(operation.decide(view)), written: [] };
+    },
+  };
 }
 
 /** A change to be written, with its rows in the audit; or the row of a refusal. */

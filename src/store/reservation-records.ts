@@ -1,4 +1,5 @@
 import { TAG_PLACES } from '../allocator/demand.ts';
+import { Slices } from '../allocator/event-loop.ts';
 import type { ChangedReservation, Hop, ReservationQuery, ReservationRecord } from '../allocator/store.ts';
 import { RESERVATION_TEXTS } from '../contract/reservation-texts.ts';
 import type { SqlReader, SqlRow } from './sql.ts';
@@ -21,11 +22,15 @@ export async function readRecord(sql: SqlReader, id: string): Promise<Reservatio
   return toRecords(rows)[0];
 }
 
-/** Reservations that were not deleted, by id. */
+/** How many reservations are read at once: with eight hops each, some milliseconds. */
+export const READ_AT_ONCE = 128;
+
+/** Reservations that were not deleted, by id. @param sql a snapshot where there may be more than {@link READ_AT_ONCE} */
 export async function listRecords(sql: SqlReader, query: ReservationQuery): Promise<ReservationRecord[]> {
   const { experiment, state = 'any', now, after = '', limit } = query;
-  const rows = await sql.all(
-    `${RECORDS} FROM (
+  return inParts({ after, limit }, (from, count) =>
+    sql.all(
+      `${RECORDS} FROM (
        SELECT * FROM reservation
        WHERE experiment = $1 AND deleted_ms IS NULL AND id > $2
          AND CASE $3
@@ -36,13 +41,25 @@ export async function listRecords(sql: SqlReader, query: ReservationQuery): Prom
        ORDER BY id LIMIT $5
      ) AS r JOIN hop ON hop.reservation = r.id
      ORDER BY r.id, position`,
-    experiment,
-    after,
-    state,
-    now,
-    limit,
+      ...[experiment, from, state, now, count],
+    ),
   );
-  return toRecords(rows);
+}
+
+/** Reads reservations in parts, by id, with time for others in between. */
+async function inParts(
+  { after, limit }: { after: string; limit: number },
+  read: (after: string, count: number) => Promise<SqlRow[]>,
+): Promise<ReservationRecord[]> {
+  const slices = new Slices();
+  const records: ReservationRecord[] = [];
+  for (;;) {
+    const count = Math.min(READ_AT_ONCE, limit - records.length);
+    const found = toRecords(await read(records.at(-1)?.id ?? after, count));
+    records.push(...found);
+    if (found.length < count || records.length === limit) return records;
+    if (slices.isOver) await slices.next();
+  }
 }
 
 /** The reservations that changed on a link after a version. @param experiment only this one's; empty: every one's */
@@ -68,13 +85,16 @@ export async function recordsEndingAfter(
   experiment: string,
   instant: number,
 ): Promise<ReservationRecord[]> {
-  const rows = await sql.all(
-    `${RECORDS} FROM reservation AS r JOIN hop ON hop.reservation = r.id
-     WHERE r.experiment = $1 AND r.deleted_ms IS NULL AND r.end_ms > $2 ORDER BY r.id, position`,
-    experiment,
-    instant,
+  return inParts({ after: '', limit: Number.POSITIVE_INFINITY }, (after, count) =>
+    sql.all(
+      `${RECORDS} FROM (
+         SELECT * FROM reservation WHERE experiment = $1 AND deleted_ms IS NULL AND id > $2 AND end_ms > $3
+         ORDER BY id LIMIT $4
+       ) AS r JOIN hop ON hop.reservation = r.id
+       ORDER BY r.id, position`,
+      ...[experiment, after, instant, count],
+    ),
   );
-  return toRecords(rows);
 }
 
 /** @param rows of {@link RECORDS}, the hops of a reservation one after the other */

@@ -20,7 +20,13 @@ import { RESERVATION_TEXTS } from '../contract/reservation-texts.ts';
 import { auditWrites } from './audit.ts';
 import { deleteIfExpired, findKey, IDEMPOTENCY_KEY, keyRow } from './idempotency-keys.ts';
 import { deleteOldRows } from './old-rows.ts';
-import { changedRecords, listRecords, readRecord, recordsEndingAfter } from './reservation-records.ts';
+import {
+  changedRecords,
+  listRecords,
+  READ_AT_ONCE,
+  readRecord,
+  recordsEndingAfter,
+} from './reservation-records.ts';
 import {
   type Locking,
   MAKE_LINK,
@@ -145,7 +151,10 @@ export function reservationStore(database: SqlDatabase, locking: Locking): Reser
       ),
     findKey: (key, now) => findKey(reader, key, now),
     find: (id) => readRecord(reader, id),
-    list: (query) => listRecords(reader, query),
+    list: (query) =>
+      query.limit > READ_AT_ONCE
+        ? database.snapshot((sql) => listRecords(sql, query))
+        : listRecords(reader, query),
     // The index makes each insert slower: only servers that limit the number have it.
     prepareCounts: () =>
       database.transaction(async (sql) => {

@@ -4,7 +4,7 @@ import { Budget, TurnOverError } from '../../src/allocator/budget.ts';
 import { LinkCalendar } from '../../src/allocator/calendar.ts';
 import { type ChangeOutcome, changeOperation } from '../../src/allocator/change-operation.ts';
 import type { Demand } from '../../src/allocator/demand.ts';
-import { LoopTurns } from '../../src/allocator/event-loop.ts';
+import { LoopTurns, type Steps, stepsOf } from '../../src/allocator/event-loop.ts';
 import { type OpenLink, TransactionView } from '../../src/allocator/link-view.ts';
 import { createNetwork } from '../../src/allocator/network.ts';
 import type { AllocationRules, ChangeItem } from '../../src/allocator/operations.ts';
@@ -73,7 +73,7 @@ function made({ graph, held, asked, detour }: Case, tags: number) {
   for (const { ends, demand } of held) {
     const sites = sitesOf(ends);
     if (!sites) continue;
-    changeOperation([create(sites, demand)], {}, rules).decide(view);
+    atOnce(changeOperation([create(sites, demand)], {}, rules).decide(view));
   }
   const live = [...records.values()];
   const list = asked.flatMap(({ action, ends, demand, which }): ChangeItem[] => {
@@ -96,9 +96,19 @@ function smallest({ view, rules, list }: ReturnType<typeof made>): number | unde
       const { start, end } = item.request;
       return { ...item, request: { ...item.request, start: start + offset, end: end + offset } };
     };
-    if (changeOperation(list.map(moved), { dryRun: true }, rules).decide(view).answer.ok) return offset;
+    const operation = changeOperation(list.map(moved), { dryRun: true }, rules);
+    if (atOnce(operation.decide(view)).answer.ok) return offset;
   }
   return undefined;
+}
+
+/** What work comes to that goes on to its end, without a turn for others. */
+function atOnce<Decided extends object>(steps: Steps<Decided>): Decided {
+  const all = stepsOf(steps);
+  for (;;) {
+    const step = all.next();
+    if (step.done) return step.value;
+  }
 }
 
 /** Turns of the event loop that are never over. */
@@ -109,7 +119,7 @@ function found({ view, rules, list }: ReturnType<typeof made>, budget: Budget): 
   const question = changeOperation(list, terms, rules, budget);
   for (;;) {
     try {
-      return question.decide(view).answer;
+      return atOnce(question.decide(view)).answer;
     } catch (error) {
       if (!(error instanceof TurnOverError)) throw error;
     }

@@ -1,5 +1,6 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { Allocator, type AllocatorOptions } from '../../src/allocator/allocator.ts';
+import { movedBy } from '../../src/allocator/common-offset.ts';
 import { LoopTurns } from '../../src/allocator/event-loop.ts';
 import { createNetwork } from '../../src/allocator/network.ts';
 import type { ChangeItem } from '../../src/allocator/operations.ts';
@@ -13,7 +14,14 @@ const SITES = ['a', 'b', 'c', 'd', 'e', 'f'];
 const RING = SITES.map((site1, index): Link => {
   const tags: [number, number] = [1 + 100 * index, 100 * (index + 1)];
   const site2 = SITES[(index + 1) % SITES.length] ?? '';
-  return { ...smallLink(), site1, site2, site1_c_tags: tags, site2_c_tags: tags };
+  const [site1_s_tags, site2_s_tags] = [tags, tags];
+  return {
+    ...smallLink({ site1_s_tags, site2_s_tags }),
+    site1,
+    site2,
+    site1_c_tags: tags,
+    site2_c_tags: tags,
+  };
 });
 /** How many periods are taken on one link of each route in turn. */
 const COUNT = 20;
@@ -116,6 +124,45 @@ test('a refusal’s alternatives and what is free over routes are found in short
     await start().ask({ site1: 'a', site2: 'd' }, 0, (calendar) => calendar.columns(window, 100)),
   );
   expect(clock.end()).toBeLessThan(20);
+});
+
+test('the largest batch over routes is decided on, written and listed in many turns of the event loop (THREATS.md 81)', async () => {
+  const allocator = start();
+  const count = 64;
+  const items = Array.from({ length: count }, () => create('a', 'd', [10, 20], 1));
+  await allocator.change(items.slice(0, 1), { dryRun: true });
+  // Each look at the clock is as long as a slice.
+  let now = 0;
+  vi.spyOn(performance, 'now').mockImplementation(() => {
+    now += 15;
+    return now;
+  });
+  onTestFinished(() => void vi.restoreAllMocks());
+  const turnsOf = async (work: () => Promise<unknown>): Promise<number> => {
+    let [turns, isOver] = [0, false];
+    const turn = (): void => {
+      turns += 1;
+      if (!isOver) setImmediate(turn);
+    };
+    turn();
+    await work();
+    isOver = true;
+    return turns;
+  };
+  // A turn for each reservation, and one to take it back.
+  const rehearsed = await turnsOf(() => allocator.change(items, { dryRun: true }));
+  expect(rehearsed).toBeGreaterThan(2 * count - 2);
+  // And one for each row that is written: of the reservation, its hops, and their tags.
+  const booked = await turnsOf(async () => {
+    expect(await allocator.change(items)).toMatchObject({ ok: true });
+  });
+  expect(booked).toBeGreaterThan(count + count * (1 + 3 + 3 * 4));
+  const query = { experiment: 'exp', now: 0, limit: 1000 };
+  for (let from = 1; from <= 2; from += 1)
+    await allocator.change(items.map((item) => movedBy(item, 100 * from)));
+  expect(await opened.store.list(query)).toHaveLength(3 * count);
+  const few = await turnsOf(() => opened.store.list({ ...query, limit: count }));
+  expect(await turnsOf(() => opened.store.list(query))).toBeGreaterThan(few);
 });
 
 /** Somebody whose request can go. */

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { builtInTopology } from '../../src/allocator/network.ts';
+import { MAX_ITEMS } from '../../src/contract/batch.ts';
 import { formatInstant } from '../../src/contract/instants.ts';
 import { routePath } from '../../src/contract/routes.ts';
 import { createReferenceServer } from '../../src/reference-server.ts';
@@ -17,14 +18,17 @@ const LIMIT = 15;
 const FAR = { site1: 'es-upvehu', site2: 'gr-uth' };
 const RING = { site1: 'be-gent1', site2: 'fr-slices' };
 
-/** A question, as a request: its path below the base address, and a body where it has one. */
+/** A request: its path below the base address, and a body where it has one, anew each time. */
 interface Question {
   name: string;
   path: string;
-  body?: unknown;
+  body?: (time: number) => unknown;
 }
 
-/** Questions that need much work, over a window in which little more than what they ask for is free. */
+/**
+ * Requests that need much work: questions over a window in which little more than what they ask for is free; the largest batch over
+ * the longest route; and the list of all that was booked before it.
+ */
 function questions(window: { start: number; end: number }): Question[] {
   const [start, end] = [formatInstant(window.start), formatInstant(window.end)];
   const dates = `start=${encodeURIComponent(start)}&end=${encodeURIComponent(end)}`;
@@ -33,24 +37,36 @@ function questions(window: { start: number; end: number }): Question[] {
   // What a link has beyond this is now free and now not: on average its reservations hold 2,187 Mbps, and 95 more or less.
   const scarce = ({ bandwidth }: { bandwidth: number }): string => String(Math.max(1, bandwidth - 2300));
   const hour = formatInstant(window.start + HOUR);
+  const batch = (items: readonly object[]) => ({
+    items: items.map((item) => ({ action: 'create', ...item })),
+    tokens: [],
+  });
+  /** As many as a batch may have, at an hour after all others. */
+  const longest = (time: number) => {
+    const from = window.end + time * HOUR;
+    const dates = { start_date: formatInstant(from), end_date: formatInstant(from + HOUR) };
+    return batch(Array.from({ length: MAX_ITEMS }, () => ({ ...FAR, ...dates, bandwidth: '1' })));
+  };
   return [
     { name: 'columns', path: `${routePath('linkAvailability', FAR)}?${dates}&points=800` },
     { name: 'exact steps', path: `${routePath('linkAvailability', RING)}?${dates}` },
     { name: 'slots', path: `${routePath('linkSlots', RING)}?${dates}&bandwidth=37700&duration=PT1H` },
-    { name: 'volume', path: dry, body: { ...FAR, ...period, volume: String(10 ** 15), tokens: [] } },
-    { name: 'refusal', path: dry, body: { ...FAR, ...period, bandwidth: '1000', tokens: [] } },
+    { name: 'volume', path: dry, body: () => ({ ...FAR, ...period, volume: String(10 ** 15), tokens: [] }) },
+    { name: 'refusal', path: dry, body: () => ({ ...FAR, ...period, bandwidth: '1000', tokens: [] }) },
     {
       name: 'batch, earliest',
       path: `${routePath('batchReservations')}?dry_run=true&earliest=true`,
-      body: {
-        items: builtInTopology().links.map((link) => ({
-          action: 'create',
-          ...{ site1: link.site1, site2: link.site2, bandwidth: scarce(link) },
-          ...{ start_date: start, end_date: hour },
-        })),
-        tokens: [],
-      },
+      body: () =>
+        batch(
+          builtInTopology().links.map((link) => ({
+            ...{ site1: link.site1, site2: link.site2, bandwidth: scarce(link) },
+            ...{ start_date: start, end_date: hour },
+          })),
+        ),
     },
+    { name: 'batch, dry run', path: `${routePath('batchReservations')}?dry_run=true`, body: longest },
+    { name: 'batch', path: routePath('batchReservations'), body: longest },
+    { name: 'list', path: `${routePath('listReservations')}?limit=1000` },
   ];
 }
 
@@ -98,8 +114,10 @@ export const eventLoop: Benchmark = {
     const baseUrl = 'http://bench.localhost';
     const { headers } = await signIn(folder, baseUrl);
     const server = await createReferenceServer({ baseUrl, database });
+    let asked = 0;
     const ask = async ({ name, path, body }: Question): Promise<void> => {
-      const init = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) };
+      asked += 1;
+      const init = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body(asked)) };
       const json = { ...headers, accept: 'application/json' };
       const reply = await server.fetch(new Request(`${baseUrl}${path}`, { ...init, headers: json }));
       const text = await reply.text();

@@ -12,6 +12,7 @@ import {
   type ReservationStore,
   type WrittenChange,
 } from '../../src/allocator/store.ts';
+import { READ_AT_ONCE } from '../../src/store/reservation-records.ts';
 import { Allocator } from '../allocator/allocator.ts';
 import { smallLink } from '../allocator/small-link.ts';
 import { changeLink, type LinkTransaction, type OneHop, oneHop } from './one-link.ts';
@@ -785,6 +786,18 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
           await withdraw('r2');
         }
         expect(pages).toEqual([['r0', 'r1', 'r2'], ['r3', 'r4', 'r5'], ['r6'], []]);
+      });
+
+      test('of many, which are read in parts, misses nothing and repeats nothing', async () => {
+        const all = Array.from({ length: 3 * READ_AT_ONCE }, (_, index) =>
+          record(`r${String(index).padStart(4, '0')}`, { tags: tags(index + 1), end: 200 + (index % 2) }),
+        );
+        await write(...all);
+        for (const limit of [READ_AT_ONCE, READ_AT_ONCE + 1, 2 * READ_AT_ONCE, all.length, 1000]) {
+          expect(ids(await store.list(query({ limit })))).toEqual(ids(all.slice(0, limit)));
+        }
+        const after = await store.readLinks((snapshot) => snapshot.endingAfter('exp_1', 200));
+        expect(ids(after)).toEqual(ids(all.filter(({ end }) => end > 200)));
       });
 
       test.each([

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { MAX_BLOCKING_MS, yieldToEventLoop } from '../../allocator/event-loop.ts';
+import { Slices } from '../../allocator/event-loop.ts';
 import type {
   SqlInsert,
   SqlReader,
@@ -49,15 +49,13 @@ export async function snapshotOn<Answer>(
 
 async function* portions(statement: Prepared, values: readonly SqlValue[]): AsyncGenerator<SqlValues[]> {
   let portion: SqlValues[] = [];
-  let began = performance.now();
+  const slices = new Slices();
   for (const row of statement.iterate(values)) {
     portion.push(Array.isArray(row) ? row : Object.values(row));
     if (portion.length < PORTION) continue;
     yield portion;
     portion = [];
-    if (performance.now() - began < MAX_BLOCKING_MS) continue;
-    await yieldToEventLoop();
-    began = performance.now();
+    if (slices.isOver) await slices.next();
   }
   if (portion.length > 0) yield portion;
 }
@@ -115,10 +113,20 @@ export function awaitedTransaction(transaction: SqliteTransaction): SqlStatement
     run: async (sql, ...values) => transaction.run(sql, ...values),
     // SQLite runs in this process: one prepared statement a row takes microseconds.
     write: async (...writes) => {
+      const slices = new Slices();
       for (const each of writes) {
-        if ('change' in each) transaction.run(each.change, ...each.values);
-        else for (const row of each.rows) transaction.run(insertOf(each.insert), ...row);
+        if ('change' in each) {
+          transaction.run(each.change, ...each.values);
+          continue;
+        }
+        const insert = insertOf(each.insert);
+        for (const row of each.rows) {
+          if (slices.isOver) await slices.next();
+          transaction.run(insert, ...row);
+        }
       }
+      // The commit of many rows takes as long as a slice.
+      if (slices.count > 1) await slices.next();
     },
   };
 }
