@@ -110,7 +110,7 @@ export class BookingForm {
     );
     this.#unsettled = element(
       'div',
-      { hidden: true },
+      { class: 'unsettled', hidden: true },
       ...[this.#unanswered, element('div', { class: 'actions' }, this.#again, forget)],
     );
     this.element = element(

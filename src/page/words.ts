@@ -6,6 +6,7 @@ import type { Alternative } from '../contract/problems.ts';
 import { may, readRole } from '../contract/roles.ts';
 import { alternativeText } from '../words/alternatives.ts';
 import { type Calendar, type Clock, endText, instantText } from '../words/civil-time.ts';
+import { linkName } from '../words/link-name.ts';
 import { problemTexts } from '../words/problems.ts';
 import { roleAllows } from '../words/roles.ts';
 import type { Wish } from './draft.ts';
@@ -130,8 +131,8 @@ export function lengthText(asked: Period, got: Period): string {
 
 /** A request in a sentence's part: its name, link, bandwidth and period. */
 export function wishSentence({ request, bandwidth, period }: Wish, calendar: Calendar): string {
-  const { name, site1, site2 } = request;
-  const what = `${site1} – ${site2}, ${formatBandwidth(bandwidth)}, ${periodText(period, calendar)}`;
+  const { name } = request;
+  const what = `${linkName(request)}, ${formatBandwidth(bandwidth)}, ${periodText(period, calendar)}`;
   return name === undefined ? what : `${name}, ${what}`;
 }
 
@@ -144,7 +145,7 @@ export function openText(
   const { wish, at } = sent;
   const [what, done] = wish.id === undefined ? ['book', 'booked'] : ['change', 'changed'];
   const where = experiment === undefined ? '' : ` in ${experiment}`;
-  const request = `${wishSentence(wish, calendar)}${where}, of ${instantText(at, calendar)}`;
+  const request = `${wishSentence(wish, calendar)}${where}, sent ${instantText(at, calendar)}`;
   const again = isRepeatable(sent, calendar.now) ? ` Sent again, it is never ${done} twice.` : '';
   return `No answer came to this request to ${what}: ${request}. It may be ${done} or not.${again}`;
 }

@@ -1,6 +1,7 @@
 import { formatBandwidth } from '../contract/bandwidth.ts';
 import type { Limit } from '../contract/problems.ts';
 import type { Times } from '../contract/said.ts';
+import { hopName } from './link-name.ts';
 
 /** Whether more was asked for than the link has at any time. */
 export function exceedsLink({ limit, capacity }: Limit, asked: number | undefined): boolean {
@@ -24,7 +25,7 @@ export function limitText(broken: Limit, asked: number | undefined, times: Times
   const ends = endsOf(broken, times);
   const period = ends ? ` from ${ends[0]} to ${ends[1]}` : '';
   const wanted = asked === undefined ? '' : `; ${formatBandwidth(asked)} were asked for`;
-  const hop = broken.hop?.join(' – ');
+  const hop = broken.hop && hopName(broken.hop);
   if (limit === 'tags') {
     const on = hop === undefined ? '' : ` on ${hop}`;
     return `None of the ${capacity} ${layer}-tags at ${site} is free${on} all the time${period}.`;
@@ -65,7 +66,7 @@ export function limitNote(broken: Limit, times: Times): string | undefined {
   const ends = endsOf(broken, times);
   if (!ends) return undefined;
   const period = ends.join('–');
-  const on = broken.hop ? ` on ${broken.hop.join(' – ')}` : '';
+  const on = broken.hop ? ` on ${hopName(broken.hop)}` : '';
   if (limit === 'tags') return `no ${layer}-tag free at ${site}${on} ${period}`;
   const what = layer === null ? formatBandwidth(free) : `${free} of ${capacity} ${layer}-tags`;
   return `${what} ${limit === 'share' ? `left of the ${tenant}'s share` : 'free'}${on} ${period}`;

@@ -16,6 +16,11 @@ export function linkName({ site1, site2 }: Ends, between = ' – '): string {
   return site1 < site2 ? `${site1}${between}${site2}` : `${site2}${between}${site1}`;
 }
 
+/** The {@link linkName} of one link of a route. @param hop its two sites, in the order of the route */
+export function hopName([site1 = '', site2 = '']: readonly string[]): string {
+  return linkName({ site1, site2 });
+}
+
 /** The sites of a reservation's route, in the order of {@link linkName}. */
 export function routeName({ site1, via = [], site2 }: Reservation): string {
   const sites = [site1, ...via, site2];

@@ -5,6 +5,7 @@ import { BY_THE_LINK, DETAIL_LOCATIONS, type ProblemCode } from '../contract/pro
 import type { Limit, Problem, ProblemFacts } from '../contract/problems.ts';
 import { type Times, UTC_TIMES } from '../contract/said.ts';
 import { capacityText, limitText } from './limits.ts';
+import { hopName } from './link-name.ts';
 
 /** Facts with times in milliseconds. */
 type Known = {
@@ -91,7 +92,7 @@ const SENTENCES = {
     return `The project ${project} expired at ${times.instant(expires_at)}.`;
   }),
   bandwidth_unavailable: row(['bandwidth', 'capacity'], ({ bandwidth, capacity, hop }) =>
-    capacityText(capacity, bandwidth, hop?.join(' – ')),
+    capacityText(capacity, bandwidth, hop && hopName(hop)),
   ),
   search_given_up: row([], ({ at }, times) => givenUpText(at === undefined ? undefined : times.instant(at))),
   name_taken: row(['name', 'holder'], ({ name }) => {

@@ -71,10 +71,10 @@ test('of a request without an answer it is said what it was, and what the list h
   const named = { ...WISH, request: { ...WISH.request, name: 'night' } };
   const what = 'be-gent1 – pl-poznan1, 9 Gbps, Sun 22 Nov 11:00 to 13:00';
   expect(openText({ wish: named, at: NOW }, undefined, CALENDAR)).toBe(
-    `No answer came to this request to book: night, ${what}, of Sun 22 Nov 11:00. It may be booked or not. Sent again, it is never booked twice.`,
+    `No answer came to this request to book: night, ${what}, sent Sun 22 Nov 11:00. It may be booked or not. Sent again, it is never booked twice.`,
   );
   expect(openText({ wish: { ...WISH, id: 'con_x' }, at: NOW }, 'demo', CALENDAR)).toBe(
-    `No answer came to this request to change: ${what} in demo, of Sun 22 Nov 11:00. It may be changed or not. Sent again, it is never changed twice.`,
+    `No answer came to this request to change: ${what} in demo, sent Sun 22 Nov 11:00. It may be changed or not. Sent again, it is never changed twice.`,
   );
   expect(forgetText(WISH, undefined, CALENDAR)).toBe(
     `The list has nothing like it now: ${what}. What is still under way may come later.`,

@@ -19,19 +19,19 @@ test.each([
   [LINK, undefined, `6 Gbps are free ${FROM_TO}.`],
   [LINK, 20_000, 'The link has 10 Gbps; 20 Gbps were asked for.'],
   [TAGS, 9000, `None of the 1000 S-tags at be-gent1 is free all the time ${FROM_TO}.`],
-  [{ ...LINK, hop: HOP }, 9000, `hu-sztaki – gr-uth has 6 of the 9 Gbps ${FROM_TO}.`],
-  [{ ...LINK, hop: HOP, free: 0 }, 9000, `hu-sztaki – gr-uth has none of the 9 Gbps ${FROM_TO}.`],
-  [{ ...LINK, hop: HOP }, undefined, `hu-sztaki – gr-uth has 6 Gbps free ${FROM_TO}.`],
-  [{ ...LINK, hop: HOP }, 20_000, 'hu-sztaki – gr-uth has 10 Gbps; 20 Gbps were asked for.'],
+  [{ ...LINK, hop: HOP }, 9000, `gr-uth – hu-sztaki has 6 of the 9 Gbps ${FROM_TO}.`],
+  [{ ...LINK, hop: HOP, free: 0 }, 9000, `gr-uth – hu-sztaki has none of the 9 Gbps ${FROM_TO}.`],
+  [{ ...LINK, hop: HOP }, undefined, `gr-uth – hu-sztaki has 6 Gbps free ${FROM_TO}.`],
+  [{ ...LINK, hop: HOP }, 20_000, 'gr-uth – hu-sztaki has 10 Gbps; 20 Gbps were asked for.'],
   [
     { ...TAGS, hop: HOP },
     9000,
-    `None of the 1000 S-tags at be-gent1 is free on hu-sztaki – gr-uth all the time ${FROM_TO}.`,
+    `None of the 1000 S-tags at be-gent1 is free on gr-uth – hu-sztaki all the time ${FROM_TO}.`,
   ],
   [
     { ...SHARE, hop: HOP },
     200,
-    `One project may have 500 Mbps of hu-sztaki – gr-uth, and yours has 100 Mbps left ${FROM_TO}; 200 Mbps were asked for.`,
+    `One project may have 500 Mbps of gr-uth – hu-sztaki, and yours has 100 Mbps left ${FROM_TO}; 200 Mbps were asked for.`,
   ],
   [
     SHARE,
@@ -54,7 +54,7 @@ test.each([
 
 test.each([
   [LINK, `6 Gbps free ${NOTED}`],
-  [{ ...LINK, hop: HOP }, `6 Gbps free on hu-sztaki – gr-uth ${NOTED}`],
+  [{ ...LINK, hop: HOP }, `6 Gbps free on gr-uth – hu-sztaki ${NOTED}`],
   [TAGS, `no S-tag free at be-gent1 ${NOTED}`],
   [SHARE, `100 Mbps left of the project's share ${NOTED}`],
   [

@@ -123,7 +123,7 @@ function outcome({ accepted, count }: AuditItem): string {
   return count === 1 ? 'refused' : `refused ${count} times`;
 }
 
-/** A link, and of a reservation over several its two ends. @example 'hu-sztaki – gr-uth, of be-gent1 – gr-uth' */
+/** A link, and of a reservation over several its two ends. @example 'gr-uth – hu-sztaki, of be-gent1 – gr-uth' */
 function linkText({ link, site1, site2 }: AuditItem): string {
   const name = link.replace('~', ' – ');
   const ends = site1 === null || site2 === null ? name : linkName({ site1, site2 });

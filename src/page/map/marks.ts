@@ -1,4 +1,5 @@
 import { formatBandwidth } from '../../contract/bandwidth.ts';
+import { linkName } from '../../words/link-name.ts';
 import { setText } from '../elements.ts';
 import { hopsOf, isSamePair, linkBetween, type Route, routeBetween, routeText } from '../route.ts';
 import type { Link } from '../service.ts';
@@ -151,8 +152,9 @@ export function followPointing(
 }
 
 /** A link in words, such as `be-gent1 – pl-poznan1, 3 of 100 Gbps in use`. */
-function nameOf({ site1, site2, bandwidth }: Link, share: number | null): string {
-  const between = `${site1} – ${site2}`;
+function nameOf(link: Link, share: number | null): string {
+  const { bandwidth } = link;
+  const between = linkName(link);
   if (share === null) return `${between}, ${formatBandwidth(bandwidth)}`;
   const [inUse, capacity] = [Math.round(share * bandwidth), formatBandwidth(bandwidth)];
   const unit = bandwidth >= 1000 ? 1000 : 1;

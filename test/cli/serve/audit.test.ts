@@ -106,15 +106,15 @@ test('without a terminal the audit is a table with one line for each decision', 
 test('a link of a route is shown with the ends of the route, and a reservation with its name', async () => {
   const hop: AuditItem = {
     ...booked,
-    link: 'hu-sztaki~gr-uth',
+    link: 'gr-uth~hu-sztaki',
     reservation_name: 'nightly',
     site1: 'gr-uth',
   };
   const [, line] = (await audit([], [[hop]])).stdout.split('\n');
-  expect(line?.split(/ {2,}/)).toContain('hu-sztaki – gr-uth, of be-gent1 – gr-uth');
+  expect(line?.split(/ {2,}/)).toContain('gr-uth – hu-sztaki, of be-gent1 – gr-uth');
   expect(line?.split(/ {2,}/)).toContain(`${IDS.reservation} (nightly)`);
   const { stdout } = await audit(['--color', 'never'], [[hop]], { columns: 80 });
-  expect(stdout).toContain('  link         hu-sztaki – gr-uth, of be-gent1 – gr-uth, 2.5 Gbps\n');
+  expect(stdout).toContain('  link         gr-uth – hu-sztaki, of be-gent1 – gr-uth, 2.5 Gbps\n');
   expect(stdout).toContain(`  reservation  ${IDS.reservation} (nightly)\n`);
 });
 
