@@ -130,7 +130,19 @@ test('experiment ci list shows the rules, and remove ends one by a part of its i
   expect(stdout).toContain(
     `:\n  SLICES_CONN_BASE_URL=${server.env['SLICES_CONN_BASE_URL']}\n  SLICES_CONN_PORTAL_URL=`,
   );
-  expect(stdout).toContain('\n  SLICES_CONN_EXPERIMENT=demo\n');
+  expect(stdout).toContain(
+    '\n  SLICES_CONN_EXPERIMENT=demo\nand in the file of the job permissions: { id-token: write }\n',
+  );
+  const ofGitlab = await person.command(
+    'experiment',
+    'ci',
+    'add',
+    '--gitlab',
+    'lab/net/measure',
+    '--ref',
+    'main',
+  );
+  expect(ofGitlab.stdout).toContain(`id_tokens: { SLICES_CONN_ID_TOKEN: { aud: ${server.issuer} } }\n`);
   const Rules = v.object({ items: v.array(v.object({ id: v.string(), repository: v.string() })) });
   const { items } = v.parse(Rules, await person.result('experiment', 'ci', 'list'));
   const { id = '' } = items.find(({ repository }) => repository === 'octo/other') ?? {};

@@ -1,6 +1,7 @@
 import type { CiRule, CiRuleRequestBody } from '../../contract/ci-rules.ts';
 import { Failure } from '../../contract/failure.ts';
 import { formatInstant, parseInstant } from '../../contract/instants.ts';
+import { issuerName } from '../../contract/issuer-address.ts';
 import { type KeyDeclaration, PROFILE_KEYS } from '../../session/profiles/profile-keys.ts';
 import type { Profile } from '../../session/profiles/profiles.ts';
 import { parseTime } from '../../words/typed-time.ts';
@@ -41,9 +42,16 @@ export async function addCiRule(
       `${escapeText(`Jobs of ${jobsOf(rule)} now act as you in experiment ${name}`)}, until ${until}: ${rule.id}`,
       'They need these variables, which are no secrets:',
       ...lines.map(escapeText),
+      `and in the file of the job ${escapeText(permissionOf(rule, opened.profile))}`,
       '',
     ].join('\n');
   });
+}
+
+/** What the file of a job says for its CI to give it ID tokens. */
+function permissionOf({ ci }: CiRule, { authUrl, issuer }: Profile): string {
+  if (ci === 'github') return 'permissions: { id-token: write }';
+  return `id_tokens: { SLICES_CONN_ID_TOKEN: { aud: ${issuerName(issuer ?? authUrl)} } }`;
 }
 
 /** What a job's environment must say, since it has no profile: the services, and the experiment. */

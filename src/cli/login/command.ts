@@ -16,7 +16,7 @@ export function loginCommand(invoke: Invoke): Command {
     .option('--wait <seconds>', 'give up with exit code 8 after this long', waitSeconds)
     .option(
       '--ci',
-      'print a refresh token for a CI job, once, and store nothing; the job gets it as SLICES_CONN_REFRESH_TOKEN',
+      'print a refresh token for a CI job that experiment ci add can’t let in, once, and store nothing; the job gets it as SLICES_CONN_REFRESH_TOKEN',
     )
     .addHelpText(
       'after',
