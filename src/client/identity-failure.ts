@@ -1,6 +1,7 @@
 import * as oauth from 'openid-client';
 import { Failure, shellWord } from '../contract/failure.ts';
 import { isServiceAddress } from '../contract/issuer-address.ts';
+import { isObject, readJson } from '../contract/json.ts';
 
 /** The reply that an error of the library is about. */
 export function replyOf(error: unknown): Response | undefined {
@@ -37,6 +38,15 @@ function connectionProblem(error: unknown): Failure | undefined {
   });
 }
 
+/** Why a provider is not available, as its reply says (RFC 6749 §5.2, `error_description`); undefined where that is no such JSON. */
+export async function saidBy(error: unknown): Promise<string | undefined> {
+  const reply = replyOf(error);
+  if (!reply || reply.status < 500 || reply.bodyUsed) return undefined;
+  const reading = readJson(await reply.text().catch(() => ''));
+  const said = reading.ok && isObject(reading.value) ? reading.value['error_description'] : undefined;
+  return typeof said === 'string' && said !== '' ? said : undefined;
+}
+
 /** The pause that a reply asks for, in seconds; 0 where it does not. */
 export function retryAfter(error: unknown): number {
   const text = replyOf(error)?.headers.get('retry-after') ?? '';
@@ -51,8 +61,12 @@ function transportFailure(error: unknown): Failure | undefined {
   return undefined;
 }
 
-/** What an error of the library, of a fetch or of a reply means, as a failure. */
-export function failureOf(error: unknown, authUrl: string): Failure {
+/**
+ * What an error of the library, of a fetch or of a reply means, as a failure.
+ *
+ * @param said what the provider said of itself where it is not available; see {@link saidBy}
+ */
+export function failureOf(error: unknown, authUrl: string, said?: string): Failure {
   if (error instanceof oauth.ResponseBodyError && error.status < 500 && error.status !== 429)
     return refused(error);
   const reply = replyOf(error);
@@ -61,6 +75,7 @@ export function failureOf(error: unknown, authUrl: string): Failure {
     return new Failure('unavailable', `The identity provider ${authUrl} is not available at the moment.`, {
       httpStatus,
       retryable: true,
+      ...(said === undefined ? {} : { why: said }),
     });
   }
   const why = error instanceof Error ? error.message : String(error);

@@ -15,6 +15,7 @@ import {
   refused,
   replyOf,
   retryAfter,
+  saidBy,
 } from './identity-failure.ts';
 
 /** What the identity provider's client needs. */
@@ -404,6 +405,6 @@ async function asked<Answer>(ask: () => Promise<Answer>, authUrl: string): Promi
   try {
     return await ask();
   } catch (error) {
-    throw failureOf(error, authUrl);
+    throw failureOf(error, authUrl, await saidBy(error));
   }
 }

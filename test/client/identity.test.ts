@@ -574,6 +574,15 @@ describe('row 18: a refresh', () => {
   });
 });
 
+test('a provider that says why it is not available is believed, without what was sent', async () => {
+  const body = { error: 'temporarily_unavailable', error_description: 'No keys for canary.' };
+  const odd = provider({ token: [() => json(body, 503)] });
+  const failure = await failureOf(odd.client.refresh(new Secret('canary')));
+  expect(failure).toMatchObject({ code: 'unavailable' });
+  expect(failure.facts.why).toMatch(/^No keys for /);
+  expect(failure.facts.why).not.toContain('canary');
+});
+
 describe('a revocation', () => {
   test('names the token and its kind', async () => {
     const odd = provider({});
