@@ -39,7 +39,8 @@ export async function bundleProgram(
     input: { main: join(ROOT, 'src/main/main.ts') },
     platform: 'node',
     external: OUTSIDE[kind],
-    checks: { eval: false },
+    // What is imported later and is in a file that every command loads comes with it.
+    checks: { eval: false, ineffectiveDynamicImport: false },
     plugins: [filesOf(kind), standIns, packagesUsed(found), quickToLoad('scripts')],
   });
   const { output } = await program.write({
