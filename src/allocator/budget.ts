@@ -11,6 +11,13 @@ export class TurnOverError extends Error {
 /** A question has used up its looks. What it found until then stands. */
 export class BudgetSpentError extends Error {
   override readonly name = 'BudgetSpentError';
+  /** Of a search for a time: nothing fits before this instant, in milliseconds. */
+  readonly notBefore: number | undefined;
+
+  constructor(message: string, notBefore?: number) {
+    super(message);
+    this.notBefore = notBefore;
+  }
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { Link } from '../contract/links.ts';
-import type { Budget } from './budget.ts';
+import { type Budget, BudgetSpentError } from './budget.ts';
 import type { Free, LinkCalendar, Refusal } from './calendar.ts';
 import type { Demand, Period } from './demand.ts';
 import { fastestOver } from './fastest.ts';
@@ -244,10 +244,15 @@ export class RouteCalendar implements SearchedCalendar {
     return this.#once(['earliest', ...asked], () => {
       if (this.#only) return free(this.#only.calendar, from);
       const search = this.#once(['search', ...asked], (): StartSearch => ({ start: from, known: new Map() }));
-      return earliestStart(this.#routes, search, {
-        free: (link, at) => free(this.#at(link).calendar, at),
-        pause: () => this.#pause(),
-      });
+      try {
+        return earliestStart(this.#routes, search, {
+          free: (link, at) => free(this.#at(link).calendar, at),
+          pause: () => this.#pause(),
+        });
+      } catch (error) {
+        if (error instanceof BudgetSpentError) throw new BudgetSpentError(error.message, search.start);
+        throw error;
+      }
     });
   }
 

@@ -1,3 +1,4 @@
+import { BudgetSpentError } from './budget.ts';
 import type { Demand, Period } from './demand.ts';
 import { firstStart, type Offer, type OfferTerms, offersFor } from './offers.ts';
 import type { RoutePlan } from './route-calendar.ts';
@@ -44,11 +45,11 @@ function earliestIn({ start, end, bandwidth }: Demand, duration: number, terms: 
   const first = calendar.earliest(start, duration, bandwidth, tenant);
   if (first !== undefined && first + duration <= end) return judge(at(first, bandwidth), terms);
   const from = firstStart(start, terms);
-  const most = calendar.mostBandwidth({ start: from, end, duration }, tenant);
-  const best = most > 0 ? calendar.earliest(from, duration, most, tenant) : undefined;
+  const { most = 0, best, spent } = closest();
   return {
     ...judge(at(best ?? start, bandwidth), terms),
     *offers() {
+      if (spent) throw spent;
       if (best !== undefined) yield { kind: 'most_bandwidth', startsNow: false, ...at(best, most) };
       const later =
         first !== undefined && first < from ? calendar.earliest(from, duration, bandwidth, tenant) : first;
@@ -57,6 +58,17 @@ function earliestIn({ start, end, bandwidth }: Demand, duration: number, terms: 
       }
     },
   };
+
+  /** The most for which a period fits in the window, and the first one. That none fits for what was asked for is known by then. */
+  function closest(): { most?: number; best?: number | undefined; spent?: BudgetSpentError } {
+    try {
+      const most = calendar.mostBandwidth({ start: from, end, duration }, tenant);
+      return { most, best: most > 0 ? calendar.earliest(from, duration, most, tenant) : undefined };
+    } catch (error) {
+      if (error instanceof BudgetSpentError) return { spent: error };
+      throw error;
+    }
+  }
 }
 
 /** The transfer that ends first. In its place: the one that ends first after the deadline. */

@@ -112,7 +112,7 @@ const ROWS = {
   /** A search took too long: what it found until then is said, and more may fit. */
   search_given_up: {
     ...{ status: 422, exit: 6 },
-    example: `The search for a time at which all fits was given up, since it took too long. Nothing fits before ${EXAMPLE_START}.`,
+    example: `The search was given up, since it took too long. Nothing fits before ${EXAMPLE_START}.`,
   },
   volume_invalid: {
     ...{ ...BANDWIDTH, of: 'creates' },

@@ -249,7 +249,12 @@ async function freeThen(
 
 /** Whether the service decided about a request that is sent again. Refusals before that say nothing about the time before. */
 function isDecision({ facts: { code, details } }: Refused): boolean {
-  const known = ['name_taken', 'idempotency_key_reused', 'not_found'] satisfies ProblemCode[];
+  const known = [
+    'name_taken',
+    'idempotency_key_reused',
+    'not_found',
+    'search_given_up',
+  ] satisfies ProblemCode[];
   return known.some((one) => one === code) || details.some(({ loc }) => loc.length > 0);
 }
 

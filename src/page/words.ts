@@ -79,6 +79,7 @@ const ADVICE: ReadonlyMap<string, string> = new Map<ProblemCode, string>([
   ['token_expired', 'Try again; where that does not help, log in again.'],
   ['role_not_allowed', 'Ask a lead of the experiment, or choose another experiment.'],
   ['wrong_experiment', 'Choose the experiment that it belongs to.'],
+  ['search_given_up', 'Ask for a later time, or for a shorter one.'],
   ['not_found', 'It may have been deleted meanwhile; the list is up to date.'],
 ]);
 

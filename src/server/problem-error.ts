@@ -67,7 +67,8 @@ const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
  */
 export function problemOf(error: unknown, method: string, { log, metrics }: FailureObservers): ProblemError {
   if (error instanceof ProblemError) return error;
-  if (error instanceof BudgetSpentError) return refusalOf([problem('search_given_up', {})]);
+  if (error instanceof BudgetSpentError)
+    return refusalOf([problem('search_given_up', { at: error.notBefore })]);
   if (error instanceof AbandonedError) return refusal('unavailable', 'The request has gone.');
   const failure = storeFailure(error);
   if (failure) {

@@ -37,11 +37,10 @@ const MEMBERS: Readonly<Record<string, string>> = {
 
 const memberText = (member: string): string => MEMBERS[member] ?? member;
 
-/** A search took too long. @param from before this instant nothing fits; undefined where other searches than for a time ended */
+/** A search took too long. @param from before this instant nothing fits; undefined where that is not known */
 export function givenUpText(from: string | undefined): string {
-  return from === undefined
-    ? 'The search for what else would fit was given up, since it took too long.'
-    : `The search for a time at which all fits was given up, since it took too long. Nothing fits before ${from}.`;
+  const found = from === undefined ? 'More may fit than it found' : `Nothing fits before ${from}`;
+  return `The search was given up, since it took too long. ${found}.`;
 }
 
 /** The sentence of each code whose problems carry facts. A problem of another code says its own, in `msg`. */

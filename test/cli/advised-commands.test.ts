@@ -218,6 +218,8 @@ describe('every next step works when it is pasted', () => {
       'slices-conn reserve be-gent1 pl-poznan1 --bandwidth 1G --start-now --for 1h',
     'fixOf(code, details)': 'slices-conn show ID',
     'retyped(words, [])': undefined,
+    'retyped(typed, [startRetyping(at, asked)])':
+      'slices-conn reserve be-gent1 gr-uth --bandwidth 1G --earliest --for 1h --start 2026-12-01T10:00Z',
     "retyped(typed, [{ flags: ['--for'], words }])": 'slices-conn update ID --start +3h --for 1h',
     "retyped(typed, [startRetyping('now', asked), ...endRetyping(started, asked)])":
       'slices-conn reserve be-gent1 pl-poznan1 --bandwidth 1000 --start-now --end +2h',

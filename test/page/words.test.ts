@@ -111,6 +111,10 @@ describe('why something was refused', () => {
     ['token_missing', 'Your login has ended. Log in again; what you typed is kept.'],
     ['role_not_allowed', 'No. Ask a lead of the experiment, or choose another experiment.'],
     ['idempotency_key_reused', 'No.'],
+    [
+      'search_given_up',
+      'The search was given up, since it took too long. More may fit than it found. Ask for a later time, or for a shorter one.',
+    ],
   ])('%s, with the next step', (code, text) => {
     expect(refusalText({ ...REFUSED, code, details: [detail(code), detail(code)] }, CALENDAR)).toBe(text);
   });

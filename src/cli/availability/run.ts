@@ -126,6 +126,7 @@ function withNextStep(
 ): unknown {
   if (!(error instanceof Failure)) return error;
   const [site1, site2] = sites;
+  if (error.code === 'search_given_up') return error.with({ why: 'Ask for a shorter time.' });
   return error.code === 'sites_not_connected' && site2 !== undefined
     ? error.with({ fix: `slices-conn availability ${site1}` })
     : withNearestSite(

@@ -165,7 +165,10 @@ export function createApplier(options: ApplierOptions): Applier {
         async () => {
           if (!changes.some(({ action }) => action === 'create')) return undefined;
           const { outcomes, failure } = await rehearse(changes, { earliest: true });
-          const givenUp = failure?.facts.details?.find(({ code }) => code === 'search_given_up');
+          // Others tell of what else would fit in place of one of them.
+          const givenUp = failure?.facts.details?.find(
+            ({ code, facts }) => code === 'search_given_up' && facts?.['at'] !== undefined,
+          );
           if (givenUp) return { notBefore: parseInstant(String(givenUp.facts?.['at'])) };
           if (failure) return BY_THE_LINK.includes(failure.code) ? 'never' : undefined;
           const starts = outcomes.flatMap(({ change, reservation }) =>

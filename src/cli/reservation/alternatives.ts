@@ -271,6 +271,13 @@ function withoutOffers(failure: Failure, asked: Refused): Failure {
     const nothing = 'The service offers nothing else. Ask for a shorter time, or for less.';
     return failure.with({ why: inOneText(facts.why, nothing) });
   }
+  if (code === 'search_given_up') {
+    const at = parseInstant(String(facts.details?.find((detail) => detail.code === code)?.facts?.['at']));
+    const isLater = at !== undefined && at > (request.start === 'now' ? now : request.start);
+    const goesOn = isLater && request.duration !== undefined && !asked.startsWithCommand;
+    if (goesOn) return failure.with({ fix: retyped(typed, [startRetyping(at, asked)]) });
+    return failure.with({ fix: `slices-conn availability ${site1} ${site2}` });
+  }
   if (code === 'date_past' && flags.start !== undefined && request.end > now) {
     const started = { bandwidth: 0, start: 'now', end: request.end } as const;
     return failure.with({

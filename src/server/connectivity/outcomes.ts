@@ -34,9 +34,8 @@ export function refusedOutcome(outcome: RefusedOutcome, asked: Period): ItemRefu
   const { offers, free, demand } = outcome;
   const limits = outcome.refusals.map((refusal) => limit(refusal, outcome));
   const problems = limits.map((broken) => linkProblem(broken, outcome, demand.bandwidth));
-  const givenUp = outcome.isGivenUp ? [problem('search_given_up', {})] : [];
   return {
-    problems: [...withAdvice(problems, offers, asked), ...givenUp],
+    problems: [...withAdvice(problems, offers, asked), ...givenUpIn(outcome)],
     facts: {
       limits,
       free: free.map(({ start, end, bandwidth }) => ({
@@ -47,6 +46,11 @@ export function refusedOutcome(outcome: RefusedOutcome, asked: Period): ItemRefu
       alternatives: offers.map(alternative),
     },
   };
+}
+
+/** That what else would be accepted was not looked for to the end. */
+function givenUpIn({ isGivenUp }: Partial<RefusedOutcome>): Problem[] {
+  return isGivenUp ? [problem('search_given_up', {})] : [];
 }
 
 /** The refusal of a name that another reservation of the experiment has. */
@@ -160,8 +164,13 @@ export function refusedDates(
   found: Offer | RefusedOutcome | undefined,
 ): ItemRefusal {
   if (!found) return { problems, facts: {} };
-  const offers = 'offers' in found ? found.offers : [found];
-  return { problems: withAdvice(problems, offers), facts: { alternatives: offers.map(alternative) } };
+  const isRefused = 'offers' in found;
+  const offers = isRefused ? found.offers : [found];
+  const givenUp = isRefused ? givenUpIn(found) : [];
+  return {
+    problems: [...withAdvice(problems, offers), ...givenUp],
+    facts: { alternatives: offers.map(alternative) },
+  };
 }
 
 /**

@@ -1,0 +1,138 @@
+import { beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { Budget, BudgetSpentError } from '../../src/allocator/budget.ts';
+import type { Topology } from '../../src/contract/links.ts';
+import { createReferenceServer } from '../../src/reference-server.ts';
+import { type CommandWorld, commandWorld, connectionTo } from '../fixtures/command-world.ts';
+import { NOW } from '../fixtures/tokens.ts';
+
+/** A ring of six sites: two routes of three links between those that face each other. */
+const SITES = ['site-a', 'site-b', 'site-c', 'site-d', 'site-e', 'site-f'];
+const RING: Topology = {
+  sites: SITES,
+  links: SITES.map((site1, index) => {
+    const tags: [number, number] = [1 + 100 * index, 100 * (index + 1)];
+    const [site1_c_tags, site2_c_tags] = [tags, tags];
+    const site2 = SITES[(index + 1) % SITES.length] ?? '';
+    return {
+      site1,
+      site2,
+      bandwidth: 1000,
+      site1_s_tags: tags,
+      site1_c_tags,
+      site2_s_tags: tags,
+      site2_c_tags,
+    };
+  }),
+};
+const GBPS = ['--bandwidth', '1G'];
+const AT = '2026-11-01T13:00:00Z';
+/** So few that each of the commands below needs more. */
+const LOOKS = 9;
+const MORE = 'The search was given up, since it took too long. More may fit than it found.';
+const NOT_BEFORE =
+  /The search was given up, since it took too long\. Nothing fits before (?:Sun )?1 Nov 1[3-6]:\d\d/;
+
+/** What `run` needs of a machine before it books. */
+const PROCESSES = {
+  check: async () => undefined,
+  startGuardian: async () => ({ tell: async () => undefined, close: () => undefined }),
+  privatePath: async (name: string) => name,
+};
+
+let world: CommandWorld;
+/** Two routes of which one is taken at any time for some hours, so that the search for an hour takes many looks. */
+beforeAll(async () => {
+  const server = await createReferenceServer({ topology: RING, now: () => NOW });
+  world = commandWorld(connectionTo(server));
+  for (let index = 0; index < 10; index += 1) {
+    for (const [link, from] of [
+      [['site-a', 'site-b'], 60 + 20 * index],
+      [['site-e', 'site-f'], 70 + 20 * index],
+    ] as const) {
+      const taken = await run(
+        'reserve',
+        ...link,
+        ...GBPS,
+        '--start',
+        `+${from}m`,
+        '--for',
+        '12m',
+        '--direct',
+      );
+      expect(taken.exitCode).toBe(0);
+    }
+  }
+  const mine = ['--bandwidth', '1M', '--start', '+50m', '--for', '5m', '--name', 'mine'];
+  expect((await run('reserve', 'site-a', 'site-d', ...mine)).exitCode).toBe(0);
+  const entry = `{ sites: [site-a, site-d], bandwidth: 1G, start: ${AT}, for: 1h }`;
+  world.files.set('two.yaml', `version: 1\nreservations:\n  a: ${entry}\n  b: ${entry}\n`);
+});
+
+const run = (...args: string[]) => world.runIn(PROCESSES, '--offline', '--tz', 'UTC', ...args);
+
+/** Lets a question take so many looks at a link, in place of the thousands that a large network needs. */
+function withLooks(most: number): void {
+  const looks = new WeakMap<Budget, number>();
+  const look = vi.spyOn(Budget.prototype, 'look').mockImplementation(function (this: Budget, count = 1) {
+    const all = (looks.get(this) ?? 0) + count;
+    looks.set(this, all);
+    if (all > most) throw new BudgetSpentError('the question has used up its looks');
+  });
+  onTestFinished(() => look.mockRestore());
+}
+
+const BETWEEN = ['site-a', 'site-d'];
+const FROM = ['--start', '+60m'];
+/** What each command that searches says where the search takes too long, and what it advises. */
+test.each<[string, string[], string | RegExp, string?]>([
+  ['a refusal', ['reserve', ...BETWEEN, ...GBPS, ...FROM, '--for', '1h'], MORE, 'availability'],
+  [
+    'a refusal of dates',
+    ['reserve', ...BETWEEN, ...GBPS, ...FROM, '--end', '2090-01-01T00:00:00Z'],
+    MORE,
+    'experiment show',
+  ],
+  [
+    'the earliest time',
+    ['reserve', ...BETWEEN, ...GBPS, '--earliest', '--for', '1h', ...FROM],
+    NOT_BEFORE,
+    '--start 2026-11-01T1',
+  ],
+  [
+    'a transfer',
+    ['reserve', ...BETWEEN, '--volume', '10T', '--end', '+30h', ...FROM],
+    NOT_BEFORE,
+    'availability',
+  ],
+  ['an update', ['update', 'mine', ...GBPS, '--extend', '1h'], MORE, 'availability'],
+  ['a plan', ['plan', 'two.yaml'], NOT_BEFORE],
+  ['a plan with its time', ['plan', 'two.yaml', '--earliest'], NOT_BEFORE],
+  ['apply', ['apply', 'two.yaml'], NOT_BEFORE, 'plan two.yaml'],
+  ['apply with its time', ['apply', 'two.yaml', '--earliest'], NOT_BEFORE, 'plan two.yaml'],
+  [
+    'run',
+    ['run', ...BETWEEN, ...GBPS, '--for', '2h', '--earliest', '--', 'true'],
+    /given up/,
+    'availability',
+  ],
+  ['a chart', ['availability', ...BETWEEN], `${MORE} why: Ask for a shorter time.`],
+  [
+    'starts that fit',
+    ['availability', ...BETWEEN, ...GBPS, '--duration', '1h'],
+    `${MORE} why: Ask for a shorter time.`,
+  ],
+])('%s: the search was given up, and what was found until then', async (_, args, said, advised) => {
+  withLooks(LOOKS);
+  const { exitCode, stdout, stderr } = await run(...args);
+  expect(exitCode).toBe(6);
+  const all = `${stdout}${stderr}`.replaceAll(/\s+/g, ' ');
+  expect(all).toMatch(said);
+  if (advised !== undefined) expect(all).toMatch(new RegExp(`try: slices-conn .*${advised}`));
+});
+
+test('what is free in exact steps goes on in further pages: nothing is missing', async () => {
+  const steps = () => run('availability', ...BETWEEN, '--json');
+  const whole = await steps();
+  withLooks(LOOKS);
+  expect(await steps()).toEqual(whole);
+});
