@@ -77,12 +77,16 @@ export async function authenticateUser(
   trust: ServiceTrust,
   ...needs: readonly Scope[]
 ): Promise<UserClaims> {
-  const claims = await authenticateAnyUser(request, trust, ...needs);
-  if (claims.limited_to === undefined) return claims;
-  throw refusal(
-    'scope_missing',
-    `Your token is for experiment ${claims.limited_to} alone, and this is not in it.`,
-  );
+  const claims = await authenticateAnyUser(request, trust);
+  // First of all: another login of that kind would have no more scopes.
+  if (claims.limited_to !== undefined) {
+    throw refusal(
+      'scope_missing',
+      `Your token is for experiment ${claims.limited_to} alone, and this is not in it.`,
+    );
+  }
+  for (const scope of needs) requireScope(claims, trust, scope);
+  return claims;
 }
 
 /**

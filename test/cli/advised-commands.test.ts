@@ -189,6 +189,7 @@ describe('every next step works when it is pasted', () => {
       'slices-conn experiment ci add --github octo/measure --ref refs/heads/main',
     // Handed on or completed: the text is made, and tried, where another line of this table says.
     'fix ?? null': undefined,
+    'fixFor(error, first)': undefined,
     fix: undefined,
     undefined,
     _fix: undefined,

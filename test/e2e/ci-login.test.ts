@@ -91,6 +91,20 @@ test.each<[string, Record<string, string>, string]>([
   });
 });
 
+test.each([
+  ['user', 'sessions'],
+  ['experiment', 'ci', 'list'],
+])('a job that types %s %s is told that its token is for its experiment alone', async (...args) => {
+  const { env } = github.runner();
+  const refused = await newClient({ ...server.env, ...env }).command(...args, '--json');
+  expect(reportOf(refused)).toMatchObject({
+    exitCode: 5,
+    code: 'scope_missing',
+    message: expect.stringMatching(/^Your token is for experiment exp_\S+ alone/),
+    fix: null,
+  });
+});
+
 test('row 163: an ID token for another service is not sent, and its aud is told', async () => {
   const job = newClient({ ...server.env, SLICES_CONN_ID_TOKEN: gitlab.idToken('https://other.example.org') });
   expect(reportOf(await job.command('list', '--json'))).toMatchObject({

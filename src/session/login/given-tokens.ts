@@ -45,9 +45,15 @@ export function tokenExplained(error: unknown, taken: readonly TakenToken[], now
   if (!first) return error.facts.fix === undefined ? error.with({ fix: 'slices-conn login' }) : error;
   return error.with({
     why: inOneText(error.facts.why, ...meant.flatMap((one) => toldOf(one, now))),
-    // A source that gave none may have said itself what to do.
-    ...(first.token || error.facts.fix === undefined ? nextStepFor(first) : {}),
+    fix: fixFor(error, first),
   });
+}
+
+function fixFor({ code, facts }: Failure, first: TakenToken): FailureFacts['fix'] {
+  // What is exchanged anew would have no more scopes.
+  if (code === 'scope_missing' && exchangedBy(first.source)) return undefined;
+  // A source that gave none may have said itself what to do.
+  return first.token || facts.fix === undefined ? nextStepFor(first).fix : facts.fix;
 }
 
 /** What a text that should be a token is, without any part of it. @param now milliseconds */
