@@ -472,9 +472,14 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
     await page.getByText('Log in to see what is free').waitFor();
     expect(await result(page).isVisible()).toBe(false);
     await logIn(page, 'lead');
+    await fill(page, '6G', 'kept');
+    await answer(page)
+      .getByText(/^It fits/)
+      .waitFor();
     // The session is over; the page learns of it by what it asks for next.
     await page.context().clearCookies();
-    await fill(page, '7G', 'kept');
+    await page.getByLabel('Bandwidth').fill('7G');
+    await page.clock.runFor(400);
     await page.getByText('Your login has ended.').first().waitFor();
     await logIn(page, 'lead');
     await answer(page)

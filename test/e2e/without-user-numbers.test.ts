@@ -1,3 +1,5 @@
+import { symlinkSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { newClient } from './served.ts';
 
@@ -11,7 +13,9 @@ test('where the system has no user numbers and passes on no signals, as on Windo
     NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(AS_WINDOWS)}`,
   });
   const run = ['--offline', 'run', 'be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--for', '1h', '--'];
-  const { exitCode, stderr } = await client.start(...run, process.execPath, '-e', 'process.exit(3)').ended;
+  const program = join(client.home, 'node.exe');
+  symlinkSync(process.execPath, program);
+  const { exitCode, stderr } = await client.start(...run, program, '-e', 'process.exit(3)').ended;
   expect(exitCode, stderr).toBe(3);
   expect(stderr).toMatch(/^Reserved be-gent1 – pl-poznan1/m);
   expect(stderr).toMatch(/^Deleted con_/m);
