@@ -1,6 +1,6 @@
 #!/usr/bin/busybox sh
 # The first process of a guest, started by guests.ts: a server with one network device, eth1, that runs what it is given; or,
-# without an address, the provider's site between two links, which has a wire to each, vec0 and vec1, and no server's tools.
+# without an address, the provider's two sites between links, with a wire to each, vec0 and vec1, vec2 and vec3, and no server's tools.
 # Root of the guest is whoever runs the tests, on the files of this machine: so `/` is mounted read-only, and all that is
 # written goes into file systems in memory, or into the folder that the test gave it.
 #
@@ -56,8 +56,9 @@ END
   echo 0 >/proc/sys/net/ipv6/conf/default/disable_ipv6
   echo 0 >/proc/sys/net/ipv6/conf/eth1/disable_ipv6
 else
-  ip link set vec0 up
-  ip link set vec1 up
+  for device in vec0 vec1 vec2 vec3; do
+    ip link set "$device" up
+  done
 fi
 
 # Each line names a script; a line goes back when it has ended, with its exit code. The guest ends with the other end of

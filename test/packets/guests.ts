@@ -65,14 +65,26 @@ const HEADER = Buffer.from('0003000000000001', 'hex');
 /** One of the two guests that are servers, each at one end of the link. */
 export type Which = 0 | 1;
 
-/** An end of a wire: that of a server, or one of the two of the site between, towards the first server or the second. */
-export type WireEnd = Which | 2 | 3;
+/**
+ * An end of a wire: that of a server, or one of the two of a site between, towards the first server or the second. Two sites may be
+ * between; one guest is both.
+ */
+export type WireEnd = Which | 2 | 3 | 4 | 5;
 
-/** Where what is sent at each end arrives: from server to server, or over the site between. */
-export const WIRES = { direct: [1, 0], overSite: [2, 3, 0, 1] } as const satisfies Record<
-  string,
-  readonly WireEnd[]
->;
+/** The two ends of each hop of a route. */
+export function endsOf(hops: 1 | 2 | 3): [WireEnd, WireEnd][] {
+  const sites = ([2, 4] as const).slice(0, hops - 1);
+  const near = [0, ...sites.map((end) => (end + 1) as WireEnd)] as const;
+  const far = [...sites, 1] as const;
+  return near.map((end, hop) => [end, far[hop] ?? 1]);
+}
+
+/** Where what is sent at each end arrives. */
+export function wiresOver(hops: 1 | 2 | 3): WireEnd[] {
+  const wires: WireEnd[] = [];
+  for (const [one, other] of endsOf(hops)) [wires[one], wires[other]] = [other, one];
+  return wires;
+}
 
 /** A frame that a guest has sent, as it was. */
 export interface Frame {
@@ -88,8 +100,8 @@ export interface GuestRun {
 }
 
 /**
- * A server: a Linux kernel of its own, with a network device `eth1` whose wire ends in the {@link Provider}. The site between
- * has two wires instead, `vec0` and `vec1`.
+ * A server: a Linux kernel of its own, with a network device `eth1` whose wire ends in the {@link Provider}. The sites
+ * between have two wires each instead, `vec0` and `vec1`, `vec2` and `vec3`.
  */
 export interface Guest {
   /** A folder of this machine that the guest has as `/mnt`, its working folder. */
@@ -121,8 +133,8 @@ export class Provider {
   frames: Frame[] = [];
   /** Makes the frame that arrives at the other end of what one end sends; undefined where it is dropped. */
   carry: (frame: Frame) => Buffer | undefined;
-  /** One of {@link WIRES}; `direct` until a test changes it. */
-  wires: readonly WireEnd[] = WIRES.direct;
+  /** See {@link wiresOver}; from server to server until a test changes it. */
+  wires: readonly WireEnd[] = wiresOver(1);
   readonly #ends: readonly WireSocket[];
 
   constructor(ends: readonly WireSocket[], carry: (frame: Frame) => Buffer | undefined) {
@@ -146,7 +158,7 @@ export class Provider {
 /** The guests and the network between them. */
 export interface Bench {
   readonly guests: readonly [Guest, Guest];
-  /** The site between, where there is one. */
+  /** The sites between, where there are any. */
   readonly site?: Guest;
   readonly provider: Provider;
   /** Ends all, and removes what they wrote. */
@@ -157,7 +169,7 @@ export interface Bench {
  * Starts two guests; about 2 s. They see the files of this machine and can't write to them. Only loopback is used. A guest
  * ends by itself when this process is gone.
  *
- * @param withSite whether a third one is started, the site between; default false
+ * @param withSite whether a third one is started, the sites between; default false
  */
 export async function startBench({
   carry,
@@ -170,7 +182,7 @@ export async function startBench({
     rmSync(folder, { recursive: true, force: true });
   };
   try {
-    const ends = await Promise.all(Array.from({ length: withSite ? 4 : 2 }, wireSocket));
+    const ends = await Promise.all(Array.from({ length: withSite ? 6 : 2 }, wireSocket));
     started.push({ stop: async () => void ends.map(({ socket }) => socket.close()) });
     const provider = new Provider(ends, carry);
     const start = (number: number, wires: readonly WireSocket[]): RunningGuest => {
@@ -222,7 +234,7 @@ class RunningGuest implements Guest {
   #console = '';
   #count = 0;
 
-  /** @param wires one for a server, two for a site between */
+  /** @param wires one for a server, four for the sites between */
   constructor(folder: string, number: number, wires: readonly WireSocket[]) {
     this.folder = folder;
     const devices = wires.map(({ socket, guestPort }, at) =>

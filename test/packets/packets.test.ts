@@ -12,6 +12,7 @@ import { type CommandWorld, commandWorld, connectionTo } from '../fixtures/comma
 import { COMPILED } from '../fixtures/compiled.ts';
 import {
   type Bench,
+  endsOf,
   type Frame,
   type Guest,
   machineOf,
@@ -19,8 +20,8 @@ import {
   processorFault,
   startBench,
   type Which,
-  WIRES,
   type WireEnd,
+  wiresOver,
 } from './guests.ts';
 
 const missing = missingPackages();
@@ -164,8 +165,8 @@ interface Tags {
   readonly c: number;
 }
 
-/** The tags of a reservation's two hops, at both ends of each, as the provider's database has them. @param route its sites */
-function hopsOf(database: string, id: string, route: readonly string[]): [[Tags, Tags], [Tags, Tags]] {
+/** The tags that the database has for both ends of each hop. @param route its sites, in order */
+function hopsOf(database: string, id: string, route: readonly string[]): [Tags, Tags][] {
   const opened = new DatabaseSync(database, { readOnly: true });
   const rows = opened.prepare('SELECT * FROM hop WHERE reservation = ? ORDER BY position').all(id);
   opened.close();
@@ -177,9 +178,8 @@ function hopsOf(database: string, id: string, route: readonly string[]): [[Tags,
         .indexOf(site ?? '') + 1;
     return { s: Number(row?.[`site${end}_s_tag`]), c: Number(row?.[`site${end}_c_tag`]) };
   };
-  const hop = (at: number): [Tags, Tags] => [tagsAt(at, route[at]), tagsAt(at, route[at + 1])];
-  expect(rows.length).toBe(2);
-  return [hop(0), hop(1)];
+  expect(rows.length).toBe(route.length - 1);
+  return rows.map((_, at) => [tagsAt(at, route[at]), tagsAt(at, route[at + 1])]);
 }
 
 /** Lines for `tc`: what arrives at one device with its tags leaves the other with the other tags. */
@@ -322,73 +322,95 @@ describe.skipIf(fault !== undefined && !(missing.length > 0 && process.env['CI']
     expect(await links()).toEqual(before);
   });
 
-  test('a reservation of two hops, made offline: the kernel between swaps the tags that the database has for its site; vlan, probe at the far end, and the program itself in the first server', async () => {
-    const { home, database, json, run } = newMachine();
-    const [sites, addresses] = [['be-gent1', 'hu-sztaki'] as const, ['10.2.0.1', '10.2.0.2'] as const];
-    const terms = ['--bandwidth', '1G', '--start-now', '--for', '2h'];
-    // It takes the first tags of the first hop alone, so that the two hops differ in both tags.
-    await json('reserve', 'be-gent1', 'pl-poznan1', ...terms);
-    const { via, ...reservation } = reservationIn(
-      await json('reserve', ...sites, ...terms, '--save', 'link.jwt'),
-    );
-    expect(via).toEqual(['pl-poznan1']);
-    const [[near, arriving], [leaving, far]] = hopsOf(database, reservation.id, [
-      'be-gent1',
-      'pl-poznan1',
-      'hu-sztaki',
-    ]);
-    expect([near, far].flatMap(({ s, c }) => [s, c])).toEqual(tagsOf(reservation));
-    expect([arriving.s === leaving.s, arriving.c === leaving.c]).toEqual([false, false]);
-    const swapping = `tc -batch - <<END
-${swap(['vec0', arriving], ['vec1', leaving])}
-${swap(['vec1', leaving], ['vec0', arriving])}
-END`;
-    expect(await bench.site?.run(swapping)).toMatchObject({ exitCode: 0, stderr: '' });
-    // Each link is this process: what enters at its one end leaves it with the tags of the other.
-    const { provider } = bench;
-    const tagsOfEnd: Record<WireEnd, Tags> = [near, far, arriving, leaving];
-    provider.wires = WIRES.overSite;
-    provider.carry = (frame) => {
-      const [its, other] = [tagsOfEnd[frame.from], tagsOfEnd[WIRES.overSite[frame.from]]];
-      if (!stackOf(frame).startsWith(`88a8:${its.s} 8100:${its.c} `)) return undefined;
-      const copy = Buffer.from(frame.bytes);
-      copy.writeUInt16BE(other.s, 14);
-      copy.writeUInt16BE(other.c, 18);
-      return copy;
-    };
-    provider.frames = [];
+  test.each([
+    { hops: 2, route: ['be-gent1', 'pl-poznan1', 'hu-sztaki'] },
+    { hops: 3, route: ['be-gent1', 'pl-poznan1', 'hu-sztaki', 'gr-uth'] },
+  ] as const)(
+    'a reservation of $hops hops, made offline: the kernel between swaps the tags that the database has for each site; vlan, probe at the far end, and the program itself in the first server',
+    async ({ hops, route }) => {
+      const { home, database, json, run } = newMachine();
+      const [sites, addresses] = [[route[0], route[hops] ?? ''] as const, ['10.2.0.1', '10.2.0.2'] as const];
+      const terms = ['--bandwidth', '10M', '--start-now', '--for', '2h'];
+      // Others have taken the first tags of each hop but the last, of each more than of the next, so that all hops differ in both tags.
+      for (let hop = 0; hop < hops - 1; hop += 1) {
+        for (let count = hop + 1; count < hops; count += 1) {
+          await json('reserve', route[hop] ?? '', route[hop + 1] ?? '', ...terms);
+        }
+      }
+      const { via, ...reservation } = reservationIn(
+        await json('reserve', ...sites, ...terms, '--save', 'link.jwt'),
+      );
+      expect(via).toEqual(route.slice(1, -1));
+      const ends = endsOf(hops);
+      const tagsOfEnd: Partial<Record<WireEnd, Tags>> = {};
+      for (const [hop, tags] of hopsOf(database, reservation.id, route).entries()) {
+        for (const at of [0, 1] as const) tagsOfEnd[ends[hop]?.[at] ?? 0] = tags[at];
+      }
+      const tagsAt = (end: WireEnd): Tags => tagsOfEnd[end] ?? { s: 0, c: 0 };
+      expect(([0, 1] as const).map(tagsAt).flatMap(({ s, c }) => [s, c])).toEqual(tagsOf(reservation));
+      const between = ([2, 4] as const).slice(0, hops - 1).map((end, site) => ({
+        arriving: [`vec${2 * site}`, tagsAt(end)] as const,
+        leaving: [`vec${2 * site + 1}`, tagsAt(end === 2 ? 3 : 5)] as const,
+      }));
+      for (const { arriving, leaving } of between) {
+        expect([arriving[1].s === leaving[1].s, arriving[1].c === leaving[1].c]).toEqual([false, false]);
+      }
+      const swapping = between.flatMap(({ arriving, leaving }) => [
+        swap(arriving, leaving),
+        swap(leaving, arriving),
+      ]);
+      expect(await bench.site?.run(`tc -batch - <<END\n${swapping.join('\n')}\nEND`)).toMatchObject({
+        ...{ exitCode: 0, stderr: '' },
+      });
+      // Each link is this process: what enters at its one end leaves it with the tags of the other.
+      const { provider } = bench;
+      provider.wires = wiresOver(hops);
+      provider.carry = (frame) => {
+        const [its, other] = [tagsAt(frame.from), tagsAt(provider.wires[frame.from] ?? 0)];
+        if (!stackOf(frame).startsWith(`88a8:${its.s} 8100:${its.c} `)) return undefined;
+        const copy = Buffer.from(frame.bytes);
+        copy.writeUInt16BE(other.s, 14);
+        copy.writeUInt16BE(other.c, 18);
+        return copy;
+      };
+      provider.frames = [];
 
-    await atBoth(async (which) => {
-      const call = ['--offline', 'vlan', 'link.jwt', '--site', sites[which], '--dev', 'eth1'];
-      const { stdout } = await run([...call, '--address', `${addresses[which]}/24`]);
-      return inGuest(which, stdout);
-    });
-    const probe = (which: Which): string[] => [
-      ...['--offline', '--json', 'probe', 'link.jwt', '--site', sites[which], '--dev', 'eth1'],
-      ...['--peer', addresses[which === 0 ? 1 : 0]],
-    ];
-    cpSync(home, join(guests[0].folder, 'home'), { recursive: true });
-    // Here there is no such device; but the code that this compiles is a third of the program's work in the guest.
-    await run(probe(0), { ownProcess: true });
-    const environment = Object.entries(COMPILED).map((variable) => variable.join('='));
-    const program = [...environment, process.execPath, LAUNCHER, ...probe(0)].map(shellWord).join(' ');
-    const there = await createReferenceServer({ baseUrl: 'http://offline.localhost', database });
-    const results = await Promise.all([
-      guests[0].run(`cp -r home /tmp; cd /tmp/home; HOME=$PWD XDG_STATE_HOME=$PWD/state env ${program}`),
-      worldOf(there, readFileSync(join(home, 'link.jwt'), 'utf8')).runIn(machineOf(guests[1]), ...probe(1)),
-    ]).finally(() => there.close());
-    for (const { exitCode, stdout, stderr } of results) {
-      expect([exitCode, stderr], stdout).toEqual([0, '']);
-      expect(JSON.parse(stdout)).toMatchObject({ verdict: 'ok', end: null, heard: [] });
-    }
-    const full = provider.frames.filter(({ bytes }) => bytes.length === 1522);
-    expect(new Set(full.map((frame) => `${frame.from} ${stackOf(frame)}`))).toEqual(
-      new Set(Object.entries(tagsOfEnd).map(([from, { s, c }]) => `${from} 88a8:${s} 8100:${c} 0800`)),
-    );
-    await atBoth((which) => inGuest(which, 'ip link del "$(ls /sys/class/net | grep -x "sc........")"'));
-    provider.wires = WIRES.direct;
-    provider.frames = [];
-  });
+      await atBoth(async (which) => {
+        const call = ['--offline', 'vlan', 'link.jwt', '--site', sites[which], '--dev', 'eth1'];
+        const { stdout } = await run([...call, '--address', `${addresses[which]}/24`]);
+        return inGuest(which, stdout);
+      });
+      const probe = (which: Which): string[] => [
+        ...['--offline', '--json', 'probe', 'link.jwt', '--site', sites[which], '--dev', 'eth1'],
+        ...['--peer', addresses[which === 0 ? 1 : 0]],
+      ];
+      cpSync(home, join(guests[0].folder, `home${hops}`), { recursive: true });
+      // Here there is no such device; but the code that this compiles is a third of the program's work in the guest.
+      await run(probe(0), { ownProcess: true });
+      const environment = Object.entries(COMPILED).map((variable) => variable.join('='));
+      const program = [...environment, process.execPath, LAUNCHER, ...probe(0)].map(shellWord).join(' ');
+      const there = await createReferenceServer({ baseUrl: 'http://offline.localhost', database });
+      const results = await Promise.all([
+        guests[0].run(
+          `cp -r home${hops} /tmp; cd /tmp/home${hops}; HOME=$PWD XDG_STATE_HOME=$PWD/state env ${program}`,
+        ),
+        worldOf(there, readFileSync(join(home, 'link.jwt'), 'utf8')).runIn(machineOf(guests[1]), ...probe(1)),
+      ]).finally(() => there.close());
+      for (const { exitCode, stdout, stderr } of results) {
+        expect([exitCode, stderr], stdout).toEqual([0, '']);
+        expect(JSON.parse(stdout)).toMatchObject({ verdict: 'ok', end: null, heard: [] });
+      }
+      const full = provider.frames.filter(({ bytes }) => bytes.length === 1522);
+      expect(new Set(full.map((frame) => `${frame.from} ${stackOf(frame)}`))).toEqual(
+        new Set(Object.entries(tagsOfEnd).map(([from, { s, c }]) => `${from} 88a8:${s} 8100:${c} 0800`)),
+      );
+      await atBoth((which) => inGuest(which, 'ip link del "$(ls /sys/class/net | grep -x "sc........")"'));
+      const devices = between.flatMap(({ arriving, leaving }) => [arriving[0], leaving[0]]);
+      await bench.site?.run(devices.map((device) => `tc qdisc del dev ${device} ingress`).join('\n'));
+      provider.wires = wiresOver(1);
+      provider.frames = [];
+    },
+  );
 
   /** What is typed at both ends for each case. */
   const typed = new Map<Link, readonly [string, string]>();
