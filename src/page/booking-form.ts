@@ -261,7 +261,7 @@ function offersIn({ answer, draft, live }: FormView): readonly Alternative[] {
 
 /** The form's sentence about its draft. */
 function statusText(view: FormView, hasOffers: boolean): string {
-  const { answer, draft, isSending } = view;
+  const { answer, draft, isSending, hasEnded } = view;
   if (isSending) return '';
   switch (answer.kind) {
     case 'none':
@@ -271,6 +271,8 @@ function statusText(view: FormView, hasOffers: boolean): string {
     case 'fits':
       return fitText(answer, calendarOf(view));
     case 'refused': {
+      // The notice above the fields says it.
+      if (hasEnded && !answer.isSent && answer.facts.code === 'token_missing') return '';
       const why = refusalText(answer.facts, calendarOf(view));
       return `${answer.isSent ? wordsFor(draft).refused : ''}${why}${hasOffers ? ' Would be accepted:' : ''}`;
     }
