@@ -465,8 +465,9 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
     await page.reload();
     await page.getByText('Logged in as lead').waitFor();
     // It may end while the page is closed; that is said once.
+    await page.goto('about:blank');
     await page.context().clearCookies();
-    await page.reload();
+    await page.goto(served.addresses.base_url);
     await result(page).getByText('Your login has ended. Log in again.').waitFor();
     await page.reload();
     await page.getByText('Log in to see what is free').waitFor();
