@@ -160,9 +160,13 @@ export interface StoreSnapshot extends StoreReading {
   /**
    * The reservations that changed on a link after a version, each once, as it stands now.
    *
-   * @param experiment only this one's; default: every experiment's
+   * @param of only this experiment's, and so many at most, whichever. Default: all of every experiment
    */
-  changedSince(link: string, version: number, experiment?: string): Promise<ChangedReservation[]>;
+  changedSince(
+    link: string,
+    version: number,
+    of?: { experiment: string; most: number },
+  ): Promise<ChangedReservation[]>;
   /** An experiment's reservations that were not deleted and end after an instant, in milliseconds. */
   endingAfter(experiment: string, instant: number): Promise<ReservationRecord[]>;
 }

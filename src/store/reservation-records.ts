@@ -62,18 +62,28 @@ async function inParts(
   }
 }
 
-/** The reservations that changed on a link after a version. @param experiment only this one's; empty: every one's */
+/**
+ * The reservations that changed on a link after a version. A reservation has one hop on a link.
+ *
+ * @param experiment only this one's; empty: every one's
+ * @param most so many of them, whichever
+ */
 export async function changedRecords(
   sql: SqlReader,
-  { link, since, experiment }: { link: string; since: number; experiment: string },
-): Promise<ChangedReservation[]> {
-  const rows = await sql.all(
-    `${RECORDS}, r.deleted_ms FROM (SELECT DISTINCT reservation FROM hop WHERE link = $1 AND version > $2) AS changed
-     JOIN reservation AS r ON r.id = changed.reservation JOIN hop ON hop.reservation = r.id
-     WHERE r.experiment = $3 OR $3 = '' ORDER BY r.id, position`,
+  {
     link,
     since,
-    experiment,
+    experiment = '',
+    most = Number.MAX_SAFE_INTEGER,
+  }: { link: string; since: number; experiment?: string; most?: number },
+): Promise<ChangedReservation[]> {
+  const rows = await sql.all(
+    `${RECORDS}, r.deleted_ms FROM (
+       SELECT found.* FROM hop AS changed JOIN reservation AS found ON found.id = changed.reservation
+       WHERE changed.link = $1 AND changed.version > $2 AND (found.experiment = $3 OR $3 = '') LIMIT $4
+     ) AS r JOIN hop ON hop.reservation = r.id
+     ORDER BY r.id, position`,
+    ...[link, since, experiment, most],
   );
   const deleted = new Set(rows.flatMap((row) => (row['deleted_ms'] === null ? [] : [row['id']])));
   return toRecords(rows).map((record) => ({ record, deleted: deleted.has(record.id) }));

@@ -138,7 +138,7 @@ export function reservationStore(database: SqlDatabase, locking: Locking): Reser
           ...storeReading(sql),
           history: sql.history,
           links: () => readVersions(sql),
-          changedSince: (link, since, experiment = '') => changedRecords(sql, { link, since, experiment }),
+          changedSince: (link, since, of) => changedRecords(sql, { link, since, ...of }),
           endingAfter: (experiment, instant) => recordsEndingAfter(sql, experiment, instant),
           look: async (id) => linkReading(sql, id, (await sql.first(READ_LINK, id)) ?? NEVER_BOOKED),
         }),

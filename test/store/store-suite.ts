@@ -252,10 +252,10 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
         await write(record('r0', { tags: tags(2), experiment: 'exp_2' }));
         const updated = routed('r1', { bandwidth: 7 }, 4);
         await changeRoute('update', updated);
-        const look = (link: string, since: number, experiment?: string) =>
+        const look = (link: string, since: number, of?: { experiment: string; most: number }) =>
           store.readLinks(async ({ changedSince, links }) => [
             await links(),
-            await changedSince(link, since, experiment),
+            await changedSince(link, since, of),
           ]);
         const rows = [
           { id: 'a~b', version: 3, forgotten: 0 },
@@ -268,12 +268,16 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
         }));
         expect(await look('a~b', 0)).toEqual([rows, [r0, r1]]);
         expect(await look('a~b', 2)).toEqual([rows, [r1]]);
-        expect(await look('a~b', 0, 'exp_2')).toEqual([rows, [r0]]);
+        expect(await look('a~b', 0, { experiment: 'exp_2', most: 2 })).toEqual([rows, [r0]]);
         expect(await look('a~b', 3)).toEqual([rows, []]);
         expect(await look('c~d', 1)).toEqual([rows, [r1]]);
         await changeRoute('delete', updated);
         expect(await store.links()).toMatchObject([{ version: 4 }, { version: 3 }, { version: 3 }]);
         expect((await look('b~d', 2))[1]).toEqual([{ record: updated, deleted: true }]);
+        await write(record('r5', { tags: tags(5), experiment: 'exp_2' }));
+        for (const most of [1, 2]) {
+          expect((await look('a~b', 0, { experiment: 'exp_2', most }))[1]).toHaveLength(most);
+        }
       });
 
       test('is among those of its experiment that end after an instant', async () => {

@@ -1,3 +1,4 @@
+import { Slices } from '../../allocator/event-loop.ts';
 import type {
   ChangedReservation,
   LinkVersion,
@@ -45,7 +46,7 @@ const [PACE, LONGEST_PACE] = [20, 400];
 /** The pause after the database has failed, in milliseconds. */
 const PACE_AWAY = 200;
 /** The most changes of all links since a cursor: to look through more takes longer than to list again. */
-const MOST_CHANGES = 100_000;
+const MOST_CHANGES = 25_000;
 /** The most events with which a stream begins. */
 const MOST_EVENTS = 1000;
 /** How long a browser waits before it comes back, in milliseconds. */
@@ -198,7 +199,10 @@ export class EventFeed {
         const isAsked = before && !isOther && this.#watches.size > 0;
         const changed = isAsked ? await changesBetween(snapshot, before, position) : [];
         const starts: Start[] = [];
+        // All that were cut off when the server was started again come back at once.
+        const slices = new Slices();
         for (const each of joining) {
+          if (slices.isOver) await slices.next();
           const start = await this.#startOf(each, snapshot, { rows, position, isOther }).catch(
             (error: unknown) => {
               each.reject(error);
@@ -249,7 +253,7 @@ export class EventFeed {
     const frames = listener.links ? linkFrames(before, position) : [];
     if (experiment === undefined) return { joining, frames };
     const since = Math.min(before.at, position.at);
-    const changed = await changesBetween(snapshot, before, position, experiment);
+    const changed = await changesBetween(snapshot, before, position, { experiment, most: MOST_EVENTS + 1 });
     const isCreated = ({ record }: ChangedReservation): boolean => record.createdAt >= since;
     for (const each of changed) {
       frames.push(frameOf(each.deleted ? 'deleted' : isCreated(each) ? 'created' : 'updated', each.record));
@@ -338,13 +342,13 @@ async function changesBetween(
   snapshot: StoreSnapshot,
   before: Position,
   { versions }: Position,
-  experiment?: string,
+  of?: Parameters<StoreSnapshot['changedSince']>[2],
 ): Promise<ChangedReservation[]> {
   const found = new Map<string, ChangedReservation>();
   for (const [link, version] of versions) {
     const since = before.versions.get(link) ?? 0;
     if (version === since) continue;
-    for (const each of await snapshot.changedSince(link, since, experiment)) found.set(each.record.id, each);
+    for (const each of await snapshot.changedSince(link, since, of)) found.set(each.record.id, each);
   }
   return [...found.values()];
 }
