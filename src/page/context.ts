@@ -26,11 +26,20 @@ export function say({ store }: Pick<PageContext, 'store'>, text: string, at: Sub
   store.dispatch({ type: 'said', notice: { text, at, isDone } });
 }
 
+/**
+ * Says why something was refused. That a login has ended is no notice of its own: another tab may have logged in since the
+ * request was sent, and then the next look takes it back.
+ */
+export function tellRefusal({ store }: Pick<PageContext, 'store'>, refused: Refused, at: Subject): void {
+  if (refused.isLoggedOut) store.dispatch({ type: 'login-ended' });
+  else say({ store }, refusalText(refused.facts, calendarOf(store.state)), at);
+}
+
 /** Says why something could not be done. */
 export function tell(context: PageContext, error: unknown, at: Subject): void {
   const { store } = context;
   if (error instanceof Refused) {
-    say(context, refusalText(error.facts, calendarOf(store.state)), at);
+    tellRefusal(context, error, at);
     if (error.isLoggedOut) store.dispatch({ type: 'learnt', facts: { isDoubted: true } });
     context.look();
   } else if (error instanceof Unanswered) {

@@ -1,6 +1,6 @@
 import type { News } from '../client/events.ts';
 import { HOUR, MINUTE } from '../contract/durations.ts';
-import { type PageContext, say, tell } from './context.ts';
+import { type PageContext, tell, tellRefusal } from './context.ts';
 import type { PageLogin } from './login.ts';
 import { type Ends, Refused, type Told } from './service.ts';
 import { calendarOf } from './state.ts';
@@ -68,7 +68,7 @@ export function createLoading(
       await run();
     } catch (error) {
       store.dispatch({ type: 'learnt', facts: { isDoubted: true } });
-      if (error instanceof Refused) say(context, refusalText(error.facts, calendarOf(store.state)), 'page');
+      if (error instanceof Refused) tellRefusal(context, error, 'page');
       else if (!(error instanceof DOMException && error.name === 'AbortError')) throw error;
     }
   }
