@@ -159,11 +159,15 @@ export function laidOut(text: string, { columns, bold, shell }: HelpPage): strin
       }
       if (line === '') heading = '';
       if (line.length <= width) return line;
-      if (heading === 'Examples:') return columns === undefined ? line : continued(line, width, shell);
+      if (heading === 'Examples:' || COMMAND.test(line))
+        return columns === undefined ? line : continued(line, width, shell);
       return wrapped(line, width);
     })
     .join('\n');
 }
+
+/** A whole command that stands by itself, under whatever heading. */
+const COMMAND = /^ {2}(?:sudo )?slices-conn \S/;
 
 /** A sentence, or an item of a list with its description in one column. */
 function wrapped(line: string, width: number): string {

@@ -54,6 +54,14 @@ describe('a help text fits its terminal', () => {
     }
   });
 
+  test('every command that stands by itself can be pasted, whatever its heading', async () => {
+    for (const args of TEXTS) {
+      const narrow = (await helpAt(60, args, { NO_COLOR: '1' })).replaceAll(/ \\\n +/g, ' ').split('\n');
+      const commands = (await helpAt(undefined, args)).match(/^ {2}(?:sudo )?slices-conn \S.*$/gm) ?? [];
+      expect(commands.filter((command) => !narrow.includes(command))).toEqual([]);
+    }
+  });
+
   test('examples continue after a backslash on a terminal, and stay on one line elsewhere', async () => {
     const example = '  slices-conn reserve be-gent1 pl-poznan1 --bandwidth 1G --start-now --for 2h';
     expect(await helpAt(undefined, ['reserve', '--help'])).toContain(`${example}\n`);

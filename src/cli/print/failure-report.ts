@@ -58,7 +58,7 @@ export function reportFailure(
     };
     const what = sentences('error: ', failure.says);
     const why = facts.why === undefined ? '' : sentences('  why: ', facts.why, toType);
-    const lines = (facts.lines ?? []).map((line) => `    ${shown(inTimes(line, zoned))}\n`).join('');
+    const lines = (facts.lines ?? []).map((line) => sentences('    ', line)).join('');
     const reservation = facts.reservation === undefined ? '' : `  reservation: ${shown(facts.reservation)}\n`;
     const choices = offers.map(({ label, command }) => ({
       label: shown(inTimes(label, zoned)),

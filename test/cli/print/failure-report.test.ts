@@ -64,6 +64,7 @@ describe('timestamps', () => {
 test('on a terminal sentences are broken between words; elsewhere they are one line', () => {
   const long = new Failure('bandwidth_unavailable', 'Only a little of the bandwidth is free.', {
     why: 'All of the rest of it was reserved before this.',
+    lines: ['plan.yaml:3:19: There is no site gent.', 'Lille: no.'],
   });
   const text = (columns?: number): string => {
     const stderr = recordedStream(columns);
@@ -75,6 +76,9 @@ test('on a terminal sentences are broken between words; elsewhere they are one l
     '       free.',
     '  why: All of the rest of it was',
     '       reserved before this.',
+    '    plan.yaml:3:19: There is no site',
+    '    gent.',
+    '    Lille: no.',
     '',
   ]);
   expect(text()).toBe(text(80));
