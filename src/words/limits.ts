@@ -3,6 +3,13 @@ import type { Limit } from '../contract/problems.ts';
 import type { Times } from '../contract/said.ts';
 import { hopName } from './link-name.ts';
 
+/** Begins the messages of a link's refusals, as the spec does ("Errors" 3); ` between be-gent1 and pl-poznan1` follows. */
+export const LIMIT_HEADINGS = {
+  bandwidth: 'Not enough free bandwidth',
+  tags: 'No available VLANs',
+  share: 'Not enough of the share is left',
+} as const satisfies Record<Limit['limit'], string>;
+
 /** Whether more was asked for than the link has at any time. */
 export function exceedsLink({ limit, capacity }: Limit, asked: number | undefined): boolean {
   return limit === 'bandwidth' && asked !== undefined && asked > capacity;

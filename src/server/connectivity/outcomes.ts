@@ -15,7 +15,7 @@ import {
 } from '../../contract/problems.ts';
 import { UTC_TIMES } from '../../contract/said.ts';
 import { alternativeText } from '../../words/alternatives.ts';
-import { limitText } from '../../words/limits.ts';
+import { LIMIT_HEADINGS, limitText } from '../../words/limits.ts';
 import { problem } from '../../words/problems.ts';
 
 /** What a reply says of an item that is refused. */
@@ -72,13 +72,6 @@ function withAdvice(
   return [{ ...first, msg: `${first.msg} Would be accepted: ${advice.join('; ')}.` }, ...rest];
 }
 
-/** Begins the messages of a link's refusals, as the spec does ("Errors" 3). */
-const HEADINGS = {
-  bandwidth: 'Not enough free bandwidth',
-  tags: 'No available VLANs',
-  share: 'Not enough of the share is left',
-} as const;
-
 const CODES = {
   bandwidth: 'bandwidth_unavailable',
   tags: 'vlans_unavailable',
@@ -90,7 +83,7 @@ function linkProblem(broken: Limit, { sites, isHop }: RefusedOutcome, asked: num
   const between = broken.limit === 'tags' || isHop ? 'the two sites' : sites.join(' and ');
   return {
     code: CODES[broken.limit],
-    msg: `${HEADINGS[broken.limit]} between ${between}. ${limitText(broken, asked, UTC_TIMES)}`,
+    msg: `${LIMIT_HEADINGS[broken.limit]} between ${between}. ${limitText(broken, asked, UTC_TIMES)}`,
     facts: { bandwidth: asked },
   };
 }
