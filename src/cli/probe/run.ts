@@ -1,10 +1,12 @@
 import { isIP } from 'node:net';
 import { Failure, ownCommand } from '../../contract/failure.ts';
+import { instantOf } from '../../contract/reservation-request.ts';
 import { type End, USUAL_MTU } from '../../vlan/end.ts';
 import { continued } from '../help-layout.ts';
 import type { Invocation } from '../invocation.ts';
 import { folded } from '../print/folded.ts';
 import { escapeText, type Printer } from '../print/output.ts';
+import { shortTime } from '../times.ts';
 
 import { type EndFlags, endArgument } from '../vlan/end-argument.ts';
 import { type Check, gather } from './evidence.ts';
@@ -36,13 +38,14 @@ export async function probe(
   const hasBegun = now() >= Date.parse(start_date);
   const far =
     flags.far === undefined ? undefined : readFarReport(await files.read(flags.far), flags.far, end);
-  const checks: Check[] = [
-    {
-      check: 'reservation',
-      ok: hasBegun,
-      saw: hasBegun ? `${id}, until ${end_date}` : `${id}, not before ${start_date}`,
-    },
-  ];
+  const times = await invocation.times();
+  const period = (at: (instant: string) => string): Check => ({
+    check: 'reservation',
+    ok: hasBegun,
+    saw: hasBegun ? `${id}, until ${at(end_date)}` : `${id}, not before ${at(start_date)}`,
+  });
+  const inZone = (instant: string): string => `${shortTime(instantOf(instant), times)} ${times.zone}`;
+  const checks: Check[] = [];
   const evidence = await gather(end, peer, {
     machine,
     now,
@@ -65,7 +68,7 @@ export async function probe(
     verdict: verdict.verdict,
     end: verdict.end,
     heard: (evidence.heard ?? []).map(stackText),
-    checks,
+    checks: [period(String), ...checks],
     reservation: end.reservation.id,
     site: end.site,
   };
@@ -80,7 +83,7 @@ export async function probe(
     couldListen: evidence.heard !== null,
     command: (...words) => invocation.advised(ownCommand(...words)),
   });
-  await output.result(result, (print) => verdictText(print, verdict, checks, next));
+  await output.result(result, (print) => verdictText(print, verdict, [period(inZone), ...checks], next));
 }
 
 /** The next steps: sentences, and commands, which start with two blanks. */

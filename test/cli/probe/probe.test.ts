@@ -290,7 +290,9 @@ describe('probe', () => {
       expect(stderr).toMatch(
         /^warning: The reservation starts .* Until then the network carries nothing\.\n$/,
       );
-      expect(stdout).toMatch(/ {2}✗ reservation +con_\S+, not before 20\S+Z\n/);
+      expect(stdout).toMatch(
+        / {2}✗ reservation +con_\S+, not before \w{3} \d+ \w{3} \d\d:\d\d(?::\d\d)? UTC\n/,
+      );
       expect(stdout).toMatch(
         /\nThe network carries nothing before the reservation starts\. Probe again then:\n {2}slices-conn --offline probe later\.jwt [^\n]*\n$/,
       );

@@ -107,6 +107,7 @@ describe('delete --as-administrator', () => {
     }
     expect(questions).toHaveLength(1);
     expect(questions[0]).toContain(`${id} (be-gent1 – pl-poznan1, 1 Gbps until `);
+    expect(questions[0]).toMatch(/ until \w{3} \d+ \w{3} \d\d:\d\d(?::\d\d)? UTC\)/);
     expect(questions[0]).toContain(`booked by ${claimedSubject(await server.signIn('lead'))} for exp_`);
   });
 

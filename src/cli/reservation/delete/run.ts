@@ -2,6 +2,7 @@ import type { ProvenReservation } from '../../../client/proof.ts';
 import { Failure, type FailureFacts, isGone, ownCommand } from '../../../contract/failure.ts';
 import { MAX_REASON } from '../../../contract/request-limits.ts';
 import type { Reservation } from '../../../contract/reservation.ts';
+import { instantOf } from '../../../contract/reservation-request.ts';
 import { isOwn, type KnownReservation, shortIds } from '../../../session/reservations/known.ts';
 import type { Session } from '../../../session/session.ts';
 import { claimedSubject } from '../../../tokens/claimed.ts';
@@ -13,7 +14,7 @@ import type { Invocation } from '../../invocation.ts';
 import { reservationCard } from '../../print/cards.ts';
 import { escapeText } from '../../print/output.ts';
 import { checkConfirmable, confirm } from '../../questions.ts';
-import type { TimeContext } from '../../times.ts';
+import { shortTime, type TimeContext } from '../../times.ts';
 import { formatBandwidth, reservationWord } from '../../values.ts';
 import { againCommand } from '../alternatives.ts';
 import {
@@ -268,7 +269,9 @@ async function deleteAsAdministrator(
   const found = new Map<string, ProvenReservation>();
   const unread = await deleteEach(ids, async (id) => void found.set(id, await administration.show(id)));
   if (unread.size > 0) throw summary(ids, unread, () => false);
-  await confirm(invocation, `Delete ${[...found.values()].map(owned).join(', and ')}?`, {
+  const times = await invocation.times();
+  const about = [...found.values()].map((one) => owned(one, times));
+  await confirm(invocation, `Delete ${about.join(', and ')}?`, {
     unasked: UNASKED,
     declined: DECLINED,
   });
@@ -278,7 +281,6 @@ async function deleteAsAdministrator(
   );
   if (failures.size > 0) throw summary(ids, failures);
   const items = [...found].map(([id, { reservation }]) => ({ id, deleted: true, reason, reservation }));
-  const times = await invocation.times();
   await invocation.output.result({ items }, (print) =>
     [...found.values()]
       .map((proven) => {
@@ -300,9 +302,10 @@ function checkedReason(reason = ''): string {
 }
 
 /** A reservation and its user, for the question. */
-function owned({ reservation }: ProvenReservation): string {
+function owned({ reservation }: ProvenReservation, times: TimeContext): string {
   const { id, bandwidth, end_date, created_by, experiment_id } = reservation;
-  const link = `${linkName(reservation)}, ${formatBandwidth(bandwidth)} until ${end_date}`;
+  const end = `${shortTime(instantOf(end_date), times)} ${times.zone}`;
+  const link = `${linkName(reservation)}, ${formatBandwidth(bandwidth)} until ${end}`;
   return escapeText(`${id} (${link}), booked by ${created_by} for ${experiment_id}`);
 }
 
