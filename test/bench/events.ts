@@ -17,9 +17,10 @@ import { seeded } from './seeded.ts';
 import { CONNECTED, DATABASE_FILE, signIn, startServe } from './serving.ts';
 
 const EVENTS = routePath('events');
-/** The streams of each built-in user: as many as one may have. */
+/** The streams of each user: as many as one may have. */
 const OF_EACH = 20;
-const USERS = ['lead', 'member', 'viewer', 'admin'] as const;
+/** The streams that are open while others book. */
+const BESIDE = 100;
 /** The streams of a whole server. */
 const MOST = 1000;
 /** How long a server has nothing to do before its memory is looked at, in milliseconds. */
@@ -134,19 +135,9 @@ async function onSqlite(count: number, quick: boolean): Promise<Result[]> {
   };
   const found = await delays(count, book, reading);
   await reading.close();
-  const users = await createReferenceServer({ baseUrl: serve.url, database: join(folder, DATABASE_FILE) });
-  const tokens = await Promise.all(USERS.map((user) => users.signIn(user)));
-  await users.close();
   const load = new LoadGenerator(serve.url, who, seeded(5));
   const seconds = quick ? 1 : 3;
-  const open = (): Promise<Reading[]> =>
-    Promise.all(
-      tokens.flatMap((token) =>
-        Array.from({ length: OF_EACH }, () =>
-          follow(fetch, serve.url + EVENTS, { authorization: `Bearer ${token}` }),
-        ),
-      ),
-    );
+  const open = await streamsOf(BESIDE, folder, serve.url);
   const rounds = await alternate(quick ? 3 : 9, [
     ['without', () => load.rate(CONNECTED, seconds)],
     [
@@ -154,7 +145,7 @@ async function onSqlite(count: number, quick: boolean): Promise<Result[]> {
       async () => {
         const streams = await open();
         const rate = await load.rate(CONNECTED, seconds);
-        for (const stream of streams) await stream.close();
+        for (const stream of streams) stream.destroy();
         return rate;
       },
     ],
@@ -165,7 +156,7 @@ async function onSqlite(count: number, quick: boolean): Promise<Result[]> {
     ...limits('sqlite', found),
     {
       name: 'events-bookings',
-      what: `bookings per second with ${OF_EACH * USERS.length} streams of all links' changes ÷ without`,
+      what: `bookings per second with ${BESIDE} streams of all links' changes ÷ without`,
       ratio: rounds.ratio('with', 'without'),
       limit: 0.95,
       bound: 'atLeast',
@@ -187,25 +178,38 @@ async function opened(url: string, authorization: string, localAddress: string):
   return asked;
 }
 
+/**
+ * Makes users of a server, as many as it takes, and opens so many streams of all links' changes.
+ *
+ * @returns opens them; they are read until they are destroyed
+ */
+async function streamsOf(
+  count: number,
+  folder: string,
+  baseUrl: string,
+): Promise<() => Promise<ClientRequest[]>> {
+  const users = Array.from({ length: count / OF_EACH }, (_, index) => ({ name: `user${index}` }));
+  const directory = { users, projects: [], experiments: [] };
+  const database = join(folder, DATABASE_FILE);
+  const server = await createReferenceServer({ baseUrl, database, directory });
+  const tokens = await Promise.all(users.map(({ name }) => server.signIn(name)));
+  await server.close();
+  return () =>
+    Promise.all(
+      tokens.flatMap((token, user) =>
+        Array.from({ length: OF_EACH }, () =>
+          opened(baseUrl + EVENTS, `Bearer ${token}`, `127.0.1.${1 + Math.floor(user / 4)}`),
+        ),
+      ),
+    );
+}
+
 /** The memory that streams take of which nobody hears anything: as many as a server has, after as many were open once. */
 async function idleStreams(): Promise<Result> {
   const folder = join(folderOnDisk(), 'streams');
   mkdirSync(folder);
-  const users = Array.from({ length: MOST / OF_EACH }, (_, index) => ({ name: `user${index}` }));
-  const database = join(folder, DATABASE_FILE);
-  const directory = { users, projects: [], experiments: [] };
   const serve = await startServe(folder);
-  const minted = await createReferenceServer({ baseUrl: serve.url, database, directory });
-  const tokens = await Promise.all(users.map(({ name }) => minted.signIn(name)));
-  await minted.close();
-  const open = (): Promise<ClientRequest[]> =>
-    Promise.all(
-      tokens.flatMap((token, user) =>
-        Array.from({ length: OF_EACH }, () =>
-          opened(serve.url + EVENTS, `Bearer ${token}`, `127.0.1.${1 + Math.floor(user / 4)}`),
-        ),
-      ),
-    );
+  const open = await streamsOf(MOST, folder, serve.url);
   const settled = async (): Promise<number> => {
     await sleep(SETTLED);
     return memoryOf(serve.pid, 'VmRSS');
@@ -230,7 +234,7 @@ async function idleStreams(): Promise<Result> {
 /** How soon what is booked is told, and what telling costs. */
 export const events: Benchmark = {
   name: 'events',
-  method: `from the answer to a booking until its event was read, one booking at a time: two replicas on an own PostgreSQL, booked at one and read at the other, in this process; \`serve\` on a new SQLite file, over HTTP. Then bookings from a process's connections, in turns of seconds without streams, and with ${OF_EACH * USERS.length} that this process reads. Memory: VmRSS after ${SETTLED / 1000} s in which nothing happens, without streams, once ${MOST} had been open, and with ${MOST} of 50 users`,
+  method: `from the answer to a booking until its event was read, one booking at a time: two replicas on an own PostgreSQL, booked at one and read at the other, in this process; \`serve\` on a new SQLite file, over HTTP. Then bookings from a process's connections, in turns of seconds without streams, and with ${BESIDE} that this process reads. Memory: VmRSS after ${SETTLED / 1000} s in which nothing happens, without streams, once ${MOST} had been open, and with ${MOST} of 50 users`,
   async run({ quick }) {
     const count = quick ? 40 : 300;
     return [...(await onPostgres(count)), ...(await onSqlite(count, quick)), await idleStreams()];
