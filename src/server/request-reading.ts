@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { bodyOf, type CappedBytes, readUpTo } from '../contract/bounded-reading.ts';
 import { isObject, type JsonFault, readJson } from '../contract/json.ts';
 import { JWT_TYPE } from '../contract/routes.ts';
@@ -130,16 +129,4 @@ export function acceptsHtml(request: Request): boolean {
 export function takes(coding: 'br' | 'gzip', request: Request): boolean {
   const accepted = request.headers.get('accept-encoding') ?? '';
   return new RegExp(String.raw`\b${coding}\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))`).test(accepted);
-}
-
-/** An ETag of all that an answer depends on; weak, since its compressed form has the same one (RFC 9110 §8.8.1). */
-export function tagOf(content: string | Uint8Array): string {
-  return `W/"${createHash('sha256').update(content).digest('base64url').slice(0, 22)}"`;
-}
-
-/** Whether a request's If-None-Match names an ETag, by weak comparison (RFC 9110 §13.1.2): then the answer is 304. */
-export function knowsTag(request: Request, tag: string): boolean {
-  const plain = (text: string): string => text.trim().replace(/^W\//, '');
-  const known = request.headers.get('if-none-match') ?? '';
-  return known.split(',').some((one) => one.trim() === '*' || plain(one) === plain(tag));
 }

@@ -17,11 +17,12 @@ import {
   type IsAdministrator,
   type ServiceTrust,
 } from '../credentials.ts';
+import { taggedReply } from '../etag.ts';
 import { jsonReply } from '../json-reply.ts';
 import type { ServiceIssuer } from '../keys/service-issuer.ts';
 import type { Log } from '../log.ts';
 import { ProblemError, refusalOf } from '../problem-error.ts';
-import { knowsTag, readObject, tagOf } from '../request-reading.ts';
+import { readObject } from '../request-reading.ts';
 import type { Handler, RouteMounter } from '../routing.ts';
 import { createChangeBudget } from './change-budget.ts';
 import { type AskedChange, type RawItem, readItem, readRawItems } from './change-items.ts';
@@ -214,9 +215,7 @@ function mountReservations(on: Mount, options: ConnectivityOptions): void {
       items,
       nextCursor: found.length > page.length ? (page.at(-1)?.id ?? null) : null,
     };
-    const headers = { etag: tagOf(JSON.stringify(body)), 'cache-control': 'private, no-cache' };
-    if (knowsTag(request, headers.etag)) return new Response(null, { status: 304, headers });
-    return jsonReply(body, { headers });
+    return taggedReply(request, body);
   });
 }
 

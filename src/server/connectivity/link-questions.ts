@@ -28,9 +28,10 @@ import { formatInstant, LAST_INSTANT } from '../../contract/instants.ts';
 import type { ProblemCode } from '../../contract/problem-codes.ts';
 import { type Problem, schemaProblems } from '../../contract/problems.ts';
 import { DEFAULT_POINTS, DEFAULT_ROUTES, MAX_USE_COLUMNS } from '../../contract/request-limits.ts';
+import { knowsTag, tagOf } from '../etag.ts';
 import { jsonReply } from '../json-reply.ts';
 import { refusal, refuseIfAny } from '../problem-error.ts';
-import { addressOf, knowsTag, tagOf } from '../request-reading.ts';
+import { addressOf } from '../request-reading.ts';
 import { emptyProblems, pastProblem, siteProblems } from './request-rules.ts';
 
 /** What questions about a link are answered from. */

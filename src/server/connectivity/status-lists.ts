@@ -6,11 +6,11 @@ import { STATUSES_IN_LIST } from '../../contract/claims.ts';
 import { HOUR, MINUTE, SECOND } from '../../contract/durations.ts';
 import { isWithin } from '../../contract/instants.ts';
 import { routePath, STATUS_LIST_TYPE } from '../../contract/routes.ts';
+import { knowsTag } from '../etag.ts';
 import type { ServiceIssuer } from '../keys/service-issuer.ts';
 import { onceIn } from '../once-in.ts';
 import { ProblemError, refusal } from '../problem-error.ts';
 import { RateLimit } from '../rate-limit.ts';
-import { knowsTag } from '../request-reading.ts';
 
 /** What status lists are made from. */
 export interface StatusListsOptions {

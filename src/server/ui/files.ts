@@ -1,6 +1,7 @@
 import { promisify } from 'node:util';
 import { brotliCompress, gzip } from 'node:zlib';
-import { knowsTag, tagOf, takes } from '../request-reading.ts';
+import { knowsTag, tagOf } from '../etag.ts';
+import { takes } from '../request-reading.ts';
 
 /** The media types of the page's files, by the end of their names. */
 const MEDIA_TYPES: Readonly<Record<string, string>> = {
