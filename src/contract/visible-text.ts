@@ -17,6 +17,8 @@ export function isOneLine(text: string, most: number): boolean {
  * @example escapeText('red\u001b[31m') // 'red\\u001b[31m'
  */
 export function escapeText(text: string): string {
+  // Most texts are quick to tell.
+  if (!/[^ -~]/.test(text)) return text;
   return text.replace(UNSAFE, (found) =>
     Array.from({ length: found.length }, (_, at) => characterCode(found, at)).join(''),
   );

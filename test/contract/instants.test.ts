@@ -115,6 +115,17 @@ describe('parseInstant', () => {
     );
   });
 
+  test('formatInstant writes what the platform does, parts of a millisecond left out (property)', () => {
+    const anyInstant = fc.oneof(instants, fc.double({ min: -8.64e15, max: 8.64e15, noNaN: true }));
+    fc.assert(
+      fc.property(anyInstant, (instant) => {
+        expect(formatInstant(instant)).toBe(new Date(instant).toISOString());
+      }),
+    );
+    for (const no of [Number.NaN, 8.65e15, Number.POSITIVE_INFINITY])
+      expect(() => formatInstant(no)).toThrow(RangeError);
+  });
+
   test('an offset moves the instant by its own length (property)', () => {
     const two = (number: number) => String(number).padStart(2, '0');
     const offsets = fc.tuple(fc.constantFrom(1, -1), fc.nat(23), fc.nat(59));
