@@ -2,19 +2,16 @@ import { TAG_PLACES } from '../allocator/demand.ts';
 import { Slices } from '../allocator/event-loop.ts';
 import type { ChangedReservation, Hop, ReservationQuery, ReservationRecord } from '../allocator/store.ts';
 import { RESERVATION_TEXTS } from '../contract/reservation-texts.ts';
-import type { SqlReader, SqlRow } from './sql.ts';
+import type { SqlReader, SqlValues } from './sql.ts';
 
-/** Reservations with their hops, a row for each hop. */
-const COLUMNS = [
-  ...['id', 'site1', 'site2', 'start_ms', 'end_ms', 'bandwidth', 'tenant', 'experiment', 'created_by'],
-  ...['created_ms', ...RESERVATION_TEXTS],
-];
-const RECORDS = `SELECT ${COLUMNS.map((column) => `r.${column}`).join(', ')},
-  hop.link, hop.version, ${TAG_PLACES.map((place) => `hop.${place}`).join(', ')}`;
+/** Reservations with their hops, a row for each hop, its columns in the order in which {@link toRecord} reads them. */
+const RECORDS = `SELECT r.id, hop.link, ${TAG_PLACES.map((place) => `hop.${place}`).join(', ')}, hop.version,
+  r.site1, r.site2, r.start_ms, r.end_ms, r.bandwidth, r.tenant, r.experiment, r.created_by, r.created_ms, r.deleted_ms,
+  ${RESERVATION_TEXTS.map((text) => `r.${text}`).join(', ')}`;
 
 /** A reservation that was not deleted. */
 export async function readRecord(sql: SqlReader, id: string): Promise<ReservationRecord | undefined> {
-  const rows = await sql.all(
+  const rows = await sql.arrays(
     `${RECORDS} FROM reservation AS r JOIN hop ON hop.reservation = r.id
      WHERE r.id = $1 AND r.deleted_ms IS NULL ORDER BY position`,
     id,
@@ -29,7 +26,7 @@ export const READ_AT_ONCE = 128;
 export async function listRecords(sql: SqlReader, query: ReservationQuery): Promise<ReservationRecord[]> {
   const { experiment, state = 'any', now, after = '', limit } = query;
   return inParts({ after, limit }, (from, count) =>
-    sql.all(
+    sql.arrays(
       `${RECORDS} FROM (
        SELECT * FROM reservation
        WHERE experiment = $1 AND deleted_ms IS NULL AND id > $2
@@ -49,7 +46,7 @@ export async function listRecords(sql: SqlReader, query: ReservationQuery): Prom
 /** Reads reservations in parts, by id, with time for others in between. */
 async function inParts(
   { after, limit }: { after: string; limit: number },
-  read: (after: string, count: number) => Promise<SqlRow[]>,
+  read: (after: string, count: number) => Promise<SqlValues[]>,
 ): Promise<ReservationRecord[]> {
   const slices = new Slices();
   const records: ReservationRecord[] = [];
@@ -77,15 +74,15 @@ export async function changedRecords(
     most = Number.MAX_SAFE_INTEGER,
   }: { link: string; since: number; experiment?: string; most?: number },
 ): Promise<ChangedReservation[]> {
-  const rows = await sql.all(
-    `${RECORDS}, r.deleted_ms FROM (
+  const rows = await sql.arrays(
+    `${RECORDS} FROM (
        SELECT found.* FROM hop AS changed JOIN reservation AS found ON found.id = changed.reservation
        WHERE changed.link = $1 AND changed.version > $2 AND (found.experiment = $3 OR $3 = '') LIMIT $4
      ) AS r JOIN hop ON hop.reservation = r.id
      ORDER BY r.id, position`,
     ...[link, since, experiment, most],
   );
-  const deleted = new Set(rows.flatMap((row) => (row['deleted_ms'] === null ? [] : [row['id']])));
+  const deleted = new Set(rows.flatMap((row) => (row[DELETED] === null ? [] : [row[ID]])));
   return toRecords(rows).map((record) => ({ record, deleted: deleted.has(record.id) }));
 }
 
@@ -96,7 +93,7 @@ export async function recordsEndingAfter(
   instant: number,
 ): Promise<ReservationRecord[]> {
   return inParts({ after: '', limit: Number.POSITIVE_INFINITY }, (after, count) =>
-    sql.all(
+    sql.arrays(
       `${RECORDS} FROM (
          SELECT * FROM reservation WHERE experiment = $1 AND deleted_ms IS NULL AND id > $2 AND end_ms > $3
          ORDER BY id LIMIT $4
@@ -107,46 +104,48 @@ export async function recordsEndingAfter(
   );
 }
 
+const [ID, DELETED] = [0, 16];
+
 /** @param rows of {@link RECORDS}, the hops of a reservation one after the other */
-function toRecords(rows: readonly SqlRow[]): ReservationRecord[] {
+function toRecords(rows: readonly SqlValues[]): ReservationRecord[] {
   const records: ReservationRecord[] = [];
   for (const row of rows) {
-    const hop = hopOf(row);
     const last = records.at(-1);
-    if (last && last.id === row['id']) last.hops = [...last.hops, hop];
-    else records.push(toRecord(row, hop));
+    if (last && last.id === row[ID]) last.hops = [...last.hops, hopOf(row)];
+    else records.push(toRecord(row));
   }
   return records;
 }
 
-function hopOf(row: SqlRow): Hop {
-  return {
-    link: String(row['link']),
-    tags: {
-      site1_s_tag: Number(row['site1_s_tag']),
-      site1_c_tag: Number(row['site1_c_tag']),
-      site2_s_tag: Number(row['site2_s_tag']),
-      site2_c_tag: Number(row['site2_c_tag']),
-    },
+function hopOf([, link, s1, c1, s2, c2]: SqlValues): Hop {
+  const tags = {
+    site1_s_tag: Number(s1),
+    site1_c_tag: Number(c1),
+    site2_s_tag: Number(s2),
+    site2_c_tag: Number(c2),
   };
+  return { link: String(link), tags };
 }
 
-function toRecord(row: SqlRow, hop: Hop): ReservationRecord {
-  return {
-    id: String(row['id']),
-    site1: String(row['site1']),
-    site2: String(row['site2']),
-    hops: [hop],
-    start: Number(row['start_ms']),
-    end: Number(row['end_ms']),
-    bandwidth: Number(row['bandwidth']),
-    tenant: String(row['tenant']),
-    experiment: String(row['experiment']),
-    createdBy: String(row['created_by']),
-    createdAt: Number(row['created_ms']),
-    version: Number(row['version']),
-    ...Object.fromEntries(
-      RESERVATION_TEXTS.flatMap((text) => (row[text] === null ? [] : [[text, String(row[text])]])),
-    ),
+function toRecord(row: SqlValues): ReservationRecord {
+  const [id, , , , , , version, site1, site2, start, end, bandwidth] = row;
+  const [tenant, experiment, createdBy, createdAt, , ...texts] = row.slice(12);
+  const record: ReservationRecord = {
+    id: String(id),
+    site1: String(site1),
+    site2: String(site2),
+    hops: [hopOf(row)],
+    start: Number(start),
+    end: Number(end),
+    bandwidth: Number(bandwidth),
+    tenant: String(tenant),
+    experiment: String(experiment),
+    createdBy: String(createdBy),
+    createdAt: Number(createdAt),
+    version: Number(version),
   };
+  for (const [index, text] of RESERVATION_TEXTS.entries()) {
+    if (texts[index] !== null) record[text] = String(texts[index]);
+  }
+  return record;
 }

@@ -2,12 +2,14 @@
 export type SqlValue = string | number | null;
 /** A row as a database gives it; whole numbers are numbers on either engine. */
 export type SqlRow = Record<string, unknown>;
-/** A row as the values of its columns, in their order: quicker to make than an object with their names. */
+/** A row as the values of its columns, in their order. */
 export type SqlValues = readonly unknown[];
 
 /** Statements that read. Parameters are `$1`, `$2`, … */
 export interface SqlReader {
   all(sql: string, ...values: SqlValue[]): Promise<SqlRow[]>;
+  /** As `all`, with rows that take less to make and to read. A statement that is run so is never run as by `all`. */
+  arrays(sql: string, ...values: SqlValue[]): Promise<SqlValues[]>;
   first(sql: string, ...values: SqlValue[]): Promise<SqlRow | undefined>;
 }
 
@@ -76,7 +78,7 @@ export interface SqlDatabase extends SqlStatements {
 
 /** What was committed at one instant. */
 export interface SqlSnapshot extends SqlReader, OfHistory {
-  /** The rows that a statement finds, in portions. No two columns have one name. */
+  /** The rows that a statement finds, in portions. */
   portions(sql: string, ...values: SqlValue[]): AsyncIterable<SqlValues[]>;
 }
 

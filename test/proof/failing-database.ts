@@ -43,6 +43,7 @@ export function failingDatabase(database: SqlDatabase, plan: FailurePlan): SqlDa
   };
   const failingReader = (sql: SqlReader): SqlReader => ({
     all: (...given) => step(() => sql.all(...given)),
+    arrays: (...given) => step(() => sql.arrays(...given)),
     first: (...given) => step(() => sql.first(...given)),
   });
   const failing = (sql: SqlStatements): SqlStatements => ({

@@ -53,7 +53,7 @@ async function personAt(database: string): Promise<{ person: Person; bugs: strin
   const person: Person = {
     run: (args) => world.run('--offline', '--json', ...args),
     write: (name, text) => void world.files.set(name, text),
-    ledger: () => ledger.read('SELECT key, outcome, requested FROM attempt'),
+    ledger: () => ledger.reader.all('SELECT key, outcome, requested FROM attempt'),
   };
   return { person, bugs, dawn: NOW };
 }

@@ -33,8 +33,8 @@ describeStore('SQLite in a file', () => openSqlite(file));
 test('values have the numbers of their parameters, in any order and as often as they are named', async () => {
   const database = await SqliteDatabase.open(':memory:', SERVER_FORMAT);
   const sql = 'SELECT $2 AS two, $1 AS one, $2 AS again';
-  expect({ ...(await database.read(sql, 'a', 'b'))[0] }).toEqual({ two: 'b', one: 'a', again: 'b' });
-  expect({ ...(await database.read('SELECT $1 AS one, $2 AS two', 'a', null))[0] }).toEqual({
+  expect({ ...(await database.reader.all(sql, 'a', 'b'))[0] }).toEqual({ two: 'b', one: 'a', again: 'b' });
+  expect({ ...(await database.reader.all('SELECT $1 AS one, $2 AS two', 'a', null))[0] }).toEqual({
     one: 'a',
     two: null,
   });
@@ -208,7 +208,7 @@ describe('SqliteDatabase.open', () => {
     const migrations = [...SERVER_FORMAT.migrations, 'ALTER TABLE link ADD COLUMN note TEXT'];
     for (const _ of ['first', 'second']) {
       const later = await SqliteDatabase.open(file, { ...SERVER_FORMAT, migrations });
-      expect(await later.read('SELECT * FROM link')).toEqual([
+      expect(await later.reader.all('SELECT * FROM link')).toEqual([
         { id: 'a~b', version: 5, forgotten: 0, note: null },
       ]);
       await later.close();
@@ -351,7 +351,7 @@ describe('SqliteDatabase.transaction', () => {
           expect(await behind).toBe('StoreUnavailableError');
         });
         await database.transaction(add('c'));
-        expect(await database.read('SELECT id FROM link')).toEqual([{ id: 'c' }]);
+        expect(await database.reader.all('SELECT id FROM link')).toEqual([{ id: 'c' }]);
       },
     );
 
@@ -444,12 +444,15 @@ describe('SqliteDatabase.transaction', () => {
       ]);
       expect(answers.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected', 'fulfilled']);
       expect(answers[1]).toMatchObject({ reason: { message: 'on purpose' } });
-      expect(await database.read('SELECT id FROM link ORDER BY id')).toEqual([{ id: 'a' }, { id: 'c' }]);
+      expect(await database.reader.all('SELECT id FROM link ORDER BY id')).toEqual([
+        { id: 'a' },
+        { id: 'c' },
+      ]);
     });
 
     test('one that comes when the last was just answered is not forgotten', async () => {
       for (const name of names) await insert(name).then(() => insert(`${name}+`));
-      expect(await database.read('SELECT count(*) AS n FROM link')).toEqual([{ n: 2 * names.length }]);
+      expect(await database.reader.all('SELECT count(*) AS n FROM link')).toEqual([{ n: 2 * names.length }]);
     });
   });
 
@@ -472,7 +475,7 @@ describe('SqliteDatabase.transaction', () => {
     reading.return?.();
     reader.close();
     await writing;
-    expect(await database.read('SELECT id FROM link')).toEqual([{ id: 'a' }]);
+    expect(await database.reader.all('SELECT id FROM link')).toEqual([{ id: 'a' }]);
     await database.close();
   });
 
@@ -481,10 +484,10 @@ describe('SqliteDatabase.transaction', () => {
     await database.transaction(async (sql) => sql.run("INSERT INTO link (id, version) VALUES ('a', 0)"));
     const other = new DatabaseSync(file);
     other.exec("BEGIN IMMEDIATE; INSERT INTO link (id, version) VALUES ('b', 0)");
-    expect(await database.read('SELECT id FROM link')).toEqual([{ id: 'a' }]);
-    await expect(database.read("DELETE FROM link WHERE id = 'a'")).rejects.toThrow();
+    expect(await database.reader.all('SELECT id FROM link')).toEqual([{ id: 'a' }]);
+    await expect(database.reader.all("DELETE FROM link WHERE id = 'a'")).rejects.toThrow();
     other.exec('COMMIT');
-    expect(await database.read('SELECT id FROM link ORDER BY id')).toEqual([{ id: 'a' }, { id: 'b' }]);
+    expect(await database.reader.all('SELECT id FROM link ORDER BY id')).toEqual([{ id: 'a' }, { id: 'b' }]);
     other.close();
     await database.close();
   });
@@ -508,7 +511,9 @@ describe('SqliteDatabase.transaction', () => {
     });
     expect(sizes.length).toBeGreaterThan(2);
     expect(sizes.reduce((sum, size) => sum + size)).toBe(many);
-    expect(await database.read('SELECT count(*) AS n FROM link')).toEqual([{ n: many + 10 * sizes.length }]);
+    expect(await database.reader.all('SELECT count(*) AS n FROM link')).toEqual([
+      { n: many + 10 * sizes.length },
+    ]);
     await database.close();
   });
 

@@ -19,6 +19,7 @@ import {
   type SqlStatements,
   type SqlTransaction,
   type SqlValue,
+  type SqlValues,
   type SqlWrite,
 } from '../sql.ts';
 import { readConnection } from './connection.ts';
@@ -78,6 +79,8 @@ export class PostgresDatabase implements SqlDatabase {
   readonly reader: SqlReader = {
     all: (sql, ...values) =>
       this.#connected(TRANSACTION_TIMEOUT, (client) => statementsOf(client).all(sql, ...values)),
+    arrays: (sql, ...values) =>
+      this.#connected(TRANSACTION_TIMEOUT, (client) => statementsOf(client).arrays(sql, ...values)),
     first: (sql, ...values) =>
       this.#connected(TRANSACTION_TIMEOUT, (client) => statementsOf(client).first(sql, ...values)),
   };
@@ -252,6 +255,10 @@ export class PostgresDatabase implements SqlDatabase {
 
   async all(sql: string, ...values: SqlValue[]): Promise<SqlRow[]> {
     return this.#alone((statements) => statements.all(sql, ...values));
+  }
+
+  async arrays(sql: string, ...values: SqlValue[]): Promise<SqlValues[]> {
+    return this.#alone((statements) => statements.arrays(sql, ...values));
   }
 
   async first(sql: string, ...values: SqlValue[]): Promise<SqlRow | undefined> {

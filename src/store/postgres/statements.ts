@@ -1,5 +1,5 @@
 import { Writable } from 'node:stream';
-import type { ClientBase, PoolClient } from 'pg';
+import type { ClientBase, PoolClient, QueryConfig } from 'pg';
 import { CommitUnknownError, StoreUnavailableError } from '../../allocator/store.ts';
 import { isObject } from '../../contract/json.ts';
 import type { SqlInsert, SqlRow, SqlStatements, SqlValue, SqlValues, SqlWrite } from '../sql.ts';
@@ -11,19 +11,27 @@ const PORTION = 2000;
 /** Statements on one connection. */
 export function statementsOf(client: ClientBase): SqlStatements {
   const together = gathering(client);
-  const rows = async (text: string, values: readonly unknown[]): Promise<SqlRow[]> => {
+  const query = async <Row extends object>(
+    text: string,
+    values: readonly unknown[],
+    send: (config: QueryConfig) => Promise<{ rows: Row[] }>,
+  ): Promise<Row[]> => {
     try {
       // Several statements in one text, as migrations are, can't be prepared; they take no values.
       const prepared = values.length > 0 ? { name: nameOf(text), values: values.map(storable) } : {};
       together();
-      return (await client.query<SqlRow>({ text, ...prepared })).rows;
+      return (await send({ text, ...prepared })).rows;
     } catch (error) {
       throw storeError(error);
     }
   };
+  const rows = (text: string, values: readonly unknown[]): Promise<SqlRow[]> =>
+    query(text, values, (config) => client.query<SqlRow>(config));
   return {
     run: async (sql, ...values) => void (await rows(sql, values)),
     all: (sql, ...values) => rows(sql, values),
+    arrays: (sql, ...values) =>
+      query(sql, values, (config) => client.query<unknown[]>({ ...config, rowMode: 'array' })),
     first: async (sql, ...values) => (await rows(sql, values))[0],
     async write(...writes) {
       const parts = writes.filter((each) => 'change' in each || each.rows.length > 0).map(partOf);

@@ -2,15 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { TAG_PLACES } from '../../allocator/demand.ts';
 import { yieldToEventLoop } from '../../allocator/event-loop.ts';
 import { notBegun, StoreUnavailableError } from '../../allocator/store.ts';
-import {
-  type Locking,
-  READ_LINK,
-  type ReadDatabase,
-  type SqlDatabase,
-  type SqlReader,
-  type SqlRow,
-  type SqlValue,
-} from '../sql.ts';
+import { type Locking, READ_LINK, type ReadDatabase, type SqlDatabase, type SqlReader } from '../sql.ts';
 import { commitError, storeError } from './errors.ts';
 import {
   BESIDE_WAL,
@@ -25,8 +17,11 @@ import { type DatabaseFormat, migrate, versionOf } from './migrations.ts';
 import {
   awaitedSnapshot,
   awaitedTransaction,
+  type Connection,
+  connectionOn,
   type Prepared,
-  prepare,
+  readsOf,
+  type SqliteReads,
   type SqliteSnapshot,
   type SqliteTransaction,
   snapshotOn,
@@ -70,18 +65,22 @@ const IDLE_READERS = 4;
 export class SqliteDatabase {
   /** Whether the tables were made when it was opened. */
   readonly isNew: boolean;
-  readonly #database: DatabaseSync;
+  /** Sees what is committed, and waits for no writer. */
+  readonly reader: SqlReader = {
+    all: (sql, ...values) => this.#read((reads) => reads.all(sql, ...values)),
+    arrays: (sql, ...values) => this.#read((reads) => reads.arrays(sql, ...values)),
+    first: (sql, ...values) => this.#read((reads) => reads.first(sql, ...values)),
+  };
+  readonly #writer: Connection;
   /** Checks that its path still names the file. @throws StoreUnavailableError */
   readonly #checkPlace: () => void;
   /** Reads what is committed. A database in memory has one connection only, and so no reader. */
-  readonly #reader: DatabaseSync | undefined;
+  readonly #reading: Connection | undefined;
   /** Opens another connection that reads. */
-  readonly #open: (() => DatabaseSync) | undefined;
+  readonly #open: (() => Connection) | undefined;
   /** Connections that read, between two snapshots: to open one takes longer than most questions. */
-  readonly #idle: DatabaseSync[] = [];
+  readonly #idle: Connection[] = [];
   #isClosed = false;
-  readonly #statements = new Map<string, Prepared>();
-  readonly #reads = new Map<string, Prepared>();
   #waiting: Waiting[] = [];
   #working: Promise<void> | undefined;
 
@@ -91,13 +90,13 @@ export class SqliteDatabase {
       isNew,
       checkPlace,
       open,
-    }: { isNew: boolean; checkPlace: () => void; open: (() => DatabaseSync) | undefined },
+    }: { isNew: boolean; checkPlace: () => void; open: (() => Connection) | undefined },
   ) {
     this.isNew = isNew;
-    this.#database = database;
+    this.#writer = connectionOn(database);
     this.#checkPlace = checkPlace;
     this.#open = open;
-    this.#reader = open?.();
+    this.#reading = open?.();
   }
 
   /**
@@ -137,9 +136,9 @@ export class SqliteDatabase {
         const beside = format.journal === 'WAL' ? BESIDE_WAL : [];
         const checkPlace = checkOfPlaces(isFile ? ['', ...beside].map((end) => path + end) : []);
         checkFile();
-        const open = (): DatabaseSync => {
+        const open = (): Connection => {
           checkPlace();
-          return connect(true);
+          return connectionOn(connect(true));
         };
         return new SqliteDatabase(database, {
           isNew: version === 0,
@@ -172,11 +171,11 @@ export class SqliteDatabase {
       versionOf(connection, format, true);
       return {
         snapshot: (work) =>
-          snapshotOn(connection, (snapshot) => work({ ...awaitedSnapshot(snapshot), history: '' })).catch(
-            (error: unknown) => {
-              throw storeError(error);
-            },
-          ),
+          snapshotOn(connectionOn(connection), (snapshot) =>
+            work({ ...awaitedSnapshot(snapshot), history: '' }),
+          ).catch((error: unknown) => {
+            throw storeError(error);
+          }),
         close: async () => connection.close(),
       };
     } catch (error) {
@@ -195,11 +194,11 @@ export class SqliteDatabase {
     return this.#enqueue(work);
   }
 
-  /** Reads what is committed. */
-  async read(sql: string, ...values: SqlValue[]): Promise<SqlRow[]> {
-    if (!this.#reader) return this.transaction(async (transaction) => transaction.all(sql, ...values));
+  async #read<Answer>(read: (reads: SqliteReads) => Answer): Promise<Answer> {
+    const connection = this.#reading;
+    if (!connection) return this.transaction(async (transaction) => read(transaction));
     try {
-      return prepared(this.#reader, this.#reads, sql).all(values);
+      return read(readsOf(connection.prepared));
     } catch (error) {
       throw storeError(error);
     }
@@ -208,7 +207,7 @@ export class SqliteDatabase {
   /** Runs `work` on what was committed when its first statement ran, without holding up writers. */
   async snapshot<Answer>(work: (snapshot: SqliteSnapshot) => Promise<Answer>): Promise<Answer> {
     if (!this.#open) return this.#enqueue((transaction) => work(wholeIn(transaction)), true);
-    let connection: DatabaseSync | undefined;
+    let connection: Connection | undefined;
     try {
       connection = this.#idle.pop() ?? this.#open();
       const answer = await snapshotOn(connection, work);
@@ -220,7 +219,7 @@ export class SqliteDatabase {
     } catch (error) {
       throw storeError(error);
     } finally {
-      connection?.close();
+      connection?.database.close();
     }
   }
 
@@ -230,9 +229,9 @@ export class SqliteDatabase {
     this.#isClosed = true;
     const failures: unknown[] = [];
     // The one that writes is the last: only it can bring the log into the file and remove it.
-    for (const each of [this.#reader, ...this.#idle, this.#database]) {
+    for (const each of [this.#reading, ...this.#idle, this.#writer]) {
       try {
-        if (each?.isOpen) each.close();
+        if (each?.database.isOpen) each.database.close();
       } catch (error) {
         failures.push(storeError(error));
       }
@@ -276,7 +275,7 @@ export class SqliteDatabase {
 
   /** Runs work in one transaction. @returns functions that tell each caller, to be called after the commit */
   async #commitTogether(group: readonly Waiting[]): Promise<(() => void)[]> {
-    const database = this.#database;
+    const { database } = this.#writer;
     try {
       await retryWhileBusy(() => database.exec('BEGIN IMMEDIATE'));
       const settle: (() => void)[] = [];
@@ -293,12 +292,13 @@ export class SqliteDatabase {
   }
 
   async #runOne({ work, resolve, reject }: Waiting): Promise<() => void> {
-    const database = this.#database;
+    const { database } = this.#writer;
     database.exec('SAVEPOINT work');
     try {
       const answer = await work({
         run: (sql, ...values) => this.#execute(sql, (statement) => statement.run(values)),
         all: (sql, ...values) => this.#execute(sql, (statement) => statement.all(values)),
+        arrays: (sql, ...values) => this.#execute(sql, (statement) => statement.arrays(values)),
         first: (sql, ...values) => this.#execute(sql, (statement) => statement.first(values)),
       });
       database.exec('RELEASE work');
@@ -314,7 +314,7 @@ export class SqliteDatabase {
   /** Runs a statement. @throws as `storeError` says, so that the work can tell whether the database is to blame */
   #execute<Answer>(sql: string, execute: (statement: Prepared) => Answer): Answer {
     try {
-      return execute(prepared(this.#database, this.#statements, sql));
+      return execute(this.#writer.prepared(sql));
     } catch (error) {
       throw storeError(error);
     }
@@ -326,35 +326,26 @@ function commit(database: DatabaseSync): Promise<void> {
   return retryWhileBusy(() => database.exec('COMMIT'));
 }
 
-function prepared(database: DatabaseSync, known: Map<string, Prepared>, sql: string): Prepared {
-  const statement = known.get(sql) ?? prepare(database, sql);
-  known.set(sql, statement);
-  return statement;
-}
-
 /** A database in memory: the transaction itself is the snapshot. */
-function wholeIn({ all, first }: SqliteTransaction): SqliteSnapshot {
+function wholeIn(transaction: SqliteTransaction): SqliteSnapshot {
   return {
-    all,
-    first,
+    ...transaction,
     async *portions(sql, ...values) {
-      yield all(sql, ...values).map((row) => Object.values(row));
+      yield transaction.arrays(sql, ...values);
     },
   };
 }
 
 /** A SQLite file in the form that the stores use for either engine. */
 export function statementsOn(database: SqliteDatabase): SqlDatabase {
-  const reader: SqlReader = {
-    all: (sql, ...values) => database.read(sql, ...values),
-    first: async (sql, ...values) => (await database.read(sql, ...values))[0],
-  };
   // A file that is replaced is refused, so it has one history.
   const history = '';
   return {
-    reader,
+    reader: database.reader,
     run: (sql, ...values) => database.transaction(async (transaction) => transaction.run(sql, ...values)),
     all: (sql, ...values) => database.transaction(async (transaction) => transaction.all(sql, ...values)),
+    arrays: (sql, ...values) =>
+      database.transaction(async (transaction) => transaction.arrays(sql, ...values)),
     first: (sql, ...values) => database.transaction(async (transaction) => transaction.first(sql, ...values)),
     write: (...writes) =>
       database.transaction((transaction) => awaitedTransaction(transaction).write(...writes)),

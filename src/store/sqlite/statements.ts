@@ -13,6 +13,7 @@ import type {
 /** Statements that read. SQLite answers at once; parameters are `$1`, `$2`, … */
 export interface SqliteReads {
   all(sql: string, ...values: SqlValue[]): SqlRow[];
+  arrays(sql: string, ...values: SqlValue[]): SqlValues[];
   first(sql: string, ...values: SqlValue[]): SqlRow | undefined;
 }
 
@@ -27,23 +28,50 @@ export interface SqliteSnapshot extends SqliteReads {
   portions(sql: string, ...values: SqlValue[]): AsyncIterable<SqlValues[]>;
 }
 
+/** A connection with the statements that were prepared on it: to prepare one takes longer than most questions. */
+export interface Connection {
+  database: DatabaseSync;
+  prepared(sql: string): Prepared;
+}
+
+/** A connection on which each statement is prepared once. */
+export function connectionOn(database: DatabaseSync): Connection {
+  const known = new Map<string, Prepared>();
+  return {
+    database,
+    prepared(sql) {
+      const statement = known.get(sql) ?? prepare(database, sql);
+      known.set(sql, statement);
+      return statement;
+    },
+  };
+}
+
+/** The statements of a connection that read. */
+export function readsOf(prepared: Connection['prepared']): SqliteReads {
+  return {
+    all: (sql, ...values) => prepared(sql).all(values),
+    arrays: (sql, ...values) => prepared(sql).arrays(values),
+    first: (sql, ...values) => prepared(sql).first(values),
+  };
+}
+
 /** How many rows a portion has: so few that they are gone before memory is given to what lasts. */
 const PORTION = 250;
 
-/** Runs `work` on what was committed at one instant, on a connection of its own. */
+/** Runs `work` on what was committed at one instant, on a connection that has nothing else to do. */
 export async function snapshotOn<Answer>(
-  connection: DatabaseSync,
+  { database, prepared }: Connection,
   work: (snapshot: SqliteSnapshot) => Promise<Answer>,
 ): Promise<Answer> {
-  connection.exec('BEGIN');
+  database.exec('BEGIN');
   try {
     return await work({
-      all: (sql, ...values) => prepare(connection, sql).all(values),
-      first: (sql, ...values) => prepare(connection, sql).first(values),
-      portions: (sql, ...values) => portions(prepare(connection, sql), values),
+      ...readsOf(prepared),
+      portions: (sql, ...values) => portions(prepared(sql), values),
     });
   } finally {
-    connection.exec('ROLLBACK');
+    database.exec('ROLLBACK');
   }
 }
 
@@ -51,7 +79,7 @@ async function* portions(statement: Prepared, values: readonly SqlValue[]): Asyn
   let portion: SqlValues[] = [];
   const slices = new Slices();
   for (const row of statement.iterate(values)) {
-    portion.push(Array.isArray(row) ? row : Object.values(row));
+    portion.push(asArray(row));
     if (portion.length < PORTION) continue;
     yield portion;
     portion = [];
@@ -65,7 +93,9 @@ export interface Prepared {
   run(values: readonly SqlValue[]): void;
   all(values: readonly SqlValue[]): SqlRow[];
   first(values: readonly SqlValue[]): SqlRow | undefined;
-  /** The rows as arrays, read one by one. From then on the statement gives arrays only. */
+  /** The rows as arrays. From then on the statement gives arrays only. */
+  arrays(values: readonly SqlValue[]): SqlValues[];
+  /** The same, read one by one. */
   iterate(values: readonly SqlValue[]): Iterable<object>;
 }
 
@@ -73,7 +103,7 @@ export interface Prepared {
  * Prepares a statement. Values bind by place: by name, Node takes four times as long, longer than SQLite for most rows.
  * Node 22 knows places only as `?`, so each `$1`, `$2`, … becomes one, and a value that is named twice is given twice.
  */
-export function prepare(database: DatabaseSync, sql: string): Prepared {
+function prepare(database: DatabaseSync, sql: string): Prepared {
   const places: number[] = [];
   const text = sql.replaceAll(/\$(\d+)/g, (_, number: string) => {
     places.push(Number(number) - 1);
@@ -87,11 +117,20 @@ export function prepare(database: DatabaseSync, sql: string): Prepared {
     run: (values) => void statement.run(...placed(values)),
     all: (values) => statement.all(...placed(values)),
     first: (values) => statement.get(...placed(values)),
+    arrays: (values) => {
+      statement.setReturnArrays(true);
+      return statement.all(...placed(values)).map(asArray);
+    },
     iterate: (values) => {
       statement.setReturnArrays(true);
       return statement.iterate(...placed(values));
     },
   };
+}
+
+/** A row of a statement that gives arrays, whose type does not say so. */
+function asArray(row: object): SqlValues {
+  return Array.isArray(row) ? row : Object.values(row);
 }
 
 /** A snapshot in the form that the stores use for either engine. */
@@ -102,6 +141,7 @@ export function awaitedSnapshot(snapshot: SqliteSnapshot): Omit<SqlSnapshot, 'hi
 function reads(sqlite: SqliteReads): SqlReader {
   return {
     all: async (sql, ...values) => sqlite.all(sql, ...values),
+    arrays: async (sql, ...values) => sqlite.arrays(sql, ...values),
     first: async (sql, ...values) => sqlite.first(sql, ...values),
   };
 }
