@@ -302,7 +302,7 @@ async function start(setup: Setup, stores: Stores): Promise<ReferenceServer> {
   const users = await usersIn(stores.directory, initial);
   const identity = keptIdentity(setup, { stores, issuers, sessions, trust, users });
   const links = setup.network.links.map(({ site1, site2 }) => linkId(site1, site2));
-  const events = createEventStreams({ reservations: stores.reservations, links, trust, now });
+  const events = createEventStreams({ reservations: stores.reservations, links, trust, now, log });
   const mount = routeMounter(groups);
   const health = createHealth({ mount, ping: () => stores.ping(), log });
   const answer = createServices({

@@ -78,8 +78,8 @@ export function withoutTokens(text: string): string {
     // Base64url of `{"`, as which nearly every header begins.
     const at = run.indexOf('eyJ');
     if (at !== -1 && run.length - at >= 8) return `${run.slice(0, at)}[secret]`;
-    if (idKind(run) !== undefined) return run;
     const parts = run.split('.');
+    if (!parts.some(isRandom) || idKind(run) !== undefined) return run;
     return parts.map((part) => (isRandom(part) ? '[secret]' : part)).join('.');
   });
 }

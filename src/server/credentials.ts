@@ -57,6 +57,8 @@ export interface Caller {
   experiment?: CallerExperiment;
   /** Whether the user token opens one experiment only: a CI job's. */
   isLimited: boolean;
+  /** When the first of the tokens expires, in milliseconds. */
+  expiry: number;
 }
 
 /** The bearer token of a request. @throws ProblemError 403 that says what is wrong (contract/README.md, "Errors" 4) */
@@ -155,6 +157,7 @@ export async function authenticateCaller(
 ): Promise<Caller> {
   const header = request.headers.get(EXPERIMENT_TOKEN_HEADER);
   const presented = new Set<string>();
+  let expiry = Number.POSITIVE_INFINITY;
   const users = new Set<string>();
   let name: string | undefined;
   const issuers = new Set<string>();
@@ -168,6 +171,7 @@ export async function authenticateCaller(
     if (presented.has(token)) return undefined;
     presented.add(token);
     const { kind, claims } = await verifiedToken(token, trust);
+    expiry = Math.min(expiry, claims.exp * 1000);
     if (kind === 'user') {
       requireScope(claims, trust, 'projects');
       users.add(claims.sub);
@@ -210,6 +214,7 @@ export async function authenticateCaller(
     user,
     name: name ?? user,
     isLimited: limits.size > 0,
+    expiry,
     ...(userIssuer !== undefined && otherIssuers.length === 0 ? { userIssuer } : {}),
     ...(experiment ? { experiment: { ...experiment, project } } : {}),
   };

@@ -105,8 +105,8 @@ export function createListener(options: ListenerOptions): RequestListener {
     const fault = requestFault(request);
     if (fault !== undefined) throw refusal('request_invalid', fault);
     const { url = '/', headers } = request;
-    const open = url.startsWith(prefix) && isHealthPath(url.slice(prefix.length));
-    if (headers.host?.toLowerCase() !== base.host && !open) {
+    const isOpen = (): boolean => url.startsWith(prefix) && isHealthPath(url.slice(prefix.length));
+    if (headers.host?.toLowerCase() !== base.host && !isOpen()) {
       throw refusal('host_unknown', `This server answers for ${base.host} only.`);
     }
     const [path = ''] = url.split('?');

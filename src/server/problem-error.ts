@@ -84,8 +84,13 @@ export function problemOf(error: unknown, method: string, { log, metrics }: Fail
         )
       : refusal('unavailable', `${failure.message} Nothing was changed; try again.`);
   }
-  log('error', 'bug', { why: error instanceof Error ? (error.stack ?? error.message) : String(error) });
+  logBug(log, error);
   return refusal('internal', 'Something went wrong in the service; its log says what.');
+}
+
+/** Logs an error that no code expects. */
+export function logBug(log: Log, error: unknown): void {
+  log('error', 'bug', { why: error instanceof Error ? (error.stack ?? error.message) : String(error) });
 }
 
 /** Finds the database's failure, also when the identity provider's library has wrapped it. */

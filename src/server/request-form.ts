@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { EXPERIMENT_TOKEN_HEADER } from '../contract/routes.ts';
+import { EXPERIMENT_TOKEN_HEADER, IDEMPOTENCY_KEY_HEADER } from '../contract/routes.ts';
 
 /** Segments of the characters that RFC 3986 §3.3 has in a path, or escapes. */
 const PATH = /^(?:\/(?:[\w.~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})*)+$/;
@@ -19,7 +19,7 @@ export function targetFault(target: string): string | undefined {
   if (target.includes('#')) return 'The request target must not have a fragment.';
   if (!PATH.test(path)) return 'The path holds a character that must be escaped, or a wrong escape.';
   if (DOT_SEGMENT.test(path)) return 'The path must not hold a segment of dots.';
-  if (path.replaceAll(/%[0-9A-F]{2}/gi, plainForm) !== path) {
+  if (path.includes('%') && path.replaceAll(/%[0-9A-F]{2}/gi, plainForm) !== path) {
     return 'The path escapes a character that needs no escape.';
   }
   return undefined;
@@ -31,7 +31,11 @@ function plainForm(escaped: string): string {
 }
 
 /** Headers that must not be repeated: of two, `node:http` takes the first and others the last (RFC 9110 §5.3). */
-const SINGLE = new Set(['host', 'authorization', 'content-type', EXPERIMENT_TOKEN_HEADER.toLowerCase()]);
+const SINGLE = new Set(
+  ['Host', 'Authorization', 'Content-Type', EXPERIMENT_TOKEN_HEADER, IDEMPOTENCY_KEY_HEADER].map((name) =>
+    name.toLowerCase(),
+  ),
+);
 
 /** Checks the form of a request on a socket: its target, and headers that must not be repeated (THREATS.md 62). */
 export function requestFault({ url = '', rawHeaders }: IncomingMessage): string | undefined {

@@ -22,8 +22,8 @@ export function routeMounter(groups: ApiGroups): RouteMounter {
     const parameters = Object.keys(route.query ?? {});
     const names = placeholders(route.path);
     app.on(route.method, routePattern(route, groups), (context) => {
-      const { searchParams } = addressOf(context.req.raw);
-      for (const parameter of parameters) {
+      const { search, searchParams } = addressOf(context.req.raw);
+      for (const parameter of search === '' ? [] : parameters) {
         if (searchParams.getAll(parameter).length > 1) {
           throw refusal('request_invalid', `The query names ${parameter} twice.`);
         }

@@ -52,15 +52,16 @@ export function createServices(options: ServicesOptions): (request: Request) => 
   const forEveryPage = new Set(PUBLIC_DOCUMENTS.map((path) => prefix + path));
   app.use(async (context, next) => {
     const { host, pathname } = addressOf(context.req.raw);
-    const open = pathname.startsWith(prefix) && isHealthPath(pathname.slice(prefix.length));
-    if (host !== base.host && !open)
+    const isOpen = (): boolean => pathname.startsWith(prefix) && isHealthPath(pathname.slice(prefix.length));
+    if (host !== base.host && !isOpen())
       throw refusal('host_unknown', `This server answers for ${base.host} only.`);
     const fault = targetFault(pathname);
     if (fault !== undefined) throw refusal('request_invalid', fault);
     await next();
     // A page anywhere may verify a token or generate a client: these hold nothing secret, and no cookie changes them.
-    const isOpen = forEveryPage.has(pathname.replace(/\/$/, '')) || pathname.startsWith(`${prefix}/status/`);
-    if (isOpen && context.res.ok) {
+    const isForEveryPage =
+      forEveryPage.has(pathname.replace(/\/$/, '')) || pathname.startsWith(`${prefix}/status/`);
+    if (isForEveryPage && context.res.ok) {
       context.header('access-control-allow-origin', '*');
     }
   });
@@ -123,7 +124,7 @@ function isQuestion(path: string): boolean {
 /** The methods that an address below the base allows. Pages and key sets outside the route table are read only. */
 function allowedAt(path: string, groups: ApiGroups): string[] {
   if (path.startsWith('/portal/')) return allowedMethods(path.slice('/portal'.length), 'portal', groups);
-  if (READ_ONLY.has(path.replace(/\/$/, ''))) return ['GET'];
+  if (path === '/' || READ_ONLY.has(path.replace(/\/$/, ''))) return ['GET', 'HEAD'];
   return allowedMethods(path, 'connectivity', groups);
 }
 

@@ -87,6 +87,9 @@ export function localKeySet(document: KeySetDocument): KeySet {
   const imported = new Map<string, Promise<CryptoKey>>();
   return {
     async find(kid, algorithm) {
+      const name = `${algorithm} ${kid ?? ''}`;
+      const known = imported.get(name);
+      if (known) return known;
       const named = document.keys.filter((key) => key.kid === kid);
       if (kid === undefined && (named.length === 0 || document.keys.length > 1)) {
         throw new TokenError('key_unknown', 'The token names no key (kid).');
@@ -106,10 +109,9 @@ export function localKeySet(document: KeySetDocument): KeySet {
       if (fitting.length > 1) {
         throw new TokenError('key_unknown', 'The key set has several keys under the same kid.');
       }
-      const name = `${algorithm} ${kid ?? ''}`;
-      const known = imported.get(name) ?? importPublicKey(jwk, algorithm);
-      imported.set(name, known);
-      return known;
+      const key = importPublicKey(jwk, algorithm);
+      imported.set(name, key);
+      return key;
     },
   };
 }

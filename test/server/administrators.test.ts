@@ -246,7 +246,7 @@ describe('two issuers are trusted, and one name is used by both', async () => {
       mount: routeMounter({ projects: 'projects', experiments: 'experiments' }),
       isAdministrator: administratorsNamed([named], one.identity.issuer),
       resource: protectedResource(addresses, { projects: 'projects', experiments: 'experiments' }, false),
-      events: createEventStreams({ reservations: stores.reservations, links: [], trust, now }),
+      events: createEventStreams({ reservations: stores.reservations, links: [], trust, now, log: noLog }),
       log: noLog,
       now,
     });

@@ -1,9 +1,15 @@
 import * as v from 'valibot';
 import { afterEach, describe, expect, test, vi } from 'vitest';
+import { StoreUnavailableError } from '../../src/allocator/store.ts';
 import { EventParser } from '../../src/client/event-parser.ts';
 import { EVENT_PAUSE } from '../../src/contract/event-streams.ts';
 import { createReferenceServer, type ReferenceServer } from '../../src/reference-server.ts';
+import { createEventStreams } from '../../src/server/connectivity/events.ts';
 import { userClaims } from '../../src/server/identity/user-token.ts';
+import { addressesBelow, createIssuers } from '../../src/server/keys/service-issuer.ts';
+import { noLog } from '../../src/server/log.ts';
+import { ownTrust } from '../../src/server/trust.ts';
+import { openStores } from '../../src/store/stores.ts';
 import { idIn, send, signedBy } from '../fixtures/asked-server.ts';
 import { openEvents, type ReadStream, type Told, toldBy } from '../fixtures/events.ts';
 import { usePostgres } from '../fixtures/postgres.ts';
@@ -304,6 +310,16 @@ describe('a stream of events', () => {
     }
   });
 
+  test('row 126: at the instant at which the first of its tokens expires', async () => {
+    const { identity } = await service.issuers();
+    const user = { id: `user_offline.localhost_01jd3x0m2sf0vrv9mhb1wk6x4q`, name: 'passer-by' };
+    const claims = userClaims(user, { audience: service.base, login: service.now(), ttl: 1 });
+    const began = performance.now();
+    const stream = await begun('', { authorization: `Bearer ${await identity.issue(claims)}` });
+    expect(await stream.ended()).toBe('ended');
+    expect(performance.now() - began).toBeLessThan(EVENT_PAUSE);
+  });
+
   test('needs a valid user token, and a role that may list', async () => {
     expect((await open('', {})).status).toBe(403);
     expect((await open('', { ...lead.headers, authorization: 'Bearer nothing' })).status).toBe(403);
@@ -320,6 +336,43 @@ describe('a stream of events', () => {
     const told = await (await begun(`?since=${cursor}`)).next(ids.length);
     expect(new Set(told.map(({ id }) => id))).toEqual(new Set(ids));
   });
+});
+
+test('row 126: a stream stays while the database can not say whether its login stands', async () => {
+  const stores = await openStores(':memory:');
+  const addresses = addressesBelow('http://one.localhost');
+  const now = () => NOW;
+  const { identity, ...others } = await createIssuers(addresses, { store: stores.keys, now, log: noLog });
+  let isAway = false;
+  const isLive = async () => {
+    if (isAway) throw new StoreUnavailableError('away');
+    return true;
+  };
+  const streams = createEventStreams({
+    ...{ reservations: stores.reservations, links: [], now, log: noLog },
+    trust: { ...ownTrust({ identity, ...others }, addresses.connectivity, now), isLive },
+  });
+  const user = { id: 'user_one.localhost_01jd3x0m2sf0vrv9mhb1wk6x4q', name: 'reader' };
+  const claims = userClaims(user, { audience: addresses.connectivity, login: NOW });
+  const token = await identity.issue({ ...claims, sid: 'a login' });
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  try {
+    const open = () => openEvents(streams.open, addresses.connectivity, { authorization: `Bearer ${token}` });
+    const stream = await open();
+    await stream.cursor();
+    isAway = true;
+    await vi.advanceTimersByTimeAsync(3 * EVENT_PAUSE);
+    await expect(open()).rejects.toThrow('away');
+    // A stopping server opens none, also where it was asked before it stopped.
+    isAway = false;
+    const late = open();
+    streams.close();
+    await expect(late).rejects.toThrow('stopping');
+    expect(await stream.ended()).toBe('ended');
+  } finally {
+    vi.useRealTimers();
+    await stores.close();
+  }
 });
 
 const postgres = usePostgres();

@@ -119,8 +119,10 @@ describe('an unknown method of an address', () => {
   });
 
   test.each(['POST', 'PUT', 'DELETE'])('%s without an endpoint in the table does nothing', async (method) => {
-    for (const address of ['/api-spec', '/api-docs', IDENTITY_KEYS]) {
-      expect((await lead.send(method, address)).status).toBeOneOf([404, 405]);
+    for (const address of ['/', '/api-spec', '/api-docs', IDENTITY_KEYS]) {
+      const reply = await lead.send(method, address);
+      expect(outcome(reply)).toBe('405 method_not_allowed');
+      expect(reply.headers.get('allow')).toBe('GET, HEAD');
     }
   });
 });

@@ -98,6 +98,7 @@ describe('row 62: a header that is there twice is refused, the same or not', () 
       'Slices-Experiment-Token',
       () => [host(), bearer(), 'Slices-Experiment-Token: a', 'Slices-Experiment-Token: a'],
     ],
+    ['Idempotency-Key', () => [host(), bearer(), 'Idempotency-Key: a', 'Idempotency-Key: b']],
   ])('%s', async (_, lines) => {
     expect(await answered(LINKS, ...lines())).toBe('400 request_invalid');
     expect(await answered('/auth/device', ...lines())).toMatch(/^400/);

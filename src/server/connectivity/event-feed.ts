@@ -1,17 +1,19 @@
 import { Slices } from '../../allocator/event-loop.ts';
-import type {
-  ChangedReservation,
-  LinkVersion,
-  ReservationRecord,
-  ReservationStore,
-  StoreSnapshot,
+import {
+  type ChangedReservation,
+  type LinkVersion,
+  type ReservationRecord,
+  type ReservationStore,
+  type StoreSnapshot,
+  StoreUnavailableError,
 } from '../../allocator/store.ts';
 import { EVENT_STREAM_TYPE } from '../../contract/event-streams.ts';
 import type { EventType } from '../../contract/events.ts';
 import { sitesOfLink } from '../../contract/links.ts';
 import { eventsBetween, nextTurn, type Phase, phaseAt } from '../../contract/phases.ts';
 import { jsonText } from '../../contract/visible-text.ts';
-import { refusal } from '../problem-error.ts';
+import type { Log } from '../log.ts';
+import { logBug, refusal } from '../problem-error.ts';
 import { decodeCursor, encodeCursor, type Position, positionOf } from './event-cursor.ts';
 import { reservationReply } from './reservation-reply.ts';
 
@@ -34,6 +36,7 @@ export interface EventFeedOptions {
   links: readonly string[];
   /** Milliseconds since the Unix epoch. */
   now: () => number;
+  log: Log;
 }
 
 /** How often the versions are read while there are streams, for what other processes commit, in milliseconds. */
@@ -149,8 +152,9 @@ export class EventFeed {
       try {
         if (isWoken || this.#next <= this.#options.now() || (await this.#hasChanged())) await this.#turn();
         pause = Math.min(LONGEST_PACE, Math.max(PACE, 2 * this.#told));
-      } catch {
-        // The database is away: whoever waits for the first turn was told, and the others are told when it is back.
+      } catch (error) {
+        // A stream that waits for its first turn was told. While the database is away the others wait.
+        if (!(error instanceof StoreUnavailableError)) logBug(this.#options.log, error);
         pause = PACE_AWAY;
       }
       await this.#pause(pause, false);

@@ -1,3 +1,4 @@
+import { StoreUnavailableError } from '../../allocator/store.ts';
 import { EVENT_PAUSE, LAST_EVENT_ID_HEADER } from '../../contract/event-streams.ts';
 import { authenticateCaller, authorise, type ServiceTrust } from '../credentials.ts';
 import { ProblemError, refusal } from '../problem-error.ts';
@@ -19,8 +20,9 @@ export interface EventStreamsOptions extends EventFeedOptions {
 /** The streams of events of one server. */
 export interface EventStreams {
   /**
-   * Opens a stream. It ends with its tokens, or the login that they are of, which are looked at again every
-   * {@link EVENT_PAUSE}; with its reader, where that is slow; and with the server. Its client then goes on at its cursor.
+   * Opens a stream. It ends when the first of its tokens expires; with the login that they are of, or the role, which are
+   * looked at again every {@link EVENT_PAUSE}; with its reader, where that is slow; and with the server. Its client then goes
+   * on at its cursor.
    *
    * @throws ProblemError 403; 410 for a cursor from which it can't go on; 429 for one stream too many
    */
@@ -35,8 +37,13 @@ const MOST_STREAMS = 1000;
 const MOST_OF_USER = 20;
 /** How much may wait for a reader, in characters, before its stream ends. */
 const MOST_UNREAD = 262_144;
+/** The longest that a timer can wait, in milliseconds. */
+const LONGEST_TIMEOUT = 2 ** 31 - 1;
 /** After how many seconds a stream that is one too many may be asked for again. */
 const ASK_AGAIN_S = 15;
+
+/** Says nothing, but that the stream is open. */
+const COMMENT = ':\n\n';
 
 /** A stream that is open. */
 interface OpenStream {
@@ -52,10 +59,10 @@ export function createEventStreams(options: EventStreamsOptions): EventStreams {
 
   const authenticate = async (
     request: Request,
-  ): Promise<{ user: string; experiment: string | undefined }> => {
+  ): Promise<{ user: string; experiment: string | undefined; expiry: number }> => {
     const caller = await authenticateCaller(request, options.trust);
     const experiment = caller.experiment && (await authorise(caller, 'list', options.trust)).id;
-    return { user: caller.user, experiment };
+    return { user: caller.user, experiment, expiry: caller.expiry };
   };
 
   const checkRoom = (user: string): void => {
@@ -69,8 +76,8 @@ export function createEventStreams(options: EventStreamsOptions): EventStreams {
 
   return {
     async open(request) {
+      const { user, experiment, expiry } = await authenticate(request);
       if (isClosed) throw refusal('unavailable', 'This server is stopping. Nothing was changed; try again.');
-      const { user, experiment } = await authenticate(request);
       const cursor =
         request.headers.get(LAST_EVENT_ID_HEADER) ??
         addressOf(request).searchParams.get('since') ??
@@ -83,6 +90,7 @@ export function createEventStreams(options: EventStreamsOptions): EventStreams {
         feed.leave(listener);
         open.delete(entry);
         clearInterval(alive);
+        clearTimeout(expires);
       });
       const entry: OpenStream = { user, end: stream.end };
       open.add(entry);
@@ -91,10 +99,17 @@ export function createEventStreams(options: EventStreamsOptions): EventStreams {
         const now = await authenticate(request);
         if (now.experiment !== experiment) return stream.end();
         const { cursor } = feed;
-        stream.take(cursor === last ? ':\n\n' : cursorFrame(cursor));
+        stream.take(cursor === last ? COMMENT : cursorFrame(cursor));
         last = cursor;
       };
-      const alive = setInterval(() => void check().catch(() => stream.end()), EVENT_PAUSE);
+      const alive = setInterval(() => {
+        check().catch((error: unknown) => {
+          // The tokens were not looked at: the next time they may be.
+          if (isAway(error)) stream.take(COMMENT);
+          else stream.end();
+        });
+      }, EVENT_PAUSE);
+      const expires = setTimeout(stream.end, Math.min(expiry - options.now(), LONGEST_TIMEOUT));
       try {
         await feed.join(stream, cursor);
       } catch (error) {
@@ -110,6 +125,12 @@ export function createEventStreams(options: EventStreamsOptions): EventStreams {
       for (const each of open) each.end();
     },
   };
+}
+
+/** Whether a failure says that the database, or an issuer's keys, can't be reached at the moment. */
+function isAway(error: unknown): boolean {
+  if (error instanceof StoreUnavailableError) return true;
+  return error instanceof ProblemError && error.problems[0].code === 'unavailable';
 }
 
 /** A stream's two ends. @param ended is told once when it is over, whoever ended it */

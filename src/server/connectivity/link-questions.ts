@@ -30,7 +30,7 @@ import { type Problem, schemaProblems } from '../../contract/problems.ts';
 import { DEFAULT_POINTS, DEFAULT_ROUTES, MAX_USE_COLUMNS } from '../../contract/request-limits.ts';
 import { knowsTag, tagOf } from '../etag.ts';
 import { jsonReply } from '../json-reply.ts';
-import { refusal, refuseIfAny } from '../problem-error.ts';
+import { refusal, refusalOf, refuseIfAny } from '../problem-error.ts';
 import { addressOf } from '../request-reading.ts';
 import { emptyProblems, pastProblem, siteProblems } from './request-rules.ts';
 
@@ -301,8 +301,8 @@ function readQuery<Output>(request: Request, schema: v.GenericSchema<unknown, Ou
     if (value !== undefined) parameters[name] = value.replace(' ', '+');
   }
   const result = v.safeParse(schema, parameters);
-  if (!result.success) refuseIfAny(schemaProblems(result.issues, MEMBERS));
-  return v.parse(schema, parameters);
+  if (result.success) return result.output;
+  throw refusalOf(schemaProblems(result.issues, MEMBERS));
 }
 
 /** A window, and where in it a page begins; milliseconds. */

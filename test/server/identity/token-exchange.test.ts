@@ -542,7 +542,7 @@ describe('row 157: a token that is limited to an experiment', () => {
     expect(reply).toMatchObject({ status: 403, text: expect.stringContaining('wrong_experiment') });
     const { sub = '', iss = '' } = decodeJwt(limited);
     const isAdministrator = administratorsNamed([sub], iss);
-    const caller = { user: sub, name: 'lead', userIssuer: iss };
+    const caller = { user: sub, name: 'lead', userIssuer: iss, expiry: 0 };
     expect(isAdministrator({ ...caller, isLimited: false })).toBe(true);
     expect(isAdministrator({ ...caller, isLimited: true })).toBe(false);
   });
