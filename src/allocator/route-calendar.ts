@@ -157,9 +157,11 @@ export class RouteCalendar implements SearchedCalendar {
     );
     const [some = []] = columns.values();
     return some.map((column, index) =>
-      this.#once(['column', start, end, count, index], () =>
-        this.#freeOn(column, (link) => columns.get(link)?.[index] ?? column),
-      ),
+      this.#once(['column', start, end, count, index], () => {
+        const freeOf = (link: Link): Free => columns.get(link)?.[index] ?? column;
+        const { width: bandwidthMax } = this.#widest(({ link }) => freeOf(link).bandwidthMax);
+        return { ...this.#freeOn(column, freeOf), bandwidthMax };
+      }),
     );
   }
 
@@ -173,27 +175,20 @@ export class RouteCalendar implements SearchedCalendar {
     for (let start = period.start; start < period.end; ) {
       const end = Math.min(...open.map(({ step }) => step.end));
       const steps = new Map(open.map(({ link, step }) => [link, step]));
-      yield this.#freeOn({ start, end }, (link) => steps.get(link) as Free);
+      const free = this.#freeOn({ start, end }, (link) => steps.get(link) as Free);
+      yield { ...free, bandwidthMax: free.bandwidth };
       this.#pause();
       for (const each of open) if (each.step.end === end) each.step = each.steps.next().value as Free;
       start = end;
     }
   }
 
-  /** What is free on the route that has most, where what is free of each link is known. */
-  #freeOn({ start, end }: Period, freeOf: (link: Link) => Omit<Free, keyof Period>): FreeOnRoute {
+  /** What is free on the route that has most, of routes with a free tag, where what is free of each link is known. */
+  #freeOn({ start, end }: Period, freeOf: (link: Link) => Free): Omit<FreeOnRoute, 'bandwidthMax'> {
     const least = (route: Route, measure: 'bandwidth' | 'tags'): number =>
       Math.min(...route.map((link) => freeOf(link)[measure]));
     const { route } = this.#widest(({ link }) => (freeOf(link).tags > 0 ? freeOf(link).bandwidth : 0));
-    const { width: bandwidthMax } = this.#widest(({ link }) => freeOf(link).bandwidthMax);
-    return {
-      start,
-      end,
-      bandwidth: least(route, 'bandwidth'),
-      bandwidthMax,
-      tags: least(route, 'tags'),
-      route,
-    };
+    return { start, end, bandwidth: least(route, 'bandwidth'), tags: least(route, 'tags'), route };
   }
 
   /** As {@link LinkCalendar.slots}: a start is in a run where any route is free from it on. */

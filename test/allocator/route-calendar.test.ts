@@ -51,12 +51,16 @@ function calendarOf({ links, terms, at }: Case): RouteCalendar {
 }
 
 /** The routes that carry a demand, the best first. */
-function carrying({ links, terms, at }: Case, demand: Demand): Link[][] {
+function carrying(
+  { links, terms, at }: Case,
+  demand: Demand,
+  of: { tenant?: string } = { tenant: TENANT },
+): Link[][] {
   const left = (route: readonly Link[]): number =>
     Math.min(...route.map((link) => at(link).freeBandwidth(demand)));
   return every(links, terms)
     .map((sites) => linksOf(links, sites))
-    .filter((route) => route.every((link) => at(link).plan(demand, 0, { tenant: TENANT }).accepted))
+    .filter((route) => route.every((link) => at(link).plan(demand, 0, of).accepted))
     .toSorted((one, other) => one.length - other.length || left(other) - left(one));
 }
 
@@ -101,6 +105,17 @@ describe('against a look at every route', () => {
         (from) => from >= start && fits({ start: from, end: from + end - start, bandwidth }),
       );
       expect(calendar.earliest(start, end - start, bandwidth, TENANT)).toBe(after);
+    });
+  });
+
+  test('what is free step by step: on a route with tags, at best as throughout', () => {
+    holds((each, { start }) => {
+      for (const step of calendarOf(each).steps({ start, end: LAST })) {
+        // Nobody's share counts.
+        const most = widths.findLast((bandwidth) => carrying(each, { ...step, bandwidth }, {}).length > 0);
+        expect(step.tags > 0 ? step.bandwidth : 0).toBe(most ?? 0);
+        expect(step.bandwidthMax).toBe(step.bandwidth);
+      }
     });
   });
 

@@ -244,6 +244,9 @@ describe('a batch', () => {
     const { lead } = await open();
     const reply = await batch(lead, [create({ name: 'a' }), create({ name: 'a', ...hours(5, 6) })]);
     expect([outcome(reply), refusedIn(reply)]).toEqual(['409 name_taken', [[1, undefined]]]);
+    // The first was not made, so it is not named.
+    expect(problemIn(reply).detail[0]).toMatchObject({ msg: expect.not.stringContaining('con_') });
+    expect(problemIn(reply).detail[0]).not.toHaveProperty('facts');
   });
 
   test('an unknown id is 404, another experiment’s 403, each with its item', async () => {

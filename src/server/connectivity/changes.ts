@@ -260,11 +260,17 @@ async function refusedChanges(
     return outcome && !outcome.ok && outcome.reason === 'rule' ? outcome.problems : problems;
   });
   const offers = await nearestOffers(checked, broken, { asked, asker }, options);
+  // What the others of a batch would have made does not exist.
+  const made = new Set(
+    outcomes.flatMap((outcome, index) =>
+      outcome?.ok && checked[index]?.action === 'create' ? outcome.record.id : [],
+    ),
+  );
   const refusals = checked.map(({ item }, index): ItemRefusal => {
     const problems = broken[index] ?? [];
     if (problems.length > 0) return refusedDates(problems, offers[index]);
     const outcome = outcomes[index];
-    return outcome && !outcome.ok ? refusalIn(outcome, item) : { problems: [], facts: {} };
+    return outcome && !outcome.ok ? refusalIn(outcome, item, made) : { problems: [], facts: {} };
   });
   const [only] = refusals;
   return only && !asked.isBatch ? refusalOf(only.problems, only.facts) : refusalOf(...allRefusals(refusals));
@@ -292,7 +298,12 @@ async function nearestOffers(
   });
 }
 
-function refusalIn(failure: ItemFailure, item: ChangeItem | undefined): ItemRefusal {
+/** @param made the ids that the creations of a batch would have got */
+function refusalIn(
+  failure: ItemFailure,
+  item: ChangeItem | undefined,
+  made: ReadonlySet<string>,
+): ItemRefusal {
   switch (failure.reason) {
     case 'refused': {
       const period: Period = item?.action === 'create' ? item.request : failure.demand;
@@ -301,7 +312,7 @@ function refusalIn(failure: ItemFailure, item: ChangeItem | undefined): ItemRefu
     case 'rule':
       return { problems: failure.problems, facts: {} };
     case 'name_taken':
-      return { problems: [nameTaken(failure)], facts: {} };
+      return { problems: [nameTaken(failure, made)], facts: {} };
     case 'missing':
       return { problems: [notFoundProblem(failure.reservation)], facts: {} };
   }

@@ -53,8 +53,14 @@ function givenUpIn({ isGivenUp }: Partial<RefusedOutcome>): Problem[] {
   return isGivenUp ? [problem('search_given_up', {})] : [];
 }
 
-/** The refusal of a name that another reservation of the experiment has. */
-export function nameTaken({ name, reservation }: { name: string; reservation: string }): Problem {
+/** The refusal of a name that another reservation of the experiment has, or would get from another item of its batch. */
+export function nameTaken(
+  { name, reservation }: { name: string; reservation: string },
+  made: ReadonlySet<string>,
+): Problem {
+  if (made.has(reservation)) {
+    return { code: 'name_taken', msg: `Another item of the batch has the name ${name} too.` };
+  }
   return problem('name_taken', { name, holder: reservation }, `It is ${reservation}.`);
 }
 
