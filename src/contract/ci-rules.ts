@@ -127,7 +127,7 @@ export const CiRule = v.object({
 /** See {@link CiRule}. */
 export type CiRule = v.InferOutput<typeof CiRule>;
 /** The reply of `GET …/ci-rules`. */
-export const CiRuleList = v.object({ items: v.array(CiRule) });
+export const CiRuleList = v.object({ items: v.array(CiRule), nextCursor: v.null() });
 /** A rule as the client reads it. */
 export const CiRuleReply = v.object({
   ...CiRule.entries,

@@ -75,7 +75,7 @@ export const LoginSession = v.object({
 /** See {@link LoginSession}. */
 export type LoginSession = v.InferOutput<typeof LoginSession>;
 /** The reply of `GET …/sessions`. */
-export const SessionList = v.object({ items: v.array(LoginSession) });
+export const SessionList = v.object({ items: v.array(LoginSession), nextCursor: v.null() });
 
 /** A login as the client reads it: only its id is needed. */
 export const SessionReply = v.object({

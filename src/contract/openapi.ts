@@ -276,7 +276,7 @@ function responses(route: Route): Record<string, unknown> {
   };
   const described = {
     ...(status === 201
-      ? { Location: { description: 'Where it is read.', required: true, schema: { type: 'string' } } }
+      ? { Location: { description: 'Its address.', required: true, schema: { type: 'string' } } }
       : {}),
     ...(tagged
       ? { ETag: { description: 'For If-None-Match.', required: true, schema: { type: 'string' } } }

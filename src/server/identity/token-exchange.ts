@@ -67,7 +67,7 @@ const SCOPE = 'projects';
 const JobClaims = v.looseObject({
   ...ServiceClaims.entries,
   sub: v.string(),
-  jti: v.pipe(v.string(), v.nonEmpty()),
+  jti: v.optional(v.pipe(v.string(), v.nonEmpty())),
 });
 
 const JOB_TOKEN: KindRules<typeof JobClaims> = { kind: 'service', schema: JobClaims, algorithms: ['RS256'] };
@@ -102,7 +102,8 @@ async function exchange(
   const { rule, person, name } = await ruleFor(job, experiment, options);
   const isFirst = await records.save({
     model: 'IdToken',
-    key: hash(`${claims.iss} ${claims.jti}`),
+    // One without an id is known by itself: RS256 has one signature for a text.
+    key: hash(`${claims.iss} ${claims.jti ?? idToken}`),
     payload: {},
     account: null,
     grant: null,

@@ -66,7 +66,7 @@ export function mountCiRules(app: Hono, options: CiRulesOptions): void {
 
   on('listCiRules', async ({ experiment }) => {
     const items = await rules.ofExperiment(experiment.id, now());
-    return jsonReply({ items: await Promise.all(items.map(shown)) });
+    return jsonReply({ items: await Promise.all(items.map(shown)), nextCursor: null });
   });
 
   on('addCiRule', async (asked) => {

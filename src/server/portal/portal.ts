@@ -100,7 +100,7 @@ export function createPortal(options: PortalOptions): Hono {
     const { sub, sid } = await authenticateUser(request, trust, 'sessions');
     const current = typeof sid === 'string' ? sessionId(sid) : undefined;
     const items = (await sessions.list(sub)).map((session) => sessionReply(session, current));
-    return jsonReply({ items });
+    return jsonReply({ items, nextCursor: null });
   });
 
   on('endSession', async (request, id) => {
