@@ -108,8 +108,9 @@ const STAND_INS: readonly StandIn[] = [
     code: `import Agent from 'undici/lib/dispatcher/agent.js';
       import Dispatcher from 'undici/lib/dispatcher/dispatcher.js';
       import EnvHttpProxyAgent from 'undici/lib/dispatcher/env-http-proxy-agent.js';
+      import connect from 'undici/lib/api/api-connect.js';
       import request from 'undici/lib/api/api-request.js';
-      Object.assign(Dispatcher.prototype, { request });
+      Object.assign(Dispatcher.prototype, { connect, request });
       export { Agent, EnvHttpProxyAgent };`,
   },
   // Bodies are text or bytes.
