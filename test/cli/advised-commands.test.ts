@@ -231,7 +231,6 @@ describe('every next step works when it is pasted', () => {
     where: undefined,
     "'npm run build'": undefined,
     "kind === 'user' ? `unset ${variable} && slices-conn login` : `unset ${variable}`": 'slices-conn login',
-    "isReservation ? 'slices-conn list' : 'slices-conn experiment list'": 'slices-conn experiment list',
     "typed === undefined ? 'slices-conn update --help' : `slices-conn update ${shellWord(typed)} --extend 1h`":
       'slices-conn update ID --extend 1h',
     '`slices-conn serve ${command.name()} --help`': 'slices-conn serve audit --help',
