@@ -145,11 +145,10 @@ export function createConnectivityClient(
     },
 
     news: () =>
-      new News(
-        (query, signal) =>
-          service.open('events', { tokens: 'both', accept: EVENT_STREAM_TYPE, query }, signal),
-        reservationEvent,
-      ),
+      new News((since, signal) => {
+        const query = since === undefined ? '' : `?${new URLSearchParams({ since })}`;
+        return service.open('events', { tokens: 'both', accept: EVENT_STREAM_TYPE, query }, signal);
+      }, reservationEvent),
 
     async sites() {
       return (await orUndefined(features()))?.sites;

@@ -275,10 +275,10 @@ function eventsOf(ask: Ask, experiment: string | undefined, visit: () => AbortSi
     accept: EVENT_STREAM_TYPE,
     ...(experiment === undefined ? {} : { 'slices-experiment': experiment }),
   };
-  return async (query, signal) => {
-    const path = `api/events?links=true${query.replace('?', '&')}`;
+  return async (since, signal) => {
+    const query = new URLSearchParams({ links: 'true', ...(since === undefined ? {} : { since }) });
     try {
-      return await ask(path, { headers, signal: AbortSignal.any([signal, visit()]) }, true);
+      return await ask(`api/events?${query}`, { headers, signal: AbortSignal.any([signal, visit()]) }, true);
     } catch (cause) {
       const httpStatus = cause instanceof Refused ? cause.facts.status : undefined;
       throw new Failure('network', 'There is no stream of events.', { httpStatus, cause });
