@@ -94,7 +94,9 @@ export interface ConnectivityClient {
 
 /** Between which sites a route is asked for, and what is asked of it. */
 export interface RoutesQuestion extends AskedRoute {
+  /** One end. */
   site1: string;
+  /** The other end. */
   site2: string;
 }
 

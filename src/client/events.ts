@@ -200,7 +200,7 @@ class OpenStream<Told> {
   readonly #parser = new EventParser();
   readonly #read: ReadEvent<Told>;
 
-  /** @throws Failure `not_supported` for an answer that is no stream */
+  /** @throws Failure `reply_invalid` for an answer that is not a stream of events */
   constructor(reply: Incoming, given: AbortController, read: ReadEvent<Told>) {
     const type = reply.headers.get('content-type') ?? '';
     if (!type.startsWith(EVENT_STREAM_TYPE) || !reply.body || !('getReader' in reply.body)) {
@@ -216,7 +216,7 @@ class OpenStream<Told> {
     return this.#parser.lastId;
   }
 
-  /** What comes next, also nothing but a new cursor; undefined where the stream has ended, broken off, or is silent. */
+  /** The next changes, none where only a new cursor came; undefined where the stream has ended, broken off, or is silent. */
   async next(silence: number): Promise<Told[] | undefined> {
     if (this.waiting.length > 0) return this.waiting.splice(0);
     const read = await withinTime(silence, () => this.#reader.read()).catch(() => undefined);

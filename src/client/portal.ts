@@ -70,9 +70,9 @@ export interface PortalClient {
   endSession(id: string): Promise<void>;
   /** The rules for CI jobs of an experiment. @throws Failure `not_supported` where the service has none */
   ciRules(experiment: string): Promise<CiRule[]>;
-  /** @throws Failure `not_supported` */
+  /** Lets the jobs of a repository act as the user. @throws Failure `not_supported` where the service has no rules */
   addCiRule(experiment: string, rule: CiRuleRequestBody): Promise<CiRule>;
-  /** @throws Failure `not_found`, `not_supported` */
+  /** Ends a rule. @throws Failure `not_found` */
   removeCiRule(experiment: string, rule: string): Promise<void>;
 }
 
