@@ -103,8 +103,7 @@ async function sendAlone(
 ): Promise<Answers> {
   if (item.action === 'delete') {
     const { id, reason } = item;
-    const query = reason === undefined ? '' : `?${new URLSearchParams({ reason })}`;
-    const parts = { tokens: 'both', accept: 'application/json', values: { id }, query } as const;
+    const parts = { tokens: 'both', accept: 'application/json', values: { id }, query: { reason } } as const;
     checkDeletion(await service.send('deleteReservation', parts), id);
     return { replies: [undefined], offset: 0 };
   }
@@ -148,19 +147,18 @@ async function sendTogether(
 ): Promise<Answers> {
   await requireFeatures(service.features, ['batch', ...routeIn(items)]);
   const bodies = await Promise.all(items.map((item) => itemBody(service, item)));
-  const flags = (['dryRun', 'earliest'] as const).filter((flag) => options[flag]);
-  const query = flags.map((flag) => `${flag === 'dryRun' ? 'dry_run' : flag}=true`).join('&');
+  const { dryRun, earliest } = options;
   const reply = await service.send('batchReservations', {
     tokens: 'both',
     headers: keyHeader(options),
     accept: 'application/json',
-    query: query === '' ? '' : `?${query}`,
+    query: { dry_run: dryRun ? 'true' : undefined, earliest: earliest ? 'true' : undefined },
     body: { items: bodies, tokens: [(await service.userToken()).reveal()] },
   });
   try {
     return readResults(reply, items, options);
   } catch (error) {
-    throw options.dryRun ? error : afterChange(error, claimedIds(reply, items.length));
+    throw dryRun ? error : afterChange(error, claimedIds(reply, items.length));
   }
 }
 

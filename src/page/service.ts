@@ -359,9 +359,10 @@ export function createService(options: ServiceOptions): Service {
     dryRun?: AbortSignal,
   ): Promise<OwnReservation> {
     const path = id === undefined ? 'api/connectivity' : `api/connectivity/${encodeURIComponent(id)}`;
+    const query = new URLSearchParams(queryOf(request, { dryRun: dryRun !== undefined }));
     const reply = await change(
       id === undefined ? 'POST' : 'PUT',
-      path + queryOf(request, { dryRun: dryRun !== undefined }),
+      query.size === 0 ? path : `${path}?${query}`,
       {
         accept: 'application/json',
         'content-type': 'application/json',
