@@ -16,7 +16,6 @@ import { IDEMPOTENCY_KEY_HEADER, JWT_TYPE } from '../contract/routes.ts';
 import { readAs } from './exchange.ts';
 import { requireFeatures } from './features.ts';
 import {
-  checkDeletion,
   type Due,
   type ProofOptions,
   type ProvenReservation,
@@ -26,7 +25,7 @@ import {
   startNowBetween,
 } from './proof.ts';
 import type { Reply } from './reply-failure.ts';
-import { proverOf, type ServiceRequests } from './service-requests.ts';
+import type { ServiceRequests } from './service-requests.ts';
 
 /** How changes are made. */
 export interface ChangeOptions extends ProofOptions {
@@ -104,7 +103,15 @@ async function sendAlone(
   if (item.action === 'delete') {
     const { id, reason } = item;
     const parts = { tokens: 'both', accept: 'application/json', values: { id }, query: { reason } } as const;
-    checkDeletion(await service.send('deleteReservation', parts), id);
+    const { type } = await service.send('deleteReservation', parts);
+    // A page comes from a proxy or a login, not from the service.
+    if (type === 'text/html') {
+      throw new Failure('reply_invalid', 'The service answered with a page.', {
+        why: 'The page does not say whether the reservation was deleted.',
+        maybeDone: true,
+        reservation: id,
+      });
+    }
     return { replies: [undefined], offset: 0 };
   }
   const { request } = item;
@@ -239,7 +246,6 @@ async function proven(
   options: ChangeOptions,
 ): Promise<(ProvenReservation | null)[]> {
   const { dryRun = false, firstSentAt = service.now() } = options;
-  const prover = proverOf(service);
   const results: (ProvenReservation | null)[] = [];
   try {
     if (offset < 0) throw movedEarlier(ids);
@@ -256,7 +262,7 @@ async function proven(
           ? { id: item.id, request: item.request, now, experiment }
           : { ...movedBy(offset, item.request, now), experiment };
       results.push(
-        dryRun ? rehearsed(readReservation(reply), due) : await prove(reply, due, prover, options),
+        dryRun ? rehearsed(readReservation(reply), due) : await prove(service, reply, due, options),
       );
     }
     return results;

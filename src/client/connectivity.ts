@@ -27,7 +27,6 @@ import { type ProofOptions, type ProvenReservation, prove } from './proof.ts';
 import type { Reply } from './reply-failure.ts';
 import {
   type ConnectivityClientOptions,
-  proverOf,
   type SentTokens,
   type ServiceRequests,
   serviceRequests,
@@ -134,7 +133,7 @@ export function createConnectivityClient(
 
     async show(id, proof) {
       const reply = await send('readReservation', { tokens: 'both', accept: JWT_TYPE, values: { id } });
-      return prove(reply, { id, experiment: await service.experiment() }, proverOf(service), proof);
+      return prove(service, reply, { id, experiment: await service.experiment() }, proof);
     },
 
     async list(state) {
