@@ -9,6 +9,7 @@ export type { ChangeOptions, ChangeResult, ChangeResults } from './client/change
 export type {
   AvailabilityQuestion,
   LinkWindow,
+  RoutesQuestion,
   SlotsQuestion,
 } from './client/connectivity.ts';
 export { type ConnectivityClient, createConnectivityClient } from './client/connectivity.ts';
@@ -16,7 +17,7 @@ export type { TokenInput, TokenText } from './client/exchange.ts';
 export { createPortalClient, type PortalClient, type PortalClientOptions } from './client/portal.ts';
 export type { ProofOptions, ProvenReservation } from './client/proof.ts';
 export type { ConnectivityClientOptions, TokenPlacement } from './client/service-requests.ts';
-export type { Availability, AvailablePart, Slot } from './contract/availability.ts';
+export type { Availability, AvailablePart, RouteItem, Slot } from './contract/availability.ts';
 export type { Experiment, ExperimentRequestBody, Project } from './contract/directory.ts';
 export { Failure, type FailureCode, type FailureDetail, type FailureFacts } from './contract/failure.ts';
 export type { Link } from './contract/links.ts';

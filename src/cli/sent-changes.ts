@@ -1,6 +1,6 @@
 import { Failure, type FailureFacts, shellWord } from '../contract/failure.ts';
 import { systemReason } from '../contract/foreign-errors.ts';
-import { ROUTES } from '../contract/routes.ts';
+import { ROUTES, type RouteName } from '../contract/routes.ts';
 import type { Incoming, Outgoing, Send } from '../contract/sending.ts';
 
 /** Why a command stops: SIGINT (interrupted) or SIGTERM (terminated). */
@@ -93,13 +93,30 @@ function isRehearsal({ url }: Outgoing): boolean {
   return new URL(url).searchParams.get('dry_run') === 'true';
 }
 
-/** The command that shows whether a request has taken effect. */
-function nextStep({ method, url }: Outgoing): FailureFacts {
-  const { pathname } = new URL(url);
-  if (method === 'POST') {
-    const isReservation = pathname.endsWith(ROUTES.createReservation.path);
-    return { fix: isReservation ? 'slices-conn list' : 'slices-conn experiment list' };
-  }
+/** Where a request to a route shows that it has taken effect. A reservation has a command of its own. */
+const SHOWN_BY = [
+  ['createReservation', { fix: 'slices-conn list' }],
+  ['batchReservations', { fix: 'slices-conn list --all' }],
+  ['createExperiment', { fix: 'slices-conn experiment list' }],
+  ['addCiRule', { fix: 'slices-conn experiment ci list' }],
+  ['removeCiRule', { fix: 'slices-conn experiment ci list' }],
+  ['endSession', { fix: 'slices-conn user sessions' }],
+] as const satisfies [RouteName, FailureFacts][];
+
+/** The command that shows whether a request has taken effect. None for a request of a login. */
+function nextStep(request: Outgoing): FailureFacts {
+  const shown = SHOWN_BY.find(([name]) => isTo(name, request));
+  if (shown) return shown[1];
+  if (!isTo('updateReservation', request) && !isTo('deleteReservation', request)) return {};
+  const { pathname } = new URL(request.url);
   const id = decodeURIComponent(pathname.slice(pathname.lastIndexOf('/') + 1));
   return { reservation: id, fix: `slices-conn show ${shellWord(id)}` };
+}
+
+/** Whether a request is to a route of this name, below any base address. */
+function isTo(name: RouteName, { method, url }: Outgoing): boolean {
+  const due = ROUTES[name].path.split('/');
+  const parts = new URL(url).pathname.split('/').slice(1 - due.length);
+  const isPath = due.slice(1).every((part, at) => part.startsWith('{') || part === parts[at]);
+  return method === ROUTES[name].method && isPath;
 }

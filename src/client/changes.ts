@@ -16,7 +16,6 @@ import { IDEMPOTENCY_KEY_HEADER, JWT_TYPE } from '../contract/routes.ts';
 import { readAs } from './exchange.ts';
 import { requireFeatures } from './features.ts';
 import {
-  checkDeletion,
   type Due,
   type ProofOptions,
   type ProvenReservation,
@@ -26,7 +25,7 @@ import {
   startNowBetween,
 } from './proof.ts';
 import type { Reply } from './reply-failure.ts';
-import { proverOf, type ServiceRequests } from './service-requests.ts';
+import type { ServiceRequests } from './service-requests.ts';
 
 /** How changes are made. */
 export interface ChangeOptions extends ProofOptions {
@@ -103,9 +102,16 @@ async function sendAlone(
 ): Promise<Answers> {
   if (item.action === 'delete') {
     const { id, reason } = item;
-    const query = reason === undefined ? '' : `?${new URLSearchParams({ reason })}`;
-    const parts = { tokens: 'both', accept: 'application/json', values: { id }, query } as const;
-    checkDeletion(await service.send('deleteReservation', parts), id);
+    const parts = { tokens: 'both', accept: 'application/json', values: { id }, query: { reason } } as const;
+    const { type } = await service.send('deleteReservation', parts);
+    // A page comes from a proxy or a login, not from the service.
+    if (type === 'text/html') {
+      throw new Failure('reply_invalid', 'The service answered with a page.', {
+        why: 'The page does not say whether the reservation was deleted.',
+        maybeDone: true,
+        reservation: id,
+      });
+    }
     return { replies: [undefined], offset: 0 };
   }
   const { request } = item;
@@ -148,19 +154,18 @@ async function sendTogether(
 ): Promise<Answers> {
   await requireFeatures(service.features, ['batch', ...routeIn(items)]);
   const bodies = await Promise.all(items.map((item) => itemBody(service, item)));
-  const flags = (['dryRun', 'earliest'] as const).filter((flag) => options[flag]);
-  const query = flags.map((flag) => `${flag === 'dryRun' ? 'dry_run' : flag}=true`).join('&');
+  const { dryRun, earliest } = options;
   const reply = await service.send('batchReservations', {
     tokens: 'both',
     headers: keyHeader(options),
     accept: 'application/json',
-    query: query === '' ? '' : `?${query}`,
+    query: { dry_run: dryRun ? 'true' : undefined, earliest: earliest ? 'true' : undefined },
     body: { items: bodies, tokens: [(await service.userToken()).reveal()] },
   });
   try {
     return readResults(reply, items, options);
   } catch (error) {
-    throw options.dryRun ? error : afterChange(error, claimedIds(reply, items.length));
+    throw dryRun ? error : afterChange(error, claimedIds(reply, items.length));
   }
 }
 
@@ -241,7 +246,6 @@ async function proven(
   options: ChangeOptions,
 ): Promise<(ProvenReservation | null)[]> {
   const { dryRun = false, firstSentAt = service.now() } = options;
-  const prover = proverOf(service);
   const results: (ProvenReservation | null)[] = [];
   try {
     if (offset < 0) throw movedEarlier(ids);
@@ -258,7 +262,7 @@ async function proven(
           ? { id: item.id, request: item.request, now, experiment }
           : { ...movedBy(offset, item.request, now), experiment };
       results.push(
-        dryRun ? rehearsed(readReservation(reply), due) : await prove(reply, due, prover, options),
+        dryRun ? rehearsed(readReservation(reply), due) : await prove(service, reply, due, options),
       );
     }
     return results;

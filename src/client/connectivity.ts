@@ -14,20 +14,19 @@ import type { ReservationEvent } from '../contract/events.ts';
 import { Failure, isMissing } from '../contract/failure.ts';
 import { formatInstant, type ReservationState } from '../contract/instants.ts';
 import { type Link, LinkList } from '../contract/links.ts';
-import { MAX_ROUTE_ITEMS } from '../contract/request-limits.ts';
+import { MAX_PAGE_ITEMS, MAX_ROUTE_ITEMS } from '../contract/request-limits.ts';
 import { type Reservation, ReservationReply } from '../contract/reservation.ts';
 import { JWT_TYPE, type RouteName } from '../contract/routes.ts';
 import type { Transport } from '../contract/sending.ts';
 import { type Change, type ChangeOptions, createChange } from './changes.ts';
 import { News, reservationEvent } from './events.ts';
-import { readAs } from './exchange.ts';
+import { type Query, readAs } from './exchange.ts';
 import { type Extension, requireFeatures, type ServiceFeatures } from './features.ts';
 import { readPages } from './pages.ts';
 import { type ProofOptions, type ProvenReservation, prove } from './proof.ts';
 import type { Reply } from './reply-failure.ts';
 import {
   type ConnectivityClientOptions,
-  proverOf,
   type SentTokens,
   type ServiceRequests,
   serviceRequests,
@@ -94,7 +93,9 @@ export interface ConnectivityClient {
 
 /** Between which sites a route is asked for, and what is asked of it. */
 export interface RoutesQuestion extends AskedRoute {
+  /** One end. */
   site1: string;
+  /** The other end. */
   site2: string;
 }
 
@@ -132,24 +133,23 @@ export function createConnectivityClient(
 
     async show(id, proof) {
       const reply = await send('readReservation', { tokens: 'both', accept: JWT_TYPE, values: { id } });
-      return prove(reply, { id, experiment: await service.experiment() }, proverOf(service), proof);
+      return prove(service, reply, { id, experiment: await service.experiment() }, proof);
     },
 
     async list(state) {
-      const first = `?limit=1000${state === undefined ? '' : `&state=${state}`}`;
+      const first = { limit: String(MAX_PAGE_ITEMS), state };
       const read = (reply: Reply) => readAs(ReservationPage, reply, 'list of reservations');
-      const ask = (query: string) =>
+      const ask = (query: Query) =>
         send('listReservations', { tokens: 'both', accept: 'application/json', query });
       const pages = await orUndefined(readPages(first, 'list of reservations', read, ask));
       return pages?.flatMap(({ items }) => items);
     },
 
     news: () =>
-      new News(
-        (query, signal) =>
-          service.open('events', { tokens: 'both', accept: EVENT_STREAM_TYPE, query }, signal),
-        reservationEvent,
-      ),
+      new News((since, signal) => {
+        const request = { tokens: 'both', accept: EVENT_STREAM_TYPE, query: { since } } as const;
+        return service.open('events', request, signal);
+      }, reservationEvent),
 
     async sites() {
       return (await orUndefined(features()))?.sites;
@@ -162,7 +162,7 @@ export function createConnectivityClient(
     },
 
     async availability({ points, ...question }) {
-      const query = queryOf(question, points === undefined ? {} : { points: String(points) });
+      const query = { ...linkQuery(question), points: points?.toString() };
       const read = (reply: Reply) => readAs(AvailabilityReply, reply, 'availability of the link');
       const [first, ...rest] = await linkAnswers(service, 'availability', question, query, read);
       if (!first) throw new RangeError('a list has a first page');
@@ -170,14 +170,15 @@ export function createConnectivityClient(
     },
 
     async slots({ bandwidth, duration, ...question }) {
-      const query = queryOf(question, { bandwidth: String(bandwidth), duration: isoDuration(duration) });
+      const asked = { bandwidth: String(bandwidth), duration: isoDuration(duration) };
+      const query = { ...linkQuery(question), ...asked };
       const read = (reply: Reply) => readAs(SlotListReply, reply, 'list of slots');
       const pages = await linkAnswers(service, 'slots', question, query, read);
       return pages.flatMap(({ items }) => items);
     },
 
     async routes(question) {
-      const query = queryOf(question, { limit: String(MAX_ROUTE_ITEMS) });
+      const query = { ...linkQuery(question), limit: String(MAX_ROUTE_ITEMS) };
       const read = (reply: Reply) => readAs(RouteList, reply, 'list of routes');
       const pages = await linkAnswers(service, 'routes', question, query, read);
       return pages.flatMap(({ items }) => items);
@@ -213,14 +214,14 @@ async function linkAnswers<Page extends { nextCursor: string | null }>(
   { send, features }: ServiceRequests,
   feature: keyof typeof LINK_QUESTIONS,
   { site1, site2, ...asked }: RoutesQuestion,
-  first: string,
+  first: Query,
   read: (reply: Reply) => Page,
 ): Promise<Page[]> {
   // A service without routes would answer about any.
   if (asksForRoute(asked)) await requireFeatures(features, ['routes']);
   const [route, tokens] = LINK_QUESTIONS[feature];
   const values = { site1, site2 };
-  const ask = (query: string) => send(route, { tokens, accept: 'application/json', values, query });
+  const ask = (query: Query) => send(route, { tokens, accept: 'application/json', values, query });
   try {
     return await readPages(first, 'answer', read, ask);
   } catch (error) {
@@ -245,18 +246,13 @@ const ReservationPage = v.object({
   nextCursor: v.optional(v.nullable(v.string()), null),
 });
 
-/** A query of a window's ends, a route and what else is asked; begins with `?`, or is empty. */
-function queryOf(
-  { start, end, via = [], avoid = [], direct = false }: Omit<LinkWindow, 'site1' | 'site2'>,
-  others: Readonly<Record<string, string>>,
-): string {
-  const said = new URLSearchParams({
-    ...(start === undefined ? {} : { start: formatInstant(start) }),
-    ...(end === undefined ? {} : { end: formatInstant(end) }),
-    ...(via.length === 0 ? {} : { via: via.join(',') }),
-    ...(avoid.length === 0 ? {} : { avoid: avoid.join(',') }),
-    ...(direct ? { direct: 'true' } : {}),
-    ...others,
-  }).toString();
-  return said === '' ? '' : `?${said}`;
+/** The parameters of a window and a route. */
+function linkQuery({ start, end, via = [], avoid = [], direct }: Omit<LinkWindow, 'site1' | 'site2'>): Query {
+  return {
+    start: start === undefined ? undefined : formatInstant(start),
+    end: end === undefined ? undefined : formatInstant(end),
+    via: via.join(',') || undefined,
+    avoid: avoid.join(',') || undefined,
+    direct: direct ? 'true' : undefined,
+  };
 }

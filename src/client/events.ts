@@ -17,8 +17,8 @@ const BEGIN_WITHIN = 10 * SECOND;
 /** After what silence a stream counts as broken, in milliseconds. */
 const SILENCE = 2 * EVENT_PAUSE + 5 * SECOND;
 
-/** Opens a stream. @param query empty, or begins with `?` @throws Failure as `exchange` does */
-export type OpenEvents = (query: string, signal: AbortSignal) => Promise<Incoming>;
+/** Opens a stream. @param since the cursor behind which it begins; undefined: from now on @throws Failure as `exchange` does */
+export type OpenEvents = (since: string | undefined, signal: AbortSignal) => Promise<Incoming>;
 
 /** Waits so many milliseconds, or rejects when the signal is aborted. */
 type Sleep = (milliseconds: number, signal?: AbortSignal) => Promise<void>;
@@ -78,7 +78,7 @@ export class News<Told> {
   async mark(): Promise<boolean> {
     if (this.#cursor !== undefined || this.#isMissing) return false;
     try {
-      const stream = await this.#connect('');
+      const stream = await this.#connect(undefined);
       this.#cursor = stream.cursor;
       this.#told = stream.cursor;
       stream.close();
@@ -154,7 +154,7 @@ export class News<Told> {
         if (!this.#stream) {
           if (opened > 1 || this.#isClosed)
             throw new Failure('network', 'The stream of events breaks off.', { retryable: true });
-          this.#stream = await this.#connect(`?since=${this.#cursor ?? ''}`);
+          this.#stream = await this.#connect(this.#cursor);
           opened += 1;
         }
         const told = await this.#stream.next(SILENCE);
@@ -170,12 +170,12 @@ export class News<Told> {
   }
 
   /** Opens a stream that has begun. */
-  async #connect(query: string): Promise<OpenStream<Told>> {
+  async #connect(since: string | undefined): Promise<OpenStream<Told>> {
     const given = new AbortController();
     this.#given = given;
     try {
       return await withinTime(BEGIN_WITHIN, async () => {
-        const stream = new OpenStream(await this.#open(query, given.signal), given, this.#read);
+        const stream = new OpenStream(await this.#open(since, given.signal), given, this.#read);
         while (stream.cursor === undefined && stream.waiting.length === 0) {
           const told = await stream.next(BEGIN_WITHIN);
           if (!told)
@@ -200,7 +200,7 @@ class OpenStream<Told> {
   readonly #parser = new EventParser();
   readonly #read: ReadEvent<Told>;
 
-  /** @throws Failure `not_supported` for an answer that is no stream */
+  /** @throws Failure `reply_invalid` for an answer that is not a stream of events */
   constructor(reply: Incoming, given: AbortController, read: ReadEvent<Told>) {
     const type = reply.headers.get('content-type') ?? '';
     if (!type.startsWith(EVENT_STREAM_TYPE) || !reply.body || !('getReader' in reply.body)) {
@@ -216,7 +216,7 @@ class OpenStream<Told> {
     return this.#parser.lastId;
   }
 
-  /** What comes next, also nothing but a new cursor; undefined where the stream has ended, broken off, or is silent. */
+  /** The next changes, none where only a new cursor came; undefined where the stream has ended, broken off, or is silent. */
   async next(silence: number): Promise<Told[] | undefined> {
     if (this.waiting.length > 0) return this.waiting.splice(0);
     const read = await withinTime(silence, () => this.#reader.read()).catch(() => undefined);

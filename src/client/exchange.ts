@@ -20,12 +20,14 @@ export const MAX_REPLY = 1_048_576;
 /** How long the exported clients wait for a reply unless told otherwise, in milliseconds (THREATS.md 53). */
 export const REPLY_TIMEOUT = 60_000;
 
+/** The parameters of a query; those without a value are left out. */
+export type Query = Readonly<Record<string, string | undefined>>;
+
 /** The parts of a request beside its method and path, which follow from the route. */
 export interface RequestParts {
   /** The values of the path's placeholders. */
   values?: Readonly<Record<string, string>>;
-  /** Begins with `?`. */
-  query?: string;
+  query?: Query;
   /** Tokens, and what else this request needs. `Accept` is set by `accept`, `Content-Type` by `body`. */
   headers: Readonly<Record<string, string>>;
   /** The media type to ask for. */
@@ -42,11 +44,16 @@ export interface TokenHeaders {
 
 /** A request to a route of the service at `address`. */
 export function requestTo(address: string, name: RouteName, parts: RequestParts): Outgoing {
-  const { values = {}, query = '', headers, accept, body } = parts;
+  const { values = {}, query = {}, headers, accept, body } = parts;
+  // With %20 for a space, which every service reads alike; URLSearchParams writes +.
+  const said = Object.entries(query).flatMap(([parameter, value]) =>
+    value === undefined ? [] : [`${parameter}=${encodeURIComponent(value)}`],
+  );
+  const url = address + routePath(name, values) + (said.length > 0 ? `?${said.join('&')}` : '');
   const all = { ...headers, accept, ...(body ? { 'content-type': 'application/json' } : {}) };
   return {
     method: ROUTES[name].method,
-    url: new URL(address + routePath(name, values) + query).href,
+    url: new URL(url).href,
     headers: Object.fromEntries(Object.entries(all).map(([key, value]) => [key.toLowerCase(), value])),
     ...(body ? { body: JSON.stringify(body) } : {}),
   };

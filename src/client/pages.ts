@@ -1,4 +1,5 @@
 import { Failure } from '../contract/failure.ts';
+import type { Query } from './exchange.ts';
 import type { Reply } from './reply-failure.ts';
 
 /** The most that is read of a list in all its pages, in characters (THREATS.md 56). */
@@ -9,21 +10,21 @@ const MAX_PAGES = 1000;
 /**
  * Reads all pages of a list.
  *
- * @param query of the first page, such as `?limit=1000`
+ * @param query of the first page
  * @param what names it in an error, such as "list of reservations"
  * @param ask fetches a page
  * @throws Failure `reply_invalid` for a list that does not end: a cursor that comes again, or too much in all
  */
 export async function readPages<Page extends { nextCursor: string | null }>(
-  query: string,
+  query: Query,
   what: string,
   read: (reply: Reply) => Page,
-  ask: (query: string) => Promise<Reply>,
+  ask: (query: Query) => Promise<Reply>,
 ): Promise<Page[]> {
   const pages: Page[] = [];
   const cursors = new Set<string>();
   let size = 0;
-  for (let next = query; ; ) {
+  for (let next: Query = query; ; ) {
     const reply = await ask(next);
     const page = read(reply);
     pages.push(page);
@@ -35,7 +36,7 @@ export async function readPages<Page extends { nextCursor: string | null }>(
     if (size > MAX_LIST || cursors.size >= MAX_PAGES) {
       throw endless(what, `After ${cursors.size} pages and ${size} characters there is still another page.`);
     }
-    next = `${query}${query === '' ? '?' : '&'}cursor=${encodeURIComponent(nextCursor)}`;
+    next = { ...query, cursor: nextCursor };
   }
 }
 

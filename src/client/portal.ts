@@ -70,9 +70,9 @@ export interface PortalClient {
   endSession(id: string): Promise<void>;
   /** The rules for CI jobs of an experiment. @throws Failure `not_supported` where the service has none */
   ciRules(experiment: string): Promise<CiRule[]>;
-  /** @throws Failure `not_supported` */
+  /** Lets the jobs of a repository act as the user. @throws Failure `not_supported` where the service has no rules */
   addCiRule(experiment: string, rule: CiRuleRequestBody): Promise<CiRule>;
-  /** @throws Failure `not_found`, `not_supported` */
+  /** Ends a rule. @throws Failure `not_found` */
   removeCiRule(experiment: string, rule: string): Promise<void>;
 }
 
@@ -106,58 +106,52 @@ export function createPortalClient(options: Omit<PortalClientOptions, 'fetch'> &
     throw new Failure('reply_invalid', 'The portal answered without a token.', { httpStatus: reply.status });
   }
 
-  /** Tells a portal without experiments from one that does not know this experiment: both answer 404. */
-  async function unlessMissing<Answer>(asked: Promise<Answer>): Promise<Answer> {
+  /** Asks for an extension's list. @throws Failure `not_supported` where the portal does not have it */
+  async function requestExtension(
+    name: RouteName,
+    { says, so, fix }: { says: string; so: string; fix?: string },
+    values: Record<string, string> = {},
+  ): Promise<Reply> {
+    try {
+      return await request(name, 'application/json', values);
+    } catch (error) {
+      if (!isMissing(error)) throw error;
+      const { httpStatus } = error.facts;
+      const path = routePath(name, { ...groups, ...values });
+      const why = `It answers ${httpStatus} to ${path}${so}`;
+      throw new Failure('not_supported', says, { why, httpStatus, fix, cause: error });
+    }
+  }
+
+  /** A portal without an extension and one that does not know the id both answer 404: the list tells them apart. */
+  async function unlessMissing<Answer>(
+    asked: Promise<Answer>,
+    list: () => Promise<unknown>,
+  ): Promise<Answer> {
     try {
       return await asked;
     } catch (error) {
-      const reason = isMissing(error) ? await listExperiments().catch((found: unknown) => found) : undefined;
+      const reason = isMissing(error) ? await list().catch((found: unknown) => found) : undefined;
       throw reason instanceof Failure && reason.code === 'not_supported' ? reason : error;
     }
   }
 
-  /** @throws Failure `not_supported` where the portal has no experiments */
-  async function listExperiments(): Promise<Reply> {
-    try {
-      return await request('listExperiments', 'application/json');
-    } catch (error) {
-      if (!isMissing(error)) throw error;
-      throw new Failure('not_supported', `The portal ${portalUrl} has no experiments.`, {
-        why: `It answers ${error.facts.httpStatus} to ${routePath('listExperiments', groups)}, so it gives no experiment tokens.`,
-        httpStatus: error.facts.httpStatus,
-        cause: error,
-      });
-    }
-  }
-
-  async function sessions(): Promise<SessionReply[]> {
-    try {
-      const reply = await request('listSessions', 'application/json');
-      return readAs(v.object({ items: v.array(SessionReply) }), reply, 'list of logins').items;
-    } catch (error) {
-      if (!isMissing(error)) throw error;
-      throw new Failure('not_supported', `${portalUrl} does not list logins.`, {
-        why: `It answers ${error.facts.httpStatus} to ${routePath('listSessions')}. Ask the operators of the identity provider how to end a login.`,
-        httpStatus: error.facts.httpStatus,
-        cause: error,
-      });
-    }
-  }
-
-  async function ciRules(id: string): Promise<CiRule[]> {
-    try {
-      const reply = await request('listCiRules', 'application/json', { id });
-      return readAs(v.object({ items: v.array(CiRuleReply) }), reply, 'list of rules for CI jobs').items;
-    } catch (error) {
-      if (!isMissing(error)) throw error;
-      throw new Failure('not_supported', `${portalUrl} has no rules for CI jobs.`, {
-        why: `It answers ${error.facts.httpStatus} to ${routePath('listCiRules', { ...groups, id })}.`,
-        httpStatus: error.facts.httpStatus,
-        fix: 'slices-conn login --ci',
-        cause: error,
-      });
-    }
-  }
+  const listExperiments = () =>
+    requestExtension('listExperiments', {
+      says: `The portal ${portalUrl} has no experiments.`,
+      so: ', so it gives no experiment tokens.',
+    });
+  const listSessions = () =>
+    requestExtension('listSessions', {
+      says: `${portalUrl} does not list logins.`,
+      so: '. Ask the operators of the identity provider how to end a login.',
+    });
+  const listCiRules = (id: string) =>
+    requestExtension(
+      'listCiRules',
+      { says: `${portalUrl} has no rules for CI jobs.`, so: '.', fix: 'slices-conn login --ci' },
+      { id },
+    );
 
   return {
     async projects() {
@@ -166,34 +160,27 @@ export function createPortalClient(options: Omit<PortalClientOptions, 'fetch'> &
     },
     projectToken: (id) => token('projectToken', id),
     async experiments() {
-      const reply = await listExperiments();
       const schema = v.object({ experiments: v.array(ExperimentReply) });
-      return readAs(schema, reply, 'list of experiments').experiments;
+      return readAs(schema, await listExperiments(), 'list of experiments').experiments;
     },
     async createExperiment(body) {
-      const reply = await unlessMissing(request('createExperiment', 'application/json', {}, body));
-      return readAs(ExperimentReply, reply, 'experiment');
+      const created = request('createExperiment', 'application/json', {}, body);
+      return readAs(ExperimentReply, await unlessMissing(created, listExperiments), 'experiment');
     },
-    experimentToken: (id) => unlessMissing(token('experimentToken', id)),
-    sessions,
+    experimentToken: (id) => unlessMissing(token('experimentToken', id), listExperiments),
+    async sessions() {
+      return readAs(v.object({ items: v.array(SessionReply) }), await listSessions(), 'list of logins').items;
+    },
     async endSession(id) {
-      try {
-        await request('endSession', 'application/json', { id });
-      } catch (error) {
-        // Where logins are not listed, that is the reason.
-        if (isMissing(error)) await sessions();
-        throw error;
-      }
+      await unlessMissing(request('endSession', 'application/json', { id }), listSessions);
     },
-    ciRules,
+    async ciRules(id) {
+      const schema = v.object({ items: v.array(CiRuleReply) });
+      return readAs(schema, await listCiRules(id), 'list of rules for CI jobs').items;
+    },
     async addCiRule(id, rule) {
-      const reply = await request('addCiRule', 'application/json', { id }, rule).catch(
-        async (error: unknown) => {
-          if (isMissing(error)) await ciRules(id);
-          throw error;
-        },
-      );
-      return readAs(CiRuleReply, reply, 'rule for CI jobs');
+      const added = request('addCiRule', 'application/json', { id }, rule);
+      return readAs(CiRuleReply, await unlessMissing(added, () => listCiRules(id)), 'rule for CI jobs');
     },
     async removeCiRule(id, rule) {
       await request('removeCiRule', 'application/json', { id, rule });

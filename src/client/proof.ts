@@ -9,12 +9,14 @@ import { isObject, readJson } from '../contract/json.ts';
 import { type Reservation, ReservationReply } from '../contract/reservation.ts';
 import { periodOf, type ReservationRequest } from '../contract/reservation-request.ts';
 import { RESERVATION_TEXTS } from '../contract/reservation-texts.ts';
+import { JWT_TYPE } from '../contract/routes.ts';
 import { claimedReservation } from '../tokens/claimed.ts';
 import { TokenError } from '../tokens/token-error.ts';
 import { type Trust, verifyConnectivityToken } from '../tokens/verify.ts';
 import { routeFaultText } from '../words/asked-route.ts';
 import { readAs, tokenIn } from './exchange.ts';
 import type { Reply } from './reply-failure.ts';
+import type { ServiceRequests } from './service-requests.ts';
 
 /** A reservation, and the signed token that proves it. */
 export interface ProvenReservation {
@@ -53,14 +55,6 @@ export function startNowBetween(firstSentAt: number, now: number): { from: numbe
   };
 }
 
-/** What {@link prove} needs of the client. */
-export interface Prover {
-  /** The issuers whose signature is accepted. */
-  trust: Trust;
-  /** Reads a reservation, where an answer about it holds no token. */
-  read: (id: string) => Promise<Reply>;
-}
-
 /**
  * The reservation that an answer proves: its token verifies, and is about the request (THREATS.md 23). Where the answer
  * holds no token, the reservation is read again.
@@ -69,15 +63,16 @@ export interface Prover {
  *   failure to fetch the keys
  */
 export async function prove(
+  { send, trust }: Pick<ServiceRequests, 'send' | 'trust'>,
   answer: Reply,
   due: Due,
-  { trust, read }: Prover,
   { allowUnsigned = false }: ProofOptions = {},
 ): Promise<ProvenReservation> {
   const token = tokenIn(answer);
   if (token !== undefined) return proveToken(token, trust, due);
   const id = due.id ?? readReservation(answer, claimedId(answer)).id;
-  const again = await read(id).catch((error: unknown) => {
+  const reading = send('readReservation', { tokens: 'both', accept: JWT_TYPE, values: { id } });
+  const again = await reading.catch((error: unknown) => {
     throw error instanceof Failure ? error.with({ reservation: id }) : error;
   });
   const second = tokenIn(again);
@@ -230,21 +225,6 @@ function claimedId({ text }: Reply): string | undefined {
   const reading = readJson(text);
   const id = reading.ok && isObject(reading.value) ? reading.value['id'] : undefined;
   return v.is(ReservationId, id) ? id : undefined;
-}
-
-/**
- * Checks the reply to a deletion: a page comes from a proxy or a login, not from the service.
- *
- * @param id the reservation
- * @throws Failure `reply_invalid` with `maybeDone` for a page
- */
-export function checkDeletion({ type }: Reply, id: string): void {
-  if (type !== 'text/html') return;
-  throw new Failure('reply_invalid', 'The service answered with a page.', {
-    why: 'The page does not say whether the reservation was deleted.',
-    maybeDone: true,
-    reservation: id,
-  });
 }
 
 /** Whether an answer must be signed. */

@@ -16,7 +16,6 @@ import {
   type TokenInput,
 } from './exchange.ts';
 import { rememberedFeatures, type ServiceFeatures } from './features.ts';
-import type { Prover } from './proof.ts';
 import { expiredInstead, type Reply } from './reply-failure.ts';
 
 /** Where the two tokens go (contract/README.md, "Experiment token's header", column Client). */
@@ -159,12 +158,4 @@ function notAdministrator(error: unknown): never {
     ...error.facts,
     why: 'Its operator names administrators when it starts: serve --administrator USER_ID.',
   });
-}
-
-/** Proves answers of a service; those without a token are read again. */
-export function proverOf({ send, trust }: ServiceRequests): Prover {
-  return {
-    trust,
-    read: (id) => send('readReservation', { tokens: 'both', accept: JWT_TYPE, values: { id } }),
-  };
 }

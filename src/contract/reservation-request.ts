@@ -215,14 +215,16 @@ function searchProblems({ duration, volume }: Record<string, unknown>, earliest:
   return [];
 }
 
-/** The query of a request to create or update: begins with `?`, or is empty. */
-export function queryOf({ start, duration }: ReservationRequest, { dryRun = false } = {}): string {
-  const flags = [
-    ...(start === 'now' ? ['start_now=true'] : []),
-    ...(duration === undefined ? [] : ['earliest=true']),
-    ...(dryRun ? ['dry_run=true'] : []),
-  ];
-  return flags.length > 0 ? `?${flags.join('&')}` : '';
+/** The parameters in the query of a request to create or update. */
+export function queryOf(
+  { start, duration }: ReservationRequest,
+  { dryRun = false } = {},
+): Record<string, string> {
+  return {
+    ...(start === 'now' ? { start_now: 'true' } : {}),
+    ...(duration === undefined ? {} : { earliest: 'true' }),
+    ...(dryRun ? { dry_run: 'true' } : {}),
+  };
 }
 
 /** The request that a reservation meets exactly, whatever its route. */

@@ -1,6 +1,7 @@
 import { CI_NAMES, CI_SYSTEMS, type CiIssuers, type CiName } from '../contract/ci-rules.ts';
 import { Failure, type Retyping } from '../contract/failure.ts';
 import {
+  isServiceAddress,
   issuerName,
   issuerProblem,
   issuersFor,
@@ -175,11 +176,9 @@ function certificateFiles(cert: string | undefined, key: string | undefined): Ce
 
 function baseAddress(text: string | undefined): string | undefined {
   if (text === undefined) return undefined;
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  const plain = url && /^https?:$/.test(url.protocol) && !url.search && !url.hash && !url.username;
-  if (plain) return text.replace(/\/+$/, '');
+  if (isServiceAddress(text)) return text.replace(/\/+$/, '');
   throw new Failure('usage', `${JSON.stringify(text)} is not a base address.`, {
-    why: 'It must be an http or https address without a query.',
+    why: 'It must be an http or https address without a user, a query or a fragment.',
   });
 }
 

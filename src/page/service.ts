@@ -275,10 +275,10 @@ function eventsOf(ask: Ask, experiment: string | undefined, visit: () => AbortSi
     accept: EVENT_STREAM_TYPE,
     ...(experiment === undefined ? {} : { 'slices-experiment': experiment }),
   };
-  return async (query, signal) => {
-    const path = `api/events?links=true${query.replace('?', '&')}`;
+  return async (since, signal) => {
+    const query = new URLSearchParams({ links: 'true', ...(since === undefined ? {} : { since }) });
     try {
-      return await ask(path, { headers, signal: AbortSignal.any([signal, visit()]) }, true);
+      return await ask(`api/events?${query}`, { headers, signal: AbortSignal.any([signal, visit()]) }, true);
     } catch (cause) {
       const httpStatus = cause instanceof Refused ? cause.facts.status : undefined;
       throw new Failure('network', 'There is no stream of events.', { httpStatus, cause });
@@ -359,9 +359,10 @@ export function createService(options: ServiceOptions): Service {
     dryRun?: AbortSignal,
   ): Promise<OwnReservation> {
     const path = id === undefined ? 'api/connectivity' : `api/connectivity/${encodeURIComponent(id)}`;
+    const query = new URLSearchParams(queryOf(request, { dryRun: dryRun !== undefined }));
     const reply = await change(
       id === undefined ? 'POST' : 'PUT',
-      path + queryOf(request, { dryRun: dryRun !== undefined }),
+      query.size === 0 ? path : `${path}?${query}`,
       {
         accept: 'application/json',
         'content-type': 'application/json',

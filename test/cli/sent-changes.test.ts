@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { SentChanges } from '../../src/cli/sent-changes.ts';
 import { Failure } from '../../src/contract/failure.ts';
+import { routePath } from '../../src/contract/routes.ts';
 import type { Outgoing } from '../../src/contract/sending.ts';
 
+const GROUPS = { projects_api_group: 'projects', experiments_api_group: 'experiments' };
 const BASE = 'https://conn.example.org/apis/v1alpha1/connectivity';
 const sending = (method: string, url = BASE): Outgoing => ({ method, url, headers: {} });
 
@@ -38,12 +40,22 @@ describe('row 44: whether a request may have taken effect', () => {
     expect((await after(method, answer)).maybeDone ?? false).toBe(maybeDone);
   });
 
-  test.each<[string, string, string]>([
+  const RESERVATION = 'con_conn.example.org_1';
+  const PORTAL = 'https://portal.example.org/lab';
+  const RULES = routePath('addCiRule', { ...GROUPS, id: 'exp_1' });
+  test.each<[string, string, string | undefined, string?]>([
     ['POST', BASE, 'slices-conn list'],
-    ['POST', 'https://portal.example.org/apis/e/v1/experiments/', 'slices-conn experiment list'],
-    ['PUT', `${BASE}/con_conn.example.org_1`, 'slices-conn show con_conn.example.org_1'],
-  ])('after a %s to %s: %s', async (method, url, fix) => {
-    expect((await after(method, async () => new Response(), url)).fix).toBe(fix);
+    ['POST', `${BASE}:batch`, 'slices-conn list --all'],
+    ['PUT', `${BASE}/${RESERVATION}`, `slices-conn show ${RESERVATION}`, RESERVATION],
+    ['DELETE', `${BASE}/${RESERVATION}`, `slices-conn show ${RESERVATION}`, RESERVATION],
+    ['POST', `${PORTAL}${routePath('createExperiment', GROUPS)}`, 'slices-conn experiment list'],
+    ['POST', `${PORTAL}${RULES}`, 'slices-conn experiment ci list'],
+    ['DELETE', `${PORTAL}${RULES}/rule_1`, 'slices-conn experiment ci list'],
+    ['DELETE', `${PORTAL}${routePath('endSession', { id: 's1' })}`, 'slices-conn user sessions'],
+    ['POST', 'https://auth.example.org/token', undefined],
+  ])('after a %s to %s: %s', async (method, url, fix, reservation) => {
+    const facts = await after(method, async () => new Response(), url);
+    expect([facts.fix, facts.reservation]).toEqual([fix, reservation]);
   });
 
   test('after several requests: list shows them all', async () => {

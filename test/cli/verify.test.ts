@@ -246,4 +246,9 @@ test('a proof with its key beside it needs no service: the thumbprint says which
   const verify = (key: string) => other.run('verify', 'kept.jwt', '--key', key, '--json');
   expect(JSON.parse((await verify(shown.key)).stdout)).toMatchObject({ verified: true, standing: 'unknown' });
   expect(reportOf(await verify(`${shown.key}x`))).toMatchObject({ code: 'unverified', exitCode: 9 });
+  other.files.set('-', other.files.get('kept.jwt') ?? '');
+  expect(reportOf(await other.run('verify', '--key', shown.key, '--json'))).toMatchObject({
+    code: 'usage',
+    message: '--key needs --jwks where the token comes from standard input.',
+  });
 });

@@ -556,6 +556,20 @@ describe('list', () => {
   });
 });
 
+test('a cursor of the stream of events is sent back as it came, whatever characters it has', async () => {
+  const cursor = 'h 1+2&links=true#%26';
+  const frame = `id: ${cursor}\nevent: cursor\ndata: {}\n\n`;
+  const stream = () => new Response(frame, { headers: { 'content-type': 'text/event-stream' } });
+  const { client, sent } = service(stream, stream, stream);
+  const news = client.news();
+  await news.mark();
+  expect(await news.wait(0, async () => undefined)).toEqual([]);
+  await expect.poll(() => sent.length).toBeGreaterThan(1);
+  news.close();
+  const { searchParams } = new URL(sent[1]?.url ?? '');
+  expect([...searchParams]).toEqual([['since', cursor]]);
+});
+
 describe('403 without a code', () => {
   test('means forbidden while our token is valid, and token_expired after it has expired', async () => {
     const valid = service(json({ detail: 'Forbidden.' }, 403));

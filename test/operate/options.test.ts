@@ -76,7 +76,12 @@ test.each<[string, Partial<ServeOptions>, RegExp]>([
   ['any audience without issuers', { anyAudience: true }, /^--any-audience needs --trust\.$/],
   ['a name that is not one part of an address', { projectsApiGroup: 'a/b' }, /^--projects-api-group /],
   ['a certificate without its key', { tlsCert: 'c' }, /^--tls-key is missing\.$/],
-  ['an address with a query', { baseUrl: 'https://a.example.org?x' }, /base address/],
+  ...['?x', '?', '#x'].map((end): [string, Partial<ServeOptions>, RegExp] => [
+    `an address that ends with ${end}`,
+    { baseUrl: `https://a.example.org${end}` },
+    /base address/,
+  ]),
+  ['an address with a password', { baseUrl: 'http://:pw@a.example.org' }, /base address/],
   ['an administrator who is not a user', { administrator: ['exp_h_1'] }, /administrator/],
   ['no issuer for user tokens', { trust: ['https://a.example.org=project,experiment'] }, /user tokens/],
   ['a kind that does not exist', { trust: ['https://a.example.org=service'] }, /does not exist/],

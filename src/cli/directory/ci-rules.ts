@@ -76,6 +76,11 @@ function requestOf({ github, gitlab, ref, refType, environment }: CiFlags): CiRu
       fix: EXAMPLE,
     });
   }
+  if (refType !== undefined && ref === undefined) {
+    throw new Failure('usage', '--ref-type needs --ref.', {
+      why: '--ref-type says whether --ref is a branch or a tag.',
+    });
+  }
   if (github !== undefined && ref !== undefined && !ref.startsWith('refs/')) {
     throw new Failure('usage', 'On GitHub --ref must be the whole name of a branch or tag.', {
       why: 'A branch is refs/heads/NAME, a tag refs/tags/NAME.',

@@ -1,6 +1,5 @@
 import { type ChangeOptions, isBatch } from '../../client/changes.ts';
 import { CODE_OF_LOCATION, refusedBy } from '../../client/reply-failure.ts';
-import { askedRouteOf } from '../../contract/asked-route.ts';
 import { Failure, isMissing } from '../../contract/failure.ts';
 import { parseInstant } from '../../contract/instants.ts';
 import { BY_THE_LINK, isProblemCode } from '../../contract/problem-codes.ts';
@@ -11,12 +10,12 @@ import {
   periodOf,
   type ReservationRequest,
 } from '../../contract/reservation-request.ts';
-import { textsOf } from '../../contract/reservation-texts.ts';
 import { createAllOrNone } from '../../session/reservations/all-or-none.ts';
 import type { Session } from '../../session/session.ts';
 import { EXIT_CODE_OF } from '../exit-codes.ts';
 import { periodToSend } from '../period.ts';
 import type { PlannedChange } from './difference.ts';
+import type { WantedReservation } from './plan-file.ts';
 
 /** What came of one change, or would. */
 export interface ChangeOutcome {
@@ -229,25 +228,20 @@ export function requestFor(
   { wanted }: Creation,
   { now, expiry }: Pick<ApplierOptions, 'now' | 'expiry'>,
 ): ReservationRequest {
-  const { site1, site2, bandwidth, start, end, length } = wanted;
-  const lasting = start === 'now' ? { lasting: length } : {};
-  return {
-    site1,
-    site2,
-    ...textsOf(wanted),
-    ...askedRouteOf(wanted),
-    bandwidth,
-    ...periodToSend({ start, end, ...lasting }, now(), expiry),
-  };
+  const { start, end, length } = wanted;
+  const lasting = start === 'now' ? length : undefined;
+  return { ...requestOf(wanted), ...periodToSend({ start, end, lasting }, now(), expiry) };
 }
 
 /** What is asked for; null for a deletion. */
 export function requestedBy(change: PlannedChange): ReservationRequest | null {
   if (change.action === 'delete') return null;
-  if (change.action === 'update') return change.request;
-  const { site1, site2, bandwidth, start, end } = change.wanted;
-  const asked = { ...textsOf(change.wanted), ...askedRouteOf(change.wanted) };
-  return { site1, site2, ...asked, bandwidth, start, end };
+  return change.action === 'update' ? change.request : requestOf(change.wanted);
+}
+
+/** What a file says of a reservation, as a request. */
+function requestOf({ length: _length, place: _place, ...request }: WantedReservation): ReservationRequest {
+  return request;
 }
 
 /** Whether a service has decided that a change can't be. Any other failure says nothing about the change. */

@@ -17,6 +17,7 @@ import { MAX_ITEMS } from '../../contract/batch.ts';
 import { Failure } from '../../contract/failure.ts';
 import { RESERVATION_NAME } from '../../contract/ids.ts';
 import { isTimeZone } from '../../contract/instants.ts';
+import type { ReservationRequest } from '../../contract/reservation-request.ts';
 import { RESERVATION_TEXTS, type ReservationTexts } from '../../contract/reservation-texts.ts';
 import { parseDuration } from '../../contract/typed-duration.ts';
 import { hinted } from '../../session/choice.ts';
@@ -26,15 +27,10 @@ import type { TimeContext } from '../times.ts';
 import { parseBandwidth, siteName } from '../values.ts';
 
 /** A reservation that a plan file wants to exist under a name. Times in milliseconds, bandwidth in Mbps. */
-export interface WantedReservation extends ReservationTexts, AskedRoute {
+export interface WantedReservation extends ReservationRequest {
   name: string;
-  site1: string;
-  site2: string;
   bandwidth: number;
-  /** `now`: when it is applied, unless a reservation that has not ended meets it. */
-  start: number | 'now';
-  end: number;
-  /** How long it lasts. */
+  /** How long it lasts. A start of `now` is when it is applied, unless a reservation that has not ended meets it. */
   length: number;
   /** Where its sites stand, as `demo.yaml:7:12`. */
   place: string;

@@ -9,38 +9,35 @@ export function profileCommand(invoke: Invoke): Command {
     .description(
       'A profile says which services to use, and how. These commands send nothing to a service.\nThe built-in profiles are local (slices-conn serve on this machine), offline (the built-in server) and slices.',
     );
-  command.addCommand(
-    new Command('list')
-      .summary('list the profiles; the one in use is marked')
-      .action(invoke(async () => (await import('./run.ts')).listProfiles)),
-  );
-  command.addCommand(
-    new Command('show')
-      .summary('show every key of a profile, and where its value comes from')
-      .argument('[name]', 'the one in use when left out')
-      .action(invoke(async () => (await import('./run.ts')).showProfile)),
-  );
-  command.addCommand(
-    new Command('use')
-      .summary('choose the profile for later commands')
-      .argument('<name>')
-      .action(invoke(async () => (await import('./run.ts')).useProfile)),
-  );
-  command.addCommand(setCommand(invoke));
-  command.addCommand(
-    new Command('remove')
-      .summary('remove what you have set of a profile')
-      .description(
-        'Removes what you have set of a profile. A built-in profile returns to its defaults.\nThe login is not removed: run slices-conn logout before.',
-      )
-      .argument('<name>')
-      .action(invoke(async () => (await import('./run.ts')).removeProfile)),
-  );
+  command
+    .command('list')
+    .summary('list the profiles; the one in use is marked')
+    .action(invoke(async () => (await import('./run.ts')).listProfiles));
+  command
+    .command('show')
+    .summary('show every key of a profile, and where its value comes from')
+    .argument('[name]', 'the one in use when left out')
+    .action(invoke(async () => (await import('./run.ts')).showProfile));
+  command
+    .command('use')
+    .summary('choose the profile for later commands')
+    .argument('<name>')
+    .action(invoke(async () => (await import('./run.ts')).useProfile));
+  addSet(command, invoke);
+  command
+    .command('remove')
+    .summary('remove what you have set of a profile')
+    .description(
+      'Removes what you have set of a profile. A built-in profile returns to its defaults.\nThe login is not removed: run slices-conn logout before.',
+    )
+    .argument('<name>')
+    .action(invoke(async () => (await import('./run.ts')).removeProfile));
   return command.addHelpText('after', EXAMPLES);
 }
 
-function setCommand(invoke: Invoke): Command {
-  return new Command('set')
+function addSet(command: Command, invoke: Invoke): void {
+  command
+    .command('set')
     .summary('set keys of a profile, or make a new one')
     .description('Sets keys of a profile. When one value is refused, nothing is changed. KEY= unsets a key.')
     .argument('<name>', 'a new one may have lower-case letters, digits, dots, dashes, underscores')

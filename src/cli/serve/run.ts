@@ -27,8 +27,9 @@ export async function serve(
   } = invocation;
   // First of all: a script that waits for this file must not find that of an earlier server.
   if (flags.readyFile !== undefined) await files.remove(flags.readyFile);
-  const trusts = caFile !== undefined && flags.trust !== undefined;
-  const certificates = trusts ? await readCertificates(files, caFile) : undefined;
+  const fetchesKeys = flags.trust !== undefined || flags.ciIssuer !== undefined;
+  const certificates =
+    caFile !== undefined && fetchesKeys ? await readCertificates(files, caFile) : undefined;
   const format = flags.log ?? (output.isForPerson ? 'text' : 'json');
   const { zone } = await invocation.times();
   const show: ShowEvent = (level, event, fields) => {

@@ -6,33 +6,30 @@ import type { IssueFlags } from './run.ts';
 /** `slices-conn token inspect | issue | keygen` (contract/README.md, "Authentication" 6). */
 export function tokenCommand(invoke: Invoke): Command {
   const command = new Command('token').summary('look into tokens; issue your own');
-  command.addCommand(
-    new Command('inspect')
-      .summary('show what a token claims, without verifying it')
-      .argument('[file]', 'the token; - or nothing for standard input')
-      .action(invoke(async () => (await import('./run.ts')).inspect)),
-  );
-  command.addCommand(
-    new Command('issue')
-      .summary('sign a token with your own key (ES256)')
-      .requiredOption('--key <file>', 'private key: a JWK, or PKCS#8 in PEM')
-      .requiredOption('--issuer <url>', 'the token’s iss')
-      .option('--ttl <seconds>', 'lifetime (default: 900)', wholeSeconds)
-      .option('--sub <subject>', 'the token’s sub')
-      .option('--aud <audience>', 'the token’s aud')
-      .option(
-        '--claim <name=value>',
-        'a further claim; the value is JSON where it can be; may be repeated',
-        addClaim,
-      )
-      .action(invoke<IssueFlags>(async () => (await import('./run.ts')).issue)),
-  );
-  command.addCommand(
-    new Command('keygen')
-      .summary('make a key pair: key.json (private) and jwks.json (public)')
-      .option('--out <dir>', 'where to write them', '.')
-      .action(invoke<{ out: string }>(async () => (await import('./run.ts')).keygen)),
-  );
+  command
+    .command('inspect')
+    .summary('show what a token claims, without verifying it')
+    .argument('[file]', 'the token; - or nothing for standard input')
+    .action(invoke(async () => (await import('./run.ts')).inspect));
+  command
+    .command('issue')
+    .summary('sign a token with your own key (ES256)')
+    .requiredOption('--key <file>', 'private key: a JWK, or PKCS#8 in PEM')
+    .requiredOption('--issuer <url>', 'the token’s iss')
+    .option('--ttl <seconds>', 'lifetime (default: 900)', wholeSeconds)
+    .option('--sub <subject>', 'the token’s sub')
+    .option('--aud <audience>', 'the token’s aud')
+    .option(
+      '--claim <name=value>',
+      'a further claim; the value is JSON where it can be; may be repeated',
+      addClaim,
+    )
+    .action(invoke<IssueFlags>(async () => (await import('./run.ts')).issue));
+  command
+    .command('keygen')
+    .summary('make a key pair: key.json (private) and jwks.json (public)')
+    .option('--out <dir>', 'where to write them', '.')
+    .action(invoke<{ out: string }>(async () => (await import('./run.ts')).keygen));
   return command.addHelpText(
     'after',
     `

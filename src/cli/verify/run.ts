@@ -39,10 +39,16 @@ export async function verify(
   flags: VerifyFlags,
 ): Promise<void> {
   const { output, files, now } = invocation;
+  const { jwks, issuer } = flags;
+  if (flags.key !== undefined && jwks === undefined && file === '-') {
+    throw new Failure('usage', '--key needs --jwks where the token comes from standard input.', {
+      why: 'There is no file beside the token that could have its key.',
+      fix: '--jwks keys.json',
+    });
+  }
   const token = await readTokenFile(invocation, file);
   const { offline = false } = invocation.flags;
   const session = await sessionForTokens(invocation);
-  const { jwks, issuer } = flags;
   if (offline && jwks !== undefined && isAddress(jwks) && !jwks.startsWith(`${OFFLINE_URL}/`)) {
     throw new Failure('usage', '--offline fetches no key set.', {
       why: `${jwks} is an address; give a file, or leave --offline out.`,

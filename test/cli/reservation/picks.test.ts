@@ -1,9 +1,11 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import type { Terminal } from '../../../src/cli/world.ts';
-import type { ReferenceServer } from '../../../src/reference-server.ts';
+import { createReferenceServer, type ReferenceServer } from '../../../src/reference-server.ts';
 import { reportOf } from '../../e2e/command.ts';
-import { type CommandWorld, offlineWorld } from '../../fixtures/command-world.ts';
+import { type CommandWorld, commandWorld, connectionTo, offlineWorld } from '../../fixtures/command-world.ts';
+import { smallTopology } from '../../fixtures/service.ts';
 import { temporaryFolder } from '../../fixtures/temporary-folder.ts';
+import { NOW } from '../../fixtures/tokens.ts';
 
 let folder: string;
 let world: CommandWorld & { server: ReferenceServer };
@@ -153,4 +155,16 @@ test('without a terminal the lines have the commands, each of which works when i
     expect(command).toBe(commands[index]?.replace(' --json', ''));
     expect((await world.run(...command.split(' ').slice(1), '--dry-run')).exitCode).toBe(0);
   }
+});
+
+test('where no links are listed, both ends are chosen from the sites that the service names', async () => {
+  const server = await createReferenceServer({ now: () => NOW, topology: smallTopology(2) });
+  onTestFinished(() => server.close());
+  const withoutLinks = async (request: Request) =>
+    request.url.includes('/links') ? new Response(null, { status: 404 }) : server.fetch(request);
+  const { runIn } = commandWorld(connectionTo(server, withoutLinks));
+  answers = ['be-gent1', 'pl-poznan1'];
+  const flags = ['--bandwidth', '1G', '--start-now', '--for', '1h'];
+  const { stderr } = await runIn({ ask }, '--offline', 'reserve', ...flags);
+  expect(stderr).toMatch(/^From be-gent1 to which site\?\n +1 {2}fr-lille\n +2 {2}pl-poznan1\n(?! +3)/m);
 });

@@ -115,6 +115,7 @@ describe('delete --as-administrator', () => {
     ['without a reason', ['--as-administrator']],
     ['with an empty one', ['--as-administrator', '--reason', ' ']],
     ['with one that is too long', ['--as-administrator', '--reason', 'x'.repeat(201)]],
+    ['with one of two lines', ['--as-administrator', '--reason', 'its job\ndied']],
     ['with a reason, but as oneself', ['--reason', 'x']],
   ])('%s: exit 2, and nothing is sent', async (_, flags) => {
     let sent = 0;

@@ -99,6 +99,15 @@ test.each([
   expect(/^ {2}use it +(.*)$/m.exec(stdout)?.[1]).toBe(command);
 });
 
+test.each([
+  ['--trust', 'https://idp.example.org'],
+  ['--ci-issuer', 'github'],
+])('%s: --ca-file is read, since keys are fetched', async (...issuer) => {
+  const { exitCode, stderr } = await serve([...issuer, '--ca-file', '/none.pem']);
+  expect(exitCode).not.toBe(0);
+  expect(stderr).toContain('/none.pem');
+});
+
 test('behind another address it says which port listens', async () => {
   const { stdout } = await serve([], { columns: 100, server: { listen: '0.0.0.0:8080' } });
   expect(stdout).toContain('\n  listens  at 0.0.0.0:8080\n');

@@ -3,6 +3,7 @@ import { Failure, type FailureFacts, isGone, ownCommand } from '../../../contrac
 import { MAX_REASON } from '../../../contract/request-limits.ts';
 import type { Reservation } from '../../../contract/reservation.ts';
 import { instantOf } from '../../../contract/reservation-request.ts';
+import { isOneLine } from '../../../contract/visible-text.ts';
 import { isOwn, type KnownReservation, shortIds } from '../../../session/reservations/known.ts';
 import type { Session } from '../../../session/session.ts';
 import { claimedSubject } from '../../../tokens/claimed.ts';
@@ -294,9 +295,9 @@ async function deleteAsAdministrator(
 
 function checkedReason(reason = ''): string {
   const text = reason.trim();
-  if (text !== '' && [...text].length <= MAX_REASON) return text;
+  if (text !== '' && isOneLine(text, MAX_REASON)) return text;
   throw new Failure('usage', 'An administrator gives a reason for a deletion.', {
-    why: `--reason takes 1 to ${MAX_REASON} characters, which the service keeps.`,
+    why: `--reason takes one line of 1 to ${MAX_REASON} characters, which the service keeps.`,
     fix: '--reason left-behind',
   });
 }

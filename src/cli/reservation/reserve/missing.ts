@@ -146,15 +146,19 @@ async function chosenSite(
   { connectivity }: Session,
   { links, route }: { links: readonly Listed[]; route: AskedRoute },
 ): Promise<string> {
-  const ends = links.flatMap(({ site1, site2 }) => [site1, site2]);
-  const sites = ends.length > 0 ? ends : ((await connectivity.sites()) ?? SITES);
-  const items = endsOf(sites, route).map((name) => ({ name, about: '' }));
+  const items = (await endsOf(connectivity, links, route)).map((name) => ({ name, about: '' }));
   return chooseNamed(invocation, 'From which site?', items, DECLINED);
 }
 
-/** The sites that can be an end of a route as it is asked for. */
-function endsOf(sites: readonly string[], { via = [], avoid = [] }: AskedRoute): string[] {
+/** The sites that can be an end of a route as it is asked for: those of the links, else those that the service names. */
+async function endsOf(
+  connectivity: Session['connectivity'],
+  links: readonly Listed[],
+  { via = [], avoid = [] }: AskedRoute,
+): Promise<string[]> {
   const inner = [...via, ...avoid];
+  const ends = links.flatMap(({ site1, site2 }) => [site1, site2]);
+  const sites = ends.length > 0 ? ends : ((await connectivity.sites()) ?? SITES);
   return [...new Set(sites)].filter((site) => !inner.includes(site)).toSorted();
 }
 
@@ -165,8 +169,7 @@ async function chosenPartner(
   { site, links, route }: { site: string; links: readonly Listed[]; route: AskedRoute },
 ): Promise<string> {
   const now = invocation.now();
-  const known = links.length > 0 ? links.flatMap(({ site1, site2 }) => [site1, site2]) : SITES;
-  const names = endsOf(known, route).filter((name) => name !== site);
+  const names = (await endsOf(connectivity, links, route)).filter((name) => name !== site);
   let refusal: unknown;
   const items = names.map(async (name) => {
     const window = { site1: site, site2: name, ...route, start: now, end: now + 1000 };

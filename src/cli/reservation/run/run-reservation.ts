@@ -181,7 +181,7 @@ export class RunReservation {
     }
   }
 
-  /** When to look at it next, in milliseconds. @param extends whether it is to be extended */
+  /** When to look at it next, in milliseconds. @param extend whether it is to be extended */
   #nextLook(extend: boolean): number {
     return Math.min(
       this.#end,
