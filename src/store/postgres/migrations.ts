@@ -1,5 +1,5 @@
 import { TAG_PLACES } from '../../allocator/demand.ts';
-import { checkSchemaVersion, serverTables, UNRELEASED, UnreleasedFormatError } from '../schema.ts';
+import { checkCurrent, checkNotNewer, serverTables, UNRELEASED, UnreleasedFormatError } from '../schema.ts';
 import { DatabaseFormatError, type SqlReader, type SqlStatements } from '../sql.ts';
 
 /** "slcs": one program at a time changes the schema of a database. */
@@ -27,7 +27,7 @@ export async function migrate(
     await sql.run('INSERT INTO slices_conn_version (version) VALUES (0)');
   }
   const found = version ?? 0;
-  checkSchemaVersion(found, migrations);
+  checkNotNewer(found, migrations);
   if (found === migrations.length) return found;
   for (const migration of migrations.slice(found)) await sql.run(migration);
   await sql.run('UPDATE slices_conn_version SET version = $1', migrations.length);
@@ -42,7 +42,7 @@ export async function migrate(
 export async function checkVersion(sql: SqlReader, migrations: readonly string[]): Promise<void> {
   const version = await versionOf(sql);
   if (version === undefined) throw new DatabaseFormatError('No server has kept its data there yet.');
-  checkSchemaVersion(version, migrations, true);
+  checkCurrent(version, migrations);
 }
 
 /** The schema version of a database; undefined for an empty one. @throws DatabaseFormatError for tables of others */
