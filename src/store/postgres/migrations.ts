@@ -9,7 +9,7 @@ const SCHEMA_LOCK = 0x736c6373;
  * Applies the migrations that a database lacks, within a transaction. Of several programs that start at once, one does
  * it and the others wait.
  *
- * @param patience how long to wait for another program, in milliseconds
+ * @param timeout how long to wait for another program, in milliseconds
  * @returns the version that was found; 0 for a new database
  * @throws DatabaseFormatError when a newer version of this program made the database, an unreleased one, or another
  *   program
@@ -17,9 +17,9 @@ const SCHEMA_LOCK = 0x736c6373;
 export async function migrate(
   sql: SqlStatements,
   migrations: readonly string[],
-  patience: number,
+  timeout: number,
 ): Promise<number> {
-  await sql.run(`SET LOCAL lock_timeout = ${patience}; SET LOCAL statement_timeout = ${patience}`);
+  await sql.run(`SET LOCAL lock_timeout = ${timeout}; SET LOCAL statement_timeout = ${timeout}`);
   await sql.run('SELECT pg_advisory_xact_lock($1)', SCHEMA_LOCK);
   const version = await versionOf(sql);
   if (version === undefined) {
