@@ -441,7 +441,6 @@ function keptIdentity(
 ): () => Promise<IdentityProvider> {
   const { options, now, log, site, addresses } = setup;
   const { accessTokenTtl, autoApprove, ci } = options;
-  const experimentsOf = (id: string) => stores.directory.experimentsOf(id);
   // The issuers' keys are kept when the provider is made anew.
   const exchange =
     ci &&
@@ -451,8 +450,7 @@ function keptIdentity(
       rules: stores.ciRules,
       records: sessions.records,
       audience: addresses.connectivity,
-      person: users.withId,
-      experimentsOf,
+      users,
       issue: issuers.identity.issue,
       now,
       log,
@@ -465,9 +463,7 @@ function keptIdentity(
       key,
       records: sessions.records,
       verify: (token) => verifyUserToken(token, trust.user),
-      people: users.all,
-      person: users.withId,
-      experimentsOf,
+      users,
       ...(exchange ? { exchange } : {}),
       ...(options.ui === false ? {} : { pageCallback: pageCallback(addresses.connectivity) }),
       site,

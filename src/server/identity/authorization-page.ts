@@ -50,7 +50,7 @@ const MAX_TEXT = 256;
  * A request for another client, or to go on at another address, is refused with a page and never redirected.
  */
 export function createAuthorizationPage(options: AuthorizationPageOptions): LoginPage {
-  const { attempts, callback, people, site, issuer } = options;
+  const { attempts, callback, users, site, issuer } = options;
   const { origin, pathname } = new URL(issuer + AUTHORIZATION_PATH);
 
   /** Sends the browser back to the client with an answer (RFC 6749 §4.1.2, RFC 9207 §2). */
@@ -83,7 +83,7 @@ export function createAuthorizationPage(options: AuthorizationPageOptions): Logi
       );
     }
     if (asked.get('action') === 'deny') return resume(parameters, { error: 'access_denied' });
-    const person = (await people()).find(({ id }) => id === asked.get('user'));
+    const person = (await users.all()).find(({ id }) => id === asked.get('user'));
     if (asked.get('action') !== 'approve' || !person) {
       throw refusal('request_invalid', 'There is no such choice.');
     }

@@ -182,14 +182,14 @@ async function decidedBefore(
   browser: Browser,
   userCode: string,
   asked: { action: string | null; user: string | null },
-  { site, people, secret }: DevicePageOptions,
+  { site, users, secret }: DevicePageOptions,
 ): Promise<Html | undefined> {
   const { mark, lastUser } = browser;
   if (mark === undefined) return undefined;
   const decided = ['approve', 'deny'].find((each) => same(mark, markOf(browser, userCode, each, secret)));
   if (decided === undefined || (asked.action !== null && asked.action !== decided)) return undefined;
   if (decided === 'deny' || !lastUser) return deniedPage(site);
-  const named = asked.action && (await people()).find(({ id }) => id === asked.user)?.name;
+  const named = asked.action && (await users.all()).find(({ id }) => id === asked.user)?.name;
   return asked.action && named !== lastUser ? undefined : loggedInPage(site, withDashes(userCode), lastUser);
 }
 
@@ -237,10 +237,10 @@ async function decide(
   action: string,
   code: DeviceCode,
   user: string | null,
-  { approval, people }: DevicePageOptions,
+  { approval, users }: DevicePageOptions,
 ): Promise<Person | 'denied' | undefined> {
   if (action === 'deny') return (await approval.deny(code)) ? 'denied' : undefined;
-  const person = (await people()).find(({ id }) => id === user);
+  const person = (await users.all()).find(({ id }) => id === user);
   if (action !== 'approve' || !person) throw refusal('request_invalid', 'There is no such choice.');
   return (await approval.approve(code, person)) ? person : undefined;
 }
@@ -264,14 +264,11 @@ function typed(entered: string): string {
 }
 
 /** The users of whom a person chooses one, with what each may do. */
-export async function choicesOf({
-  people,
-  experimentsOf,
-}: Pick<LoginPageOptions, 'people' | 'experimentsOf'>): Promise<Choice[]> {
+export async function choicesOf({ users }: Pick<LoginPageOptions, 'users'>): Promise<Choice[]> {
   return Promise.all(
-    (await people()).map(async (person) => ({
+    (await users.all()).map(async (person) => ({
       ...person,
-      may: whatMay(person, await experimentsOf(person.id)),
+      may: whatMay(person, await users.experimentsOf(person.id)),
     })),
   );
 }
