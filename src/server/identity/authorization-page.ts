@@ -1,6 +1,6 @@
 import { html } from 'hono/html';
 import type { Log } from '../log.ts';
-import { refusal } from '../problem-error.ts';
+import { crossSite, refusal } from '../problem-error.ts';
 import { PAGE_HEADERS, page, pageReply } from '../ui/page.ts';
 import { grantOf, knownScopes, SCOPE_MEANING } from './approval.ts';
 import { addressLimits, ENDPOINT_LIMITS } from './attempt-limits.ts';
@@ -77,10 +77,7 @@ export function createAuthorizationPage(options: AuthorizationPageOptions): Logi
     }
     // A browser says where a form was sent from, and lets no page change it. A form of another page chooses nothing here.
     if (request.headers.get('origin') !== origin) {
-      throw refusal(
-        'request_invalid',
-        'A page of another site sent this request, which is not allowed here.',
-      );
+      throw crossSite();
     }
     if (asked.get('action') === 'deny') return resume(parameters, { error: 'access_denied' });
     const person = (await users.all()).find(({ id }) => id === asked.get('user'));

@@ -1,10 +1,11 @@
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { createHmac, randomBytes } from 'node:crypto';
 import { html } from 'hono/html';
 import { parse, serialize } from 'hono/utils/cookie';
 import type { DeviceCode } from 'oidc-provider';
 import { roleAllows } from '../../words/roles.ts';
 import { refusal } from '../problem-error.ts';
 import { isCrossSite } from '../request-form.ts';
+import { sameSecret } from '../same-secret.ts';
 import { type Html, pageReply } from '../ui/page.ts';
 import { type Approval, grantedScopes, SCOPE_MEANING } from './approval.ts';
 import { type AttemptLimit, addressLimits } from './attempt-limits.ts';
@@ -162,7 +163,7 @@ function isOwnForm(
   { origin, csrf }: { origin: string; csrf: string },
 ): boolean {
   const from = request.headers.get('origin') ?? origin;
-  return from === origin && browser.known && same(parameters.get('csrf') ?? '', csrf);
+  return from === origin && browser.known && sameSecret(parameters.get('csrf') ?? '', csrf);
 }
 
 /** Proves that a code was decided on in this browser, so that a page that is loaded again says the same again. */
@@ -186,7 +187,9 @@ async function decidedBefore(
 ): Promise<Html | undefined> {
   const { mark, lastUser } = browser;
   if (mark === undefined) return undefined;
-  const decided = ['approve', 'deny'].find((each) => same(mark, markOf(browser, userCode, each, secret)));
+  const decided = ['approve', 'deny'].find((each) =>
+    sameSecret(mark, markOf(browser, userCode, each, secret)),
+  );
   if (decided === undefined || (asked.action !== null && asked.action !== decided)) return undefined;
   if (decided === 'deny' || !lastUser) return deniedPage(site);
   const named = asked.action && (await users.all()).find(({ id }) => id === asked.user)?.name;
@@ -283,9 +286,4 @@ function whatMay({ name }: Person, experiments: readonly { name: string; role: s
       return allowed === undefined ? place : `${place}: ${allowed}`;
     })
     .join('; ');
-}
-
-function same(one: string, other: string): boolean {
-  const [a, b] = [Buffer.from(one), Buffer.from(other)];
-  return a.length === b.length && timingSafeEqual(a, b);
 }
