@@ -236,7 +236,7 @@ function tokensIn(reply: Oauth.TokenEndpointResponse, now: number, before?: Page
 const REMOTE_ENDPOINTS = ['authorization_endpoint', 'token_endpoint', 'revocation_endpoint'];
 
 /**
- * The metadata that a provider elsewhere publishes about itself (OpenID Connect Discovery). Its endpoints must be at its
+ * The metadata that a foreign provider publishes about itself (OpenID Connect Discovery). Its endpoints must be at its
  * own origin, or
  * they would receive codes and tokens that are for it (THREATS.md 4).
  *
