@@ -117,7 +117,7 @@ export function createPageAccess(options: PageAccessOptions): { login: Hono; req
       accept,
       sessionOf: async (request, refused) => {
         const secret = secretIn(request, site.baseUrl);
-        return secret && sessions.open(secret, refused === undefined ? undefined : { refused });
+        return secret && sessions.open(secret, refused);
       },
       endSession: async (request) => {
         const secret = secretIn(request, site.baseUrl);
