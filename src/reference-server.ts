@@ -19,7 +19,12 @@ import { createSessions, createUserSessions, type Sessions } from './server/iden
 import { createTokenExchange } from './server/identity/token-exchange.ts';
 import { latestExpiry, userClaims } from './server/identity/user-token.ts';
 import type { Service } from './server/keys/key-ring.ts';
-import { addressesBelow, createIssuers, type ServiceIssuer } from './server/keys/service-issuer.ts';
+import {
+  addressesBelow,
+  createIssuers,
+  type ServiceAddresses,
+  type ServiceIssuer,
+} from './server/keys/service-issuer.ts';
 import { createListener } from './server/listener.ts';
 import { type Log, noLog, withoutRepeats } from './server/log.ts';
 import type { ServerMetrics } from './server/metrics/server-metrics.ts';
@@ -47,7 +52,7 @@ import {
   ownTrust,
   soleIssuer,
 } from './server/trust.ts';
-import { createPageAccess, pageCallback, pageProviderElsewhere } from './server/ui/access.ts';
+import { createPageAccess, foreignPageProvider, pageCallback } from './server/ui/access.ts';
 import { createServicePages } from './server/ui/service-pages.ts';
 import { createUi } from './server/ui/ui.ts';
 import { openStores, type Stores } from './store/stores.ts';
@@ -142,7 +147,7 @@ export interface ReferenceServerOptions {
 /** A reference server in this process. */
 export interface ReferenceServer {
   /** `{base_url}`, `{portal_url}` and `{auth_url}`; the latter two are another server's where that is trusted. */
-  readonly addresses: { connectivity: string; portal: string; identity: string };
+  readonly addresses: ServiceAddresses;
   /** Everyone who can log in, with their roles; empty where other issuers are trusted. */
   readonly users: readonly UserRoles[];
   /** Portal, connectivity service and documentation: a request in, a response out, no socket. */
@@ -206,7 +211,7 @@ function setUp(options: ReferenceServerOptions) {
   const addresses = trust ? { ...own, ...foreignAddresses(trust) } : own;
   const { hostname } = new URL(baseUrl);
   const makeId = (kind: IdKind): string => newId(kind, hostname, now(), random(10));
-  const foreign = trustElsewhere(options, now, log);
+  const trustInForeign = trustInForeignIssuers(options, now, log);
   return {
     options,
     now,
@@ -221,15 +226,17 @@ function setUp(options: ReferenceServerOptions) {
       experiments: options.experimentsApiGroup ?? EXPERIMENTS_API_GROUP,
     },
     makeId,
-    /** Undefined where the server has users, a portal and an identity provider of its own. */
-    foreign,
+    /** Whether other issuers are trusted. Else the server has users, a portal and an identity provider of its own. */
+    usesForeignIssuers: trust !== undefined,
+    /** Trust in them, if any. */
+    trustInForeign,
     network: createNetwork(options.topology ?? builtInTopology(), options.detour),
     isAdministrator: administratorsNamed(
       options.administrators ?? [],
       trust ? soleIssuer(trust) : own.identity,
     ),
     /** The records that it starts with; undefined where other issuers are trusted. */
-    initial: foreign ? undefined : initialDirectory(options, now, makeId),
+    initial: trust ? undefined : initialDirectory(options, now, makeId),
   };
 }
 
@@ -242,7 +249,7 @@ function initialDirectory(
 }
 
 /** Trust in the issuers of `trust`; undefined without it. @throws RangeError for options that exclude each other */
-function trustElsewhere(
+function trustInForeignIssuers(
   { trust, ui, autoApprove, metrics, ci }: ReferenceServerOptions,
   now: () => number,
   log: Log,
@@ -278,7 +285,8 @@ interface Shared {
 }
 
 async function start(setup: Setup, stores: Stores): Promise<ReferenceServer> {
-  const { options, now, log, own, addresses, groups, site, foreign, initial } = setup;
+  const { options, now, log, own, addresses, groups, site, usesForeignIssuers, trustInForeign, initial } =
+    setup;
   const { metrics, accessTokenTtl } = options;
   const issuers = await createIssuers(own, {
     store: stores.keys,
@@ -292,8 +300,8 @@ async function start(setup: Setup, stores: Stores): Promise<ReferenceServer> {
   metrics?.serve({ prefix: setup.prefix, groups });
   const sessions = createSessions(stores.identityRecords, stores.ciRules, now);
   const trust: ServiceTrust =
-    foreign && options.trust
-      ? { ...foreign, ownership: ownershipAmong(options.trust, stores.owners, stores.history) }
+    trustInForeign && options.trust
+      ? { ...trustInForeign, ownership: ownershipAmong(options.trust, stores.owners, stores.history) }
       : {
           ...ownTrust(issuers, addresses.connectivity, now),
           isLive: sessions.isLive,
@@ -317,7 +325,7 @@ async function start(setup: Setup, stores: Stores): Promise<ReferenceServer> {
       site,
       fetch: answer,
       clientAddress: options.behindProxy ? forwardedAddress : undefined,
-      identity: foreign ? undefined : identity,
+      identity: usesForeignIssuers ? undefined : identity,
       log,
       metrics,
     }),
@@ -343,10 +351,9 @@ function servicesOf(
   { stores, issuers, sessions, trust, identity, events }: Shared,
   mount: RouteMounter,
 ): Omit<ServicesOptions, 'health'> {
-  const { options, now, log, addresses, groups, site, foreign, network, makeId, prefix } = setup;
+  const { options, now, log, addresses, groups, site, usesForeignIssuers, network, makeId, prefix } = setup;
   const { metrics, accessTokenTtl, maxShare, maxLive, maxChanges, ui } = options;
   const { reservations, directory } = stores;
-  const elsewhere = foreign !== undefined;
   const newReservationId = (): string => makeId('reservation');
   const observe = metrics?.allocator;
   return {
@@ -368,14 +375,14 @@ function servicesOf(
       trust,
       mount,
       isAdministrator: setup.isAdministrator,
-      resource: protectedResource(addresses, groups, elsewhere),
+      resource: protectedResource(addresses, groups, usesForeignIssuers),
       maxChanges,
       events,
       log,
       now,
       observe: metrics?.booking,
     }),
-    portal: elsewhere
+    portal: usesForeignIssuers
       ? externalService('portal', addresses.portal)
       : createPortal({
           directory,
@@ -389,19 +396,19 @@ function servicesOf(
           now,
           newId: makeId,
         }),
-    identity: elsewhere
+    identity: usesForeignIssuers
       ? externalService('identity provider', addresses.identity)
       : createIdentity(issuers.identity),
     docs: createDocs({
       groups,
       sites: network.sites,
-      portalElsewhere: elsewhere,
+      usesForeignIssuers,
       prefix,
       site,
       readFile: (name) => readInstalled('api-docs', name),
       now,
     }),
-    pages: createServicePages({ site, addresses, elsewhere }),
+    pages: createServicePages({ site, addresses, usesForeignIssuers }),
     ui:
       ui === false
         ? undefined
@@ -409,7 +416,7 @@ function servicesOf(
             createUi({
               site,
               addresses,
-              elsewhere,
+              usesForeignIssuers,
               network,
               readFile: (name) => readInstalled('ui', name),
               access: createPageAccess({
@@ -420,7 +427,7 @@ function servicesOf(
                 trust,
                 store: stores.pageSessions,
                 provider: options.trust
-                  ? pageProviderElsewhere(options.trust, addresses.identity, pageClientIdOf(options))
+                  ? foreignPageProvider(options.trust, addresses.identity, pageClientIdOf(options))
                   : { fetch: async (request) => (await identity()).fetch(request) },
                 now,
                 log,
@@ -441,7 +448,6 @@ function keptIdentity(
 ): () => Promise<IdentityProvider> {
   const { options, now, log, site, addresses } = setup;
   const { accessTokenTtl, autoApprove, ci } = options;
-  const experimentsOf = (id: string) => stores.directory.experimentsOf(id);
   // The issuers' keys are kept when the provider is made anew.
   const exchange =
     ci &&
@@ -451,8 +457,7 @@ function keptIdentity(
       rules: stores.ciRules,
       records: sessions.records,
       audience: addresses.connectivity,
-      person: users.withId,
-      experimentsOf,
+      users,
       issue: issuers.identity.issue,
       now,
       log,
@@ -465,9 +470,7 @@ function keptIdentity(
       key,
       records: sessions.records,
       verify: (token) => verifyUserToken(token, trust.user),
-      people: users.all,
-      person: users.withId,
-      experimentsOf,
+      users,
       ...(exchange ? { exchange } : {}),
       ...(options.ui === false ? {} : { pageCallback: pageCallback(addresses.connectivity) }),
       site,

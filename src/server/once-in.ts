@@ -1,6 +1,38 @@
 import { setBounded } from '../contract/bounded-map.ts';
 import { isWithin } from '../contract/instants.ts';
 
+/** Values that are being made, or were made, by name. */
+export interface KeptPromises<Value> {
+  /** @param span how old the value may be, in milliseconds. Default: as old as it is. @returns undefined where there is none */
+  get(name: string, span?: number): Promise<Value> | undefined;
+  /** Keeps a value for all who ask meanwhile and later. @returns the value */
+  keep(name: string, value: Promise<Value>): Promise<Value>;
+  delete(name: string): void;
+}
+
+/**
+ * Keeps promises by name. A failure is not kept, so that the next request makes the value again.
+ *
+ * @param most how many are kept; then the oldest is removed
+ * @param now by which `span` is measured, in milliseconds. Default: a clock that stands
+ */
+export function keptPromises<Value>(most: number, now: () => number = () => 0): KeptPromises<Value> {
+  const kept = new Map<string, { at: number; value: Promise<Value> }>();
+  return {
+    get(name, span) {
+      const found = kept.get(name);
+      return found && (span === undefined || isWithin(found.at, span, now())) ? found.value : undefined;
+    },
+    keep(name, value) {
+      const entry = { at: now(), value };
+      setBounded(kept, name, entry, most);
+      value.catch(() => kept.get(name) === entry && kept.delete(name));
+      return value;
+    },
+    delete: (name) => void kept.delete(name),
+  };
+}
+
 /** How many values are kept. A status list has some 50 KiB at most. */
 const MOST_KEPT = 64;
 
@@ -15,14 +47,14 @@ export function onceIn<Value>(
   now: () => number,
   make: (name: string, last?: Value) => Promise<Value>,
 ): (name: string) => Promise<Value> {
-  const values = new Map<string, { at: number; value: Promise<Value> }>();
+  const values = keptPromises<Value>(MOST_KEPT, now);
   return (name) => {
-    const last = values.get(name);
-    if (last && isWithin(last.at, span, now())) return last.value;
-    const made = (last?.value ?? Promise.resolve(undefined)).catch(() => undefined);
-    const next = { at: now(), value: made.then((before) => make(name, before)) };
-    next.value.catch(() => values.get(name) === next && values.delete(name));
-    setBounded(values, name, next, MOST_KEPT);
-    return next.value;
+    const fresh = values.get(name, span);
+    if (fresh) return fresh;
+    const made = (values.get(name) ?? Promise.resolve(undefined)).catch(() => undefined);
+    return values.keep(
+      name,
+      made.then((before) => make(name, before)),
+    );
   };
 }

@@ -30,6 +30,16 @@ export function refusal(code: Problem['code'], msg: string): ProblemError {
   return new ProblemError([{ code, msg }]);
 }
 
+/** The refusal of a request that a page of another site sent (THREATS.md 58). */
+export function crossSite(): ProblemError {
+  return refusal('request_invalid', 'A page of another site sent this request, which is not allowed here.');
+}
+
+/** The refusal of one request too many. @param retryAfter seconds until the next one is answered */
+export function tooMany(msg: string, retryAfter: number): ProblemError {
+  return new ProblemError([{ code: 'too_many_requests', msg }], {}, retryAfter);
+}
+
 /** The refusal of a request that has problems. @throws RangeError where there is none */
 export function refusalOf([first, ...rest]: readonly Problem[], facts: RefusalFacts = {}): ProblemError {
   if (!first) throw new RangeError('a refusal needs a problem');

@@ -1,23 +1,23 @@
 import type { ProtectedResource } from '../contract/protected-resource.ts';
 import { PROTECTED_RESOURCE_PATH } from '../contract/routes.ts';
 import { ALL_SCOPES, CLIENT_ID, DEFAULT_SCOPE } from './identity/user-token.ts';
+import type { ServiceAddresses } from './keys/service-issuer.ts';
 import type { ApiGroups } from './routing.ts';
-import type { ServiceAddresses } from './ui/ways-in.ts';
 
 /**
  * Whose tokens a server takes, and where its portal is (RFC 9728 §2).
  *
- * @param elsewhere whether portal and identity provider are on another server, which knows the scopes of the API as it is given
+ * @param usesForeignIssuers whether portal and identity provider are on another server, which knows the scopes of the API as it is given
  */
 export function protectedResource(
   { connectivity, portal, identity }: ServiceAddresses,
   groups: ApiGroups,
-  elsewhere: boolean,
+  usesForeignIssuers: boolean,
 ): ProtectedResource {
   return {
     resource: connectivity,
     authorization_servers: [identity],
-    scopes_supported: (elsewhere ? DEFAULT_SCOPE : ALL_SCOPES).split(' '),
+    scopes_supported: (usesForeignIssuers ? DEFAULT_SCOPE : ALL_SCOPES).split(' '),
     portal_url: portal,
     client_id: CLIENT_ID,
     projects_api_group: groups.projects,

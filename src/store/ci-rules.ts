@@ -1,6 +1,6 @@
 import { CI_NAMES } from '../contract/ci-rules.ts';
 import type { CiRule, CiRules } from '../server/identity/ci-rules.ts';
-import type { SqlDatabase, SqlRow } from './sql.ts';
+import { changed, type SqlDatabase, type SqlRow } from './sql.ts';
 
 const COLUMNS = `id, experiment, person, ci, issuer, repository, repository_id, ref, ref_type, environment,
   created_ms, expires_ms`;
@@ -64,24 +64,17 @@ export function ciRuleStore(database: SqlDatabase): CiRules {
       return rows.map(toRule);
     },
 
-    async hold(id, repositoryId) {
-      const held = await database.first(
+    hold: (id, repositoryId) =>
+      changed(
+        database,
         `UPDATE ci_rule SET repository_id = $2
          WHERE id = $1 AND (repository_id IS NULL OR repository_id = $2) RETURNING id`,
         id,
         repositoryId,
-      );
-      return held !== undefined;
-    },
+      ),
 
-    async remove(experiment, id) {
-      const removed = await database.first(
-        'DELETE FROM ci_rule WHERE experiment = $1 AND id = $2 RETURNING id',
-        experiment,
-        id,
-      );
-      return removed !== undefined;
-    },
+    remove: (experiment, id) =>
+      changed(database, 'DELETE FROM ci_rule WHERE experiment = $1 AND id = $2 RETURNING id', experiment, id),
 
     async isLive(id, now) {
       const sql = 'SELECT 1 AS live FROM ci_rule WHERE id = $1 AND expires_ms > $2';

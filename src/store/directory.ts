@@ -1,7 +1,7 @@
 import type { Person } from '../server/identity/user-token.ts';
 import type { OwnerStore } from '../server/ownership.ts';
 import type { Directory, ExperimentRecord, Membership, ProjectRecord } from '../server/portal/directory.ts';
-import type { SqlDatabase, SqlRow } from './sql.ts';
+import { changed, type SqlDatabase, type SqlRow } from './sql.ts';
 
 // Columns are named, never `*`: a newer server may add one while an older one runs, and PostgreSQL refuses a prepared
 // statement whose result has changed.
@@ -148,7 +148,8 @@ export function directoryStore(database: SqlDatabase): Directory {
           since,
         );
         if (Number(counted?.['count']) >= most) return 'too_many';
-        const added = await sql.first(
+        const isAdded = await changed(
+          sql,
           `INSERT INTO experiment (id, project, name, description, created_ms, expires_ms)
            VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (project, name) DO NOTHING RETURNING id`,
           experiment.id,
@@ -158,7 +159,7 @@ export function directoryStore(database: SqlDatabase): Directory {
           experiment.createdAt,
           experiment.expiresAt,
         );
-        if (!added) return 'name_taken';
+        if (!isAdded) return 'name_taken';
         await sql.run(
           "INSERT INTO membership (person, scope, role) VALUES ($1, $2, 'lead')",
           lead,

@@ -1,5 +1,5 @@
 import type { IdentityRecord, IdentityRecords } from '../server/identity/records.ts';
-import type { SqlDatabase, SqlRow } from './sql.ts';
+import { changed, type SqlDatabase, type SqlRow } from './sql.ts';
 
 const COLUMNS =
   'model, key, payload, grant_key, user_code, decided, consumed_ms, grace_ms, expires_ms, account, used_ms';
@@ -17,7 +17,8 @@ export function identityRecordStore(database: SqlDatabase): IdentityRecords {
   return {
     async save({ model, key, payload, account, grant, userCode, decided, expiresAt }) {
       const onConflict = ON_CONFLICT[model] ?? 'DO UPDATE SET payload = $3, grant_key = $4, expires_ms = $7';
-      const saved = await database.first(
+      return changed(
+        database,
         `INSERT INTO identity_record (model, key, payload, grant_key, user_code, decided, expires_ms, account)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (model, key) ${onConflict} RETURNING key`,
         model,
@@ -29,7 +30,6 @@ export function identityRecordStore(database: SqlDatabase): IdentityRecords {
         expiresAt,
         account,
       );
-      return saved !== undefined;
     },
 
     async find(model, key) {
@@ -93,16 +93,15 @@ export function identityRecordStore(database: SqlDatabase): IdentityRecords {
 /** Codes and tokens are redeemed once, and a device code is polled no faster than its pace. */
 function redemptions(database: SqlDatabase): Pick<IdentityRecords, 'redeem' | 'rotate' | 'pace'> {
   return {
-    async redeem(model, key, now) {
-      const redeemed = await database.first(
+    redeem: (model, key, now) =>
+      changed(
+        database,
         `UPDATE identity_record SET consumed_ms = $3
          WHERE model = $1 AND key = $2 AND consumed_ms IS NULL RETURNING key`,
         model,
         key,
         now,
-      );
-      return redeemed !== undefined;
-    },
+      ),
 
     rotate: (key, now, grace) =>
       database.transaction(async (sql) => {
@@ -131,8 +130,9 @@ function redemptions(database: SqlDatabase): Pick<IdentityRecords, 'redeem' | 'r
         return graced !== undefined;
       }),
 
-    async pace(key, now, interval) {
-      const paced = await database.first(
+    pace: (key, now, interval) =>
+      changed(
+        database,
         `UPDATE identity_record SET polled_ms = CAST($3 AS BIGINT) +
            CASE WHEN polled_ms > $2 THEN polled_ms ELSE CAST($2 AS BIGINT) END
          WHERE model = 'DeviceCode' AND key = $1
@@ -141,9 +141,7 @@ function redemptions(database: SqlDatabase): Pick<IdentityRecords, 'redeem' | 'r
         key,
         now,
         interval,
-      );
-      return paced !== undefined;
-    },
+      ),
   };
 }
 

@@ -1,12 +1,8 @@
 import type { PageSessionStore } from '../server/ui/sessions.ts';
-import type { SqlDatabase } from './sql.ts';
+import { changed, type SqlDatabase } from './sql.ts';
 
 /** Who is logged in to the page. Each change is one statement, so that replicas agree on who makes it. */
 export function pageSessionStore(database: SqlDatabase): PageSessionStore {
-  /** Runs a statement that returns the key of the row it has changed. @returns whether there was one */
-  const changed = async (sql: string, ...values: (string | number)[]): Promise<boolean> =>
-    (await database.first(sql, ...values)) !== undefined;
-
   return {
     add: ({ key, sealed, expiresAt }) =>
       database.run(
@@ -34,6 +30,7 @@ export function pageSessionStore(database: SqlDatabase): PageSessionStore {
 
     claim: ({ key, version, turn }) =>
       changed(
+        database,
         'UPDATE page_session SET turn = turn + 1 WHERE key = $1 AND version = $2 AND turn = $3 RETURNING key',
         key,
         version,
@@ -46,6 +43,7 @@ export function pageSessionStore(database: SqlDatabase): PageSessionStore {
 
     replace: ({ key, version, sealed, expiresAt }) =>
       changed(
+        database,
         `UPDATE page_session SET sealed = $3, version = version + 1, turn = 0, expires_ms = $4
          WHERE key = $1 AND version = $2 RETURNING key`,
         key,

@@ -230,20 +230,30 @@ export function serverTables({ bigint, id, sequence, table, sequenceTable, tagGu
 export const UNRELEASED = '';
 
 /**
- * Checks the schema version that a database says it has.
+ * Checks that this program knows a schema version, for a database that will be brought up to date.
  *
  * @param migrations those of this program, oldest first
- * @param isRead whether the database is only read, and so not brought up to date
- * @throws DatabaseFormatError for a newer version, for one from before the first release, and for an older one of a
- *   database that is only read
+ * @throws DatabaseFormatError for a newer version, and for one from before the first release
  */
-export function checkSchemaVersion(version: number, migrations: readonly string[], isRead = false): void {
+export function checkNotNewer(version: number, migrations: readonly string[]): void {
   if (migrations[version - 1] === UNRELEASED) throw new UnreleasedFormatError();
-  const known = migrations.length;
-  if (version === known || (version < known && !isRead)) return;
-  const use = version > known ? 'a newer slices-conn' : 'the slices-conn that serves it';
-  throw new DatabaseFormatError(
-    `The database has schema version ${version}; this program knows ${known}. Use ${use}.`,
+  if (version > migrations.length) throw otherVersion(version, migrations, 'a newer slices-conn');
+}
+
+/**
+ * Checks that a schema version is this program's own, for a database that is only read, and so not brought up to date.
+ *
+ * @param migrations those of this program, oldest first
+ * @throws DatabaseFormatError for every other version
+ */
+export function checkCurrent(version: number, migrations: readonly string[]): void {
+  checkNotNewer(version, migrations);
+  if (version < migrations.length) throw otherVersion(version, migrations, 'the slices-conn that serves it');
+}
+
+function otherVersion(version: number, { length }: readonly string[], use: string): DatabaseFormatError {
+  return new DatabaseFormatError(
+    `The database has schema version ${version}; this program knows ${length}. Use ${use}.`,
   );
 }
 

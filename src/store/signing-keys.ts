@@ -1,6 +1,6 @@
 import type { PastJwk } from '../contract/claims.ts';
 import type { KeyStore, Service, StoredKey } from '../server/keys/key-ring.ts';
-import type { SqlDatabase, SqlRow, SqlStatements } from './sql.ts';
+import { changed, type SqlDatabase, type SqlRow, type SqlStatements } from './sql.ts';
 
 /** The services' signing keys. The mode of the SQLite file, or the logins of PostgreSQL, keep them secret. */
 export function signingKeyStore(database: SqlDatabase): KeyStore {
@@ -24,27 +24,27 @@ export function signingKeyStore(database: SqlDatabase): KeyStore {
         lastExpiry,
       ),
 
-    async note(service, number, expiry) {
-      const noted = await database.first(
+    note: (service, number, expiry) =>
+      changed(
+        database,
         `UPDATE signing_key SET expiry_ms = CASE WHEN expiry_ms > $3 THEN expiry_ms ELSE $3 END
          WHERE issuer = $1 AND key_number = $2 RETURNING key_number`,
         service,
         number,
         expiry,
-      );
-      return noted !== undefined;
-    },
+      ),
 
     forget: (service, { number, lastExpiry }, past) =>
       database.transaction(async (sql) => {
-        const gone = await sql.first(
+        const isDeleted = await changed(
+          sql,
           `DELETE FROM signing_key WHERE issuer = $1 AND key_number = $2 AND expiry_ms <= $3
            RETURNING key_number`,
           service,
           number,
           lastExpiry,
         );
-        if (gone) await keepPast(sql, service, number, past);
+        if (isDeleted) await keepPast(sql, service, number, past);
       }),
 
     async past(service) {

@@ -93,9 +93,13 @@ export class DatabaseFormatError extends Error {
   override readonly name = 'DatabaseFormatError';
 }
 
-/** Whether a database answers, and has the schema. @throws as {@link SqlDatabase} does */
-export async function ping(sql: SqlStatements): Promise<void> {
-  await sql.first('SELECT issuer FROM signing_key LIMIT 1');
+/** Runs a statement that returns something of the row it has changed. @returns whether there was such a row */
+export async function changed(
+  sql: SqlStatements,
+  statement: string,
+  ...values: SqlValue[]
+): Promise<boolean> {
+  return (await sql.first(statement, ...values)) !== undefined;
 }
 
 /** Reads a link's row. */

@@ -13,7 +13,7 @@ import { identityRecordStore } from './identity-records.ts';
 import { pageSessionStore } from './page-sessions.ts';
 import { reservationStore } from './reservations.ts';
 import { signingKeyStore } from './signing-keys.ts';
-import { type Locking, ping, type ReadDatabase, type SqlDatabase } from './sql.ts';
+import type { Locking, ReadDatabase, SqlDatabase } from './sql.ts';
 import { SQLITE_LOCKING, SqliteDatabase, statementsOn } from './sqlite/database.ts';
 import { identityOf } from './sqlite/file.ts';
 import { SERVER_FORMAT } from './sqlite/migrations.ts';
@@ -32,7 +32,11 @@ export interface Stores {
    * name must be read again; see `LinkReading.history`.
    */
   history(): string;
-  /** Asks the database one cheap question. @throws StoreUnavailableError when it is away, slow or locked */
+  /**
+   * Checks that the database answers and has the schema, by one cheap statement.
+   *
+   * @throws StoreUnavailableError when it is away, slow or locked
+   */
   ping(): Promise<void>;
   /** Waits for what is under way and closes the database. */
   close(): Promise<void>;
@@ -111,7 +115,9 @@ function storesOn(database: SqlDatabase, locking: Locking, own: Pick<Stores, 'hi
     keys: signingKeyStore(database),
     owners: ownerStore(database),
     pageSessions: pageSessionStore(database),
-    ping: () => ping(database),
+    ping: async () => {
+      await database.first('SELECT issuer FROM signing_key LIMIT 1');
+    },
     ...own,
   };
 }

@@ -2,11 +2,11 @@ import { bodyOf, readUpTo, TimeLimitError, withinTime } from '../contract/bounde
 import type { KeySetDocument } from '../contract/claims.ts';
 import { MINUTE } from '../contract/durations.ts';
 import { Failure } from '../contract/failure.ts';
-import { isWithin } from '../contract/instants.ts';
 import { readJson } from '../contract/json.ts';
 import { type Fetch, type ReplyHeaders, type Send, sendFrom } from '../contract/sending.ts';
 import { type KeySet, localKeySet, readKeySet } from './key-set.ts';
 import { fetchDirectly } from './loopback.ts';
+import { type Copy, sharedCopy } from './shared-copy.ts';
 import { TokenError } from './token-error.ts';
 
 /** Where a remote key set comes from, and how long a fetched copy is used. Times in milliseconds. */
@@ -54,10 +54,9 @@ export interface KeySetStore {
   write(copy: KeySetCopy): void;
 }
 
-interface Copy {
+/** A key set as it was fetched, with its keys. */
+interface Fetched extends Omit<KeySetCopy, 'at'> {
   keys: KeySet;
-  at: number;
-  ahead: number | undefined;
 }
 
 /** An issuer's published keys, and its clock. */
@@ -95,74 +94,53 @@ export function remoteKeySet(options: RemoteKeySetOptions & { send?: Send }): Re
     onFailure,
     store,
   } = options;
-  let copy: Copy | undefined;
-  let isKeptRead = false;
-  let lastTry = Number.NEGATIVE_INFINITY;
-  let failure: TokenError | undefined;
-  let underWay: Promise<void> | undefined;
-
-  async function load(): Promise<void> {
-    lastTry = now();
-    try {
+  const shared = sharedCopy<Fetched>({
+    async load() {
+      const sent = now();
       const { document, date } = await withinTime(timeout, (signal) => fetchKeySet(url, send, signal));
-      const at = now();
-      const ahead = date === undefined ? undefined : aheadOf(date, lastTry, at);
-      copy = { keys: localKeySet(document), at, ahead };
-      failure = undefined;
-      store?.write({ document, at, ahead });
-    } catch (cause) {
-      const message = `The key set at ${url} can't be reached${reasonOf(cause)}`;
-      failure = cause instanceof TokenError ? cause : new TokenError('keys_unreachable', message, { cause });
+      const ahead = date === undefined ? undefined : aheadOf(date, sent, now());
+      return { document, keys: localKeySet(document), ahead };
+    },
+    loaded: ({ value: { document, ahead }, at }) => store?.write({ document, at, ahead }),
+    failed(cause) {
       onFailure?.(url);
-      const age = copy ? now() - copy.at : staleFor;
+      const age = shared.copy ? now() - shared.copy.at : staleFor;
       if (age >= freshFor && age < staleFor) onStale?.(url, age);
-    }
-  }
-
-  /** Fetches unless one is under way or was tried within the cooldown; several callers share one fetch. */
-  async function refresh(): Promise<void> {
-    if (!underWay && isWithin(lastTry, cooldown, now())) return;
-    underWay ??= load().finally(() => {
-      underWay = undefined;
-    });
-    await underWay;
-  }
-
-  /** Whether there is a copy that was fetched less than so many milliseconds ago. */
-  function isYoungerThan(span: number): boolean {
-    // Most commands need the keys of one issuer only.
-    if (!isKeptRead) copy = keptCopy(store, now());
-    isKeptRead = true;
-    return copy !== undefined && isWithin(copy.at, span, now());
-  }
+      const message = `The key set at ${url} can't be reached${reasonOf(cause)}`;
+      return cause instanceof TokenError ? cause : new TokenError('keys_unreachable', message, { cause });
+    },
+    // Most commands need the keys of one issuer only, so a copy is read when it is needed.
+    kept: () => keptCopy(store, now()),
+    ...{ freshFor, staleFor, cooldown, now },
+  });
 
   return {
     async clockAhead() {
-      if (!isYoungerThan(freshFor) || copy?.ahead === undefined) await refresh();
-      const cause = failure?.cause;
+      if (!shared.isYoungerThan(freshFor) || shared.copy?.value.ahead === undefined) await shared.refresh();
+      const cause = shared.failure instanceof TokenError ? shared.failure.cause : undefined;
       if (cause instanceof Failure && cause.code === 'timeout') throw cause;
-      return copy?.ahead;
+      return shared.copy?.value.ahead;
     },
     async find(kid, algorithm) {
-      const standsIn = underWay !== undefined && isYoungerThan(staleFor);
-      if (!isYoungerThan(freshFor) && !standsIn) await refresh();
-      if (!copy || !isYoungerThan(staleFor)) {
-        throw failure ?? new TokenError('keys_unreachable', `The key set at ${url} can't be reached.`);
+      const before = await shared.usable();
+      if (!before) {
+        throw shared.failure ?? new TokenError('keys_unreachable', `The key set at ${url} can't be reached.`);
       }
       try {
-        return await copy.keys.find(kid, algorithm);
+        return await before.value.keys.find(kid, algorithm);
       } catch (error) {
         if (!(error instanceof TokenError) || error.code !== 'key_unknown') throw error;
-        const before = copy;
-        await refresh();
-        if (copy === before) throw error;
-        return copy.keys.find(kid, algorithm);
+        const seen = shared.copy;
+        await shared.refresh();
+        if (shared.copy === undefined || shared.copy === seen) throw error;
+        return shared.copy.value.keys.find(kid, algorithm);
       }
     },
     async findOther(kid, algorithm, refused) {
+      const find = async () => shared.copy?.value.keys.find(kid, algorithm);
       // Another caller may have fetched the keys meanwhile.
-      if ((await copy?.keys.find(kid, algorithm)) === refused) await refresh();
-      const found = await copy?.keys.find(kid, algorithm);
+      if ((await find()) === refused) await shared.refresh();
+      const found = await find();
       // A fetch imports each key anew, so a key that is still published may be another object.
       return found === refused ? undefined : found;
     },
@@ -176,10 +154,11 @@ export function reasonOf(cause: unknown): string {
 }
 
 /** A copy from the future is ignored: a wrong clock wrote it, and it would never expire. */
-function keptCopy(store: KeySetStore | undefined, now: number): Copy | undefined {
+function keptCopy(store: KeySetStore | undefined, now: number): Copy<Fetched> | undefined {
   const kept = store?.read();
   if (!kept || kept.at > now) return undefined;
-  return { keys: localKeySet(kept.document), at: kept.at, ahead: kept.ahead };
+  const { document, at, ahead } = kept;
+  return { value: { document, keys: localKeySet(document), ahead }, at };
 }
 
 /**

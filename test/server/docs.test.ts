@@ -10,7 +10,15 @@ const CONTENT = Uint8Array.from({ length: 200_000 }, (_, index) => index % 251);
 function docsOf(readFile: () => Promise<Uint8Array>) {
   const site = { name: undefined, baseUrl: 'http://127.0.0.1' };
   const groups = { projects: 'projects', experiments: 'experiments' };
-  return createDocs({ groups, prefix: '', sites: [], portalElsewhere: false, site, readFile, now: Date.now });
+  return createDocs({
+    groups,
+    prefix: '',
+    sites: [],
+    usesForeignIssuers: false,
+    site,
+    readFile,
+    now: Date.now,
+  });
 }
 const FILE = '/api-docs/swagger-ui-bundle.js';
 

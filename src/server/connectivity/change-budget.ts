@@ -1,5 +1,5 @@
 import { formatDuration, HOUR, MINUTE, SECOND } from '../../contract/durations.ts';
-import { ProblemError } from '../problem-error.ts';
+import { tooMany } from '../problem-error.ts';
 import { RateLimit } from '../rate-limit.ts';
 
 /** Who makes a change: each has a budget. */
@@ -41,7 +41,7 @@ export function createChangeBudget(most: number, now: () => number): ChangeBudge
             : Math.ceil((seconds * SECOND) / MINUTE) * MINUTE,
         );
         const msg = `${whose} asked for ${changes} within an hour. Try again in ${again}.`;
-        throw new ProblemError([{ code: 'too_many_requests', msg }], {}, seconds);
+        throw tooMany(msg, seconds);
       }
     },
     count({ user, experiment }, changes) {

@@ -9,7 +9,7 @@ import { routePath, STATUS_LIST_TYPE } from '../../contract/routes.ts';
 import { knowsTag } from '../etag.ts';
 import type { ServiceIssuer } from '../keys/service-issuer.ts';
 import { onceIn } from '../once-in.ts';
-import { ProblemError, refusal } from '../problem-error.ts';
+import { refusal, tooMany } from '../problem-error.ts';
 import { RateLimit } from '../rate-limit.ts';
 
 /** What status lists are made from. */
@@ -29,11 +29,6 @@ const MOST_READS = 30;
 const [TTL, LIFETIME] = [MINUTE / 1000, HOUR / 1000];
 /** How old a signature may be, in milliseconds: it says of what instant the list is. */
 const SIGN_EVERY = MINUTE / 2;
-
-const TOO_MANY = {
-  code: 'too_many_requests',
-  msg: 'Too many status lists are asked for. Try again in 1 s.',
-} as const;
 
 const compress = promisify(deflate);
 
@@ -98,7 +93,7 @@ export function createStatusLists({ network, reservations, issuer, now }: Status
   }
 
   function countRead(of: 'links' | 'unknown'): void {
-    if (reads.wait(of) > 0) throw new ProblemError([TOO_MANY], {}, 1);
+    if (reads.wait(of) > 0) throw tooMany('Too many status lists are asked for. Try again in 1 s.', 1);
     reads.count(of);
   }
 

@@ -12,7 +12,7 @@ export interface DescriptionOptions {
   /** The names of the server's sites. */
   sites: readonly string[];
   /** Whether portal and identity provider are on another server: then the portal is not described. */
-  portalElsewhere: boolean;
+  usesForeignIssuers: boolean;
 }
 
 /**
@@ -25,9 +25,9 @@ export function describeServer({
   groups,
   prefix,
   sites,
-  portalElsewhere,
+  usesForeignIssuers,
 }: DescriptionOptions): (now: number) => string {
-  const here = portalElsewhere ? withoutPortal(openapi) : openapi;
+  const here = usesForeignIssuers ? withoutPortal(openapi) : openapi;
   const text = descriptionText({
     ...here,
     info: { ...here.info, [SITES_MEMBER]: sites },

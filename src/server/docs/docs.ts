@@ -1,5 +1,6 @@
 import { Hono } from 'hono';
 import { html } from 'hono/html';
+import { keptPromises } from '../once-in.ts';
 import type { Html, Site } from '../ui/page.ts';
 import { type DescriptionOptions, describeServer } from './description.ts';
 import { DOCS_FILES, type DocsFile } from './files.ts';
@@ -53,18 +54,11 @@ export function createDocs(options: DocsOptions): Hono {
   const app = new Hono({ strict: false });
   // Made when somebody asks: most servers of a command are never asked.
   let description: ReturnType<typeof describeServer> | undefined;
-  const files = new Map<DocsFile, Promise<Uint8Array>>();
-  /** Read once for all requests; a failure is not kept. */
-  const contentOf = (name: DocsFile): Promise<Uint8Array> => {
-    const content =
-      files.get(name) ??
-      readFile(name).then((read) => {
-        if (read) return read;
-        throw new Error(`${name} is not installed`);
-      });
-    files.set(name, content);
-    content.catch(() => files.delete(name));
-    return content;
+  const files = keptPromises<Uint8Array>(Object.keys(DOCS_FILES).length);
+  const read = async (name: DocsFile): Promise<Uint8Array> => {
+    const content = await readFile(name);
+    if (content) return content;
+    throw new Error(`${name} is not installed`);
   };
 
   app.get('/api-spec', () => {
@@ -84,7 +78,7 @@ export function createDocs(options: DocsOptions): Hono {
   );
   for (const [name, type] of Object.entries(DOCS_FILES) as [DocsFile, string][]) {
     app.get(`/api-docs/${name}`, async () => {
-      const content = await contentOf(name);
+      const content = await (files.get(name) ?? files.keep(name, read(name)));
       return new Response(inPieces(content), {
         headers: {
           'content-type': type,

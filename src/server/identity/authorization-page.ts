@@ -1,6 +1,6 @@
 import { html } from 'hono/html';
 import type { Log } from '../log.ts';
-import { refusal } from '../problem-error.ts';
+import { crossSite, refusal } from '../problem-error.ts';
 import { PAGE_HEADERS, page, pageReply } from '../ui/page.ts';
 import { grantOf, knownScopes, SCOPE_MEANING } from './approval.ts';
 import { addressLimits, ENDPOINT_LIMITS } from './attempt-limits.ts';
@@ -50,7 +50,7 @@ const MAX_TEXT = 256;
  * A request for another client, or to go on at another address, is refused with a page and never redirected.
  */
 export function createAuthorizationPage(options: AuthorizationPageOptions): LoginPage {
-  const { attempts, callback, people, site, issuer } = options;
+  const { attempts, callback, users, site, issuer } = options;
   const { origin, pathname } = new URL(issuer + AUTHORIZATION_PATH);
 
   /** Sends the browser back to the client with an answer (RFC 6749 §4.1.2, RFC 9207 §2). */
@@ -77,13 +77,10 @@ export function createAuthorizationPage(options: AuthorizationPageOptions): Logi
     }
     // A browser says where a form was sent from, and lets no page change it. A form of another page chooses nothing here.
     if (request.headers.get('origin') !== origin) {
-      throw refusal(
-        'request_invalid',
-        'A page of another site sent this request, which is not allowed here.',
-      );
+      throw crossSite();
     }
     if (asked.get('action') === 'deny') return resume(parameters, { error: 'access_denied' });
-    const person = (await people()).find(({ id }) => id === asked.get('user'));
+    const person = (await users.all()).find(({ id }) => id === asked.get('user'));
     if (asked.get('action') !== 'approve' || !person) {
       throw refusal('request_invalid', 'There is no such choice.');
     }

@@ -1,10 +1,11 @@
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { createHmac, randomBytes } from 'node:crypto';
 import { html } from 'hono/html';
 import { parse, serialize } from 'hono/utils/cookie';
 import type { DeviceCode } from 'oidc-provider';
 import { roleAllows } from '../../words/roles.ts';
 import { refusal } from '../problem-error.ts';
 import { isCrossSite } from '../request-form.ts';
+import { sameSecret } from '../same-secret.ts';
 import { type Html, pageReply } from '../ui/page.ts';
 import { type Approval, grantedScopes, SCOPE_MEANING } from './approval.ts';
 import { type AttemptLimit, addressLimits } from './attempt-limits.ts';
@@ -162,7 +163,7 @@ function isOwnForm(
   { origin, csrf }: { origin: string; csrf: string },
 ): boolean {
   const from = request.headers.get('origin') ?? origin;
-  return from === origin && browser.known && same(parameters.get('csrf') ?? '', csrf);
+  return from === origin && browser.known && sameSecret(parameters.get('csrf') ?? '', csrf);
 }
 
 /** Proves that a code was decided on in this browser, so that a page that is loaded again says the same again. */
@@ -182,14 +183,16 @@ async function decidedBefore(
   browser: Browser,
   userCode: string,
   asked: { action: string | null; user: string | null },
-  { site, people, secret }: DevicePageOptions,
+  { site, users, secret }: DevicePageOptions,
 ): Promise<Html | undefined> {
   const { mark, lastUser } = browser;
   if (mark === undefined) return undefined;
-  const decided = ['approve', 'deny'].find((each) => same(mark, markOf(browser, userCode, each, secret)));
+  const decided = ['approve', 'deny'].find((each) =>
+    sameSecret(mark, markOf(browser, userCode, each, secret)),
+  );
   if (decided === undefined || (asked.action !== null && asked.action !== decided)) return undefined;
   if (decided === 'deny' || !lastUser) return deniedPage(site);
-  const named = asked.action && (await people()).find(({ id }) => id === asked.user)?.name;
+  const named = asked.action && (await users.all()).find(({ id }) => id === asked.user)?.name;
   return asked.action && named !== lastUser ? undefined : loggedInPage(site, withDashes(userCode), lastUser);
 }
 
@@ -237,10 +240,10 @@ async function decide(
   action: string,
   code: DeviceCode,
   user: string | null,
-  { approval, people }: DevicePageOptions,
+  { approval, users }: DevicePageOptions,
 ): Promise<Person | 'denied' | undefined> {
   if (action === 'deny') return (await approval.deny(code)) ? 'denied' : undefined;
-  const person = (await people()).find(({ id }) => id === user);
+  const person = (await users.all()).find(({ id }) => id === user);
   if (action !== 'approve' || !person) throw refusal('request_invalid', 'There is no such choice.');
   return (await approval.approve(code, person)) ? person : undefined;
 }
@@ -264,14 +267,11 @@ function typed(entered: string): string {
 }
 
 /** The users of whom a person chooses one, with what each may do. */
-export async function choicesOf({
-  people,
-  experimentsOf,
-}: Pick<LoginPageOptions, 'people' | 'experimentsOf'>): Promise<Choice[]> {
+export async function choicesOf({ users }: Pick<LoginPageOptions, 'users'>): Promise<Choice[]> {
   return Promise.all(
-    (await people()).map(async (person) => ({
+    (await users.all()).map(async (person) => ({
       ...person,
-      may: whatMay(person, await experimentsOf(person.id)),
+      may: whatMay(person, await users.experimentsOf(person.id)),
     })),
   );
 }
@@ -286,9 +286,4 @@ function whatMay({ name }: Person, experiments: readonly { name: string; role: s
       return allowed === undefined ? place : `${place}: ${allowed}`;
     })
     .join('; ');
-}
-
-function same(one: string, other: string): boolean {
-  const [a, b] = [Buffer.from(one), Buffer.from(other)];
-  return a.length === b.length && timingSafeEqual(a, b);
 }

@@ -1,17 +1,15 @@
 import type { Provider } from 'oidc-provider';
+import type { Users } from '../portal/users.ts';
 import { problemReply, refusal } from '../problem-error.ts';
 import { readForm, singleParameters } from '../request-reading.ts';
 import { PAGE_HEADERS, type Site } from '../ui/page.ts';
 import type { AttemptCounter } from './attempt-limits.ts';
-import type { Person } from './user-token.ts';
 
 /** Options of each page on which people log in. */
 export interface LoginPageOptions {
   provider: Provider;
   attempts: AttemptCounter;
-  people: () => Promise<readonly Person[]>;
-  /** The experiments that a person is in, with the role. */
-  experimentsOf: (person: string) => Promise<readonly { name: string; role: string }[]>;
+  users: Pick<Users, 'all' | 'experimentsOf'>;
   site: Site;
   /** `{auth_url}`. */
   issuer: string;

@@ -4,6 +4,7 @@ import { HOUR } from '../../contract/durations.ts';
 import { isWithin } from '../../contract/instants.ts';
 import type { PrivateJwk } from '../../tokens/signing-key.ts';
 import type { Log } from '../log.ts';
+import type { Users } from '../portal/users.ts';
 import type { Site } from '../ui/page.ts';
 import { createApproval } from './approval.ts';
 import {
@@ -34,10 +35,7 @@ export interface IdentityProviderOptions {
   audience: string;
   key: PrivateJwk;
   records: IdentityRecords;
-  people: () => Promise<readonly Person[]>;
-  person: (id: string) => Promise<Person | undefined>;
-  /** The experiments that a person is in, with the role. */
-  experimentsOf: (person: string) => Promise<readonly { name: string; role: string }[]>;
+  users: Users;
   /** Who serves the page. */
   site: Site;
   /** Exchanges ID tokens of CI jobs; undefined where none are taken. */
@@ -99,9 +97,9 @@ export async function createIdentityProvider(options: IdentityProviderOptions): 
     },
   });
   const approval = createApproval(provider, audience, options);
-  const { people, experimentsOf, site, pageCallback: callback, log } = options;
+  const { users, site, pageCallback: callback, log } = options;
   const attempts = createAttemptCounter(records, now);
-  const forPages = { provider, attempts, people, experimentsOf, site, issuer };
+  const forPages = { provider, attempts, users, site, issuer };
   return {
     endpoints: createProviderEndpoints(provider, issuer, guard),
     pages: {

@@ -2,7 +2,7 @@ import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import type { Provider } from 'oidc-provider';
 import { PROBLEMS } from '../../contract/problem-codes.ts';
-import { type ProblemError, refusal } from '../problem-error.ts';
+import { crossSite, type ProblemError, refusal } from '../problem-error.ts';
 import { isCrossSite } from '../request-form.ts';
 import { readForm } from '../request-reading.ts';
 import { answerTooMany, type EndpointGuard } from './attempt-limits.ts';
@@ -80,10 +80,7 @@ export function createProviderEndpoints(
     // Refused before it is counted: any page could use up the limit of its visitor's address (THREATS.md 58).
     const header = (name: string): string | undefined => request.headersDistinct[name]?.join();
     if (method === 'POST' && isCrossSite(header, origin)) {
-      throw refusal(
-        'request_invalid',
-        'A page of another site sent this request, which is not allowed here.',
-      );
+      throw crossSite();
     }
     const inner = new IncomingMessage(request.socket);
     const tooMany = method === 'POST' ? await guard.admit(inner, path, address) : undefined;

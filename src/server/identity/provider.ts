@@ -16,6 +16,7 @@ import { KEY_SET_PATH } from '../../contract/routes.ts';
 import type { PrivateJwk } from '../../tokens/signing-key.ts';
 import { TokenError } from '../../tokens/token-error.ts';
 import type { Log } from '../log.ts';
+import type { Users } from '../portal/users.ts';
 import { type AdapterOptions, createAdapter, unavailable } from './adapter.ts';
 import { type EndpointGuard, tooManyBody } from './attempt-limits.ts';
 import { CODE_MASK } from './device-page.ts';
@@ -28,7 +29,6 @@ import {
   CI_CLIENT_ID,
   CI_LIFETIME_DAYS,
   CLIENT_ID,
-  type Person,
   UI_CLIENT_ID,
 } from './user-token.ts';
 
@@ -53,7 +53,7 @@ export interface ProviderOptions extends AdapterOptions {
   /** The `aud` of every access token: `{base_url}`. */
   audience: string;
   key: PrivateJwk;
-  person: (id: string) => Promise<Person | undefined>;
+  users: Pick<Users, 'withId'>;
   /** Lifetime of an access token in seconds. */
   accessTokenTtl?: number;
   /** Derives refresh tokens that must be the same on every replica. */
@@ -306,7 +306,7 @@ function featuresOf({
 }
 
 function configuration(options: ProviderOptions): Configuration {
-  const { key, person, pageCallback, accessTokenTtl = ACCESS_TOKEN_TTL } = options;
+  const { key, users, pageCallback, accessTokenTtl = ACCESS_TOKEN_TTL } = options;
   const jwks: JWKS = { keys: [{ ...key, kty: 'EC', alg: 'ES256', use: 'sig' }] };
   return {
     adapter: (model: string) => createAdapter(model, options),
@@ -335,11 +335,11 @@ function configuration(options: ProviderOptions): Configuration {
         // The services look up by it whether the login was ended; see `createSessions`.
         sid: 'grantId' in token && token.grantId !== undefined ? hash(token.grantId) : undefined,
         auth_time: (RefreshToken ?? DeviceCode ?? AuthorizationCode)?.authTime,
-        preferred_username: (await person(accountId))?.name,
+        preferred_username: (await users.withId(accountId))?.name,
       };
     },
     findAccount: async (_context, id) => {
-      const found = await person(id);
+      const found = await users.withId(id);
       if (!found) return undefined;
       return { accountId: id, claims: async () => ({ sub: id, preferred_username: found.name }) };
     },

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
-import { setBounded } from '../../contract/bounded-map.ts';
-import { isWithin } from '../../contract/instants.ts';
+import { keptPromises } from '../once-in.ts';
 import type { CiRules } from './ci-rules.ts';
 import { hash, type IdentityRecord, type IdentityRecords } from './records.ts';
 import { ACCESS_TOKEN_TTL } from './user-token.ts';
@@ -34,22 +33,14 @@ export function createSessions(
   rules: Pick<CiRules, 'isLive'>,
   now: () => number,
 ): Sessions {
-  const known = new Map<string, { live: Promise<boolean>; at: number }>();
+  const known = keptPromises<boolean>(MAX_CACHED_SESSIONS, now);
 
   // A CI job's token has the id of its rule.
   const lookUp = async (sid: string): Promise<boolean> =>
     (await records.find('Grant', sid)) !== undefined || rules.isLive(sid, now());
 
   return {
-    async isLive(sid) {
-      const found = known.get(sid);
-      if (found && isWithin(found.at, SESSION_CHECK_TTL, now())) return found.live;
-      const asked = { live: lookUp(sid), at: now() };
-      setBounded(known, sid, asked, MAX_CACHED_SESSIONS);
-      // A failure is not kept: the database may be back for the next request.
-      asked.live.catch(() => known.get(sid) === asked && known.delete(sid));
-      return asked.live;
-    },
+    isLive: async (sid) => known.get(sid, SESSION_CHECK_TTL) ?? known.keep(sid, lookUp(sid)),
     records: {
       ...records,
       async remove(model, key) {
@@ -57,7 +48,7 @@ export function createSessions(
         if (model === 'Grant') known.delete(key);
       },
     },
-    forget: (sid) => void known.delete(sid),
+    forget: (sid) => known.delete(sid),
   };
 }
 

@@ -9,6 +9,7 @@ import { TokenError } from '../../tokens/token-error.ts';
 import { type KindRules, type Trust, verifyAs } from '../../tokens/verify.ts';
 import type { ServiceIssuer } from '../keys/service-issuer.ts';
 import type { Log } from '../log.ts';
+import type { Users } from '../portal/users.ts';
 import { type CiRule, type CiRules, differenceTo } from './ci-rules.ts';
 import { hash, type IdentityRecords } from './records.ts';
 import { CI_CLIENT_ID, type Person, userClaims } from './user-token.ts';
@@ -22,9 +23,7 @@ export interface TokenExchangeOptions {
   records: Pick<IdentityRecords, 'save'>;
   /** `{base_url}`: the `aud` of user tokens. */
   audience: string;
-  person: (id: string) => Promise<Person | undefined>;
-  /** The experiments that a person is in, with the role. */
-  experimentsOf: (person: string) => Promise<readonly { id: string; name: string; role: string }[]>;
+  users: Pick<Users, 'withId' | 'experimentsOf'>;
   /** Signs the user token. */
   issue: ServiceIssuer['issue'];
   /** Milliseconds since the Unix epoch. */
@@ -164,7 +163,7 @@ async function jobOf(idToken: string, { issuers, trust }: TokenExchangeOptions):
 async function ruleFor(
   { system, claims, issuer, repository }: Job,
   wanted: string | undefined,
-  { rules, person: personOf, experimentsOf, now }: TokenExchangeOptions,
+  { rules, users, now }: TokenExchangeOptions,
 ): Promise<{ rule: CiRule; person: Person; name: string }> {
   const tell = (why: string) => new ExchangeRefused(why, { told: true });
   const all = await rules.ofRepository(issuer, repository);
@@ -190,7 +189,10 @@ async function ruleFor(
   }
   const usable = await Promise.all(
     fitting.map(async (rule) => {
-      const [person, experiments] = await Promise.all([personOf(rule.person), experimentsOf(rule.person)]);
+      const [person, experiments] = await Promise.all([
+        users.withId(rule.person),
+        users.experimentsOf(rule.person),
+      ]);
       const experiment = experiments.find(({ id, role }) => id === rule.experiment && may(role, 'ci-rules'));
       return person && experiment ? [{ rule, person, name: experiment.name }] : [];
     }),

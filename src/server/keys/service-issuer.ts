@@ -139,17 +139,24 @@ export function createServiceIssuer(address: string, ring: KeyRing, now: () => n
 }
 
 /** The services' addresses, without a trailing slash. Each is its service's issuer. */
-export type Addresses = Record<Service, string>;
+export interface ServiceAddresses extends Record<Service, string> {
+  /** `{base_url}`. */
+  connectivity: string;
+  /** `{portal_url}`. */
+  portal: string;
+  /** `{auth_url}`. */
+  identity: string;
+}
 
 /** The addresses below one base address: the portal at `/portal`, the identity provider at `/auth`. */
-export function addressesBelow(baseUrl: string): Addresses {
+export function addressesBelow(baseUrl: string): ServiceAddresses {
   const base = baseUrl.replace(/\/+$/, '');
   return { connectivity: base, portal: `${base}/portal`, identity: `${base}/auth` };
 }
 
 /** Makes the three issuers, with keys from the store or, the first time, new ones (ES256). */
 export async function createIssuers(
-  addresses: Addresses,
+  addresses: ServiceAddresses,
   options: Omit<KeyRingOptions, 'service'>,
 ): Promise<Record<Service, ServiceIssuer>> {
   const issuerOf = async (service: Service): Promise<ServiceIssuer> => {

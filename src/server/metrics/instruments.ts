@@ -1,22 +1,32 @@
-/** An instrument's name and help text. */
-export interface InstrumentOptions {
-  /** See {@link Family}. */
+/** An instrument's name and help text; see {@link Family}. */
+interface Described {
   name: string;
   help: string;
 }
 
+/** The same with the names of the labels that its values may have. */
+interface Labelled<Name extends string> extends Described {
+  labels?: readonly Name[];
+}
+
+/** Labels of one value, by their names. */
+type LabelsOf<Name extends string> = Readonly<Partial<Record<Name, string>>>;
+
 /** The values of one instrument, by their labels. */
-class Series<Value> {
+class Series<Name extends string, Value> {
   readonly #values = new Map<string, { labels: Labels; value: Value }>();
+  readonly #names: readonly Name[];
   readonly #initial: () => Value;
 
-  constructor(initial: () => Value) {
+  /** @param names of the labels: the order in which an object has its labels makes no difference */
+  constructor(names: readonly Name[], initial: () => Value) {
+    this.#names = names;
     this.#initial = initial;
   }
 
-  at(labels: Labels): { labels: Labels; value: Value } {
-    const key = JSON.stringify(Object.entries(labels).toSorted(([one], [other]) => (one < other ? -1 : 1)));
-    const found = this.#values.get(key) ?? { labels, value: this.#initial() };
+  at(labels?: LabelsOf<Name>): { labels: Labels; value: Value } {
+    const key = JSON.stringify(this.#names.map((name) => labels?.[name]));
+    const found = this.#values.get(key) ?? { labels: { ...labels }, value: this.#initial() };
     this.#values.set(key, found);
     return found;
   }
@@ -27,32 +37,33 @@ class Series<Value> {
 }
 
 /** A number that only grows, until the process ends. */
-export class Counter {
-  readonly #options: InstrumentOptions;
-  readonly #series = new Series(() => 0);
+export class Counter<Name extends string = never> {
+  readonly #described: Described;
+  readonly #series: Series<Name, number>;
 
   /** @param shown label sets that are shown as 0 before anything happened, so that a first rise is seen */
-  constructor(options: InstrumentOptions, shown: readonly Labels[] = []) {
-    this.#options = options;
+  constructor({ labels: names = [], ...described }: Labelled<Name>, shown: readonly LabelsOf<Name>[] = []) {
+    this.#described = described;
+    this.#series = new Series(names, () => 0);
     for (const labels of shown) this.#series.at(labels);
   }
 
-  add(labels: Labels = {}, amount = 1): void {
+  add(labels?: LabelsOf<Name>, amount = 1): void {
     this.#series.at(labels).value += amount;
   }
 
   family(): Family {
-    return { ...this.#options, type: 'counter', samples: this.#series.all() };
+    return { ...this.#described, type: 'counter', samples: this.#series.all() };
   }
 }
 
 /** A number that rises and falls; it has no labels. */
 export class Gauge {
-  readonly #options: InstrumentOptions;
+  readonly #described: Described;
   #value = 0;
 
-  constructor(options: InstrumentOptions) {
-    this.#options = options;
+  constructor(described: Described) {
+    this.#described = described;
   }
 
   add(amount: number): void {
@@ -64,28 +75,35 @@ export class Gauge {
   }
 
   family(): Family {
-    return { ...this.#options, type: 'gauge', samples: [{ labels: {}, value: this.#value }] };
+    return { ...this.#described, type: 'gauge', samples: [{ labels: {}, value: this.#value }] };
   }
 }
 
 /** Counts values by size: for each bound, how many values were at most that large. */
-export class Histogram {
-  readonly #options: InstrumentOptions;
+export class Histogram<Name extends string = never> {
+  readonly #described: Described;
   readonly #bounds: readonly number[];
-  readonly #series: Series<{ counts: number[]; sum: number }>;
+  readonly #series: Series<Name, { counts: number[]; sum: number }>;
 
   /**
    * @param bounds in rising order; values above the last one are counted too
    * @param shown as for {@link Counter}
    */
-  constructor(options: InstrumentOptions, bounds: readonly number[], shown: readonly Labels[] = []) {
-    this.#options = options;
+  constructor(
+    { labels: names = [], ...described }: Labelled<Name>,
+    bounds: readonly number[],
+    shown: readonly LabelsOf<Name>[] = [],
+  ) {
+    this.#described = described;
     this.#bounds = bounds;
-    this.#series = new Series(() => ({ counts: Array.from({ length: bounds.length + 1 }, () => 0), sum: 0 }));
+    this.#series = new Series(names, () => ({
+      counts: Array.from({ length: bounds.length + 1 }, () => 0),
+      sum: 0,
+    }));
     for (const labels of shown) this.#series.at(labels);
   }
 
-  observe(value: number, labels: Labels = {}): void {
+  observe(value: number, labels?: LabelsOf<Name>): void {
     const { value: spread } = this.#series.at(labels);
     const found = this.#bounds.findIndex((bound) => value <= bound);
     const place = found === -1 ? this.#bounds.length : found;
@@ -103,7 +121,7 @@ export class Histogram {
       });
       return [...buckets, { suffix: '_sum', labels, value: sum }, { suffix: '_count', labels, value: total }];
     });
-    return { ...this.#options, type: 'histogram', samples };
+    return { ...this.#described, type: 'histogram', samples };
   }
 }
 
@@ -114,7 +132,7 @@ export const EXPOSITION_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 export type Labels = Readonly<Record<string, string>>;
 
 /** One line: the family's name with a suffix (`_bucket`, `_sum`, `_count`, or none), labels, and a value. */
-export interface Sample {
+interface Sample {
   suffix?: '_bucket' | '_sum' | '_count';
   labels: Labels;
   value: number;

@@ -48,11 +48,13 @@ export function createServerMetrics(options: ServerMetricsOptions = {}): ServerM
   const requests = new Counter({
     name: 'slices_conn_http_requests_total',
     help: 'Finished requests, by endpoint, method and class of status; "aborted" got no answer.',
+    labels: ['route', 'method', 'status'],
   });
   const durations = new Histogram(
     {
       name: 'slices_conn_http_request_duration_seconds',
       help: 'From the head of a request to the end of its answer.',
+      labels: ['route', 'method'],
     },
     DURATIONS,
   );
@@ -60,10 +62,11 @@ export function createServerMetrics(options: ServerMetricsOptions = {}): ServerM
     name: 'slices_conn_http_requests_in_flight',
     help: 'Requests that are under way.',
   });
-  const bookings = new Counter(
+  const requestsDecided = new Counter(
     {
       name: 'slices_conn_bookings_total',
       help: 'Requests to book or change a reservation, by result.',
+      labels: ['asked', 'result'],
     },
     ['create', 'update'].flatMap((asked) => RESERVATION_RESULTS.map((result) => ({ asked, result }))),
   );
@@ -84,14 +87,16 @@ export function createServerMetrics(options: ServerMetricsOptions = {}): ServerM
     {
       name: 'slices_conn_store_errors_total',
       help: 'Requests that failed because the database was unavailable, locked or full; "commit_unknown" may have been done.',
+      labels: ['kind'],
     },
     [{ kind: 'unavailable' }, { kind: 'commit_unknown' }],
   );
   const keySets = new Counter({
     name: 'slices_conn_key_set_fetch_failures_total',
     help: "Fetches of a trusted issuer's key set that failed.",
+    labels: ['url'],
   });
-  const instruments = [requests, durations, underWay, bookings, sizes, commits, storeErrors, keySets];
+  const instruments = [requests, durations, underWay, requestsDecided, sizes, commits, storeErrors, keySets];
 
   return {
     serve(served) {
@@ -109,7 +114,7 @@ export function createServerMetrics(options: ServerMetricsOptions = {}): ServerM
         durations.observe((elapsed() - began) / 1000, { route, method });
       };
     },
-    booking: (asked, result) => bookings.add({ asked, result }),
+    booking: (asked, result) => requestsDecided.add({ asked, result }),
     allocator: {
       committed(size, milliseconds) {
         sizes.observe(size);
@@ -125,7 +130,7 @@ export function createServerMetrics(options: ServerMetricsOptions = {}): ServerM
 }
 
 /** Where the services are. */
-export interface ServedAddresses {
+interface ServedAddresses {
   /** The path of the base address; empty for the root. */
   prefix: string;
   groups: ApiGroups;
@@ -156,6 +161,6 @@ export function requestRoute(target: string, { prefix, groups }: ServedAddresses
 }
 
 /** A method as a label: `other` for methods outside HTTP's usual ones. */
-export function requestMethod(method: string): string {
+function requestMethod(method: string): string {
   return METHODS.has(method) ? method : 'other';
 }

@@ -1,18 +1,20 @@
 import type { Person } from '../identity/user-token.ts';
-import type { Directory, InitialDirectory } from './directory.ts';
+import type { Directory, ExperimentRecord, InitialDirectory, WithRole } from './directory.ts';
 
-/** The people who can log in. */
+/** The users who can log in. */
 export interface Users {
   all(): Promise<Person[]>;
-  /** @returns undefined for the id of nobody who can log in */
+  /** @returns undefined where no user who can log in has this id */
   withId(id: string): Promise<Person | undefined>;
-  /** @throws RangeError for a name of nobody who can log in */
+  /** @throws RangeError where no user who can log in has this name */
   named(name: string): Promise<Person>;
+  /** The experiments that a user is in, with the role. */
+  experimentsOf(id: string): Promise<readonly WithRole<ExperimentRecord>[]>;
 }
 
 /**
- * Those of the initial records. The database may hold users from an earlier start with another directory, or without
- * `trust`.
+ * Lets the users of the initial records log in, and no others. The database may hold users from an earlier start with
+ * another directory, or without `trust`.
  */
 export async function usersIn(directory: Directory, initial: InitialDirectory | undefined): Promise<Users> {
   const known = initial ? await directory.people() : [];
@@ -31,5 +33,6 @@ export async function usersIn(directory: Directory, initial: InitialDirectory | 
       if (!person) throw new RangeError(`there is no user ${name}`);
       return person;
     },
+    experimentsOf: (id) => directory.experimentsOf(id),
   };
 }

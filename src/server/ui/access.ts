@@ -5,6 +5,7 @@ import { issuersFor } from '../../contract/issuer-address.ts';
 import { authenticateUser, type ServiceTrust } from '../credentials.ts';
 import { AUTHORIZATION_PATH } from '../identity/provider-endpoints.ts';
 import { UI_CLIENT_ID } from '../identity/user-token.ts';
+import type { ServiceAddresses } from '../keys/service-issuer.ts';
 import type { Log } from '../log.ts';
 import type { ApiGroups } from '../routing.ts';
 import { type ForeignIssuers, ISSUER_TIMEOUT, MAX_ISSUER_REPLY, trustedIssuers } from '../trust.ts';
@@ -13,12 +14,11 @@ import type { Site } from './page.ts';
 import { createPassedRequests } from './passed-requests.ts';
 import { createPageClient, discovered, type PageClientOptions } from './provider-client.ts';
 import { createPageSessions, type PageSessionStore } from './sessions.ts';
-import type { ServiceAddresses } from './ways-in.ts';
 
-/** The identity provider that the page logs in at: this server's own, in this process, or one elsewhere. */
+/** The identity provider that the page logs in at: this server's own, in this process, or that of foreign issuers. */
 export interface PageProvider extends Pick<PageClientOptions, 'fetch'> {
-  /** Where it is elsewhere: its client for the page, what it says about itself, and the way to the portal there. */
-  elsewhere?: Pick<PageClientOptions, 'clientId' | 'metadata' | 'resource'>;
+  /** Of foreign issuers: its client for the page, its metadata, and the `resource` of its tokens. `fetch` then reaches their portal too. */
+  foreignProvider?: Pick<PageClientOptions, 'clientId' | 'metadata' | 'resource'>;
 }
 
 /** Options of {@link createPageAccess}. */
@@ -43,11 +43,13 @@ export function pageCallback(baseUrl: string): string {
 }
 
 /**
- * The identity provider elsewhere, where the page has a client of its own there.
+ * The identity provider of foreign issuers.
  *
  * @param authUrl `{auth_url}`
+ * @param clientId the page's own client there
+ * @returns undefined where the page has no client there
  */
-export function pageProviderElsewhere(
+export function foreignPageProvider(
   trust: ForeignIssuers,
   authUrl: string,
   clientId: string | undefined,
@@ -61,7 +63,7 @@ export function pageProviderElsewhere(
   const { audience } = trust;
   return {
     fetch: send,
-    elsewhere: {
+    foreignProvider: {
       clientId,
       metadata: () => discovered(authUrl, issuers, send),
       // RFC 8707 §2: an absolute address.
@@ -79,7 +81,7 @@ export function createPageAccess(options: PageAccessOptions): { login: Hono; req
     redirectUri: pageCallback(site.baseUrl),
     fetch: provider.fetch,
     now,
-    ...(provider.elsewhere ?? {
+    ...(provider.foreignProvider ?? {
       clientId: UI_CLIENT_ID,
       metadata: async () => ({
         issuer,
@@ -111,11 +113,11 @@ export function createPageAccess(options: PageAccessOptions): { login: Hono; req
       addresses,
       groups,
       within,
-      portal: provider.elsewhere ? provider.fetch : within,
+      portal: provider.foreignProvider ? provider.fetch : within,
       accept,
       sessionOf: async (request, refused) => {
         const secret = secretIn(request, site.baseUrl);
-        return secret && sessions.open(secret, refused === undefined ? undefined : { refused });
+        return secret && sessions.open(secret, refused);
       },
       endSession: async (request) => {
         const secret = secretIn(request, site.baseUrl);

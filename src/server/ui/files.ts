@@ -1,6 +1,7 @@
 import { promisify } from 'node:util';
 import { brotliCompress, gzip } from 'node:zlib';
 import { knowsTag, tagOf } from '../etag.ts';
+import { keptPromises } from '../once-in.ts';
 import { takes } from '../request-reading.ts';
 
 /** The media types of the page's files, by the end of their names. */
@@ -36,7 +37,7 @@ const [compress, compressMore] = [promisify(gzip), promisify(brotliCompress)];
  * ask again with its ETag, so that a new release is seen at once.
  */
 export function createPageFiles(readFile: ReadPageFile): PageFiles {
-  const files = new Map<string, Promise<PageFile | undefined>>();
+  const files = keptPromises<PageFile | undefined>(Number.POSITIVE_INFINITY);
 
   async function open(name: string): Promise<PageFile | undefined> {
     const type = MEDIA_TYPES[FILE_NAME.exec(name)?.[1] ?? ''];
@@ -51,22 +52,13 @@ export function createPageFiles(readFile: ReadPageFile): PageFiles {
     };
   }
 
-  /** A failure is not kept, and names without a file neither: anyone may ask for any number of them. */
-  function fileOf(name: string): Promise<PageFile | undefined> {
-    const known = files.get(name);
-    if (known) return known;
-    const opened = open(name);
-    files.set(name, opened);
-    opened.then(
-      (file) => file ?? files.delete(name),
-      () => files.delete(name),
-    );
-    return opened;
-  }
-
   return async (request, name) => {
-    const file = await fileOf(name);
-    if (!file) return undefined;
+    const file = await (files.get(name) ?? files.keep(name, open(name)));
+    if (!file) {
+      // Anyone may ask for any number of names without a file.
+      files.delete(name);
+      return undefined;
+    }
     const { type, tag } = file;
     const headers = {
       etag: tag,

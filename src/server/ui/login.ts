@@ -1,9 +1,10 @@
-import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { createHash, createHmac, randomBytes } from 'node:crypto';
 import { Hono } from 'hono';
 import { parse as parseCookie } from 'hono/utils/cookie';
 import { isWithin } from '../../contract/instants.ts';
 import { isProtected } from '../../contract/loopback.ts';
 import { jsonReply } from '../json-reply.ts';
+import { sameSecret } from '../same-secret.ts';
 import type { Site } from './page.ts';
 import { LoginRefused, type LoginSecrets, type PageClient, type PageTokens } from './provider-client.ts';
 import type { PageSessions, SessionSecret } from './sessions.ts';
@@ -90,7 +91,7 @@ export function createLogin({ site, client, sessions, accept, now }: LoginOption
   app.post('/session', async ({ req }) => {
     const secrets = begunIn(req.header(LOGIN_HEADER) ?? '');
     const { search, searchParams } = new URL(req.url);
-    if (!secrets || !same(searchParams.get('state') ?? '', secrets.state)) {
+    if (!secrets || !sameSecret(searchParams.get('state') ?? '', secrets.state)) {
       return refusedHere('login_refused', 'This tab has not started it, or more than 10 minutes ago.');
     }
     let tokens: PageTokens;
@@ -131,9 +132,4 @@ export function refusedHere(code: 'cross_site' | 'login_refused', msg: string): 
 function setCookie(name: string, value: string, maxAge?: number): string {
   const age = maxAge === undefined ? '' : `; Max-Age=${maxAge}`;
   return `${name}=${value}; Path=/; HttpOnly; Secure; SameSite=Strict${age}`;
-}
-
-function same(one: string, other: string): boolean {
-  const [a, b] = [Buffer.from(one), Buffer.from(other)];
-  return a.length === b.length && timingSafeEqual(a, b);
 }

@@ -1,15 +1,16 @@
 import { html } from 'hono/html';
 import { formatBandwidth } from '../../contract/bandwidth.ts';
 import type { Link } from '../../contract/links.ts';
+import type { ServiceAddresses } from '../keys/service-issuer.ts';
 import type { Html, Site } from './page.ts';
-import { type ServiceAddresses, waysIn } from './ways-in.ts';
+import { waysIn } from './ways-in.ts';
 
 /** The content of the first page. */
 export interface NetworkPageOptions {
   site: Site;
   addresses: ServiceAddresses;
   /** Whether portal and identity provider are on another server. */
-  elsewhere: boolean;
+  usesForeignIssuers: boolean;
   sites: readonly string[];
   links: readonly Pick<Link, 'site1' | 'site2' | 'bandwidth'>[];
 }
@@ -19,7 +20,7 @@ export interface NetworkPageOptions {
  * capacities, which is all that a browser without JavaScript shows; `page.js` replaces the content of `main`. Code and
  * style come from addresses of their own, so that the page's policy can refuse everything inline.
  */
-export function networkPage({ site, addresses, elsewhere, sites, links }: NetworkPageOptions): Html {
+export function networkPage({ site, addresses, usesForeignIssuers, sites, links }: NetworkPageOptions): Html {
   const { host, pathname } = new URL(site.baseUrl);
   const at = pathname.replace(/\/$/, '');
   const served = site.name ?? 'slices-conn';
@@ -45,7 +46,7 @@ export function networkPage({ site, addresses, elsewhere, sites, links }: Networ
 </table>
 <p>Sites: ${sites.join(', ')}.</p>
 </main>
-<footer>${waysIn(addresses, elsewhere, at)}</footer>
+<footer>${waysIn(addresses, usesForeignIssuers, at)}</footer>
 </body>
 </html>
 `;

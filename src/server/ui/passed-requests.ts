@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { Hono } from 'hono';
 import * as v from 'valibot';
-import { setBounded } from '../../contract/bounded-map.ts';
 import type { UserClaims } from '../../contract/claims.ts';
 import { ExperimentReply, ProjectReply } from '../../contract/directory.ts';
 import { EVENT_PAUSE, EVENT_STREAM_TYPE, LAST_EVENT_ID_HEADER } from '../../contract/event-streams.ts';
@@ -18,6 +17,7 @@ import {
 } from '../../contract/routes.ts';
 import { claimedExpiry } from '../../tokens/claimed.ts';
 import { jsonReply } from '../json-reply.ts';
+import { keptPromises } from '../once-in.ts';
 import { firstProblem, ProblemError, refusal } from '../problem-error.ts';
 import { type ApiGroups, routePattern } from '../routing.ts';
 import type { PageSession } from './sessions.ts';
@@ -232,7 +232,7 @@ function portalOf(options: PassedRequestsOptions) {
 /** Tokens of experiments, each kept for its person until it is almost over. */
 function createExperimentTokens(portal: Portal, now: () => number) {
   /** By a hash of who asked for which: what a process has in memory may be written to a disk. */
-  const kept = new Map<string, Promise<{ token: string; until: number }>>();
+  const kept = keptPromises<{ token: string; until: number }>(MAX_CACHED_TOKENS);
 
   function nameOf(experiment: string, access: string): string {
     return createHash('sha256').update(`${access} ${experiment}`).digest('base64url');
@@ -246,10 +246,7 @@ function createExperimentTokens(portal: Portal, now: () => number) {
       if (reply.status !== 200 || !/^[\w-]+\.[\w-]+\.[\w-]+$/.test(token)) throw asRefused(reply, token);
       return { token, until: (claimedExpiry(token) ?? 0) - TOKEN_MARGIN_MS };
     });
-    setBounded(kept, name, asked, MAX_CACHED_TOKENS);
-    // A failure is not kept: the portal may give one the next time.
-    asked.catch(() => kept.get(name) === asked && kept.delete(name));
-    return asked;
+    return kept.keep(name, asked);
   }
 
   /** A token of an experiment, for a person: kept until almost over. @throws ProblemError as the portal refuses it */

@@ -4,6 +4,7 @@ import { DAY } from '../../contract/durations.ts';
 import { sameIssuer } from '../../contract/issuer-address.ts';
 import { isObject, readJson } from '../../contract/json.ts';
 import { isTokenText } from '../../contract/secret.ts';
+import { sharedCopy } from '../../tokens/shared-copy.ts';
 import { refusal } from '../problem-error.ts';
 
 /** The tokens of somebody who is logged in to the page. Times in milliseconds since the Unix epoch. */
@@ -81,47 +82,19 @@ const COOLDOWN_MS = 30_000;
 const REQUEST_TIMEOUT_MS = 10_000;
 
 /**
- * Shares what a provider says about itself between all visitors, by the rules of `remoteKeySet`: one request at a time, none
- * within the cooldown, and an old copy while the provider is away. So a visitor of `/ui/login` can't make this server
- * send the provider a request each time.
- *
- * @param ask asks the provider
- * @param now milliseconds since the Unix epoch
+ * Shares a provider's metadata between all visitors, by the rules of {@link sharedCopy}. So a visitor of `/ui/login` can't
+ * make this server send the provider a request each time.
  */
 function sharedMetadata(
-  ask: () => Promise<Oauth.ServerMetadata>,
+  load: () => Promise<Oauth.ServerMetadata>,
   now: () => number,
 ): () => Promise<Oauth.ServerMetadata> {
-  let copy: { metadata: Oauth.ServerMetadata; at: number } | undefined;
-  let failure: unknown;
-  let lastTry = Number.NEGATIVE_INFINITY;
-  let underWay: Promise<void> | undefined;
-
-  async function load(): Promise<void> {
-    lastTry = now();
-    try {
-      copy = { metadata: await ask(), at: now() };
-    } catch (error) {
-      failure = error;
-    }
-  }
-
+  const times = { freshFor: FRESH_MS, staleFor: STALE_MS, cooldown: COOLDOWN_MS, now };
+  const shared = sharedCopy({ load, ...times });
   return async () => {
-    const age = copy ? now() - copy.at : Number.POSITIVE_INFINITY;
-    const sinceTry = now() - lastTry;
-    // A clock that was set back must not stop the requests until it has caught up.
-    const isCooling = sinceTry >= 0 && sinceTry < COOLDOWN_MS;
-    const isOthers = underWay !== undefined;
-    if (age < 0 || age >= FRESH_MS) {
-      if (!isCooling) {
-        underWay ??= load().finally(() => {
-          underWay = undefined;
-        });
-      }
-      if (!isOthers || age >= STALE_MS) await underWay;
-    }
-    if (!copy || now() - copy.at >= STALE_MS) throw failure;
-    return copy.metadata;
+    const copy = await shared.usable();
+    if (!copy) throw shared.failure;
+    return copy.value;
   };
 }
 
@@ -236,7 +209,7 @@ function tokensIn(reply: Oauth.TokenEndpointResponse, now: number, before?: Page
 const REMOTE_ENDPOINTS = ['authorization_endpoint', 'token_endpoint', 'revocation_endpoint'];
 
 /**
- * The metadata that a provider elsewhere publishes about itself (OpenID Connect Discovery). Its endpoints must be at its
+ * The metadata that a foreign provider publishes about itself (OpenID Connect Discovery). Its endpoints must be at its
  * own origin, or
  * they would receive codes and tokens that are for it (THREATS.md 4).
  *

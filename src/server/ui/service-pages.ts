@@ -3,31 +3,32 @@ import { html } from 'hono/html';
 import { KEY_SET_PATH } from '../../contract/routes.ts';
 import { escapeText } from '../../contract/visible-text.ts';
 import { jsonReply } from '../json-reply.ts';
+import type { ServiceAddresses } from '../keys/service-issuer.ts';
 import { firstProblem } from '../problem-error.ts';
 import { acceptsHtml, addressOf } from '../request-reading.ts';
 import { type Html, page, pageReply, type Site } from './page.ts';
-import { type ServiceAddresses, typed, waysIn } from './ways-in.ts';
+import { typed, waysIn } from './ways-in.ts';
 
 /** Options of {@link createServicePages}. */
 export interface ServicePagesOptions {
   site: Site;
   addresses: ServiceAddresses;
   /** Whether portal and identity provider are on another server. */
-  elsewhere: boolean;
+  usesForeignIssuers: boolean;
 }
 
 /**
  * The pages at the services' own addresses, for people who open them in a browser. Programs get 404 there, and at the
  * base address the addresses of everything.
  */
-export function createServicePages({ site, addresses, elsewhere }: ServicePagesOptions): Hono {
+export function createServicePages({ site, addresses, usesForeignIssuers }: ServicePagesOptions): Hono {
   const app = new Hono({ strict: false });
   const at = new URL(addresses.connectivity).pathname.replace(/\/$/, '');
   const pages: Readonly<Record<string, () => Html>> = {
-    '/': () => home(site, addresses, elsewhere, at),
-    '/portal': () => (elsewhere ? external(site, 'portal', addresses.portal, at) : portal(site, at)),
+    '/': () => home(site, addresses, usesForeignIssuers, at),
+    '/portal': () => (usesForeignIssuers ? external(site, 'portal', addresses.portal, at) : portal(site, at)),
     '/auth': () =>
-      elsewhere ? external(site, 'identity provider', addresses.identity, at) : identity(site, at),
+      usesForeignIssuers ? external(site, 'identity provider', addresses.identity, at) : identity(site, at),
   };
   for (const [path, content] of Object.entries(pages)) {
     app.get(path, async ({ req }, next) => (acceptsHtml(req.raw) ? pageReply(content()) : next()));
@@ -49,12 +50,12 @@ function indexOf({ name }: Site, { connectivity, ...addresses }: ServiceAddresse
   };
 }
 
-function home(site: Site, addresses: ServiceAddresses, elsewhere: boolean, at: string): Html {
+function home(site: Site, addresses: ServiceAddresses, usesForeignIssuers: boolean, at: string): Html {
   return page(
     site,
     'Network links between research sites',
     html`<p>This server books links: bandwidth and VLANs between two sites, for a period, with a signed token as proof.</p>
-${waysIn(addresses, elsewhere, at)}`,
+${waysIn(addresses, usesForeignIssuers, at)}`,
   );
 }
 

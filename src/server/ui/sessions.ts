@@ -61,10 +61,10 @@ export interface PageSessions {
    * A session with an access token that is valid for some time; it is renewed here where it must be.
    *
    * @param secret as it came in: any texts
-   * @param renew whether the access token was refused, and is to be renewed in any case
+   * @param refused an access token that was not accepted and must be replaced
    * @returns undefined where there is no such session, or it has ended
    */
-  open(secret: SessionSecret, renew?: { refused: string }): Promise<PageSession | undefined>;
+  open(secret: SessionSecret, refused?: string): Promise<PageSession | undefined>;
   /** Ends a session, here and at the identity provider. */
   end(secret: SessionSecret): Promise<void>;
 }
@@ -169,7 +169,7 @@ export function createPageSessions(options: PageSessionsOptions): PageSessions {
       return secret;
     },
 
-    async open(secret, { refused } = { refused: '' }) {
+    async open(secret, refused) {
       const found = await read(secret);
       if (!found) return undefined;
       const { stored, tokens } = found;

@@ -1,6 +1,7 @@
 import { Hono } from 'hono';
 import type { Network } from '../../allocator/network.ts';
 import { jsonReply } from '../json-reply.ts';
+import type { ServiceAddresses } from '../keys/service-issuer.ts';
 import { isCrossSite } from '../request-form.ts';
 import { acceptsHtml } from '../request-reading.ts';
 import { createPageFiles, type ReadPageFile } from './files.ts';
@@ -8,14 +9,13 @@ import { refusedHere } from './login.ts';
 import { networkPage } from './network-page.ts';
 import { PAGE_HEADERS, pageReply, type Site } from './page.ts';
 import { LOGGED_OUT } from './passed-requests.ts';
-import type { ServiceAddresses } from './ways-in.ts';
 
 /** Options of {@link createUi}. */
 export interface UiOptions {
   site: Site;
   addresses: ServiceAddresses;
   /** Whether portal and identity provider are on another server. */
-  elsewhere: boolean;
+  usesForeignIssuers: boolean;
   network: Network;
   readFile: ReadPageFile;
   /** The parts that logins to the page need; undefined where there are no logins. */
@@ -68,14 +68,22 @@ const FOREIGN = `This address is for this server's own page. A change needs the 
  * | GET `/ui/api/…`             | the page, and programs; no page of another site                                       |
  * | changes, login and logout   | the page alone: with {@link UI_HEADER}, and where the browser says that it is ours    |
  */
-export function createUi({ site, addresses, elsewhere, network, readFile, access }: UiOptions): Hono {
+export function createUi({
+  site,
+  addresses,
+  usesForeignIssuers,
+  network,
+  readFile,
+  access,
+}: UiOptions): Hono {
   const app = new Hono({ strict: false });
   const { origin } = new URL(site.baseUrl);
   const files = createPageFiles(readFile);
   const { sites } = network;
   const links = network.links.map(({ site1, site2, bandwidth }) => ({ site1, site2, bandwidth }));
 
-  const first = () => pageReply(networkPage({ site, addresses, elsewhere, sites, links }), {}, PAGE_POLICY);
+  const first = () =>
+    pageReply(networkPage({ site, addresses, usesForeignIssuers, sites, links }), {}, PAGE_POLICY);
 
   app.get('/', async ({ req }, next) => (acceptsHtml(req.raw) ? first() : next()));
   if (access) app.get('/ui/callback', first);

@@ -1,24 +1,18 @@
 import { html } from 'hono/html';
 import { loginCommand } from '../../contract/loopback.ts';
 import { KEY_SET_PATH } from '../../contract/routes.ts';
+import type { ServiceAddresses } from '../keys/service-issuer.ts';
 import type { Html } from './page.ts';
-
-/** Where the services are: `{base_url}`, `{portal_url}` and `{auth_url}`. */
-export interface ServiceAddresses {
-  connectivity: string;
-  portal: string;
-  identity: string;
-}
 
 /**
  * How to use the services without this page: commands and the API.
  *
  * @param at the path of the base address, without a slash at its end
  */
-export function waysIn(addresses: ServiceAddresses, elsewhere: boolean, at: string): Html {
+export function waysIn(addresses: ServiceAddresses, usesForeignIssuers: boolean, at: string): Html {
   return html`<h2>From a terminal</h2>
 ${typed(...commands(addresses))}
-${!elsewhere && html`<p>The login shows a code. <a href="${at}/auth/device">Enter the code here.</a></p>`}
+${!usesForeignIssuers && html`<p>The login shows a code. <a href="${at}/auth/device">Enter the code here.</a></p>`}
 <h2>From a program</h2>
 <ul><li><a href="${at}/api-docs">Try the API</a> in this browser</li><li><a href="${at}/api-spec">Its description</a>, OpenAPI 3.1</li><li><a href="${at}${KEY_SET_PATH}">The public keys</a> that verify connectivity tokens</li></ul>`;
 }

@@ -85,7 +85,8 @@ export class PostgresDatabase implements SqlDatabase {
       this.#connected(TRANSACTION_TIMEOUT, (client) => statementsOf(client).first(sql, ...values)),
   };
   readonly #pool: Pool;
-  readonly #patience: number;
+  /** How long a snapshot may take, in milliseconds. */
+  readonly #timeout: number;
   /** Undefined where a standby will do, for what is only read once. */
   readonly #histories: Histories | undefined;
   #isNew = false;
@@ -100,9 +101,9 @@ export class PostgresDatabase implements SqlDatabase {
       mayBeStandby = false,
     }: Pick<OpenOptions, 'onNewHistory'> & { mayBeStandby?: boolean },
     limits: Limits = TIMEOUTS,
-    patience = TRANSACTION_TIMEOUT,
+    timeout = TRANSACTION_TIMEOUT,
   ) {
-    this.#patience = patience;
+    this.#timeout = timeout;
     const { needsPrimary, config } = readConnection(url);
     const histories = mayBeStandby && !needsPrimary ? undefined : new Histories(onNewHistory);
     this.#histories = histories;
@@ -157,7 +158,7 @@ export class PostgresDatabase implements SqlDatabase {
   }
 
   /**
-   * Connects to read snapshots only, with the patience that a long look back needs.
+   * Connects to read snapshots only, with the time limits that reading years of decisions needs.
    *
    * @throws DatabaseFormatError when it is not a server's, or of another version
    * @throws StoreUnavailableError when it can't be reached, or does not let us in
@@ -270,7 +271,7 @@ export class PostgresDatabase implements SqlDatabase {
   }
 
   async snapshot<Answer>(work: (sql: SqlSnapshot) => Promise<Answer>): Promise<Answer> {
-    return this.#connected(this.#patience, async (client, lease) => {
+    return this.#connected(this.#timeout, async (client, lease) => {
       const sql = statementsOf(client);
       await sql.run('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
       try {
@@ -300,8 +301,8 @@ export class PostgresDatabase implements SqlDatabase {
     await this.#closing;
   }
 
-  async #transact<Answer>(patience: number, work: (sql: SqlTransaction) => Promise<Answer>): Promise<Answer> {
-    return this.#connected(patience, async (client, lease) => {
+  async #transact<Answer>(timeout: number, work: (sql: SqlTransaction) => Promise<Answer>): Promise<Answer> {
+    return this.#connected(timeout, async (client, lease) => {
       const sql = statementsOf(client);
       // BEGIN is not awaited here. It fails only when the connection is lost, or the database is read-only.
       const begun = sql.run('BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE');
@@ -342,12 +343,12 @@ export class PostgresDatabase implements SqlDatabase {
     });
   }
 
-  /** Runs `work` on a connection, for `patience` milliseconds at most; a lost connection is not used again. */
+  /** Runs `work` on a connection, for `timeout` milliseconds at most; a lost connection is not used again. */
   async #connected<Answer>(
-    patience: number,
+    timeout: number,
     work: (client: PoolClient, lease: Lease) => Promise<Answer>,
   ): Promise<Answer> {
-    const lease = new Lease(patience);
+    const lease = new Lease(timeout);
     let client: PoolClient | undefined;
     try {
       const connecting = this.#connect();

@@ -1,5 +1,5 @@
 import { TAG_PLACES } from '../../allocator/demand.ts';
-import { checkSchemaVersion, serverTables, UNRELEASED, UnreleasedFormatError } from '../schema.ts';
+import { checkCurrent, checkNotNewer, serverTables, UNRELEASED, UnreleasedFormatError } from '../schema.ts';
 import { DatabaseFormatError, type SqlReader, type SqlStatements } from '../sql.ts';
 
 /** "slcs": one program at a time changes the schema of a database. */
@@ -9,7 +9,7 @@ const SCHEMA_LOCK = 0x736c6373;
  * Applies the migrations that a database lacks, within a transaction. Of several programs that start at once, one does
  * it and the others wait.
  *
- * @param patience how long to wait for another program, in milliseconds
+ * @param timeout how long to wait for another program, in milliseconds
  * @returns the version that was found; 0 for a new database
  * @throws DatabaseFormatError when a newer version of this program made the database, an unreleased one, or another
  *   program
@@ -17,9 +17,9 @@ const SCHEMA_LOCK = 0x736c6373;
 export async function migrate(
   sql: SqlStatements,
   migrations: readonly string[],
-  patience: number,
+  timeout: number,
 ): Promise<number> {
-  await sql.run(`SET LOCAL lock_timeout = ${patience}; SET LOCAL statement_timeout = ${patience}`);
+  await sql.run(`SET LOCAL lock_timeout = ${timeout}; SET LOCAL statement_timeout = ${timeout}`);
   await sql.run('SELECT pg_advisory_xact_lock($1)', SCHEMA_LOCK);
   const version = await versionOf(sql);
   if (version === undefined) {
@@ -27,7 +27,7 @@ export async function migrate(
     await sql.run('INSERT INTO slices_conn_version (version) VALUES (0)');
   }
   const found = version ?? 0;
-  checkSchemaVersion(found, migrations);
+  checkNotNewer(found, migrations);
   if (found === migrations.length) return found;
   for (const migration of migrations.slice(found)) await sql.run(migration);
   await sql.run('UPDATE slices_conn_version SET version = $1', migrations.length);
@@ -42,7 +42,7 @@ export async function migrate(
 export async function checkVersion(sql: SqlReader, migrations: readonly string[]): Promise<void> {
   const version = await versionOf(sql);
   if (version === undefined) throw new DatabaseFormatError('No server has kept its data there yet.');
-  checkSchemaVersion(version, migrations, true);
+  checkCurrent(version, migrations);
 }
 
 /** The schema version of a database; undefined for an empty one. @throws DatabaseFormatError for tables of others */

@@ -153,15 +153,15 @@ export class Lease {
   readonly #alarm: NodeJS.Timeout;
   #committing = false;
 
-  /** @param patience milliseconds */
-  constructor(patience: number) {
+  /** @param timeout milliseconds */
+  constructor(timeout: number) {
     const { promise, reject } = Promise.withResolvers<never>();
     this.over = promise;
     promise.catch(() => undefined);
     this.#alarm = setTimeout(() => {
       this.isOver = true;
       reject(this.#late());
-    }, patience);
+    }, timeout);
   }
 
   /** Starts the time again: the database has answered. */

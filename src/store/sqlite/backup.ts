@@ -6,7 +6,7 @@ import { FORGET_HISTORY } from '../history.ts';
 import { DatabaseFormatError } from '../sql.ts';
 import { storeError } from './errors.ts';
 import { BUSY_TIMEOUT, denyOthers, loadSqlite } from './file.ts';
-import { SERVER_FORMAT, versionOf } from './migrations.ts';
+import { checkFormat, SERVER_FORMAT } from './migrations.ts';
 
 /** A backup that was made. */
 export interface Backup {
@@ -54,7 +54,7 @@ export function backUp(source: string, target: string): Backup {
 
 function copy(source: string, draft: string): void {
   withDatabase(source, (database) => {
-    versionOf(database, SERVER_FORMAT, true);
+    checkFormat(database, SERVER_FORMAT);
     // SQLite refuses to overwrite a file that is not empty.
     database.prepare('VACUUM INTO $file').run({ $file: draft });
   });
@@ -63,7 +63,7 @@ function copy(source: string, draft: string): void {
 /** Reads the whole copy once, so that a damaged one is found now. @returns how many reservations it holds */
 function check(draft: string): number {
   return withDatabase(draft, (database) => {
-    versionOf(database, SERVER_FORMAT, true);
+    checkFormat(database, SERVER_FORMAT);
     const { integrity_check: result } = database.prepare('PRAGMA integrity_check(1)').get() ?? {};
     if (result !== 'ok') throw new DatabaseFormatError(`The copy is damaged: ${result}`);
     const [broken] = database.prepare('PRAGMA foreign_key_check').all();

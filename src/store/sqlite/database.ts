@@ -13,7 +13,7 @@ import {
   loadSqlite,
   retryWhileBusy,
 } from './file.ts';
-import { type DatabaseFormat, migrate, versionOf } from './migrations.ts';
+import { checkFormat, type DatabaseFormat, migrate, versionOf } from './migrations.ts';
 import {
   awaitedSnapshot,
   awaitedTransaction,
@@ -168,7 +168,7 @@ export class SqliteDatabase {
       denyOthers(path);
       const connection = new Sqlite(path, { readOnly: true, timeout: BUSY_TIMEOUT });
       database = connection;
-      versionOf(connection, format, true);
+      checkFormat(connection, format);
       return {
         snapshot: (work) =>
           snapshotOn(connectionOn(connection), (snapshot) =>

@@ -180,7 +180,11 @@ export function takeFileLock(path: string): (() => void) | undefined {
 function openLock(path: string): DatabaseSync {
   const { DatabaseSync: Sqlite } = loadSqlite();
   createPrivate(path);
-  return orStoreError(() => new Sqlite(path, { timeout: 0 }));
+  try {
+    return new Sqlite(path, { timeout: 0 });
+  } catch (error) {
+    throw storeError(error);
+  }
 }
 
 async function locked<Answer>(path: string, timeout: number, work: () => Promise<Answer>): Promise<Answer> {
@@ -192,13 +196,5 @@ async function locked<Answer>(path: string, timeout: number, work: () => Promise
     return await work();
   } finally {
     file.close();
-  }
-}
-
-function orStoreError<Answer>(work: () => Answer): Answer {
-  try {
-    return work();
-  } catch (error) {
-    throw storeError(error);
   }
 }

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { checkSchemaVersion, serverTables, UNRELEASED, UnreleasedFormatError } from '../schema.ts';
+import { checkCurrent, checkNotNewer, serverTables, UNRELEASED, UnreleasedFormatError } from '../schema.ts';
 import { DatabaseFormatError } from '../sql.ts';
 
 /** The format of a SQLite file of this program. */
@@ -18,13 +18,34 @@ export interface DatabaseFormat {
 }
 
 /**
- * The schema version of a file; 0 for a new one.
+ * The schema version of a file that will be brought up to date; 0 for a new one.
  *
- * @param isRead whether the file is only read, and so not brought up to date
- * @throws DatabaseFormatError when the file is another program's, from before the first release or of a newer version,
- *   and, where it is only read, of an older one or new; it is left as it is
+ * @throws DatabaseFormatError when the file is another program's, from before the first release or of a newer version; it
+ *   is left as it is
  */
-export function versionOf(database: DatabaseSync, format: DatabaseFormat, isRead = false): number {
+export function versionOf(database: DatabaseSync, format: DatabaseFormat): number {
+  const { version, isOurs, isNew } = markOf(database, format);
+  if (!isOurs && !isNew) throw othersFile();
+  checkNotNewer(version, format.migrations);
+  return version;
+}
+
+/**
+ * Checks that a file which is only read is a database of this format, at this program's version.
+ *
+ * @throws DatabaseFormatError when the file is new, another program's, or of another version
+ */
+export function checkFormat(database: DatabaseSync, format: DatabaseFormat): void {
+  const { version, isOurs } = markOf(database, format);
+  if (!isOurs) throw othersFile();
+  checkCurrent(version, format.migrations);
+}
+
+/** How a file is marked. @throws DatabaseFormatError when it is from before the first release */
+function markOf(
+  database: DatabaseSync,
+  format: DatabaseFormat,
+): { version: number; isOurs: boolean; isNew: boolean } {
   // One statement, since another process may be making the schema meanwhile.
   const { owner, version, tables } =
     database
@@ -35,12 +56,15 @@ export function versionOf(database: DatabaseSync, format: DatabaseFormat, isRead
       )
       .get() ?? {};
   if (owner === format.unreleasedId) throw new UnreleasedFormatError();
-  const isNew = owner === 0 && tables === 0;
-  if (owner !== format.applicationId && (isRead || !isNew)) {
-    throw new DatabaseFormatError('The file is a database of another program.');
-  }
-  checkSchemaVersion(Number(version), format.migrations, isRead);
-  return Number(version);
+  return {
+    version: Number(version),
+    isOurs: owner === format.applicationId,
+    isNew: owner === 0 && tables === 0,
+  };
+}
+
+function othersFile(): DatabaseFormatError {
+  return new DatabaseFormatError('The file is a database of another program.');
 }
 
 /**

@@ -106,8 +106,8 @@ describe.each(['SQLite', 'PostgreSQL'])('sessions of the page on %s', (engine) =
     const asked = await Promise.all([one, one, other, one, other].map((each) => each.open(secret)));
     expect(asked.map((session) => session?.tokens.access)).toEqual(Array(5).fill('access 1'));
     expect(state.refreshed).toEqual(['refresh 0']);
-    expect((await other.open(secret, { refused: 'access 0' }))?.tokens.access).toBe('access 1');
-    expect((await other.open(secret, { refused: 'access 1' }))?.tokens.access).toBe('access 2');
+    expect((await other.open(secret, 'access 0'))?.tokens.access).toBe('access 1');
+    expect((await other.open(secret, 'access 1'))?.tokens.access).toBe('access 2');
   });
 
   test('while the provider is away, the token is used to its end', async () => {
@@ -128,7 +128,7 @@ describe.each(['SQLite', 'PostgreSQL'])('sessions of the page on %s', (engine) =
     const { state, store, rows, replica } = await world();
     const secret = await replica().start(tokens(0));
     state.ended = true;
-    expect(await replica().open(secret, { refused: 'access 0' })).toBeUndefined();
+    expect(await replica().open(secret, 'access 0')).toBeUndefined();
     expect(await store.find(rows[0] ?? '')).toBeUndefined();
     const unused = await replica().start(tokens(0));
     const short = await replica().start({ ...tokens(0), refresh: undefined });
@@ -151,7 +151,7 @@ describe.each(['SQLite', 'PostgreSQL'])('sessions of the page on %s', (engine) =
       await replica().end(secret);
       return tokens(1, state.now);
     });
-    expect(await replica().open(secret, { refused: 'access 0' })).toBeUndefined();
+    expect(await replica().open(secret, 'access 0')).toBeUndefined();
     expect(state.revoked).toEqual(['refresh 0', 'refresh 1']);
   });
 });
