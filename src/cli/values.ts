@@ -62,14 +62,17 @@ function notAnId(text: string, more: string): Failure {
 }
 
 /**
- * Checks the form of an ID argument: a reservation's id, its name, or four characters or more of the id's
- * last section, after the `…` of a shortened id or without.
+ * Checks the form of an ID argument: a reservation's id, its name, four characters or more of the id's last section, or its
+ * end as a shortened id has it, such as `con_…q7qy` or `...q7qy`. Only the service's own ids tell capitals apart.
  *
+ * @returns the argument; the end of an id as `…q7qy`
  * @throws Failure `usage` for another form
  */
 export function reservationWord(text: string): string {
-  const part = text.replace(/^(?:…|\.\.\.)/, '');
-  if (/^[A-Za-z0-9_-]{4,128}$/.test(part)) return part;
-  if (RESERVATION_NAME.test(text) || v.is(ReservationId, text)) return text;
+  const [, end] = /^(?:con_)?(?:…|\.{3})([a-z0-9_-]{4,128})$/i.exec(text) ?? [];
+  if (end !== undefined) return `…${end}`;
+  const id = text.replace(/^con_.+$/i, (whole) => (whole.startsWith('con_') ? whole : whole.toLowerCase()));
+  if (/^[A-Za-z0-9_-]{4,128}$/.test(text)) return id;
+  if (RESERVATION_NAME.test(text) || v.is(ReservationId, id)) return id;
   throw notAnId(text, ' Four characters or more of the last part are enough, or its name.');
 }

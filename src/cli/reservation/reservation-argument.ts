@@ -50,7 +50,8 @@ export async function meantReservation(
 ): Promise<MeantReservation> {
   const meant = await reservationMeant(invocation, session, word);
   if (meant) return meant;
-  throw new Failure('not_found', `No reservation that is known is named ${word} or has it in its id.`, {
+  const what = isEnd(word) ? `has an id that ends in ${word}` : `is named ${word} or has it in its id`;
+  throw new Failure('not_found', `No reservation that is known ${what}.`, {
     why: "Known are the experiment's reservations, and those that this machine asked for.",
     fix: 'slices-conn list --all',
   });
@@ -67,12 +68,19 @@ export async function reservationMeant(
   return meant;
 }
 
+/** Whether a checked ID argument is the end of an id, as `…q7qy`. */
+const isEnd = (word: string): boolean => word.startsWith('…');
+
 async function onlyOne(
   session: Session,
   typed: string,
   times: Invocation['times'],
 ): Promise<KnownReservation | undefined> {
-  const known = await session.reservationsWith(typed);
+  const part = typed.replace('…', '');
+  const found = await session.reservationsWith(part);
+  const known = isEnd(typed)
+    ? found.filter(({ id }) => id.toLowerCase().endsWith(part.toLowerCase()))
+    : found;
   const [only, another] = known;
   if (!only || !another) return only;
   const context = await times();

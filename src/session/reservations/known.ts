@@ -143,9 +143,9 @@ function partsOf(text: string, length: number): string[] {
   );
 }
 
-/** Whether the last section of an id, after its host, has this text, which is long enough to mean one. */
+/** Whether the last section of an id, after its host, has this text in any case, which is long enough to mean one. */
 function hasPart(id: string, part: string): boolean {
-  return part.length >= SHORTEST && lastSection(id).includes(part);
+  return part.length >= SHORTEST && lastSection(id).toLowerCase().includes(part.toLowerCase());
 }
 
 function lastSection(id: string): string {

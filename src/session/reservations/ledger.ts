@@ -256,9 +256,10 @@ export class Ledger {
   async containing(text: string, now?: number): Promise<LedgerEntry[]> {
     const name = `"name":${JSON.stringify(text)}`;
     // The text of a JSON member is quicker to find than to read: of 100,000 rows, each would have to be parsed.
-    const fits = '(instr(reservation_id, $2) > 0 OR instr(requested, $3) > 0 OR instr(reservation, $3) > 0)';
-    if (now === undefined) return this.#read(fits, text, name);
-    return this.#read(`past_ms > $4 AND ${fits}`, text, name, now);
+    const fits =
+      '(instr(lower(reservation_id), $2) > 0 OR instr(requested, $3) > 0 OR instr(reservation, $3) > 0)';
+    if (now === undefined) return this.#read(fits, text.toLowerCase(), name);
+    return this.#read(`past_ms > $4 AND ${fits}`, text.toLowerCase(), name, now);
   }
 
   /** The entry of a reservation, past or not. */

@@ -60,7 +60,11 @@ describe('an ID argument', () => {
   test.each<[string, (section: string) => string]>([
     ['the last four characters', (section) => section.slice(-4)],
     ['the last characters as a list shortens them', (section) => `…${section.slice(-6)}`],
+    ['the end as a plan shortens it', (section) => `con_…${section.slice(-4)}`],
+    ['the end with three dots', (section) => `con_...${section.slice(-4)}`],
+    ['the end in capitals', (section) => section.slice(-4).toUpperCase()],
     ['the whole section', (section) => section],
+    ['the whole id in capitals', (section) => `CON_OFFLINE.LOCALHOST_${section.toUpperCase()}`],
   ])('can be %s', async (_, part) => {
     await open();
     const { run, reserve, json } = machine('lead');
