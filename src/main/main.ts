@@ -1,5 +1,5 @@
 import { uptime } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { COMPLETE } from '../cli/completion/scripts.ts';
 import { run } from '../cli/run.ts';
 import type { ServerCommands } from '../cli/serve/server.ts';
@@ -72,6 +72,7 @@ const processes: Processes = {
 /** The commands of an operator. Their code is loaded when one of them runs; their flags are in every help. */
 const server: ServerCommands = {
   options: SERVER_OPTIONS,
+  databaseOf: ({ data, database }) => database ?? resolve(data ?? serveFolder()),
   async serve(options, given) {
     const { serve } = await import('../operate/serve.ts');
     const running = await serve(options, {

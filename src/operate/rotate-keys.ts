@@ -25,9 +25,9 @@ export async function rotateKeys(
   const place = dataPlace(options, context.defaultFolder);
   const { folder, file } = place;
   const { retireNow = false } = options;
-  if (retireNow) await context.confirm();
   // Nothing is made here: a missing database means that another one was meant.
   if (file !== undefined && !existsSync(file)) throw withoutKeys(`There is no database at ${file}.`, options);
+  if (retireNow) await context.confirm();
   if (folder !== undefined) dataFolder(folder);
   const stores = await open(place);
   try {

@@ -139,6 +139,7 @@ function surroundings(
   };
   const server: ServerCommands = {
     options: SERVER_OPTIONS,
+    databaseOf: ({ data, database }) => database ?? data ?? serveFolder,
     async serve(options, given) {
       const { serve } = await import('../../src/operate/serve.ts');
       return serve(options, {

@@ -31,7 +31,11 @@ export async function serveAudit(
     flags.reservation && RESERVATION_NAME.test(flags.reservation)
       ? ' A reservation is found by the name that it has now.'
       : '';
-  printed.end({ more }, `No decision matches.${byLink}${byName}`);
+  const database = server.databaseOf(request);
+  printed.end({ more, database }, `No decision on ${database} matches.${byLink}${byName}`);
+  if (request.data === undefined && request.database === undefined) {
+    output.notice(`Read on ${database}; --data and --database name another server's.`);
+  }
   const { limit } = request;
   if (more) {
     const newest = limit === 1 ? 'This is the newest one that matches' : `These are the newest ${limit}`;

@@ -100,17 +100,21 @@ export async function rotateKeys(
   flags: RotateKeysOptions,
 ): Promise<void> {
   const { output, server, waitFor } = invocation;
-  const items = await waitFor('the database', () => server.rotateKeys(flags, () => confirmed(invocation)));
+  const database = server.databaseOf(flags);
+  const items = await waitFor('the database', () =>
+    server.rotateKeys(flags, () => confirmed(invocation, database)),
+  );
   const times = await invocation.times();
   // A single result would have the kids masked: they look like tokens.
-  const printed = output.portions<KeyRow>((print, rows) =>
-    print.table(
+  const printed = output.portions<KeyRow>((print, rows) => {
+    const table = print.table(
       ['service', 'key', 'state', `from (${times.zone})`, 'until'],
       rows.map((row) => cells(row, (instant) => shortTime(Date.parse(instant), times))),
-    ),
-  );
+    );
+    return `Keys of the server on ${escapeText(database)}\n\n${table}`;
+  });
   await printed.take(items);
-  printed.end({}, '');
+  printed.end({ database }, '');
 }
 
 /** Copies a server's database while it runs. */
@@ -120,8 +124,10 @@ export async function serveBackup(
   flags: BackupOptions,
 ): Promise<void> {
   const { bytes, reservations } = await waitFor('the database', () => server.backUp(flags, file));
-  await output.result({ file, bytes, reservations }, (print) =>
+  const database = server.databaseOf(flags);
+  await output.result({ file, bytes, reservations, database }, (print) =>
     print.card(`Backed up to ${print.paint.bold(escapeText(file))}`, [
+      ['of', database],
       ['holds', `${reservations} reservation${reservations === 1 ? '' : 's'}, ${bytes} bytes`],
       ['secret', 'the signing keys are in it'],
     ]),
@@ -134,7 +140,7 @@ function cells(row: KeyRow, tell: (instant: string) => string): string[] {
 }
 
 /** Asks before keys that are in use are removed; see {@link confirm}. */
-async function confirmed(invocation: Invocation): Promise<void> {
-  const question = 'Retire every signing key now? No token that they have signed will verify.';
+async function confirmed(invocation: Invocation, database: string): Promise<void> {
+  const question = `Retire every signing key of ${database} now? No token that they have signed will verify.`;
   await confirm(invocation, question, { unasked: 'Retiring the keys was not confirmed.' });
 }

@@ -29,6 +29,11 @@ export type EventFields = Parameters<ShowEvent>[2];
  */
 export interface ServerCommands {
   readonly options: ServerOptions;
+  /**
+   * Names the data of a server that these flags choose: its folder, by the whole path, or the address of its database. Not
+   * checked: see the commands that open it.
+   */
+  databaseOf(options: Pick<RotateKeysOptions, 'data' | 'database'>): string;
   /** Starts a reference server. @throws Failure */
   serve(options: ServeOptions, given: ServeWith): Promise<RunningServer>;
   /**

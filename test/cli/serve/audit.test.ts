@@ -7,6 +7,8 @@ import { recordedStream } from '../../fixtures/recorded-stream.ts';
 import { IDS, NOW } from '../../fixtures/tokens.ts';
 
 const DAY = 86_400_000;
+/** The database where no flag names one. */
+const DEFAULT = '/home/somebody/serve';
 const booked: AuditItem = {
   at: '2026-11-01T11:59:58.123Z',
   link: 'be-gent1~pl-poznan1',
@@ -69,7 +71,10 @@ async function audit(
 
 test('without a terminal the audit is a table with one line for each decision', async () => {
   const { stdout, stderr, exitCode } = await audit([], [[booked, refused]]);
-  expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+  expect({ exitCode, stderr }).toEqual({
+    exitCode: 0,
+    stderr: `Read on ${DEFAULT}; --data and --database name another server's.\n`,
+  });
   const [head, first, second, end] = stdout.split('\n').map((line) => line.split(/ {2,}/));
   expect(head).toEqual([
     'WHEN (UTC)',
@@ -190,18 +195,22 @@ test('--json prints one object for all portions', async () => {
     [[], [booked], [], [forged], []],
   ]) {
     const { stdout, stderr } = await audit(['--json'], portions, { more: true });
-    expect(JSON.parse(stdout)).toEqual({ items: portions.flat(), more: true });
+    expect(JSON.parse(stdout)).toEqual({ items: portions.flat(), more: true, database: DEFAULT });
     expect(stdout).toMatch(/^[^\u0000-\u001f]+\n$/);
     expect(stderr).toContain('there are older ones');
   }
-  expect(JSON.parse((await audit(['--json'], [[booked]])).stdout)).toEqual({ items: [booked], more: false });
+  expect(JSON.parse((await audit(['--json'], [[booked]])).stdout)).toEqual({
+    items: [booked],
+    more: false,
+    database: DEFAULT,
+  });
 });
 
 test('the output says that there are more decisions, or that there are none', async () => {
-  const { stderr } = await audit(['--limit', '7'], [[booked]], { more: true });
+  const { stderr } = await audit(['--data', '/d', '--limit', '7'], [[booked]], { more: true });
   expect(stderr).toBe('These are the newest 7; there are older ones. To see more: --limit 70\n');
   expect((await audit(['--quiet'], [[booked]], { more: true })).stderr).toBe('');
-  expect(await audit([])).toMatchObject({ stdout: 'No decision matches.\n', stderr: '' });
+  expect(await audit(['--data', '/d'])).toMatchObject({ stdout: 'No decision on /d matches.\n', stderr: '' });
 });
 
 test('the flags are passed on, with times and ids parsed', async () => {

@@ -54,6 +54,32 @@ async function serve(
   return { exitCode, stdout: stdout.text, stderr: stderr.text, shows: given[0]?.show !== undefined };
 }
 
+test.each([
+  [[], '/home/somebody/serve'],
+  [['--data', '/var/lib/slices-conn'], '/var/lib/slices-conn'],
+])('the commands for a server %j say on whose database they work', async (flags, database) => {
+  const questions: string[] = [];
+  const { run } = commandWorld(NO_SERVICE, {
+    ask: async (question) => {
+      questions.push(question);
+      return 'y';
+    },
+    server: serverCommands({
+      rotateKeys: async (_flags, confirm) => {
+        await confirm();
+        return [];
+      },
+      backUp: async () => ({ bytes: 1, reservations: 0 }),
+      readAudit: async () => false,
+    }),
+  });
+  for (const words of [['audit'], ['rotate-keys', '--retire-now'], ['backup', 'copy']]) {
+    expect(JSON.parse((await run('serve', ...words, ...flags, '--json')).stdout)).toMatchObject({ database });
+  }
+  expect(questions).toEqual([expect.stringContaining(`every signing key of ${database} now?`)]);
+  expect((await run('serve', 'backup', 'copy', ...flags)).stdout).toContain(`  of      ${database}\n`);
+});
+
 test('on a terminal it says where it is, who can log in, where the data is, how to go on, and what happens', async () => {
   const { exitCode, stdout, stderr } = await serve([], { columns: 100 });
   expect(exitCode).toBe(0);
