@@ -22,9 +22,10 @@ import { RESERVATION_TEXTS, type ReservationTexts } from '../../contract/reserva
 import { parseDuration } from '../../contract/typed-duration.ts';
 import { hinted } from '../../session/choice.ts';
 import { contradictionText } from '../../words/asked-route.ts';
-import { later, parseTime, type TimeReading } from '../../words/typed-time.ts';
+import { later } from '../../words/typed-time.ts';
 import type { TimeContext } from '../times.ts';
 import { parseBandwidth, siteName } from '../values.ts';
+import { type PlanZone, readPlanTime } from './plan-times.ts';
 
 /** A reservation that a plan file wants to exist under a name. Times in milliseconds, bandwidth in Mbps. */
 export interface WantedReservation extends ReservationRequest {
@@ -46,7 +47,6 @@ export interface PlanContent {
 
 /** The most that is read of a plan file, in bytes. */
 const MAX_SIZE = 1_048_576;
-const ZONE_ADVICE = 'Write it as 2026-12-04T09:00:00Z, or tz: Europe/Brussels once at the head of the file.';
 /** The most errors that are told. */
 const MOST_TOLD = 20;
 
@@ -112,9 +112,9 @@ class PlanFile {
   readonly #lines = new LineCounter();
   readonly #name: string;
   readonly #sites: readonly string[] | undefined;
-  #times: TimeContext;
-  /** Said of a time without a zone; undefined where the file names one for all. */
-  #zoneAdvice: string | undefined = ZONE_ADVICE;
+  readonly #now: number;
+  /** The zone of the file's times, once it has named one. */
+  #zone: PlanZone;
   /** The node of each alias: a name may be given to several nodes, and means the one before the alias. */
   readonly #targets = new Map<Alias, Node>();
   readonly #errors: { offset: number; text: string }[] = [];
@@ -122,7 +122,8 @@ class PlanFile {
   constructor(text: string, name: string, times: TimeContext, sites: readonly string[] | undefined) {
     this.#name = name;
     this.#sites = sites;
-    this.#times = times;
+    this.#now = times.now;
+    this.#zone = { ...times, isOfFile: false };
     try {
       this.#document = parseDocument(text, {
         version: '1.2',
@@ -186,13 +187,14 @@ class PlanFile {
   /** Reads `tz`, the zone of the file's times. The machine's would move links where another machine applies the file. */
   async #readZone(node: Node | undefined): Promise<void> {
     if (!node) return;
-    this.#zoneAdvice = undefined;
+    // A zone that is wrong is told once, and not of each time.
+    this.#zone = { ...this.#zone, isOfFile: true };
     await this.#guarded(node, (zone) => {
       if (!isTimeZone(zone)) {
         const why = 'Write it as Europe/Brussels, UTC or +01:00.';
         throw new Failure('usage', `${JSON.stringify(zone)} is not a time zone.`, { why });
       }
-      this.#times = { now: this.#times.now, zone };
+      this.#zone = { now: this.#now, zone, isOfFile: true };
     });
   }
 
@@ -230,15 +232,15 @@ class PlanFile {
         const rule = 'Names have 1 to 64 characters of a to z, 0 to 9 and -, and begin with a letter.';
         this.#wrong(key, `${JSON.stringify(name)} is not a name of a reservation. ${rule}`);
       }
-      const own = await this.#fields(value, 'a reservation');
+      const own = await this.#fields(value, 'a reservation', defaults);
       const one = own && (await this.#wanted(name, key, own, defaults));
       if (one) wanted.push(one);
     }
     return wanted;
   }
 
-  /** Reads the fields of a reservation, or of the defaults; undefined where the node has no keys. */
-  async #fields(node: Node, what: string): Promise<Fields | undefined> {
+  /** Reads the fields of a reservation, or of the defaults; undefined where the node has no keys. @param defaults apply too */
+  async #fields(node: Node, what: string, defaults: Fields = {}): Promise<Fields | undefined> {
     const map = this.#resolved(node);
     if (!isMap(map)) {
       this.#wrong(node, `Here belong the keys of ${what}: ${FIELDS.join(', ')}.`);
@@ -259,10 +261,15 @@ class PlanFile {
       sites && { sites: { node: sites, value: await this.#ends(sites) } },
       await field('bandwidth', parseBandwidth),
       await field('start', (text) =>
-        /^\s*now\s*$/i.test(text) ? 'now' : this.#instant(text, {}, ', or now'),
+        /^\s*now\s*$/i.test(text) ? 'now' : readPlanTime(text, this.#zone, {}, ', or now'),
       ),
-      await field('end', (text) => this.#instant(text, { isEnd: true })),
       await field('for', parseDuration),
+    );
+    const start = (fields.start ?? defaults.start)?.value;
+    const after = typeof start === 'number' ? Math.max(start, this.#now) : this.#now;
+    Object.assign(
+      fields,
+      await field('end', (text) => readPlanTime(text, this.#zone, { after, isEnd: true })),
     );
     const texts: ReservationTexts = {};
     for (const text of PLAN_TEXTS) {
@@ -306,7 +313,7 @@ class PlanFile {
       );
       return undefined;
     }
-    const from = start?.value === 'now' ? this.#times.now : start?.value;
+    const from = start?.value === 'now' ? this.#now : start?.value;
     const length = lasting?.value;
     if (!sites?.value || bandwidth?.value === undefined || start?.value === undefined || from === undefined) {
       return undefined;
@@ -373,15 +380,6 @@ class PlanFile {
       if (known.includes(name)) return name;
       throw new Failure('usage', hinted(`There is no site ${name}.`, name, known));
     });
-  }
-
-  /** An absolute time: a file that is applied twice must mean the same. @throws Failure `usage` */
-  #instant(text: string, reading: TimeReading, or = ''): number {
-    if (/^\s*\d{4}-\d{2}-\d{2}/.test(text)) {
-      return parseTime(text, this.#times, { ...reading, zoneAdvice: this.#zoneAdvice });
-    }
-    const what = `${JSON.stringify(text)} is not an absolute time.`;
-    throw new Failure('usage', what, { why: `Write it as 2026-12-01T10:00:00Z${or}.` });
   }
 
   /** A value of the text of a node; undefined where it is wrong. */

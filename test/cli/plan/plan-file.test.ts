@@ -91,6 +91,7 @@ reservations:
 
   it.each([
     ['Asia/Tokyo', 'start: 2026-12-01 10:00, end: 2026-12-01 12:00', '01:00', '03:00'],
+    ['Europe/Brussels', 'start: 1 Dec 2026 10:00, end: "Tue, 1st December 2026 12:00"', '09:00', '11:00'],
     ['+01:00', 'start: 2026-12-01T10:00, end: 2026-12-01 12:00 +02:00', '09:00', '10:00'],
   ])('has a zone for the times that name none: %s', async (zone, period, start, end) => {
     const { reservations } = await read(`tz: ${zone}\n${file(`a: {${FIELDS}, ${period}}`)}`);
@@ -255,12 +256,34 @@ describe('what is wrong is told with file, line and column', () => {
     [
       'a relative time',
       file(`a: {${FIELDS}, start: tomorrow 09:00, for: 1h}`),
-      ['demo.yaml:3:60: "tomorrow 09:00" is not an absolute time. Write it as 2026-12-01T10:00:00Z, or now.'],
+      [
+        'demo.yaml:3:60: "tomorrow 09:00" is not an absolute time. Write 2026-11-02T09:00+01:00 (Europe/Brussels), or tz: Europe/Brussels once at the head of the file.',
+      ],
     ],
     [
       'a time of day',
       file(`a: {${FIELDS}, start: 2026-12-01T09:00:00Z, end: 14:00}`),
-      ['demo.yaml:3:87: "14:00" is not an absolute time. Write it as 2026-12-01T10:00:00Z.'],
+      [
+        'demo.yaml:3:87: "14:00" is not an absolute time. Write 2026-12-01T14:00+01:00 (Europe/Brussels), or tz: Europe/Brussels once at the head of the file.',
+      ],
+    ],
+    [
+      'relative times, in the zone of the file',
+      `tz: Asia/Tokyo\n${file(`a: {${FIELDS}, start: friday next week 9:00, end: +2h30m}`)}`,
+      [
+        'demo.yaml has 2 errors.',
+        'demo.yaml:4:60: "friday next week 9:00" is not an absolute time. Write 2026-11-06 09:00.',
+        'demo.yaml:4:88: "+2h30m" is not an absolute time. Write 2026-11-01 23:30.',
+      ],
+    ],
+    [
+      'what is no time',
+      file(`a: {${FIELDS}, start: soon, end: later}`),
+      [
+        'demo.yaml has 2 errors.',
+        'demo.yaml:3:60: "soon" is not an absolute time. Write it as 2026-12-01T10:00:00Z, or now.',
+        'demo.yaml:3:71: "later" is not an absolute time. Write it as 2026-12-01T10:00:00Z.',
+      ],
     ],
     [
       'a day that there is not',
@@ -271,7 +294,7 @@ describe('what is wrong is told with file, line and column', () => {
       'a time without a zone: the machine that applies the file may be in another one',
       file(`a: {${FIELDS}, start: 2026-12-10 09:00, for: 1h}`),
       [
-        'demo.yaml:3:60: "2026-12-10 09:00" names no zone. Write it as 2026-12-04T09:00:00Z, or tz: Europe/Brussels once at the head of the file.',
+        'demo.yaml:3:60: "2026-12-10 09:00" names no zone. Write 2026-12-10T09:00+01:00 (Europe/Brussels), or tz: Europe/Brussels once at the head of the file.',
       ],
     ],
     [
@@ -393,6 +416,10 @@ describe('the schema for editors', () => {
       true,
     ],
     [file('a: {sites: [x, y], bandwidth: 100, start: 2026-12-01 10:00, for: 1h}'), false],
+    [file('a: {sites: [x, y], bandwidth: 100, start: 4 Dec 2026 09:00, for: 1h}'), false],
+    [file('a: {sites: [x, y], bandwidth: 100, start: 4 Dec 09:00 UTC, for: 1h}'), false],
+    [file('a: {sites: [x, y], bandwidth: 100, start: 4 Dec 2026 09:00 UTC, for: 1h}'), true],
+    [`tz: UTC\n${file("a: {sites: [x, y], bandwidth: 100, start: 4 Dec 2026, end: 'Dec 5th 2026'}")}`, true],
     [file('a: {sites: [x, y], bandwidth: 100, start: 2026-12-01Z, end: 2026-12-02 10:00}'), false],
     [file('a: {sites: [x, y], bandwidth: 100, start: 2026-12-01 10:00 +01:00, for: 1h}'), true],
     [
