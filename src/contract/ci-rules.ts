@@ -9,6 +9,9 @@ export const ID_TOKEN_TYPE = 'urn:ietf:params:oauth:token-type:id_token';
 /** The type of what it gets (RFC 8693 §3). */
 export const ACCESS_TOKEN_TYPE = 'urn:ietf:params:oauth:token-type:access_token';
 
+/** All that a job is told whose ID token proves no job of a repository with a rule, or was used before. */
+export const NOT_ACCEPTED = 'The ID token is not accepted.';
+
 /** How long a rule lasts at most, in milliseconds: 90 days. */
 export const CI_RULE_LIFETIME = 90 * DAY;
 

@@ -65,6 +65,8 @@ export interface Difference {
   rule: string;
   /** Undefined where the job has no such claim. */
   job: string | undefined;
+  /** In how many claims before this one they are alike. */
+  alike: number;
 }
 
 /** The first claim in which a job differs from a rule; undefined where it is one of the rule's jobs. */
@@ -73,9 +75,12 @@ export function differenceTo(
   claims: Readonly<Record<string, unknown>>,
 ): Difference | undefined {
   const due = { [CI_SYSTEMS[ci].repository]: repository, ref, ref_type: refType, environment };
+  let alike = 0;
   for (const [claim, rule] of Object.entries(due)) {
     const job = claims[claim];
-    if (rule !== null && job !== rule) return { claim, rule, job: typeof job === 'string' ? job : undefined };
+    if (rule === null) continue;
+    if (job !== rule) return { claim, rule, job: typeof job === 'string' ? job : undefined, alike };
+    alike += 1;
   }
   return undefined;
 }

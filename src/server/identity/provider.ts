@@ -9,7 +9,12 @@ import {
   Provider,
 } from 'oidc-provider';
 import { StoreUnavailableError } from '../../allocator/store.ts';
-import { ACCESS_TOKEN_TYPE, ID_TOKEN_TYPE, TOKEN_EXCHANGE_GRANT } from '../../contract/ci-rules.ts';
+import {
+  ACCESS_TOKEN_TYPE,
+  ID_TOKEN_TYPE,
+  NOT_ACCEPTED,
+  TOKEN_EXCHANGE_GRANT,
+} from '../../contract/ci-rules.ts';
 import type { UserClaims } from '../../contract/claims.ts';
 import { isObject } from '../../contract/json.ts';
 import { KEY_SET_PATH } from '../../contract/routes.ts';
@@ -180,7 +185,7 @@ function refuse(error: unknown): never {
   if (error instanceof StoreUnavailableError) throw unavailable(error);
   if (!(error instanceof ExchangeRefused)) throw error;
   if (error.isTemporary) throw unavailable(new Error("The CI's keys can't be had at the moment."));
-  throw new errors.CustomOIDCProviderError('invalid_grant', error.told ?? 'The ID token is not accepted.');
+  throw new errors.CustomOIDCProviderError('invalid_grant', error.told ?? NOT_ACCEPTED);
 }
 
 /**

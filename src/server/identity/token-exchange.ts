@@ -10,7 +10,7 @@ import { type KindRules, type Trust, verifyAs } from '../../tokens/verify.ts';
 import type { ServiceIssuer } from '../keys/service-issuer.ts';
 import type { Log } from '../log.ts';
 import type { Users } from '../portal/users.ts';
-import { type CiRule, type CiRules, differenceTo } from './ci-rules.ts';
+import { type CiRule, type CiRules, type Difference, differenceTo } from './ci-rules.ts';
 import { hash, type IdentityRecords } from './records.ts';
 import { CI_CLIENT_ID, type Person, userClaims } from './user-token.ts';
 
@@ -170,22 +170,18 @@ async function ruleFor(
   if (all.length === 0) {
     throw new ExchangeRefused(`There is no rule for repository ${repository.name}, id ${repository.id}.`);
   }
-  const named = all.filter((rule) => differenceTo(rule, claims) === undefined);
-  // What differs is told of a rule that counts, where there is one.
-  const [latest] = all.toSorted((one, other) => other.expiresAt - one.expiresAt);
-  const difference = latest && differenceTo(latest, claims);
-  if (named.length === 0 && difference) {
-    const { claim, rule, job } = difference;
-    throw tell(`The rule has ${claim} ${rule}, this job has ${job ?? 'none'}.`);
+  const event = textOf(claims[system.event]);
+  if (system.foreignEvents.includes(event)) {
+    throw tell(`This job has ${system.event} ${event}: it may run code of another repository.`);
   }
+  const named = all.filter((rule) => differenceTo(rule, claims) === undefined);
+  // What differs is told of rules that count, where there are some.
+  const unexpired = all.filter(({ expiresAt }) => expiresAt > now());
+  if (named.length === 0) throw tell(differenceText(unexpired.length > 0 ? unexpired : all, claims));
   const fitting = named.filter(({ expiresAt }) => expiresAt > now());
   if (fitting.length === 0) {
     const end = Math.max(...named.map(({ expiresAt }) => expiresAt));
     throw tell(`The rule for this job expired at ${formatInstant(end)}.`);
-  }
-  const event = textOf(claims[system.event]);
-  if (system.foreignEvents.includes(event)) {
-    throw tell(`This job has ${system.event} ${event}: it may run code of another repository.`);
   }
   const usable = await Promise.all(
     fitting.map(async (rule) => {
@@ -209,6 +205,32 @@ async function ruleFor(
     throw tell(`Rules of several experiments are for this job: ${[...names].join(', ')}.`);
   }
   return first;
+}
+
+/** In what a job differs from the rules that are nearest to it. @param rules it differs from each of them, of which there is one */
+function differenceText(rules: readonly CiRule[], claims: Job['claims']): string {
+  const differences = rules.flatMap((rule) => differenceTo(rule, claims) ?? []);
+  const [{ claim, job, alike }] = differences.toSorted((one, other) => other.alike - one.alike) as [
+    Difference,
+  ];
+  const values = differences
+    .filter((one) => one.alike === alike && one.claim === claim)
+    .map(({ rule }) => rule);
+  const [first, ...others] = [...new Set(values)].toSorted();
+  const has =
+    others.length === 0
+      ? `The rule has ${claim} ${first}`
+      : `The rules have ${claim.replace(/y$/, 'ie')}s ${listed([first ?? '', ...others])}`;
+  return `${has}, this job has ${job ?? 'none'}.`;
+}
+
+/** The most values of rules that are told. */
+const MOST_TOLD = 8;
+
+function listed(values: readonly string[]): string {
+  const more = values.length - MOST_TOLD;
+  const told = more > 0 ? [...values.slice(0, MOST_TOLD), `${more} more`] : values;
+  return `${told.slice(0, -1).join(', ')} and ${told.at(-1)}`;
 }
 
 function textOf(claim: unknown): string {

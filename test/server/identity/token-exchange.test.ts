@@ -276,7 +276,7 @@ test.each<[string, CiIssuer, Changes, Changes, string]>([
     github,
     GITHUB,
     { ref: 'refs/pull/7/merge', event_name: 'pull_request' },
-    'refs/pull/7/merge',
+    'This job has event_name pull_request: it may run code of another repository.',
   ],
   [
     'a pull request on the code of the branch',
@@ -323,6 +323,27 @@ test.each<[string, CiIssuer, Changes, Changes, string]>([
   expect(told(reply)).toMatch(/^400 invalid_grant: .*(?:rule has|this job has)/i);
   expect(told(reply)).toContain(due);
   expect(logged(server)).toHaveLength(1);
+});
+
+test.each<[string, Changes[], string]>([
+  ['the only rule', [{}], 'The rule has ref refs/heads/main'],
+  [
+    'all rules that are equally near',
+    [{ ref: 'refs/heads/dev' }, {}],
+    'The rules have refs refs/heads/dev and refs/heads/main',
+  ],
+  [
+    'the nearest rule',
+    [{}, { ref: 'refs/heads/feature', environment: 'lab' }],
+    'The rule has environment lab',
+  ],
+])('a job that no rule fits is told of %s', async (_, rules, due) => {
+  const server = await startIdentity({ ci });
+  for (const rule of rules) await addRule(server, rule);
+  const reply = await exchange(server, github.idToken(server.issuer, { ref: 'refs/heads/feature' }));
+  expect(told(reply)).toMatch(
+    new RegExp(`^400 invalid_grant: ${due}, this job has (?:none|refs/heads/feature)\\.$`),
+  );
 });
 
 describe.each([
