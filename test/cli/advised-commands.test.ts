@@ -183,7 +183,7 @@ describe('every next step works when it is pasted', () => {
   const LOOKS_LIKE: Readonly<Record<string, string | undefined>> = {
     EXAMPLE: 'slices-conn experiment ci add --github octo/measure --ref refs/heads/main',
     'exchanged.fix': 'slices-conn experiment ci list',
-    "rule ? ownCommand('experiment', 'ci', 'add', ...rule) : 'slices-conn experiment ci list'":
+    "rule && ownCommand('experiment', 'ci', 'add', ...rule)":
       'slices-conn experiment ci add --github octo/measure --ref refs/heads/dev',
     "[{ flags: ['--ref'], words: ['--ref', `refs/heads/${ref}`] }]":
       'slices-conn experiment ci add --github octo/measure --ref refs/heads/main',

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { IdentityClient } from '../../client/identity.ts';
 import { bodyOf, readUpTo } from '../../contract/bounded-reading.ts';
-import { CI_SYSTEMS, type CiName } from '../../contract/ci-rules.ts';
+import { CI_NAMES, CI_SYSTEMS, type CiName, type CiSystem, NOT_ACCEPTED } from '../../contract/ci-rules.ts';
 import { DAY } from '../../contract/durations.ts';
 import { Failure, type FailureFacts, ownCommand } from '../../contract/failure.ts';
 import { issuerName } from '../../contract/issuer-address.ts';
@@ -29,8 +29,6 @@ export interface Job {
   /** Whether each ID token is another one: each is taken once only. */
   asksAnew: boolean;
   idToken: (audience: string) => Promise<Secret>;
-  /** The words after `experiment ci add` that let it in; undefined where its CI does not say, and for jobs that no rule lets in. */
-  rule: readonly string[] | undefined;
 }
 
 /**
@@ -42,7 +40,7 @@ export function jobIn(env: Variables, send: (address: string) => Send): Job | un
   const given = givenToken(env, 'SLICES_CONN_ID_TOKEN');
   if (given) {
     const { variable = given.where } = given;
-    return { variable, secret: given.get, asksAnew: false, idToken: given.get, rule: ruleFor(env) };
+    return { variable, secret: given.get, asksAnew: false, idToken: given.get };
   }
   const [address, secret] = ID_TOKEN_REQUEST.map((name) => env[name]);
   if (!address || !URL.canParse(address) || !secret || !isTokenText(secret)) return undefined;
@@ -51,35 +49,24 @@ export function jobIn(env: Variables, send: (address: string) => Send): Job | un
     secret: async () => new Secret(secret),
     asksAnew: true,
     idToken: (audience) => askRunner(address, secret, audience, send(address)),
-    rule: ruleFor(env),
   };
 }
 
-/** The variables in which each CI says what its job runs for: repository, ref, the type of that, and why. */
-const RUNS_FOR = {
-  github: {
-    flag: '--github',
-    repository: 'GITHUB_REPOSITORY',
-    ref: 'GITHUB_REF',
-    event: 'GITHUB_EVENT_NAME',
-  },
-  gitlab: {
-    flag: '--gitlab',
-    repository: 'CI_PROJECT_PATH',
-    ref: 'CI_COMMIT_REF_NAME',
-    event: 'CI_PIPELINE_SOURCE',
-  },
-} as const satisfies Record<CiName, object>;
-
-function ruleFor(env: Variables): string[] | undefined {
-  const ci = ciOf(env);
-  if (!ci) return undefined;
-  const names = RUNS_FOR[ci];
-  const [repository, ref, event = ''] = [names.repository, names.ref, names.event].map((name) => env[name]);
-  if (!repository || !ref || (CI_SYSTEMS[ci].foreignEvents as readonly string[]).includes(event))
-    return undefined;
-  const type = ci === 'gitlab' && env['CI_COMMIT_TAG'] ? ['--ref-type', 'tag'] : [];
-  return [names.flag, repository, '--ref', ref, ...type];
+/**
+ * The words after `experiment ci add` that let in the job of an ID token, by its claims; undefined where they do not say, and for
+ * jobs that no rule lets in.
+ */
+function ruleFor(idToken: Secret): string[] | undefined {
+  const claims = claimedClaims(idToken.reveal());
+  const ci = CI_NAMES.find((name) => typeof claims[CI_SYSTEMS[name].repository] === 'string');
+  if (ci === undefined) return undefined;
+  const system: CiSystem = CI_SYSTEMS[ci];
+  const { ref, ref_type: type, [system.repository]: repository, [system.event]: event } = claims;
+  if (typeof ref !== 'string' || system.foreignEvents.includes(String(event))) return undefined;
+  // No branch or tag, but a pull request, has such a name.
+  if (ci === 'github' && !/^refs\/(?:heads|tags)\//.test(ref)) return undefined;
+  const ofTag = ci === 'gitlab' && type === 'tag' ? ['--ref-type', 'tag'] : [];
+  return [`--${ci}`, String(repository), '--ref', ref, ...ofTag];
 }
 
 /** The CI whose job this is, as it says itself; undefined elsewhere. */
@@ -188,13 +175,17 @@ export function jobToken(job: Job, otherwise: TokenSource, options: JobTokenOpti
             why: 'It lasts as long as the timeout of the job.',
           });
         }
+        let idToken: Secret | undefined;
         const tokens = await (await identity())
-          .exchange(async (audience) => forAudience(await job.idToken(audience), audience, job), {
-            resource,
-            experiment,
-          })
+          .exchange(
+            async (audience) => {
+              idToken = forAudience(await job.idToken(audience), audience, job);
+              return idToken;
+            },
+            { resource, experiment },
+          )
           .catch((error: unknown) => {
-            throw notLetIn(error, job, profile);
+            throw notLetIn(error, { asksAnew: job.asksAnew, rule: idToken && ruleFor(idToken) }, profile);
           });
         return tokens && storedFrom(tokens, now());
       });
@@ -221,17 +212,27 @@ async function nameOf({ secret, asksAnew }: Job, experiment = ''): Promise<strin
   return createHash('sha256').update(told.join(' ')).digest('hex').slice(0, 32);
 }
 
-function notLetIn(error: unknown, { asksAnew, rule }: Job, { authUrl }: Profile): unknown {
+/** Why a job gets no token. @param rule lets it in; see {@link ruleFor} */
+function notLetIn(
+  error: unknown,
+  { asksAnew, rule }: Pick<Job, 'asksAnew'> & { rule: readonly string[] | undefined },
+  { authUrl }: Profile,
+): unknown {
   if (!(error instanceof Failure) || error.code !== 'not_logged_in') return error;
   const { why = '', httpStatus } = error.facts;
   const reason = String(why).replace(/^invalid_grant: /, '');
-  const once = asksAnew ? '' : ' An ID token is taken once; the state folder has what it was exchanged for.';
+  // The provider tells nothing of an ID token that was used before, nor to a repository without a rule.
+  const once = asksAnew || reason !== NOT_ACCEPTED ? '' : ` ${USED_BEFORE}`;
+  const lead = `A lead of the experiment ${rule ? 'lets it in by this command.' : 'says which jobs may act.'}`;
   return new Failure('not_logged_in', `${authUrl} does not let this CI job in.`, {
-    why: `${reason}${once} A lead of the experiment says which jobs may act.`,
+    why: `${reason}${once} ${lead}`,
     httpStatus,
-    fix: rule ? ownCommand('experiment', 'ci', 'add', ...rule) : 'slices-conn experiment ci list',
+    fix: rule && ownCommand('experiment', 'ci', 'add', ...rule),
   });
 }
+
+const USED_BEFORE =
+  'Where it was used before, in this job or elsewhere: it is taken once, and the state folder has what it was exchanged for.';
 
 /**
  * Where the token of a job is kept: apart from logins, and from other jobs, of which several may run on one machine. What

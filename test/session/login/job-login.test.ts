@@ -2,6 +2,7 @@ import { readdirSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { IdentityClient } from '../../../src/client/identity.ts';
+import { NOT_ACCEPTED } from '../../../src/contract/ci-rules.ts';
 import { Failure } from '../../../src/contract/failure.ts';
 import { Secret } from '../../../src/contract/secret.ts';
 import type { Outgoing } from '../../../src/contract/sending.ts';
@@ -30,7 +31,6 @@ const job = (asksAnew: boolean, secret = 'a'): Job => ({
   secret: async () => new Secret(secret),
   asksAnew,
   idToken: async (audience) => new Secret(`id-token-for-${audience}`),
-  rule: ['--github', 'octo/measure', '--ref', 'refs/heads/main'],
 });
 
 /** A machine on which jobs run one after the other, and what its identity provider was asked. */
@@ -119,14 +119,44 @@ describe('the token of a job', () => {
     },
   );
 
-  test('a refusal says the reason alone, and the rule that would let the job in', async () => {
+  const ON_GITHUB = { repository: 'octo/measure', ref: 'refs/heads/dev', event_name: 'push' };
+  const ON_GITLAB = { project_path: 'lab/measure', ref: 'dev', ref_type: 'branch', pipeline_source: 'push' };
+  test.each<[string, object, string | undefined]>([
+    ['a branch of GitHub', ON_GITHUB, '--github octo/measure --ref refs/heads/dev'],
+    ['a branch of GitLab', ON_GITLAB, '--gitlab lab/measure --ref dev'],
+    [
+      'a tag of GitLab',
+      { ...ON_GITLAB, ref: 'v1', ref_type: 'tag' },
+      '--gitlab lab/measure --ref v1 --ref-type tag',
+    ],
+    ['a pull request', { ...ON_GITHUB, event_name: 'pull_request_target' }, undefined],
+    ['what has the ref of one', { ...ON_GITHUB, ref: 'refs/pull/7/merge' }, undefined],
+    ['a merge request', { ...ON_GITLAB, pipeline_source: 'merge_request_event' }, undefined],
+    ['nobody knows what', { repository: 'octo/measure' }, undefined],
+    ['another CI', { ref: 'dev' }, undefined],
+  ])('a refusal says the reason, and the rule that would let in a job for %s', async (_, claims, words) => {
     const refused = new Failure('not_logged_in', 'No.', { why: 'invalid_grant: The rule has another ref.' });
-    const asking = (rule: Job['rule']) => failureOf(() => machine(refused).command({ ...job(true), rule }));
-    const { facts } = await asking(job(true).rule);
-    expect(facts.why).toBe('The rule has another ref. A lead of the experiment says which jobs may act.');
-    expect(facts.fix).toBe('slices-conn experiment ci add --github octo/measure --ref refs/heads/main');
-    expect((await asking(undefined)).facts.fix).toBe('slices-conn experiment ci list');
+    const idToken = async () => new Secret(makeToken(makeKey(), { aud: 'idp', ...claims }));
+    for (const asksAnew of [true, false]) {
+      const { facts } = await failureOf(() => machine(refused).command({ ...job(asksAnew), idToken }));
+      const how = words === undefined ? 'says which jobs may act.' : 'lets it in by this command.';
+      expect(facts.why).toBe(`The rule has another ref. A lead of the experiment ${how}`);
+      expect(facts.fix).toBe(words && `slices-conn experiment ci add ${words}`);
+    }
   });
+
+  test.each([
+    [NOT_ACCEPTED, false, true],
+    [NOT_ACCEPTED, true, false],
+    ['The rule has ref main, this job has dev.', false, false],
+  ])(
+    '%s: where a CI asks anew %s, it is said that an ID token is taken once: %s',
+    async (why, asksAnew, due) => {
+      const refused = new Failure('not_logged_in', 'No.', { why: `invalid_grant: ${why}` });
+      const { facts } = await failureOf(() => machine(refused).command(job(asksAnew)));
+      expect(String(facts.why).includes('it is taken once')).toBe(due);
+    },
+  );
 
   test.each([
     ['not_logged_in', 'not_logged_in'],
@@ -210,43 +240,6 @@ describe('the job that a program runs in', () => {
     expect(jobIn(env, never)?.variable).toBe(variable);
   });
 
-  const ON_GITHUB = { GITHUB_ACTIONS: 'true', GITHUB_REPOSITORY: 'octo/measure', GITHUB_EVENT_NAME: 'push' };
-  const ON_GITLAB = { GITLAB_CI: 'true', CI_PROJECT_PATH: 'lab/measure', CI_PIPELINE_SOURCE: 'push' };
-  test.each<[string, Record<string, string>, string[] | undefined]>([
-    [
-      'a branch of GitHub',
-      { ...ON_GITHUB, GITHUB_REF: 'refs/heads/dev' },
-      ['--github', 'octo/measure', '--ref', 'refs/heads/dev'],
-    ],
-    [
-      'a branch of GitLab',
-      { ...ON_GITLAB, CI_COMMIT_REF_NAME: 'dev' },
-      ['--gitlab', 'lab/measure', '--ref', 'dev'],
-    ],
-    [
-      'a tag of GitLab',
-      { ...ON_GITLAB, CI_COMMIT_REF_NAME: 'v1', CI_COMMIT_TAG: 'v1' },
-      ['--gitlab', 'lab/measure', '--ref', 'v1', '--ref-type', 'tag'],
-    ],
-    [
-      'a pull request',
-      { ...ON_GITHUB, GITHUB_REF: 'refs/pull/7/merge', GITHUB_EVENT_NAME: 'pull_request' },
-      undefined,
-    ],
-    [
-      'a merge request',
-      { ...ON_GITLAB, CI_COMMIT_REF_NAME: 'dev', CI_PIPELINE_SOURCE: 'merge_request_event' },
-      undefined,
-    ],
-    ['nobody knows what', ON_GITHUB, undefined],
-    ['another CI', { GITHUB_REPOSITORY: 'octo/measure', GITHUB_REF: 'refs/heads/dev' }, undefined],
-  ])('for %s knows the rule that would let it in', (_, env, rule) => {
-    const never = () => async () => {
-      throw new Error('nobody is asked');
-    };
-    expect(jobIn({ ...env, SLICES_CONN_ID_TOKEN: 'a.b.c' }, never)?.rule).toEqual(rule);
-  });
-
   test.each([
     ['GITHUB_ACTIONS', 'id-token: write'],
     ['GITLAB_CI', 'aud: http://127.0.0.1:4280/auth'],
@@ -262,6 +255,8 @@ describe('the job that a program runs in', () => {
     expect(loginInJob({}, login, profile)).toBe(login);
   });
 
+  const ON_GITHUB = { GITHUB_ACTIONS: 'true' };
+  const ON_GITLAB = { GITLAB_CI: 'true' };
   const SERVICES = ['SLICES_CONN_BASE_URL', 'SLICES_CONN_PORTAL_URL', 'SLICES_CONN_AUTH_URL'];
   const named = Object.fromEntries(SERVICES.map((name) => [name, 'http://127.0.0.1:4280']));
   test.each<[string, Record<string, string>, string, string | undefined]>([
