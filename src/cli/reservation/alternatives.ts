@@ -17,6 +17,7 @@ import { linkName } from '../../words/link-name.ts';
 import { retyped } from '../advice.ts';
 import type { PeriodChangeFlags } from '../period.ts';
 import { type Offer, type OfferKind, Refusal } from '../print/offers.ts';
+import { formatDistance } from '../times.ts';
 import { bandwidthWord, formatBandwidth, formatVolume, nearestSite, sitesNamed } from '../values.ts';
 import { routeWords } from './route-options.ts';
 
@@ -31,6 +32,8 @@ export interface Refused {
   update?: { id: string; start: number; end: number; asksForStart: boolean; isNamed: boolean };
   /** The command takes only `--for`, and starts it now or at the earliest time that fits, as `run` does. */
   startsWithCommand?: boolean;
+  /** The longest wait for the start that was asked for, in milliseconds. */
+  wait?: number;
   /** When it was refused, in milliseconds. */
   now: number;
   /** Sends a request in place of this one; left out where nothing is to be booked. */
@@ -46,7 +49,7 @@ export function refusalOf(error: unknown, asked: Refused): unknown {
   const offers = (error.facts.alternatives ?? [])
     .flatMap((alternative) => readAlternative(alternative, asked))
     .toSorted((one, other) => rankOf(one.kind) - rankOf(other.kind));
-  const said = asSearch(error, asked);
+  const said = asSearch(error, asked, offers.find(({ kind }) => kind === 'earliest')?.start);
   const [first] = offers;
   // What can't be offered is not told to programs either.
   if (!first) return withoutOffers(said.with({ alternatives: [] }), asked);
@@ -117,7 +120,10 @@ function retypingOf(offer: Omit<Offer, 'label' | 'command'>, asked: Refused): Pa
   const until = { flags: ['--end'], words: ['--end', timeWord(end)] };
   const { volume, duration } = request;
   if (asked.startsWithCommand && kind === 'earliest') {
-    return [typed, [{ flags: ['--wait', '--earliest'], words: ['--earliest'] }]];
+    const { wait, now } = asked;
+    const minutes = start === 'now' || wait === undefined ? undefined : Math.ceil((start - now) / MINUTE);
+    const words = minutes === undefined ? ['--earliest'] : ['--wait', durationWord(minutes * MINUTE) ?? ''];
+    return [typed, [{ flags: ['--wait', '--earliest'], words }]];
   }
   if (volume !== undefined || duration !== undefined) {
     return [typed, [kind === 'most_bandwidth' && duration !== undefined ? rate : until]];
@@ -237,8 +243,16 @@ export function durationWord(milliseconds: number): string | undefined {
   return parts.join('');
 }
 
-/** The failure of a search says what was looked for: a service tells the limits of one period. */
-function asSearch(failure: Failure, { request, now }: Refused): Failure {
+/**
+ * The failure of a search says what was looked for: a service tells the limits of one period.
+ *
+ * @param earliest the start that would be accepted later; undefined where none is known
+ */
+function asSearch(
+  failure: Failure,
+  { request, now, wait }: Refused,
+  earliest: Offer['start'] | undefined,
+): Failure {
   const { code, facts } = failure;
   const { bandwidth = 0, duration, volume } = request;
   const limits = facts.limits ?? [];
@@ -246,6 +260,11 @@ function asSearch(failure: Failure, { request, now }: Refused): Failure {
   if (!isSearch || !BY_THE_LINK.includes(code)) return failure;
   if (limits.some((limit) => exceedsLink(limit, request.bandwidth))) return failure;
   const none = new Sentence((times) => {
+    if (wait !== undefined) {
+      const what = `${formatBandwidth(bandwidth)} for ${formatDuration(duration ?? 0)} can't start within ${formatDuration(wait)}.`;
+      if (typeof earliest !== 'number') return what;
+      return `${what} The earliest start is ${times.instant(earliest)} (${formatDistance(earliest, now)}).`;
+    }
     const [start, end] = times.ends(request.start === 'now' ? now : request.start, request.end);
     return volume === undefined
       ? `There is no time for ${formatBandwidth(bandwidth)} for ${formatDuration(duration ?? 0)} from ${start} to ${end}.`

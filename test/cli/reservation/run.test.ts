@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { TextStream } from '../../../src/cli/print/output.ts';
+import { durationWord } from '../../../src/cli/reservation/alternatives.ts';
 import { GUARDIAN } from '../../../src/cli/reservation/run/command.ts';
 import type { Clock, Files, Pipe, Processes } from '../../../src/cli/world.ts';
 import { Failure } from '../../../src/contract/failure.ts';
@@ -475,10 +476,13 @@ describe('a link that is not free yet', () => {
     const here = await taken();
     const report = reportOf(await here.run('--offline', '--json', ...line('--wait', '2h', '--', 'a')));
     expect(report.exitCode).toBe(6);
+    const free = `${new Date(freeAt).toISOString()} (in 3 h)`;
+    expect(report.message).toBe(`1 Gbps for 1 h can't start within 2 h. The earliest start is ${free}.`);
     const typed = 'slices-conn --offline --json run be-gent1 pl-poznan1';
+    const wait = durationWord(Math.ceil((freeAt - here.now) / MINUTE) * MINUTE);
     expect(report.alternatives.map((each) => (each as { command: string }).command)).toEqual([
       `${typed} --bandwidth 500M --for 1h --wait 2h -- a`,
-      `${typed} --bandwidth 1G --for 1h --earliest -- a`,
+      `${typed} --bandwidth 1G --for 1h --wait ${wait} -- a`,
     ]);
     expect(here.guardians[0]?.lines.slice(-2)).toEqual(['null', 'END']);
     await here.server.close();

@@ -74,6 +74,7 @@ export async function run(
           flags: period,
           now,
           startsWithCommand: true,
+          ...(flags.wait === undefined ? {} : { wait: flags.wait * 1000 }),
           send: bookAndRun,
         });
       },
