@@ -297,7 +297,7 @@ export async function requireRole(
   leadsOf: LeadsOf | undefined,
 ): Promise<void> {
   if (may(role, action)) return;
-  const needed = `Your role in ${kind} ${name} is ${role}; this needs ${WHO_MAY[action].join(' or ')}.`;
+  const needed = `Your role in ${kind} ${name} is ${role}; this needs ${WHO_MAY[action].join(', ').replace(/, (?=[^,]*$)/, ' or ')}.`;
   const leads = leadsText((await leadsOf?.(id, person, MOST_LEADS + 1)) ?? []);
   throw refusal('role_not_allowed', leads === '' ? needed : `${needed} ${leads}`);
 }

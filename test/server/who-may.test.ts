@@ -239,7 +239,7 @@ describe('row 171: who could do what a role refuses', async () => {
 
   test('also for what needs lead or admin, for each item of a batch, in a project and for rules of CI jobs', async () => {
     const viewer = await service.as('viewer');
-    const named = /; this needs lead(?: or admin)?(?: or viewer)?\. Its leads are .*\blead\b/;
+    const named = /; this needs (?:lead|lead or admin|lead, admin or viewer)\. Its leads are .*\blead\b/;
     const id = 'con_127.0.0.1_01jd3x0m2sf0vrv9mhb1wk6x4q';
     const items = [
       { action: 'delete', id },

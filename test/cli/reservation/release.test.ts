@@ -140,6 +140,19 @@ describe('delete --as-administrator', () => {
     },
   );
 
+  test.each(['viewer', 'member'] as const)(
+    'by a part of an id, as %s of its experiment or not: exit 3, with where the whole ids are',
+    async (user) => {
+      const part = id.slice(-4);
+      const args = [OFFLINE, 'delete', part, '--as-administrator', '--yes', '--reason', 'x'];
+      const { exitCode, stderr } = await worldOf(await open(viewer), user).run(...args);
+      expect([exitCode, stderr]).toEqual([
+        3,
+        `error: An administrator gives the whole id of a reservation.\n  why: No reservation of yours is named ${part} or has it in its id. The ids of all are in the audit of the server.\n  try: slices-conn serve audit\n`,
+      ]);
+    },
+  );
+
   test('deletes none of several reservations when one of them does not exist', async () => {
     const gone = `${id.slice(0, -1)}${id.endsWith('0') ? '1' : '0'}`;
     const world = worldOf(server, 'viewer');

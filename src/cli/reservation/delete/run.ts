@@ -1,5 +1,6 @@
 import type { ProvenReservation } from '../../../client/proof.ts';
 import { Failure, type FailureFacts, isGone, ownCommand } from '../../../contract/failure.ts';
+import { idKind } from '../../../contract/ids.ts';
 import { MAX_REASON } from '../../../contract/request-limits.ts';
 import type { Reservation } from '../../../contract/reservation.ts';
 import { instantOf } from '../../../contract/reservation-request.ts';
@@ -266,7 +267,7 @@ async function deleteAsAdministrator(
   const reason = checkedReason(given);
   const session = await invocation.session();
   const { administration } = session;
-  const ids = unique(await each(words, (word) => meantReservation(invocation, session, word)));
+  const ids = unique(await each(words, (word) => namedByAdministrator(invocation, session, word)));
   const found = new Map<string, ProvenReservation>();
   const unread = await deleteEach(ids, async (id) => void found.set(id, await administration.show(id)));
   if (unread.size > 0) throw summary(ids, unread, () => false);
@@ -291,6 +292,25 @@ async function deleteAsAdministrator(
       })
       .join(''),
   );
+}
+
+/** The reservation that an administrator names: names and parts of ids are those of one's own experiments. */
+async function namedByAdministrator(
+  invocation: Invocation,
+  session: Session,
+  word: string,
+): Promise<MeantReservation> {
+  if (idKind(word) === 'reservation') return { id: word };
+  const meant = await reservationMeant(invocation, session, word).catch((error: unknown) => {
+    // Several that fit are listed with their ids.
+    if (!(error instanceof Failure) || error.code === 'usage' || EXIT_CODE_OF[error.code] === 7) throw error;
+    return undefined;
+  });
+  if (meant) return meant;
+  throw new Failure('not_found', 'An administrator gives the whole id of a reservation.', {
+    why: `No reservation of yours is named ${word} or has it in its id. The ids of all are in the audit of the server.`,
+    fix: 'slices-conn serve audit',
+  });
 }
 
 function checkedReason(reason = ''): string {
