@@ -150,6 +150,8 @@ export interface ReferenceServer {
   readonly addresses: ServiceAddresses;
   /** Everyone who can log in, with their roles; empty where other issuers are trusted. */
   readonly users: readonly UserRoles[];
+  /** How many reservations had not ended at the start and are on links that the topology lacks: they can only be deleted. */
+  readonly stranded: number;
   /** Portal, connectivity service and documentation: a request in, a response out, no socket. */
   fetch(request: Request): Promise<Response>;
   /** The same over a socket of `node:http`, with the identity provider at `/auth`. */
@@ -308,8 +310,9 @@ async function start(setup: Setup, stores: Stores): Promise<ReferenceServer> {
           leadsOf: stores.directory.leads,
         };
   const users = await usersIn(stores.directory, initial);
-  const identity = keptIdentity(setup, { stores, issuers, sessions, trust, users });
   const links = setup.network.links.map(({ site1, site2 }) => linkId(site1, site2));
+  const stranded = await stores.reservations.countBeside(links, now());
+  const identity = keptIdentity(setup, { stores, issuers, sessions, trust, users });
   const events = createEventStreams({ reservations: stores.reservations, links, trust, now, log });
   const mount = routeMounter(groups);
   const health = createHealth({ mount, ping: () => stores.ping(), log });
@@ -320,6 +323,7 @@ async function start(setup: Setup, stores: Stores): Promise<ReferenceServer> {
   return {
     addresses,
     users: initial ? usersOf(initial) : [],
+    stranded,
     fetch: answer,
     listener: createListener({
       site,

@@ -272,6 +272,8 @@ export interface ReservationStore {
   findKey(key: IdempotencyKey, now: number): Promise<IdempotencyRecord | undefined>;
   /** Reservations that were not deleted, by id, which is by age. */
   list(query: ReservationQuery): Promise<ReservationRecord[]>;
+  /** How many reservations that have not ended at `now` hold something of a link that is not among these. */
+  countBeside(links: readonly string[], now: number): Promise<number>;
   /** Makes the index that keeps {@link StoreReading.countLive} quick, however many reservations have ended. */
   prepareCounts(): Promise<void>;
   /**

@@ -131,7 +131,11 @@ export async function serve(options: ServeOptions, surroundings: ServeSurroundin
       users: services.users,
       data: settings.memory ? 'memory' : (settings.database ?? settings.data ?? surroundings.defaultFolder),
       loginPage: settings.trust ? services.addresses.identity : `${services.addresses.identity}/device`,
-      warnings: [...warningsAbout(settings, baseUrl), ...(lock?.isShared ? [SHARED_DATA] : [])],
+      warnings: [
+        ...warningsAbout(settings, baseUrl),
+        ...(lock?.isShared ? [SHARED_DATA] : []),
+        ...(services.stranded > 0 ? [strandedText(services.stranded)] : []),
+      ],
       ...(tls ? { reload: () => renew(server, tls, { now, log }) } : {}),
       stop: async () => {
         clearInterval(forgetting);
@@ -241,6 +245,13 @@ async function openServices(settings: ServeSettings, opening: Opening): Promise<
 /** Said at the start of a server whose data another one serves. */
 const SHARED_DATA =
   'Another server is running on this data. Both take bookings; --data gives this one a folder of its own.';
+
+/** Said at the start of a server whose topology lacks links that are reserved. @param count of the reservations */
+function strandedText(count: number): string {
+  const are =
+    count === 1 ? '1 reservation that has not ended is' : `${count} reservations that have not ended are`;
+  return `${are} on links that the topology lacks. Such a reservation can be shown and deleted, not updated.`;
+}
 
 /** Marks a data folder as served, for as long as this process runs. `isShared`: another process had marked it. */
 function lockData(folder: string): { isShared: boolean; close(): Promise<void> } {

@@ -155,6 +155,17 @@ export function reservationStore(database: SqlDatabase, locking: Locking): Reser
       query.limit > READ_AT_ONCE
         ? database.snapshot((sql) => listRecords(sql, query))
         : listRecords(reader, query),
+    async countBeside(links, now) {
+      const known = links.map((_, at) => `$${at + 2}`).join(', ');
+      const row = await reader.first(
+        `SELECT count(DISTINCT reservation) AS live FROM hop
+         WHERE link IN (SELECT id FROM link${known && ` WHERE id NOT IN (${known})`})
+           AND deleted_ms IS NULL AND end_ms > $1`,
+        now,
+        ...links,
+      );
+      return Number(row?.['live']);
+    },
     // The index makes each insert slower: only servers that limit the number have it.
     prepareCounts: () =>
       database.transaction(async (sql) => {

@@ -13,9 +13,12 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { Failure } from '../../src/contract/failure.ts';
 import type { ServeOptions } from '../../src/operate/options.ts';
 import { serve } from '../../src/operate/serve.ts';
+import { createReferenceServer } from '../../src/reference-server.ts';
 import type { Connection } from '../../src/session/login/connection.ts';
-import { commandWorld, serverCommands } from '../fixtures/command-world.ts';
+import { SERVER_FILE } from '../../src/store/stores.ts';
+import { commandWorld, connectionTo, serverCommands } from '../fixtures/command-world.ts';
 import { failureOf } from '../fixtures/failures.ts';
+import { smallTopology } from '../fixtures/service.ts';
 import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 
 /** No command here sends a request. */
@@ -83,6 +86,27 @@ test('a second server on a data folder says so, and one that follows the first d
   const next = await started({ data });
   expect(next.warnings).toEqual([]);
   await next.stop();
+});
+
+test('reservations on links that the topology lacks are counted at the start', async () => {
+  const topology = join(folder, 'topology.json');
+  writeFileSync(topology, JSON.stringify(smallTopology(4)));
+  const before = await createReferenceServer({ database: join(folder, SERVER_FILE) });
+  const { run } = commandWorld(connectionTo(before), { now: Date.now });
+  const link = ['be-gent1', 'gr-uth', '--bandwidth', '1M', '--start-now', '--for', '1h'];
+  expect(await run('--offline', 'reserve', ...link)).toMatchObject({ exitCode: 0 });
+  await before.close();
+  for (const [options, warnings] of [
+    [
+      { data: folder, topology },
+      [expect.stringMatching(/^1 reservation that has not ended is on links that/)],
+    ],
+    [{ data: folder }, []],
+  ] as const) {
+    const server = await started(options);
+    expect(server.warnings).toEqual(warnings);
+    await server.stop();
+  }
 });
 
 describe('the ready file', () => {

@@ -78,6 +78,7 @@ async function useAll(stores: Stores, run: string): Promise<void> {
       find: () => reservations.find(run),
       findKey: () => reservations.findKey({ createdBy: 'user', experiment: 'exp', key: run }, 0),
       list: () => reservations.list({ experiment: 'exp', state: 'active', now: 150, limit: 10 }),
+      countBeside: () => reservations.countBeside(['a~b', 'c~d'], 0),
       prepareCounts: () => reservations.prepareCounts(),
       forget: () => reservations.forget(1),
     },

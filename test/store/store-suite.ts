@@ -224,6 +224,8 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
         expect(await store.readLinks(({ countLive }) => countLive(['proj_1'], 0))).toEqual(
           new Map([['proj_1', 3]]),
         );
+        const beside = [[], ['a~b'], ROUTE].map((known) => store.countBeside(known, 0));
+        expect(await Promise.all(beside)).toEqual([3, 1, 0]);
         expect(await changes(0)).toMatchObject([[{}, {}, {}], ...onEachLink(booked).slice(1)]);
 
         const changed = routed('r1', { start: 150, end: 250, bandwidth: 7 }, 4);
