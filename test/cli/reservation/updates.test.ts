@@ -5,6 +5,8 @@ import { NOW } from '../../fixtures/tokens.ts';
 
 const LINK = ['be-gent1', 'pl-poznan1', '--start', '2026-11-02T09:00Z', '--for', '6h', '--bandwidth', '100M'];
 
+const BOOKED = `This machine booked it at ${new Date(NOW).toISOString()}, and did not delete it: somebody of the experiment did since, or an administrator of the service.`;
+
 /** A reservation of 100 Mbps for six hours, and a person who answers each question alike. */
 async function scene(answer: string) {
   const world = await offlineWorld();
@@ -172,6 +174,10 @@ describe('what was deleted can be booked again', () => {
       .again;
     expect(reportOf(await other.run('--offline', '--json', 'show', id)).fix).toBe(again);
     // Who did not delete it, does not know when.
-    expect(reportOf(await run('--json', 'show', id)).fix).not.toBe(again);
+    for (const command of ['show', 'watch', 'show']) {
+      const gone = reportOf(await run('--json', command, id));
+      expect([gone.exitCode, gone.why]).toEqual([3, BOOKED]);
+      expect(gone.fix).not.toBe(again);
+    }
   });
 });

@@ -40,7 +40,10 @@ export async function waitForStart(booked: ProvenReservation, waiting: Waiting):
     let { reservation } = booked;
     const last = { at: began, reservations: [reservation] };
     try {
-      for await (const { look, changes } of looks(readerOf(session, id), invocation, { last, until })) {
+      for await (const { look, changes } of looks(readerOf(session, id, invocation.now), invocation, {
+        last,
+        until,
+      })) {
         const [seen] = look.reservations;
         if (!seen) throw new Failure('not_found', 'The reservation was deleted before it started.');
         reservation = seen;

@@ -1,8 +1,7 @@
 import { calculateJwkThumbprint, exportJWK } from 'jose';
 import type { PublicJwk } from '../../../contract/claims.ts';
-import { Failure, isGone } from '../../../contract/failure.ts';
+import { Failure } from '../../../contract/failure.ts';
 import { forIssuer } from '../../../contract/issuer-address.ts';
-import { instant, sentence } from '../../../contract/said.ts';
 import type { Session } from '../../../session/session.ts';
 import { readCompact } from '../../../tokens/compact.ts';
 import { SERVICE_ALGORITHMS } from '../../../tokens/key-set.ts';
@@ -11,7 +10,7 @@ import { reservationCard, reservationResult, reservationState } from '../../prin
 import { escapeText } from '../../print/output.ts';
 import { confirmWriting } from '../../questions.ts';
 import { keyFileOf } from '../../tokens.ts';
-import { againCommand } from '../alternatives.ts';
+import { toldOfGone } from '../gone.ts';
 import { reservationArgument } from '../reservation-argument.ts';
 
 /** The flags of the command, as typed. */
@@ -38,7 +37,7 @@ export async function show(
   const { reservations } = session;
   const allowUnsigned = flags.allowUnsigned === true && !flags.token && save === undefined;
   const proven = await reservations.show(id, { allowUnsigned }).catch(async (error: unknown) => {
-    throw isGone(error) ? await deletedHere(error, session, id, invocation.now()) : error;
+    throw await toldOfGone(error, session, id, invocation.now());
   });
   const { token, claims, reservation } = proven;
   if (save !== undefined) await invocation.files.writePrivate(save, `${token}\n`);
@@ -78,15 +77,4 @@ async function keyOf({ trust }: Session, token: string): Promise<{ jwk: PublicJw
     ...(kid === undefined ? {} : { kid }),
   };
   return { jwk, thumbprint: await calculateJwkThumbprint(jwk) };
-}
-
-/** The failure that a reservation is gone: of one that this machine deleted with when that was, and how to book it again. */
-async function deletedHere(gone: Failure, session: Session, id: string, now: number): Promise<Failure> {
-  const entry = await session
-    .ledger()
-    .then((ledger) => ledger.about(id))
-    .catch(() => undefined);
-  if (entry?.outcome !== 'deleted' || entry.asked !== 'delete') return gone;
-  const why = sentence`This machine deleted it at ${instant(entry.askedAt)}.`;
-  return gone.with({ why, fix: entry.reservation && againCommand(entry.reservation, now) });
 }

@@ -9,6 +9,7 @@ import { isCurrent } from '../../../session/reservations/known.ts';
 import type { Session } from '../../../session/session.ts';
 import { EXIT_CODE_OF } from '../../exit-codes.ts';
 import type { Invocation } from '../../invocation.ts';
+import { toldOfGone } from '../gone.ts';
 import { type Change, changesBetween, type Look } from './changes.ts';
 
 /** How the watched reservations are known. */
@@ -103,13 +104,13 @@ function isServiceAway(error: unknown): error is Failure {
 }
 
 /** Reads one reservation. @throws Failure `not_found` unless it was there before */
-export function readerOf(session: Session, id: string): Reader {
+export function readerOf(session: Session, id: string, now: () => number): Reader {
   return {
     news: session.connectivity.news(),
     isWatched: (other) => other === id,
     read: async (last) => {
       const found = await read(session, id);
-      if (!last && found instanceof Failure) throw found;
+      if (!last && found instanceof Failure) throw await toldOfGone(found, session, id, now());
       return found instanceof Failure ? [] : [found];
     },
   };

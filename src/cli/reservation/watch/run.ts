@@ -29,7 +29,7 @@ export async function watch(
   const { output } = invocation;
   const one = typed === undefined ? undefined : await reservationArgument(invocation, typed, 'watch');
   const session = one?.session ?? (await invocation.session());
-  const read = one ? readerOf(session, one.id) : readerOfAll(session);
+  const read = one ? readerOf(session, one.id, invocation.now) : readerOfAll(session);
   invocation.ifStopped('as expected');
   let isZoneNamed = false;
   let isFirst = true;

@@ -1,0 +1,33 @@
+import { isGone } from '../../contract/failure.ts';
+import { instant, sentence } from '../../contract/said.ts';
+import type { Session } from '../../session/session.ts';
+import { againCommand } from './alternatives.ts';
+
+/**
+ * Says of a reservation that is gone what this machine knows: when it deleted it, and how to book it again; or that it was
+ * deleted elsewhere, and since when. Any other error stays as it is.
+ *
+ * @param now milliseconds
+ */
+export async function toldOfGone(
+  error: unknown,
+  session: Session,
+  id: string,
+  now: number,
+): Promise<unknown> {
+  if (!isGone(error)) return error;
+  const entry = await session
+    .ledger()
+    .then((ledger) => ledger.about(id))
+    .catch(() => undefined);
+  if (entry?.outcome !== 'deleted') return error;
+  const { asked, askedAt, reservation } = entry;
+  if (asked === 'delete') {
+    const why = sentence`This machine deleted it at ${instant(askedAt)}.`;
+    return error.with({ why, fix: reservation && againCommand(reservation, now) });
+  }
+  const done = asked === 'reserve' ? 'booked' : 'updated';
+  return error.with({
+    why: sentence`This machine ${done} it at ${instant(askedAt)}, and did not delete it: somebody of the experiment did since, or an administrator of the service.`,
+  });
+}
