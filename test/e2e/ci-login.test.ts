@@ -145,7 +145,7 @@ test('experiment ci list shows the rules, and remove ends one by a part of its i
     `:\n  SLICES_CONN_BASE_URL=${server.env['SLICES_CONN_BASE_URL']}\n  SLICES_CONN_PORTAL_URL=`,
   );
   expect(stdout).toContain(
-    '\n  SLICES_CONN_EXPERIMENT=demo\nand in the file of the job permissions: { id-token: write }\n',
+    '\n  SLICES_CONN_EXPERIMENT=demo\nand in the file of the job:\n  permissions: { id-token: write, contents: read }\n',
   );
   const ofGitlab = await person.command(
     'experiment',

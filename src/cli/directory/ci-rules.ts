@@ -1,12 +1,14 @@
 import type { CiRule, CiRuleRequestBody } from '../../contract/ci-rules.ts';
-import { Failure } from '../../contract/failure.ts';
+import { Failure, ownCommand } from '../../contract/failure.ts';
 import { formatInstant, parseInstant } from '../../contract/instants.ts';
 import { issuerName } from '../../contract/issuer-address.ts';
 import { type KeyDeclaration, PROFILE_KEYS } from '../../session/profiles/profile-keys.ts';
 import type { Profile } from '../../session/profiles/profiles.ts';
 import { parseTime } from '../../words/typed-time.ts';
+import { withServices } from '../advice.ts';
 import type { Invocation } from '../invocation.ts';
 import { theOne } from '../one-of.ts';
+import { folded } from '../print/folded.ts';
 import { escapeText } from '../print/output.ts';
 import { shortTime, type TimeContext, timeTeller } from '../times.ts';
 
@@ -36,13 +38,19 @@ export async function addCiRule(
   const rule = await opened.portal.addCiRule(id, request);
   const until = timeTeller(shown)(parseInstant(rule.expires_at) ?? 0);
   const variables = variablesOf(opened.profile, name);
-  await output.result({ rule, variables }, () => {
+  await output.result({ rule, variables }, ({ columns = Number.POSITIVE_INFINITY }) => {
     const lines = Object.entries(variables).map(([variable, value]) => `  ${variable}=${value}`);
+    const acting = `Jobs of ${jobsOf(rule)} now act as you in experiment ${name}, until ${until}.`;
     return [
-      `${escapeText(`Jobs of ${jobsOf(rule)} now act as you in experiment ${name}`)}, until ${until}: ${rule.id}`,
+      ...folded(escapeText(acting), columns),
       'They need these variables, which are no secrets:',
       ...lines.map(escapeText),
-      `and in the file of the job ${escapeText(permissionOf(rule, opened.profile))}`,
+      'and in the file of the job:',
+      `  ${escapeText(permissionOf(rule, opened.profile))}`,
+      ...folded(
+        `To end this: ${invocation.advised(withServices(invocation.flags, ownCommand('experiment', 'ci', 'remove', rule.id)))}`,
+        columns,
+      ),
       '',
     ].join('\n');
   });
@@ -50,7 +58,7 @@ export async function addCiRule(
 
 /** What the file of a job says for its CI to give it ID tokens. */
 function permissionOf({ ci }: CiRule, { authUrl, issuer }: Profile): string {
-  if (ci === 'github') return 'permissions: { id-token: write }';
+  if (ci === 'github') return 'permissions: { id-token: write, contents: read }';
   return `id_tokens: { SLICES_CONN_ID_TOKEN: { aud: ${issuerName(issuer ?? authUrl)} } }`;
 }
 
@@ -70,6 +78,7 @@ function requestOf({ github, gitlab, ref, refType, environment }: CiFlags): CiRu
   const repository = github ?? gitlab;
   if (repository === undefined)
     throw new Failure('usage', '--github or --gitlab is missing.', { fix: EXAMPLE });
+  checkRepository(github === undefined ? '--gitlab' : '--github', repository);
   if (ref === undefined && environment === undefined) {
     throw new Failure('usage', '--ref or --environment is missing.', {
       why: 'Otherwise the jobs of every branch and pull request would act as you.',
@@ -87,6 +96,14 @@ function requestOf({ github, gitlab, ref, refType, environment }: CiFlags): CiRu
       fix: [{ flags: ['--ref'], words: ['--ref', `refs/heads/${ref}`] }],
     });
   }
+  if (gitlab !== undefined && ref !== undefined && /^refs\/(?:heads|tags)\//.test(ref)) {
+    const [, kind, name = ''] = /^refs\/(heads|tags)\/(.*)$/.exec(ref) ?? [];
+    const words = ['--ref', name, ...(kind === 'tags' ? ['--ref-type', 'tag'] : [])];
+    throw new Failure('usage', 'On GitLab --ref must be the name of a branch or tag alone.', {
+      why: `No job has the ref ${ref} there.`,
+      fix: [{ flags: ['--ref', '--ref-type'], words }],
+    });
+  }
   return {
     ci: github === undefined ? 'gitlab' : 'github',
     repository,
@@ -94,6 +111,16 @@ function requestOf({ github, gitlab, ref, refType, environment }: CiFlags): CiRu
     ...(gitlab === undefined || ref === undefined ? {} : { ref_type: refType ?? 'branch' }),
     ...(environment === undefined ? {} : { environment }),
   };
+}
+
+/** Checks that a repository is not given by its address. @throws Failure `usage` with the name that is meant */
+function checkRepository(flag: '--github' | '--gitlab', text: string): void {
+  const [, path] = /^(?:https?:\/\/[^/]+\/|git@[^:]+:)(.+?)(?:\.git)?\/?$/.exec(text) ?? [];
+  if (path === undefined) return;
+  throw new Failure('usage', `${flag} takes the name of a repository. Did you mean ${path}?`, {
+    why: `${JSON.stringify(text)} is its address.`,
+    fix: [{ flags: [flag], words: [flag, path] }],
+  });
 }
 
 const EXAMPLE = 'slices-conn experiment ci add --github octo/measure --ref refs/heads/main';

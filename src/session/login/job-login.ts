@@ -78,7 +78,7 @@ function ciOf(env: Variables): CiName | undefined {
 /** What a job needs that has no ID tokens, in the words of its CI. */
 const NEEDED: Readonly<Record<CiName, (audience: string) => string>> = {
   github: () =>
-    'This job of GitHub may not ask for ID tokens. Its workflow needs permissions: { id-token: write }, which GitHub never gives to a pull request of a fork.',
+    'This job of GitHub may not ask for ID tokens. Its workflow needs permissions: { id-token: write, contents: read }, which GitHub never gives to a pull request of a fork.',
   gitlab: (audience) =>
     `This job of GitLab has no ID token. It needs id_tokens: { SLICES_CONN_ID_TOKEN: { aud: ${audience} } }.`,
 };
@@ -129,7 +129,7 @@ async function askRunner(address: string, secret: string, audience: string, send
   const value = reading?.ok && isObject(reading.value) ? reading.value['value'] : undefined;
   if (typeof value === 'string' && isTokenText(value)) return new Secret(value);
   throw new Failure('token_missing', `GitHub's runner gave no ID token.`, {
-    why: `${url.origin} answered ${reply.status}. The workflow needs permissions: { id-token: write }.`,
+    why: `${url.origin} answered ${reply.status}. The workflow needs permissions: { id-token: write, contents: read }.`,
     fix: 'slices-conn help environment',
     httpStatus: reply.status,
   });
