@@ -1,5 +1,5 @@
 import { Failure, ownCommand } from '../contract/failure.ts';
-import { type Choosable, hinted, type Picker } from '../session/choice.ts';
+import { type Choosable, hinted, nearest, type Picker } from '../session/choice.ts';
 import type { Invocation } from './invocation.ts';
 
 /** A person has said no, or chosen nothing: the command ends with exit code 0, and changes nothing. */
@@ -153,7 +153,8 @@ export async function askFor(
   declined: string | undefined,
 ): Promise<string> {
   for (;;) {
-    const answer = (await ask?.(question))?.trim();
+    // As a shell takes them away: the examples in questions have them.
+    const answer = (await ask?.(question))?.trim().replace(/^(['"])(.*)\1$/, '$2');
     if (answer === undefined || (answer === '' && declined !== undefined)) throw new Declined(declined);
     try {
       read(answer);
@@ -165,8 +166,11 @@ export async function askFor(
   }
 }
 
+/** The fewest characters of a part of a name that may mean it. */
+const SHORTEST_PART = 3;
+
 /**
- * Lets a person choose one of several names, by its number or by typing it. Only for a terminal.
+ * Lets a person choose one of several names, by its number, by typing it or a part that no other has, or by `y` after "Did you mean …?". Only for a terminal.
  *
  * @param title what is chosen, as a line
  * @param declined what was not done where none is chosen, as a sentence
@@ -184,10 +188,15 @@ export async function chooseNamed(
     output.prompt(`  ${String(at + 1).padStart(2)}  ${name.padEnd(width)}  ${about}`.trimEnd());
   }
   let chosen = '';
+  let suggested: string | undefined;
+  const names = items.map(({ name }) => name);
   const read = (text: string): void => {
-    const named = items.find(({ name }, at) => name === text || String(at + 1) === text)?.name;
-    const names = items.map(({ name }) => name);
+    const exact = items.find(({ name }, at) => name === text || String(at + 1) === text)?.name;
+    const [part, another] = text.length < SHORTEST_PART ? [] : names.filter((name) => name.includes(text));
+    const taken = isYes(text) ? suggested : undefined;
+    const named = exact ?? taken ?? (another === undefined ? part : undefined);
     if (named === undefined) {
+      suggested = nearest(text, names);
       throw new Failure('usage', hinted(`${text} is not one of them.`, text, names));
     }
     chosen = named;

@@ -186,7 +186,7 @@ describe('reserve without all that it needs', () => {
   test('an answer that can’t be read is asked for again; none ends it: exit 0, and nothing is booked', async () => {
     const { exitCode, stdout, stderr } = await answered(
       ['reserve'],
-      'be-gent',
+      'be-gnet1',
       'be-gent1',
       '99',
       '4',
@@ -252,4 +252,18 @@ describe('reserve --save with a file that exists', () => {
     expect((await run(...LINK, '--save', 'link.jwt')).exitCode).toBe(0);
     expect(questions).toEqual([]);
   });
+});
+
+test.each([
+  ['a part that one site alone has', ['gent', 'kth']],
+  ['yes to what is suggested', ['be-gnet1', 'y', 'se-kht', 'yes']],
+])('reserve asks for the sites, and takes %s; quotes are taken away as a shell does', async (_, sites) => {
+  await open(...sites, '1G', "'tomorrow 9:00'", '"tomorrow 11:00"');
+  const { stdout } = await run('--json', 'list');
+  expect(JSON.parse(stdout).items).toEqual([]);
+  expect(await run('reserve')).toMatchObject({ exitCode: 0 });
+  const [item] = (await json('list')).items;
+  expect(item.reservation).toMatchObject({ site1: 'be-gent1', site2: 'se-kth' });
+  const { start_date, end_date } = item.reservation;
+  expect(Date.parse(end_date) - Date.parse(start_date)).toBe(2 * 3_600_000);
 });
