@@ -147,9 +147,13 @@ export const HELP_TOPICS: readonly string[] = Object.keys(TOPICS);
 export function helpTopic(name: string, program: Command): string {
   const topic = Object.hasOwn(TOPICS, name) ? TOPICS[name] : undefined;
   if (topic) return topic(program);
-  throw new Failure('usage', `There is no help on ${JSON.stringify(name)}.`, {
+  const meant = HELP_TOPICS.find(
+    (each) => name.length > 2 && (each.startsWith(name) || name.startsWith(each)),
+  );
+  const hint = meant === undefined ? '' : ` Did you mean ${meant}?`;
+  throw new Failure('usage', `There is no help on ${JSON.stringify(name)}.${hint}`, {
     why: `The topics are: ${HELP_TOPICS.join(', ')}.`,
-    fix: 'slices-conn --help',
+    fix: meant === undefined ? 'slices-conn --help' : `slices-conn help ${meant}`,
   });
 }
 

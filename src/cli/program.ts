@@ -1,5 +1,5 @@
 import { Command, CommanderError } from 'commander';
-import { Failure, ownCommand } from '../contract/failure.ts';
+import { Failure, ownCommand, shellWord } from '../contract/failure.ts';
 import { refusedValue } from '../contract/foreign-errors.ts';
 import { availabilityCommand } from './availability/command.ts';
 import { addInstallOption, completionCommand } from './completion/command.ts';
@@ -75,7 +75,10 @@ const ALSO: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Commands of other programs, and the one that is meant here. */
-const MEANT: Readonly<Record<string, string>> = { create: 'reserve', new: 'reserve', edit: 'update' };
+const MEANT: Readonly<Record<string, string>> = {
+  ...{ create: 'reserve', new: 'reserve', edit: 'update' },
+  ...{ '--duration': '--for', '--bw': '--bandwidth', '-b': '--bandwidth' },
+};
 
 /** The whole command tree (cli/README.md, "Commands"). */
 export function createProgram({ version, serverOptions, open, help }: ProgramOptions): Command {
@@ -248,6 +251,14 @@ async function usage(
       return new Failure('usage', `${long} needs ${value}.`, { fix: help });
     case 'commander.excessArguments': {
       const surplus = operands.slice(command.registeredArguments.length);
+      const quoted = unquoted(command, typed, surplus);
+      if (quoted) {
+        const [words, part] = quoted;
+        return new Failure('usage', `${path} does not take ${surplus.join(' ')}.`, {
+          why: `Put a value of several words in quotes: ${part}`,
+          fix: ownCommand(...words),
+        });
+      }
       return new Failure('usage', `${path} does not take ${surplus.join(' ')}.`, { fix: help });
     }
     case 'commander.missingArgument':
@@ -258,6 +269,28 @@ async function usage(
         fix: help,
       });
   }
+}
+
+/**
+ * The typed words with a flag's value in quotes, where its last words were taken for arguments, and that flag with its value;
+ * undefined where no flag stands before them.
+ */
+function unquoted(
+  command: Command,
+  typed: readonly string[],
+  surplus: readonly string[],
+): [string[], string] | undefined {
+  const valued = command.options.filter(({ required, optional }) => required || optional);
+  const at = typed.findIndex(
+    (word, index) =>
+      valued.some(({ long }) => long === word) &&
+      surplus.every((each, next) => typed[index + 2 + next] === each),
+  );
+  const [flag = '', ...value] = typed.slice(at, at + 2 + surplus.length);
+  if (at === -1 || value[0]?.startsWith('-')) return undefined;
+  const part = [flag, value.join(' ')];
+  const words = [...typed.slice(0, at), ...part, ...typed.slice(at + 2 + surplus.length)];
+  return [words, part.map(shellWord).join(' ')];
 }
 
 /** What must be typed after a command and was not: its arguments, then its flags. */

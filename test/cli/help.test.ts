@@ -213,6 +213,28 @@ describe('a typing mistake names itself; the next step is what was meant, else t
       'run --help',
     ],
     ['list x', 'slices-conn list does not take x.', 'list --help'],
+    [
+      'reserve be-gent1 se-kth --start friday next week 9am --for 8h',
+      'slices-conn reserve does not take next week 9am.',
+      "--json reserve be-gent1 se-kth --start 'friday next week 9am' --for 8h",
+    ],
+    ['help exit-code', 'There is no help on "exit-code". Did you mean exit-codes?', 'help exit-codes'],
+    ['help me', 'There is no help on "me".', '--help'],
+    [
+      'reserve be-gent1 se-kth --duration 1h',
+      'slices-conn reserve has no flag --duration. Did you mean --for?',
+      '--json reserve be-gent1 se-kth --for 1h',
+    ],
+    [
+      'reserve be-gent1 se-kth -b 1G',
+      'slices-conn reserve has no flag -b. Did you mean --bandwidth?',
+      '--json reserve be-gent1 se-kth --bandwidth 1G',
+    ],
+    [
+      'run be-gent1 se-kth --bw=1G',
+      'slices-conn run has no flag --bw. Did you mean --bandwidth?',
+      '--json run be-gent1 se-kth --bandwidth=1G',
+    ],
   ])('%s', async (command, message, next) => {
     const world = commandWorld(NO_SERVICE);
     const { exitCode, stderr } = await world.run('--json', ...command.split(' '));
