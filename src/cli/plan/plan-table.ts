@@ -211,6 +211,8 @@ export function shortReason(
 export interface Untouched {
   unchanged: number;
   kept: number;
+  /** Named reservations that the file does not have. */
+  others: number;
 }
 
 /** What a plan comes to. @example 'Plan: 1 to create, 1 does not fit: nothing would be applied.' */
@@ -236,8 +238,12 @@ function othersOf({ unchanged, kept }: Untouched): string[] {
   return [...(unchanged > 0 ? [`${unchanged} unchanged`] : []), ...(kept > 0 ? [`${kept} kept later`] : [])];
 }
 
-function asTheFile({ unchanged, kept }: Untouched): string[] {
-  if (unchanged + kept === 0) return ['The file wants no reservation.'];
+function asTheFile({ unchanged, kept, others }: Untouched): string[] {
+  if (unchanged + kept === 0) {
+    const them = others === 1 ? 'the named reservation' : `the ${others} named reservations`;
+    const prune = others === 0 ? [] : [`--prune deletes ${them} that it does not have.`];
+    return ['The file wants no reservation.', ...prune];
+  }
   const later =
     kept === 1 ? '1 is kept later; --move moves it.' : `${kept} are kept later; --move moves them.`;
   const is = unchanged === 1 ? '1 reservation is' : `${unchanged} reservations are`;

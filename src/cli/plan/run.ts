@@ -48,11 +48,11 @@ export async function plan(
 ): Promise<void> {
   const { output } = given;
   const { invocation, ...acting } = await open(given, path, flags);
-  const { changes, needed, applier } = await compare(acting, invocation);
+  const { changes, needed, applier, others } = await compare(acting, invocation);
   const outcomes = needed.length === 0 ? [] : await applier.rehearse(needed);
   const fits = outcomes.every(({ failure }) => failure === undefined);
   const start = fits || output.json ? undefined : await applier.earliestStart(needed);
-  await print(invocation, acting, { changes, outcomes, start, fits });
+  await print(invocation, acting, { changes, outcomes, others, start, fits });
   if (!fits) invocation.exitWith(6);
   else if (flags.exitCode && needed.length > 0) invocation.exitWith(11);
 }
@@ -72,7 +72,7 @@ export async function apply(
     await confirmDeletions(invocation, needed, confirmed);
     try {
       const outcomes = needed.length === 0 ? [] : await applier.apply(needed);
-      return await print(invocation, acting, { changes, outcomes });
+      return await print(invocation, acting, { changes, outcomes, others: compared.others });
     } catch (error) {
       if (!(error instanceof NotApplied)) throw error;
       if (attempt < ATTEMPTS && isOutdated(error)) continue;
@@ -132,6 +132,8 @@ interface Compared {
   /** Those about which something is to be done. */
   needed: readonly PlannedChange[];
   applier: Applier;
+  /** How many named reservations of the experiment the file does not have. */
+  others: number;
 }
 
 async function compare(
@@ -145,7 +147,8 @@ async function compare(
   const expiry = claimedExperimentExpiry(experiment.token.reveal());
   const isTogether = needed.length > 0 && (await hasBatches(session));
   const applier = createApplier({ session, now, expiry, earliest, hasBatches: isTogether, pending });
-  return { changes, needed, applier };
+  const names = new Set(wanted.reservations.map(({ name }) => name));
+  return { changes, needed, applier, others: existing.filter(({ name }) => !names.has(name)).length };
 }
 
 /** Whether the service describes batches. */
@@ -338,6 +341,8 @@ function availabilityOf(outcomes: readonly ChangeOutcome[]): string {
 interface Result {
   changes: readonly PlannedChange[];
   outcomes: readonly ChangeOutcome[];
+  /** See {@link Compared}. */
+  others: number;
   /** Of `plan`: whether all fits. Undefined: it was applied. */
   fits?: boolean;
   /** Of `plan`: see `Applier.earliestStart`. */
@@ -347,7 +352,7 @@ interface Result {
 async function print(
   { output, times }: Invocation,
   { experiment }: Acting,
-  { changes, outcomes, fits, start }: Result,
+  { changes, outcomes, others, fits, start }: Result,
 ): Promise<void> {
   const context = await times();
   const isApplied = fits === undefined;
@@ -363,7 +368,8 @@ async function print(
     const caption =
       rows.length > 0 ? captionOf(printer, { experiments: [experiment], times: context, known: [] }) : '';
     const table = planTable(printer, rows, { times: context, isApplied, columns: output.columns });
-    const untouched = { unchanged: changes.length - rows.length, kept: rows.length - outcomes.length };
+    const kept = rows.length - outcomes.length;
+    const untouched = { unchanged: changes.length - rows.length, kept, others };
     const summary = (isApplied ? appliedSummary : planSummary)(outcomes, untouched);
     const sentences = [
       summary,

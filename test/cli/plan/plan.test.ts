@@ -391,6 +391,10 @@ describe('a service with batches', () => {
     await world.run('reserve', pair?.site1 ?? '', pair?.site2 ?? '', ...flags);
     await run(links(1), 'apply');
     const none = links(0).replace('reservations:', 'reservations: {}');
+    const said =
+      'The file wants no reservation. --prune deletes the named reservation that it does not have.\n';
+    expect((await run(none, 'plan')).stdout).toContain(said);
+    expect((await run(none, 'apply')).stdout).toBe(`Nothing to do. ${said}`);
     expect((await run(none, 'apply', '--prune', '--yes')).stdout).toMatch(/Applied: 1 deleted\.\n$/);
     expect(await existing()).toEqual([expect.objectContaining({ bandwidth: 1 })]);
   });
