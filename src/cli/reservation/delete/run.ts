@@ -1,13 +1,15 @@
 import type { ProvenReservation } from '../../../client/proof.ts';
 import { Failure, type FailureFacts, isGone, ownCommand } from '../../../contract/failure.ts';
 import { idKind } from '../../../contract/ids.ts';
+import { isObject } from '../../../contract/json.ts';
 import { MAX_REASON } from '../../../contract/request-limits.ts';
 import type { Reservation } from '../../../contract/reservation.ts';
 import { instantOf } from '../../../contract/reservation-request.ts';
+import { may, readRole } from '../../../contract/roles.ts';
 import { isOneLine } from '../../../contract/visible-text.ts';
 import { isOwn, type KnownReservation, shortIds } from '../../../session/reservations/known.ts';
 import type { Session } from '../../../session/session.ts';
-import { claimedSubject } from '../../../tokens/claimed.ts';
+import { claimedClaims, claimedSubject } from '../../../tokens/claimed.ts';
 import { linkName } from '../../../words/link-name.ts';
 import { withServices } from '../../advice.ts';
 import { EXIT_CODE_OF } from '../../exit-codes.ts';
@@ -130,13 +132,16 @@ async function lastSeen(session: Session, id: string): Promise<Reservation | und
   );
 }
 
-/** The command that books a deleted reservation again, in its own experiment. */
+/** The command that books a deleted reservation again, in its own experiment; undefined where this person may not book there. */
 async function commandFor(
   { flags, now }: Invocation,
   session: Session,
   reservation: Reservation,
-): Promise<string> {
-  const { id, name } = await session.access();
+): Promise<string | undefined> {
+  const { id, name, token } = await session.access();
+  const { act } = claimedClaims(token.reveal());
+  const role = isObject(act) && typeof act['role'] === 'string' ? readRole(act['role']) : undefined;
+  if (role !== undefined && !may(role, 'create')) return undefined;
   const chosen = flags.experiment ?? session.profile.experiment;
   const isChosen = chosen === undefined || chosen === id || chosen === name;
   const named = isChosen || !id ? [] : ['--experiment', id];
