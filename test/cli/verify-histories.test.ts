@@ -272,3 +272,16 @@ describe('what the page says that verify says of a signed reservation', () => {
     expect([name, ...cells]).toEqual(rows.find(([history]) => history === name));
   });
 });
+
+test('a proof whose key was retired as leaked: verify says so, and when, in place of a guess', async () => {
+  const story = new Story();
+  await story.begin('--start-now');
+  const at = Math.floor(story.now / 1000) * 1000;
+  await story.rotate({ retireNow: true });
+  await story.meet();
+  const { exitCode, why } = reportOf(await story.reader.run('verify', 'link.jwt', '--json'));
+  expect([exitCode, why]).toEqual([
+    9,
+    `Its issuer retired the key that signed it as leaked at ${new Date(at).toISOString()}. What stands has been signed anew.`,
+  ]);
+});

@@ -65,10 +65,11 @@ export async function verify(
     verifySaved(invocation, session, token, how)
       .catch(async (error: unknown) => {
         const isGone = error instanceof Failure && isUnknownKey(error.cause);
-        const isAsked = how.evenExpired && !offline && keys === undefined;
+        const isAsked = !offline && keys === undefined;
         const past =
           isGone && isAsked ? await checkedToken(() => keyInHistory(token, session.send)) : undefined;
         if (!past) throw error;
+        if (!how.evenExpired) throw past.revoked === undefined ? error : retiredKey(error, past.revoked);
         if (past.revoked !== undefined) output.notice(LEAKED);
         const source = { issuer, keys: localKeySet({ keys: [past] }) };
         return verifySaved(invocation, session, token, { ...how, source });
@@ -226,6 +227,14 @@ function withNextStep(error: unknown, token: string, { name, baseUrl }: Profile)
 
 const LEAKED =
   'warning: The key that signed this was retired as leaked since: whoever had it could have signed this too.';
+
+/** The failure of a token whose key its issuer has retired as leaked. @param revoked seconds */
+function retiredKey(error: unknown, revoked: number): unknown {
+  if (!(error instanceof Failure)) return error;
+  return error.with({
+    why: sentence`Its issuer retired the key that signed it as leaked at ${instant(revoked * 1000)}. What stands has been signed anew.`,
+  });
+}
 
 /** Whether a token of a trusted issuer has a key that is not published. */
 function isUnknownKey(error: unknown): boolean {
