@@ -121,8 +121,9 @@ export interface NetworkSettings {
   timeout: number;
   /** Certificates to trust besides the usual ones, in PEM. */
   certificates?: string;
-  /** Id or name of the experiment that the command names. */
+  /** Ids or names of the experiment and the project that the command names. */
   experiment?: string | undefined;
+  project?: string | undefined;
   /** Takes a line about each request and reply, without secrets. */
   trace?: (line: string) => void;
 }
