@@ -263,6 +263,7 @@ export class Session {
       wanted,
       preferred: profile.experiment,
       project: project ?? profile.project,
+      needsProject: profile.experimentTokenCommand?.some((word) => word.includes('{project}')),
       given: connection.experimentToken,
       tokenFrom: connection.experimentTokenFrom,
       kept: connection.portalTokens,
