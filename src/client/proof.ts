@@ -209,14 +209,14 @@ function bytesCarried(bandwidth: number, milliseconds: number): bigint {
  * Reads the reservation of a reply that holds no token.
  *
  * @param id the reservation that must not be lost when the reply can't be read
- * @throws Failure `reply_invalid` with `maybeDone`: the request may still have taken effect
+ * @throws Failure `reply_invalid`; whether the request has changed something, its caller knows
  */
 export function readReservation(reply: Reply, id?: string): Reservation {
   try {
     return readAs(ReservationReply, reply, 'reservation');
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    throw error.with({ maybeDone: true, reservation: id });
+    throw error.with({ reservation: id });
   }
 }
 
