@@ -484,7 +484,7 @@ describe('delete', () => {
       deleteOne(() => html()),
     );
     const failure = await failureOf(() => remove(client, IDS.reservation));
-    expect(failure.code).toBe('reply_invalid');
+    expect(failure).toMatchObject({ code: 'reply_invalid', facts: { httpStatus: 200, maybeDone: true } });
   });
 
   test('404 becomes not_found', async () => {
