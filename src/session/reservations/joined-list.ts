@@ -111,7 +111,7 @@ export interface Settlement {
 }
 
 /** An attempt may still arrive at the service this long after it was sent: 10 min, in milliseconds. */
-const ARRIVAL_LIMIT_MS = 10 * MINUTE;
+export const ARRIVAL_LIMIT_MS = 10 * MINUTE;
 /** The service's clock may be this far from this machine's where an attempt's reservation is looked for: 5 min, in milliseconds. */
 const CLOCK_TOLERANCE_MS = 5 * MINUTE;
 

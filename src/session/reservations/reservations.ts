@@ -5,6 +5,7 @@ import {
 } from '../../client/changes.ts';
 import type { ConnectivityClient } from '../../client/connectivity.ts';
 import { differenceFrom, type ProofOptions, type ProvenReservation } from '../../client/proof.ts';
+import { formatDuration } from '../../contract/durations.ts';
 import { Failure, type FailureFacts, isGone } from '../../contract/failure.ts';
 import { isWithin } from '../../contract/instants.ts';
 import { KEY_KEPT } from '../../contract/request-limits.ts';
@@ -17,7 +18,7 @@ import {
 } from '../../contract/reservation-request.ts';
 import { inOneText } from '../../contract/said.ts';
 import type { ExperimentAccess } from '../login/experiment-access.ts';
-import { type JoinedList, joinLedger, type LedgerWork, listJoined } from './joined-list.ts';
+import { ARRIVAL_LIMIT_MS, type JoinedList, joinLedger, type LedgerWork, listJoined } from './joined-list.ts';
 import type { AttemptName, Ledger, LedgerEntry } from './ledger.ts';
 
 /** What {@link Reservations} needs. */
@@ -325,10 +326,18 @@ export class Reservations {
     if (isKept) return only(await this.#send(attempt, key));
     const found = can?.list ? await this.#look(attempt) : undefined;
     if (found) return only(await this.#made(attempt, found));
+    // Without a list, `list` would lead back here.
+    const lead = can?.list
+      ? {
+          why: `Its answer got lost, and the service's list does not show it yet. What is not there ${formatDuration(ARRIVAL_LIMIT_MS)} after it was sent was never made.`,
+          fix: 'slices-conn list',
+        }
+      : {
+          why: "Its answer got lost, and this service can't look it up. Ask its operators whether the link is booked. Under another key it is booked anew, perhaps a second time.",
+        };
     throw new Failure('network', `The outcome of the request under the key ${key} is not known.`, {
-      why: "Its answer got lost, and this service can't look it up.",
+      ...lead,
       maybeDone: true,
-      fix: 'slices-conn list',
     });
   }
 
