@@ -1,9 +1,9 @@
 import type { DeviceLogin, IdentityClient, IssuedTokens } from '../../client/identity.ts';
 import { Failure } from '../../contract/failure.ts';
-import { type Said, sentence } from '../../contract/said.ts';
+import { inOneText, type Said, sentence } from '../../contract/said.ts';
 import type { Secret } from '../../contract/secret.ts';
 import type { Profile } from '../profiles/profiles.ts';
-import { heldText } from './given-tokens.ts';
+import { heldText, isJwt } from './given-tokens.ts';
 import { isAlmostOver, revokeLogin } from './login-tokens.ts';
 import type { TokenSource } from './token-source.ts';
 
@@ -102,7 +102,8 @@ export function exchangedToken(given: TokenSource, { identity, now }: MachineOpt
       return { ...(await (await identity()).refresh(refreshToken)), issuedAt };
     } catch (error) {
       if (!(error instanceof Failure) || error.code !== 'not_logged_in') throw error;
-      throw notAccepted(given, error, heldText(refreshToken, now()));
+      // A refresh token may be any text; a JWT is most likely another token.
+      throw notAccepted(given, error, isJwt(refreshToken) ? heldText(refreshToken, now()) : undefined);
     }
   };
   const renew = (): Promise<Exchanged> => {
@@ -130,10 +131,13 @@ export function exchangedToken(given: TokenSource, { identity, now }: MachineOpt
 /** The tokens of an exchange, and when that was, in milliseconds. */
 type Exchanged = IssuedTokens & { issuedAt: number };
 
-/** @param held what was given as the refresh token, in words */
-function notAccepted({ where }: TokenSource, { facts }: Failure, held: Said): Failure {
+/** @param held what was given as the refresh token, in words, where that tells something */
+function notAccepted({ where }: TokenSource, { facts }: Failure, held: Said | undefined): Failure {
   return new Failure('not_logged_in', `The refresh token in ${where} is not accepted.`, {
-    why: sentence`${facts.why ?? ''}. It has expired or was revoked, it is for another client or provider, or the provider replaces such tokens at each use. ${where} holds ${held}`,
+    why: inOneText(
+      sentence`${facts.why ?? ''}. It has expired or was revoked, it is for another client or provider, or the provider replaces such tokens at each use.`,
+      held && sentence`${where} holds ${held}`,
+    ),
     httpStatus: facts.httpStatus,
     fix: 'slices-conn login --ci',
   });
