@@ -39,7 +39,9 @@ export function tokenExplained(error: unknown, taken: readonly TakenToken[], now
   );
   const refused = error.facts.details?.map(({ facts }) => facts?.['token']) ?? [];
   const named = given.filter(({ token }) => token && refused.includes(heldKind(token)));
-  const meant = named.length > 0 ? named : given;
+  // A token in the place of another kind is at fault, unless the service names another one.
+  const misplaced = (named.length > 0 ? named : given).filter(isMisplaced);
+  const meant = misplaced.length > 0 ? misplaced : named.length > 0 ? named : given;
   const [first] = meant;
   // A login's own token: a new login replaces it.
   if (!first) return error.facts.fix === undefined ? error.with({ fix: 'slices-conn login' }) : error;
@@ -54,6 +56,12 @@ function fixFor({ code, facts }: Failure, first: TakenToken): FailureFacts['fix'
   if (code === 'scope_missing' && exchangedBy(first.source)) return undefined;
   // A source that gave none may have said itself what to do.
   return first.token || facts.fix === undefined ? nextStepFor(first).fix : facts.fix;
+}
+
+/** Whether a token is known to be of another kind than it is sent as. */
+function isMisplaced({ kind, token }: TakenToken): boolean {
+  const held = token && heldKind(token);
+  return held !== undefined && held !== 'service' && held !== kind;
 }
 
 /** What a text that should be a token is, without any part of it. @param now milliseconds */

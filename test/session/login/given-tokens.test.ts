@@ -78,6 +78,19 @@ describe('a refused token that was given', () => {
     );
   });
 
+  test.each<[string, FailureFacts]>([
+    ['nothing', {}],
+    ['the kind of both', { details: [{ loc: [], msg: '', type: '', facts: { token: 'user' } }] }],
+  ])('of two, is the one in the place of another kind where the service names %s', (_, facts) => {
+    const both = [
+      taken('user', USER, 'SLICES_CONN_USER_TOKEN'),
+      taken('experiment', USER, 'SLICES_CONN_EXPERIMENT_TOKEN'),
+    ];
+    const [why, fix] = explained(both, facts, 'token_missing');
+    expect(fix).toBe('unset SLICES_CONN_EXPERIMENT_TOKEN');
+    expect(why).toMatch(/^SLICES_CONN_EXPERIMENT_TOKEN holds a user token .*It must be an experiment token\./);
+  });
+
   test('is explained where no token was had at all', () => {
     const { token: _, ...one } = taken('user', USER, 'SLICES_CONN_USER_TOKEN');
     expect(explained([one], { why: 'It has other characters.' })).toEqual([
