@@ -45,13 +45,27 @@ export function tokenExplained(error: unknown, taken: readonly TakenToken[], now
   const [first] = meant;
   // A login's own token: a new login replaces it.
   if (!first) return error.facts.fix === undefined ? error.with({ fix: 'slices-conn login' }) : error;
+  const told = meant.flatMap((one) => toldOf(one, now));
   return error.with({
-    why: inOneText(error.facts.why, ...meant.flatMap((one) => toldOf(one, now))),
+    why: inOneText(
+      error.facts.why,
+      ...told,
+      isForPersons(error, first)
+        ? "A CI login never has the scope for a person's logins: that takes a login as a person."
+        : '',
+    ),
     fix: fixFor(error, first),
   });
 }
 
-function fixFor({ code, facts }: Failure, first: TakenToken): FailureFacts['fix'] {
+/** Whether a CI login was refused for the one scope that it never gets: jobs have no business with a person's logins. */
+function isForPersons({ code, message }: Failure, { source }: TakenToken): boolean {
+  return code === 'scope_missing' && /\bsessions\b/.test(message) && isOfMachine(source);
+}
+
+function fixFor(error: Failure, first: TakenToken): FailureFacts['fix'] {
+  const { code, facts } = error;
+  if (isForPersons(error, first)) return `unset ${first.source.variable} && slices-conn login`;
   // What is exchanged anew would have no more scopes.
   if (code === 'scope_missing' && exchangedBy(first.source)) return undefined;
   // A source that gave none may have said itself what to do.
@@ -110,9 +124,15 @@ function nextStepFor({ kind, source }: TakenToken): Pick<FailureFacts, 'fix'> {
   return { fix: kind === 'user' ? `unset ${variable} && slices-conn login` : `unset ${variable}` };
 }
 
+/** Whether a source exchanges the refresh token of `login --ci`. */
+function isOfMachine({ variable = '' }: TokenSource): boolean {
+  return variable.startsWith('SLICES_CONN_REFRESH_TOKEN');
+}
+
 /** What a source exchanges for user tokens, in words, and what to type for another; undefined where it exchanges nothing. */
-function exchangedBy({ variable = '' }: TokenSource): { given: string; fix: string } | undefined {
-  if (variable.startsWith('SLICES_CONN_REFRESH_TOKEN')) {
+function exchangedBy(source: TokenSource): { given: string; fix: string } | undefined {
+  const { variable = '' } = source;
+  if (isOfMachine(source)) {
     return { given: `The refresh token in ${variable}`, fix: 'slices-conn login --ci' };
   }
   if (!/^(?:ACTIONS|SLICES_CONN)_ID_TOKEN/.test(variable)) return undefined;

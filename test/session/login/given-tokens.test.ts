@@ -88,7 +88,21 @@ describe('a refused token that was given', () => {
     ];
     const [why, fix] = explained(both, facts, 'token_missing');
     expect(fix).toBe('unset SLICES_CONN_EXPERIMENT_TOKEN');
-    expect(why).toMatch(/^SLICES_CONN_EXPERIMENT_TOKEN holds a user token .*It must be an experiment token\./);
+    expect(why).toMatch(
+      /^SLICES_CONN_EXPERIMENT_TOKEN holds a user token .*It must be an experiment token\./,
+    );
+  });
+
+  test('of a CI login is refused for its scope: no other CI login has it', () => {
+    const one = taken('user', USER, 'SLICES_CONN_REFRESH_TOKEN');
+    const refused = new Failure(
+      'scope_missing',
+      'Your login does not have the scope sessions. Log in again.',
+    );
+    const { why, fix } = (tokenExplained(refused, [one], NOW) as Failure).facts;
+    expect(String(why)).toContain('A CI login never has the scope');
+    expect(fix).toBe('unset SLICES_CONN_REFRESH_TOKEN && slices-conn login');
+    expect(explained([one], { fix: 'slices-conn login' }, 'scope_missing')[1]).toBeUndefined();
   });
 
   test('is explained where no token was had at all', () => {
