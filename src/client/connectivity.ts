@@ -218,7 +218,7 @@ async function linkAnswers<Page extends { nextCursor: string | null }>(
   read: (reply: Reply) => Page,
 ): Promise<Page[]> {
   // A service without routes would answer about any.
-  if (asksForRoute(asked)) await requireFeatures(features, ['routes']);
+  if (asksForRoute(asked)) await requireFeatures(features, ['routes'], true);
   const [route, tokens] = LINK_QUESTIONS[feature];
   const values = { site1, site2 };
   const ask = (query: Query) => send(route, { tokens, accept: 'application/json', values, query });
@@ -226,7 +226,7 @@ async function linkAnswers<Page extends { nextCursor: string | null }>(
     return await readPages(first, 'answer', read, ask);
   } catch (error) {
     const isUnreadable = error instanceof Failure && error.code === 'reply_invalid';
-    if (isUnreadable || isMissing(error)) await requireFeatures(features, [feature]);
+    if (isUnreadable || isMissing(error)) await requireFeatures(features, [feature], true);
     throw error;
   }
 }
