@@ -116,13 +116,13 @@ export function createApplier(options: ApplierOptions): Applier {
       const made = created.made.map(({ reservation }) => reservation);
       return changes.map((change, at) => ({ change, reservation: made[at] ?? null, failure: undefined }));
     }
-    const { at, failure, left } = created;
+    const { at, failure, undone, left } = created;
     const outcomes = changes.map((change, each) => ({
       change,
       reservation: null,
       failure: each === at ? failure : undefined,
     }));
-    throw new NotApplied(failure, outcomes, { undone: at - left.length, left });
+    throw new NotApplied(failure, outcomes, { undone, left });
   }
   async function togetherOr<Result>(
     together: () => Promise<Result>,
