@@ -86,6 +86,8 @@ export interface ApplierOptions {
   hasBatches: boolean;
   /** Without batches: the keys of earlier requests under a name whose outcome is not known. */
   pending: ReadonlyMap<string, string>;
+  /** The changes of a plan by whose index problems are told: those that are made are some of them. Default: those that are made. */
+  all?: readonly PlannedChange[];
 }
 
 type Creation = PlannedChange & { action: 'create' };
@@ -190,7 +192,7 @@ interface Attempted {
 async function attempt(
   changes: readonly PlannedChange[],
   how: ChangeOptions,
-  sending: Pick<ApplierOptions, 'now' | 'expiry'>,
+  sending: Pick<ApplierOptions, 'now' | 'expiry' | 'all'>,
   send: (items: readonly ChangeItem[]) => Promise<readonly ({ reservation: Reservation } | null)[]>,
 ): Promise<Attempted> {
   const sent = inOrder(changes);
@@ -208,9 +210,31 @@ async function attempt(
     if (!(error instanceof Failure)) throw error;
     const refused = isBatch(items, how) ? refusedItems(error) : refusedAlone(error);
     if (refused.size === 0) throw error;
-    const outcomes = outcomesOf((at) => ({ reservation: null, failure: refused.get(at) }));
-    return { outcomes, failure: error };
+    const { all = changes } = sending;
+    const placeOf = (item: number): number => {
+      const change = sent[item];
+      return change ? all.indexOf(change) : item;
+    };
+    const told = (failure: Failure): Failure => withItems(failure, placeOf);
+    const outcomes = outcomesOf((at) => {
+      const failure = refused.get(at);
+      return { reservation: null, failure: failure && told(failure) };
+    });
+    return { outcomes, failure: told(error) };
   }
+}
+
+/** The same failure, in which each item has another index. @param place by its index in the request */
+function withItems(failure: Failure, place: (item: number) => number): Failure {
+  const placed = <Fact extends { item?: number }>(facts: readonly Fact[] | undefined): Fact[] | undefined =>
+    facts?.map((fact) => (fact.item === undefined ? fact : { ...fact, item: place(fact.item) }));
+  const { details, limits, free, alternatives } = failure.facts;
+  return failure.with({
+    details: placed(details),
+    limits: placed(limits),
+    free: placed(free),
+    alternatives: placed(alternatives),
+  });
 }
 
 function itemOf(change: PlannedChange, sending: Pick<ApplierOptions, 'now' | 'expiry'>): ChangeItem {

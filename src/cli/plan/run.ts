@@ -148,7 +148,8 @@ async function compare(
   const needed = changes.filter(({ action }) => action !== 'none');
   const expiry = claimedExperimentExpiry(experiment.token.reveal());
   const { batch = false, dryRun = false } = (needed.length > 0 && (await featuresOf(session))) || {};
-  const applier = createApplier({ session, now, expiry, earliest, hasBatches: batch, pending });
+  const how = { earliest, hasBatches: batch, pending, all: changes };
+  const applier = createApplier({ session, now, expiry, ...how });
   return { changes, needed, applier, canRehearse: batch || dryRun };
 }
 
