@@ -182,6 +182,17 @@ export class Session {
   }
 
   /**
+   * Those of some experiments that are of the project that the command names; all where it names none.
+   *
+   * @throws Failure `not_found` for an unknown project
+   */
+  async ofNamedProject(experiments: readonly Experiment[]): Promise<readonly Experiment[]> {
+    if (this.#options.project === undefined) return experiments;
+    const { id } = await this.project();
+    return experiments.filter(({ project_id }) => project_id === id);
+  }
+
+  /**
    * The experiment that a command acts in, with a token for it; fetched once, and again when the token is almost over. See
    * {@link accessExperiment}.
    */

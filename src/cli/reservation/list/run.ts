@@ -105,7 +105,7 @@ async function read(
   };
   if (!allExperiments) return readOne();
   const result: Found = { found: [], experiments: [], hasList: true };
-  for (const { id, name, expires_at } of await session.portal.experiments()) {
+  for (const { id, name, expires_at } of await session.ofNamedProject(await session.portal.experiments())) {
     if (Date.parse(expires_at) <= now()) continue;
     session.actIn(id);
     try {
