@@ -1,3 +1,4 @@
+import { Failure } from '../contract/failure.ts';
 import type { Secret } from '../contract/secret.ts';
 import { sendFrom } from '../contract/sending.ts';
 import type { Connection } from '../session/login/connection.ts';
@@ -235,18 +236,30 @@ function watched(connection: Connection, { progress, running }: Opening, isOffli
 }
 
 async function keptTrust({ flags, world, output }: Opening): Promise<KeptTrust> {
-  const [{ Profiles }, { keptKeys, keySetFiles, trustIn }, { staleKeys }] = await Promise.all([
+  const [{ Profiles }, { keptKeys, keySetFiles, trustIn, union }, { staleKeys }] = await Promise.all([
     import('../session/profiles/profiles.ts'),
     import('../session/login/trust.ts'),
     import('../session/session.ts'),
   ]);
   const { folders, variables } = world.environment;
   const { now } = world.clock;
-  const profile = await new Profiles(folders.config, variables).resolve(flags.profile);
+  const profiles = new Profiles(folders.config, variables);
+  const chosen = await profiles.resolve(flags.profile);
+  const names = flags.profile === undefined ? profiles.names() : [];
+  const others = await Promise.all(
+    names.map((name) =>
+      profiles.resolve(name).catch((error: unknown) => {
+        // One that is not complete has no keys either.
+        if (error instanceof Failure) return undefined;
+        throw error;
+      }),
+    ),
+  );
   const stored = keySetFiles(folders.cache);
   const onStale = (url: string, age: number): void => output.notice(staleKeys(url, age));
   const keysOf = (issuer: string) => keptKeys(issuer, { stored, now, onStale });
-  return { trust: trustIn(profile, keysOf, now), keysOf };
+  const trusted = [chosen, ...others].flatMap((profile) => (profile ? [trustIn(profile, keysOf, now)] : []));
+  return { trust: trusted.reduce(union), keysOf };
 }
 
 /** The time zone of --tz, else of the profile, of TZ, of the machine. A notice names a TZ that is no zone. */

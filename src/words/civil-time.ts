@@ -26,14 +26,14 @@ const MOST_REMEMBERED = 5000;
 
 /** The milliseconds of the offset at the end of a text; 0 where it has none. */
 function offsetIn(text: string): number {
-  const [, sign, hours = 0, minutes = 0] = /([+-])(\d\d):(\d\d)$/.exec(text) ?? [];
+  const [, sign, hours = 0, minutes = 0] = /([+-])(\d\d)(?::?(\d\d))?$/.exec(text) ?? [];
   return (sign === '-' ? -1 : 1) * (Number(hours) * 60 + Number(minutes)) * MINUTE;
 }
 
 /**
  * Makes the clock of a zone from `Intl`, which is slow: offsets that were looked up are remembered, and UTC needs no lookup.
  *
- * @param zone an IANA name, an offset such as `+02:00`, or `UTC`; an unknown name is a RangeError when the clock is first read
+ * @param zone an IANA name, an offset such as `+02:00`, `+0200` or `+02`, or `UTC`; an unknown name is a RangeError when the clock is first read
  */
 export function createClock(zone: string): Clock {
   let format: Intl.DateTimeFormat | undefined;

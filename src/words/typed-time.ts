@@ -188,10 +188,11 @@ function readTimeOfDay(word: string): number | undefined {
   return ofDay * HOUR + minutes * MINUTE + seconds * SECOND;
 }
 
-/** An offset as the name of a zone, of `Z`, `+02:00` or `utc+2`. */
+/** An offset as the name of a zone, of `Z`, `+02:00`, `+0200` or `utc+2`. */
 function readOffset(word: string): string | undefined {
   if (word === 'z' || word === 'utc') return 'UTC';
-  const [, sign, hours = '', minutes = '00'] = /^(?:utc)?([+-])(\d\d?)(?::(\d\d))?$/.exec(word) ?? [];
+  const [, sign, hours = '', minutes = '00'] =
+    /^(?:utc)?([+-])(\d\d?)(?::(\d\d))?$/.exec(word) ?? /^(?:utc)?([+-])(\d\d)(\d\d)$/.exec(word) ?? [];
   const offset = `${sign}${hours.padStart(2, '0')}:${minutes}`;
   return sign && isTimeZone(offset) ? offset : undefined;
 }

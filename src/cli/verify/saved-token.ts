@@ -99,14 +99,15 @@ function ofBuiltInServer({ flags, typed }: Invocation, error: unknown, token: st
   });
 }
 
-/** The issuers for --offline: the built-in server, and the profile's services with the stored key sets. */
+/** The issuers for --offline: the built-in server, and the profiles' services with the stored key sets. */
 async function offlineTrust(
   invocation: Invocation,
   session: Session,
 ): Promise<[TrustByKind, (issuer: string) => KeySet]> {
   const { trust, keysOf } = await invocation.keptTrust();
   const builtIn = session.trust.service.issuers;
-  return [union(session.trust, trust), (issuer) => builtIn.get(issuer) ?? keysOf(issuer)];
+  // The built-in server's own keys go before copies of them.
+  return [union(trust, session.trust), (issuer) => builtIn.get(issuer) ?? keysOf(issuer)];
 }
 
 /** The same issuers, with another clock for a token's times. */
