@@ -1,6 +1,6 @@
 import { Failure } from '../contract/failure.ts';
 import { inTimes } from '../contract/said.ts';
-import { readCommandLine } from './completion/command-line.ts';
+import { type CommandLine, readCommandLine } from './completion/command-line.ts';
 import { COMPLETE } from './completion/scripts.ts';
 import { EXIT_CODE_OF, type ExitCode } from './exit-codes.ts';
 import type { GlobalFlags } from './global-options.ts';
@@ -110,6 +110,7 @@ export async function run(args: readonly string[], world: World, server: ServerC
           invocation?.output.notice(error.message);
           return 0;
         }
+        if (!invocation) await removeReadyFile(readCommandLine(program, args), world);
         // Where the profile can't be read, the failure says so, and its own text needs no zone.
         const times = await invocation?.times().catch(() => undefined);
         const exitCode = report(await explained(error, running, world), times);
@@ -124,6 +125,15 @@ export async function run(args: readonly string[], world: World, server: ServerC
   } finally {
     await running.close();
   }
+}
+
+/**
+ * Removes the ready file of an earlier server where `serve` can't even be understood: a script that waits for the file must not
+ * find that one.
+ */
+async function removeReadyFile({ command, values }: CommandLine, { files }: World): Promise<void> {
+  const file = command.name() === 'serve' ? values.get('readyFile') : undefined;
+  if (file !== undefined) await files.remove(file).catch(() => undefined);
 }
 
 /** A failure with what is known of the tokens that the command was given. */

@@ -169,8 +169,12 @@ describe('serve refuses', () => {
   test.each([
     ...['--port x', '--port 65536', '--port -1', '--access-token-ttl 0', '--access-token-ttl 1.5'],
     ...['--auto-approve root', '--base-url ftp://x', '--base-url http://u:p@x', '--memory --data x', 'extra'],
-  ])('%j: 2', async (args) => {
-    expect((await refused(...args.split(' '))).exitCode).toBe(2);
+    ...['--prot 1', '--tz Nope', '--max-share 0', '--topology none.json'],
+  ])('%j: 2, and the ready file of an earlier server is gone', async (args) => {
+    const ready = join(folder, 'stale.json');
+    writeFileSync(ready, '{}');
+    expect((await refused(...args.split(' '), `--ready-file=${ready}`)).exitCode).toBe(2);
+    expect(existsSync(ready)).toBe(false);
   });
 
   test('a topology that breaks its rules, and names what', async () => {
