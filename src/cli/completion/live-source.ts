@@ -123,7 +123,8 @@ async function asked(
 ): Promise<Candidate[]> {
   return limited(async () => {
     const opened = await session();
-    const login = opened.userToken.origin === 'login' ? opened.login?.read() : undefined;
+    const login =
+      opened.connection.userToken.origin === 'login' ? opened.connection.login?.read() : undefined;
     return login && isAlmostOver(login, now()) ? [] : question(opened);
   });
 }

@@ -23,11 +23,11 @@ export interface ExperimentInUse {
  */
 export async function experimentInUse(
   invocation: Pick<Invocation, 'flags' | 'profiles' | 'now'>,
-  { profile, givenExperimentToken: given }: Session,
+  { profile, connection: { experimentToken: given } }: Session,
   experiments: readonly Choosable[] | Failure,
 ): Promise<ExperimentInUse | Failure> {
   const { flags, profiles, now } = invocation;
-  const token = await givenAccess({ wanted: flags.experiment, given });
+  const token = await givenAccess(flags.experiment, given);
   if (token) return { id: token.id ?? null, name: token.name ?? null, from: 'variable', where: token.where };
   const { variable } = (await profiles()).inspect(profile.name).entries.experiment;
   const chosenBy =

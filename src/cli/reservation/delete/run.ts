@@ -202,7 +202,7 @@ async function undeleted(
     output.notice(`The outcome of ${unknown} earlier requests is not known. To see them: slices-conn list`);
   }
   if (everyone) return items;
-  const user = claimedSubject((await session.userToken.get()).reveal());
+  const user = claimedSubject((await session.connection.userToken.get()).reveal());
   return items.filter((item) => isOwn(item, user));
 }
 

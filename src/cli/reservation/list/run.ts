@@ -39,7 +39,7 @@ export async function list(given: Invocation, _args: readonly string[], flags: L
   const { output } = invocation;
   const span = readSpan(flags, await invocation.times());
   const { found, experiments, hasList } = await read(invocation, session, flags);
-  const user = flags.mine ? claimedSubject((await session.userToken.get()).reveal()) : undefined;
+  const user = flags.mine ? claimedSubject((await session.connection.userToken.get()).reveal()) : undefined;
   const shown = found.filter(({ item }) => isWanted(item, flags, user) && isWithin(item, span));
   if (!hasList) {
     output.notice('This service does not list reservations. The list shows what this machine asked for.');

@@ -32,7 +32,7 @@ interface GivenToken {
 
 /** The token in the environment that expires first; undefined where tokens are renewed, or don't say when they expire. */
 async function givenToken(session: Session): Promise<GivenToken | undefined> {
-  const { userToken, givenExperimentToken: given } = session;
+  const { userToken, experimentToken: given } = session.connection;
   // A flag may name another experiment than the given token's.
   const isUsed = given && (await session.access()).where === given.where;
   const fixed = [userToken, ...(isUsed ? [given] : [])].filter(({ isFixed }) => isFixed);
