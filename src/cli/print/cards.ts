@@ -193,25 +193,10 @@ export function directoryTable(
     id,
   ]);
   // An id that is cut says nothing: on a narrow terminal the names stand alone, and where they don't fit either, as cards.
-  const columns = [4, 3].find((count) =>
-    print.fits(
-      head.slice(0, count),
-      rows.map((row) => row.slice(0, count)),
-    ),
-  );
-  if (columns !== undefined)
-    return print.table(
-      head.slice(0, columns),
-      rows.map((row) => row.slice(0, columns)),
-    );
-  return rows
-    .map(([name = '', ...cells]) =>
-      print.card(
-        escapeText(name),
-        cells.map((cell, at) => [head[at + 1] ?? '', cell]),
-      ),
-    )
-    .join('');
+  const short = rows.map((row) => row.slice(0, 3));
+  return print.fits(head, rows) || !print.fits(head.slice(0, 3), short)
+    ? print.tableOrCards(head, rows)
+    : print.table(head.slice(0, 3), short);
 }
 
 function expiryText(expires_at: string, tell: (instant: number) => string): string {

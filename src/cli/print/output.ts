@@ -263,6 +263,18 @@ export class Printer {
     return `${lines.map((line) => line.trimEnd()).join('\n')}\n`;
   }
 
+  /** A table, or where it does not fit, a card for each row with the first cell as its title. */
+  tableOrCards(head: readonly string[], rows: readonly (readonly string[])[]): string {
+    if (this.fits(head, rows)) return this.table(head, rows);
+    const cards = rows.map(([title = '', ...cells]) =>
+      this.card(
+        escapeText(title),
+        cells.map((cell, at) => [head[at + 1] ?? '', cell]),
+      ),
+    );
+    return cards.join('');
+  }
+
   /** Whether a table fits without cuts; without a terminal it always does. */
   fits(head: readonly string[], rows: readonly (readonly string[])[]): boolean {
     const cells = rows.map((row) => row.map(escapeText));
