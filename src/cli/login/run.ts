@@ -1,5 +1,5 @@
 import type { DeviceLogin, IssuedTokens } from '../../client/identity.ts';
-import { Failure } from '../../contract/failure.ts';
+import { Failure, failureOrThrow } from '../../contract/failure.ts';
 import { formatInstant } from '../../contract/instants.ts';
 import { isLoopback, isProtected } from '../../contract/loopback.ts';
 import { instant, sentence } from '../../contract/said.ts';
@@ -181,10 +181,7 @@ export async function status(given: Invocation): Promise<void> {
 
 /** The user's roles, or why the portal does not tell them. */
 async function rolesOrReason(session: Session): Promise<HeldRole[] | Failure> {
-  return heldRoles(session).catch((error: unknown) => {
-    if (error instanceof Failure) return error;
-    throw error;
-  });
+  return heldRoles(session).catch(failureOrThrow);
 }
 
 /** See {@link status}. @throws Failure `not_logged_in`, `token_expired` */

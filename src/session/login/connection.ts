@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { traced } from '../../client/exchange.ts';
 import type { DeviceLogin, IdentityClient, IssuedTokens } from '../../client/identity.ts';
 import { createTransport, type NetworkTransport } from '../../client/transport.ts';
-import { Failure, type FailureFacts, shellWord } from '../../contract/failure.ts';
+import { Failure, type FailureFacts, failureOrThrow, shellWord } from '../../contract/failure.ts';
 import { LAST_INSTANT } from '../../contract/instants.ts';
 import { DEFAULT_PORT, isLoopback } from '../../contract/loopback.ts';
 import { fetchOver, type Send, type Transport } from '../../contract/sending.ts';
@@ -218,13 +218,8 @@ function nextStepTo(url: URL, profile: string, { why = '', cause }: FailureFacts
 
 /** Why a session has not ended at the identity provider; undefined where it has. */
 async function revocationProblem(revoking: Promise<boolean>): Promise<string | undefined> {
-  const result = await revoking.catch(asFailure);
+  const result = await revoking.catch(failureOrThrow);
   if (result === true) return undefined;
   const why = result === false ? 'The identity provider offers no revocation.' : result.message;
   return `The session could not be ended at the identity provider, where it lasts until it expires. ${why}`;
-}
-
-function asFailure(error: unknown): Failure {
-  if (error instanceof Failure) return error;
-  throw error;
 }

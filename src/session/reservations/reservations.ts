@@ -5,7 +5,13 @@ import {
 } from '../../client/changes.ts';
 import type { ConnectivityClient } from '../../client/connectivity.ts';
 import { differenceFrom, type ProofOptions, type ProvenReservation } from '../../client/proof.ts';
-import { Failure, type FailureFacts, isGone } from '../../contract/failure.ts';
+import {
+  Failure,
+  type FailureFacts,
+  isGone,
+  mayBeRepeated,
+  undefinedIfGone,
+} from '../../contract/failure.ts';
 import { isWithin } from '../../contract/instants.ts';
 import { KEY_KEPT } from '../../contract/request-limits.ts';
 import type { Reservation } from '../../contract/reservation.ts';
@@ -200,7 +206,7 @@ export class Reservations {
         if (isDeletion && isGone(error)) return this.#made(attempt, [null]);
         // The service knows the key, and has nothing under it: so it decides as about any other request.
         if (idsIn(error) || isDecision(error)) throw await this.#failed(attempt, error);
-        if (!isUndecided(error)) break;
+        if (!mayBeRepeated(error)) break;
       }
     }
     // Another reservation may look like a create without a name; the next request under its key tells them apart.
@@ -223,7 +229,8 @@ export class Reservations {
     const results: Results = [];
     for (const { item, name } of items) {
       const id = item.action === 'create' ? ids?.get(name.key) : item.id;
-      const found = id === undefined ? undefined : await connectivity.show(id, options).catch(orGone);
+      const found =
+        id === undefined ? undefined : await connectivity.show(id, options).catch(undefinedIfGone);
       const isMade =
         item.action === 'delete'
           ? !found
@@ -299,7 +306,8 @@ export class Reservations {
     const { experiment, key, requested, beganAt } = before;
     const deleted = keyReused(`The reservation under the key ${key} was deleted.`);
     if (before.outcome === 'deleted' && before.asked === 'delete') throw deleted;
-    const shown = before.id === undefined ? undefined : await this.show(before.id, options).catch(orGone);
+    const shown =
+      before.id === undefined ? undefined : await this.show(before.id, options).catch(undefinedIfGone);
     if (shown) return shown;
     const can = await connectivity.features().catch((error: unknown) => {
       if (before.id === undefined && error instanceof Failure && error.facts.retryable)
@@ -370,11 +378,6 @@ function whereToLook({ items }: Attempt, ids: readonly (string | null)[] = []): 
   return { reservation: id, fix: `slices-conn show ${id}` };
 }
 
-/** Undefined for a reservation that the service does not have. */
-function orGone(error: unknown): undefined {
-  if (!isGone(error)) throw error;
-}
-
 /** Whether the service decided about the link. Refusals before that say nothing about an idempotency key. */
 function isDecision({ code, facts }: Failure): boolean {
   return code === 'name_taken' || facts.details?.some(({ loc }) => loc.length > 0) === true;
@@ -393,10 +396,6 @@ function mayBeDone(failure: Failure, key: string): Failure {
   const said = `An earlier request under the key ${key} may have taken effect. The same command under this key tells whether.`;
   const { why, fix = 'slices-conn list' } = failure.facts;
   return failure.with({ why: inOneText(why, said), fix, maybeDone: true });
-}
-
-function isUndecided({ facts }: Failure): boolean {
-  return facts.maybeDone === true || facts.retryable === true;
 }
 
 function keyReused(message: string): Failure {

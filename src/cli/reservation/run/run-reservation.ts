@@ -2,7 +2,7 @@ import type { News } from '../../../client/events.ts';
 import type { ProvenReservation } from '../../../client/proof.ts';
 import { formatDuration, MINUTE } from '../../../contract/durations.ts';
 import type { EventType, ReservationEvent } from '../../../contract/events.ts';
-import { Failure, isGone, ownCommand } from '../../../contract/failure.ts';
+import { Failure, isGone, mayBeRepeated, ownCommand } from '../../../contract/failure.ts';
 import { LAST_INSTANT } from '../../../contract/instants.ts';
 import { asUpdate, periodOf, type ReservationRequest } from '../../../contract/reservation-request.ts';
 import { inOneText, instant, inTimes, type Said, sentence } from '../../../contract/said.ts';
@@ -19,7 +19,7 @@ import { formatBandwidth } from '../../values.ts';
 import type { Pipe } from '../../world.ts';
 import { durationWord, refusalOf } from '../alternatives.ts';
 import { rateAndTagChanges } from '../watch/changes.ts';
-import { mayWorkLater, NOTHING_LEFT, type Unfinished } from './guardian.ts';
+import { NOTHING_LEFT, type Unfinished } from './guardian.ts';
 
 /** How often the reservation is looked at, at least (cli/README.md, "Output"), and how soon after a look that failed. */
 const [LOOK_EVERY, LOOK_AGAIN] = [MINUTE, 5000];
@@ -352,7 +352,7 @@ export class RunReservation {
   async #reportUndeleted(error: unknown): Promise<void> {
     const { flags, output, times } = this.#run.invocation;
     const command = withServices(flags, ownCommand('delete', '--yes', this.#id));
-    const goesOn = mayWorkLater(error);
+    const goesOn = mayBeRepeated(error);
     const next = goesOn
       ? 'The deletion is tried again in the background until that works, or the link ends'
       : 'It ends';
