@@ -18,7 +18,7 @@ import { isSpent } from './login/login-tokens.ts';
 import { trustIn, type VerificationSource, verifyAny } from './login/trust.ts';
 import type { Profile } from './profiles/profiles.ts';
 import { isCurrent, type KnownReservation, reservationsWith } from './reservations/known.ts';
-import { Ledger, type LedgerDatabase } from './reservations/ledger.ts';
+import { Ledger, type LedgerDatabase, type LedgerEntry } from './reservations/ledger.ts';
 import { Reservations } from './reservations/reservations.ts';
 
 /** What a session needs. */
@@ -151,6 +151,12 @@ export class Session {
     return new Ledger(await this.#ledger, service);
   }
 
+  /** What this machine has noted of a reservation; undefined where that is nothing, or its ledger can't be used. @param service as of {@link ledger} */
+  async noted(id: string, service?: string): Promise<LedgerEntry | undefined> {
+    const ledger = this.ledger(service);
+    return ledger.then((opened) => opened.about(id)).catch(() => undefined);
+  }
+
   /**
    * The project: `named`, else the command's, else the profile's, else the only active one.
    *
@@ -213,10 +219,7 @@ export class Session {
     const byName = connection.experimentTokenFrom !== undefined && profile.experiment !== undefined;
     if (experiment !== undefined || connection.experimentToken || byName) return;
     // An unusable ledger is reported later, when the command writes to it.
-    const entry = await this.ledger()
-      .then((ledger) => ledger.about(id))
-      .catch(() => undefined);
-    this.#actsIn = entry?.experiment || undefined;
+    this.#actsIn = (await this.noted(id))?.experiment || undefined;
   }
 
   /** From now on {@link access} is to this experiment. */

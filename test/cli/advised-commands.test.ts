@@ -204,7 +204,6 @@ describe('every next step works when it is pasted', () => {
     HELP_ON_TOKENS: 'slices-conn help environment',
     "'--debug'": 'slices-conn list --debug',
     "'--reason left-behind'": 'slices-conn delete ID --as-administrator --reason left-behind',
-    "'--jwks keys.json'": 'slices-conn verify link.jwt --jwks keys.json',
     "'--wait 1d'": 'slices-conn run be-gent1 pl-poznan1 --bandwidth 1G --for 1h --wait 1d -- true',
     '`--name ${free}`':
       'slices-conn reserve be-gent1 pl-poznan1 --bandwidth 1G --start-now --for 1h --name x-2',

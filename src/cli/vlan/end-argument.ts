@@ -1,5 +1,6 @@
 import { Failure, isGone, ownCommand } from '../../contract/failure.ts';
 import { idKind } from '../../contract/ids.ts';
+import { issuerName } from '../../contract/issuer-address.ts';
 import type { Reservation } from '../../contract/reservation.ts';
 import { hinted, nearest } from '../../session/choice.ts';
 import { claimedClaims } from '../../tokens/claimed.ts';
@@ -22,7 +23,7 @@ import { pick } from '../questions.ts';
 import { reservationArgument } from '../reservation/reservation-argument.ts';
 import { shortTime } from '../times.ts';
 import { readTokenFile } from '../tokens.ts';
-import { notedOf, sessionForTokens, verifySaved } from '../verify/saved-token.ts';
+import { sessionForTokens, verifySaved } from '../verify/saved-token.ts';
 
 /** The flags that name an end of a reservation, as typed. */
 export interface EndFlags {
@@ -144,7 +145,7 @@ async function savedReservation(
   if (verified.kind === 'connectivity') {
     const { claims } = verified;
     // A token is good until its reservation's end. That it was deleted before is known where it was deleted.
-    if (!evenExpired && (await notedOf(session, claims))?.outcome === 'deleted') {
+    if (!evenExpired && (await session.noted(claims.sub, issuerName(claims.iss)))?.outcome === 'deleted') {
       throw new Failure('usage', 'The reservation was deleted.', { why: OVER, fix });
     }
     return claims.connectivity;

@@ -58,16 +58,20 @@ export function trustIn(
 
 /** Trusts the issuers of both. */
 export function union(one: TrustByKind, other: TrustByKind): TrustByKind {
-  const both = (kind: TokenKind): Trust => ({
+  return byKind((kind) => ({
     ...one[kind],
     issuers: new Map([...one[kind].issuers, ...other[kind].issuers]),
-  });
+  }));
+}
+
+/** The trust that is made for each kind of token. */
+export function byKind(make: (kind: TokenKind) => Trust): TrustByKind {
   return {
-    connectivity: both('connectivity'),
-    project: both('project'),
-    experiment: both('experiment'),
-    user: both('user'),
-    service: both('service'),
+    connectivity: make('connectivity'),
+    project: make('project'),
+    experiment: make('experiment'),
+    user: make('user'),
+    service: make('service'),
   };
 }
 

@@ -114,10 +114,7 @@ export async function deleteReservations(
 
 /** A reservation that is to be deleted, as this machine knows it, else as the service does; undefined where neither tells. */
 async function lastSeen(session: Session, id: string): Promise<Reservation | undefined> {
-  const entry = await session
-    .ledger()
-    .then((ledger) => ledger.about(id))
-    .catch(() => undefined);
+  const entry = await session.noted(id);
   if (entry?.reservation) return entry.reservation;
   return session.reservations.show(id, { allowUnsigned: true }).then(
     ({ reservation }) => reservation,

@@ -82,10 +82,7 @@ async function keyOf({ trust }: Session, token: string): Promise<{ jwk: PublicJw
 
 /** The failure that a reservation is gone: of one that this machine deleted with when that was, and how to book it again. */
 async function deletedHere(gone: Failure, session: Session, id: string, now: number): Promise<Failure> {
-  const entry = await session
-    .ledger()
-    .then((ledger) => ledger.about(id))
-    .catch(() => undefined);
+  const entry = await session.noted(id);
   if (entry?.outcome !== 'deleted' || entry.asked !== 'delete') return gone;
   const why = sentence`This machine deleted it at ${instant(entry.askedAt)}.`;
   return gone.with({ why, fix: entry.reservation && againCommand(entry.reservation, now) });
