@@ -3,6 +3,7 @@ import { traced } from '../../client/exchange.ts';
 import type { DeviceLogin, IdentityClient, IssuedTokens } from '../../client/identity.ts';
 import { createTransport, type NetworkTransport } from '../../client/transport.ts';
 import { Failure, type FailureFacts, failureOrThrow, shellWord } from '../../contract/failure.ts';
+import { errorCode } from '../../contract/foreign-errors.ts';
 import { LAST_INSTANT } from '../../contract/instants.ts';
 import { DEFAULT_PORT, isLoopback } from '../../contract/loopback.ts';
 import { fetchOver, type Send, type Transport } from '../../contract/sending.ts';
@@ -204,7 +205,7 @@ function whenReached(send: Send, { name }: Profile, env: Variables): Send {
 }
 
 function nextStepTo(url: URL, profile: string, { why = '', cause }: FailureFacts): FailureFacts {
-  const refused = cause instanceof Error && 'code' in cause && cause.code === 'ECONNREFUSED';
+  const refused = errorCode(cause) === 'ECONNREFUSED';
   if (!isLoopback(url) || !refused) return { fix: `slices-conn profile show ${shellWord(profile)}` };
   const port = url.port === `${DEFAULT_PORT}` ? '' : ` --port ${url.port || '80'}`;
   // A saved token is verified by its own service: --offline would have no more keys.
