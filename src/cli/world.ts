@@ -1,4 +1,4 @@
-import type { Connection } from '../session/login/connection.ts';
+import type { Connection, NetworkConnectionOptions } from '../session/login/connection.ts';
 import type { Folders, Variables } from '../session/profiles/folders.ts';
 import type { Profile, UnderLock } from '../session/profiles/profiles.ts';
 import type { LedgerDatabase } from '../session/reservations/ledger.ts';
@@ -114,18 +114,10 @@ export interface Files {
 }
 
 /** Settings of the requests that leave this machine. */
-export interface NetworkSettings {
-  /** Runs work while no other process runs work under the same file. */
-  underLock: UnderLock;
-  /** Milliseconds. */
-  timeout: number;
-  /** Certificates to trust besides the usual ones, in PEM. */
-  certificates?: string;
-  /** Id or name of the experiment that the command names. */
-  experiment?: string | undefined;
-  /** Takes a line about each request and reply, without secrets. */
-  trace?: (line: string) => void;
-}
+export type NetworkSettings = Pick<
+  NetworkConnectionOptions,
+  'underLock' | 'timeout' | 'certificates' | 'experiment' | 'trace'
+>;
 
 /** The services of a profile. */
 export interface Network {
