@@ -1,7 +1,7 @@
 import type { ConnectivityClient } from '../../client/connectivity.ts';
 import type { AskedRoute } from '../../contract/asked-route.ts';
 import type { Slot } from '../../contract/availability.ts';
-import { formatDuration } from '../../contract/durations.ts';
+import { durationWord, formatDuration } from '../../contract/durations.ts';
 import { Failure, ownCommand } from '../../contract/failure.ts';
 import { instantOf } from '../../contract/reservation-request.ts';
 import { SITES } from '../../contract/sites.ts';
@@ -16,7 +16,7 @@ import { folded } from '../print/folded.ts';
 import { escapeLines, escapeText } from '../print/output.ts';
 import type { Shell } from '../print/shells.ts';
 import { confirmWriting } from '../questions.ts';
-import { durationWord, timeWord, withNearestSite, withoutRoute } from '../reservation/alternatives.ts';
+import { timeWord, withNearestSite, withoutRoute } from '../reservation/alternatives.ts';
 import { type RouteFlags, readRoute, routeWords } from '../reservation/route-options.ts';
 import { shortEnd, shortTime, type TimeContext } from '../times.ts';
 import { bandwidthWord, formatBandwidth, parseBandwidth, siteName } from '../values.ts';

@@ -1,7 +1,7 @@
 import type { ProvenReservation } from '../../client/proof.ts';
 import { askedRouteOf } from '../../contract/asked-route.ts';
 import { formatDuration, isoDuration } from '../../contract/durations.ts';
-import { formatInstant, parseInstant, type ReservationState, stateAt } from '../../contract/instants.ts';
+import { formatInstant, parseInstant } from '../../contract/instants.ts';
 import type { Reservation } from '../../contract/reservation.ts';
 import { periodOf, type ReservationRequest } from '../../contract/reservation-request.ts';
 import { RESERVATION_TEXTS, textsOf } from '../../contract/reservation-texts.ts';
@@ -32,11 +32,6 @@ export function requestResult(request: ReservationRequest): object {
     ...textsOf(request),
     ...askedRouteOf(request),
   };
-}
-
-/** A reservation's state at an instant. */
-export function reservationState(reservation: Reservation, now: number): ReservationState {
-  return stateAt(now, periodOf(reservation));
 }
 
 /**

@@ -2,6 +2,7 @@ import { Failure, isGone, ownCommand } from '../../contract/failure.ts';
 import { idKind } from '../../contract/ids.ts';
 import { issuerName } from '../../contract/issuer-address.ts';
 import type { Reservation } from '../../contract/reservation.ts';
+import { reservationState } from '../../contract/reservation-request.ts';
 import { hinted, nearest } from '../../session/choice.ts';
 import { claimedClaims } from '../../tokens/claimed.ts';
 import { TokenError } from '../../tokens/token-error.ts';
@@ -18,7 +19,6 @@ import {
   USUAL_MTU,
 } from '../../vlan/end.ts';
 import type { Invocation } from '../invocation.ts';
-import { reservationState } from '../print/cards.ts';
 import { pick } from '../questions.ts';
 import { reservationArgument } from '../reservation/reservation-argument.ts';
 import { shortTime } from '../times.ts';

@@ -1,6 +1,5 @@
 import { Failure, ownCommand } from '../../../contract/failure.ts';
-import { stateAt } from '../../../contract/instants.ts';
-import { periodOf } from '../../../contract/reservation-request.ts';
+import { reservationState } from '../../../contract/reservation-request.ts';
 import { byStart, type ListedReservation } from '../../../session/reservations/joined-list.ts';
 import { isCurrent, isOwn, knownPeriod, knownRequest } from '../../../session/reservations/known.ts';
 import type { Session } from '../../../session/session.ts';
@@ -118,7 +117,7 @@ async function read(
 function seenAt(now: number, item: ListedReservation): ListedReservation {
   const { state, reservation } = item;
   if (!reservation || state === 'deleted' || state === 'unknown') return item;
-  return { ...item, state: stateAt(now, periodOf(reservation)) };
+  return { ...item, state: reservationState(reservation, now) };
 }
 
 function isWanted(

@@ -60,13 +60,6 @@ export function parseReserve(
   return { ...sites, bandwidth, duration, ...readSearch(flags, duration, times) };
 }
 
-function missing(message: string, why?: string): Failure {
-  return new Failure('usage', message, {
-    why,
-    fix: 'slices-conn reserve --help',
-  });
-}
-
 /** One run of `reserve`. */
 interface Run {
   invocation: Invocation;
@@ -95,16 +88,12 @@ export async function reserve(
   const session = await given.session();
   const invocation = await onServiceTime(given, session);
   const isMoved = invocation !== given;
-  const { lasting, ...asked } = isMoved ? parseReserve(args, flags, await invocation.times()) : parsed;
+  const asked = isMoved ? parseReserve(args, flags, await invocation.times()) : parsed;
+  const { lasting } = asked;
   const experiment = await session.access();
   const expiry = claimedExperimentExpiry(experiment.token.reveal());
-  const now = invocation.now();
-  const sent = lasting === undefined ? {} : periodToSend({ start: 'now', end: now, lasting }, now, expiry);
-  const request = {
-    ...asked,
-    ...sent,
-    ...(asked.end === LAST_INSTANT ? { end: experimentEnd(expiry) } : {}),
-  };
+  const end = asked.end === LAST_INSTANT ? experimentEnd(expiry) : asked.end;
+  const request = periodToSend({ ...asked, end }, invocation.now(), expiry);
   const run = { invocation, flags, session, experiment };
   if (flags.dryRun) return rehearse(run, request);
   await confirmRate(invocation, session, request);
@@ -114,7 +103,10 @@ export async function reserve(
 /** The end of a search without --end. @throws Failure `usage` where it is not known */
 function experimentEnd(expiry: number | undefined): number {
   if (expiry !== undefined) return expiry;
-  throw missing('The end is missing.', "The experiment's token does not say when it ends. Give --end TIME.");
+  throw new Failure('usage', 'The end is missing.', {
+    why: "The experiment's token does not say when it ends. Give --end TIME.",
+    fix: 'slices-conn reserve --help',
+  });
 }
 
 async function rehearse(run: Run, request: ReservationRequest): Promise<void> {

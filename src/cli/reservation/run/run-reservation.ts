@@ -1,6 +1,6 @@
 import type { News } from '../../../client/events.ts';
 import type { ProvenReservation } from '../../../client/proof.ts';
-import { formatDuration, MINUTE } from '../../../contract/durations.ts';
+import { durationWord, formatDuration, MINUTE } from '../../../contract/durations.ts';
 import type { EventType, ReservationEvent } from '../../../contract/events.ts';
 import { Failure, isGone, mayBeRepeated, ownCommand } from '../../../contract/failure.ts';
 import { LAST_INSTANT } from '../../../contract/instants.ts';
@@ -17,7 +17,7 @@ import { jsonText } from '../../print/output.ts';
 import { formatDistance, shortTime, timesIn } from '../../times.ts';
 import { formatBandwidth } from '../../values.ts';
 import type { Pipe } from '../../world.ts';
-import { durationWord, refusalOf } from '../alternatives.ts';
+import { refusalOf, surelyFree } from '../alternatives.ts';
 import { rateAndTagChanges } from '../watch/changes.ts';
 import { NOTHING_LEFT, type Unfinished } from './guardian.ts';
 
@@ -53,7 +53,7 @@ async function givenToken(session: Session): Promise<GivenToken | undefined> {
 export async function checkGivenTokens(session: Session, end: number, now: number): Promise<void> {
   const given = await givenToken(session);
   if (!given || given.expiry >= end) return;
-  const fitting = durationWord((Math.floor((given.expiry - now) / MINUTE) - 1) * MINUTE);
+  const fitting = durationWord(surelyFree(given.expiry, now));
   throw new Failure('usage', `The token in ${given.where} expires before the reservation would end.`, {
     why: sentence`It expires at ${instant(given.expiry)}, the reservation would end at ${instant(end)}, and without a token it can't be deleted. A token from the environment is not renewed; a login is, and so is SLICES_CONN_REFRESH_TOKEN.`,
     fix: fitting === undefined ? 'slices-conn login' : `--for ${fitting}`,
