@@ -1,4 +1,5 @@
 import { Failure } from '../../contract/failure.ts';
+import { formatInstant } from '../../contract/instants.ts';
 import type { Said } from '../../contract/said.ts';
 import { continued } from '../help-layout.ts';
 import type { Shell } from './shells.ts';
@@ -40,8 +41,8 @@ export function offerItem({ kind, bandwidth, start, end, command }: Offer): obje
   return {
     kind,
     bandwidth,
-    start_date: isNow ? null : new Date(start).toISOString(),
-    end_date: new Date(end).toISOString(),
+    start_date: isNow ? null : formatInstant(start),
+    end_date: formatInstant(end),
     start_now: isNow,
     command,
   };
