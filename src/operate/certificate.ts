@@ -2,6 +2,7 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import { Failure, shellWord } from '../contract/failure.ts';
 import { systemReason } from '../contract/foreign-errors.ts';
+import { formatInstant } from '../contract/instants.ts';
 import { fileFailure, readNamedFile } from './files.ts';
 
 /** Where a certificate and its key are, in PEM. */
@@ -59,6 +60,6 @@ export function readCertificate(files: CertificateFiles, now: number): Certifica
   const expiry = own.validToDate;
   if (expiry.getTime() > now) return { cert, key };
   throw new Failure('file_unusable', `The certificate ${files.cert} has expired.`, {
-    why: `It was valid until ${expiry.toISOString()}; clients reject it.`,
+    why: `It was valid until ${formatInstant(expiry.getTime())}; clients reject it.`,
   });
 }

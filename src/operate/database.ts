@@ -24,7 +24,7 @@ export interface DataPlace {
  * @throws Failure `usage` for an address that can't be one, or that holds a password
  */
 export function dataPlace(
-  { data, database }: { data?: string; database?: string | undefined },
+  { data, database }: { data?: string; database?: string },
   defaultFolder: string,
 ): DataPlace {
   if (database !== undefined) return { database: databaseAddress(database) };

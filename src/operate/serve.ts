@@ -133,7 +133,7 @@ export async function serve(options: ServeOptions, surroundings: ServeSurroundin
       data: settings.memory ? 'memory' : (place.folder ?? place.database),
       loginPage: settings.trust ? services.addresses.identity : `${services.addresses.identity}/device`,
       warnings: [...warningsAbout(settings, baseUrl), ...(lock?.isShared ? [SHARED_DATA] : [])],
-      ...(tls ? { reload: () => renew(server, tls, { now, log }) } : {}),
+      reload: tls && (() => renew(server, tls, { now, log })),
       stop: async () => {
         clearInterval(forgetting);
         try {
