@@ -287,9 +287,5 @@ function checkedEnd(start: number, end: number, context: TimeContext): number {
 
 /** The failure where two flags say the same thing, or exclude each other. */
 export function conflict(one: string, other: string, why?: string): Failure {
-  return new Failure(
-    'usage',
-    `${one} and ${other} can't be given together.`,
-    why === undefined ? {} : { why },
-  );
+  return new Failure('usage', `${one} and ${other} can't be given together.`, { why });
 }

@@ -68,7 +68,7 @@ export function failureOf(error: unknown, authUrl: string, said?: string): Failu
     return new Failure('unavailable', `The identity provider ${authUrl} is not available at the moment.`, {
       httpStatus,
       retryable: true,
-      ...(said === undefined ? {} : { why: said }),
+      why: said,
     });
   }
   const why = error instanceof Error ? error.message : String(error);

@@ -5,7 +5,6 @@ import type { Experiment, Project } from '../contract/directory.ts';
 import { formatDuration, MINUTE } from '../contract/durations.ts';
 import { Failure } from '../contract/failure.ts';
 import { forIssuer } from '../contract/issuer-address.ts';
-import { KEY_SET_PATH } from '../contract/routes.ts';
 import { Secret } from '../contract/secret.ts';
 import { type Send, sendFrom } from '../contract/sending.ts';
 import { type RemoteKeySet, remoteKeySet } from '../tokens/remote-key-set.ts';
@@ -15,7 +14,7 @@ import { type ChoiceOptions, chooseOne, type Picker } from './choice.ts';
 import type { Connection } from './login/connection.ts';
 import { accessExperiment, type ExperimentAccess, withTokenAdvice } from './login/experiment-access.ts';
 import { isSpent } from './login/login-tokens.ts';
-import { trustIn, type VerificationSource, verifyAny } from './login/trust.ts';
+import { keySetUrl, trustIn, type VerificationSource, verifyAny } from './login/trust.ts';
 import type { Profile } from './profiles/profiles.ts';
 import { isCurrent, type KnownReservation, reservationsWith } from './reservations/known.ts';
 import { Ledger, type LedgerDatabase, type LedgerEntry } from './reservations/ledger.ts';
@@ -303,7 +302,7 @@ export class Session {
 
   #keysOf(issuer: string): RemoteKeySet {
     const { connection, now, notice } = this.#options;
-    const url = issuer.replace(/\/+$/, '') + KEY_SET_PATH;
+    const url = keySetUrl(issuer);
     const store = connection.keySets?.(url);
     return remoteKeySet({
       url,

@@ -143,10 +143,9 @@ async function freeOf(
   window: { start: number; end: number },
   points: number | undefined,
 ): Promise<LinkAvailability> {
-  const columns = points === undefined ? {} : { points };
   const { bandwidth, items, routes } = await connectivity.availability({
     ...{ site1, site2, ...route },
-    ...{ ...window, ...columns },
+    ...{ ...window, points },
   });
   return { link: { site1, site2, bandwidth }, items, routes };
 }

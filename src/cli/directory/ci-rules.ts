@@ -90,9 +90,9 @@ function requestOf({ github, gitlab, ref, refType, environment }: CiFlags): CiRu
   return {
     ci: github === undefined ? 'gitlab' : 'github',
     repository,
-    ...(ref === undefined ? {} : { ref }),
-    ...(gitlab === undefined || ref === undefined ? {} : { ref_type: refType ?? 'branch' }),
-    ...(environment === undefined ? {} : { environment }),
+    ref,
+    ref_type: gitlab === undefined || ref === undefined ? undefined : (refType ?? 'branch'),
+    environment,
   };
 }
 

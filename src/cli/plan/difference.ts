@@ -30,7 +30,7 @@ export type PlannedChange =
 /** A reservation that stays where it is, as `--earliest` may have put it. */
 interface Kept {
   /** When it starts, in milliseconds, where that is later than the file says; else undefined. */
-  keptAt?: number | undefined;
+  keptAt?: number;
 }
 
 /** How a file and what exists are compared. */

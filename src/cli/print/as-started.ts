@@ -24,7 +24,7 @@ export function startedAs({
   executable = PROGRAM,
 }: {
   variables: Variables;
-  executable?: string | undefined;
+  executable?: string;
 }): Started {
   const { npm_command, npm_lifecycle_script = PROGRAM } = variables;
   const shell = shellOf(variables);

@@ -76,7 +76,7 @@ export interface NetworkConnectionOptions {
   /** How long to wait for a reply, in milliseconds. */
   timeout: number;
   /** Id or name of the experiment that the command names, which goes before the profile's. */
-  experiment?: string | undefined;
+  experiment?: string;
   /** Certificates to trust besides the usual ones, in PEM. */
   certificates?: string;
   /** Takes a line about each request and reply, without secrets. */
@@ -145,16 +145,13 @@ export function connectOverNetwork(profile: Profile, options: NetworkConnectionO
   return {
     send,
     userToken,
-    ...(experimentToken === undefined ? {} : { experimentToken: remembered(experimentToken, now) }),
-    ...(experimentTokenCommand === undefined
-      ? {}
-      : {
-          experimentTokenFrom: (placeholders) =>
-            remembered(commandToken(experimentTokenCommand, placeholders, env), now),
-        }),
+    experimentToken: experimentToken && remembered(experimentToken, now),
+    experimentTokenFrom:
+      experimentTokenCommand &&
+      ((placeholders) => remembered(commandToken(experimentTokenCommand, placeholders, env), now)),
     keySets: keySetFiles(cacheFolder, () => now() - uptime() * 1000),
     // They belong to the user who is logged in, and the user token may be another user's.
-    ...(userToken.origin === login.origin ? { portalTokens: portalTokens(credentials, now) } : {}),
+    portalTokens: userToken.origin === login.origin ? portalTokens(credentials, now) : undefined,
     machineLogin: machineLogin(machine),
     login: {
       path: credentials.path,
@@ -171,12 +168,8 @@ export function connectOverNetwork(profile: Profile, options: NetworkConnectionO
         if (ended === undefined) return { problem: 'You were not logged in.' };
         const { accessToken, expiresAt = claimedExpiry(accessToken.reveal()) } = ended;
         const problem = await revocationProblem(revokeLogin(identity, ended));
-        return {
-          problem,
-          ...(expiresAt === undefined || expiresAt <= now()
-            ? {}
-            : { aliveUntil: Math.min(expiresAt, LAST_INSTANT) }),
-        };
+        const isAlive = expiresAt !== undefined && expiresAt > now();
+        return { problem, aliveUntil: isAlive ? Math.min(expiresAt, LAST_INSTANT) : undefined };
       },
     },
     close: async () => {

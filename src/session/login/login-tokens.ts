@@ -22,7 +22,7 @@ import type { TokenSource } from './token-source.ts';
  * @param now milliseconds
  */
 export function isAlmostOver(
-  { issuedAt, expiresAt }: { issuedAt: number; expiresAt?: number | undefined },
+  { issuedAt, expiresAt }: { issuedAt: number; expiresAt?: number },
   now: number,
 ): boolean {
   if (expiresAt === undefined) return false;
@@ -175,7 +175,7 @@ export async function revokeLogin(
 export function notLoggedIn({ name, baseUrl, redirectedBy = [] }: Profile): Failure {
   const why = `The token commands of profile ${name} are for its own services, but ${redirectedBy.join(' and ')} names another.`;
   return new Failure('not_logged_in', `You are not logged in to ${baseUrl}.`, {
-    ...(redirectedBy.length === 0 ? {} : { why }),
+    why: redirectedBy.length === 0 ? undefined : why,
     fix: redirectedBy.length === 0 ? 'slices-conn login' : `unset ${redirectedBy.join(' ')}`,
   });
 }

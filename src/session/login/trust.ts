@@ -75,6 +75,11 @@ export function byKind(make: (kind: TokenKind) => Trust): TrustByKind {
   };
 }
 
+/** Where an issuer publishes its keys. */
+export function keySetUrl(issuer: string): string {
+  return issuer.replace(/\/+$/, '') + KEY_SET_PATH;
+}
+
 /** An issuer's keys as they are kept on this machine, up to a day old: nothing is fetched (THREATS.md 26). */
 export function keptKeys(
   issuer: string,
@@ -84,7 +89,7 @@ export function keptKeys(
     onStale,
   }: Pick<Required<RemoteKeySetOptions>, 'now' | 'onStale'> & { stored: (url: string) => KeySetStore },
 ): KeySet {
-  const url = issuer.replace(/\/+$/, '') + KEY_SET_PATH;
+  const url = keySetUrl(issuer);
   return remoteKeySet({
     url,
     store: stored(url),
@@ -195,7 +200,7 @@ function readKept(path: string, url: string, bootedAt = Number.NaN): KeySetCopy 
   if (!result.success || result.output.url !== url) return undefined;
   const { keys, at, ahead, bootedAt: before = Number.NaN } = result.output;
   const isSameClock = Math.abs(bootedAt - before) <= SAME_START;
-  return { document: readKeySet({ keys }), at, ...(isSameClock && ahead !== undefined ? { ahead } : {}) };
+  return { document: readKeySet({ keys }), at, ahead: isSameClock ? ahead : undefined };
 }
 
 function orNothing<Answer>(work: () => Answer): Answer | undefined {

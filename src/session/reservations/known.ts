@@ -95,7 +95,7 @@ export function nameOf({
   entry,
 }: Pick<ListedReservation, 'reservation' | 'requested' | 'entry'>): string | undefined {
   // A change that is under way says nothing about the name.
-  return reservation?.name ?? entry?.requested?.name ?? requested?.name ?? undefined;
+  return reservation?.name ?? entry?.requested?.name ?? requested?.name;
 }
 
 /**

@@ -49,7 +49,7 @@ export interface ChangeOptions extends ProofOptions {
   /** The words in which the times were typed: the same words under the same key mean the times of the first command. */
   typedTimes?: string;
   /** Of one deletion: the reservation as it was, so that this machine can tell later what it deleted. */
-  before?: Reservation | undefined;
+  before?: Reservation;
   /** Move all creates later by the smallest common offset at which everything fits. Default false. */
   earliest?: boolean;
 }
@@ -59,7 +59,7 @@ interface Attempt {
   items: readonly { item: ChangeItem; name: AttemptName }[];
   options: ClientChangeOptions & { idempotencyKey: string };
   /** See {@link ChangeOptions}, `before`. */
-  deleted?: Reservation | undefined;
+  deleted?: Reservation;
 }
 
 type Results = (ProvenReservation | null)[];

@@ -69,10 +69,8 @@ export async function confirmRate(
   try {
     const [{ reservation }] = await connectivity.change([{ action: 'create', request }], { dryRun: true });
     const { start, end } = periodOf(reservation);
-    const { items } = await connectivity.availability({
-      ...{ site1, site2, ...askedRouteOf(request) },
-      ...{ start, end },
-    });
+    const window = { site1, site2, ...askedRouteOf(request), start, end };
+    const { items } = await connectivity.availability(window);
     const free = Math.min(...items.map(({ bandwidth }) => bandwidth));
     if (reservation.bandwidth <= free / 2) return;
     const times = await invocation.times();

@@ -25,16 +25,16 @@ export interface Change {
   before?: Reservation;
 }
 
+/** The tags of a reservation, as a card names them. */
+const TAGS = [
+  ['site1_s_tag', 'site1', 'S-tag'],
+  ['site1_c_tag', 'site1', 'C-tag'],
+  ['site2_s_tag', 'site2', 'S-tag'],
+  ['site2_c_tag', 'site2', 'C-tag'],
+] as const;
+
 /** The members that an update can change. */
-const CHANGEABLE = [
-  'bandwidth',
-  'start_date',
-  'end_date',
-  'site1_s_tag',
-  'site1_c_tag',
-  'site2_s_tag',
-  'site2_c_tag',
-] as const satisfies readonly (keyof Reservation)[];
+const CHANGEABLE = ['bandwidth', 'start_date', 'end_date', ...TAGS.map(([tag]) => tag)] as const;
 
 /**
  * The changes between two looks, by reservation in the order of their starts: first its update, then the
@@ -64,14 +64,6 @@ export function changesBetween(previous: Look | undefined, next: Look): Change[]
       return [...update, ...events.map((event): Change => ({ event, at, reservation }))];
     });
 }
-
-/** The tags of a reservation, as a card names them. */
-const TAGS = [
-  ['site1_s_tag', 'site1', 'S-tag'],
-  ['site1_c_tag', 'site1', 'C-tag'],
-  ['site2_s_tag', 'site2', 'S-tag'],
-  ['site2_c_tag', 'site2', 'C-tag'],
-] as const;
 
 /**
  * The changes of rate and tags, in words.
