@@ -158,7 +158,7 @@ export interface Processes {
    *
    * @throws Failure `command_not_found`, `command_not_runnable`
    */
-  runProgram(call: readonly string[], options?: ProgramOptions): Promise<ProgramResult>;
+  runProgram(call: readonly string[], options?: RunOptions): Promise<ProgramResult>;
   /** Resolves when the process is told to stop, by SIGINT or SIGTERM, which do not end it from then on. */
   stopSignal: () => Promise<Stopped>;
   /**
@@ -203,7 +203,7 @@ export interface ProgramResult {
 }
 
 /** Options of a program that is run. */
-export interface ProgramOptions {
+export interface RunOptions {
   /** Its standard input. Default: empty. */
   input?: string;
   /** Ends the program with SIGTERM. The result is then the text that it wrote until it ended. */

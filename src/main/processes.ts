@@ -4,13 +4,7 @@ import { constants } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { GUARDIAN } from '../cli/reservation/run/command.ts';
-import type {
-  CommandEnvironment,
-  Pipe,
-  ProgramOptions,
-  ProgramResult,
-  StartedCommand,
-} from '../cli/world.ts';
+import type { CommandEnvironment, Pipe, ProgramResult, RunOptions, StartedCommand } from '../cli/world.ts';
 import { Failure } from '../contract/failure.ts';
 import { errorCode, systemReason } from '../contract/foreign-errors.ts';
 import { childEnvironment } from '../session/login/token-source.ts';
@@ -243,7 +237,7 @@ const MOST_KEPT = 4_194_304;
 /** See `Processes.runProgram`. */
 export async function runProgram(
   [program = '', ...args]: readonly string[],
-  { input, signal, onLine, onNotice }: ProgramOptions,
+  { input, signal, onLine, onNotice }: RunOptions,
   env: Variables,
 ): Promise<ProgramResult> {
   const path = `${env['PATH'] ?? '/usr/bin:/bin'}:/usr/sbin:/sbin`;

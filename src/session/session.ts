@@ -116,10 +116,10 @@ export class Session {
    * where the service does not tell. A warning says so where it is not 0. Asked before anything is booked: it costs no
    * request where the service's keys were fetched in the last ten minutes, and else the one that its answer needs.
    *
-   * @param isLook whether nothing is to be booked: then no clock is too wrong, and a service that is away is no failure
+   * @param options `isLook`: nothing is to be booked. Then no clock is too wrong, and a service that is away is no failure
    * @throws Failure `usage` where the clocks are so far apart that the service's tokens would not verify here
    */
-  async clockAhead(isLook = false): Promise<number> {
+  async clockAhead({ isLook = false }: { isLook?: boolean } = {}): Promise<number> {
     // The command ends without a login, and then asks for nothing.
     const { userToken, login } = this.connection;
     if (userToken.origin === 'login' && !login?.read()) return 0;

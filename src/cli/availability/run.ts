@@ -3,6 +3,7 @@ import type { AskedRoute } from '../../contract/asked-route.ts';
 import type { Slot } from '../../contract/availability.ts';
 import { durationWord, formatDuration } from '../../contract/durations.ts';
 import { Failure, ownCommand } from '../../contract/failure.ts';
+import type { Period } from '../../contract/phases.ts';
 import { instantOf } from '../../contract/reservation-request.ts';
 import { SITES } from '../../contract/sites.ts';
 import { parseDuration } from '../../contract/typed-duration.ts';
@@ -14,7 +15,7 @@ import { availabilityChart, chartColumns, type LinkAvailability } from '../print
 import { availabilitySvg, SVG_COLUMNS } from '../print/availability-svg.ts';
 import { folded } from '../print/folded.ts';
 import { escapeLines, escapeText } from '../print/output.ts';
-import type { Shell } from '../print/shells.ts';
+import type { AdviceShell } from '../print/shells.ts';
 import { confirmWriting } from '../questions.ts';
 import { timeWord, withNearestSite, withoutRoute } from '../reservation/alternatives.ts';
 import { type RouteFlags, readRoute, routeWords } from '../reservation/route-options.ts';
@@ -90,7 +91,7 @@ export async function availability(
 interface Question {
   route: AskedRoute;
   /** Milliseconds. */
-  window: { start: number; end: number };
+  window: Period;
   need: Need | undefined;
   /** The columns of the screen (undefined: exact steps), and of a picture (undefined: none). */
   columns: { screen: number | undefined; drawn: number | undefined };
@@ -140,7 +141,7 @@ function withNextStep(
 async function freeOf(
   connectivity: ConnectivityClient,
   { site1, site2, ...route }: AskedRoute & { site1: string; site2: string },
-  window: { start: number; end: number },
+  window: Period,
   points: number | undefined,
 ): Promise<LinkAvailability> {
   const { bandwidth, items, routes } = await connectivity.availability({
@@ -210,7 +211,7 @@ function startsText(
     route,
     advised,
     shell,
-  }: { width: number; route: AskedRoute; shell: Shell } & Pick<Invocation, 'advised'>,
+  }: { width: number; route: AskedRoute; shell: AdviceShell } & Pick<Invocation, 'advised'>,
 ): string {
   const sentences = answers.map((answer) => startsOf(answer, need, times, answers.length > 1));
   const advice = adviceOf(answers, need, route, times);

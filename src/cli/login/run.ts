@@ -171,7 +171,7 @@ interface KnownToken {
 /** Shows who is logged in, and the source, user and expiry of each token. */
 export async function status(given: Invocation): Promise<void> {
   const session = await given.session();
-  const invocation = await onServiceTime(given, session, true);
+  const invocation = await onServiceTime(given, session, { isLook: true });
   // The stored login is read first: without one, its message is clearer than the portal's.
   await userToken(session, (await invocation.times()).now);
   const roles = await rolesOrReason(session);

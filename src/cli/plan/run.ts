@@ -24,7 +24,7 @@ import {
   NotApplied,
   requestedBy,
 } from './applier.ts';
-import { differenceFrom, type NamedReservation, type PlannedChange } from './difference.ts';
+import { type NamedReservation, type PlannedChange, plannedChanges } from './difference.ts';
 import { type PlanContent, readPlan } from './plan-file.ts';
 import { appliedSummary, planSummary, planTable } from './plan-table.ts';
 
@@ -140,7 +140,7 @@ async function compare(
 ): Promise<Compared> {
   const { earliest = false } = flags;
   const { existing, pending } = await namedIn(session, wanted, now());
-  const changes = differenceFrom(wanted.reservations, existing, { ...flags, now: now() });
+  const changes = plannedChanges(wanted.reservations, existing, { ...flags, now: now() });
   const needed = changes.filter(({ action }) => action !== 'none');
   const expiry = claimedExperimentExpiry(experiment.token.reveal());
   const isTogether = needed.length > 0 && (await hasBatches(session));

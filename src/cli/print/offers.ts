@@ -2,7 +2,7 @@ import { Failure } from '../../contract/failure.ts';
 import { formatInstant } from '../../contract/instants.ts';
 import type { Said } from '../../contract/said.ts';
 import { continued } from '../help-layout.ts';
-import type { Shell } from './shells.ts';
+import type { AdviceShell } from './shells.ts';
 
 /** In which way an alternative is the best (cli/README.md, "Output"); null where an older service does not say. */
 export type OfferKind = 'most_bandwidth' | 'earliest' | 'longest' | null;
@@ -57,7 +57,7 @@ export function offerItem({ kind, bandwidth, start, end, command }: Offer): obje
 export function offerLines(
   offers: readonly { label: string; command: string }[],
   columns: number,
-  shell: Shell,
+  shell: AdviceShell,
 ): string[] {
   const width = Math.max(...offers.map(({ label }) => label.length));
   const lines = offers.map(({ label, command }, at) => `  ${at + 1}  ${label.padEnd(width)}  ${command}`);

@@ -4,7 +4,7 @@ import { characterCode, escapeText, jsonText } from '../../contract/visible-text
 import type { Variables } from '../../session/profiles/folders.ts';
 import { asStarted, BY_NAME, memberAsStarted, type Started } from './as-started.ts';
 import { folded } from './folded.ts';
-import type { Shell } from './shells.ts';
+import type { AdviceShell } from './shells.ts';
 
 export { escapeText, jsonText } from '../../contract/visible-text.ts';
 
@@ -75,7 +75,7 @@ export class Output {
   }
 
   /** The shell that advice is typed in. */
-  get shell(): Shell {
+  get shell(): AdviceShell {
     return this.#options.started.shell;
   }
 

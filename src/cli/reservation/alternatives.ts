@@ -174,7 +174,7 @@ function endRetyping({ start, end }: Offered, asked: Refused): Retyping[] {
 }
 
 /** The command that makes a request. @param more further flags */
-export function reserveCommand(request: ReservationRequest, ...more: readonly string[]): string {
+export function reserveText(request: ReservationRequest, ...more: readonly string[]): string {
   const { start, end, duration, volume } = request;
   const search =
     duration !== undefined

@@ -58,8 +58,8 @@ export async function endArgument(
 ): Promise<End> {
   const { dev, address, outer } = flags;
   const mtu = flags.mtu === undefined ? USUAL_MTU : readMtu(flags.mtu);
-  check('device', dev, deviceFault(dev), 'ip link');
-  if (address !== undefined) check('address', address, addressFault(address, mtu));
+  check('a device', dev, deviceFault(dev), 'ip link');
+  if (address !== undefined) check('an address', address, addressFault(address, mtu));
   const fix = (site = flags.site, id = ''): string =>
     verb === 'probe' ? removalOf(typed ?? id, { ...flags, site }) : '--remove';
   const reservation = await verifiedReservation(invocation, typed, { verb, removing }, fix());
@@ -82,14 +82,14 @@ function removalOf(typed: string, { site, dev, outer = OUTER_PROTOCOLS[0] }: End
 
 function readMtu(text: string): number {
   const mtu = /^\d{1,6}$/.test(text) ? Number(text) : Number.NaN;
-  check('MTU', text, mtuFault(mtu));
+  check('an MTU', text, mtuFault(mtu));
   return mtu;
 }
 
-/** @throws Failure `usage` where there is a fault */
+/** @param what it should be, such as `an MTU` @throws Failure `usage` where there is a fault */
 function check(what: string, typed: string, fault: string | undefined, fix?: string): void {
   if (fault === undefined) return;
-  throw new Failure('usage', `${JSON.stringify(typed)} is not ${/^[aeM]/.test(what) ? 'an' : 'a'} ${what}.`, {
+  throw new Failure('usage', `${JSON.stringify(typed)} is not ${what}.`, {
     why: fault,
     fix,
   });

@@ -1,8 +1,4 @@
-import {
-  type ChangeResults,
-  type ChangeOptions as ClientChangeOptions,
-  isBatch,
-} from '../../client/changes.ts';
+import { type ChangeOptions, type ChangeResults, isBatch } from '../../client/changes.ts';
 import type { ConnectivityClient } from '../../client/connectivity.ts';
 import { differenceFrom, type ProofOptions, type ProvenReservation } from '../../client/proof.ts';
 import {
@@ -43,7 +39,7 @@ export interface ReservationsOptions {
 }
 
 /** How changes are made under the ledger. */
-export interface ChangeOptions extends ProofOptions {
+export interface LedgerChangeOptions extends ProofOptions {
   /** Of one create: the person's own key. The same command can be run again with it, and creates once. */
   idempotencyKey?: string;
   /** The words in which the times were typed: the same words under the same key mean the times of the first command. */
@@ -57,9 +53,9 @@ export interface ChangeOptions extends ProofOptions {
 /** Changes on their way, each with its name in the ledger. */
 interface Attempt {
   items: readonly { item: ChangeItem; name: AttemptName }[];
-  options: ClientChangeOptions & { idempotencyKey: string };
-  /** See {@link ChangeOptions}, `before`. */
-  deleted?: Reservation;
+  options: ChangeOptions & { idempotencyKey: string };
+  /** See {@link LedgerChangeOptions}. */
+  before?: Reservation;
 }
 
 type Results = (ProvenReservation | null)[];
@@ -97,11 +93,11 @@ export class Reservations {
    */
   async change<const Items extends readonly ChangeItem[]>(
     items: Items,
-    options?: ChangeOptions,
+    options?: LedgerChangeOptions,
   ): Promise<ChangeResults<Items>>;
-  async change(items: readonly ChangeItem[], options: ChangeOptions = {}): Promise<unknown> {
+  async change(items: readonly ChangeItem[], options: LedgerChangeOptions = {}): Promise<unknown> {
     checkItems(items, options);
-    const { typedTimes, before: deleted, ...sent } = options;
+    const { typedTimes, before, ...sent } = options;
     const { now, newKey } = this.#options;
     const { id: experiment = '' } = await this.#options.access();
     const idempotencyKey = sent.idempotencyKey ?? newKey();
@@ -112,7 +108,7 @@ export class Reservations {
         return { item, name: { experiment, key } };
       }),
       options: { ...sent, idempotencyKey, firstSentAt: now() },
-      deleted,
+      before,
     };
     const ledger = await this.#options.ledger();
     const begin = async (): Promise<Results> => {
@@ -121,17 +117,17 @@ export class Reservations {
       });
       return this.#send(attempt);
     };
-    const before =
+    const earlier =
       sent.idempotencyKey === undefined ? undefined : await ledger.find({ experiment, key: idempotencyKey });
-    if (!before || before.outcome === 'refused') return begin();
+    if (!earlier || earlier.outcome === 'refused') return begin();
     const [only] = items;
     const again = only?.action === 'create' && { request: only.request, at: now(), typedTimes };
-    const { requested, beganAt } = before;
-    const first = requested && { request: requested, at: beganAt, typedTimes: before.typedTimes };
+    const { requested, beganAt } = earlier;
+    const first = requested && { request: requested, at: beganAt, typedTimes: earlier.typedTimes };
     if (!again || !first || !isSameRequest(first, again)) {
       throw keyReused(`The key ${idempotencyKey} was used for another reservation.`);
     }
-    return [await this.#repeat({ ...before, requested: first.request }, attempt, begin)];
+    return [await this.#repeat({ ...earlier, requested: first.request }, attempt, begin)];
   }
 
   /** Shows a reservation, and records the answer in the ledger. */
@@ -255,12 +251,12 @@ export class Reservations {
   }
 
   /** Records what changes have made: a result for each. */
-  async #made({ items, deleted }: Attempt, results: Results): Promise<Results> {
+  async #made({ items, before }: Attempt, results: Results): Promise<Results> {
     await this.#record((ledger) =>
       ledger.together(async (kept) => {
         for (const [index, { item, name }] of items.entries()) {
           const proven = results[index];
-          if (item.action === 'delete') await kept.deleted(item.id, deleted);
+          if (item.action === 'delete') await kept.deleted(item.id, before);
           else if (proven && item.action === 'create') await kept.booked(name, proven);
           else if (proven) await kept.observed(proven, item.request.name);
         }

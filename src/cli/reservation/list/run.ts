@@ -13,7 +13,7 @@ import { type NamedExperiment, requestResult } from '../../print/cards.ts';
 import { type ListedIn, reservationTable } from '../../print/reservation-table.ts';
 import { shortTime, type TimeContext } from '../../times.ts';
 import { nearestSite, siteName } from '../../values.ts';
-import { reserveCommand } from '../alternatives.ts';
+import { reserveText } from '../alternatives.ts';
 
 /** The flags of the command, as typed. */
 export interface ListFlags {
@@ -34,7 +34,7 @@ export async function list(given: Invocation, _args: readonly string[], flags: L
   if (flags.site !== undefined) siteName(flags.site);
   readSpan(flags, await given.times());
   const session = await given.session();
-  const invocation = await onServiceTime(given, session, true);
+  const invocation = await onServiceTime(given, session, { isLook: true });
   const { output } = invocation;
   const span = readSpan(flags, await invocation.times());
   const { found, experiments, hasList } = await read(invocation, session, flags);
@@ -179,7 +179,7 @@ function whatToDo(
   const link = requested ? linkName(requested) : 'a link';
   const again =
     requested && entry
-      ? ` To settle it: ${withServices(services, reserveCommand(requested, '--idempotency-key', entry.key))}`
+      ? ` To settle it: ${withServices(services, reserveText(requested, '--idempotency-key', entry.key))}`
       : '';
   return `${link}: the service never answered the request of ${asked}, so the link may be booked.${again}`;
 }

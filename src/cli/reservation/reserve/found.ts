@@ -17,13 +17,13 @@ import { formatBandwidth, formatVolume } from '../../values.ts';
  * when it could be done at best,
  * and its deadline.
  *
- * @param isBooked whether the reservation uses the link already
+ * @param state `isBooked`: the reservation uses the link already
  */
 export async function foundLines(
   { invocation, session }: { invocation: Invocation; session: Session },
   request: ReservationRequest,
   reservation: Reservation,
-  isBooked: boolean,
+  { isBooked }: { isBooked: boolean },
 ): Promise<CardLine[]> {
   const { duration, volume } = request;
   const { start, end } = periodOf(reservation);

@@ -52,12 +52,12 @@ export function parseReserve(
   if (volume !== undefined) {
     const why = 'With --volume, --end is the deadline, and how long it takes is found.';
     if (flags.for !== undefined) throw conflict('--for', '--volume', why);
-    return { ...sites, ...most, volume: parseVolume(volume), ...readSearch(flags, 1, times) };
+    return { ...sites, ...most, volume: parseVolume(volume), ...readSearch(flags, times) };
   }
   const { bandwidth } = most;
   if (!earliest) return { ...sites, bandwidth, ...readPeriod(flags, times) };
   const duration = parseDuration(flags.for ?? '');
-  return { ...sites, bandwidth, duration, ...readSearch(flags, duration, times) };
+  return { ...sites, bandwidth, duration, ...readSearch(flags, times, duration) };
 }
 
 /** One run of `reserve`. */
@@ -115,7 +115,7 @@ async function rehearse(run: Run, request: ReservationRequest): Promise<void> {
     .change([{ action: 'create', request }], { dryRun: true })
     .catch(refusedTo(run, request));
   const { reservation } = rehearsed;
-  const more = await foundLines(run, request, reservation, false);
+  const more = await foundLines(run, request, reservation, { isBooked: false });
   const times = await invocation.times();
   await invocation.output.result({ ...reservationResult(rehearsed), dryRun: true }, (print) =>
     rehearsalCard(print, reservation, { times, experiment, more }),
@@ -156,7 +156,7 @@ async function printBooked(
   const { invocation, experiment, flags } = run;
   const { output } = invocation;
   const { save } = flags;
-  const more = await foundLines(run, request, proven.reservation, true);
+  const more = await foundLines(run, request, proven.reservation, { isBooked: true });
   const times = await invocation.times();
   await output.result(reservationResult(proven), (print) => {
     const saved = save !== undefined && proven.token !== null ? `  saved to ${escapeText(save)}\n` : '';

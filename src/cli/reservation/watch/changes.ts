@@ -15,7 +15,7 @@ export interface Look {
 export type WatchEvent = PhaseEvent | 'updated' | 'deleted';
 
 /** Something that happened to a reservation between two looks. */
-export interface Change {
+export interface SeenChange {
   event: WatchEvent;
   /** When it was seen, in milliseconds. */
   at: number;
@@ -44,14 +44,14 @@ const CHANGEABLE = ['bandwidth', 'start_date', 'end_date', ...TAGS.map(([tag]) =
  *
  * @param previous undefined: nothing was seen before
  */
-export function changesBetween(previous: Look | undefined, next: Look): Change[] {
+export function changesBetween(previous: Look | undefined, next: Look): SeenChange[] {
   const { at } = next;
   const before = new Map((previous?.reservations ?? []).map((one) => [one.id, one]));
   const now = new Map(next.reservations.map((one) => [one.id, one]));
   const gone = [...before.values()].filter(({ id }) => !now.has(id));
   return [...now.values(), ...gone]
     .toSorted((one, other) => instantOf(one.start_date) - instantOf(other.start_date))
-    .flatMap((reservation): Change[] => {
+    .flatMap((reservation): SeenChange[] => {
       const was = before.get(reservation.id);
       const phaseBefore = was && previous ? phaseAt(previous.at, periodOf(was)) : undefined;
       if (!now.has(reservation.id)) {
@@ -59,9 +59,9 @@ export function changesBetween(previous: Look | undefined, next: Look): Change[]
         return phaseBefore === 'ended' ? [] : [{ event: 'deleted', at, reservation }];
       }
       const isUpdated = was && CHANGEABLE.some((member) => was[member] !== reservation[member]);
-      const update: Change[] = isUpdated ? [{ event: 'updated', at, reservation, before: was }] : [];
+      const update: SeenChange[] = isUpdated ? [{ event: 'updated', at, reservation, before: was }] : [];
       const events = eventsBetween(phaseBefore, phaseAt(at, periodOf(reservation)));
-      return [...update, ...events.map((event): Change => ({ event, at, reservation }))];
+      return [...update, ...events.map((event): SeenChange => ({ event, at, reservation }))];
     });
 }
 

@@ -8,7 +8,7 @@ import { isCurrent } from '../../../session/reservations/known.ts';
 import type { Session } from '../../../session/session.ts';
 import { EXIT_CODE_OF } from '../../exit-codes.ts';
 import type { Invocation } from '../../invocation.ts';
-import { type Change, changesBetween, type Look } from './changes.ts';
+import { changesBetween, type Look, type SeenChange } from './changes.ts';
 
 /** How the watched reservations are known. */
 export interface Reader {
@@ -23,7 +23,7 @@ export interface Reader {
 /** A look at the service, and what has happened since the one before. */
 export interface Seen {
   look: Look;
-  changes: readonly Change[];
+  changes: readonly SeenChange[];
 }
 
 /** From when until when to look. */
