@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { SHELLS, type Shell, scriptOf } from '../cli/completion/scripts.ts';
+import { type CompletionShell, SHELLS, scriptOf } from '../cli/completion/scripts.ts';
 import { type Packed, writeArchive, writeDebianPackage } from './archives.ts';
 import { billOfMaterials } from './bill-of-materials.ts';
 import { manualPage } from './command-reference.ts';
@@ -30,7 +30,7 @@ const SUMMARY = 'Book network links between research sites';
 const platforms = Object.keys(NODE_PROGRAMS) as Platform[];
 
 /** The folders of completions that each shell reads, by Debian's and Homebrew's habit. */
-const COMPLETIONS: Readonly<Record<Shell, string>> = {
+const COMPLETIONS: Readonly<Record<CompletionShell, string>> = {
   bash: 'bash-completion/completions/slices-conn',
   zsh: 'zsh/vendor-completions/_slices-conn',
   fish: 'fish/vendor_completions.d/slices-conn.fish',

@@ -11,7 +11,7 @@ import { reportFailure } from './print/failure-report.ts';
 import { Refusal } from './print/offers.ts';
 import { asciiText, jsonText, wantsColor } from './print/output.ts';
 import { shellOf } from './print/shells.ts';
-import { createProgram, NO_HELP, runProgram } from './program.ts';
+import { createCommandTree, NO_HELP, runCommandTree } from './program.ts';
 import { Declined, numbered } from './questions.ts';
 import type { ServerCommands } from './serve/server.ts';
 import { type TimeContext, timesIn } from './times.ts';
@@ -38,7 +38,7 @@ export async function run(args: readonly string[], world: World, server: ServerC
   const write = (text: string): void => (isReported ? undefined : stderr.write(text));
   const beforeReport: World = { ...world, terminal: { ...terminal, stderr: { ...stderr, write } } };
   let help = '';
-  const program = createProgram({
+  const program = createCommandTree({
     version: environment.version,
     serverOptions: server.options,
     help: {
@@ -95,7 +95,7 @@ export async function run(args: readonly string[], world: World, server: ServerC
     return report(running.sent.failure(stopped));
   });
   try {
-    let work = (): Promise<void> => runProgram(program, args);
+    let work = (): Promise<void> => runCommandTree(program, args);
     for (;;) {
       try {
         await work();
@@ -182,7 +182,7 @@ async function answerShell(words: readonly string[], world: World, server: Serve
       import('./completion/candidates.ts'),
       import('./completion/live-source.ts'),
     ]);
-    const program = createProgram({
+    const program = createCommandTree({
       version: environment.version,
       serverOptions: server.options,
       help: NO_HELP,

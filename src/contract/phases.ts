@@ -14,7 +14,7 @@ const BEGINS = { active: 'started', ending_soon: 'ending_soon', ended: 'ended' }
 export type PhaseEvent = (typeof BEGINS)[keyof typeof BEGINS];
 
 /** From when until when, in milliseconds since the Unix epoch. */
-interface Period {
+export interface Period {
   start: number;
   end: number;
 }

@@ -5,7 +5,7 @@ import type { ProblemCode } from '../contract/problem-codes.ts';
 import type { Alternative } from '../contract/problems.ts';
 import { may, readRole } from '../contract/roles.ts';
 import { alternativeText } from '../words/alternatives.ts';
-import { type Calendar, type Clock, endText, instantText } from '../words/civil-time.ts';
+import { type Calendar, endText, instantText, type ZoneClock } from '../words/civil-time.ts';
 import { linkName } from '../words/link-name.ts';
 import { problemTexts } from '../words/problems.ts';
 import { roleAllows } from '../words/roles.ts';
@@ -199,12 +199,12 @@ export function ownSentence(own: Own, calendar: Calendar): string {
 }
 
 /** An instant as a field for date and time holds it, to the minute. @example '2026-11-23T09:00' */
-export function wallText(instant: number, clock: Clock): string {
+export function wallText(instant: number, clock: ZoneClock): string {
   return new Date(clock.civil(instant)).toISOString().slice(0, 16);
 }
 
 /** The instant that a field for date and time means; null where it is empty. */
-export function readWall(text: string, clock: Clock): number | null {
+export function readWall(text: string, clock: ZoneClock): number | null {
   const civil = Date.parse(`${text}Z`);
   return Number.isNaN(civil) ? null : clock.instant(civil);
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { durationWord, timeWord } from '../../src/cli/reservation/alternatives.ts';
+import { timeWord } from '../../src/cli/reservation/alternatives.ts';
 import { formatDistance, shortTime, shortTimes, timesIn, timeTeller } from '../../src/cli/times.ts';
 import {
   bandwidthWord,
@@ -10,7 +10,15 @@ import {
   parseVolume,
 } from '../../src/cli/values.ts';
 import { MAX_BANDWIDTH } from '../../src/contract/bandwidth.ts';
-import { DAY, formatDuration, HOUR, isoDuration, MINUTE, SECOND } from '../../src/contract/durations.ts';
+import {
+  DAY,
+  durationWord,
+  formatDuration,
+  HOUR,
+  isoDuration,
+  MINUTE,
+  SECOND,
+} from '../../src/contract/durations.ts';
 import { formatInstant } from '../../src/contract/instants.ts';
 import { parseDuration } from '../../src/contract/typed-duration.ts';
 import { timesIn as pageTimes, windowText } from '../../src/page/timeline/words.ts';

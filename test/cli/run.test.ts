@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { HELP_TOPICS } from '../../src/cli/help-topics.ts';
-import { createProgram, NO_HELP } from '../../src/cli/program.ts';
+import { createCommandTree, NO_HELP } from '../../src/cli/program.ts';
 import { Failure } from '../../src/contract/failure.ts';
 import { SERVER_OPTIONS } from '../../src/operate/options.ts';
 import { createReferenceServer } from '../../src/reference-server.ts';
@@ -104,7 +104,12 @@ describe('help', () => {
       return [path, ...paths(child).map((below) => (command.parent ? `${command.name()} ${below}` : below))];
     });
   const all = paths(
-    createProgram({ version: '', serverOptions: SERVER_OPTIONS, help: NO_HELP, open: () => expect.fail() }),
+    createCommandTree({
+      version: '',
+      serverOptions: SERVER_OPTIONS,
+      help: NO_HELP,
+      open: () => expect.fail(),
+    }),
   );
 
   test.each([

@@ -1,10 +1,10 @@
 import { MINUTE } from '../../contract/durations.ts';
-import { type Clock, ceilToStep, floorToStep, lengthOfStep, type Step } from '../../words/civil-time.ts';
+import { ceilToStep, floorToStep, lengthOfStep, type Step, type ZoneClock } from '../../words/civil-time.ts';
 import type { Column, Period } from '../service.ts';
 
 /** What a picked period depends on. Times in milliseconds. */
 export interface PickContext {
-  clock: Clock;
+  clock: ZoneClock;
   now: number;
   /** Starts and ends lie at these. */
   step: Step;
