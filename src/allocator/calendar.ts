@@ -1,6 +1,6 @@
 import type { Link } from '../contract/links.ts';
 import { type Demand, type Holding, type Period, TAG_PLACES, type TagPlace, type Tags } from './demand.ts';
-import { type FreePart, fastestOver } from './fastest.ts';
+import type { FreePart } from './fastest.ts';
 import { chooseTags, Holdings } from './holdings.ts';
 import { type LoadCursor, LoadProfile } from './load-profile.ts';
 import { mostWithin } from './most-bandwidth.ts';
@@ -83,7 +83,7 @@ export class LinkCalendar {
   /**
    * Finds tags for a demand, or every limit that it breaks. It changes nothing.
    *
-   * @param now milliseconds; see {@link TagLayer.bestFit}
+   * @param now milliseconds; see `Holdings.bestFit`
    * @param keep tags to prefer where they are free: those of the reservation that is being updated
    * @param tenant whose share counts; undefined for an update that asks for no more than before
    */
@@ -107,16 +107,6 @@ export class LinkCalendar {
     const [first, ...rest] = refusals;
     if (first) return { accepted: false, refusals: [first, ...rest] };
     return { accepted: true, tags: tags as Tags };
-  }
-
-  /**
-   * As {@link plan}, for a reservation that is held already: what it holds counts as free, and its tags stay where they
-   * can.
-   */
-  planUpdate(id: string, demand: Demand, now: number, tenant?: string): Plan {
-    const keep = this.#holdings.get(id)?.tags;
-    const given = { keep, tenant };
-    return this.without(id, () => this.plan(demand, now, given));
   }
 
   /** Runs `ask` as if a reservation were not there, and puts it back whatever happens. */
@@ -339,16 +329,6 @@ export class LinkCalendar {
     }
   }
 
-  /**
-   * The demand that carries `volume` bytes at one constant rate, of at most `bandwidth` Mbps, and ends first; of those
-   * that end at the same instant, the slowest. Undefined when none fits within `start` to `end`.
-   *
-   * @param tenant whose share is a limit too
-   */
-  fastest(window: Demand & { volume: number }, tenant?: string): Demand | undefined {
-    return fastestOver([this], window, tenant);
-  }
-
   /** What is free over a period for a new reservation of a tenant. */
   freeParts(period: Period, tenant?: string): Generator<FreePart> {
     const share = tenant === undefined ? undefined : this.#shares;
@@ -407,8 +387,11 @@ export class LinkCalendar {
     const outside = place && this.#outside[place];
     if (!outside) return live;
     let most = 0;
-    for (const segment of outside.segments(start, end)) {
-      most = Math.max(most, this.#load.extremes(segment.start, segment.end).live - segment.live);
+    const cursor = outside.from(start);
+    for (let from = start; from < end; cursor.advance()) {
+      const until = Math.min(end, cursor.end());
+      most = Math.max(most, this.#load.extremes(from, until).live - cursor.live());
+      from = until;
     }
     return most;
   }

@@ -1,4 +1,5 @@
 import type { Demand, Period } from './demand.ts';
+import { durationOf, slowestRate } from './transfer.ts';
 
 /** A part of a time, in which the free bandwidth may change. */
 export interface FreePart extends Period {
@@ -114,7 +115,7 @@ export function fastest(parts: Iterable<FreePart>, deadline: number, transfer: T
 }
 
 /** A link, as a search for a transfer asks it; see `LinkCalendar`. */
-export interface TransferLink {
+interface TransferLink {
   /** What is free over a period for a new reservation of a tenant. */
   freeParts(period: Period, tenant?: string): Iterable<FreePart>;
   /** For each place, the earliest start from an instant on for which it has a tag that is free for so many milliseconds. */
@@ -126,9 +127,12 @@ export interface TransferLink {
 }
 
 /**
- * As `LinkCalendar.fastest`, over several links that carry the same transfer at the same time.
+ * The demand that carries `volume` bytes at one constant rate, of at most `bandwidth` Mbps, over all of some links at the
+ * same time, and ends first; of those that end at the same instant, the slowest. Undefined when none fits within `start` to
+ * `end`.
  *
  * @param links one at least
+ * @param tenant whose share is a limit too
  */
 export function fastestOver(
   links: readonly TransferLink[],
@@ -183,7 +187,7 @@ class UsefulRates {
     const whole = this.#deadline - this.#start;
     this.#until = Math.max(end, start + Math.ceil(whole / STRETCHES));
     const longest = Math.min(whole, this.#transfer.tagsWithin({ start, end: this.#until }));
-    this.#rate = longest > 0 ? Math.ceil(this.#transfer.volume / (125 * longest)) : Number.POSITIVE_INFINITY;
+    this.#rate = longest > 0 ? slowestRate(this.#transfer.volume, longest) : Number.POSITIVE_INFINITY;
     return this.#rate;
   }
 }
@@ -305,12 +309,6 @@ function numberOf(duration: number): number {
   return Math.floor(Math.log(duration) / Math.log(NEXT_DURATION));
 }
 
-/** How long a transfer takes, in milliseconds, rounded up: 1 Mbps carries 125 bytes in one. */
-function durationOf(volume: number, rate: number): number {
-  // Exact: a quotient of integers below 2^53 is never rounded to another integer.
-  return Math.ceil(volume / (125 * rate));
-}
-
 /**
  * The slowest transfer that ends at `end`.
  *
@@ -320,7 +318,7 @@ function slowest(open: readonly Rectangle[], end: number, { volume, tagsSince }:
   const tagged = tagsSince(end);
   for (const { start, rate } of open) {
     const longest = end - Math.max(start, tagged);
-    const bandwidth = Math.ceil(volume / (125 * longest));
+    const bandwidth = slowestRate(volume, longest);
     if (longest > 0 && bandwidth <= rate) {
       return { start: end - durationOf(volume, bandwidth), end, bandwidth };
     }

@@ -228,7 +228,6 @@ export class LinkQueue implements Lender {
     });
   }
 
-  /** Reads the calendar if the operations need one and none is in memory. @param from the earliest instant, in milliseconds */
   async load(operations: readonly Operation<unknown>[], from: number): Promise<void> {
     const { id, link, share, store } = this.#options;
     if (this.#cached || !link || reachesOf(id, operations).length === 0) return;
@@ -242,12 +241,10 @@ export class LinkQueue implements Lender {
     await this.#loading;
   }
 
-  /** When what is lent comes back; undefined while nothing is. */
   get returned(): Promise<void> | undefined {
     return this.#returned;
   }
 
-  /** Lends the calendar. Only while nothing is lent. */
   lend(): Loan {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#returned = promise;

@@ -15,12 +15,6 @@ import {
 } from './routes.ts';
 import type { Hop } from './store.ts';
 
-/** What a search asks of a link, or of the routes between two sites. */
-export type SearchedCalendar = Pick<
-  LinkCalendar,
-  'earliest' | 'freeBandwidth' | 'freeUntil' | 'mostBandwidth' | 'fastest'
->;
-
 /** How a demand would be met: over these hops; or the link that stands in the way, and every limit of its that it breaks. */
 export type RoutePlan =
   | { accepted: true; hops: [Hop, ...Hop[]] }
@@ -74,7 +68,7 @@ const ROUTES_OF_A_TRANSFER = 64;
  * @example
  * // a – b has 1000 Mbps and b – c has 400, all free: 400 can be had from a to c, with tags on both links.
  */
-export class RouteCalendar implements SearchedCalendar {
+export class RouteCalendar {
   readonly #links: ReadonlyMap<Link, CalendarOfLink>;
   readonly #routes: readonly Route[];
   /** Where there is one link, there is one route. */
@@ -273,7 +267,7 @@ export class RouteCalendar implements SearchedCalendar {
     });
   }
 
-  /** As {@link LinkCalendar.fastest}, over the {@link ROUTES_OF_A_TRANSFER} routes with the fewest hops. */
+  /** As {@link fastestOver}, over one of the {@link ROUTES_OF_A_TRANSFER} routes with the fewest hops. */
   fastest(window: Demand & { volume: number }, tenant?: string): Demand | undefined {
     const { start, end, bandwidth, volume } = window;
     let best: Demand | undefined;
