@@ -1,6 +1,6 @@
 import type { Link } from '../contract/links.ts';
 import { type Demand, type Holding, type Period, TAG_PLACES, type TagPlace, type Tags } from './demand.ts';
-import type { FreePart } from './fastest.ts';
+import type { BandwidthPart } from './fastest.ts';
 import { chooseTags, Holdings } from './holdings.ts';
 import { type LoadCursor, LoadProfile } from './load-profile.ts';
 import { mostWithin } from './most-bandwidth.ts';
@@ -330,7 +330,7 @@ export class LinkCalendar {
   }
 
   /** What is free over a period for a new reservation of a tenant. */
-  freeParts(period: Period, tenant?: string): Generator<FreePart> {
+  freeParts(period: Period, tenant?: string): Generator<BandwidthPart> {
     const share = tenant === undefined ? undefined : this.#shares;
     return share && tenant !== undefined
       ? this.#sharedSteps(period, tenant, share)
@@ -397,7 +397,7 @@ export class LinkCalendar {
   }
 
   /** What is free for a new reservation. */
-  *#freeBlocks({ start, end }: Period): Generator<FreePart> {
+  *#freeBlocks({ start, end }: Period): Generator<BandwidthPart> {
     const free = (load: number): number => Math.max(0, this.#capacity - load);
     for (const block of this.#load.blocks(start, end)) {
       const { peak, low, length: steps, startOf, loadOf } = block;
@@ -415,7 +415,7 @@ export class LinkCalendar {
   }
 
   /** What is free for a new reservation of a tenant, in single steps. */
-  *#sharedSteps(period: Period, tenant: string, shares: Shares): Generator<FreePart> {
+  *#sharedSteps(period: Period, tenant: string, shares: Shares): Generator<BandwidthPart> {
     const link = this.#load.from(period.start);
     const share = shares.from(tenant, period.start);
     for (const { start, end } of stretches([link, share], period)) {

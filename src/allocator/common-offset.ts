@@ -1,4 +1,4 @@
-import { type Attempt, decideItems, undoneTo } from './attempt.ts';
+import { type DecidedList, decideItems, undoneTo } from './attempt.ts';
 import { Budget, BudgetSpentError } from './budget.ts';
 import type { Demand } from './demand.ts';
 import { LoopTurns } from './event-loop.ts';
@@ -16,7 +16,7 @@ const LOOKS_WITH_LOCKS = 200;
 
 /** What a search for a common offset came to: the list, decided on there; or that there is none, or that it was given up. */
 export interface FoundOffset {
-  attempt?: Attempt;
+  attempt?: DecidedList;
   /** Milliseconds. */
   offset: number;
   /** None below this offset fits, and more was not looked for. */

@@ -1,8 +1,6 @@
-/** A half-open period `[start, end)` in whole milliseconds since the Unix epoch. */
-export interface Period {
-  start: number;
-  end: number;
-}
+import type { Period } from '../contract/phases.ts';
+
+export type { Period } from '../contract/phases.ts';
 
 /** The four tags that a reservation holds, each at the link's own first or second end. */
 export interface Tags {

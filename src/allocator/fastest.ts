@@ -2,7 +2,7 @@ import type { Demand, Period } from './demand.ts';
 import { durationOf, slowestRate } from './transfer.ts';
 
 /** A part of a time, in which the free bandwidth may change. */
-export interface FreePart extends Period {
+export interface BandwidthPart extends Period {
   /** Bounds of what is free in it, in Mbps. */
   least: number;
   most: number;
@@ -18,7 +18,7 @@ export interface FreePart extends Period {
  *
  * @param links the parts of each, over the same period
  */
-export function* narrowest(links: readonly Iterable<FreePart>[]): Generator<FreePart> {
+export function* narrowest(links: readonly Iterable<BandwidthPart>[]): Generator<BandwidthPart> {
   const steps = links.map((parts) => singleSteps(parts));
   const open = steps.map((each) => each.next());
   for (;;) {
@@ -41,7 +41,7 @@ export function* narrowest(links: readonly Iterable<FreePart>[]): Generator<Free
 /** A part in which what is free does not change, in Mbps. */
 type FreeStep = Period & { free: number };
 
-function* singleSteps(parts: Iterable<FreePart>): Generator<FreeStep, undefined> {
+function* singleSteps(parts: Iterable<BandwidthPart>): Generator<FreeStep, undefined> {
   for (const part of parts) {
     for (let step = 0; step < part.steps; step += 1) {
       const end = step + 1 < part.steps ? part.startOf(step + 1) : part.end;
@@ -89,7 +89,11 @@ interface Rectangle {
  * @param parts without gaps between them, in order; the last ends at the deadline
  * @param deadline milliseconds
  */
-export function fastest(parts: Iterable<FreePart>, deadline: number, transfer: Transfer): Demand | undefined {
+export function fastest(
+  parts: Iterable<BandwidthPart>,
+  deadline: number,
+  transfer: Transfer,
+): Demand | undefined {
   const { most, volume } = transfer;
   const open = new OpenRectangles(transfer);
   const rates = new UsefulRates(transfer, deadline);
@@ -117,7 +121,7 @@ export function fastest(parts: Iterable<FreePart>, deadline: number, transfer: T
 /** A link, as a search for a transfer asks it; see `LinkCalendar`. */
 interface TransferLink {
   /** What is free over a period for a new reservation of a tenant. */
-  freeParts(period: Period, tenant?: string): Iterable<FreePart>;
+  freeParts(period: Period, tenant?: string): Iterable<BandwidthPart>;
   /** For each place, the earliest start from an instant on for which it has a tag that is free for so many milliseconds. */
   tagStarts(duration: number): ((from: number) => number)[];
   /** See {@link Transfer.tagsWithin}. */
@@ -194,7 +198,7 @@ class UsefulRates {
 
 /** Takes a part in which no transfer can be over: what matters is how much is free from each step to its end. */
 function takeFromEnd(
-  part: FreePart,
+  part: BandwidthPart,
   open: OpenRectangles,
   { most, useful }: { most: number; useful: number },
 ): void {

@@ -279,7 +279,7 @@ type SeveralLinks = Pick<LinkQueueOptions, 'store' | 'now' | 'observe'>;
  *
  * @param queues of the operation's links, in their order
  */
-export async function changeLinks<Answer>(
+export async function runOnSeveral<Answer>(
   queues: readonly LinkQueue[],
   operation: Operation<Answer>,
   options: SeveralLinks,
@@ -300,7 +300,7 @@ export async function changeLinks<Answer>(
 }
 
 /** Decides on an operation over several links that changes nothing, on a snapshot. */
-export async function askLinks<Answer>(
+export async function askSeveral<Answer>(
   queues: readonly LinkQueue[],
   operation: Operation<Answer>,
   options: SeveralLinks,
