@@ -1,20 +1,12 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ROOT } from './packages.ts';
-
-/** What a release needs of package.json. */
-interface Manifest {
-  version: string;
-  repository?: { url?: string };
-  homepage?: string;
-  bugs?: { url?: string };
-}
+import { MANIFEST, type Manifest, ROOT } from './packages.ts';
 
 /** What a release looks at. */
 interface Checkout {
   /** package.json. */
-  manifest: Manifest;
+  manifest: Pick<Manifest, 'version'> & Partial<Pick<Manifest, 'repository' | 'homepage' | 'bugs'>>;
   /** package-lock.json. */
   lock: { version?: string };
   /** In the form of keepachangelog.com. */
@@ -60,7 +52,7 @@ export function releaseFaults(tag: string, { manifest, lock, changelog, changes 
 if (import.meta.main) {
   const read = (name: string): string => readFileSync(join(ROOT, name), 'utf8');
   const faults = releaseFaults(process.argv[2] ?? '', {
-    manifest: JSON.parse(read('package.json')),
+    manifest: MANIFEST,
     lock: JSON.parse(read('package-lock.json')),
     changelog: read('CHANGELOG.md'),
     changes: execFileSync('git', ['status', '--porcelain'], { cwd: ROOT, encoding: 'utf8' }),
