@@ -1,4 +1,5 @@
-import type { Ends, Period } from './service.ts';
+import type { Period } from '../contract/phases.ts';
+import type { Ends } from './service.ts';
 import type { State } from './state.ts';
 import { type TimelineState, UNITS, type Unit } from './timeline/model.ts';
 

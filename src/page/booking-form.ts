@@ -10,7 +10,7 @@ import {
   type ReadDraft,
   withAlternative,
 } from './draft.ts';
-import { element, setText } from './elements.ts';
+import { element, quietButton, setText } from './elements.ts';
 import { type Route, routesFrom } from './route.ts';
 import type { Link } from './service.ts';
 import {
@@ -78,7 +78,7 @@ export class BookingForm {
     'aria-label': 'What would be accepted',
   });
   readonly #send = element('button', { type: 'submit' }, 'Book');
-  readonly #stop = element('button', { type: 'button', class: 'quiet', onclick: () => this.#leave() });
+  readonly #stop = quietButton('', () => this.#leave());
   readonly #actions = element('div', { class: 'actions' }, this.#send, this.#stop);
   /** What is said of a request without an answer; it takes the place of sending another one. */
   readonly #unanswered = element('p', { class: 'answer', 'data-kind': 'unanswered', tabindex: '-1' });
@@ -103,11 +103,7 @@ export class BookingForm {
       end: () => this.#end(),
     });
     this.#again = element('button', { type: 'button', onclick: () => void booking.send() }, 'Send it again');
-    const forget = element(
-      'button',
-      { type: 'button', class: 'quiet', onclick: options.forget },
-      'Forget it',
-    );
+    const forget = quietButton('Forget it', options.forget);
     this.#unsettled = element(
       'div',
       { class: 'unsettled', hidden: true },

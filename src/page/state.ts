@@ -16,12 +16,14 @@ import type {
   RefusedReply,
   Told,
 } from './service.ts';
+import { remembered } from './store.ts';
 import {
   changeTimeline,
   type DraftMark,
   openTimeline,
   type TimelineAction,
   type TimelineState,
+  type TimelineTerms,
 } from './timeline/model.ts';
 
 /** What is known of the draft: the answer to a dry run, or what became of the request. */
@@ -440,7 +442,7 @@ export function shownRoute(state: RouteParts): Route | undefined {
 }
 
 /** The rows of links in the timeline. */
-export function rowsOf({ network }: Pick<State, 'network'>, some: readonly Ends[]): number[] {
+export function linkRows({ network }: Pick<State, 'network'>, some: readonly Ends[]): number[] {
   const links = network?.links ?? [];
   return some.map((ends) => links.findIndex((link) => isSamePair(link, ends)));
 }
@@ -451,7 +453,7 @@ export function shownRows(state: RouteParts): readonly number[] {
   const links = network?.links ?? [];
   const route = shownRoute(state);
   if (!selected || !route) return [];
-  const hops = rowsOf(state, hopsOf(links, route.sites));
+  const hops = linkRows(state, hopsOf(links, route.sites));
   return linkBetween(links, selected) ? hops : [links.length, ...hops];
 }
 
@@ -470,17 +472,29 @@ export function markOf(state: FormParts & RouteParts): DraftMark | undefined {
   const route = draftRoute(state);
   if (!route || !period || !mayDo(state, draft.id === undefined ? 'create' : 'update')) return undefined;
   if (selected && isSamePair(selected, draft)) return { rows: shownRows(state), ...period };
-  return { rows: rowsOf(state, hopsOf(links, route.sites)), ...period };
+  return { rows: linkRows(state, hopsOf(links, route.sites)), ...period };
 }
 
-/** The facts of the page that the timeline needs to change. */
-export function timelineTerms(state: State) {
+const markIn = remembered((state: State) => ({ ...formParts(state), ...routeParts(state) }), markOf);
+const rowsIn = remembered(routeParts, shownRows);
+// One object for as long as its two sites are looked at: what is loaded of it belongs to it.
+const pairIn = remembered(
+  ({ selected, network }: State) => ({
+    site1: selected?.site1 ?? '',
+    site2: selected?.site2 ?? '',
+    links: network?.links,
+  }),
+  ({ links = [], ...ends }) => pairOf(links, ends),
+);
+
+/** The facts of the page that the timeline needs; the same ones for as long as the state says the same of them. */
+export function timelineTerms(state: State): TimelineTerms {
   return {
     ...calendarOf(state),
-    pair: state.selected && pairOf(state.network?.links ?? [], state.selected),
-    selectedRows: shownRows(state),
+    pair: pairIn(state),
+    selectedRows: rowsIn(state),
     links: state.network?.links.length ?? 0,
-    mark: markOf(state),
+    mark: markIn(state),
     mayPick: mayDo(state, 'create'),
   };
 }

@@ -1,6 +1,7 @@
 import { formatBandwidth } from '../contract/bandwidth.ts';
 import { formatDuration } from '../contract/durations.ts';
 import { stateAt } from '../contract/instants.ts';
+import type { Period } from '../contract/phases.ts';
 import type { ProblemCode } from '../contract/problem-codes.ts';
 import type { Alternative } from '../contract/problems.ts';
 import { may, readRole } from '../contract/roles.ts';
@@ -11,7 +12,7 @@ import { problemTexts } from '../words/problems.ts';
 import { roleAllows } from '../words/roles.ts';
 import type { Wish } from './draft.ts';
 import { overText, type Route, routeText } from './route.ts';
-import type { ExperimentChoice, Own, OwnReservation, Period, Refused } from './service.ts';
+import type { ExperimentChoice, Own, OwnReservation, Refused } from './service.ts';
 import { type Answer, isRepeatable, type SentRequest } from './state.ts';
 import { periodText, shareText, timesIn, vlansText } from './timeline/words.ts';
 

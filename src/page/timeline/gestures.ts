@@ -1,9 +1,4 @@
-/** A place on an element, in CSS pixels from its corner. */
-export interface Point {
-  x: number;
-  y: number;
-}
-
+import type { Point } from '../point.ts';
 /** What pointers and wheels mean on a canvas. */
 export interface GestureHandlers {
   /** Whether a mouse that is pressed here selects; elsewhere it moves. */

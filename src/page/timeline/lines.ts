@@ -1,6 +1,7 @@
 import { HOUR } from '../../contract/durations.ts';
+import type { Period } from '../../contract/phases.ts';
 import { type Clock, floorToStep, lengthOfStep, nextStep, type Step } from '../../words/civil-time.ts';
-import type { Column, Own, Period } from '../service.ts';
+import type { Column, Own } from '../service.ts';
 import { knownFrom } from './tiles.ts';
 
 /** The lengths of a line of the table, the shortest first. */

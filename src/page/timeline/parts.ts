@@ -1,4 +1,5 @@
-import type { Column, Link, Own, Period } from '../service.ts';
+import type { Period } from '../../contract/phases.ts';
+import type { Column, Link, Own } from '../service.ts';
 import type { TimelineAction, TimelineState, TimelineTerms } from './model.ts';
 
 /** What the timeline shows, asks and tells of. */

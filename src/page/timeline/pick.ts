@@ -1,6 +1,7 @@
 import { MINUTE } from '../../contract/durations.ts';
+import type { Period } from '../../contract/phases.ts';
 import { type Clock, ceilToStep, floorToStep, lengthOfStep, type Step } from '../../words/civil-time.ts';
-import type { Column, Period } from '../service.ts';
+import type { Column } from '../service.ts';
 
 /** What a picked period depends on. Times in milliseconds. */
 export interface PickContext {

@@ -1,5 +1,7 @@
 import { DAY, MINUTE } from '../../contract/durations.ts';
-import type { Column, Link, Period } from '../service.ts';
+import type { Period } from '../../contract/phases.ts';
+import type { Column } from '../service.ts';
+import type { TimelineOptions } from './parts.ts';
 
 /** The lengths of a column at each level, in milliseconds: whole minutes, hours and days, as most reservations have. */
 export const LEVELS: readonly number[] = [
@@ -82,13 +84,7 @@ interface Entry extends Tile {
 }
 
 /** What tiles are loaded with. */
-export interface TileSource {
-  /** A row each. */
-  links: readonly Link[];
-  /**
-   * Asks for what is free in columns. The same array as the time before says that nothing has changed in the link.
-   */
-  columns(link: Link, window: Period, points: number, signal: AbortSignal): Promise<readonly Column[]>;
+export interface TileSource extends Pick<TimelineOptions, 'links' | 'columns'> {
   now(): number;
   /** A tile has new columns. */
   onChange(): void;
