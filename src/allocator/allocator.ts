@@ -29,7 +29,7 @@ import { type AskedRoutes, allowedRoutes } from './routes.ts';
 import type { ReservationRecord, ReservationStore } from './store.ts';
 import { type AskedBy, throwIfGone, UserLines } from './user-lines.ts';
 
-/** What an allocator needs. */
+/** Options of an {@link Allocator}. */
 export interface AllocatorOptions {
   network: Network;
   store: ReservationStore;

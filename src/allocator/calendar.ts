@@ -6,7 +6,7 @@ import { type LoadCursor, LoadProfile } from './load-profile.ts';
 import { mostWithin } from './most-bandwidth.ts';
 import { type ShareRefusal, Shares } from './shares.ts';
 
-/** What is free of a link over a period. */
+/** The free capacity of a link over a period. */
 export interface Free extends Period {
   /** Mbps that are free throughout the period. */
   bandwidth: number;
@@ -54,7 +54,7 @@ export type Plan = { accepted: true; tags: Tags } | { accepted: false; refusals:
 const STEPS_AT_ONCE = 20_000;
 
 /**
- * What is held and what is free on one link: bandwidth over time and the four layers of tags. Pure memory; the
+ * The use and the free capacity of one link: bandwidth over time and the four layers of tags. Pure memory; the
  * store's rows are the truth, and the calendar catches up with them before each decision.
  *
  * Rules (contract/README.md, "Limits" 2; allocator/README.md): at every instant the sum of bandwidths is at most the
@@ -273,7 +273,7 @@ export class LinkCalendar {
     return this.#holdings.byStart.upFrom(from).time();
   }
 
-  /** What is free of the link over a period, in stretches over which nothing changes. */
+  /** The free capacity of the link over a period, in stretches over which nothing changes. */
   *steps({ start, end }: Period): Generator<Free> {
     const link = this.#load.from(start);
     const outside = TAG_PLACES.map((place) => this.#outside[place]?.from(start));
@@ -291,7 +291,7 @@ export class LinkCalendar {
   }
 
   /**
-   * What is free of the link in each of `count` columns of equal width that make up a period; fewer columns where it has
+   * The free capacity of the link in each of `count` columns of equal width that make up a period; fewer columns where it has
    * fewer milliseconds. Column `i` of `n` begins at `start + floor(i * length / n)`.
    */
   columns({ start, end }: Period, count: number): Free[] {
@@ -329,7 +329,7 @@ export class LinkCalendar {
     }
   }
 
-  /** What is free over a period for a new reservation of a tenant. */
+  /** The bandwidth that is free over a period for a new reservation of a tenant. */
   freeParts(period: Period, tenant?: string): Generator<BandwidthPart> {
     const share = tenant === undefined ? undefined : this.#shares;
     return share && tenant !== undefined
@@ -396,7 +396,7 @@ export class LinkCalendar {
     return most;
   }
 
-  /** What is free for a new reservation. */
+  /** The bandwidth that is free for a new reservation. */
   *#freeBlocks({ start, end }: Period): Generator<BandwidthPart> {
     const free = (load: number): number => Math.max(0, this.#capacity - load);
     for (const block of this.#load.blocks(start, end)) {
@@ -414,7 +414,7 @@ export class LinkCalendar {
     }
   }
 
-  /** What is free for a new reservation of a tenant, in single steps. */
+  /** The bandwidth that is free for a new reservation of a tenant, in single steps. */
   *#sharedSteps(period: Period, tenant: string, shares: Shares): Generator<BandwidthPart> {
     const link = this.#load.from(period.start);
     const share = shares.from(tenant, period.start);

@@ -25,7 +25,7 @@ export interface Demand extends Period {
   bandwidth: number;
 }
 
-/** What a reservation holds of its link. */
+/** A reservation's share of its link. */
 export interface Holding extends Demand {
   tags: Tags;
   /** Whose share it counts in; needed only where shares are limited. */

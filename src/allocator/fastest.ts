@@ -14,7 +14,7 @@ export interface BandwidthPart extends Period {
 }
 
 /**
- * What is free on all of several links: the least of what is free on each, step by step.
+ * The bandwidth that is free on all of several links: step by step, that of the link with the least.
  *
  * @param links the parts of each, over the same period
  */
@@ -50,7 +50,7 @@ function* singleSteps(parts: Iterable<BandwidthPart>): Generator<FreeStep, undef
   }
 }
 
-/** What a transfer needs besides bandwidth. */
+/** The limits of a transfer besides bandwidth. */
 export interface Transfer {
   /** The most Mbps that it may use. */
   most: number;
@@ -120,7 +120,7 @@ export function fastest(
 
 /** A link, as a search for a transfer asks it; see `LinkCalendar`. */
 interface TransferLink {
-  /** What is free over a period for a new reservation of a tenant. */
+  /** The bandwidth that is free over a period for a new reservation of a tenant. */
   freeParts(period: Period, tenant?: string): Iterable<BandwidthPart>;
   /** For each place, the earliest start from an instant on for which it has a tag that is free for so many milliseconds. */
   tagStarts(duration: number): ((from: number) => number)[];

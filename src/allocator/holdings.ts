@@ -58,7 +58,7 @@ export class Holdings {
     return this.#slots.size;
   }
 
-  /** What the reservation holds; undefined for an unknown id. */
+  /** The share that the reservation holds; undefined for an unknown id. */
   get(id: string): Holding | undefined {
     const slot = this.#slots.get(id);
     if (slot === undefined) return undefined;
@@ -122,7 +122,7 @@ export class Holdings {
     this.byEnd.fill(this.#ends.subarray(0, this.size));
   }
 
-  /** What all reservations take together, from each instant on at which one starts or ends, in the order of time. */
+  /** The load of all reservations together, from each instant on at which one starts or ends, in the order of time. */
   *steps(): Generator<LoadStep> {
     const starts = this.byStart.upFrom(Number.NEGATIVE_INFINITY);
     const ends = this.byEnd.upFrom(Number.NEGATIVE_INFINITY);

@@ -16,7 +16,7 @@ import { notBegun, type ReservationStore, RolledBackError, StoreUnavailableError
 /** How many changes share one transaction at most, so that the first does not wait long for the last. */
 const GROUP_SIZE = 64;
 
-/** What a link's queue works with. */
+/** Options of a {@link LinkQueue}. */
 export interface LinkQueueOptions {
   /** See `linkId`. */
   id: string;
@@ -270,7 +270,7 @@ export class LinkQueue implements Lender {
   }
 }
 
-/** What operations over several links are decided with. */
+/** The tools of operations over several links. */
 type SeveralLinks = Pick<LinkQueueOptions, 'store' | 'now' | 'observe'>;
 
 /**

@@ -1,6 +1,6 @@
 import { CAPACITY, halfBase, LoadBlocks, type LoadExtremes, NO_LIMIT } from './load-blocks.ts';
 
-/** What holds from an instant on, until the next step. */
+/** The load from an instant on, until the next step. */
 export interface LoadStep {
   /** Milliseconds. */
   time: number;
@@ -10,7 +10,7 @@ export interface LoadStep {
   live: number;
 }
 
-/** What a load may be at most: Mbps, and reservations, of which any number is allowed when unsaid. */
+/** The limits of a load: Mbps, and reservations, of which any number is allowed when unsaid. */
 export interface LoadLimits {
   load: number;
   live?: number;
@@ -44,7 +44,7 @@ export interface LoadBlock {
 /** How many a block gets where they are appended. The room is for breakpoints that come in between later. */
 const FILLED = 224;
 
-/** What a reservation changes. */
+/** The change that a reservation makes. */
 interface Change {
   /** Mbps. */
   delta: number;

@@ -36,12 +36,12 @@ export interface WayOver {
   isHop: boolean;
 }
 
-/** What is free over a part of a period, and on which route; undefined where there is but one link. */
+/** The free capacity over a part of a period, and its route; undefined where there is but one link. */
 export interface FreeOnRoute extends Free {
   route?: Route;
 }
 
-/** What a demand is planned for. */
+/** The terms of a plan. */
 export interface PlanTerms {
   /** Milliseconds; see {@link LinkCalendar.plan}. */
   now: number;
@@ -51,7 +51,7 @@ export interface PlanTerms {
   keep?: readonly Hop[];
 }
 
-/** What a calendar of routes is asked for: a question that has a budget. */
+/** A question that has a budget, to a calendar of routes. */
 export interface AskedFor {
   budget: Budget;
   /** Names the state of the links: under it and what is asked, the budget keeps what was found. */
@@ -62,7 +62,7 @@ export interface AskedFor {
 const ROUTES_OF_A_TRANSFER = 64;
 
 /**
- * What is held and what is free between two sites, over all routes that may be taken. Of one link, it answers as the link's
+ * The use and the free capacity between two sites, over all routes that may be taken. Of one link, it answers as the link's
  * calendar does.
  *
  * @example
@@ -135,7 +135,7 @@ export class RouteCalendar {
   }
 
   /**
-   * What is free in each of `count` columns of a period, on the route that has most throughout the column. Of several links,
+   * The free capacity in each of `count` columns of a period, on the route that has most throughout the column. Of several links,
    * `bandwidthMax` is a bound: they need not be free at the same instant.
    *
    * @param count see {@link LinkCalendar.columns}
@@ -157,7 +157,7 @@ export class RouteCalendar {
     );
   }
 
-  /** What is free over a period, in stretches over which nothing changes on any link. */
+  /** The free capacity over a period, in stretches over which nothing changes on any link. */
   *steps(period: Period): Generator<FreeOnRoute> {
     if (this.#only) return yield* this.#paused(this.#only.calendar.steps(period));
     const open = [...this.#links].map(([link, { calendar }]) => {
@@ -174,7 +174,7 @@ export class RouteCalendar {
     }
   }
 
-  /** What is free on the route that has most, where what is free of each link is known. */
+  /** The free capacity of the route that has most, from that of each link. */
   #freeOn({ start, end }: Period, freeOf: (link: Link) => Omit<Free, keyof Period>): FreeOnRoute {
     const least = (route: Route, measure: 'bandwidth' | 'tags'): number =>
       Math.min(...route.map((link) => freeOf(link)[measure]));
@@ -208,7 +208,7 @@ export class RouteCalendar {
     }
   }
 
-  /** What a link's calendar gives, with a pause after each. */
+  /** The answer of each link's calendar, with a pause after each. */
   *#paused<Item>(items: Iterable<Item>): Generator<Item> {
     for (const item of items) {
       yield item;

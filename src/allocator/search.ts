@@ -4,7 +4,7 @@ import { firstStart, type Offer, type OfferTerms, offersFor } from './offers.ts'
 import type { RoutePlan } from './route-calendar.ts';
 import { durationOf, slowestRate } from './transfer.ts';
 
-/** What the service finds by itself: a period of so many milliseconds, or a transfer of so many bytes at one rate. */
+/** A search that the service is asked for: a period of so many milliseconds, or a transfer of so many bytes at one rate. */
 export type Search = { duration: number } | { volume: number };
 
 /** The demand that a request comes to, how it would be met, and, where it can't be, what would be accepted instead. */
@@ -26,7 +26,7 @@ export function judge(demand: Demand, terms: OfferTerms): Judgement {
 }
 
 /**
- * Finds a demand within a window. Where there is none, it judges the one that comes closest.
+ * Finds a demand within a window. Where there is none, it judges the demand that comes closest.
  *
  * @param window its bandwidth is that of the period, or the most that the transfer may use
  */
@@ -69,7 +69,7 @@ function earliestIn({ start, end, bandwidth }: Demand, duration: number, terms: 
   }
 }
 
-/** The transfer that ends first. In its place: the one that ends first after the deadline. */
+/** The transfer that ends first. Where there is none, it offers the transfer that ends first after the deadline. */
 function fastestIn(window: Demand, volume: number, terms: OfferTerms): Judgement {
   const { calendar, expiry } = terms;
   const found = fastestWithin(window, volume, terms);

@@ -22,7 +22,7 @@ async function bundleLibrary(found: Set<string>): Promise<void> {
 }
 
 /**
- * What browsers and workers may import: one file each, which imports nothing, since not every one of them resolves the names
+ * Makes the entries for browsers and workers: one file each, which imports nothing, since not all of them resolve the names
  * of packages.
  */
 async function bundleAlone(name: 'clients' | 'verifier', found: Set<string>): Promise<void> {

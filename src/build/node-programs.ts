@@ -8,7 +8,7 @@ export type Platform = keyof typeof NODE_PROGRAMS;
 
 /**
  * Node.js for each platform of an executable: its package, and the SHA-256 of the program in it. All are of the release
- * that package.json names, which must be one that the registry has for each of them.
+ * that package.json names, which the registry must have for each of them.
  */
 export const NODE_PROGRAMS = {
   'linux-x64': {

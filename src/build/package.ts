@@ -23,7 +23,7 @@ const WORK = join(PACKAGES, 'work');
 const EXECUTABLES = join(PACKAGES, 'executables');
 const BILL = join(EXECUTABLES, 'bill-of-materials.json');
 const { version } = MANIFEST;
-/** What it is in a line, for package managers that cut the rest. */
+/** The purpose of the program in a line, for package managers that cut the rest. */
 const SUMMARY = 'Book network links between research sites';
 const platforms = Object.keys(NODE_PROGRAMS) as Platform[];
 
@@ -93,7 +93,7 @@ function npmPackage(): void {
   });
 }
 
-/** What is in an archive, below its folder. */
+/** The files of an archive, below its folder. */
 function archived(platform: Platform): Packed[] {
   const program = fileName(platform);
   return [

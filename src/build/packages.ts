@@ -13,7 +13,7 @@ export interface Manifest extends Pick<PackageFacts, 'version' | 'description' |
   repository: { url: string };
   homepage: string;
   bugs: { url: string };
-  /** What npm puts into the package. */
+  /** The files and folders that npm puts into the package. */
   files: readonly string[];
   dependencies?: Readonly<Record<string, string>>;
   /** `node` is the release of Node.js that the checkout uses. */
@@ -90,7 +90,7 @@ export function noticesOf(folders: readonly string[]): string {
   return folders.map(noticeOf).join(RULE);
 }
 
-/** What stands between two packages' texts. */
+/** The line between two packages' texts. */
 export const RULE = `\n${'-'.repeat(78)}\n\n`;
 
 function noticeOf(folder: string): string {

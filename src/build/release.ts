@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { MANIFEST, type Manifest, ROOT } from './packages.ts';
 
-/** What a release looks at. */
+/** The files and facts that a release checks. */
 interface Checkout {
   /** package.json. */
   manifest: Pick<Manifest, 'version'> & Partial<Pick<Manifest, 'repository' | 'homepage' | 'bugs'>>;
@@ -11,12 +11,12 @@ interface Checkout {
   lock: { version?: string };
   /** In the form of keepachangelog.com. */
   changelog: string;
-  /** What differs from the commit, as `git status --porcelain` prints it. */
+  /** The differences from the commit, as `git status --porcelain` prints them. */
   changes: string;
 }
 
 /**
- * What keeps a commit from being released, each with what to do; nothing where it can be. The release looks first of all,
+ * The faults that keep a commit from being released, each with what to do; none where it can be. The release looks first of all,
  * before anything is built: node src/build/release.ts TAG.
  *
  * @param tag of the commit, such as `v1.0.0`

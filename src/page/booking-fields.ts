@@ -27,7 +27,7 @@ interface FieldHandlers {
   end(): number;
 }
 
-/** What fields show beside the draft. */
+/** The facts that fields show beside the draft. */
 interface FieldView extends Pick<State, 'zone' | 'now'> {
   links: readonly Link[];
   /** The route of the draft, as far as it is known. */

@@ -80,7 +80,7 @@ export class BookingForm {
   readonly #send = element('button', { type: 'submit' }, 'Book');
   readonly #stop = quietButton('', () => this.#leave());
   readonly #actions = element('div', { class: 'actions' }, this.#send, this.#stop);
-  /** What is said of a request without an answer; it takes the place of sending another one. */
+  /** The notice of a request without an answer; it takes the place of sending another one. */
   readonly #unanswered = element('p', { class: 'answer', 'data-kind': 'unanswered', tabindex: '-1' });
   readonly #again: HTMLElement;
   readonly #unsettled: HTMLElement;
@@ -247,7 +247,7 @@ export class BookingForm {
   }
 }
 
-/** What would be accepted. Who keeps the start of a reservation does not want another one. */
+/** The alternatives that would be accepted. A user who keeps the start of a reservation does not want another one. */
 function offersIn({ answer, draft, live }: FormView): readonly Alternative[] {
   if (answer.kind !== 'refused') return [];
   const { alternatives } = answer.facts;

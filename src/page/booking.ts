@@ -233,7 +233,7 @@ function newRequest(state: State, newKey: () => string): SentRequest | undefined
   return { experiment: experiment.id, key: wish.id === undefined ? newKey() : undefined, wish, draft, at };
 }
 
-/** What is free on a route while a request lasts; undefined where the service does not say. */
+/** The free capacity of a route while a request lasts; undefined where the service does not say. */
 async function freeThen(
   service: Pick<Service, 'columns'>,
   { request, period }: Wish,

@@ -127,7 +127,7 @@ const booking = createBooking({
   },
   failed: context.failed,
 });
-/** What was looked at before a reload or a login. */
+/** The view before a reload or a login. */
 const seen = readView(location.search);
 const move = (action: TimelineAction): void => store.dispatch({ type: 'timeline', action });
 if (seen.window) move({ type: 'moved', window: seen.window, unit: seen.unit });
@@ -203,7 +203,7 @@ function build({ sites, links }: NetworkFacts) {
     links,
     async columns(ends, window, points, signal) {
       login.visit.throwIfAborted();
-      if (!store.state.login?.user) throw new Unanswered('Nobody is logged in.');
+      if (!store.state.login?.user) throw new Unanswered('No user is logged in.');
       return service.columns(ends, window, points, AbortSignal.any([signal, login.visit]));
     },
     dispatch: move,
@@ -375,7 +375,7 @@ store.view(
   ({ draft, sent, owner }) => ({ draft, sent, owner }),
   (form) => passing.set('draft', keptForm(form)),
 );
-// It is known who looks, or that nobody answers.
+// The user is known, or that the server does not answer.
 store.view(
   ({ login: known, reach }) => ({ isReady: known !== undefined || reach.isAway }),
   ({ isReady }) => {

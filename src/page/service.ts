@@ -35,7 +35,7 @@ export interface Column extends Period {
 /** A reservation of the chosen experiment, with its period also in milliseconds. */
 export type OwnReservation = Reservation & Period;
 
-/** What the service tells as it happens: to a reservation of the experiment, or to a link. */
+/** An event of the service: of a reservation of the experiment, or of a link. */
 export type Told = (Omit<ReservationEvent, 'reservation'> & { reservation: OwnReservation }) | LinkEvent;
 
 /** The use of each link, in columns. */
@@ -103,7 +103,7 @@ export class Refused extends Error {
   }
 }
 
-/** No answer came, or one that does not say whether a change was made. */
+/** No answer came, or the answer does not say whether a change was made. */
 export class Unanswered extends Error {
   override readonly name = 'Unanswered';
 }
@@ -123,12 +123,12 @@ export interface Service {
   endLogin(query: string, begun: string): Promise<string>;
   /** Ends the session. */
   logOut(): Promise<void>;
-  /** What between two sites is free in a window, in columns of equal length. */
+  /** Reads the free capacity between two sites in a window, in columns of equal length. */
   columns(ends: Ends, window: Period, points: number, signal?: AbortSignal): Promise<readonly Column[]>;
   /** The use of all links in a window. The same value as before says that no link has changed. */
   use(window: Period, points: number, signal?: AbortSignal): Promise<LinkUse>;
   /**
-   * What happens to the links, and to the reservations of an experiment.
+   * Opens the events of the links, and of the reservations of an experiment.
    *
    * @param visit gives up what is open, as the login ends
    * @param cursor where another one has stopped
@@ -147,7 +147,7 @@ export interface Service {
   token(experiment: string, id: string): Promise<string>;
 }
 
-/** What a {@link Service} is made of. */
+/** Options of {@link createService}. */
 export interface ServiceOptions {
   /** The address of `ui/`, with a slash at its end. */
   base: URL;
@@ -199,13 +199,13 @@ function windowQuery({ start, end }: Period, points: number): URLSearchParams {
   return new URLSearchParams({ start: from, end: until, points: `${points}` });
 }
 
-/** What is read, and as whom. */
+/** Options of a read. */
 interface ReadOptions {
   experiment?: string;
   signal?: AbortSignal;
 }
 
-/** What a refused reply says, however much of the problem body it has. */
+/** The facts of a refused reply, however much of the problem body it has. */
 function factsOf(status: number, text: string): RefusedReply {
   let body: RefusalFacts = {};
   try {
@@ -225,7 +225,7 @@ function factsOf(status: number, text: string): RefusedReply {
   };
 }
 
-/** Replies after which a change may have been made or not: no service spoke, or one that does not know. */
+/** Replies after which a change may have been made or not: no service answered, or the service does not know. */
 const isUnknown = ({ status, code }: RefusedReply): boolean =>
   code === 'outcome_unknown' || code === 'internal' || (status >= 500 && code === '');
 

@@ -26,9 +26,9 @@ import {
   type TimelineTerms,
 } from './timeline/model.ts';
 
-/** What is known of the draft: the answer to a dry run, or what became of the request. */
+/** The answer about the draft: to a dry run, or to the request that was sent. */
 export type Answer =
-  /** Nothing is known: something is missing, or nobody has asked yet. */
+  /** Nothing is known: something is missing, or no question was asked yet. */
   | { kind: 'none' }
   /** A dry run is under way. */
   | { kind: 'asking' }
@@ -115,7 +115,7 @@ export interface State {
   answer: Answer;
   /**
    * The request that is under way, or had no answer: it may have been done. It is sent again as it was, so that it can't be
-   * done twice, and nothing else is sent until it is settled: by an answer to it, or by who forgets it.
+   * done twice, and nothing else is sent until it is settled: by an answer, or when the user forgets it.
    */
   sent?: SentRequest;
   /** The user whose draft and request these are, by id; absent until the first login. */
@@ -138,12 +138,12 @@ export type Action =
     }
   /** Somebody is logged in. `wanted`: the experiment that was worked in before, by its id. */
   | { type: 'logged-in'; login: Login; wanted: string | null }
-  /** Nobody is logged in: what only a user may see is forgotten. */
+  /** No user is logged in: facts that only a user may see are removed. */
   | { type: 'logged-out' }
   /** The login has ended by itself. */
   | { type: 'login-ended' }
   | { type: 'chosen'; experiment: ExperimentChoice | undefined }
-  /** What the service tells as it happens. */
+  /** An event of the service. */
   | { type: 'told'; told: readonly Told[] }
   /** The reservations that have not ended, as the service lists them. */
   | { type: 'listed'; live: readonly OwnReservation[] }
@@ -159,7 +159,7 @@ export type Action =
   | { type: 'checked' }
   | { type: 'answered'; answer: Answer }
   | { type: 'sent'; sent: SentRequest }
-  /** What became of the request that was sent, where that is known; `failed` where the page itself did. */
+  /** The end of the request that was sent, where that is known; `failed` where the page itself failed. */
   | {
       type: 'settled';
       as: 'accepted' | 'forgotten' | 'unanswered' | 'failed' | (Answer & { kind: 'refused' });
@@ -169,7 +169,7 @@ export type Action =
   | { type: 'unsaid'; since: 'begun' | 'closed' | 'passed' }
   | { type: 'timeline'; action: TimelineAction };
 
-/** What is kept of the form for this tab: the draft, the request that had no answer, and whose they are. */
+/** The parts of the form that are kept for this tab: the draft, the request that had no answer, and whose they are. */
 export type KeptForm = Partial<Pick<State, 'draft' | 'sent' | 'owner'>>;
 
 /** The state as the page opens. */
@@ -245,7 +245,7 @@ export function change(state: State, action: Action): State {
 const without = (list: State['live'], id: string): OwnReservation[] =>
   (list ?? []).filter((one) => one.id !== id);
 
-/** The experiment that was chosen before, or the only one that has not expired. */
+/** The experiment that was chosen before; else the only experiment that has not expired. */
 function usual({ experiments }: Login, state: State, wanted: string | null): ExperimentChoice | undefined {
   const active = experiments.filter(({ expires_at }) => Date.parse(expires_at) > state.now);
   return (
@@ -301,7 +301,7 @@ function loginEnded(state: State): State {
   return { ...state, hasEnded: true, notice: { text, at: 'form', isDone: false } };
 }
 
-/** What has ended meanwhile is kept in the list of ended ones. */
+/** Reservations that have ended meanwhile move to the list of ended ones. */
 function listed(state: State, live: readonly OwnReservation[]): State {
   const over = (state.live ?? []).filter(
     (one) => stateAt(state.now, one) === 'ended' && !live.some(({ id }) => id === one.id),

@@ -37,7 +37,7 @@ export function maySee(role: string): boolean {
   return may(role, 'list');
 }
 
-/** What people call a reservation: its name, or the end of its id. */
+/** A reservation's name for people: its own, or the end of its id. */
 export function titleOf({ id, name }: Pick<Own, 'id' | 'name'>): string {
   return name ?? `…${id.slice(-6)}`;
 }

@@ -66,7 +66,7 @@ export function createMap({ sites, links, onSelect }: MapOptions): NetworkMap {
     if (typeof target === 'string') onSelect(withSite(view.selected, target));
     else onSelect({ site1: target.site1, site2: target.site2 });
   };
-  /** What has no place on the map, as buttons below it. */
+  /** Buttons below the map, for sites and links without a place on it. */
   const listed = new Map(
     missingTargets({ sites, links }).map((target) => [
       target,

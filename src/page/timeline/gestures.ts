@@ -1,5 +1,5 @@
 import type { Point } from '../point.ts';
-/** What pointers and wheels mean on a canvas. */
+/** The meaning of pointers and wheels on a canvas. */
 export interface GestureHandlers {
   /** Whether a mouse that is pressed here selects; elsewhere it moves. */
   selectsAt(point: Point): boolean;

@@ -222,7 +222,7 @@ function glideTo(
   }
 }
 
-/** What picked periods snap to, at the zoom that is shown. */
+/** The step that picked periods snap to, at the zoom that is shown. */
 export function pickContext({ window, layout }: TimelineState, { clock, now }: Calendar): PickContext {
   return { clock, now, step: snapStep(window, layout.width, SNAP_PIXELS) };
 }

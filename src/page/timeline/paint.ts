@@ -19,13 +19,13 @@ export interface Colours {
   span: string;
   text: string;
   soft: string;
-  /** What is over, laid above. */
+  /** Laid over the time that has passed. */
   over: string;
   pick: string;
   focus: string;
 }
 
-/** What is drawn of one link. */
+/** The drawing of one link. */
 export interface Row {
   /** Parts of the link's use, to be drawn in this order; the columns of each are of equal length. */
   parts: readonly (readonly Column[])[];

@@ -46,7 +46,7 @@ export function knownFrom(now: number): number {
 }
 
 /**
- * What to ask the service for a tile: the part of it that the service knows.
+ * The question to the service for a tile: the part of it that the service knows.
  *
  * @param before what was asked before; asked again while the service answers it, so that its ETag is found
  * @returns undefined where all of the tile is over
@@ -83,7 +83,7 @@ interface Entry extends Tile {
   request: AbortController | undefined;
 }
 
-/** What tiles are loaded with. */
+/** Options of {@link Tiles}. */
 export interface TileSource extends Pick<TimelineOptions, 'links' | 'columns'> {
   now(): number;
   /** A tile has new columns. */
@@ -170,7 +170,7 @@ export class Tiles {
     return [...others.toSorted((one, other) => far(other) - far(one)), ...found];
   }
 
-  /** What is free of a link in a period, as exactly as it is known at the level or near it; undefined where it is not. */
+  /** The free capacity of a link in a period, as exactly as it is known at the level or near it; undefined where it is not known. */
   free(link: number, { start, end }: Period, level: number): Omit<Column, 'start' | 'end'> | undefined {
     const columns = this.columns(link, { start, end }, level);
     if (columns.length === 0) return undefined;

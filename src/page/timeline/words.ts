@@ -15,7 +15,7 @@ import { linkName } from '../../words/link-name.ts';
 import type { Column, Link, Own } from '../service.ts';
 
 /** `Mon 23 Nov`, of a civil time. */
-export function dayText(civil: number): string {
+function dayText(civil: number): string {
   return `${weekdayName(civil)} ${dateText(civil)}`;
 }
 
@@ -33,7 +33,7 @@ export function timesIn(calendar: Calendar): Times {
 }
 
 /**
- * What a window shows, as a title: `Sun 22 Nov 2026`, `Sun 22 Nov to Sat 28 Nov 2026` where it consists of whole days, and
+ * A window's time as a title: `Sun 22 Nov 2026`, `Sun 22 Nov to Sat 28 Nov 2026` where it consists of whole days, and
  * with times where not.
  */
 export function windowText({ start, end }: Period, calendar: Calendar): string {
@@ -101,7 +101,7 @@ export function periodSentence(
   return `${linkName(link)}, ${periodText(period, calendar)}: ${free}${mine}.`;
 }
 
-/** What a pointer and what a finger does: for who may pick, and for who may only look. */
+/** The use of a pointer and of a finger: for users who may pick, and for those who may only look. */
 export const HINTS = {
   pointer: {
     pick: 'Drag over a row, or click where it is free, to pick a time to book. Drag the dates to move; Ctrl and the wheel zoom.',
@@ -117,7 +117,7 @@ const KEYS =
   'Arrow keys move in time and between links, with Shift left and right change the length; plus and minus zoom; Page Up and Page Down turn pages; Home goes to now';
 const SHORT_KEYS = 'Arrows move, + and − zoom, Shift+arrows lengthen';
 
-/** What keys do: as screen readers say it, and as it is seen while the drawing has the focus. */
+/** The use of keys: as screen readers say it, and as it is seen while the drawing has the focus. */
 export function keysText(mayPick: boolean): { spoken: string; short: string } {
   const enter = mayPick ? 'Enter picks' : 'Enter says again what is free';
   return { spoken: `${KEYS}; ${enter}.`, short: `${SHORT_KEYS}, ${enter}.` };

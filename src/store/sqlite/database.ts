@@ -229,7 +229,7 @@ export class SqliteDatabase {
     await this.#working;
     this.#isClosed = true;
     const failures: unknown[] = [];
-    // The one that writes is the last: only it can bring the log into the file and remove it.
+    // The connection that writes is closed last: only it can bring the log into the file and remove it.
     for (const each of [this.#reader, ...this.#idle, this.#database]) {
       try {
         if (each?.isOpen) each.close();
