@@ -17,7 +17,7 @@ interface Help {
   topics: { name: string; text: string }[];
 }
 
-/** What the command line itself prints, so that nothing is declared twice. Text that is in every help is left out. */
+/** The texts that the command line itself prints, so that nothing is declared twice. Text that is in every help is left out. */
 function allHelp(): Help {
   let printed = '';
   const program = createCommandTree({

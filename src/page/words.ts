@@ -1,6 +1,7 @@
 import { formatBandwidth } from '../contract/bandwidth.ts';
 import { formatDuration } from '../contract/durations.ts';
 import { stateAt } from '../contract/instants.ts';
+import type { Period } from '../contract/phases.ts';
 import type { ProblemCode } from '../contract/problem-codes.ts';
 import type { Alternative } from '../contract/problems.ts';
 import { may, readRole } from '../contract/roles.ts';
@@ -11,7 +12,7 @@ import { problemTexts } from '../words/problems.ts';
 import { roleAllows } from '../words/roles.ts';
 import type { Wish } from './draft.ts';
 import { overText, type Route, routeText } from './route.ts';
-import type { ExperimentChoice, Own, OwnReservation, Period, Refused } from './service.ts';
+import type { ExperimentChoice, Own, OwnReservation, Refused } from './service.ts';
 import { type Answer, isRepeatable, type SentRequest } from './state.ts';
 import { periodText, shareText, timesIn, vlansText } from './timeline/words.ts';
 
@@ -36,7 +37,7 @@ export function maySee(role: string): boolean {
   return may(role, 'list');
 }
 
-/** What people call a reservation: its name, or the end of its id. */
+/** A reservation's name for people: its own, or the end of its id. */
 export function titleOf({ id, name }: Pick<Own, 'id' | 'name'>): string {
   return name ?? `…${id.slice(-6)}`;
 }

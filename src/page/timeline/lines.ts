@@ -1,4 +1,5 @@
 import { HOUR } from '../../contract/durations.ts';
+import type { Period } from '../../contract/phases.ts';
 import {
   floorToStep,
   lengthOfStep,
@@ -6,7 +7,7 @@ import {
   type Step,
   type ZoneClock,
 } from '../../words/civil-time.ts';
-import type { Column, Own, Period } from '../service.ts';
+import type { Column, Own } from '../service.ts';
 import { knownFrom } from './tiles.ts';
 
 /** The lengths of a line of the table, the shortest first. */

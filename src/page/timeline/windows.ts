@@ -1,6 +1,6 @@
 import { DAY, HOUR } from '../../contract/durations.ts';
+import type { Period } from '../../contract/phases.ts';
 import { lengthOfStep, movedByStep, type Step, startOfStep, type ZoneClock } from '../../words/civil-time.ts';
-import type { Period } from '../service.ts';
 
 /** The shortest and the longest window that is shown, in milliseconds. */
 export const SHORTEST = HOUR;
