@@ -371,6 +371,24 @@ describe('row 7: text from a service or a token is escaped before it reaches a t
     expect(result.stdout + result.stderr).toMatch(/\S/);
   });
 
+  test.each(['list', 'list --all', 'list --mine', 'list --timeline', 'list --ics', 'delete --all --yes'])(
+    '%s, of an experiment without reservations',
+    async (command) => {
+      const empty: Connection = {
+        ...hostile,
+        fetch: async (request) =>
+          request.method === 'GET' && request.url.includes('/connectivity?')
+            ? json({ items: [], nextCursor: null })
+            : hostile.fetch(request),
+      };
+      const { stdout, stderr } = await commandWorld(empty).run(OFFLINE, ...command.split(' '));
+      // A calendar's lines end with both.
+      expect(stdout.replaceAll('\r\n', '\n')).not.toMatch(OBEYED);
+      expect(stderr).not.toMatch(OBEYED);
+      expect(stdout + stderr).toMatch(/\S/);
+    },
+  );
+
   test('token inspect escapes names and values of claims and header', async () => {
     const claims = { [EVIL]: EVIL, iss: EVIL, list: [EVIL], exp: 1e300, iat: -1 };
     const world = commandWorld(hostile);

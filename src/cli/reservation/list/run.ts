@@ -10,6 +10,7 @@ import type { ServiceFlags } from '../../global-options.ts';
 import type { Invocation } from '../../invocation.ts';
 import { conflict, onServiceTime, readSpan, type Span } from '../../period.ts';
 import { type NamedExperiment, requestResult } from '../../print/cards.ts';
+import { escapeText } from '../../print/output.ts';
 import { type ListedIn, reservationTable } from '../../print/reservation-table.ts';
 import { shortTime, type TimeContext } from '../../times.ts';
 import { nearestSite, siteName } from '../../values.ts';
@@ -54,7 +55,7 @@ export async function list(given: Invocation, _args: readonly string[], flags: L
   const { calendar } = flags.ics ? await import('../../print/calendar.ts') : {};
   await output.result({ items }, (print) => {
     if (calendar) return calendar(shown, { experiments, now: times.now });
-    if (shown.length === 0) return `${noneText(experiments, flags, sites)}\n`;
+    if (shown.length === 0) return `${escapeText(noneText(experiments, flags, sites))}\n`;
     const context = { experiments, times, known: found.map(({ item }) => item.id), span };
     if (timeline) return timeline(print, shown, context, output.columns);
     return reservationTable(print, shown, context);
