@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici';
 import { readUpTo } from '../contract/bounded-reading.ts';
 import { Failure } from '../contract/failure.ts';
+import { errorCode } from '../contract/foreign-errors.ts';
 import { isLoopback, isProtected, UNPROTECTED } from '../contract/loopback.ts';
 import { IDEMPOTENCY_KEY_HEADER } from '../contract/routes.ts';
 import {
@@ -226,7 +227,7 @@ function isUndone({ method, headers }: Outgoing, reply: WholeReply): boolean {
 function found(reply: Incoming | undefined, problem: unknown): Attempt {
   return reply
     ? { status: reply.status, retryAfter: reply.headers.get('retry-after') }
-    : { problem: codeOf(problem) };
+    : { problem: errorCode(problem) };
 }
 
 function checkAddress(
@@ -267,10 +268,6 @@ function headersOf(received: Readonly<Record<string, string | string[] | undefin
   };
 }
 
-function codeOf(problem: unknown): string {
-  return problem instanceof Error && 'code' in problem ? String(problem.code) : '';
-}
-
 /** What to do about a certificate that can't be checked; undefined for other problems. @param code the error's */
 function unknownAuthority(code: string): string | undefined {
   if (!UNKNOWN_AUTHORITY.has(code)) return undefined;
@@ -289,7 +286,7 @@ function networkFailure(cause: unknown, { method, signal, url }: Outgoing, late:
   if (cause instanceof Failure || signal?.aborted) return cause;
   const target = new URL(url);
   const { origin } = target;
-  const code = codeOf(cause);
+  const code = errorCode(cause);
   const refused = late
     ? undefined
     : (proxyRefusal(cause, target) ?? unknownAuthority(code) ?? untimely(code));

@@ -227,9 +227,7 @@ describe('row 12: a reply that never arrives', () => {
     service.extended = true;
     const listed = await client.command('list');
     expect(listed.stdout).toMatch(/unknown.*be-gent1 – pl-poznan1/);
-    expect(listed.stderr).toMatch(
-      /no valid answer came to the request of .+ UTC, so the link may be booked/,
-    );
+    expect(listed.stderr).toMatch(/no valid answer came to the request of .+ UTC, so the link may be booked/);
     const [, advised = ''] = /To settle it: slices-conn (.+)\n/.exec(listed.stderr) ?? [];
     service.way = deliver;
     const reservation = bookedIn(await client.result(...advised.split(' ')));

@@ -1,6 +1,6 @@
 import type { ServiceFeatures } from '../../client/features.ts';
 import { withinTime } from '../../contract/bounded-reading.ts';
-import { Failure, isGone, ownCommand } from '../../contract/failure.ts';
+import { Failure, ownCommand, undefinedIfGone } from '../../contract/failure.ts';
 import { inOneText, Sentence, sentence } from '../../contract/said.ts';
 import type { ExperimentAccess } from '../../session/login/experiment-access.ts';
 import { nameOf } from '../../session/reservations/known.ts';
@@ -14,7 +14,7 @@ import { requestResult } from '../print/cards.ts';
 import { folded } from '../print/folded.ts';
 import { captionOf } from '../print/reservation-table.ts';
 import { checkConfirmable, confirm, confirmIfAsked } from '../questions.ts';
-import { reserveCommand } from '../reservation/alternatives.ts';
+import { reserveText } from '../reservation/alternatives.ts';
 import { linkAndPeriod } from '../reservation/reservation-argument.ts';
 import { shortTime } from '../times.ts';
 import {
@@ -26,7 +26,7 @@ import {
   NotApplied,
   requestedBy,
 } from './applier.ts';
-import { differenceFrom, type NamedReservation, type PlannedChange } from './difference.ts';
+import { type NamedReservation, type PlannedChange, plannedChanges } from './difference.ts';
 import { type PlanContent, readPlan } from './plan-file.ts';
 import { appliedSummary, planSummary, planTable } from './plan-table.ts';
 
@@ -144,7 +144,7 @@ async function compare(
 ): Promise<Compared> {
   const { earliest = false } = flags;
   const { existing, pending } = await namedIn(session, wanted, now());
-  const changes = differenceFrom(wanted.reservations, existing, { ...flags, now: now() });
+  const changes = plannedChanges(wanted.reservations, existing, { ...flags, now: now() });
   const needed = changes.filter(({ action }) => action !== 'none');
   const expiry = claimedExperimentExpiry(experiment.token.reveal());
   const { batch = false, dryRun = false } = (needed.length > 0 && (await featuresOf(session))) || {};
@@ -203,15 +203,11 @@ async function namedIn(
     if (name === undefined || item.state === 'deleted') continue;
     if (item.state !== 'unknown' && item.reservation) existing.push({ name, reservation: item.reservation });
     else if (item.id !== null) {
-      const found = await session.reservations.show(item.id).catch(unlessGone);
+      const found = await session.reservations.show(item.id).catch(undefinedIfGone);
       if (found) existing.push({ name, reservation: found.reservation });
     } else if (item.entry) pending.set(name, item.entry.key);
   }
   return { existing, pending };
-}
-
-function unlessGone(error: unknown): undefined {
-  if (!isGone(error)) throw error;
 }
 
 /**
@@ -305,7 +301,7 @@ async function asTold(
     const refused = outcomes.find(({ failure }) => failure !== undefined)?.change;
     const request = refused && requestedBy(refused);
     if (code !== 'unsigned' || !request) return new Failure(code, says, { ...facts, why, items });
-    const fix = reserveCommand(request, '--allow-unsigned');
+    const fix = reserveText(request, '--allow-unsigned');
     const alone = 'Only reserve takes unsigned answers, one at a time.';
     return new Failure(code, says, { ...facts, why: inOneText(why, alone), items, fix });
   }

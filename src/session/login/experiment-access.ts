@@ -4,8 +4,9 @@ import { idKind } from '../../contract/ids.ts';
 import { Secret } from '../../contract/secret.ts';
 import { claimedName, claimedSubject } from '../../tokens/claimed.ts';
 import { type ChoiceOptions, chooseOne } from '../choice.ts';
-import type { PortalTokens } from './login-tokens.ts';
-import type { Placeholders, TokenOrigin, TokenSource } from './token-source.ts';
+import type { Profile } from '../profiles/profiles.ts';
+import type { Connection } from './connection.ts';
+import type { TokenOrigin, TokenSource } from './token-source.ts';
 
 /** The experiment that a command acts in, and a token for it. */
 export interface ExperimentAccess {
@@ -23,19 +24,12 @@ export interface ExperimentAccess {
 export interface ExperimentAccessOptions {
   /** Id or name given with the command. */
   wanted?: string;
-  /** Id or name from the environment or the profile. */
-  preferred?: string;
+  /** Id or name of the project given with the command. */
   project?: string;
-  /** Whether the profile's command has a place for the project. */
-  needsProject?: boolean;
-  /** A token that the environment gives. */
-  given?: TokenSource;
-  /** Makes a token by the profile's command. */
-  tokenFrom?: ((placeholders: Placeholders) => TokenSource) | undefined;
-  /** Tokens that the portal gave before. */
-  kept?: PortalTokens;
+  /** Its experiment and project are those where the command names none. */
+  profile: Pick<Profile, 'experiment' | 'project' | 'portalUrl' | 'experimentTokenCommand'>;
+  connection: Pick<Connection, 'experimentToken' | 'experimentTokenFrom' | 'portalTokens'>;
   portal: PortalClient;
-  portalUrl: string;
   /** Milliseconds since the Unix epoch. */
   now: () => number;
   /** See {@link ChoiceOptions}. */
@@ -50,15 +44,17 @@ export interface ExperimentAccessOptions {
  * @throws Failure `not_found` for an unknown one, `usage` where one must be chosen; or a failure to get the token
  */
 export async function accessExperiment(options: ExperimentAccessOptions): Promise<ExperimentAccess> {
-  const named = options.wanted ?? options.preferred;
-  return (await givenAccess(options)) ?? (await byCommand(named, options)) ?? byPortal(named, options);
+  const { wanted, profile, connection } = options;
+  const named = wanted ?? profile.experiment;
+  const given = await givenAccess(wanted, connection.experimentToken);
+  return given ?? (await byCommand(named, options)) ?? byPortal(named, options);
 }
 
 /** The experiment of a token in the environment; undefined where there is none, or another experiment is wanted. */
-export async function givenAccess({
-  wanted,
-  given,
-}: Pick<ExperimentAccessOptions, 'wanted' | 'given'>): Promise<ExperimentAccess | undefined> {
+export async function givenAccess(
+  wanted: string | undefined,
+  given: TokenSource | undefined,
+): Promise<ExperimentAccess | undefined> {
   if (!given) return undefined;
   const token = await given.get();
   const [id, name] = [claimedSubject(token.reveal()), claimedName(token.reveal())];
@@ -70,12 +66,14 @@ async function byCommand(
   named: string | undefined,
   options: ExperimentAccessOptions,
 ): Promise<ExperimentAccess | undefined> {
-  const { tokenFrom, needsProject = false } = options;
-  if (!tokenFrom) return undefined;
+  const { connection, profile } = options;
+  if (!connection.experimentTokenFrom) return undefined;
   // Without a name only the portal knows which experiments there are.
   const experiment = named ?? (await chosen(undefined, options).catch(nameIt)).id;
-  const project = options.project ?? (needsProject ? await projectOf(experiment, options) : undefined);
-  const source = tokenFrom({ experiment, project });
+  const needsProject = profile.experimentTokenCommand?.some((word) => word.includes('{project}'));
+  const project =
+    options.project ?? profile.project ?? (needsProject ? await projectOf(experiment, options) : undefined);
+  const source = connection.experimentTokenFrom({ experiment, project });
   const token = await source.get();
   const [id, name] = [claimedSubject(token.reveal()), claimedName(token.reveal())];
   const byId = named === undefined || idKind(named) === 'experiment';
@@ -136,8 +134,9 @@ async function byPortal(
   named: string | undefined,
   options: ExperimentAccessOptions,
 ): Promise<ExperimentAccess> {
-  const { kept, portal, portalUrl } = options;
-  const from = { origin: 'portal', where: portalUrl } as const;
+  const { connection, portal, profile } = options;
+  const { portalTokens: kept } = connection;
+  const from = { origin: 'portal', where: profile.portalUrl } as const;
   const isId = named !== undefined && idKind(named) === 'experiment';
   const known = isId ? kept?.read(named) : undefined;
   if (isId && known) return { id: named, name: claimedName(known.reveal()), token: known, ...from };

@@ -356,7 +356,8 @@ describe('a request of which no valid answer came', () => {
       connectionTo(server, async (request) => {
         const { pathname } = new URL(request.url);
         if (pathname === '/api-spec' && !key) return new Response(null, { status: 404 });
-        if (request.method === 'GET' && pathname === CONNECTIVITY && !list) return new Response(null, { status: 405 });
+        if (request.method === 'GET' && pathname === CONNECTIVITY && !list)
+          return new Response(null, { status: 405 });
         const isAnswered = request.method === 'GET' || answers.length === 0;
         if (isAnswered) return server.fetch(request);
         const answer = answers.shift();

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { PortalClient } from '../../../src/client/portal.ts';
 import { Failure } from '../../../src/contract/failure.ts';
 import { Secret } from '../../../src/contract/secret.ts';
+import type { Connection } from '../../../src/session/login/connection.ts';
 import {
   accessExperiment,
   type ExperimentAccessOptions,
@@ -59,14 +60,29 @@ const given = {
   get: async () => new Secret(tokenOf(GIVEN, 'ci')),
 } as const;
 
+/** What differs from a profile that names no experiment, and a connection that gives no token. */
+type Changes = Omit<Partial<ExperimentAccessOptions>, 'profile' | 'connection'> & {
+  preferred?: string;
+  given?: Connection['experimentToken'];
+  tokenFrom?: Connection['experimentTokenFrom'];
+  kept?: PortalTokens;
+  /** The words of the profile's command that have places. */
+  places?: readonly string[];
+};
+
 async function access(
-  changes: Partial<ExperimentAccessOptions>,
+  { preferred, given, tokenFrom, kept, places, ...changes }: Changes,
   names: Readonly<Record<string, string>> = { [ONE]: 'one', [TWO]: 'two' },
 ) {
   const { portal, asked } = portalWith(names);
   const { token, ...found } = await accessExperiment({
     portal,
-    portalUrl: 'https://portal.example.org',
+    profile: {
+      experiment: preferred,
+      portalUrl: 'https://portal.example.org',
+      experimentTokenCommand: places,
+    },
+    connection: { experimentToken: given, experimentTokenFrom: tokenFrom, portalTokens: kept },
     now: () => NOW,
     ...changes,
   });
@@ -76,7 +92,7 @@ async function access(
 const LISTED = 'experiments';
 
 describe('the choice of the experiment, and the requests to the portal', () => {
-  test.each<[string, Partial<ExperimentAccessOptions>, string, string[]]>([
+  test.each<[string, Changes, string, string[]]>([
     ['the flag, by name', { wanted: 'two', preferred: 'one' }, TWO, [LISTED, `token ${TWO}`]],
     ['the flag, by id', { wanted: TWO, preferred: 'one' }, TWO, [LISTED, `token ${TWO}`]],
     ['the profile', { preferred: 'one' }, ONE, [LISTED, `token ${ONE}`]],
@@ -107,7 +123,7 @@ describe('the choice of the experiment, and the requests to the portal', () => {
 
 describe('the profile’s command', () => {
   let placed: Placeholders | undefined;
-  const tokenFrom: ExperimentAccessOptions['tokenFrom'] = ({ experiment, project }) => ({
+  const tokenFrom: Connection['experimentTokenFrom'] = ({ experiment, project }) => ({
     origin: 'command',
     where: 'program',
     get: async () => {
@@ -145,13 +161,13 @@ describe('the profile’s command', () => {
     });
   });
 
-  test.each<[string, Partial<ExperimentAccessOptions>, string, string[]]>([
+  test.each<[string, Changes, string, string[]]>([
     ['the chosen one', { wanted: 'one', project: 'p' }, 'p', []],
     ["the named experiment's", { wanted: 'one' }, IDS.project, [LISTED]],
     ["the only experiment's", {}, IDS.project, [LISTED, LISTED]],
     ['the only active one', { wanted: 'unknown' }, OTHER_PROJECT, [LISTED, 'projects']],
   ])('gets the project, where it needs one: %s', async (_, options, project, asked) => {
-    const found = await access({ tokenFrom, needsProject: true, ...options }, { [ONE]: 'one' });
+    const found = await access({ tokenFrom, places: ['give', '{project}'], ...options }, { [ONE]: 'one' });
     expect([placed?.project, found.asked]).toEqual([project, asked]);
   });
 

@@ -1,7 +1,7 @@
 import { Failure, ownCommand } from '../../../contract/failure.ts';
-import { isWithin, stateAt } from '../../../contract/instants.ts';
+import { isWithin } from '../../../contract/instants.ts';
 import { KEY_KEPT } from '../../../contract/request-limits.ts';
-import { periodOf } from '../../../contract/reservation-request.ts';
+import { reservationState } from '../../../contract/reservation-request.ts';
 import {
   ARRIVAL_LIMIT_MS,
   byStart,
@@ -16,10 +16,11 @@ import type { ServiceFlags } from '../../global-options.ts';
 import type { Invocation } from '../../invocation.ts';
 import { conflict, onServiceTime, readSpan, type Span } from '../../period.ts';
 import { type NamedExperiment, requestResult } from '../../print/cards.ts';
+import { escapeText } from '../../print/output.ts';
 import { type ListedIn, reservationTable } from '../../print/reservation-table.ts';
 import { shortTime, type TimeContext } from '../../times.ts';
 import { nearestSite, siteName } from '../../values.ts';
-import { reserveCommand } from '../alternatives.ts';
+import { reserveText } from '../alternatives.ts';
 
 /** The flags of the command, as typed. */
 export interface ListFlags {
@@ -40,11 +41,11 @@ export async function list(given: Invocation, _args: readonly string[], flags: L
   if (flags.site !== undefined) siteName(flags.site);
   readSpan(flags, await given.times());
   const session = await given.session();
-  const invocation = await onServiceTime(given, session, true);
+  const invocation = await onServiceTime(given, session, { isLook: true });
   const { output } = invocation;
   const span = readSpan(flags, await invocation.times());
   const { found, experiments, hasList } = await read(invocation, session, flags);
-  const user = flags.mine ? claimedSubject((await session.userToken.get()).reveal()) : undefined;
+  const user = flags.mine ? claimedSubject((await session.connection.userToken.get()).reveal()) : undefined;
   const shown = found.filter(({ item }) => isWanted(item, flags, user) && isInSpan(item, span));
   if (!hasList) {
     output.notice('This service does not list reservations. The list shows what this machine asked for.');
@@ -60,7 +61,7 @@ export async function list(given: Invocation, _args: readonly string[], flags: L
   const { calendar } = flags.ics ? await import('../../print/calendar.ts') : {};
   await output.result({ items }, (print) => {
     if (calendar) return calendar(shown, { experiments, now: times.now });
-    if (shown.length === 0) return `${noneText(experiments, flags, sites)}\n`;
+    if (shown.length === 0) return `${escapeText(noneText(experiments, flags, sites))}\n`;
     const context = { experiments, times, known: found.map(({ item }) => item.id), span };
     if (timeline) return timeline(print, shown, context, output.columns);
     return reservationTable(print, shown, context);
@@ -126,7 +127,7 @@ async function read(
 function seenAt(now: number, item: ListedReservation): ListedReservation {
   const { state, reservation } = item;
   if (!reservation || state === 'deleted' || state === 'unknown') return item;
-  return { ...item, state: stateAt(now, periodOf(reservation)) };
+  return { ...item, state: reservationState(reservation, now) };
 }
 
 function isWanted(
@@ -199,7 +200,7 @@ function whatToDo(
   const said = `${link}: no valid answer came to the request of ${asked}, so the link may be booked.`;
   if (!entry) return said;
   if (requested && hasKeys && isWithin(entry.beganAt, KEY_KEPT, times.now)) {
-    const again = reserveCommand(requested, '--idempotency-key', entry.key);
+    const again = reserveText(requested, '--idempotency-key', entry.key);
     return `${said} To settle it: ${withServices(services, again)}`;
   }
   return hasList
