@@ -181,14 +181,13 @@ export function readProblem(body: unknown): { code: string | undefined; details:
 
 function readDetail(value: unknown): FailureDetail[] {
   if (!isObject(value)) return [];
-  const { loc = [], msg = '', type = '', item, code, facts } = value;
-  if (typeof msg !== 'string' || typeof type !== 'string') return [];
+  const { loc = [], msg, type, item, code, facts } = value;
   const isName = (part: unknown) => typeof part === 'string' || typeof part === 'number';
   return [
     {
       loc: [loc].flat().filter(isName) as (string | number)[],
-      msg,
-      type,
+      msg: typeof msg === 'string' ? msg : '',
+      type: typeof type === 'string' ? type : '',
       item: Number.isInteger(item) && Number(item) >= 0 ? Number(item) : undefined,
       code: typeof code === 'string' ? code : undefined,
       facts: isObject(facts) ? facts : undefined,
