@@ -260,7 +260,7 @@ async function usage(
   }
 }
 
-/** What must be typed after a command and was not: its arguments, then its flags. */
+/** The arguments and flags that a command needs and that were not typed: arguments first. */
 function missingParts(command: Command, operands: readonly string[]): string[] {
   const missing = command.registeredArguments.slice(operands.length).filter(({ required }) => required);
   const unset = command.options.filter(

@@ -122,7 +122,7 @@ export type PublicJwk = v.InferOutput<typeof PublicJwk>;
 /** A JSON Web Key Set (RFC 7517 §5; contract/README.md, "Endpoints"). */
 export const KeySetDocument = v.looseObject({ keys: v.array(PublicJwk) });
 /**
- * A key of a service's past or present, with the time of its use, in seconds: it signed from `nbf` on until `exp`. One that was
+ * A key of a service's past or present, with the time of its use, in seconds: it signed from `nbf` on until `exp`. A key that was
  * retired as leaked proves nothing that was signed from `revoked` on.
  */
 export const PastJwk = v.looseObject({

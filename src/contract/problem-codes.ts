@@ -130,7 +130,7 @@ const ROWS = {
     ...VALUE,
     example: 'description must be one line of at most 200 printable characters.',
   },
-  /** A batch has no items, too many, or one that is no item. */
+  /** A batch has no items, too many items, or an entry that is not an item. */
   items_invalid: { ...VALUE, example: 'A batch has 1 to 64 items; got 65.' },
   experiment_invalid: { ...VALUE, example: 'name must be a string.' },
   /** The project has as many experiments as it may have. */

@@ -24,7 +24,7 @@ export interface Candidate {
 export interface Wanted {
   /** The part of the word that was typed. */
   readonly typed: string;
-  /** What begins the same word: `--flag=`, and the names before the last one of a list. */
+  /** The text before it in the same word: `--flag=`, and the names before the last one of a list. */
   readonly before: string;
   /** Candidates that the command definitions give. */
   readonly known: readonly Candidate[];

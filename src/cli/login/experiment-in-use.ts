@@ -11,12 +11,12 @@ export interface ExperimentInUse {
   name: string | null;
   /** `only`: it is the only active one. */
   from: 'flag' | 'variable' | 'profile' | 'only';
-  /** What has chosen it, for people. */
+  /** The flag, variable or profile that chose it, for people. */
   where: string;
 }
 
 /**
- * The experiment that the next command acts in; nobody is asked to choose, and no token is fetched.
+ * The experiment that the next command acts in; no person is asked to choose, and no token is fetched.
  *
  * @param experiments those that the portal tells, or why it tells none
  * @returns a failure where none is chosen, or there is none of that name

@@ -214,7 +214,7 @@ export interface Untouched {
   kept: number;
 }
 
-/** What a plan comes to. @example 'Plan: 1 to create, 1 does not fit: nothing would be applied.' */
+/** One line that counts the changes of a plan. @example 'Plan: 1 to create, 1 does not fit: nothing would be applied.' */
 export function planSummary(outcomes: readonly ChangeOutcome[], untouched: Untouched): string {
   const refused = outcomes.filter(({ failure }) => failure !== undefined).length;
   const counts = countsOf(outcomes).map(([action, count]) => `${count} to ${action}`);
@@ -225,7 +225,7 @@ export function planSummary(outcomes: readonly ChangeOutcome[], untouched: Untou
   return `Plan: ${[...counts, ...others, wrong].join(', ')}: nothing would be applied.`;
 }
 
-/** What was applied. @example 'Applied: 2 created, 1 unchanged.' */
+/** One line that counts the changes that were made. @example 'Applied: 2 created, 1 unchanged.' */
 export function appliedSummary(outcomes: readonly ChangeOutcome[], untouched: Untouched): string {
   if (outcomes.length === 0) return ['Nothing to do.', ...asTheFile(untouched)].join(' ');
   const done = { create: 'created', update: 'updated', delete: 'deleted' } as const;

@@ -175,7 +175,7 @@ async function standingOf(
   });
 }
 
-/** What the service says, where it can be asked; and of when that is, or why it was not asked. */
+/** Asks the service whether the reservation stands. `says` has the time of the answer, or why it was not asked. */
 async function askedStatus(
   { flags, now, output }: Invocation,
   session: Session,

@@ -9,7 +9,7 @@ import type { TokenSource } from './token-source.ts';
 
 /** A token that a command asked a source for. */
 export interface TakenToken {
-  /** What it is sent as. */
+  /** The kind of token that it is sent as. */
   kind: 'user' | 'experiment';
   source: TokenSource;
   /** Undefined where the source gave none. */
@@ -56,7 +56,7 @@ function fixFor({ code, facts }: Failure, first: TakenToken): FailureFacts['fix'
   return first.token || facts.fix === undefined ? nextStepFor(first).fix : facts.fix;
 }
 
-/** What a text that should be a token is, without any part of it. @param now milliseconds */
+/** A sentence that describes a text that should be a token, without any part of the text. @param now milliseconds */
 export function heldText(token: Secret, now: number): Said {
   const kind = heldKind(token);
   if (kind === undefined) return 'a text that is not a JWT.';
@@ -97,7 +97,7 @@ function nextStepFor({ kind, source }: TakenToken): Pick<FailureFacts, 'fix'> {
   return { fix: kind === 'user' ? `unset ${variable} && slices-conn login` : `unset ${variable}` };
 }
 
-/** What a source exchanges for user tokens, in words, and what to type for another; undefined where it exchanges nothing. */
+/** The token that a source exchanges for user tokens, in words, and the command that gives another; undefined where it exchanges nothing. */
 function exchangedBy({ variable = '' }: TokenSource): { given: string; fix: string } | undefined {
   if (variable.startsWith('SLICES_CONN_REFRESH_TOKEN')) {
     return { given: `The refresh token in ${variable}`, fix: 'slices-conn login --ci' };

@@ -21,7 +21,7 @@ export interface JoinedList {
 /** Works with the ledger; undefined where the ledger can't be used, after a warning. */
 export type LedgerWork = <Answer>(work: (ledger: Ledger) => Promise<Answer>) => Promise<Answer | undefined>;
 
-/** What a list is made from. */
+/** The needs of {@link listJoined}. */
 export interface ListingOptions {
   connectivity: ConnectivityClient;
   /** The id of the experiment. */
@@ -104,7 +104,7 @@ export interface ListedReservation {
   state: ReservationState | 'deleted' | 'unknown';
   source: 'service' | 'ledger';
   requested: ReservationRequest | null;
-  /** What the ledger knows of it, where this machine asked for it. */
+  /** Its entry in the ledger, where this machine asked for it. */
   entry: LedgerEntry | undefined;
 }
 

@@ -44,7 +44,7 @@ export interface LedgerEntry {
   experiment: string;
   /** The `Idempotency-Key` that it was asked for with. */
   key: string;
-  /** What was asked last, and when, in milliseconds. */
+  /** The last request, and when it was made, in milliseconds. */
   asked: (typeof ASKED)[number];
   askedAt: number;
   /** When the reservation was asked for first, in milliseconds, and as what. */

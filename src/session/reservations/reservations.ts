@@ -22,7 +22,7 @@ import type { ExperimentAccess } from '../login/experiment-access.ts';
 import { type JoinedList, joinLedger, type LedgerWork, listJoined } from './joined-list.ts';
 import type { AttemptName, Ledger, LedgerEntry } from './ledger.ts';
 
-/** What {@link Reservations} needs. */
+/** The needs of {@link Reservations}. */
 export interface ReservationsOptions {
   connectivity: ConnectivityClient;
   ledger: () => Promise<Ledger>;

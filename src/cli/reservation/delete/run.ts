@@ -31,7 +31,7 @@ import {
 export interface DeleteFlags {
   all?: boolean;
   everyone?: boolean;
-  /** What is gone, or not known, is no failure. */
+  /** Whether a reservation that is gone, or not known, is no failure. */
   ifExists?: boolean;
   asAdministrator?: boolean;
   reason?: string;
