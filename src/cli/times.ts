@@ -16,7 +16,7 @@ import type { TimeContext } from '../words/typed-time.ts';
 export type { TimeContext } from '../words/typed-time.ts';
 
 /** The sources of the time zone; the first that is set decides (cli/README.md, "Values"). */
-export interface ZoneSources {
+interface ZoneSources {
   /** `--tz`, else the profile's `tz`: a known zone. */
   chosen: string | undefined;
   /** `TZ`; an empty text counts as unset. */

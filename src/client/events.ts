@@ -24,7 +24,7 @@ export type OpenEvents = (since: string | undefined, signal: AbortSignal) => Pro
 type Sleep = (milliseconds: number, signal?: AbortSignal) => Promise<void>;
 
 /** Reads an event of a stream. @returns undefined for an event that is left out @throws Failure `reply_invalid` */
-export type ReadEvent<Told> = (event: StreamEvent) => Told | undefined;
+type ReadEvent<Told> = (event: StreamEvent) => Told | undefined;
 
 /**
  * The changes at a service, as its stream of events tells them. Its user reads everything first, and again whenever

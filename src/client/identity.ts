@@ -19,7 +19,7 @@ import {
 } from './identity-failure.ts';
 
 /** The needs of the identity provider's client. */
-export interface IdentityClientOptions {
+interface IdentityClientOptions {
   fetch: Fetch;
   /** `{auth_url}`: where the provider publishes its metadata. */
   authUrl: string;

@@ -81,7 +81,7 @@ To try it here, log in with \`slices-conn login\`, press **Authorize**, and past
 Operations, parameters and members with \`x-extension: true\` are not in the specification; another service may lack them.`;
 
 /** Members of the OpenAPI document, as far as this project reads them back. */
-export interface OpenApiDocument {
+interface OpenApiDocument {
   openapi: string;
   info: Record<string, unknown>;
   servers: { url: string; description: string }[];

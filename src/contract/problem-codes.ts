@@ -7,7 +7,7 @@ export const DETAIL_LOCATIONS = ['Site', 'Date', 'Bandwidth'] as const;
 export type DetailLocation = (typeof DETAIL_LOCATIONS)[number];
 
 /** All that is the same for every problem of one code. */
-export interface ProblemKind {
+interface ProblemKind {
   /** The HTTP status of the reply. */
   status: 400 | 403 | 404 | 405 | 409 | 410 | 413 | 415 | 421 | 422 | 429 | 500 | 503;
   /** The exit code of the command line (cli/README.md, "Exit codes"). */

@@ -135,7 +135,7 @@ export type BodyReading<Request> =
   | { ok: false; problems: Problem[]; rest: Partial<ReservationRequest> };
 
 /** The flags in the query of a request to create or update that concern its body. */
-export interface BodyFlags {
+interface BodyFlags {
   /** `start_now`: then the body's `start_date` is null. */
   startNow: boolean;
   /** `earliest`: then the body has a `duration`. */
@@ -258,7 +258,7 @@ export function reservationState(reservation: Reservation, now: number): Reserva
 const SAME_DURATION_MS = 5000;
 
 /** A request with the instant at which it was made, in milliseconds, and the words in which its times were typed. */
-export interface TypedRequest {
+interface TypedRequest {
   request: ReservationRequest;
   at: number;
   typedTimes?: string;

@@ -95,7 +95,7 @@ export type SchemaName =
   | 'ProblemBody';
 
 /** The tokens that a request must carry: any valid user token, or an experiment token too (contract/README.md, "Who may"). */
-export type RequiredToken = 'none' | 'user' | 'experiment';
+type RequiredToken = 'none' | 'user' | 'experiment';
 
 /** One endpoint: the single source for the server's router, the client's addresses and the OpenAPI document. */
 export interface Route {

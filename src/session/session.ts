@@ -21,7 +21,7 @@ import { Ledger, type LedgerDatabase, type LedgerEntry } from './reservations/le
 import { Reservations } from './reservations/reservations.ts';
 
 /** The needs of a session. */
-export interface SessionOptions {
+interface SessionOptions {
   profile: Profile;
   connection: Connection;
   /** Opens the ledger's database; asked once, when it is first needed. */

@@ -158,7 +158,7 @@ function isOwn({ options }: Command, flag: string): boolean {
 }
 
 /** Values that a file or a service knows. */
-export type LiveKind = keyof CompletionSource;
+type LiveKind = keyof CompletionSource;
 
 /** The kind of a flag's or an argument's value, where commander has no choices for it. */
 export type Kind = LiveKind | 'files' | 'topics' | 'reservations or files';

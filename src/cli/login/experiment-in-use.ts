@@ -6,7 +6,7 @@ import type { Invocation } from '../invocation.ts';
 import type { CardLine } from '../print/output.ts';
 
 /** The experiment that commands act in, and what has chosen it. */
-export interface ExperimentInUse {
+interface ExperimentInUse {
   id: string | null;
   name: string | null;
   /** `only`: it is the only active one. */

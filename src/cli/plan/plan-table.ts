@@ -16,7 +16,7 @@ import type { PlannedChange } from './difference.ts';
 import type { WantedReservation } from './plan-file.ts';
 
 /** How outcomes are told. */
-export interface PlanTableOptions {
+interface PlanTableOptions {
   times: TimeContext;
   /** Whether the changes were made; else they are only planned. */
   isApplied: boolean;
@@ -196,7 +196,7 @@ function isUnknownSite({ code }: { code?: string }): boolean {
 }
 
 /** Why a change does not fit, in a few words: the limit where the service tells it. @example '6 Gbps free 1 Dec 11:00–14:00' */
-export function shortReason(
+function shortReason(
   { says, facts: { limits = [], details = [], why } }: Failure,
   context: TimeContext,
 ): string {
@@ -209,7 +209,7 @@ export function shortReason(
 }
 
 /** How many names of a file need no change: they are as it says, or kept at a later time. */
-export interface Untouched {
+interface Untouched {
   unchanged: number;
   kept: number;
 }

@@ -152,7 +152,7 @@ async function askRunner(address: string, secret: string, audience: string, send
 const MAX_REPLY = 65_536;
 
 /** The needs of {@link jobToken}. */
-export interface JobTokenOptions {
+interface JobTokenOptions {
   profile: Profile;
   identity: () => Promise<IdentityClient>;
   /** Where the token of a job with this name is kept. */

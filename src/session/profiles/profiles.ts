@@ -43,7 +43,7 @@ export interface ProfileChange {
 }
 
 /** The result of a removal. */
-export interface Removal {
+interface Removal {
   /** The profile still exists, with its built-in values. */
   builtIn: boolean;
   /** False where the user had set nothing. */

@@ -22,7 +22,7 @@ export interface JoinedList {
 export type LedgerWork = <Answer>(work: (ledger: Ledger) => Promise<Answer>) => Promise<Answer | undefined>;
 
 /** The needs of {@link listJoined}. */
-export interface ListingOptions {
+interface ListingOptions {
   connectivity: ConnectivityClient;
   /** The id of the experiment. */
   experiment: string;
@@ -54,9 +54,7 @@ export async function listJoined(options: ListingOptions, current: boolean): Pro
  * @returns undefined where the service has no list
  * @throws Failure when it can't be fetched
  */
-export async function listCurrent(
-  connectivity: ConnectivityClient,
-): Promise<Map<string, Reservation> | undefined> {
+async function listCurrent(connectivity: ConnectivityClient): Promise<Map<string, Reservation> | undefined> {
   const scheduled = await connectivity.list('scheduled');
   if (!scheduled) return undefined;
   // A reservation that starts between the two requests is in both lists.
@@ -109,7 +107,7 @@ export interface ListedReservation {
 }
 
 /** The outcome of an attempt, as a list shows it; to be written into the ledger. */
-export interface Settlement {
+interface Settlement {
   entry: LedgerEntry;
   /** The reservation that the attempt turned out to have made; null: it is gone, or never was. */
   reservation: Reservation | null;

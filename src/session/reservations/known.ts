@@ -8,7 +8,7 @@ import type { Ledger } from './ledger.ts';
 export type KnownReservation = ListedReservation & { id: string };
 
 /** Where {@link reservationsWith} looks. */
-export interface KnownOptions {
+interface KnownOptions {
   ledger: () => Promise<Ledger>;
   /** The list of the experiment that the command acts in. */
   list: (filter: { current: boolean }) => Promise<JoinedList>;

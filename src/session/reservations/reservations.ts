@@ -23,7 +23,7 @@ import { type JoinedList, joinLedger, type LedgerWork, listJoined } from './join
 import type { AttemptName, Ledger, LedgerEntry } from './ledger.ts';
 
 /** The needs of {@link Reservations}. */
-export interface ReservationsOptions {
+interface ReservationsOptions {
   connectivity: ConnectivityClient;
   ledger: () => Promise<Ledger>;
   /** The experiment and its token; fetched before anything is written to the ledger. */
@@ -39,7 +39,7 @@ export interface ReservationsOptions {
 }
 
 /** How changes are made under the ledger. */
-export interface LedgerChangeOptions extends ProofOptions {
+interface LedgerChangeOptions extends ProofOptions {
   /** Of one create: the person's own key. The same command can be run again with it, and creates once. */
   idempotencyKey?: string;
   /** The words in which the times were typed: the same words under the same key mean the times of the first command. */
