@@ -106,8 +106,8 @@ export function shortEnd(start: number, end: number, context: TimeContext, isNar
 }
 
 /**
- * What is said of an end beside it, with the last day first where it ends as a day begins: who typed that day sees that it
- * is part of it.
+ * The text in parentheses behind an end. Where the end is the beginning of a day, the last day comes first: the person who
+ * typed that day sees that it is included.
  *
  * @example endAside(end, 'for 3 d', context) // 'through Fri 4 Dec, for 3 d'
  */

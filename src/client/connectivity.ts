@@ -35,7 +35,7 @@ import {
 /** The connectivity service, seen from a client. Every method throws Failure. */
 export interface ConnectivityClient {
   /**
-   * What the service can do beyond the API as it is given, by its API description, which is remembered for a minute.
+   * The extensions of the API that the service has, by its API description, which is remembered for a minute.
    *
    * @throws Failure when the description can't be fetched
    */

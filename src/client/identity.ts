@@ -24,7 +24,7 @@ interface IdentityClientOptions {
   /** `{auth_url}`: where the provider publishes its metadata. */
   authUrl: string;
   /**
-   * What the provider calls itself. Its endpoints may be at this origin too. Default: `authUrl`; one slash at the end
+   * The provider's name for itself (`iss`). Its endpoints may be at this origin too. Default: `authUrl`; one slash at the end
    * makes no difference.
    */
   issuer?: string;

@@ -14,8 +14,8 @@ const seconds = v.pipe(
 );
 
 /**
- * What every token must claim: who issued it, when, and until when (contract/README.md, "Authentication" 5 and 6). A service's
- * own token as in the spec's issuer needs no more than this.
+ * The claims that every token must have: its issuer, its time of issue and its expiry (contract/README.md, "Authentication" 5
+ * and 6). A service's own token, as in the spec's issuer, needs no others.
  */
 export const ServiceClaims = v.looseObject({
   iss: v.string(),

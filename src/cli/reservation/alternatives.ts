@@ -38,8 +38,8 @@ export interface Refused {
 }
 
 /**
- * What to throw in place of an error: a refusal says in the person's words what is missing, and has the alternatives of
- * the service as commands (cli/README.md, "Output"). Other errors stay as they are.
+ * The error to throw in place of an error. A refusal says in the person's words what is missing, and has the alternatives
+ * of the service as commands (cli/README.md, "Output"). Other errors stay as they are.
  */
 export function refusalOf(error: unknown, asked: Refused): unknown {
   if (!(error instanceof Failure)) return error;
@@ -281,8 +281,8 @@ export function withoutRoute(failure: Failure, typed: readonly string[]): Failur
 }
 
 /**
- * What to throw in place of the failure that a name is taken: it says which reservation has it, and a name that is free. Other
- * errors stay as they are.
+ * The error to throw in place of the failure that a name is taken. It says which reservation has the name, and a name that is
+ * free. Other errors stay as they are.
  *
  * @param name the name that was asked for
  */

@@ -216,8 +216,8 @@ export class Reservations {
   }
 
   /**
-   * What changes have made, where the service shows that all of them were made. Where it does not, the ledger stays as it
-   * is: they may still arrive, as a whole.
+   * The results of changes, where the service shows that all of them were made; else undefined. Then the ledger stays as it
+   * is: the changes may still arrive, as a whole.
    */
   async #look({ items, options }: Attempt): Promise<Results | undefined> {
     const { connectivity } = this.#options;
