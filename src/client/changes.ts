@@ -42,7 +42,7 @@ export interface ChangeOptions extends ProofOptions {
   earliest?: boolean;
 }
 
-/** What a change leaves behind: the reservation; null for a deletion. */
+/** The result of a change: the reservation; null for a deletion. */
 export type ChangeResult<Item extends ChangeItem> = Item extends { action: 'delete' }
   ? null
   : ProvenReservation;

@@ -30,7 +30,7 @@ import {
 } from './exchange.ts';
 import type { Reply } from './reply-failure.ts';
 
-/** What the portal's client needs. */
+/** The needs of the portal's client. */
 export interface PortalClientOptions {
   /** Sends each request; must not follow redirects. */
   fetch: Fetch;
@@ -123,7 +123,7 @@ export function createPortalClient(options: Omit<PortalClientOptions, 'fetch'> &
     }
   }
 
-  /** A portal without an extension and one that does not know the id both answer 404: the list tells them apart. */
+  /** Tells a portal without an extension from a portal that does not know the id, by its list: both answer 404. */
   async function unlessMissing<Answer>(
     asked: Promise<Answer>,
     list: () => Promise<unknown>,

@@ -26,11 +26,11 @@ export interface ProvenReservation {
   verified: boolean;
   /** The signed reservation; null where the service gave none. */
   token: string | null;
-  /** What the token says; null without one. */
+  /** The claims of the token; null without one. */
   claims: ConnectivityClaims | null;
 }
 
-/** What an answer must be about. Absent members may have any value. */
+/** The reservation that an answer must be about. Absent members may have any value. */
 export interface Due {
   /**
    * The request that it answers. Where it names its bandwidth and period, the reservation has exactly these. With a

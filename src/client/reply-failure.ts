@@ -84,7 +84,7 @@ export function refusedBy(
   });
 }
 
-/** The command that a refusal leads to; of a name that is taken the one that shows who has it. */
+/** The next step after a refusal. For a name that is taken, it shows the reservation that has the name. */
 function fixOf(code: FailureCode, details: readonly FailureDetail[]): string | undefined {
   if (code === 'scope_missing') return 'slices-conn login';
   const { holder } = details.find((detail) => detail.code === 'name_taken')?.facts ?? {};

@@ -17,10 +17,10 @@ import { periodToSend } from '../period.ts';
 import type { PlannedChange } from './difference.ts';
 import type { WantedReservation } from './plan-file.ts';
 
-/** What came of one change, or would. */
+/** The outcome of one change, or of its rehearsal. */
 export interface ChangeOutcome {
   change: PlannedChange;
-  /** What it leaves behind; null for a deletion, and where it was refused. */
+  /** The reservation after the change; null for a deletion, and where the change was refused. */
   reservation: Reservation | null;
   /** Why it was refused. */
   failure: Failure | undefined;
@@ -70,8 +70,8 @@ export class NotApplied extends Failure {
   }
 }
 
-/** What {@link createApplier} needs. */
-export interface ApplierOptions {
+/** The needs of {@link createApplier}. */
+interface ApplierOptions {
   session: {
     connectivity: Pick<Session['connectivity'], 'change'>;
     reservations: Pick<Session['reservations'], 'change'>;
@@ -257,13 +257,13 @@ export function requestFor(
   return { ...requestOf(wanted), ...periodToSend({ start, end, lasting }, now(), expiry) };
 }
 
-/** What is asked for; null for a deletion. */
+/** The request of a change; null for a deletion. */
 export function requestedBy(change: PlannedChange): ReservationRequest | null {
   if (change.action === 'delete') return null;
   return change.action === 'update' ? change.request : requestOf(change.wanted);
 }
 
-/** What a file says of a reservation, as a request. */
+/** The request that a reservation of a file stands for. */
 function requestOf({ length: _length, place: _place, ...request }: WantedReservation): ReservationRequest {
   return request;
 }
@@ -296,7 +296,7 @@ function lacksBatches(why: string): Failure {
   });
 }
 
-/** What gives back comes before what needs more: each change of a batch sees those before it. */
+/** Sorts changes so that bandwidth is released before more is needed: each change of a batch sees the changes before it. */
 function inOrder(changes: readonly PlannedChange[]): PlannedChange[] {
   const rank = (change: PlannedChange): number => {
     if (change.action === 'delete') return 0;

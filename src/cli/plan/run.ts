@@ -327,7 +327,7 @@ async function asTold(
   });
 }
 
-/** What `--earliest` would do. @param start see `Applier.earliestStart` */
+/** A sentence that says what `--earliest` would do. @param start see `Applier.earliestStart` */
 function togetherFrom(start: CommonStart, text: (instant: number) => string): string {
   if (start === 'never') {
     return 'They do not all fit together at a later time either: ask for less, or for different times.';
@@ -344,7 +344,7 @@ function availabilityOf(outcomes: readonly ChangeOutcome[]): string {
   return ownCommand('availability', ...refused.slice(0, 1).flatMap(({ site1, site2 }) => [site1, site2]));
 }
 
-/** What a command came to. */
+/** The result of a command. */
 interface Result {
   changes: readonly PlannedChange[];
   outcomes: readonly ChangeOutcome[];

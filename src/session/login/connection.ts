@@ -26,7 +26,7 @@ import { commandToken, givenToken, type Placeholders, type TokenSource } from '.
 import { keySetFiles } from './trust.ts';
 
 /** The result of a logout. */
-export interface EndedLogin {
+interface EndedLogin {
   /** Why the session did not end at the identity provider, as a sentence. */
   problem?: string;
   /** When a copy of the access token expires at the latest, in milliseconds; absent when it has expired. */

@@ -9,7 +9,7 @@ import type { TokenSource } from './token-source.ts';
 
 /** A token that a command asked a source for. */
 export interface TakenToken {
-  /** What it is sent as. */
+  /** The kind of token that it is sent as. */
   kind: 'user' | 'experiment';
   source: TokenSource;
   /** Undefined where the source gave none. */
@@ -78,7 +78,7 @@ function isMisplaced({ kind, token }: TakenToken): boolean {
   return held !== undefined && held !== 'service' && held !== kind;
 }
 
-/** What a text that should be a token is, without any part of it. @param now milliseconds */
+/** A sentence that describes a text that should be a token, without any part of the text. @param now milliseconds */
 export function heldText(token: Secret, now: number): Said {
   const kind = heldKind(token);
   if (kind === undefined) return 'a text that is not a JWT.';
@@ -129,7 +129,7 @@ function isOfMachine({ variable = '' }: TokenSource): boolean {
   return variable.startsWith('SLICES_CONN_REFRESH_TOKEN');
 }
 
-/** What a source exchanges for user tokens, in words, and what to type for another; undefined where it exchanges nothing. */
+/** The token that a source exchanges for user tokens, in words, and the command that gives another; undefined where it exchanges nothing. */
 function exchangedBy(source: TokenSource): { given: string; fix: string } | undefined {
   const { variable = '' } = source;
   if (isOfMachine(source)) {

@@ -8,7 +8,7 @@ import { isAlmostOver, renewing, revokeLogin } from './login-tokens.ts';
 import type { TokenSource } from './token-source.ts';
 
 /** A refresh token that a machine keeps. */
-export interface MachineToken {
+interface MachineToken {
   refreshToken: Secret;
   /** Milliseconds; undefined where the provider does not tell. */
   expiresAt: number | undefined;
@@ -28,7 +28,7 @@ export interface MachineLogin {
 }
 
 /** The needs of a machine's login and its tokens. */
-export interface MachineOptions {
+interface MachineOptions {
   profile: Profile;
   /** The identity provider, asked as the profile's `ciClientId`. */
   identity: () => Promise<IdentityClient>;

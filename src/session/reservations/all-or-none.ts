@@ -9,7 +9,7 @@ export interface Creation {
   key?: string;
 }
 
-/** What {@link createAllOrNone} came to. */
+/** The result of {@link createAllOrNone}. */
 export type Created =
   | { ok: true; made: readonly ProvenReservation[] }
   | {

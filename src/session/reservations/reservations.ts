@@ -23,8 +23,8 @@ import type { ExperimentAccess } from '../login/experiment-access.ts';
 import { ARRIVAL_LIMIT_MS, type JoinedList, joinLedger, type LedgerWork, listJoined } from './joined-list.ts';
 import type { AttemptName, Ledger, LedgerEntry } from './ledger.ts';
 
-/** What {@link Reservations} needs. */
-export interface ReservationsOptions {
+/** The needs of {@link Reservations}. */
+interface ReservationsOptions {
   connectivity: ConnectivityClient;
   ledger: () => Promise<Ledger>;
   /** The experiment and its token; fetched before anything is written to the ledger. */
@@ -40,7 +40,7 @@ export interface ReservationsOptions {
 }
 
 /** How changes are made under the ledger. */
-export interface LedgerChangeOptions extends ProofOptions {
+interface LedgerChangeOptions extends ProofOptions {
   /** Of one create: the person's own key. The same command can be run again with it, and creates once. */
   idempotencyKey?: string;
   /** The words in which the times were typed: the same words under the same key mean the times of the first command. */
@@ -217,8 +217,8 @@ export class Reservations {
   }
 
   /**
-   * What changes have made, where the service shows that all of them were made. Where it does not, the ledger stays as it
-   * is: they may still arrive, as a whole.
+   * The results of changes, where the service shows that all of them were made; else undefined. Then the ledger stays as it
+   * is: the changes may still arrive, as a whole.
    */
   async #look({ items, options }: Attempt): Promise<Results | undefined> {
     const { connectivity } = this.#options;

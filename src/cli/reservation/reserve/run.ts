@@ -39,7 +39,7 @@ import { waitForStart } from './wait.ts';
  *
  * @throws Failure `usage`
  */
-export function parseReserve(
+function parseReserve(
   [site1 = '', site2 = '']: readonly string[],
   flags: ReserveFlags,
   times: TimeContext,
