@@ -71,7 +71,7 @@ export class NotApplied extends Failure {
 }
 
 /** The needs of {@link createApplier}. */
-interface ApplierOptions {
+export interface ApplierOptions {
   session: {
     connectivity: Pick<Session['connectivity'], 'change'>;
     reservations: Pick<Session['reservations'], 'change'>;
