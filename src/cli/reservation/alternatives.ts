@@ -1,4 +1,4 @@
-import { formatDuration, isoDuration, MINUTE } from '../../contract/durations.ts';
+import { durationWord, formatDuration, isoDuration, MINUTE } from '../../contract/durations.ts';
 import { Failure, ownCommand, type Retyping } from '../../contract/failure.ts';
 import { formatInstant, parseInstant } from '../../contract/instants.ts';
 import { BY_THE_LINK } from '../../contract/problem-codes.ts';
@@ -41,8 +41,8 @@ export interface Refused {
 }
 
 /**
- * What to throw in place of an error: a refusal says in the person's words what is missing, and has the alternatives of
- * the service as commands (cli/README.md, "Output"). Other errors stay as they are.
+ * The error to throw in place of an error. A refusal says in the person's words what is missing, and has the alternatives
+ * of the service as commands (cli/README.md, "Output"). Other errors stay as they are.
  */
 export function refusalOf(error: unknown, asked: Refused): unknown {
   if (!(error instanceof Failure)) return error;
@@ -63,7 +63,7 @@ function rankOf(kind: OfferKind): number {
   return kind === null ? ALTERNATIVE_KINDS.length : ALTERNATIVE_KINDS.indexOf(kind);
 }
 
-/** What lasts shorter is no offer, unless no longer was asked for; in milliseconds. */
+/** The shortest offer, in milliseconds, unless the request itself is shorter. */
 const SHORTEST = MINUTE;
 
 /** An alternative as an offer; none where its times can't be read, or where it moves what was not to be moved. */
@@ -148,9 +148,10 @@ function startRetyping(start: Offer['start'], { update }: Refused): Retyping {
  *
  * @param end until when is free
  */
-const surelyFree = (end: number, now: number): number => (Math.floor((end - now) / MINUTE) - 1) * MINUTE;
+export const surelyFree = (end: number, now: number): number =>
+  (Math.floor((end - now) / MINUTE) - 1) * MINUTE;
 
-/** What makes a typed command end with an offer: the flag that was typed where it can say so, else `--end`. */
+/** The flags that make a typed command end with an offer: the flag that was typed where it can say so, else `--end`. */
 function endRetyping({ start, end }: Offered, asked: Refused): Retyping[] {
   const { request, flags, update, startsWithCommand, now } = asked;
   if (startsWithCommand) {
@@ -179,7 +180,7 @@ function endRetyping({ start, end }: Offered, asked: Refused): Retyping[] {
 }
 
 /** The command that makes a request. @param more further flags */
-export function reserveCommand(request: ReservationRequest, ...more: readonly string[]): string {
+export function reserveText(request: ReservationRequest, ...more: readonly string[]): string {
   const { start, end, duration, volume } = request;
   const search =
     duration !== undefined
@@ -222,25 +223,6 @@ export function timeWord(instant: number): string {
 /** The length of a period as it is typed, rounded up to a second. */
 function lengthWord(start: number, end: number): string {
   return durationWord(Math.max(1, Math.ceil((end - start) / 1000)) * 1000) ?? '';
-}
-
-/** A duration as it is typed; undefined where it has a part of a second. @example durationWord(9_000_000) // '2h30m' */
-export function durationWord(milliseconds: number): string | undefined {
-  if (milliseconds < 1000 || milliseconds % 1000 !== 0) return undefined;
-  let rest = milliseconds / 1000;
-  const parts = (
-    [
-      ['d', 86_400],
-      ['h', 3600],
-      ['m', 60],
-      ['s', 1],
-    ] as const
-  ).map(([unit, seconds]) => {
-    const count = Math.floor(rest / seconds);
-    rest -= count * seconds;
-    return count > 0 ? `${count}${unit}` : '';
-  });
-  return parts.join('');
 }
 
 /**
@@ -318,8 +300,8 @@ export function withoutRoute(failure: Failure, typed: readonly string[]): Failur
 }
 
 /**
- * What to throw in place of the failure that a name is taken: it says which reservation has it, and a name that is free. Other
- * errors stay as they are.
+ * The error to throw in place of the failure that a name is taken. It says which reservation has the name, and a name that is
+ * free. Other errors stay as they are.
  *
  * @param name the name that was asked for
  */

@@ -16,10 +16,7 @@ export async function toldOfGone(
   now: number,
 ): Promise<unknown> {
   if (!isGone(error)) return error;
-  const entry = await session
-    .ledger()
-    .then((ledger) => ledger.about(id))
-    .catch(() => undefined);
+  const entry = await session.noted(id);
   if (entry?.outcome !== 'deleted') return error;
   const { asked, askedAt, reservation } = entry;
   if (asked === 'delete') {

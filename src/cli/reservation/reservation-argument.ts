@@ -19,7 +19,7 @@ const MOST_LISTED = 10;
  *
  * @param typed the argument; undefined where it is missing, so that a person chooses
  * @param verb completes "Which reservation do you want to …?"
- * @throws Failure, see {@link meantReservation} and {@link pickedReservation}
+ * @throws Failure, see {@link requireReservation} and {@link pickedReservation}
  */
 export async function reservationArgument(
   invocation: Invocation,
@@ -33,7 +33,7 @@ export async function reservationArgument(
   }
   const word = reservationWord(typed);
   const session = await invocation.session();
-  return { session, id: (await meantReservation(invocation, session, word)).id };
+  return { session, id: (await requireReservation(invocation, session, word)).id };
 }
 
 /**
@@ -43,12 +43,12 @@ export async function reservationArgument(
  *
  * @throws Failure `not_found` when none fits, `usage` when several do
  */
-export async function meantReservation(
+export async function requireReservation(
   invocation: Pick<Invocation, 'times'>,
   session: Session,
   word: string,
 ): Promise<MeantReservation> {
-  const meant = await reservationMeant(invocation, session, word);
+  const meant = await findReservation(invocation, session, word);
   if (meant) return meant;
   const what = isEnd(word) ? `has an id that ends in ${word}` : `is named ${word} or has it in its id`;
   throw new Failure('not_found', `No reservation that is known ${what}.`, {
@@ -58,7 +58,7 @@ export async function meantReservation(
 }
 
 /** The same; undefined when none fits. */
-export async function reservationMeant(
+export async function findReservation(
   { times }: Pick<Invocation, 'times'>,
   session: Session,
   word: string,

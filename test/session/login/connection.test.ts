@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { sendFrom } from '../../../src/contract/sending.ts';
-import { connectOverNetwork } from '../../../src/session/login/connection.ts';
+import { connectOverNetwork, type NetworkConnectionOptions } from '../../../src/session/login/connection.ts';
 import type { Variables } from '../../../src/session/profiles/folders.ts';
-import { Profiles } from '../../../src/session/profiles/profiles.ts';
+import { type Profile, Profiles } from '../../../src/session/profiles/profiles.ts';
 import { failureOf } from '../../fixtures/failures.ts';
 import { temporaryFolder } from '../../fixtures/temporary-folder.ts';
 
@@ -12,8 +12,12 @@ const folder = temporaryFolder();
 /** A port without a server: a request that is not refused fails there. */
 const BASE = 'https://127.0.0.1:9';
 
-/** The failure of a request with a token, in this environment. */
-async function sent(more: Variables) {
+/** A connection in this environment. */
+async function connected(
+  more: Variables,
+  own: Partial<Profile> = {},
+  named: Pick<NetworkConnectionOptions, 'experiment' | 'project'> = {},
+) {
   const env: Variables = {
     SLICES_CONN_BASE_URL: BASE,
     SLICES_CONN_PORTAL_URL: `${BASE}/portal`,
@@ -21,7 +25,9 @@ async function sent(more: Variables) {
     ...more,
   };
   const profiles = new Profiles(join(folder, 'config'), env);
-  const connection = connectOverNetwork(await profiles.resolve('local'), {
+  const profile = { ...(await profiles.resolve('local')), ...own };
+  return connectOverNetwork(profile, {
+    ...named,
     stateFolder: join(folder, 'state'),
     cacheFolder: join(folder, 'cache'),
     underLock: (_file, work) => work(),
@@ -32,6 +38,11 @@ async function sent(more: Variables) {
     random: () => 0,
     sleep: async () => undefined,
   });
+}
+
+/** The failure of a request with a token, in this environment. */
+async function sent(more: Variables) {
+  const connection = await connected(more);
   const request = { method: 'DELETE', url: `${BASE}/a`, headers: { authorization: 'Bearer a' } };
   try {
     return await failureOf(() => sendFrom(connection)(request));
@@ -50,5 +61,19 @@ describe('row 61: NODE_TLS_REJECT_UNAUTHORIZED', () => {
 
   test.each(['1', '', undefined])('%j: the token is sent', async (value) => {
     expect(await sent({ NODE_TLS_REJECT_UNAUTHORIZED: value })).toMatchObject({ code: 'network' });
+  });
+});
+
+describe('the experiment and the project of a userTokenCommand', () => {
+  const userTokenCommand = ['echo', '{experiment}/{project}'];
+  const variables = { SLICES_CONN_EXPERIMENT: 'variable', SLICES_CONN_PROJECT: 'variable' };
+  test.each([
+    [{ experiment: 'flag', project: 'flag' }, 'flag/flag'],
+    [{ project: 'flag' }, 'variable/flag'],
+    [{}, 'variable/variable'],
+  ])('a flag is before the environment: %j', async (named, given) => {
+    const connection = await connected(variables, { userTokenCommand }, named);
+    expect((await connection.userToken.get()).reveal()).toBe(given);
+    await connection.close();
   });
 });

@@ -23,18 +23,18 @@ import { formatBandwidth, reservationWord } from '../../values.ts';
 import { againCommand } from '../alternatives.ts';
 import {
   checkPerson,
+  findReservation,
   linkAndPeriod,
   type MeantReservation,
-  meantReservation,
   pickedReservation,
-  reservationMeant,
+  requireReservation,
 } from '../reservation-argument.ts';
 
 /** The flags of the command, as typed. */
 export interface DeleteFlags {
   all?: boolean;
   everyone?: boolean;
-  /** What is gone, or not known, is no failure. */
+  /** Whether a reservation that is gone, or not known, is no failure. */
   ifExists?: boolean;
   asAdministrator?: boolean;
   reason?: string;
@@ -62,8 +62,8 @@ export async function deleteReservations(
       absent.add(id);
     });
   const meantBy = async (word: string): Promise<MeantReservation[]> => {
-    if (!flags.ifExists) return [await meantReservation(invocation, session, word)];
-    const meant = await reservationMeant(invocation, session, word);
+    if (!flags.ifExists) return [await requireReservation(invocation, session, word)];
+    const meant = await findReservation(invocation, session, word);
     if (!meant) absent.add(word);
     return meant ? [meant] : [];
   };
@@ -82,7 +82,7 @@ export async function deleteReservations(
     if (known.size > 0) await ask(invocation, times, known);
   }
   const again = new Map<string, string>();
-  const failures = await deleteEach(
+  const failures = await failuresOf(
     ids.filter((id) => !absent.has(id)),
     unlessGone(async (id) => {
       await session.actFor(id);
@@ -117,10 +117,7 @@ export async function deleteReservations(
 
 /** A reservation that is to be deleted, as this machine knows it, else as the service does; undefined where neither tells. */
 async function lastSeen(session: Session, id: string): Promise<Reservation | undefined> {
-  const entry = await session
-    .ledger()
-    .then((ledger) => ledger.about(id))
-    .catch(() => undefined);
+  const entry = await session.noted(id);
   if (entry?.reservation) return entry.reservation;
   return session.reservations.show(id, { allowUnsigned: true }).then(
     ({ reservation }) => reservation,
@@ -193,8 +190,8 @@ async function each<Item, Result>(
 const unique = (meant: readonly MeantReservation[]): string[] => [...new Set(meant.map(({ id }) => id))];
 
 /**
- * What `--all` means: the reservations of the experiment that have not ended, and that this user created. Where the user
- * token does not tell its user, those that this machine asked for.
+ * The reservations that `--all` means: those of the experiment that have not ended and that this user created. Where the
+ * user token does not tell its user, those that this machine asked for.
  *
  * @param everyone other users' too
  */
@@ -208,7 +205,7 @@ async function undeleted(
     output.notice(`The outcome of ${unknown} earlier requests is not known. To see them: slices-conn list`);
   }
   if (everyone) return items;
-  const user = claimedSubject((await session.userToken.get()).reveal());
+  const user = claimedSubject((await session.connection.userToken.get()).reveal());
   return items.filter((item) => isOwn(item, user));
 }
 
@@ -233,7 +230,7 @@ async function described(
 ): Promise<Map<string, string>> {
   const known = new Map(meant.map((one) => [one.id, 'state' in one ? linkAndPeriod(one, times) : '']));
   const ids = [...known.keys()];
-  const unread = await deleteEach(
+  const unread = await failuresOf(
     ids.filter((id) => known.get(id) === ''),
     unlessGone(async (id) => {
       await session.actFor(id);
@@ -274,7 +271,7 @@ async function deleteAsAdministrator(
   const { administration } = session;
   const ids = unique(await each(words, (word) => namedByAdministrator(invocation, session, word)));
   const found = new Map<string, ProvenReservation>();
-  const unread = await deleteEach(ids, async (id) => void found.set(id, await administration.show(id)));
+  const unread = await failuresOf(ids, async (id) => void found.set(id, await administration.show(id)));
   if (unread.size > 0) throw summary(ids, unread, () => false);
   const times = await invocation.times();
   const about = [...found.values()].map((one) => owned(one, times));
@@ -282,7 +279,7 @@ async function deleteAsAdministrator(
     unasked: UNASKED,
     declined: DECLINED,
   });
-  const failures = await deleteEach(
+  const failures = await failuresOf(
     ids,
     async (id) => void (await administration.change([{ action: 'delete', id, reason }])),
   );
@@ -306,7 +303,7 @@ async function namedByAdministrator(
   word: string,
 ): Promise<MeantReservation> {
   if (idKind(word) === 'reservation') return { id: word };
-  const meant = await reservationMeant(invocation, session, word).catch((error: unknown) => {
+  const meant = await findReservation(invocation, session, word).catch((error: unknown) => {
     // Several that fit are listed with their ids.
     if (!(error instanceof Failure) || error.code === 'usage' || EXIT_CODE_OF[error.code] === 7) throw error;
     return undefined;
@@ -336,7 +333,7 @@ function owned({ reservation }: ProvenReservation, times: TimeContext): string {
 }
 
 /** Does the work for each reservation, one after the other. @returns the failures, by id */
-async function deleteEach(
+async function failuresOf(
   ids: readonly string[],
   work: (id: string) => Promise<void>,
 ): Promise<Map<string, Failure>> {
