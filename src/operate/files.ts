@@ -49,10 +49,27 @@ export function readDirectory(path: string): DirectoryFile {
 }
 
 function readObject(what: string, path: string): object {
-  const reading = readJson(readNamedFile(what, path).toString());
-  if (!reading.ok) throw new Failure('file_unusable', `The ${what} ${path} is not JSON.`);
+  const text = readNamedFile(what, path).toString();
+  const reading = readJson(text);
+  if (!reading.ok) {
+    const why = reading.fault === 'duplicate' ? 'An object names a member twice.' : faultIn(text);
+    throw new Failure('file_unusable', `The ${what} ${path} is not JSON.`, why === undefined ? {} : { why });
+  }
   if (isObject(reading.value)) return reading.value;
   throw new Failure('file_unusable', `The ${what} ${path} is not a JSON object.`);
+}
+
+/** Where a text stops being JSON, for people; undefined where the engine does not say. */
+function faultIn(text: string): string | undefined {
+  try {
+    JSON.parse(text);
+    return undefined;
+  } catch (error) {
+    const [, position] = / at position (\d+)/.exec(String(error)) ?? [];
+    const before = position === undefined ? text : text.slice(0, Number(position));
+    const lines = before.split('\n');
+    return `It is wrong from line ${lines.length}, column ${(lines.at(-1)?.length ?? 0) + 1} on.`;
+  }
 }
 
 /** Removes the ready file when the server stops. @throws Failure `file_unusable` */

@@ -237,7 +237,10 @@ async function openServices(settings: ServeSettings, opening: Opening): Promise<
       ci: ciIssuers && { issuers: ciIssuers, fetch: issuers?.fetch },
     });
   } catch (cause) {
-    if (cause instanceof TopologyError) throw new Failure('file_unusable', cause.message, { cause });
+    if (cause instanceof TopologyError) {
+      const what = `The topology ${settings.topologyFile} can't be used.`;
+      throw new Failure('file_unusable', what, { lines: cause.violations, cause });
+    }
     throw databaseFailure(cause, place);
   }
 }

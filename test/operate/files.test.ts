@@ -109,6 +109,29 @@ test('reservations on links that the topology lacks are counted at the start', a
   }
 });
 
+test.each<[string, string, string, unknown]>([
+  [
+    'what is no JSON',
+    '{\n  "sites": [],\n  nothing\n}',
+    'is not JSON.',
+    'It is wrong from line 3, column 3 on.',
+  ],
+  ['JSON that ends too soon', '{\n  "sites": [', 'is not JSON.', 'It is wrong from line 2, column 13 on.'],
+  ['a member twice', '{"sites": [], "sites": []}', 'is not JSON.', 'An object names a member twice.'],
+  [
+    'a rule that is broken',
+    JSON.stringify({ ...smallTopology(4), sites: ['be-gent1'] }),
+    "can't be used.",
+    ['Link be-gent1 – pl-poznan1 names pl-poznan1, which is not a site.'],
+  ],
+])('a topology with %s: its file, and where', async (_, text, message, where) => {
+  const topology = join(folder, 'topology.json');
+  writeFileSync(topology, text);
+  const failure = await failureOf(() => started({ memory: true, topology }));
+  expect(failure.message).toBe(`The topology ${topology} ${message}`);
+  expect(failure.facts.lines ?? failure.facts.why).toEqual(where);
+});
+
 describe('the ready file', () => {
   test('row 51: replaces a planted link, whose target is not touched', async () => {
     const [readyFile, elsewhere] = [join(folder, 'ready.json'), join(folder, 'elsewhere')];
