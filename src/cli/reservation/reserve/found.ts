@@ -50,7 +50,10 @@ export async function foundLines(
   const least = fluidEnd(parts, { volume, most: request.bandwidth, own });
   if (least === undefined) return found;
   const sooner = `${shortTime(least, times)}, with a rate that changes with what is free`;
-  return [...found, ['at best', end - least < 1000 ? 'no rate that changes would be sooner' : sooner]];
+  return [
+    ...found,
+    ['at best', end - least < 1000 ? 'not sooner, even with a rate that changes with what is free' : sooner],
+  ];
 }
 
 /**
