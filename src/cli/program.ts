@@ -240,9 +240,13 @@ async function usage(
   const what = message.replace(/^error: /, '');
   const [, named = ''] = /'(.*?)'/.exec(what) ?? [];
   const [long = '', value = ''] = named.split(' ');
-  const [, given, fault = ''] = / argument '(.*)' is invalid\. (.*)$/s.exec(what) ?? [];
-  if (given !== undefined)
-    return new Failure('usage', refusedValue(`${long} ${given}`, fault), { fix: help });
+  const [, flagValue, fault = ''] = / argument '(.*)' is invalid\. (.*)$/s.exec(what) ?? [];
+  if (flagValue !== undefined)
+    return new Failure('usage', refusedValue(`${long} ${flagValue}`, fault), { fix: help });
+  const [, operand, choices = ''] =
+    /^command-argument value '(.*)' is invalid for argument '\w+'\. (.*)$/s.exec(what) ?? [];
+  if (operand !== undefined)
+    return new Failure('usage', refusedValue(`${path} ${operand}`, choices), { fix: help });
   switch (code) {
     case 'commander.optionMissingArgument':
       return new Failure('usage', `${long} needs ${value}.`, { fix: help });

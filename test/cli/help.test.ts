@@ -204,6 +204,11 @@ describe('a typing mistake names itself; the next step is what was meant, else t
       '--state foo: it must be one of scheduled, active, ended, deleted, unknown.',
       'list --help',
     ],
+    [
+      'completion tcsh',
+      'slices-conn completion tcsh: it must be one of bash, zsh, fish.',
+      'completion --help',
+    ],
     ['list --tz Foo', '--tz Foo: it must be a time zone, such as Europe/Brussels.', 'list --help'],
     ['list --state', '--state needs <state>.', 'list --help'],
     ['experiment create x', 'slices-conn experiment create needs --end <time>.', 'experiment create --help'],
@@ -219,5 +224,10 @@ describe('a typing mistake names itself; the next step is what was meant, else t
     expect(exitCode).toBe(2);
     const { error } = JSON.parse(stderr);
     expect(error).toMatchObject({ message, fix: `slices-conn ${next}` });
+  });
+
+  test('a topic that does not exist: all that exist are named', async () => {
+    const { stderr } = await commandWorld(NO_SERVICE).run('help', 'nope');
+    for (const topic of [...HELP_TOPICS, 'licences']) expect(stderr).toContain(topic);
   });
 });

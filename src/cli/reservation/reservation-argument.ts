@@ -3,6 +3,7 @@ import { idKind } from '../../contract/ids.ts';
 import { type KnownReservation, knownRequest, nameOf, shortIds } from '../../session/reservations/known.ts';
 import type { Session } from '../../session/session.ts';
 import { linkName } from '../../words/link-name.ts';
+import { missingFailure } from '../advice.ts';
 import type { Invocation } from '../invocation.ts';
 import { pick } from '../questions.ts';
 import { shortEnd, shortTime, type TimeContext } from '../times.ts';
@@ -19,15 +20,17 @@ const MOST_LISTED = 10;
  *
  * @param typed the argument; undefined where it is missing, so that a person chooses
  * @param verb completes "Which reservation do you want to …?"
+ * @param command the command's name
  * @throws Failure, see {@link meantReservation} and {@link pickedReservation}
  */
 export async function reservationArgument(
   invocation: Invocation,
   typed: string | undefined,
   verb: string,
+  command = verb,
 ): Promise<{ session: Session; id: string }> {
   if (typed === undefined) {
-    checkPerson(invocation);
+    checkPerson(invocation, command);
     const session = await invocation.session();
     return { session, id: (await pickedReservation(invocation, session, verb)).id };
   }
@@ -121,11 +124,16 @@ export async function pickedReservation(
   return picked;
 }
 
-/** Checks that a person can be asked for a missing ID argument. @throws Failure `usage` without a terminal */
-export function checkPerson({ ask }: Pick<Invocation, 'ask'>): void {
+/**
+ * Checks that a person can be asked for a missing ID argument.
+ *
+ * @param command its name
+ * @throws Failure `usage` without a terminal
+ */
+export function checkPerson({ ask }: Pick<Invocation, 'ask'>, command: string): void {
   if (ask) return;
-  throw new Failure('usage', "Missing required argument 'id'.", {
-    why: 'Without a terminal, the reservation must be named.',
+  throw missingFailure(`slices-conn ${command}`, ['<id>']).with({
+    why: 'Without a terminal, the reservation must be named: by its name, its id, or a part of the id, such as wk6x4q.',
     fix: 'slices-conn list',
   });
 }

@@ -106,7 +106,12 @@ async function verifiedReservation(
     idKind(typed) !== 'reservation' &&
     (typed === '-' || (await invocation.files.exists(typed)));
   if (isFile) return savedReservation(invocation, typed, removing, fix);
-  const { session, id } = await reservationArgument(invocation, typed, verb).catch((error: unknown) => {
+  const { session, id } = await reservationArgument(
+    invocation,
+    typed,
+    verb,
+    verb === 'probe' ? verb : 'vlan',
+  ).catch((error: unknown) => {
     throw error instanceof Failure && error.code === 'usage' && typed !== undefined && /[./]/.test(typed)
       ? error.with({ why: `There is no file of this name either. ${error.facts.why ?? ''}`.trim() })
       : error;

@@ -169,7 +169,7 @@ function checkFlags(
       '--help',
     );
   }
-  if (words.length === 0 && !all) checkPerson(invocation);
+  if (words.length === 0 && !all) checkPerson(invocation, 'delete');
   if (reason === undefined || asAdministrator) return;
   const why = 'Deleting a reservation of your own experiment needs no reason.';
   throw wrong('--reason is for administrators.', why, 'delete', ...(all ? ['--all'] : words));

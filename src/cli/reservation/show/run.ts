@@ -34,7 +34,7 @@ export async function show(
     throw new Failure('usage', '--with-key writes the key beside the file of --save.');
   }
   if (save !== undefined) await confirmWriting(invocation, save, 'Nothing was written.');
-  const { session, id } = await reservationArgument(invocation, typed, 'see');
+  const { session, id } = await reservationArgument(invocation, typed, 'see', 'show');
   const { reservations } = session;
   const allowUnsigned = flags.allowUnsigned === true && !flags.token && save === undefined;
   const proven = await reservations.show(id, { allowUnsigned }).catch(async (error: unknown) => {
