@@ -28,7 +28,7 @@ import { parseBandwidth, parseVolume, siteName } from '../../values.ts';
 import type { Files } from '../../world.ts';
 import { refusalOf, withHolder } from '../alternatives.ts';
 import { readRoute } from '../route-options.ts';
-import { noticeLocalName } from '../text-options.ts';
+import { noticeLocalName, noticeUnsaved } from '../text-options.ts';
 import type { ReserveFlags } from './flags.ts';
 import { confirmRate, foundLines } from './found.ts';
 import { askForMissing, missingOf, missingParts, withLeast } from './missing.ts';
@@ -173,6 +173,7 @@ async function printBooked(
   const warning = shortfall(periodOf(proven.reservation), lasting);
   if (warning !== undefined) output.notice(warning);
   noticeLocalName(output, request, proven);
+  noticeUnsaved(output, save, proven);
 }
 
 /** Handles a rejected request: a refusal gets what would be accepted, which a person can pick. */
