@@ -1,12 +1,13 @@
 import { Failure } from '../../contract/failure.ts';
 import { idKind } from '../../contract/ids.ts';
+import { Sentence, type Times } from '../../contract/said.ts';
 import { type KnownReservation, knownRequest, nameOf, shortIds } from '../../session/reservations/known.ts';
 import type { Session } from '../../session/session.ts';
 import { linkName } from '../../words/link-name.ts';
 import { missingFailure } from '../advice.ts';
 import type { Invocation } from '../invocation.ts';
 import { pick } from '../questions.ts';
-import { shortEnd, shortTime, type TimeContext } from '../times.ts';
+import { shortTimes, type TimeContext } from '../times.ts';
 import { formatBandwidth, reservationWord } from '../values.ts';
 
 /** The reservation that is meant, with what is known of it; for a full id nothing is looked up. */
@@ -78,7 +79,7 @@ async function onlyOne(
   const known = await session.reservationsWith(typed);
   const [only, another] = known;
   if (!only || !another) return only;
-  const context = await times();
+  const { now } = await times();
   const more = known.length - MOST_LISTED;
   const isName = nameOf(only) === typed;
   const isElsewhere = new Set(known.map(({ entry }) => entry?.experiment)).size > 1;
@@ -88,9 +89,11 @@ async function onlyOne(
       ? 'They are of several experiments: --experiment tells them apart, or the id.'
       : 'The id tells them apart.';
   throw new Failure('usage', `${typed} ${isName ? 'is the name of' : 'fits'} ${known.length} reservations.`, {
-    why: `${apart} Times are in ${context.zone}.`,
+    why: apart,
     lines: [
-      ...known.slice(0, MOST_LISTED).map((item) => `${item.id}  ${linkAndPeriod(item, context)}`),
+      ...known
+        .slice(0, MOST_LISTED)
+        .map((item) => new Sentence((said) => `${item.id}  ${linkAndPeriodIn(item, said, now)}`)),
       ...(more > 0 ? [`and ${more} more`] : []),
     ],
     fix: 'slices-conn list --all',
@@ -145,11 +148,19 @@ export function linkAndPeriod(
   item: Pick<KnownReservation, 'reservation' | 'requested'>,
   times: TimeContext,
 ): string {
+  return linkAndPeriodIn(item, shortTimes(times, true), times.now);
+}
+
+/** The same with times as they are written. @param now milliseconds */
+function linkAndPeriodIn(
+  item: Pick<KnownReservation, 'reservation' | 'requested'>,
+  times: Times,
+  now: number,
+): string {
   const known = knownRequest(item);
   if (!known) return 'a link that is not known here';
   const { bandwidth, end } = known;
-  const start = known.start === 'now' ? times.now : known.start;
-  const period = `${shortTime(start, times, true)} to ${shortEnd(start, end, times, true)}`;
+  const period = times.ends(known.start === 'now' ? now : known.start, end).join(' to ');
   const rate = bandwidth === undefined ? 'as fast as the link allows' : formatBandwidth(bandwidth);
   const name = known.name ?? item.requested?.name;
   return `${name === undefined ? '' : `${name}: `}${linkName(known)}, ${rate}, ${period}`;

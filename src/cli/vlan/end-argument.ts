@@ -1,6 +1,8 @@
 import { Failure, isGone, ownCommand } from '../../contract/failure.ts';
 import { idKind } from '../../contract/ids.ts';
 import type { Reservation } from '../../contract/reservation.ts';
+import { periodOf } from '../../contract/reservation-request.ts';
+import { instant, sentence } from '../../contract/said.ts';
 import { hinted, nearest } from '../../session/choice.ts';
 import { claimedClaims } from '../../tokens/claimed.ts';
 import { TokenError } from '../../tokens/token-error.ts';
@@ -208,15 +210,15 @@ async function checkPeriod(invocation: Invocation, reservation: Reservation, fix
   const { output } = invocation;
   const state = reservationState(reservation, invocation.now());
   if (state === 'active') return;
-  const times = await invocation.times();
-  const at = (instant: string): string => `${shortTime(Date.parse(instant), times, true)} ${times.zone}`;
+  const { start, end } = periodOf(reservation);
   if (state === 'scheduled') {
+    const times = await invocation.times();
     output.notice(
-      `warning: The reservation starts ${at(reservation.start_date)}. Until then the network carries nothing.`,
+      `warning: The reservation starts ${shortTime(start, times, true)} ${times.zone}. Until then the network carries nothing.`,
     );
     return;
   }
-  throw new Failure('usage', `The reservation ended ${at(reservation.end_date)}.`, {
+  throw new Failure('usage', sentence`The reservation ended at ${instant(end)}.`, {
     why: OVER,
     fix,
   });

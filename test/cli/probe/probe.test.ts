@@ -315,7 +315,7 @@ describe('probe', () => {
     });
 
     test.each([
-      ['has ended', 600_000, 2, /The reservation ended 1 Nov \d\d:\d\d UTC\./],
+      ['has ended', 600_000, 2, /The reservation ended at 2026-11-01T\S+Z\./],
       ['has expired with its token', 7_200_000, 9, /The token does not verify\./],
     ])('%s: nothing is run, and the command that removes its devices', async (_state, later, code, says) => {
       await reserved('short.jwt', '--start-now', '--for', '1m');
