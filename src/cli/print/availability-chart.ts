@@ -109,10 +109,15 @@ export function availabilityChart(print: Printer, view: AvailabilityView, width:
     ...(marks.now ? [`${glyphs.axis.now} now`] : []),
     ...(isAlone && only ? [vlansText(only.vlans)] : []),
     escapeText(view.zone),
-    ...links.flatMap(({ routes = [] }) => routes.map((sites) => `route ${escapeText(sites.join(' – '))}`)),
+    ...routesText(links).map(escapeText),
   ];
   const legend = wrapped(parts, width).replace(/[█░#:](?= f)/g, (glyph) => print.paint.green(glyph));
   return `${charts.map(({ text }) => text).join('\n')}${isAlone ? '' : '\n'}${legend}`;
+}
+
+/** The routes on which something is free, each as a part of a legend. */
+export function routesText(links: readonly LinkAvailability[]): string[] {
+  return links.flatMap(({ routes = [] }) => routes.map((sites) => `route ${sites.join(' – ')}`));
 }
 
 /** How many lines a link gets: as many as look well at this width and leave all links on the screen. */
