@@ -238,6 +238,23 @@ describe('a failure with --json: its exit code, nothing on stdout, the error obj
     expect(ended.stderr).not.toContain('canary');
   });
 
+  test('delete of several of which one is not known: nothing was deleted', async () => {
+    const ended = await world.run(
+      OFFLINE,
+      '--json',
+      'delete',
+      '--yes',
+      UNKNOWN,
+      'nope',
+      '--experiment',
+      'demo',
+    );
+    expect(reportOf(ended)).toMatchObject({
+      exitCode: 3,
+      why: expect.stringMatching(/ Nothing was deleted\.$/),
+    });
+  });
+
   test('delete --if-exists of what is gone or not known is exit 0', async () => {
     const ended = await world.run(
       OFFLINE,

@@ -117,6 +117,7 @@ const Report = v.object({
     reservation: v.nullable(v.string()),
     alternatives: v.array(v.unknown()),
     standing: v.optional(v.picklist(['deleted_or_replaced', 'ended'])),
+    items: v.optional(v.array(v.unknown())),
   }),
 });
 /** The error object that `--json` puts on the last line of stderr (cli/README.md, "Output"). */
