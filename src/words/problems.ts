@@ -1,9 +1,11 @@
+import { formatBandwidth } from '../contract/bandwidth.ts';
 import type { FailureDetail } from '../contract/failure.ts';
 import { formatInstant, parseInstant } from '../contract/instants.ts';
 import { isObject } from '../contract/json.ts';
 import { BY_THE_LINK, DETAIL_LOCATIONS, type ProblemCode } from '../contract/problem-codes.ts';
 import type { Limit, Problem, ProblemFacts } from '../contract/problems.ts';
 import { type Times, UTC_TIMES } from '../contract/said.ts';
+import { formatVolume } from '../contract/volume.ts';
 import { capacityText, limitText } from './limits.ts';
 import { hopName } from './link-name.ts';
 
@@ -16,7 +18,7 @@ type Known = {
 const INSTANTS = ['at', 'start_date', 'end_date', 'expires_at'] as const;
 /** The facts that are texts, and those that are numbers. */
 const TEXTS = ['member', 'project', 'site', 'name', 'holder', 'token', 'reason'] as const;
-const NUMBERS = ['bandwidth', 'capacity', 'hops'] as const;
+const NUMBERS = ['bandwidth', 'capacity', 'hops', 'needed', 'volume'] as const;
 /** The facts that are lists of sites. */
 const LISTS = ['sites', 'route', 'via', 'avoid', 'hop'] as const;
 
@@ -93,6 +95,10 @@ const SENTENCES = {
   bandwidth_unavailable: row(['bandwidth', 'capacity'], ({ bandwidth, capacity, hop }) =>
     capacityText(capacity, bandwidth, hop && hopName(hop)),
   ),
+  bandwidth_too_low: row(['volume', 'end_date', 'needed', 'bandwidth'], (facts, times) => {
+    const needs = `${formatVolume(facts.volume)} by ${times.instant(facts.end_date)} need ${formatBandwidth(facts.needed)}`;
+    return `${needs}; at most ${formatBandwidth(facts.bandwidth)} may be used.`;
+  }),
   search_given_up: row([], ({ at }, times) => givenUpText(at === undefined ? undefined : times.instant(at))),
   name_taken: row(['name', 'holder'], ({ name }) => {
     return `Another reservation has the name ${name} until it ends or is deleted.`;
