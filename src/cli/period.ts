@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { DAY, formatDuration, WEEK } from '../contract/durations.ts';
 import { Failure } from '../contract/failure.ts';
 import { LAST_INSTANT } from '../contract/instants.ts';
+import type { Period } from '../contract/phases.ts';
 import { Sentence, sentence } from '../contract/said.ts';
 import { parseDuration } from '../contract/typed-duration.ts';
 import type { Session } from '../session/session.ts';
@@ -58,15 +59,15 @@ export interface NewPeriod {
  * The same run of a command by the service's clock, where this machine's is wrong by more than 30 s: what is
  * relative to now then lasts and starts as it was typed.
  *
- * @param isLook whether nothing is to be booked
+ * @param options see `Session.clockAhead`
  * @throws Failure `usage` where the clocks are too far apart; see `Session.clockAhead`
  */
 export async function onServiceTime(
   invocation: Invocation,
   session: Session,
-  isLook = false,
+  options: { isLook?: boolean } = {},
 ): Promise<Invocation> {
-  const ahead = await session.clockAhead(isLook);
+  const ahead = await session.clockAhead(options);
   if (ahead === 0) return invocation;
   const times: Invocation['times'] = async () => {
     const context = await invocation.times();
@@ -98,11 +99,11 @@ function fullEnd(lasting: number, now: number, expiry = LAST_INSTANT): number {
  * @param expiry the experiment's, in milliseconds, where it is known
  * @throws Failure `usage` after the year 9999
  */
-export function periodToSend<Period extends Partial<NewPeriod>>(
-  { lasting, ...period }: Period,
+export function periodToSend<Sent extends Partial<NewPeriod>>(
+  { lasting, ...period }: Sent,
   now: number,
   expiry: number | undefined,
-): Omit<Period, 'lasting'> {
+): Omit<Sent, 'lasting'> {
   return lasting === undefined ? period : { ...period, end: fullEnd(lasting, now, expiry) };
 }
 
@@ -111,10 +112,7 @@ export function periodToSend<Period extends Partial<NewPeriod>>(
  *
  * @param lasting see {@link NewPeriod}
  */
-export function shortfall(
-  { start, end }: { start: number; end: number },
-  lasting: number | undefined,
-): string | undefined {
+export function shortfall({ start, end }: Period, lasting: number | undefined): string | undefined {
   if (lasting === undefined || end - start >= lasting) return undefined;
   const missing = formatDuration(Math.max(1000, lasting - (end - start)));
   return `Warning: the reservation is ${missing} shorter than the ${formatDuration(lasting)} that were asked for.`;
@@ -158,13 +156,13 @@ export interface SearchWindow {
  * Reads the flags of a search (cli/README.md, "Values"): --start is not before, by default now; --end is not
  * after.
  *
- * @param lasting how long the reservation is at least, in milliseconds
+ * @param lasting how long the reservation is at least, in milliseconds. Default: any length
  * @throws Failure `usage` where it would end before it starts, or does not fit
  */
 export function readSearch(
   { start: startText, startNow = false, end: endText }: PeriodFlags,
-  lasting: number,
   context: TimeContext,
+  lasting = 1,
 ): SearchWindow {
   if (startText !== undefined && startNow) throw conflict('--start', '--start-now');
   const named = startText === undefined ? 'now' : readStart(startText, context);
@@ -184,7 +182,7 @@ export function readSearch(
 export type WindowFlags = Omit<PeriodFlags, 'startNow'>;
 
 /** Reads the flags of a time that is looked at: by default from now for a week. @throws Failure `usage` */
-export function readWindow(flags: WindowFlags, context: TimeContext): { start: number; end: number } {
+export function readWindow(flags: WindowFlags, context: TimeContext): Period {
   const start = flags.start === undefined ? context.now : parseTime(flags.start, context);
   const end = readEnd(flags, start, context) ?? later(start, WEEK);
   return { start, end: checkedEnd(start, end) };
@@ -223,7 +221,7 @@ export function checkPeriodChange(flags: PeriodChangeFlags, context: TimeContext
  */
 export function readPeriodChange(
   flags: PeriodChangeFlags,
-  current: { start: number; end: number },
+  current: Period,
   context: TimeContext,
 ): Partial<NewPeriod> {
   checkPeriodChange(flags, context);
@@ -269,11 +267,7 @@ function readEnd(
  * A new end beside the start that stays. A time of day alone is the first one after the start where that is within the day
  * that the reservation lasts, and ahead; else it is on the day on which the reservation ends.
  */
-function readOwnEnd(
-  text: string,
-  { start, end }: { start: number; end: number },
-  context: TimeContext,
-): number {
+function readOwnEnd(text: string, { start, end }: Period, context: TimeContext): number {
   const first = parseTime(text, context, { after: start, isEnd: true });
   if (end - start < DAY && first > context.now) return first;
   return parseTime(text, context, { after: Math.max(start, context.now), on: end - 1, isEnd: true });
@@ -292,9 +286,5 @@ function periodText(start: number, end: number): Sentence {
 
 /** The failure where two flags say the same thing, or exclude each other. */
 export function conflict(one: string, other: string, why?: string): Failure {
-  return new Failure(
-    'usage',
-    `${one} and ${other} can't be given together.`,
-    why === undefined ? {} : { why },
-  );
+  return new Failure('usage', `${one} and ${other} can't be given together.`, { why });
 }

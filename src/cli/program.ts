@@ -8,11 +8,11 @@ import { experimentCommand, projectCommand } from './directory/command.ts';
 import { addGlobalOptions, type GlobalFlags } from './global-options.ts';
 import { formatHelp, type HelpPage, laidOut, pathOf } from './help-layout.ts';
 import { HELP_TOPICS, helpTopic, LICENCES, licencesText } from './help-topics.ts';
-import type { Action, Invocation, Invoke } from './invocation.ts';
+import type { CommandAction, Invocation, Invoke } from './invocation.ts';
 import { loginCommand, logoutCommand, statusCommand } from './login/command.ts';
 import { applyCommand, planCommand } from './plan/command.ts';
 import type { ColorChoice } from './print/output.ts';
-import type { Shell } from './print/shells.ts';
+import type { AdviceShell } from './print/shells.ts';
 import { probeCommand } from './probe/command.ts';
 import { profileCommand } from './profile/command.ts';
 import { deleteCommand } from './reservation/delete/command.ts';
@@ -34,8 +34,8 @@ import type { Environment } from './world.ts';
 /** The end of every command's help. */
 export const GLOBAL_FLAGS_HINT = '\nGlobal flags, such as --json and --offline: slices-conn help flags';
 
-/** Options of {@link createProgram}. */
-export interface ProgramOptions {
+/** Options of {@link createCommandTree}. */
+export interface CommandTreeOptions {
   version: string;
   /** The flags of `serve` and of the commands below it. */
   serverOptions: ServerOptions;
@@ -49,7 +49,7 @@ export interface HelpOutput {
   /** Columns of the terminal; undefined without one. */
   columns: number | undefined;
   /** The shell that examples are typed in. */
-  shell: Shell;
+  shell: AdviceShell;
   /** Whether it is coloured. @param choice the value of `--color` */
   paints: (choice?: ColorChoice) => boolean;
   write: (text: string) => void;
@@ -78,8 +78,8 @@ const ALSO: Readonly<Record<string, readonly string[]>> = {
 const MEANT: Readonly<Record<string, string>> = { create: 'reserve', new: 'reserve', edit: 'update' };
 
 /** The whole command tree (cli/README.md, "Commands"). */
-export function createProgram({ version, serverOptions, open, help }: ProgramOptions): Command {
-  const invoke: Invoke = <Flags>(load: () => Promise<Action<Flags>>) => {
+export function createCommandTree({ version, serverOptions, open, help }: CommandTreeOptions): Command {
+  const invoke: Invoke = <Flags>(load: () => Promise<CommandAction<Flags>>) => {
     return async (...received: unknown[]) => {
       const command = received.at(-1);
       if (!(command instanceof Command)) throw new TypeError('commander gave no command');
@@ -221,7 +221,7 @@ function prepare(command: Command, print: (text: string) => void): void {
  * @param args without the program's own name
  * @throws Failure, `usage` for what can't be understood
  */
-export async function runProgram(program: Command, args: readonly string[]): Promise<void> {
+export async function runCommandTree(program: Command, args: readonly string[]): Promise<void> {
   try {
     await program.parseAsync([...args], { from: 'user' });
   } catch (error) {

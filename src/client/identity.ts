@@ -81,7 +81,7 @@ export interface IdentityClient {
    */
   exchange(
     idToken: (audience: string) => Promise<Secret>,
-    service: { resource: string; experiment?: string | undefined },
+    service: { resource: string; experiment?: string },
   ): Promise<IssuedTokens | undefined>;
   /** Revokes a token (RFC 7009), and with a refresh token its session. @returns false where the provider offers no revocation */
   revoke(token: Secret, kind: 'refresh_token' | 'access_token'): Promise<boolean>;

@@ -187,12 +187,11 @@ function outsideOf(
   if (duration !== undefined && lasts !== duration) {
     return `It lasts for ${isoDuration(lasts)}, not for ${isoDuration(duration)}.`;
   }
-  const isTooWide =
-    volume === undefined
-      ? reservation.bandwidth !== bandwidth
-      : reservation.bandwidth > (bandwidth ?? Number.POSITIVE_INFINITY);
-  if (bandwidth !== undefined && isTooWide) {
-    return `It is for ${reservation.bandwidth} Mbps, not ${volume === undefined ? '' : 'at most '}${bandwidth}.`;
+  if (volume === undefined && reservation.bandwidth !== bandwidth) {
+    return `It is for ${reservation.bandwidth} Mbps, not ${bandwidth}.`;
+  }
+  if (bandwidth !== undefined && reservation.bandwidth > bandwidth) {
+    return `It is for ${reservation.bandwidth} Mbps, not at most ${bandwidth}.`;
   }
   if (volume !== undefined && bytesCarried(reservation.bandwidth, lasts) < BigInt(volume)) {
     return `It is for ${reservation.bandwidth} Mbps for ${isoDuration(lasts)}, which does not carry ${volume} bytes.`;

@@ -86,6 +86,24 @@ export function secondsIn(text: string): number {
   return length >= SECOND ? length / SECOND : Number.NaN;
 }
 
+/** A duration as it is typed; undefined where it has a part of a second. @example durationWord(9_000_000) // '2h30m' */
+export function durationWord(milliseconds: number): string | undefined {
+  if (milliseconds < SECOND || milliseconds % SECOND !== 0) return undefined;
+  let rest = milliseconds;
+  const units = [
+    [DAY, 'd'],
+    [HOUR, 'h'],
+    [MINUTE, 'm'],
+    [SECOND, 's'],
+  ] as const;
+  const parts = units.map(([size, unit]) => {
+    const count = Math.floor(rest / size);
+    rest -= count * size;
+    return count > 0 ? `${count}${unit}` : '';
+  });
+  return parts.join('');
+}
+
 /**
  * A duration for people, to the two largest units.
  *

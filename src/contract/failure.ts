@@ -128,6 +128,22 @@ export function isMissing(error: unknown): error is Failure {
   return error instanceof Failure && [404, 405, 501].includes(error.facts.httpStatus ?? 0);
 }
 
+/** Undefined in place of what the service does not have. @throws every other error */
+export function undefinedIfGone(error: unknown): undefined {
+  if (!isGone(error)) throw error;
+}
+
+/** Whether the same request, sent once more, may succeed or find out what became of it. */
+export function mayBeRepeated(error: unknown): error is Failure {
+  return error instanceof Failure && (error.facts.retryable === true || error.facts.maybeDone === true);
+}
+
+/** A failure as a result. @throws every other error */
+export function failureOrThrow(error: unknown): Failure {
+  if (error instanceof Failure) return error;
+  throw error;
+}
+
 /**
  * Quotes a text as one shell word, since a suggested command may hold a name that another person chose. POSIX shells, zsh
  * and fish read the result alike; they differ in backslashes between quotes and in a `=` at the front.

@@ -42,7 +42,7 @@ export function isProtected(url: URL, insecure = false): boolean {
  *
  * @param services `{base_url}`, `{portal_url}` and `{auth_url}`
  */
-export function loginCommand(services: {
+export function loginWords(services: {
   connectivity: string;
   portal: string;
   identity: string;

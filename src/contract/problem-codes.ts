@@ -1,3 +1,4 @@
+import { EXAMPLE_IDS } from './ids.ts';
 import { EXAMPLE_END, EXAMPLE_START } from './instants.ts';
 
 /** The allowed values of `detail[].loc` (contract/README.md, "Errors"). */
@@ -21,9 +22,7 @@ export interface ProblemKind {
   example: string;
 }
 
-const RESERVATION = 'con_conn.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q';
-const EXPERIMENT = 'exp_portal.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q';
-const PROJECT = 'proj_portal.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q';
+const { reservation: RESERVATION, experiment: EXPERIMENT, project: PROJECT } = EXAMPLE_IDS;
 const EXPIRED = '2025-01-01T12:00:00.000Z';
 
 /** Sites, dates and bandwidth are refused alike. */

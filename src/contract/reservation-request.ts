@@ -3,7 +3,8 @@ import { askedRouteOf, isSameRoute } from './asked-route.ts';
 import { MAX_ITEMS } from './batch.ts';
 import { isoDuration } from './durations.ts';
 import { Failure } from './failure.ts';
-import { formatInstant, parseInstant } from './instants.ts';
+import { formatInstant, parseInstant, type ReservationState, stateAt } from './instants.ts';
+import type { Period } from './phases.ts';
 import type { ProblemCode } from './problem-codes.ts';
 import { type Problem, schemaProblems } from './problems.ts';
 import {
@@ -244,8 +245,13 @@ export function asUpdate(reservation: Reservation): ReturnType<typeof asRequest>
 }
 
 /** A reservation's period in milliseconds. */
-export function periodOf({ start_date, end_date }: Reservation): { start: number; end: number } {
+export function periodOf({ start_date, end_date }: Reservation): Period {
   return { start: instantOf(start_date), end: instantOf(end_date) };
+}
+
+/** A reservation's state at an instant, in milliseconds. */
+export function reservationState(reservation: Reservation, now: number): ReservationState {
+  return stateAt(now, periodOf(reservation));
 }
 
 /** Two durations that differ by no more than this count as the same, in milliseconds. */

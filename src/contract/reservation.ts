@@ -13,7 +13,7 @@ import {
   UserId,
 } from './fields.ts';
 import { describeInput, EXAMPLE_END } from './instants.ts';
-import { MAX_HOPS } from './request-limits.ts';
+import { MAX_HOPS, MAX_VOLUME } from './request-limits.ts';
 import type { ReservationText } from './reservation-texts.ts';
 import { isOneLine } from './visible-text.ts';
 
@@ -185,9 +185,6 @@ const requestTokens = v.pipe(
     'JWTs: the user token, the experiment token, or both. May be empty when the headers carry what is needed.',
   ),
 );
-
-/** The largest volume that a request can name, in bytes: the largest whole number that JavaScript holds exactly. */
-export const MAX_VOLUME = Number.MAX_SAFE_INTEGER;
 
 const requestVolume = v.pipe(
   v.string((issue) => `volume must be a string of digits, in bytes; ${describeInput(issue.input)}.`),

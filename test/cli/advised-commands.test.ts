@@ -206,7 +206,6 @@ describe('every next step works when it is pasted', () => {
     HELP_ON_TOKENS: 'slices-conn help environment',
     "'--debug'": 'slices-conn list --debug',
     "'--reason left-behind'": 'slices-conn delete ID --as-administrator --reason left-behind',
-    "'--jwks keys.json'": 'slices-conn verify link.jwt --jwks keys.json',
     "'--wait 1d'": 'slices-conn run be-gent1 pl-poznan1 --bandwidth 1G --for 1h --wait 1d -- true',
     '`--name ${free}`':
       'slices-conn reserve be-gent1 pl-poznan1 --bandwidth 1G --start-now --for 1h --name x-2',
@@ -244,11 +243,11 @@ describe('every next step works when it is pasted', () => {
       'slices-conn serve --tls-cert cert.pem --tls-key key.pem --base-url https://slices.example.org --trust https://portal.example.org --audience https://slices.example.org',
     'meant ? deployable(settings) : LOOPBACK': 'slices-conn serve --host 127.0.0.1',
     LOOPBACK: 'slices-conn serve --host 127.0.0.1',
-    'trusting([...values, `https://login.example.org=${missing}`])':
+    "repeated('--trust', [...values, `https://login.example.org=${missing}`])":
       'slices-conn serve --trust https://portal.example.org=project,experiment --trust https://login.example.org=user',
     "instead(`${issuer}=${TRUSTED_KINDS.join(',')}`)":
       'slices-conn serve --trust https://portal.example.org=user,project,experiment',
-    "[ { flags: ['--administrator'], words: instead(`${text}@${issuers?.[0]}`).flatMap((name) => ['--administrator', name]), }, ]":
+    "repeated('--administrator', instead(`${text}@${issuers?.[0]}`))":
       'slices-conn serve --trust https://a.example.org --administrator user_portal.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q@https://a.example.org',
     "cert === undefined ? '--tls-cert cert.pem' : '--tls-key key.pem'":
       'slices-conn serve --tls-cert cert.pem --tls-key key.pem',

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { describe, expect, it, test } from 'vitest';
 import { HELP_TOPICS } from '../../src/cli/help-topics.ts';
-import { createProgram, NO_HELP } from '../../src/cli/program.ts';
+import { createCommandTree, NO_HELP } from '../../src/cli/program.ts';
 import { SERVER_OPTIONS } from '../../src/operate/options.ts';
 import { commandWorld, NO_SERVICE, offlineWorld } from '../fixtures/command-world.ts';
 import { recordedStream } from '../fixtures/recorded-stream.ts';
@@ -19,7 +19,7 @@ async function helpAt(
   return stdout.text;
 }
 
-const program = createProgram({
+const program = createCommandTree({
   version: '0',
   serverOptions: SERVER_OPTIONS,
   help: NO_HELP,

@@ -285,7 +285,7 @@ describe('a search: not before --start, not after --end', () => {
     [{ start, end: '2026-12-01T11:59:59Z' }, 'usage: 2 h do not fit.'],
     [{ end: '+1h' }, 'usage: 2 h do not fit.'],
   ])('%j', async (flags, expected) => {
-    expect(await outcome(() => readSearch(flags, lasting, context))).toEqual(expected);
+    expect(await outcome(() => readSearch(flags, context, lasting))).toEqual(expected);
   });
 });
 

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { HELP_TOPICS } from '../../src/cli/help-topics.ts';
-import { createProgram, NO_HELP } from '../../src/cli/program.ts';
+import { createCommandTree, NO_HELP } from '../../src/cli/program.ts';
 import { Failure } from '../../src/contract/failure.ts';
 import { SERVER_OPTIONS } from '../../src/operate/options.ts';
 import { createReferenceServer, type ReferenceServer } from '../../src/reference-server.ts';
@@ -111,7 +111,12 @@ describe('help', () => {
       return [path, ...paths(child).map((below) => (command.parent ? `${command.name()} ${below}` : below))];
     });
   const all = paths(
-    createProgram({ version: '', serverOptions: SERVER_OPTIONS, help: NO_HELP, open: () => expect.fail() }),
+    createCommandTree({
+      version: '',
+      serverOptions: SERVER_OPTIONS,
+      help: NO_HELP,
+      open: () => expect.fail(),
+    }),
   );
 
   test.each([
@@ -389,6 +394,24 @@ describe('row 7: text from a service or a token is escaped before it reaches a t
     expect(result.stderr).not.toMatch(OBEYED);
     expect(result.stdout + result.stderr).toMatch(/\S/);
   });
+
+  test.each(['list', 'list --all', 'list --mine', 'list --timeline', 'list --ics', 'delete --all --yes'])(
+    '%s, of an experiment without reservations',
+    async (command) => {
+      const empty: Connection = {
+        ...hostile,
+        fetch: async (request) =>
+          request.method === 'GET' && request.url.includes('/connectivity?')
+            ? json({ items: [], nextCursor: null })
+            : hostile.fetch(request),
+      };
+      const { stdout, stderr } = await commandWorld(empty).run(OFFLINE, ...command.split(' '));
+      // A calendar's lines end with both.
+      expect(stdout.replaceAll('\r\n', '\n')).not.toMatch(OBEYED);
+      expect(stderr).not.toMatch(OBEYED);
+      expect(stdout + stderr).toMatch(/\S/);
+    },
+  );
 
   test('token inspect escapes names and values of claims and header', async () => {
     const claims = { [EVIL]: EVIL, iss: EVIL, list: [EVIL], exp: 1e300, iat: -1 };

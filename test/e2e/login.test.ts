@@ -200,7 +200,7 @@ describe('what the person or the provider decides', () => {
     const login = client.start('login', '--json');
     await login.saw(new RegExp(CODE));
     await vi.waitUntil(() => odd.requests.some(({ path }) => path === '/auth/token'), PATIENCE);
-    login.signal(signal);
+    for (let copy = 0; copy < 2; copy += 1) login.signal(signal);
     expect(await login.ended).toMatchObject({ exitCode, stdout: '' });
     expect(JSON.parse(login.output.stderr.trim().split('\n').at(-1) ?? '')).toMatchObject({
       error: { code: signal === 'SIGINT' ? 'interrupted' : 'terminated', exitCode, maybeDone: false },

@@ -116,6 +116,7 @@ describe("a service's own words", () => {
     ['no detail', {}, []],
     ['a text', { detail: 'No.' }, ['No.']],
     ['no errors', { detail: [7, null, { msg: 7 }, {}] }, []],
+    ['a type that is none', { detail: [{ loc: ['Site'], msg: 'No.', type: null }] }, ['No.']],
     ['the same twice', { detail: [{ msg: 'No.' }, { msg: 'No.' }] }, ['No.']],
   ])('from a body with %s', (_, body, texts) => {
     expect(said(body)).toEqual(texts);

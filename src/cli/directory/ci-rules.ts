@@ -90,9 +90,9 @@ function requestOf({ github, gitlab, ref, refType, environment }: CiFlags): CiRu
   return {
     ci: github === undefined ? 'gitlab' : 'github',
     repository,
-    ...(ref === undefined ? {} : { ref }),
-    ...(gitlab === undefined || ref === undefined ? {} : { ref_type: refType ?? 'branch' }),
-    ...(environment === undefined ? {} : { environment }),
+    ref,
+    ref_type: gitlab === undefined || ref === undefined ? undefined : (refType ?? 'branch'),
+    environment,
   };
 }
 
@@ -108,15 +108,7 @@ export async function listCiRules({ session, output, times }: Invocation): Promi
     if (items.length === 0) return 'No jobs of a CI act in this experiment.\n';
     const head = ['id', 'jobs of', 'act as', `until (${context.zone})`];
     const rows = items.map((rule) => [rule.id, jobsOf(rule), rule.user_name, endOf(rule, context)]);
-    if (print.fits(head, rows)) return print.table(head, rows);
-    return rows
-      .map(([title = '', ...cells]) =>
-        print.card(
-          escapeText(title),
-          cells.map((cell, at) => [head[at + 1] ?? '', cell]),
-        ),
-      )
-      .join('');
+    return print.tableOrCards(head, rows);
   });
 }
 

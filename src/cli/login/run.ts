@@ -1,5 +1,5 @@
 import type { DeviceLogin, IssuedTokens } from '../../client/identity.ts';
-import { Failure } from '../../contract/failure.ts';
+import { Failure, failureOrThrow } from '../../contract/failure.ts';
 import { formatInstant } from '../../contract/instants.ts';
 import { isLoopback, isProtected } from '../../contract/loopback.ts';
 import { instant, sentence } from '../../contract/said.ts';
@@ -48,7 +48,7 @@ export async function login(
     decided(started, flags.wait, invocation.typed),
   );
   await account.keep(tokens);
-  const { userToken } = session;
+  const { userToken } = session.connection;
   if (userToken.origin !== 'login') {
     invocation.output.notice(`Warning: commands use ${userToken.where} instead of this login.`);
   }
@@ -58,7 +58,7 @@ export async function login(
 /** Prints a machine's refresh token, once (cli/README.md, "Environment"). The login here stays as it is. */
 async function loginForMachine(invocation: Invocation, session: Session, flags: LoginFlags): Promise<void> {
   const { output, times, typed, waitFor } = invocation;
-  const { machineLogin: machine } = session;
+  const { machineLogin: machine } = session.connection;
   if (!machine) throw needsNoLogin();
   const { host } = new URL(session.profile.authUrl);
   const started = await waitFor(host, () => machine.start());
@@ -100,8 +100,8 @@ export async function logout(invocation: Invocation): Promise<void> {
   );
 }
 
-function loginOf({ login: account }: Session): Login {
-  if (account) return account;
+function loginOf({ connection }: Session): Login {
+  if (connection.login) return connection.login;
   throw needsNoLogin();
 }
 
@@ -178,7 +178,7 @@ interface KnownToken {
 /** Shows who is logged in, and the source, user and expiry of each token. */
 export async function status(given: Invocation): Promise<void> {
   const session = await given.session();
-  const invocation = await onServiceTime(given, session, true);
+  const invocation = await onServiceTime(given, session, { isLook: true });
   // The stored login is read first: without one, its message is clearer than the portal's.
   await userToken(session, (await invocation.times()).now);
   const roles = await rolesOrReason(session);
@@ -188,10 +188,7 @@ export async function status(given: Invocation): Promise<void> {
 
 /** The user's roles, or why the portal does not tell them. */
 async function rolesOrReason(session: Session): Promise<HeldRole[] | Failure> {
-  return heldRoles(session).catch((error: unknown) => {
-    if (error instanceof Failure) return error;
-    throw error;
-  });
+  return heldRoles(session).catch(failureOrThrow);
 }
 
 /** See {@link status}. @throws Failure `not_logged_in`, `token_expired` */
@@ -241,7 +238,8 @@ async function showStatus(
 }
 
 async function userToken(session: Session, now: number): Promise<KnownToken> {
-  const { profile, login, userToken: source } = session;
+  const { profile, connection } = session;
+  const { login, userToken: source } = connection;
   const { origin, where } = source;
   if (origin !== 'login') {
     const known = { kind: 'user', source: origin, where, ...claimed(await source.get()) } as const;
@@ -265,8 +263,8 @@ async function userToken(session: Session, now: number): Promise<KnownToken> {
 }
 
 async function otherTokens(session: Session): Promise<KnownToken[]> {
-  const { givenExperimentToken: given } = session;
-  const kept = [...(session.portalTokens?.all() ?? [])].map(([id, token]): KnownToken => {
+  const { experimentToken: given, portalTokens } = session.connection;
+  const kept = [...(portalTokens?.all() ?? [])].map(([id, token]): KnownToken => {
     const kind = id.startsWith('proj_') ? 'project' : 'experiment';
     return { kind, source: 'portal', where: session.profile.portalUrl, ...claimed(token) };
   });

@@ -30,7 +30,7 @@ export type PlannedChange =
 /** A reservation that stays where it is, as `--earliest` may have put it. */
 interface Kept {
   /** When it starts, in milliseconds, where that is later than the file says; else undefined. */
-  keptAt?: number | undefined;
+  keptAt?: number;
 }
 
 /** How a file and what exists are compared. */
@@ -68,7 +68,7 @@ const LOOSE = 10_000;
  * @throws Failure `usage` for changed sites and for a route that is not as asked for, which no update can change, and for more
  *   than 64 changes
  */
-export function differenceFrom(
+export function plannedChanges(
   wanted: readonly WantedReservation[],
   existing: readonly NamedReservation[],
   { now, prune = false, earliest = false, move = false }: ComparingOptions,

@@ -1,5 +1,6 @@
 import { formatDuration } from '../../contract/durations.ts';
 import type { Failure } from '../../contract/failure.ts';
+import type { Period } from '../../contract/phases.ts';
 import type { Reservation } from '../../contract/reservation.ts';
 import { periodOf } from '../../contract/reservation-request.ts';
 import { inOneText, inTimes } from '../../contract/said.ts';
@@ -175,7 +176,7 @@ function bandwidthText(change: PlannedChange): string {
 }
 
 /** @example '1 Dec 09:00 → 17:00' */
-function periodText({ start, end }: { start: number; end: number }, context: TimeContext): string {
+function periodText({ start, end }: Period, context: TimeContext): string {
   return shortTimes(context, true).ends(start, end).join(' → ');
 }
 

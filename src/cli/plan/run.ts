@@ -1,5 +1,5 @@
 import { withinTime } from '../../contract/bounded-reading.ts';
-import { Failure, isGone, ownCommand } from '../../contract/failure.ts';
+import { Failure, ownCommand, undefinedIfGone } from '../../contract/failure.ts';
 import { inOneText, Sentence, sentence } from '../../contract/said.ts';
 import type { ExperimentAccess } from '../../session/login/experiment-access.ts';
 import { nameOf } from '../../session/reservations/known.ts';
@@ -24,7 +24,7 @@ import {
   NotApplied,
   requestedBy,
 } from './applier.ts';
-import { differenceFrom, type NamedReservation, type PlannedChange } from './difference.ts';
+import { type NamedReservation, type PlannedChange, plannedChanges } from './difference.ts';
 import { type PlanContent, readPlan } from './plan-file.ts';
 import { appliedSummary, planSummary, planTable } from './plan-table.ts';
 
@@ -140,7 +140,7 @@ async function compare(
 ): Promise<Compared> {
   const { earliest = false } = flags;
   const { existing, pending } = await namedIn(session, wanted, now());
-  const changes = differenceFrom(wanted.reservations, existing, { ...flags, now: now() });
+  const changes = plannedChanges(wanted.reservations, existing, { ...flags, now: now() });
   const needed = changes.filter(({ action }) => action !== 'none');
   const expiry = claimedExperimentExpiry(experiment.token.reveal());
   const isTogether = needed.length > 0 && (await hasBatches(session));
@@ -199,15 +199,11 @@ async function namedIn(
     if (name === undefined || item.state === 'deleted') continue;
     if (item.state !== 'unknown' && item.reservation) existing.push({ name, reservation: item.reservation });
     else if (item.id !== null) {
-      const found = await session.reservations.show(item.id).catch(unlessGone);
+      const found = await session.reservations.show(item.id).catch(undefinedIfGone);
       if (found) existing.push({ name, reservation: found.reservation });
     } else if (item.entry) pending.set(name, item.entry.key);
   }
   return { existing, pending };
-}
-
-function unlessGone(error: unknown): undefined {
-  if (!isGone(error)) throw error;
 }
 
 /**

@@ -1,4 +1,4 @@
-import { formatDuration, isoDuration, MINUTE } from '../../contract/durations.ts';
+import { durationWord, formatDuration, isoDuration, MINUTE } from '../../contract/durations.ts';
 import { Failure, ownCommand, type Retyping } from '../../contract/failure.ts';
 import { formatInstant, parseInstant } from '../../contract/instants.ts';
 import { BY_THE_LINK } from '../../contract/problem-codes.ts';
@@ -156,7 +156,8 @@ function startRetyping(start: Offer['start'], { update }: Refused): Retyping {
  *
  * @param end until when is free
  */
-const surelyFree = (end: number, now: number): number => (Math.floor((end - now) / MINUTE) - 1) * MINUTE;
+export const surelyFree = (end: number, now: number): number =>
+  (Math.floor((end - now) / MINUTE) - 1) * MINUTE;
 
 /** What makes a typed command end with an offer: the flag that was typed where it can say so, else `--end`. */
 function endRetyping({ start, end }: Offered, asked: Refused): Retyping[] {
@@ -181,7 +182,7 @@ function endRetyping({ start, end }: Offered, asked: Refused): Retyping[] {
 }
 
 /** The command that makes a request. @param more further flags */
-export function reserveCommand(request: ReservationRequest, ...more: readonly string[]): string {
+export function reserveText(request: ReservationRequest, ...more: readonly string[]): string {
   const { start, end, duration, volume } = request;
   const search =
     duration !== undefined
@@ -224,25 +225,6 @@ export function timeWord(instant: number): string {
 /** The length of a period as it is typed, rounded up to a second. */
 function lengthWord(start: number, end: number): string {
   return durationWord(Math.max(1, Math.ceil((end - start) / 1000)) * 1000) ?? '';
-}
-
-/** A duration as it is typed; undefined where it has a part of a second. @example durationWord(9_000_000) // '2h30m' */
-export function durationWord(milliseconds: number): string | undefined {
-  if (milliseconds < 1000 || milliseconds % 1000 !== 0) return undefined;
-  let rest = milliseconds / 1000;
-  const parts = (
-    [
-      ['d', 86_400],
-      ['h', 3600],
-      ['m', 60],
-      ['s', 1],
-    ] as const
-  ).map(([unit, seconds]) => {
-    const count = Math.floor(rest / seconds);
-    rest -= count * seconds;
-    return count > 0 ? `${count}${unit}` : '';
-  });
-  return parts.join('');
 }
 
 /** The failure of a search says what was looked for: a service tells the limits of one period. */

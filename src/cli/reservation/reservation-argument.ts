@@ -22,7 +22,7 @@ const MOST_LISTED = 10;
  * @param typed the argument; undefined where it is missing, so that a person chooses
  * @param verb completes "Which reservation do you want to …?"
  * @param command the command's name
- * @throws Failure, see {@link meantReservation} and {@link pickedReservation}
+ * @throws Failure, see {@link requireReservation} and {@link pickedReservation}
  */
 export async function reservationArgument(
   invocation: Invocation,
@@ -37,7 +37,7 @@ export async function reservationArgument(
   }
   const word = reservationWord(typed);
   const session = await invocation.session();
-  return { session, id: (await meantReservation(invocation, session, word)).id };
+  return { session, id: (await requireReservation(invocation, session, word)).id };
 }
 
 /**
@@ -47,12 +47,12 @@ export async function reservationArgument(
  *
  * @throws Failure `not_found` when none fits, `usage` when several do
  */
-export async function meantReservation(
+export async function requireReservation(
   invocation: Pick<Invocation, 'times'>,
   session: Session,
   word: string,
 ): Promise<MeantReservation> {
-  const meant = await reservationMeant(invocation, session, word);
+  const meant = await findReservation(invocation, session, word);
   if (meant) return meant;
   throw new Failure('not_found', `No reservation that is known is named ${word} or has it in its id.`, {
     why: "Known are the experiment's reservations, and those that this machine asked for.",
@@ -61,7 +61,7 @@ export async function meantReservation(
 }
 
 /** The same; undefined when none fits. */
-export async function reservationMeant(
+export async function findReservation(
   { times }: Pick<Invocation, 'times'>,
   session: Session,
   word: string,

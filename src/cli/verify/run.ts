@@ -3,6 +3,7 @@ import { differenceFrom } from '../../client/proof.ts';
 import type { ConnectivityClaims, KeySetDocument } from '../../contract/claims.ts';
 import { Failure, ownCommand, shellWord } from '../../contract/failure.ts';
 import { formatInstant, parseInstant } from '../../contract/instants.ts';
+import { issuerName } from '../../contract/issuer-address.ts';
 import { isObject, readJson } from '../../contract/json.ts';
 import { isProtected, UNPROTECTED } from '../../contract/loopback.ts';
 import { asRequest, periodOf } from '../../contract/reservation-request.ts';
@@ -22,7 +23,7 @@ import { type CardLine, type Printer, valueText } from '../print/output.ts';
 import { formatDistance, type TimeContext } from '../times.ts';
 import { checkedToken, keyFileOf, readTokenFile } from '../tokens.ts';
 import type { Files } from '../world.ts';
-import { notedOf, sessionForTokens, verifySaved } from './saved-token.ts';
+import { sessionForTokens, verifySaved } from './saved-token.ts';
 
 /** The flags of the command, as typed. */
 export interface VerifyFlags {
@@ -43,7 +44,6 @@ export async function verify(
   if (flags.key !== undefined && jwks === undefined && file === '-') {
     throw new Failure('usage', '--key needs --jwks where the token comes from standard input.', {
       why: 'There is no file beside the token that could have its key.',
-      fix: '--jwks keys.json',
     });
   }
   const token = await readTokenFile(invocation, file);
@@ -127,7 +127,7 @@ async function standingOf(
   // The profile's service knows nothing of another one's.
   const isOwn = iss === session.profile.baseUrl;
   const toShow = isOwn ? ownCommand('show', sub) : undefined;
-  const noted = await notedOf(session, claims);
+  const noted = await session.noted(claims.sub, issuerName(claims.iss));
   // What has ended may be gone from the service's list without having been deleted.
   const isDeleted = noted?.outcome === 'deleted' && (noted.asked === 'delete' ? noted.askedAt : now()) < end;
   const isReplaced =

@@ -1,7 +1,8 @@
 import { Failure, isGone, ownCommand } from '../../contract/failure.ts';
 import { idKind } from '../../contract/ids.ts';
+import { issuerName } from '../../contract/issuer-address.ts';
 import type { Reservation } from '../../contract/reservation.ts';
-import { periodOf } from '../../contract/reservation-request.ts';
+import { periodOf, reservationState } from '../../contract/reservation-request.ts';
 import { instant, sentence } from '../../contract/said.ts';
 import { hinted, nearest } from '../../session/choice.ts';
 import { claimedClaims } from '../../tokens/claimed.ts';
@@ -19,12 +20,11 @@ import {
   USUAL_MTU,
 } from '../../vlan/end.ts';
 import type { Invocation } from '../invocation.ts';
-import { reservationState } from '../print/cards.ts';
 import { pick } from '../questions.ts';
 import { reservationArgument } from '../reservation/reservation-argument.ts';
 import { shortTime } from '../times.ts';
 import { readTokenFile } from '../tokens.ts';
-import { notedOf, sessionForTokens, verifySaved } from '../verify/saved-token.ts';
+import { sessionForTokens, verifySaved } from '../verify/saved-token.ts';
 
 /** The flags that name an end of a reservation, as typed. */
 export interface EndFlags {
@@ -59,8 +59,8 @@ export async function endArgument(
 ): Promise<End> {
   const { dev, address, outer } = flags;
   const mtu = flags.mtu === undefined ? USUAL_MTU : readMtu(flags.mtu);
-  check('device', dev, deviceFault(dev), 'ip link');
-  if (address !== undefined) check('address', address, addressFault(address, mtu));
+  check('a device', dev, deviceFault(dev), 'ip link');
+  if (address !== undefined) check('an address', address, addressFault(address, mtu));
   const fix = (site = flags.site, id = ''): string =>
     verb === 'probe' ? removalOf(typed ?? id, { ...flags, site }) : '--remove';
   const reservation = await verifiedReservation(invocation, typed, { verb, removing }, fix());
@@ -83,14 +83,14 @@ function removalOf(typed: string, { site, dev, outer = OUTER_PROTOCOLS[0] }: End
 
 function readMtu(text: string): number {
   const mtu = /^\d{1,6}$/.test(text) ? Number(text) : Number.NaN;
-  check('MTU', text, mtuFault(mtu));
+  check('an MTU', text, mtuFault(mtu));
   return mtu;
 }
 
-/** @throws Failure `usage` where there is a fault */
+/** @param what it should be, such as `an MTU` @throws Failure `usage` where there is a fault */
 function check(what: string, typed: string, fault: string | undefined, fix?: string): void {
   if (fault === undefined) return;
-  throw new Failure('usage', `${JSON.stringify(typed)} is not ${/^[aeM]/.test(what) ? 'an' : 'a'} ${what}.`, {
+  throw new Failure('usage', `${JSON.stringify(typed)} is not ${what}.`, {
     why: fault,
     fix,
   });
@@ -151,7 +151,7 @@ async function savedReservation(
   if (verified.kind === 'connectivity') {
     const { claims } = verified;
     // A token is good until its reservation's end. That it was deleted before is known where it was deleted.
-    if (!evenExpired && (await notedOf(session, claims))?.outcome === 'deleted') {
+    if (!evenExpired && (await session.noted(claims.sub, issuerName(claims.iss)))?.outcome === 'deleted') {
       throw new Failure('usage', 'The reservation was deleted.', { why: OVER, fix });
     }
     return claims.connectivity;

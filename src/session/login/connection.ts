@@ -2,7 +2,8 @@ import { join } from 'node:path';
 import { traced } from '../../client/exchange.ts';
 import type { DeviceLogin, IdentityClient, IssuedTokens } from '../../client/identity.ts';
 import { createTransport, type NetworkTransport } from '../../client/transport.ts';
-import { Failure, type FailureFacts, shellWord } from '../../contract/failure.ts';
+import { Failure, type FailureFacts, failureOrThrow, shellWord } from '../../contract/failure.ts';
+import { errorCode } from '../../contract/foreign-errors.ts';
 import { LAST_INSTANT } from '../../contract/instants.ts';
 import { DEFAULT_PORT, isLoopback } from '../../contract/loopback.ts';
 import { fetchOver, type Send, type Transport } from '../../contract/sending.ts';
@@ -75,7 +76,7 @@ export interface NetworkConnectionOptions {
   /** How long to wait for a reply, in milliseconds. */
   timeout: number;
   /** Id or name of the experiment that the command names, which goes before the profile's. */
-  experiment?: string | undefined;
+  experiment?: string;
   /** Certificates to trust besides the usual ones, in PEM. */
   certificates?: string;
   /** Takes a line about each request and reply, without secrets. */
@@ -144,16 +145,13 @@ export function connectOverNetwork(profile: Profile, options: NetworkConnectionO
   return {
     send,
     userToken,
-    ...(experimentToken === undefined ? {} : { experimentToken: remembered(experimentToken, now) }),
-    ...(experimentTokenCommand === undefined
-      ? {}
-      : {
-          experimentTokenFrom: (placeholders) =>
-            remembered(commandToken(experimentTokenCommand, placeholders, env), now),
-        }),
+    experimentToken: experimentToken && remembered(experimentToken, now),
+    experimentTokenFrom:
+      experimentTokenCommand &&
+      ((placeholders) => remembered(commandToken(experimentTokenCommand, placeholders, env), now)),
     keySets: keySetFiles(cacheFolder, () => now() - uptime() * 1000),
     // They belong to the user who is logged in, and the user token may be another user's.
-    ...(userToken.origin === login.origin ? { portalTokens: portalTokens(credentials, now) } : {}),
+    portalTokens: userToken.origin === login.origin ? portalTokens(credentials, now) : undefined,
     machineLogin: machineLogin(machine),
     login: {
       path: credentials.path,
@@ -170,12 +168,8 @@ export function connectOverNetwork(profile: Profile, options: NetworkConnectionO
         if (ended === undefined) return { problem: 'You were not logged in.' };
         const { accessToken, expiresAt = claimedExpiry(accessToken.reveal()) } = ended;
         const problem = await revocationProblem(revokeLogin(identity, ended));
-        return {
-          problem,
-          ...(expiresAt === undefined || expiresAt <= now()
-            ? {}
-            : { aliveUntil: Math.min(expiresAt, LAST_INSTANT) }),
-        };
+        const isAlive = expiresAt !== undefined && expiresAt > now();
+        return { problem, aliveUntil: isAlive ? Math.min(expiresAt, LAST_INSTANT) : undefined };
       },
     },
     close: async () => {
@@ -206,7 +200,7 @@ function whenReached(send: Send, profile: Profile, env: Variables): Send {
 }
 
 function nextStepTo(url: URL, profile: string, { why = '', cause }: FailureFacts): FailureFacts {
-  const refused = cause instanceof Error && 'code' in cause && cause.code === 'ECONNREFUSED';
+  const refused = errorCode(cause) === 'ECONNREFUSED';
   // `serve` listens without TLS by itself.
   if (!isLoopback(url) || !refused || url.protocol !== 'http:')
     return { fix: `slices-conn profile show ${shellWord(profile)}` };
@@ -222,13 +216,8 @@ function nextStepTo(url: URL, profile: string, { why = '', cause }: FailureFacts
 
 /** Why a session has not ended at the identity provider; undefined where it has. */
 async function revocationProblem(revoking: Promise<boolean>): Promise<string | undefined> {
-  const result = await revoking.catch(asFailure);
+  const result = await revoking.catch(failureOrThrow);
   if (result === true) return undefined;
   const why = result === false ? 'The identity provider offers no revocation.' : result.message;
   return `The session could not be ended at the identity provider, where it lasts until it expires. ${why}`;
-}
-
-function asFailure(error: unknown): Failure {
-  if (error instanceof Failure) return error;
-  throw error;
 }

@@ -4,8 +4,9 @@ import { idKind } from '../../contract/ids.ts';
 import { Secret } from '../../contract/secret.ts';
 import { claimedName, claimedSubject } from '../../tokens/claimed.ts';
 import { type ChoiceOptions, chooseOne } from '../choice.ts';
-import type { PortalTokens } from './login-tokens.ts';
-import type { Placeholders, TokenOrigin, TokenSource } from './token-source.ts';
+import type { Profile } from '../profiles/profiles.ts';
+import type { Connection } from './connection.ts';
+import type { TokenOrigin, TokenSource } from './token-source.ts';
 
 /** The experiment that a command acts in, and a token for it. */
 export interface ExperimentAccess {
@@ -23,17 +24,12 @@ export interface ExperimentAccess {
 export interface ExperimentAccessOptions {
   /** Id or name given with the command. */
   wanted?: string;
-  /** Id or name from the environment or the profile. */
-  preferred?: string;
+  /** Id or name of the project given with the command. */
   project?: string;
-  /** A token that the environment gives. */
-  given?: TokenSource;
-  /** Makes a token by the profile's command. */
-  tokenFrom?: ((placeholders: Placeholders) => TokenSource) | undefined;
-  /** Tokens that the portal gave before. */
-  kept?: PortalTokens;
+  /** Its experiment and project are those where the command names none. */
+  profile: Pick<Profile, 'experiment' | 'project' | 'portalUrl'>;
+  connection: Pick<Connection, 'experimentToken' | 'experimentTokenFrom' | 'portalTokens'>;
   portal: PortalClient;
-  portalUrl: string;
   /** Milliseconds since the Unix epoch. */
   now: () => number;
   /** See {@link ChoiceOptions}. */
@@ -48,15 +44,17 @@ export interface ExperimentAccessOptions {
  * @throws Failure `not_found` for an unknown one, `usage` where one must be chosen; or a failure to get the token
  */
 export async function accessExperiment(options: ExperimentAccessOptions): Promise<ExperimentAccess> {
-  const named = options.wanted ?? options.preferred;
-  return (await givenAccess(options)) ?? (await byCommand(named, options)) ?? byPortal(named, options);
+  const { wanted, profile, connection } = options;
+  const named = wanted ?? profile.experiment;
+  const given = await givenAccess(wanted, connection.experimentToken);
+  return given ?? (await byCommand(named, options)) ?? byPortal(named, options);
 }
 
 /** The experiment of a token in the environment; undefined where there is none, or another experiment is wanted. */
-export async function givenAccess({
-  wanted,
-  given,
-}: Pick<ExperimentAccessOptions, 'wanted' | 'given'>): Promise<ExperimentAccess | undefined> {
+export async function givenAccess(
+  wanted: string | undefined,
+  given: TokenSource | undefined,
+): Promise<ExperimentAccess | undefined> {
   if (!given) return undefined;
   const token = await given.get();
   const [id, name] = [claimedSubject(token.reveal()), claimedName(token.reveal())];
@@ -68,11 +66,11 @@ async function byCommand(
   named: string | undefined,
   options: ExperimentAccessOptions,
 ): Promise<ExperimentAccess | undefined> {
-  const { tokenFrom, project } = options;
-  if (!tokenFrom) return undefined;
+  const { connection, profile, project = profile.project } = options;
+  if (!connection.experimentTokenFrom) return undefined;
   // Without a name only the portal knows which experiments there are.
   const experiment = named ?? (await chosen(undefined, options).catch(nameIt)).id;
-  const source = tokenFrom({ experiment, project });
+  const source = connection.experimentTokenFrom({ experiment, project });
   const token = await source.get();
   return {
     id: claimedSubject(token.reveal()),
@@ -116,8 +114,9 @@ async function byPortal(
   named: string | undefined,
   options: ExperimentAccessOptions,
 ): Promise<ExperimentAccess> {
-  const { kept, portal, portalUrl } = options;
-  const from = { origin: 'portal', where: portalUrl } as const;
+  const { connection, portal, profile } = options;
+  const { portalTokens: kept } = connection;
+  const from = { origin: 'portal', where: profile.portalUrl } as const;
   const isId = named !== undefined && idKind(named) === 'experiment';
   const known = isId ? kept?.read(named) : undefined;
   if (isId && known) return { id: named, name: claimedName(known.reveal()), token: known, ...from };

@@ -137,14 +137,23 @@ async function askRunner(address: string, secret: string, audience: string, send
   url.searchParams.set('audience', audience);
   const headers = { authorization: `Bearer ${secret}`, accept: 'application/json' };
   const reply = await send({ method: 'GET', url: url.href, headers });
+  const { status: httpStatus } = reply;
   const { bytes, whole } = await readUpTo(bodyOf(reply), MAX_REPLY);
-  const reading = whole && reply.status === 200 ? readJson(bytes) : undefined;
+  const reading = whole && httpStatus === 200 ? readJson(bytes) : undefined;
   const value = reading?.ok && isObject(reading.value) ? reading.value['value'] : undefined;
   if (typeof value === 'string' && isTokenText(value)) return new Secret(value);
-  throw new Failure('token_missing', `GitHub's runner gave no ID token.`, {
-    why: `${url.origin} answered ${reply.status}. The workflow needs permissions: { id-token: write }.`,
+  const says = "GitHub's runner gave no ID token.";
+  const answered = `${url.origin} answered ${httpStatus}`;
+  if (httpStatus === 429 || httpStatus >= 500) {
+    throw new Failure('unavailable', says, { why: `${answered}.`, httpStatus, retryable: true });
+  }
+  if (httpStatus < 400) {
+    throw new Failure('reply_invalid', says, { why: `${answered}, without a token.`, httpStatus });
+  }
+  throw new Failure('token_missing', says, {
+    why: `${answered}. The workflow needs permissions: { id-token: write }.`,
     fix: 'slices-conn help environment',
-    httpStatus: reply.status,
+    httpStatus,
   });
 }
 

@@ -4,7 +4,7 @@ import { type Said, sentence } from '../../contract/said.ts';
 import type { Secret } from '../../contract/secret.ts';
 import type { Profile } from '../profiles/profiles.ts';
 import { heldText } from './given-tokens.ts';
-import { isAlmostOver, revokeLogin } from './login-tokens.ts';
+import { isAlmostOver, renewing, revokeLogin } from './login-tokens.ts';
 import type { TokenSource } from './token-source.ts';
 
 /** A refresh token that a machine keeps. */
@@ -94,7 +94,6 @@ export function machineLogin({ profile, identity }: MachineOptions): MachineLogi
  * @param given where the refresh token comes from
  */
 export function exchangedToken(given: TokenSource, { identity, now }: MachineOptions): TokenSource {
-  let held: Promise<Exchanged> | undefined;
   const exchange = async (): Promise<Exchanged> => {
     const refreshToken = await given.get();
     const issuedAt = now();
@@ -105,26 +104,8 @@ export function exchangedToken(given: TokenSource, { identity, now }: MachineOpt
       throw notAccepted(given, error, heldText(refreshToken, now()));
     }
   };
-  const renew = (): Promise<Exchanged> => {
-    const renewing = exchange();
-    held = renewing;
-    // A failure is not kept: the provider may be back for the next request.
-    renewing.catch(() => {
-      if (held === renewing) held = undefined;
-    });
-    return renewing;
-  };
-  return {
-    ...given,
-    isFixed: false,
-    async get() {
-      const last = held ?? renew();
-      const tokens = await last;
-      if (!isAlmostOver(tokens, now())) return tokens.accessToken;
-      // Of several requests at once, the first one renews it for all.
-      return (await (held === last ? renew() : (held ?? renew()))).accessToken;
-    },
-  };
+  const exchanged = renewing(exchange, now, (tokens) => !isAlmostOver(tokens, now()));
+  return { ...given, isFixed: false, get: async () => (await exchanged()).accessToken };
 }
 
 /** The tokens of an exchange, and when that was, in milliseconds. */

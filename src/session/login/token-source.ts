@@ -5,9 +5,7 @@ import { readBounded } from '../../files/bounded.ts';
 import type { Variables } from '../profiles/folders.ts';
 
 /** Where tokens come from, in the words of `status`. */
-export const TOKEN_ORIGINS = ['environment', 'file', 'command', 'login', 'portal', 'offline'] as const;
-/** One of {@link TOKEN_ORIGINS}. */
-export type TokenOrigin = (typeof TOKEN_ORIGINS)[number];
+export type TokenOrigin = 'environment' | 'file' | 'command' | 'login' | 'portal' | 'offline';
 
 /** A source of a token. */
 export interface TokenSource {

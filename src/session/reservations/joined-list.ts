@@ -1,9 +1,14 @@
 import type { ConnectivityClient } from '../../client/connectivity.ts';
 import { differenceFrom } from '../../client/proof.ts';
 import { MINUTE } from '../../contract/durations.ts';
-import { type ReservationState, stateAt } from '../../contract/instants.ts';
+import type { ReservationState } from '../../contract/instants.ts';
 import type { Reservation } from '../../contract/reservation.ts';
-import { instantOf, periodOf, type ReservationRequest } from '../../contract/reservation-request.ts';
+import {
+  instantOf,
+  periodOf,
+  type ReservationRequest,
+  reservationState,
+} from '../../contract/reservation-request.ts';
 import type { Ledger, LedgerEntry } from './ledger.ts';
 
 /** Reservations as the service and this machine know them together. */
@@ -174,7 +179,7 @@ export function joinLedger(
     return {
       id: reservation.id,
       reservation,
-      state: stateAt(now, periodOf(reservation)),
+      state: reservationState(reservation, now),
       source: 'service',
       requested: entry?.requested ?? null,
       entry,
@@ -198,7 +203,7 @@ function startOf({ reservation, requested }: ListedReservation): number {
 
 function ledgerState({ outcome, reservation }: LedgerEntry, now: number): ListedReservation['state'] {
   if (outcome === 'deleted') return 'deleted';
-  return outcome === 'booked' && reservation ? stateAt(now, periodOf(reservation)) : 'unknown';
+  return outcome === 'booked' && reservation ? reservationState(reservation, now) : 'unknown';
 }
 
 /** The oldest reservation that an attempt may have made. */

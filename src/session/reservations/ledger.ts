@@ -214,13 +214,13 @@ export class Ledger {
     );
   }
 
-  /** A reservation is gone. @param reservation as it was, where that is known */
-  async deleted(id: string, reservation?: Reservation): Promise<void> {
+  /** A reservation is gone. @param before the reservation as it was, where that is known */
+  async deleted(id: string, before?: Reservation): Promise<void> {
     await this.#run(
       `UPDATE attempt SET outcome = 'deleted', was = NULL, pending = NULL, reservation = coalesce($3, reservation)
        WHERE service = $1 AND reservation_id = $2`,
       id,
-      reservation === undefined ? null : JSON.stringify(reservation),
+      before === undefined ? null : JSON.stringify(before),
     );
   }
 

@@ -1,12 +1,8 @@
 import { spawnSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
 import { type Offer, offerItem, offerLines, Refusal } from '../../../src/cli/print/offers.ts';
-import {
-  durationWord,
-  type Refused,
-  refusalOf,
-  timeWord,
-} from '../../../src/cli/reservation/alternatives.ts';
+import { type Refused, refusalOf, timeWord } from '../../../src/cli/reservation/alternatives.ts';
+import { durationWord } from '../../../src/contract/durations.ts';
 import { Failure, type FailureCode, type FailureFacts, ownCommand } from '../../../src/contract/failure.ts';
 import type { AlternativeReply, Limit } from '../../../src/contract/problems.ts';
 import type { ReservationRequest } from '../../../src/contract/reservation-request.ts';

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { PortalClient } from '../../../src/client/portal.ts';
 import { Failure } from '../../../src/contract/failure.ts';
 import { Secret } from '../../../src/contract/secret.ts';
+import type { Connection } from '../../../src/session/login/connection.ts';
 import {
   accessExperiment,
   type ExperimentAccessOptions,
@@ -54,14 +55,23 @@ const given = {
   get: async () => new Secret(tokenOf(GIVEN, 'ci')),
 } as const;
 
+/** What differs from a profile that names no experiment, and a connection that gives no token. */
+type Changes = Omit<Partial<ExperimentAccessOptions>, 'profile' | 'connection'> & {
+  preferred?: string;
+  given?: Connection['experimentToken'];
+  tokenFrom?: Connection['experimentTokenFrom'];
+  kept?: PortalTokens;
+};
+
 async function access(
-  changes: Partial<ExperimentAccessOptions>,
+  { preferred, given, tokenFrom, kept, ...changes }: Changes,
   names: Readonly<Record<string, string>> = { [ONE]: 'one', [TWO]: 'two' },
 ) {
   const { portal, asked } = portalWith(names);
   const { token, ...found } = await accessExperiment({
     portal,
-    portalUrl: 'https://portal.example.org',
+    profile: { experiment: preferred, portalUrl: 'https://portal.example.org' },
+    connection: { experimentToken: given, experimentTokenFrom: tokenFrom, portalTokens: kept },
     now: () => NOW,
     ...changes,
   });
@@ -71,7 +81,7 @@ async function access(
 const LISTED = 'experiments';
 
 describe('the choice of the experiment, and the requests to the portal', () => {
-  test.each<[string, Partial<ExperimentAccessOptions>, string, string[]]>([
+  test.each<[string, Changes, string, string[]]>([
     ['the flag, by name', { wanted: 'two', preferred: 'one' }, TWO, [LISTED, `token ${TWO}`]],
     ['the flag, by id', { wanted: TWO, preferred: 'one' }, TWO, [LISTED, `token ${TWO}`]],
     ['the profile', { preferred: 'one' }, ONE, [LISTED, `token ${ONE}`]],
@@ -101,7 +111,7 @@ describe('the choice of the experiment, and the requests to the portal', () => {
 });
 
 describe('the profile’s command', () => {
-  const tokenFrom: ExperimentAccessOptions['tokenFrom'] = ({ experiment, project }) => ({
+  const tokenFrom: Connection['experimentTokenFrom'] = ({ experiment, project }) => ({
     origin: 'command',
     where: 'program',
     get: async () => new Secret(tokenOf(`exp_portal.example.org_${experiment}`, `for ${project}`)),

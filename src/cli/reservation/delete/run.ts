@@ -21,11 +21,11 @@ import { formatBandwidth, reservationWord } from '../../values.ts';
 import { againCommand } from '../alternatives.ts';
 import {
   checkPerson,
+  findReservation,
   linkAndPeriod,
   type MeantReservation,
-  meantReservation,
   pickedReservation,
-  reservationMeant,
+  requireReservation,
 } from '../reservation-argument.ts';
 
 /** The flags of the command, as typed. */
@@ -60,8 +60,8 @@ export async function deleteReservations(
       absent.add(id);
     });
   const meantBy = async (word: string): Promise<MeantReservation[]> => {
-    if (!flags.ifExists) return [await meantReservation(invocation, session, word)];
-    const meant = await reservationMeant(invocation, session, word);
+    if (!flags.ifExists) return [await requireReservation(invocation, session, word)];
+    const meant = await findReservation(invocation, session, word);
     if (!meant) absent.add(word);
     return meant ? [meant] : [];
   };
@@ -80,7 +80,7 @@ export async function deleteReservations(
     if (known.size > 0) await ask(invocation, times, known);
   }
   const again = new Map<string, string>();
-  const failures = await deleteEach(
+  const failures = await failuresOf(
     ids.filter((id) => !absent.has(id)),
     unlessGone(async (id) => {
       await session.actFor(id);
@@ -115,10 +115,7 @@ export async function deleteReservations(
 
 /** A reservation that is to be deleted, as this machine knows it, else as the service does; undefined where neither tells. */
 async function lastSeen(session: Session, id: string): Promise<Reservation | undefined> {
-  const entry = await session
-    .ledger()
-    .then((ledger) => ledger.about(id))
-    .catch(() => undefined);
+  const entry = await session.noted(id);
   if (entry?.reservation) return entry.reservation;
   return session.reservations.show(id, { allowUnsigned: true }).then(
     ({ reservation }) => reservation,
@@ -210,7 +207,7 @@ async function undeleted(
     output.notice(`The outcome of ${unknown} earlier requests is not known. To see them: slices-conn list`);
   }
   if (everyone) return items;
-  const user = claimedSubject((await session.userToken.get()).reveal());
+  const user = claimedSubject((await session.connection.userToken.get()).reveal());
   return items.filter((item) => isOwn(item, user));
 }
 
@@ -235,7 +232,7 @@ async function described(
 ): Promise<Map<string, string>> {
   const known = new Map(meant.map((one) => [one.id, 'state' in one ? linkAndPeriod(one, times) : '']));
   const ids = [...known.keys()];
-  const unread = await deleteEach(
+  const unread = await failuresOf(
     ids.filter((id) => known.get(id) === ''),
     unlessGone(async (id) => {
       await session.actFor(id);
@@ -274,9 +271,9 @@ async function deleteAsAdministrator(
   const reason = checkedReason(given);
   const session = await invocation.session();
   const { administration } = session;
-  const ids = unique(await eachMeant(words, (word) => meantReservation(invocation, session, word)));
+  const ids = unique(await eachMeant(words, (word) => requireReservation(invocation, session, word)));
   const found = new Map<string, ProvenReservation>();
-  const unread = await deleteEach(ids, async (id) => void found.set(id, await administration.show(id)));
+  const unread = await failuresOf(ids, async (id) => void found.set(id, await administration.show(id)));
   if (unread.size > 0) throw summary(ids, unread, () => false);
   const times = await invocation.times();
   const about = [...found.values()].map((one) => owned(one, times));
@@ -284,7 +281,7 @@ async function deleteAsAdministrator(
     unasked: UNASKED,
     declined: DECLINED,
   });
-  const failures = await deleteEach(
+  const failures = await failuresOf(
     ids,
     async (id) => void (await administration.change([{ action: 'delete', id, reason }])),
   );
@@ -319,7 +316,7 @@ function owned({ reservation }: ProvenReservation, times: TimeContext): string {
 }
 
 /** Does the work for each reservation, one after the other. @returns the failures, by id */
-async function deleteEach(
+async function failuresOf(
   ids: readonly string[],
   work: (id: string) => Promise<void>,
 ): Promise<Map<string, Failure>> {

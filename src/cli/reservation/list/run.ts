@@ -1,6 +1,5 @@
 import { Failure, ownCommand } from '../../../contract/failure.ts';
-import { stateAt } from '../../../contract/instants.ts';
-import { periodOf } from '../../../contract/reservation-request.ts';
+import { reservationState } from '../../../contract/reservation-request.ts';
 import { byStart, type ListedReservation } from '../../../session/reservations/joined-list.ts';
 import { isCurrent, isOwn, knownPeriod, knownRequest } from '../../../session/reservations/known.ts';
 import type { Session } from '../../../session/session.ts';
@@ -11,10 +10,11 @@ import type { ServiceFlags } from '../../global-options.ts';
 import type { Invocation } from '../../invocation.ts';
 import { conflict, onServiceTime, readSpan, type Span } from '../../period.ts';
 import { type NamedExperiment, requestResult } from '../../print/cards.ts';
+import { escapeText } from '../../print/output.ts';
 import { type ListedIn, reservationTable } from '../../print/reservation-table.ts';
 import { shortTime, type TimeContext } from '../../times.ts';
 import { nearestSite, siteName } from '../../values.ts';
-import { reserveCommand } from '../alternatives.ts';
+import { reserveText } from '../alternatives.ts';
 
 /** The flags of the command, as typed. */
 export interface ListFlags {
@@ -35,11 +35,11 @@ export async function list(given: Invocation, _args: readonly string[], flags: L
   if (flags.site !== undefined) siteName(flags.site);
   readSpan(flags, await given.times());
   const session = await given.session();
-  const invocation = await onServiceTime(given, session, true);
+  const invocation = await onServiceTime(given, session, { isLook: true });
   const { output } = invocation;
   const span = readSpan(flags, await invocation.times());
   const { found, experiments, hasList } = await read(invocation, session, flags);
-  const user = flags.mine ? claimedSubject((await session.userToken.get()).reveal()) : undefined;
+  const user = flags.mine ? claimedSubject((await session.connection.userToken.get()).reveal()) : undefined;
   const shown = found.filter(({ item }) => isWanted(item, flags, user) && isWithin(item, span));
   if (!hasList) {
     output.notice('This service does not list reservations. The list shows what this machine asked for.');
@@ -55,7 +55,7 @@ export async function list(given: Invocation, _args: readonly string[], flags: L
   const { calendar } = flags.ics ? await import('../../print/calendar.ts') : {};
   await output.result({ items }, (print) => {
     if (calendar) return calendar(shown, { experiments, now: times.now });
-    if (shown.length === 0) return `${noneText(experiments, flags, sites)}\n`;
+    if (shown.length === 0) return `${escapeText(noneText(experiments, flags, sites))}\n`;
     const context = { experiments, times, known: found.map(({ item }) => item.id), span };
     if (timeline) return timeline(print, shown, context, output.columns);
     return reservationTable(print, shown, context);
@@ -118,7 +118,7 @@ async function read(
 function seenAt(now: number, item: ListedReservation): ListedReservation {
   const { state, reservation } = item;
   if (!reservation || state === 'deleted' || state === 'unknown') return item;
-  return { ...item, state: stateAt(now, periodOf(reservation)) };
+  return { ...item, state: reservationState(reservation, now) };
 }
 
 function isWanted(
@@ -180,7 +180,7 @@ function whatToDo(
   const link = requested ? linkName(requested) : 'a link';
   const again =
     requested && entry
-      ? ` To settle it: ${withServices(services, reserveCommand(requested, '--idempotency-key', entry.key))}`
+      ? ` To settle it: ${withServices(services, reserveText(requested, '--idempotency-key', entry.key))}`
       : '';
   return `${link}: the service never answered the request of ${asked}, so the link may be booked.${again}`;
 }

@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { Failure } from '../../../contract/failure.ts';
+import { Failure, mayBeRepeated } from '../../../contract/failure.ts';
 import { ReservationRequest } from '../../../contract/reservation-request.ts';
 import type { Session } from '../../../session/session.ts';
 import type { Invocation } from '../../invocation.ts';
@@ -44,7 +44,7 @@ export async function guard(invocation: Invocation): Promise<void> {
       try {
         return await clear(session, left);
       } catch (error) {
-        if (!mayWorkLater(error) || invocation.now() + pause >= left.end) return;
+        if (!mayBeRepeated(error) || invocation.now() + pause >= left.end) return;
       }
       await invocation.sleep(pause);
     }
@@ -76,9 +76,4 @@ async function idOf(session: Session, { experiment, key, request }: Unfinished):
     if (id === undefined) throw error;
     return id;
   }
-}
-
-/** Whether the guardian tries a deletion again that failed so. */
-export function mayWorkLater(error: unknown): boolean {
-  return error instanceof Failure && (error.facts.retryable === true || error.facts.maybeDone === true);
 }

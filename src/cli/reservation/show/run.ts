@@ -2,12 +2,13 @@ import { calculateJwkThumbprint, exportJWK } from 'jose';
 import type { PublicJwk } from '../../../contract/claims.ts';
 import { Failure, isGone } from '../../../contract/failure.ts';
 import { forIssuer } from '../../../contract/issuer-address.ts';
+import { reservationState } from '../../../contract/reservation-request.ts';
 import { instant, sentence } from '../../../contract/said.ts';
 import type { Session } from '../../../session/session.ts';
 import { readCompact } from '../../../tokens/compact.ts';
 import { SERVICE_ALGORITHMS } from '../../../tokens/key-set.ts';
 import type { Invocation } from '../../invocation.ts';
-import { reservationCard, reservationResult, reservationState } from '../../print/cards.ts';
+import { reservationCard, reservationResult } from '../../print/cards.ts';
 import { escapeText } from '../../print/output.ts';
 import { confirmWriting } from '../../questions.ts';
 import { keyFileOf } from '../../tokens.ts';
@@ -84,10 +85,7 @@ async function keyOf({ trust }: Session, token: string): Promise<{ jwk: PublicJw
 
 /** The failure that a reservation is gone: of one that this machine deleted with when that was, and how to book it again. */
 async function deletedHere(gone: Failure, session: Session, id: string, now: number): Promise<Failure> {
-  const entry = await session
-    .ledger()
-    .then((ledger) => ledger.about(id))
-    .catch(() => undefined);
+  const entry = await session.noted(id);
   if (entry?.outcome !== 'deleted' || entry.asked !== 'delete') return gone;
   const why = sentence`This machine deleted it at ${instant(entry.askedAt)}.`;
   return gone.with({ why, fix: entry.reservation && againCommand(entry.reservation, now) });
