@@ -203,6 +203,7 @@ async function connect(opening: Opening, profile: Profile): Promise<Connection> 
     underLock: progress.locks(files.underLock),
     certificates,
     experiment: flags.experiment,
+    project: flags.project,
     trace: flags.debug ? (line) => output.prompt(line) : undefined,
   });
   return watched(connection, opening, profile.name === OFFLINE);

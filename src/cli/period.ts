@@ -145,7 +145,7 @@ export function readPeriod(flags: PeriodFlags, context: TimeContext): NewPeriod 
 }
 
 /** The time in which a reservation is looked for; in milliseconds. */
-export interface SearchWindow {
+interface SearchWindow {
   /** Not before. */
   start: number | 'now';
   /** Not after. Without `--end` the last instant there is. */

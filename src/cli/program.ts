@@ -35,7 +35,7 @@ import type { Environment } from './world.ts';
 export const GLOBAL_FLAGS_HINT = '\nGlobal flags, such as --json and --offline: slices-conn help flags';
 
 /** Options of {@link createCommandTree}. */
-export interface CommandTreeOptions {
+interface CommandTreeOptions {
   version: string;
   /** The flags of `serve` and of the commands below it. */
   serverOptions: ServerOptions;
@@ -45,7 +45,7 @@ export interface CommandTreeOptions {
 }
 
 /** Where help is printed. */
-export interface HelpOutput {
+interface HelpOutput {
   /** Columns of the terminal; undefined without one. */
   columns: number | undefined;
   /** The shell that examples are typed in. */
@@ -287,7 +287,7 @@ async function usage(
   }
 }
 
-/** What must be typed after a command and was not: its arguments, then its flags. */
+/** The arguments and flags that a command needs and that were not typed: arguments first. */
 function missingParts(command: Command, operands: readonly string[]): string[] {
   const missing = command.registeredArguments.slice(operands.length).filter(({ required }) => required);
   const unset = command.options.filter(

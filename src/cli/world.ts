@@ -116,7 +116,7 @@ export interface Files {
 /** Settings of the requests that leave this machine. */
 export type NetworkSettings = Pick<
   NetworkConnectionOptions,
-  'underLock' | 'timeout' | 'certificates' | 'experiment' | 'trace'
+  'underLock' | 'timeout' | 'certificates' | 'experiment' | 'project' | 'trace'
 >;
 
 /** The services of a profile. */
@@ -172,7 +172,7 @@ export interface Processes {
 /** The programs that `vlan` and `probe` run on this machine: `ip`, `ping`, `tcpdump`. */
 export type Machine = Pick<Processes, 'isRoot' | 'runProgram'>;
 
-/** What a command finds in its environment, beside this process's variables. */
+/** The variables that a command gets in addition to those of this process. */
 export interface CommandEnvironment {
   variables: Readonly<Record<string, string>>;
   /** Whether it gets this process's tokens too. Default false. */

@@ -35,7 +35,7 @@ import {
 /** The connectivity service, seen from a client. Every method throws Failure. */
 export interface ConnectivityClient {
   /**
-   * What the service can do beyond the API as it is given, by its API description, which is remembered for a minute.
+   * The extensions of the API that the service has, by its API description, which is remembered for a minute.
    *
    * @throws Failure when the description can't be fetched
    */
@@ -65,7 +65,7 @@ export interface ConnectivityClient {
    * @param state lists these only, where the service has that filter; a service without it lists all
    */
   list(state?: ReservationState): Promise<Reservation[] | undefined>;
-  /** What happens to the experiment's reservations, as it happens. */
+  /** The events of the experiment's reservations, as they happen. */
   news(): News<ReservationEvent>;
   /** The names of the service's sites; undefined where its API description does not tell them. */
   sites(): Promise<readonly string[] | undefined>;
@@ -107,13 +107,13 @@ export interface LinkWindow extends RoutesQuestion {
   end?: number;
 }
 
-/** What {@link ConnectivityClient.availability} asks. */
+/** The question of {@link ConnectivityClient.availability}. */
 export interface AvailabilityQuestion extends LinkWindow {
   /** Columns of equal length in place of the exact steps: 1 to 2000. */
   points?: number;
 }
 
-/** What {@link ConnectivityClient.slots} asks. */
+/** The question of {@link ConnectivityClient.slots}. */
 export interface SlotsQuestion extends LinkWindow {
   /** Mbps. */
   bandwidth: number;
@@ -218,7 +218,7 @@ async function linkAnswers<Page extends { nextCursor: string | null }>(
   read: (reply: Reply) => Page,
 ): Promise<Page[]> {
   // A service without routes would answer about any.
-  if (asksForRoute(asked)) await requireFeatures(features, ['routes']);
+  if (asksForRoute(asked)) await requireFeatures(features, ['routes'], true);
   const [route, tokens] = LINK_QUESTIONS[feature];
   const values = { site1, site2 };
   const ask = (query: Query) => send(route, { tokens, accept: 'application/json', values, query });
@@ -226,7 +226,7 @@ async function linkAnswers<Page extends { nextCursor: string | null }>(
     return await readPages(first, 'answer', read, ask);
   } catch (error) {
     const isUnreadable = error instanceof Failure && error.code === 'reply_invalid';
-    if (isUnreadable || isMissing(error)) await requireFeatures(features, [feature]);
+    if (isUnreadable || isMissing(error)) await requireFeatures(features, [feature], true);
     throw error;
   }
 }

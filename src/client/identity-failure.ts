@@ -55,7 +55,7 @@ export function retryAfter(error: unknown): number {
 }
 
 /**
- * What an error of the library, of a fetch or of a reply means, as a failure.
+ * The failure for an error of the library, of a fetch or of a reply.
  *
  * @param said what the provider said of itself where it is not available; see {@link saidBy}
  */

@@ -26,11 +26,11 @@ export interface ProvenReservation {
   verified: boolean;
   /** The signed reservation; null where the service gave none. */
   token: string | null;
-  /** What the token says; null without one. */
+  /** The claims of the token; null without one. */
   claims: ConnectivityClaims | null;
 }
 
-/** What an answer must be about. Absent members may have any value. */
+/** The reservation that an answer must be about. Absent members may have any value. */
 export interface Due {
   /**
    * The request that it answers. Where it names its bandwidth and period, the reservation has exactly these. With a
@@ -208,14 +208,14 @@ function bytesCarried(bandwidth: number, milliseconds: number): bigint {
  * Reads the reservation of a reply that holds no token.
  *
  * @param id the reservation that must not be lost when the reply can't be read
- * @throws Failure `reply_invalid` with `maybeDone`: the request may still have taken effect
+ * @throws Failure `reply_invalid`; whether the request has changed something, its caller knows
  */
 export function readReservation(reply: Reply, id?: string): Reservation {
   try {
     return readAs(ReservationReply, reply, 'reservation');
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    throw error.with({ maybeDone: true, reservation: id });
+    throw error.with({ reservation: id });
   }
 }
 

@@ -258,7 +258,7 @@ function checkAddress(
 /** Node's own certificates, and what its flags add. Loaded on need: TLS takes as long to load as Node to start. */
 const usualCertificates = (): string[] => process.getBuiltinModule('node:tls').getCACertificates('default');
 
-/** The headers of a reply. One that came several times is a list (RFC 9110 §5.3). */
+/** The headers of a reply. A header that came several times is a list (RFC 9110 §5.3). */
 function headersOf(received: Readonly<Record<string, string | string[] | undefined>>): ReplyHeaders {
   const headers = new Map(
     Object.entries(received).flatMap(([name, value]): [string, string][] =>
@@ -271,7 +271,7 @@ function headersOf(received: Readonly<Record<string, string | string[] | undefin
   };
 }
 
-/** What to do about a certificate that can't be checked; undefined for other problems. @param code the error's */
+/** Advice about a certificate that can't be checked; undefined for other problems. @param code the error's */
 function unknownAuthority(code: string): string | undefined {
   if (!UNKNOWN_AUTHORITY.has(code)) return undefined;
   return `Its certificate is from an authority that is not known here (${code}). If that is right, name a file with the authority's certificate: --ca-file FILE, or caFile=FILE in the profile.`;

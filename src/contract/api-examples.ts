@@ -100,7 +100,7 @@ export const REQUEST_EXAMPLES: Partial<
   },
 };
 
-/** What a refusal by a link says for programs. */
+/** The facts of a refusal by a link, for programs. */
 const REFUSED: RefusalFacts = {
   limits: [{ limit: 'bandwidth', site: null, layer: null, capacity: 100_000, free: 500, ...PERIOD }],
   free: [{ ...PERIOD, bandwidth: 500 }],
@@ -110,7 +110,7 @@ const REFUSED: RefusalFacts = {
   ],
 };
 
-/** What refusals say beside their messages; most say nothing. */
+/** The facts of refusals in addition to their messages; most have none. */
 export const PROBLEM_FACTS: Partial<Record<ProblemCode, RefusalFacts>> = {
   bandwidth_unavailable: REFUSED,
   vlans_unavailable: {

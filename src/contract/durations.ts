@@ -15,7 +15,7 @@ const ISO = /^P(?!$)(?:(\d+)W)?(?:(\d+)D)?(?:T(?!$)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+
 
 /**
  * The milliseconds of an ISO 8601 duration in weeks, days (of 24 h), hours, minutes and seconds, such as `PT2H` or
- * `P1DT30M`, with at most three digits of a second's fraction; undefined for other text, and for one that is too long to
+ * `P1DT30M`, with at most three digits of a second's fraction; undefined for other text, and for a duration that is too long to
  * be counted exactly.
  *
  * @example readIsoDuration('PT2H') // 7200000

@@ -112,7 +112,7 @@ export const requestInstant = (name: string, example = EXAMPLE_START) =>
   );
 
 /** The shortest duration that a search can be made for, in milliseconds. */
-export const MIN_DURATION = 1000;
+const MIN_DURATION = 1000;
 
 /** A duration in a request: ISO 8601, at least 1 s. Comes out in milliseconds. */
 export const RequestDuration = v.pipe(

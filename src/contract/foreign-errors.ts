@@ -1,4 +1,4 @@
-/** What an error of the operating system means for people, by its code. */
+/** The meaning of an error of the operating system for people, by its code. */
 const SYSTEM_ERRORS: Readonly<Record<string, string>> = {
   EACCES: 'This user has no right to it.',
   EADDRNOTAVAIL: 'This machine does not have this address.',

@@ -7,7 +7,7 @@ export const DETAIL_LOCATIONS = ['Site', 'Date', 'Bandwidth'] as const;
 export type DetailLocation = (typeof DETAIL_LOCATIONS)[number];
 
 /** All that is the same for every problem of one code. */
-export interface ProblemKind {
+interface ProblemKind {
   /** The HTTP status of the reply. */
   status: 400 | 403 | 404 | 405 | 409 | 410 | 413 | 415 | 421 | 422 | 429 | 500 | 503;
   /** The exit code of the command line (cli/README.md, "Exit codes"). */
@@ -135,7 +135,7 @@ const ROWS = {
     ...VALUE,
     example: 'description must be one line of at most 200 printable characters.',
   },
-  /** A batch has no items, too many, or one that is no item. */
+  /** A batch has no items, too many items, or an entry that is not an item. */
   items_invalid: { ...VALUE, example: 'A batch has 1 to 64 items; got 65.' },
   experiment_invalid: { ...VALUE, example: 'name must be a string.' },
   /** The project has as many experiments as it may have. */

@@ -9,7 +9,7 @@ import { isPostgres, SERVER_FILE } from '../store/stores.ts';
 
 /** Where a server's data is. */
 export interface DataPlace {
-  /** What the stores are opened with: an address of PostgreSQL, or the file. */
+  /** The address of PostgreSQL or the file that the stores are opened with. */
   database: string;
   /** With SQLite: the folder that holds the file. */
   folder?: string;
@@ -93,7 +93,7 @@ function nextStep(
   return `psql ${shellWord(database)} -c ${shellWord(ask)}`;
 }
 
-/** What a role of PostgreSQL needs. */
+/** The rights that a role of PostgreSQL needs. */
 const RIGHTS = 'The role must own the database, or have CREATE on it and on its schema public.';
 
 /** Whether PostgreSQL says that the role lacks a right: SQLSTATE 42501. */

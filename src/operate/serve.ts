@@ -31,7 +31,7 @@ import { openMetrics } from './metrics-socket.ts';
 import type { ServeOptions } from './options.ts';
 import { checkUser, readSettings, type ServeSettings } from './settings.ts';
 
-/** What `serve` needs from the process that runs it. */
+/** The needs of `serve` from the process that runs it. */
 export interface ServeSurroundings {
   /** Holds the data when no flag says where it is. */
   defaultFolder: string;
@@ -63,7 +63,7 @@ export interface RunningServer {
   users: ReferenceServer['users'];
   /** Where the data is kept: a folder, the address of a database, or `memory`. */
   data: string;
-  /** What is dangerous about it and was allowed by a flag, in sentences. */
+  /** The dangers that a flag has allowed, in sentences. */
   warnings: readonly string[];
   /** Reads the certificate again; left out without one. The log says whether it is used. */
   reload?: () => void;

@@ -20,8 +20,8 @@ import { isCurrent, type KnownReservation, reservationsWith } from './reservatio
 import { Ledger, type LedgerDatabase, type LedgerEntry } from './reservations/ledger.ts';
 import { Reservations } from './reservations/reservations.ts';
 
-/** What a session needs. */
-export interface SessionOptions {
+/** The needs of a session. */
+interface SessionOptions {
   profile: Profile;
   connection: Connection;
   /** Opens the ledger's database; asked once, when it is first needed. */
@@ -150,7 +150,7 @@ export class Session {
     return new Ledger(await this.#ledger, service);
   }
 
-  /** What this machine has noted of a reservation; undefined where that is nothing, or its ledger can't be used. @param service as of {@link ledger} */
+  /** The ledger's entry about a reservation; undefined without one, and where the ledger can't be used. @param service as of {@link ledger} */
   async noted(id: string, service?: string): Promise<LedgerEntry | undefined> {
     const ledger = this.ledger(service);
     return ledger.then((opened) => opened.about(id)).catch(() => undefined);
@@ -173,6 +173,17 @@ export class Session {
     const { experiment } = this.#options;
     this.#experiment ??= this.#chooseExperiment(experiment ?? this.profile.experiment);
     return this.#experiment;
+  }
+
+  /**
+   * Those of some experiments that are of the project that the command names; all where it names none.
+   *
+   * @throws Failure `not_found` for an unknown project
+   */
+  async ofNamedProject(experiments: readonly Experiment[]): Promise<readonly Experiment[]> {
+    if (this.#options.project === undefined) return experiments;
+    const { id } = await this.project();
+    return experiments.filter(({ project_id }) => project_id === id);
   }
 
   /**
@@ -208,9 +219,8 @@ export class Session {
   }
 
   /**
-   * From now on {@link access} is to the experiment that a reservation belongs to, where the ledger knows it and neither
-   * a flag nor a token in the environment names another. A profile's token command keeps the name that its user chose:
-   * it may not know ids.
+   * Chooses the experiment of a reservation for {@link access} from now on, where the ledger knows it. A flag, a token in the
+   * environment, and the name that a profile has for its token command go before it: such a command may not know ids.
    */
   async actFor(id: string): Promise<void> {
     const { connection, profile } = this;

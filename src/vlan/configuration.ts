@@ -83,7 +83,7 @@ export function aboutRemovalOf({ outer, inner }: DeviceNames, device: string): r
 }
 
 /** The shell script that removes an end. */
-export function removalScript(
+function removalScript(
   end: End,
   { remove, aboutRemoval = [] }: Pick<Parts, 'remove' | 'aboutRemoval'>,
 ): readonly string[] {

@@ -156,7 +156,7 @@ export function deviceFault(name: string): string | undefined {
 }
 
 /** The smallest and largest `--mtu`, in bytes: for IPv4 (RFC 791), and for a device less two tags. */
-export const MTU_RANGE = { min: 68, max: 65_535 - 2 * TAG_BYTES } as const;
+const MTU_RANGE = { min: 68, max: 65_535 - 2 * TAG_BYTES } as const;
 
 /** The fault in an `--mtu`, as a sentence; undefined for a good one. */
 export function mtuFault(mtu: number): string | undefined {

@@ -195,7 +195,7 @@ export function startOfDay(civil: number): number {
   return Math.floor(civil / DAY) * DAY;
 }
 
-/** What is needed to write times: the zone's clock and the current time. */
+/** The zone's clock and the current time, which it takes to write times. */
 export interface Calendar {
   clock: ZoneClock;
   now: number;
@@ -216,7 +216,7 @@ export function clockText(instant: number, clock: ZoneClock, { isExact = false }
   return `${timeText(civil)}${isExact && seconds !== ':00' ? seconds : ''}${offsetAside(instant, clock)}`;
 }
 
-/** What stands behind a time of day: in the hour that comes twice the offset from UTC, else nothing. @example ' (UTC+2)' */
+/** The text behind a time of day: the offset from UTC in the hour that comes twice, else nothing. @example ' (UTC+2)' */
 function offsetAside(instant: number, clock: ZoneClock): string {
   if (!clock.isTwice(instant)) return '';
   const offset = clock.offset(instant);

@@ -36,7 +36,7 @@ function row<Needed extends keyof Known>(needs: readonly Needed[], say: Row<Need
   return { needs, say };
 }
 
-/** What people call a member of a request. */
+/** The words of people for a member of a request. */
 const MEMBERS: Readonly<Record<string, string>> = {
   ...{ start_date: 'start', start: 'start', end_date: 'end', end: 'end', expires_at: 'expiry' },
 };

@@ -27,7 +27,7 @@ export interface Tick {
 }
 
 /** The room that an axis has, in pixels or characters. */
-export interface AxisRoom {
+interface AxisRoom {
   width: number;
   /** The width of a label, which begins at its tick. */
   measure(label: string): number;

@@ -263,7 +263,7 @@ describe('every next step works when it is pasted', () => {
     "`slices-conn ${noun} use ${shellWord(/^\\w[\\w .'-]*$/.test(only.name) ? only.name : only.id)}`":
       'slices-conn experiment list',
     '`slices-conn ${noun} list`': 'slices-conn project list',
-    '`slices-conn ${name} list`': 'slices-conn experiment list',
+    '`--${name} ID`': 'slices-conn list --experiment demo',
     '`slices-conn profile show ${shellWord(profile)}`': 'slices-conn profile show local',
     "ownCommand('profile', 'set', profile, command)": `slices-conn profile set lab 'experimentTokenCommand=["slices","experiment","jwt","{experiment}"]'`,
     "retyped(typed, [{ flags: ['--wait'], words: [] }])": 'slices-conn login --ci',

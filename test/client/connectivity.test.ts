@@ -365,7 +365,8 @@ describe('the answer to reserve and update', () => {
       {},
       post(() => reply),
     );
-    expect((await failureOf(() => create(client, REQUEST))).code).toBe('reply_invalid');
+    const failure = await failureOf(() => create(client, REQUEST));
+    expect(failure).toMatchObject({ code: 'reply_invalid', facts: { maybeDone: true } });
   });
 
   test.each<[string, () => Response]>([
@@ -405,6 +406,15 @@ describe('the answer to reserve and update', () => {
 });
 
 describe('show', () => {
+  test.each([
+    ['a page', () => html()],
+    ['nothing', () => new Response('')],
+  ])('has changed nothing when it is answered with %s', async (_, answer) => {
+    const { client } = serviceWith({}, getOne(answer));
+    const { code, facts } = await failureOf(() => client.show(IDS.reservation));
+    expect([code, facts.maybeDone ?? false]).toEqual(['reply_invalid', false]);
+  });
+
   test('row 23: a well signed token about another reservation is refused', async () => {
     for (const answer of [jwt(signed({ id: OTHER_ID })), json(wire({ id: OTHER_ID }))]) {
       const { client } = service(answer, jwt(signed({ id: OTHER_ID })));
@@ -474,7 +484,7 @@ describe('delete', () => {
       deleteOne(() => html()),
     );
     const failure = await failureOf(() => remove(client, IDS.reservation));
-    expect(failure.code).toBe('reply_invalid');
+    expect(failure).toMatchObject({ code: 'reply_invalid', facts: { httpStatus: 200, maybeDone: true } });
   });
 
   test('404 becomes not_found', async () => {

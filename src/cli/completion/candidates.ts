@@ -24,7 +24,7 @@ export interface Candidate {
 export interface Wanted {
   /** The part of the word that was typed. */
   readonly typed: string;
-  /** What begins the same word: `--flag=`, and the names before the last one of a list. */
+  /** The text before it in the same word: `--flag=`, and the names before the last one of a list. */
   readonly before: string;
   /** Candidates that the command definitions give. */
   readonly known: readonly Candidate[];
@@ -158,7 +158,7 @@ function isOwn({ options }: Command, flag: string): boolean {
 }
 
 /** Values that a file or a service knows. */
-export type LiveKind = keyof CompletionSource;
+type LiveKind = keyof CompletionSource;
 
 /** The kind of a flag's or an argument's value, where commander has no choices for it. */
 export type Kind = LiveKind | 'files' | 'topics' | 'reservations or files';

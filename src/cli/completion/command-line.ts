@@ -22,7 +22,7 @@ export interface CommandLine {
 }
 
 /** A flag that takes a value. `owed`: the next word is its value, even if it looks like a flag. */
-export interface OpenFlag {
+interface OpenFlag {
   readonly option: Option;
   readonly owed: boolean;
 }

@@ -36,7 +36,7 @@ export async function install(
 const DONE = { written: 'Wrote', extended: 'Wrote a block in', none: 'Unchanged:' } as const;
 
 /** A file of an installation, and how it was changed. */
-export interface InstalledFile {
+interface InstalledFile {
   readonly path: string;
   readonly change: 'written' | 'extended' | 'none';
 }

@@ -48,13 +48,13 @@ export async function addCiRule(
   });
 }
 
-/** What the file of a job says for its CI to give it ID tokens. */
+/** The line in the file of a job by which its CI gives it ID tokens. */
 function permissionOf({ ci }: CiRule, { authUrl, issuer }: Profile): string {
   if (ci === 'github') return 'permissions: { id-token: write }';
   return `id_tokens: { SLICES_CONN_ID_TOKEN: { aud: ${issuerName(issuer ?? authUrl)} } }`;
 }
 
-/** What a job's environment must say, since it has no profile: the services, and the experiment. */
+/** The variables that a job needs, since it has no profile: the services, and the experiment. */
 function variablesOf(profile: Profile, experiment: string): Readonly<Record<string, string>> {
   const found: Record<string, string> = {};
   for (const key of ['baseUrl', 'portalUrl', 'authUrl', 'projectsApiGroup', 'experimentsApiGroup'] as const) {

@@ -24,12 +24,18 @@ export function listOf(noun: Noun): CommandAction<object> {
   return async (invocation) => {
     const { session, output, times } = invocation;
     const opened = await session();
-    const items = await opened.portal[`${noun}s`]();
+    const { portal } = opened;
+    const experiments = noun === 'experiment' ? await portal.experiments() : undefined;
+    const all: readonly DirectoryEntry[] = experiments ?? (await portal.projects());
+    const items = experiments ? await opened.ofNamedProject(experiments) : all;
     const shown = await times();
-    const inUse = await idInUse(noun, invocation, opened, items).catch(noneWithout);
+    const inUse = await idInUse(noun, invocation, opened, all).catch(noneWithout);
     const told = items.map((item) => ({ ...directoryItem(item), in_use: item.id === inUse }));
     await output.result({ items: told }, (print) =>
-      directoryTable(print, noun, items, { inUse, times: shown }),
+      directoryTable(print, items.length < all.length ? `${noun} of this project` : noun, items, {
+        inUse,
+        times: shown,
+      }),
     );
   };
 }

@@ -6,17 +6,17 @@ import type { Invocation } from '../invocation.ts';
 import type { CardLine } from '../print/output.ts';
 
 /** The experiment that commands act in, and what has chosen it. */
-export interface ExperimentInUse {
+interface ExperimentInUse {
   id: string | null;
   name: string | null;
   /** `only`: it is the only active one. */
   from: 'flag' | 'variable' | 'profile' | 'only';
-  /** What has chosen it, for people. */
+  /** The flag, variable or profile that chose it, for people. */
   where: string;
 }
 
 /**
- * The experiment that the next command acts in; nobody is asked to choose, and no token is fetched.
+ * The experiment that the next command acts in; no person is asked to choose, and no token is fetched.
  *
  * @param experiments those that the portal tells, or why it tells none
  * @returns a failure where none is chosen, or there is none of that name

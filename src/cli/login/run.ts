@@ -52,7 +52,18 @@ export async function login(
   if (userToken.origin !== 'login') {
     invocation.output.notice(`Warning: commands use ${userToken.where} instead of this login.`);
   }
-  await showStatus(invocation, session, await rolesOrReason(session));
+  const { now } = await invocation.times();
+  // The login succeeded, whatever keeps the other source from giving a token.
+  const ofUser = async (): Promise<KnownToken> => {
+    try {
+      return await userTokenOf(session, now);
+    } catch (error) {
+      if (!(error instanceof Failure) || userToken.origin === 'login') throw error;
+      invocation.output.notice(`Warning: that gives no token now. ${error.message}`);
+      return loginTokenOf(session, now);
+    }
+  };
+  await showStatus(invocation, session, await rolesOrReason(session), ofUser);
 }
 
 /** Prints a machine's refresh token, once (cli/README.md, "Environment"). The login here stays as it is. */
@@ -180,10 +191,12 @@ export async function status(given: Invocation): Promise<void> {
   const session = await given.session();
   const invocation = await onServiceTime(given, session, { isLook: true });
   // The stored login is read first: without one, its message is clearer than the portal's.
-  await userToken(session, (await invocation.times()).now);
+  const { now } = await invocation.times();
+  const ofUser = () => userTokenOf(session, now);
+  await ofUser();
   const roles = await rolesOrReason(session);
   if (roles instanceof Failure && EXIT_CODE_OF[roles.code] === EXIT_CODE_OF.not_logged_in) throw roles;
-  await showStatus(invocation, session, roles);
+  await showStatus(invocation, session, roles, ofUser);
 }
 
 /** The user's roles, or why the portal does not tell them. */
@@ -191,17 +204,17 @@ async function rolesOrReason(session: Session): Promise<HeldRole[] | Failure> {
   return heldRoles(session).catch(failureOrThrow);
 }
 
-/** See {@link status}. @throws Failure `not_logged_in`, `token_expired` */
+/** See {@link status}. @throws Failure `not_logged_in`, `token_expired`, as `ofUser` does */
 async function showStatus(
   invocation: Invocation,
   session: Session,
   roles: HeldRole[] | Failure,
+  ofUser: () => Promise<KnownToken>,
 ): Promise<void> {
   const { profile } = session;
   const times = await invocation.times();
-  const { now } = times;
   // Read again: the portal may have been asked with a token that was renewed for it.
-  const tokens = [await userToken(session, now), ...(await otherTokens(session))];
+  const tokens = [await ofUser(), ...(await otherTokens(session))];
   const addresses = {
     base_url: profile.baseUrl,
     portal_url: profile.portalUrl,
@@ -237,23 +250,25 @@ async function showStatus(
   });
 }
 
-async function userToken(session: Session, now: number): Promise<KnownToken> {
-  const { profile, connection } = session;
-  const { login, userToken: source } = connection;
+async function userTokenOf(session: Session, now: number): Promise<KnownToken> {
+  const { userToken: source } = session.connection;
   const { origin, where } = source;
-  if (origin !== 'login') {
-    const known = { kind: 'user', source: origin, where, ...claimed(await source.get()) } as const;
-    if (known.expiresAt !== undefined && known.expiresAt <= now) throw expired(known);
-    return known;
-  }
+  if (origin === 'login') return loginTokenOf(session, now);
+  const known = { kind: 'user', source: origin, where, ...claimed(await source.get()) } as const;
+  if (known.expiresAt !== undefined && known.expiresAt <= now) throw expired(known);
+  return known;
+}
+
+function loginTokenOf({ profile, connection }: Session, now: number): KnownToken {
+  const { login } = connection;
   const stored = login?.read();
   if (!stored) throw notLoggedIn(profile);
   const { accessToken, refreshToken, expiresAt } = stored;
   const ends = refreshToken === undefined;
   const known: KnownToken = {
     kind: 'user',
-    source: origin,
-    where,
+    source: 'login',
+    where: login?.path ?? '',
     ...claimed(accessToken),
     expiresAt,
     afterwards: ends ? 'the session ends with it' : 'the session is prolonged by itself',

@@ -325,7 +325,7 @@ class PlanFile {
     };
   }
 
-  /** What is asked of the route; members that are not given are left out, so that those of the defaults stay. */
+  /** Reads what is asked of the route. Members that are not given are left out, so that those of the defaults stay. */
   async #route(members: ReadonlyMap<string, Member>): Promise<AskedRoute> {
     const route: AskedRoute = {};
     for (const field of ['via', 'avoid'] as const) {

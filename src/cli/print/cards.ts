@@ -110,7 +110,7 @@ function textLines(reservation: Reservation, before = reservation): CardLine[] {
   });
 }
 
-/** The sites on the way, where there are any: nobody has to configure anything there. */
+/** The sites on the way, where there are any: nothing has to be configured there. */
 function routeLines(reservation: Reservation): CardLine[] {
   return reservation.via ? [['route', routeName(reservation)]] : [];
 }

@@ -16,7 +16,7 @@ export interface Offer {
   start: number | 'now';
   /** Milliseconds. */
   end: number;
-  /** What differs from what was asked for, in words. */
+  /** The difference from the request, in words. */
   label: Said;
   /** The command that was typed, with the flags changed that differ. */
   command: string;

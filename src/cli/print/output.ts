@@ -40,7 +40,7 @@ const COLUMNS_ELSEWHERE = 80;
 export type CardLine = readonly [label: string, value: string];
 
 /** A result of any length, printed portion by portion. */
-export interface Portions<Item> {
+interface Portions<Item> {
   take(portion: readonly Item[]): Promise<void>;
   /**
    * Ends it.

@@ -32,7 +32,7 @@ export const LINE_CONTINUATION: Readonly<Record<AdviceShell, string>> = {
   cmd: '^',
 };
 
-/** What each shell replaces between double quotes, or takes for their end: PowerShell typographic ones too. */
+/** The characters that each shell replaces between double quotes, or reads as their end. PowerShell reads typographic quotes too. */
 const REPLACED = { powershell: /["“”„$`]/, cmd: /["%]/ };
 
 /**

@@ -38,8 +38,8 @@ export interface Refused {
 }
 
 /**
- * What to throw in place of an error: a refusal says in the person's words what is missing, and has the alternatives of
- * the service as commands (cli/README.md, "Output"). Other errors stay as they are.
+ * The error to throw in place of an error. A refusal says in the person's words what is missing, and has the alternatives
+ * of the service as commands (cli/README.md, "Output"). Other errors stay as they are.
  */
 export function refusalOf(error: unknown, asked: Refused): unknown {
   if (!(error instanceof Failure)) return error;
@@ -60,7 +60,7 @@ function rankOf(kind: OfferKind): number {
   return kind === null ? ALTERNATIVE_KINDS.length : ALTERNATIVE_KINDS.indexOf(kind);
 }
 
-/** What lasts shorter is no offer, unless no longer was asked for; in milliseconds. */
+/** The shortest offer, in milliseconds, unless the request itself is shorter. */
 const SHORTEST = MINUTE;
 
 /** An alternative as an offer; none where its times can't be read, or where it moves what was not to be moved. */
@@ -159,7 +159,7 @@ function startRetyping(start: Offer['start'], { update }: Refused): Retyping {
 export const surelyFree = (end: number, now: number): number =>
   (Math.floor((end - now) / MINUTE) - 1) * MINUTE;
 
-/** What makes a typed command end with an offer: the flag that was typed where it can say so, else `--end`. */
+/** The flags that make a typed command end with an offer: the flag that was typed where it can say so, else `--end`. */
 function endRetyping({ start, end }: Offered, asked: Refused): Retyping[] {
   const { request, flags, update, startsWithCommand, now } = asked;
   if (startsWithCommand) {
@@ -289,8 +289,8 @@ export function withoutRoute(failure: Failure, typed: readonly string[]): Failur
 }
 
 /**
- * What to throw in place of the failure that a name is taken: it says which reservation has it, and a name that is free. Other
- * errors stay as they are.
+ * The error to throw in place of the failure that a name is taken. It says which reservation has the name, and a name that is
+ * free. Other errors stay as they are.
  *
  * @param name the name that was asked for
  */

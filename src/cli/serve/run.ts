@@ -84,7 +84,7 @@ function usersLines(users: RunningServer['users']): CardLine[] {
   ]);
 }
 
-/** What to type in another terminal. */
+/** The command to type in another terminal. */
 function clientCommand(addresses: RunningServer['addresses']): string {
   const command = loginWords(addresses);
   if (command !== undefined) return command;

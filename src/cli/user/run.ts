@@ -15,7 +15,7 @@ export interface HeldRole {
 }
 
 /** Who a user token belongs to, as the token claims it. Null for an opaque token. */
-export interface UserNames {
+interface UserNames {
   sub: string | null;
   name: string | null;
 }

@@ -109,10 +109,9 @@ interface Standing {
 }
 
 /**
- * What this machine has noted is looked at first, then the list of the service (`statusLists`), which knows of one that has ended
- * too: it forgets only what was deleted.
+ * Asks this machine's ledger first, then the service's status list (`statusLists`). The list has reservations that ended too.
  *
- * @throws Failure `unverified` for one that was deleted or changed, or without --ended has ended
+ * @throws Failure `unverified` for a reservation that was deleted or changed, or without --ended has ended
  */
 async function standingOf(
   invocation: Invocation,
@@ -175,7 +174,7 @@ async function standingOf(
   });
 }
 
-/** What the service says, where it can be asked; and of when that is, or why it was not asked. */
+/** Asks the service whether the reservation stands. `says` has the time of the answer, or why it was not asked. */
 async function askedStatus(
   { flags, now, output }: Invocation,
   session: Session,

@@ -21,7 +21,7 @@ export function sessionForTokens({ flags, session }: Invocation): Promise<Sessio
 }
 
 /** How a saved token is verified. */
-export interface SavedTokenOptions {
+interface SavedTokenOptions {
   /** The keys or the issuer, in place of the profile's services. */
   source?: VerificationSource;
   /** Whether it may have expired. All else is checked. Default false. */

@@ -36,7 +36,7 @@ export interface EndFlags {
 }
 
 /** The use of an end. */
-export interface EndUse {
+interface EndUse {
   /** Completes "Which reservation do you want to …?" */
   verb: string;
   /** Whether its devices are removed: then the reservation and its token may be over. Default false. */

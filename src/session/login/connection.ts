@@ -26,7 +26,7 @@ import { commandToken, givenToken, type Placeholders, type TokenSource } from '.
 import { keySetFiles } from './trust.ts';
 
 /** The result of a logout. */
-export interface EndedLogin {
+interface EndedLogin {
   /** Why the session did not end at the identity provider, as a sentence. */
   problem?: string;
   /** When a copy of the access token expires at the latest, in milliseconds; absent when it has expired. */
@@ -75,8 +75,9 @@ export interface NetworkConnectionOptions {
   env: Variables;
   /** How long to wait for a reply, in milliseconds. */
   timeout: number;
-  /** Id or name of the experiment that the command names, which goes before the profile's. */
+  /** Ids or names of the experiment and the project that the command names, which go before the profile's. */
   experiment?: string;
+  project?: string;
   /** Certificates to trust besides the usual ones, in PEM. */
   certificates?: string;
   /** Takes a line about each request and reply, without secrets. */
@@ -122,16 +123,20 @@ export function connectOverNetwork(profile: Profile, options: NetworkConnectionO
     get: () => loginToken({ profile, credentials, identity, now }),
   };
   const { userTokenCommand, experimentTokenCommand } = profile;
+  const named = {
+    experiment: options.experiment ?? profile.experiment,
+    project: options.project ?? profile.project,
+  };
   const refreshToken = givenToken(env, 'SLICES_CONN_REFRESH_TOKEN');
   const given =
     givenToken(env, 'SLICES_CONN_USER_TOKEN') ??
-    (refreshToken || !userTokenCommand ? undefined : commandToken(userTokenCommand, profile, env));
+    (refreshToken || !userTokenCommand ? undefined : commandToken(userTokenCommand, named, env));
   // A source that renews its token is asked for each request, the others once in a command.
   const job = jobIn(env, (address) => withTrace(open(new Set([new URL(address).origin]), false)));
   const ofJob = (): TokenSource =>
     job
       ? jobToken(job, login, {
-          profile: { ...profile, experiment: options.experiment ?? profile.experiment },
+          profile: { ...profile, experiment: named.experiment },
           identity: machine.identity,
           credentialsOf: (name) =>
             jobCredentials(join(stateFolder, 'jobs'), name, { profile, underLock, now }),

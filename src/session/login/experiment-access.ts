@@ -1,5 +1,5 @@
 import type { PortalClient } from '../../client/portal.ts';
-import { Failure, ownCommand } from '../../contract/failure.ts';
+import { Failure, type FailureCode, ownCommand } from '../../contract/failure.ts';
 import { idKind } from '../../contract/ids.ts';
 import { Secret } from '../../contract/secret.ts';
 import { claimedName, claimedSubject } from '../../tokens/claimed.ts';
@@ -27,7 +27,7 @@ export interface ExperimentAccessOptions {
   /** Id or name of the project given with the command. */
   project?: string;
   /** Its experiment and project are those where the command names none. */
-  profile: Pick<Profile, 'experiment' | 'project' | 'portalUrl'>;
+  profile: Pick<Profile, 'experiment' | 'project' | 'portalUrl' | 'experimentTokenCommand'>;
   connection: Pick<Connection, 'experimentToken' | 'experimentTokenFrom' | 'portalTokens'>;
   portal: PortalClient;
   /** Milliseconds since the Unix epoch. */
@@ -66,19 +66,39 @@ async function byCommand(
   named: string | undefined,
   options: ExperimentAccessOptions,
 ): Promise<ExperimentAccess | undefined> {
-  const { connection, profile, project = profile.project } = options;
+  const { connection, profile } = options;
   if (!connection.experimentTokenFrom) return undefined;
   // Without a name only the portal knows which experiments there are.
   const experiment = named ?? (await chosen(undefined, options).catch(nameIt)).id;
+  const needsProject = profile.experimentTokenCommand?.some((word) => word.includes('{project}'));
+  const project =
+    options.project ?? profile.project ?? (needsProject ? await projectOf(experiment, options) : undefined);
   const source = connection.experimentTokenFrom({ experiment, project });
   const token = await source.get();
-  return {
-    id: claimedSubject(token.reveal()),
-    name: claimedName(token.reveal()),
-    token,
-    origin: source.origin,
-    where: source.where,
-  };
+  const [id, name] = [claimedSubject(token.reveal()), claimedName(token.reveal())];
+  const byId = named === undefined || idKind(named) === 'experiment';
+  // What a token does not claim can't be compared.
+  const [came, isOther] = byId ? [id, id !== experiment] : [name, name !== experiment && id !== experiment];
+  if (came !== undefined && isOther) {
+    throw new Failure('unverified', `The program gave the token of another experiment than ${experiment}.`, {
+      why: `${source.where} gave one of ${name === undefined ? id : `${name} (${id})`}. The profile's experimentTokenCommand must give that of {experiment}. Nothing was sent.`,
+    });
+  }
+  return { id, name, token, origin: source.origin, where: source.where };
+}
+
+/** The project of an experiment, where the portal knows it; else the only active one; undefined where it has no projects. */
+async function projectOf(experiment: string, options: ExperimentAccessOptions): Promise<string | undefined> {
+  const { portal, now, choice } = options;
+  const unless =
+    (...codes: FailureCode[]) =>
+    (error: unknown): undefined => {
+      if (!(error instanceof Failure) || !codes.includes(error.code)) throw error;
+    };
+  const known = await chosen(experiment, options).catch(unless('not_supported', 'not_found'));
+  if (known?.project_id) return known.project_id;
+  const projects = await portal.projects().catch(unless('not_supported', 'not_found'));
+  return projects && (await chooseOne('project', undefined, projects, now(), choice)).id;
 }
 
 /** With a token command, a portal without experiments is no obstacle: the user can name the experiment. */

@@ -88,7 +88,7 @@ function ciOf(env: Variables): CiName | undefined {
   return env['GITLAB_CI'] === 'true' ? 'gitlab' : undefined;
 }
 
-/** What a job needs that has no ID tokens, in the words of its CI. */
+/** The setting that a job without ID tokens needs, in the words of its CI. */
 const NEEDED: Readonly<Record<CiName, (audience: string) => string>> = {
   github: () =>
     'This job of GitHub may not ask for ID tokens. Its workflow needs permissions: { id-token: write }, which GitHub never gives to a pull request of a fork.',
@@ -119,7 +119,7 @@ export function loginInJob(env: Variables, login: TokenSource, { authUrl, issuer
   return explained(login, NEEDED[ci](issuerName(issuer ?? authUrl)));
 }
 
-/** The same source; where nobody is logged in, it says why a job is not. */
+/** The same source. Where no user is logged in, its failure says why the job is not. */
 function explained(login: TokenSource, why: string): TokenSource {
   return {
     ...login,
@@ -160,8 +160,8 @@ async function askRunner(address: string, secret: string, audience: string, send
 /** The largest reply of a runner that is read, in bytes. */
 const MAX_REPLY = 65_536;
 
-/** What {@link jobToken} needs. */
-export interface JobTokenOptions {
+/** The needs of {@link jobToken}. */
+interface JobTokenOptions {
   profile: Profile;
   identity: () => Promise<IdentityClient>;
   /** Where the token of a job with this name is kept. */

@@ -79,7 +79,7 @@ export function remembered(source: TokenSource, now: () => number): TokenSource 
 }
 
 /** The needs of {@link loginToken}. */
-export interface UserTokenOptions {
+interface UserTokenOptions {
   profile: Profile;
   credentials: Credentials;
   identity: () => Promise<IdentityClient>;

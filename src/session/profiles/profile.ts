@@ -175,7 +175,7 @@ export function valueFault(key: ProfileKey, value: unknown): string | undefined 
 }
 
 /** Where a value comes from; each overrides the ones after it (cli/README.md, "Global flags"). */
-export type Source = 'environment' | 'file' | 'built-in' | 'default';
+type Source = 'environment' | 'file' | 'built-in' | 'default';
 
 /** A key's value, undefined where nothing gives one, and where it comes from. */
 export interface ProfileEntry {

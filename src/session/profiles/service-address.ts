@@ -50,7 +50,7 @@ const NAMED = [
   'projectsApiGroup',
   'experimentsApiGroup',
 ] as const;
-/** What a service names: its portal, its identity provider, and how to log in there. */
+/** The services that a service names: its portal, its identity provider, and how to log in there. */
 export type NamedServices = Required<Pick<Settings, (typeof NAMED)[number]>>;
 
 /**

@@ -21,8 +21,8 @@ export interface JoinedList {
 /** Works with the ledger; undefined where the ledger can't be used, after a warning. */
 export type LedgerWork = <Answer>(work: (ledger: Ledger) => Promise<Answer>) => Promise<Answer | undefined>;
 
-/** What a list is made from. */
-export interface ListingOptions {
+/** The needs of {@link listJoined}. */
+interface ListingOptions {
   connectivity: ConnectivityClient;
   /** The id of the experiment. */
   experiment: string;
@@ -54,9 +54,7 @@ export async function listJoined(options: ListingOptions, current: boolean): Pro
  * @returns undefined where the service has no list
  * @throws Failure when it can't be fetched
  */
-export async function listCurrent(
-  connectivity: ConnectivityClient,
-): Promise<Map<string, Reservation> | undefined> {
+async function listCurrent(connectivity: ConnectivityClient): Promise<Map<string, Reservation> | undefined> {
   const scheduled = await connectivity.list('scheduled');
   if (!scheduled) return undefined;
   // A reservation that starts between the two requests is in both lists.
@@ -104,19 +102,19 @@ export interface ListedReservation {
   state: ReservationState | 'deleted' | 'unknown';
   source: 'service' | 'ledger';
   requested: ReservationRequest | null;
-  /** What the ledger knows of it, where this machine asked for it. */
+  /** Its entry in the ledger, where this machine asked for it. */
   entry: LedgerEntry | undefined;
 }
 
 /** The outcome of an attempt, as a list shows it; to be written into the ledger. */
-export interface Settlement {
+interface Settlement {
   entry: LedgerEntry;
   /** The reservation that the attempt turned out to have made; null: it is gone, or never was. */
   reservation: Reservation | null;
 }
 
 /** An attempt may still arrive at the service this long after it was sent: 10 min, in milliseconds. */
-const ARRIVAL_LIMIT_MS = 10 * MINUTE;
+export const ARRIVAL_LIMIT_MS = 10 * MINUTE;
 /** The service's clock may be this far from this machine's where an attempt's reservation is looked for: 5 min, in milliseconds. */
 const CLOCK_TOLERANCE_MS = 5 * MINUTE;
 

@@ -8,7 +8,7 @@ import type { Ledger } from './ledger.ts';
 export type KnownReservation = ListedReservation & { id: string };
 
 /** Where {@link reservationsWith} looks. */
-export interface KnownOptions {
+interface KnownOptions {
   ledger: () => Promise<Ledger>;
   /** The list of the experiment that the command acts in. */
   list: (filter: { current: boolean }) => Promise<JoinedList>;
@@ -26,7 +26,7 @@ export interface KnownOptions {
  * the short ids of a list stay good, and a name can be given again. Where the person has chosen an experiment, names are
  * those of its reservations.
  *
- * @throws Failure when the service's list can't be fetched, unless the ledger knows one that fits
+ * @throws Failure when the service's list can't be fetched, unless the ledger knows a reservation that fits
  */
 export async function reservationsWith(word: string, options: KnownOptions): Promise<KnownReservation[]> {
   const current = (await found(word, options, true)).filter(isCurrent);

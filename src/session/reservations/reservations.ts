@@ -1,6 +1,7 @@
 import { type ChangeOptions, type ChangeResults, isBatch } from '../../client/changes.ts';
 import type { ConnectivityClient } from '../../client/connectivity.ts';
 import { differenceFrom, type ProofOptions, type ProvenReservation } from '../../client/proof.ts';
+import { formatDuration } from '../../contract/durations.ts';
 import {
   Failure,
   type FailureFacts,
@@ -19,11 +20,11 @@ import {
 } from '../../contract/reservation-request.ts';
 import { inOneText } from '../../contract/said.ts';
 import type { ExperimentAccess } from '../login/experiment-access.ts';
-import { type JoinedList, joinLedger, type LedgerWork, listJoined } from './joined-list.ts';
+import { ARRIVAL_LIMIT_MS, type JoinedList, joinLedger, type LedgerWork, listJoined } from './joined-list.ts';
 import type { AttemptName, Ledger, LedgerEntry } from './ledger.ts';
 
-/** What {@link Reservations} needs. */
-export interface ReservationsOptions {
+/** The needs of {@link Reservations}. */
+interface ReservationsOptions {
   connectivity: ConnectivityClient;
   ledger: () => Promise<Ledger>;
   /** The experiment and its token; fetched before anything is written to the ledger. */
@@ -39,7 +40,7 @@ export interface ReservationsOptions {
 }
 
 /** How changes are made under the ledger. */
-export interface LedgerChangeOptions extends ProofOptions {
+interface LedgerChangeOptions extends ProofOptions {
   /** Of one create: the person's own key. The same command can be run again with it, and creates once. */
   idempotencyKey?: string;
   /** The words in which the times were typed: the same words under the same key mean the times of the first command. */
@@ -216,8 +217,8 @@ export class Reservations {
   }
 
   /**
-   * What changes have made, where the service shows that all of them were made. Where it does not, the ledger stays as it
-   * is: they may still arrive, as a whole.
+   * The results of changes, where the service shows that all of them were made; else undefined. Then the ledger stays as it
+   * is: the changes may still arrive, as a whole.
    */
   async #look({ items, options }: Attempt): Promise<Results | undefined> {
     const { connectivity } = this.#options;
@@ -329,10 +330,18 @@ export class Reservations {
     if (isKept) return only(await this.#send(attempt, key));
     const found = can?.list ? await this.#look(attempt) : undefined;
     if (found) return only(await this.#made(attempt, found));
+    // Without a list, `list` would lead back here.
+    const lead = can?.list
+      ? {
+          why: `Its answer got lost, and the service's list does not show it yet. What is not there ${formatDuration(ARRIVAL_LIMIT_MS)} after it was sent was never made.`,
+          fix: 'slices-conn list',
+        }
+      : {
+          why: "Its answer got lost, and this service can't look it up. Ask its operators whether the link is booked. Under another key it is booked anew, perhaps a second time.",
+        };
     throw new Failure('network', `The outcome of the request under the key ${key} is not known.`, {
-      why: "Its answer got lost, and this service can't look it up.",
+      ...lead,
       maybeDone: true,
-      fix: 'slices-conn list',
     });
   }
 

@@ -272,6 +272,22 @@ describe('update --name', () => {
   });
 });
 
+test('a service without descriptions: reserve and update say that it dropped one', async () => {
+  const { machine, answers } = await scene();
+  const { run } = machine();
+  answers(async (request, forward) => {
+    const { url, method, headers } = request;
+    if (method !== 'POST' && method !== 'PUT') return forward(request);
+    const body = (await request.text()).replace(/,"description":"\w*"/, '');
+    return forward(new Request(url, { method, headers, body }));
+  });
+  const dropped = 'This service keeps no descriptions: it dropped this one.\n';
+  const reserve = ['reserve', ...LINK, '--start', '+1h', '--for', '2h', '--name', 'one'];
+  expect((await run(...reserve, '--description', 'first')).stderr).toBe(dropped);
+  expect((await run('update', 'one', '--description', 'second')).stderr).toBe(dropped);
+  expect((await run('update', 'one', '--description', '')).stderr).toBe('');
+});
+
 describe('list', () => {
   test('has a column of names only where a reservation has one', async () => {
     const { machine } = await scene();

@@ -32,7 +32,7 @@ import {
 export interface DeleteFlags {
   all?: boolean;
   everyone?: boolean;
-  /** What is gone, or not known, is no failure. */
+  /** Whether a reservation that is gone, or not known, is no failure. */
   ifExists?: boolean;
   asAdministrator?: boolean;
   reason?: string;
@@ -192,8 +192,8 @@ async function eachMeant<Meant>(
 const unique = (meant: readonly MeantReservation[]): string[] => [...new Set(meant.map(({ id }) => id))];
 
 /**
- * What `--all` means: the reservations of the experiment that have not ended, and that this user created. Where the user
- * token does not tell its user, those that this machine asked for.
+ * The reservations that `--all` means: those of the experiment that have not ended and that this user created. Where the
+ * user token does not tell its user, those that this machine asked for.
  *
  * @param everyone other users' too
  */

@@ -28,7 +28,7 @@ import { parseBandwidth, parseVolume, siteName } from '../../values.ts';
 import type { Files } from '../../world.ts';
 import { refusalOf, withHolder } from '../alternatives.ts';
 import { readRoute } from '../route-options.ts';
-import { noticeLocalName, noticeUnsaved } from '../text-options.ts';
+import { noticeTextsNotKept, noticeUnsaved } from '../text-options.ts';
 import type { ReserveFlags } from './flags.ts';
 import { confirmRate, foundLines } from './found.ts';
 import { askForMissing, missingOf, missingParts, withLeast } from './missing.ts';
@@ -39,7 +39,7 @@ import { waitForStart } from './wait.ts';
  *
  * @throws Failure `usage`
  */
-export function parseReserve(
+function parseReserve(
   [site1 = '', site2 = '']: readonly string[],
   flags: ReserveFlags,
   times: TimeContext,
@@ -164,7 +164,7 @@ async function printBooked(
   });
   const warning = shortfall(periodOf(proven.reservation), lasting);
   if (warning !== undefined) output.notice(warning);
-  noticeLocalName(output, request, proven);
+  noticeTextsNotKept(output, request, proven);
   noticeUnsaved(output, save, proven);
 }
 

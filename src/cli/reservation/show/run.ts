@@ -83,7 +83,7 @@ async function keyOf({ trust }: Session, token: string): Promise<{ jwk: PublicJw
   return { jwk, thumbprint: await calculateJwkThumbprint(jwk) };
 }
 
-/** The failure that a reservation is gone: of one that this machine deleted with when that was, and how to book it again. */
+/** The failure that a reservation is gone. Where this machine deleted it, the failure says when, and how to book it again. */
 async function deletedHere(gone: Failure, session: Session, id: string, now: number): Promise<Failure> {
   const entry = await session.noted(id);
   if (entry?.outcome !== 'deleted' || entry.asked !== 'delete') return gone;

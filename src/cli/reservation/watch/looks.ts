@@ -11,7 +11,7 @@ import type { Invocation } from '../../invocation.ts';
 import { changesBetween, type Look, type SeenChange } from './changes.ts';
 
 /** How the watched reservations are known. */
-export interface Reader {
+interface Reader {
   /** Reads them. @param last undefined at the first look */
   read: (last: Look | undefined) => Promise<readonly Reservation[]>;
   /** Tells what happens to them, and to others of the experiment. */

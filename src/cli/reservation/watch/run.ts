@@ -13,7 +13,7 @@ import { type Look, rateAndTagChanges, type SeenChange, type WatchEvent } from '
 import { looks, readerOf, readerOfAll } from './looks.ts';
 
 /** The flags of `watch`, as typed. */
-export interface WatchFlags {
+interface WatchFlags {
   /** A command of the shell. */
   exec?: string;
 }
