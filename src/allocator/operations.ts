@@ -10,7 +10,7 @@ import type { Network } from './network.ts';
 import { type Explanation, explained, offersFor, UNEXPLAINED } from './offers.ts';
 import { type AskedFor, RouteCalendar, type WayOver } from './route-calendar.ts';
 import { type AskedRoutes, allowedRoutes, type Route } from './routes.ts';
-import { judge, judgeSearch, type Search } from './search.ts';
+import { judge, judgeSearch, type Search, type TooLow, tooLowReason } from './search.ts';
 import type {
   AuditEntry,
   IdempotencyKey,
@@ -165,6 +165,8 @@ export interface RefusedOutcome extends Explanation, WayOver {
   /** The demand that was refused; for a search, the demand within its window that comes closest. */
   demand: Demand;
   refusals: readonly [Refusal, ...Refusal[]];
+  /** Of a volume that is limited to less than it needs: then that is why, whatever is free. */
+  tooLow?: TooLow;
 }
 
 /**
@@ -308,10 +310,11 @@ function decideCreate(
     const link = plan && !plan.accepted ? plan.link : calendar.first;
     const way = calendar.wayOver(link, request);
     const entry = { link: idOf(link), at: now, action: 'create', by: createdBy, experiment } as const;
-    const why = reasonOf(refusals);
+    const { tooLow } = judged ?? {};
+    const why = tooLow ? tooLowReason(tooLow, demand) : reasonOf(refusals);
     const audit: AuditEntry = { ...entry, demand: asked, reservation: null, tags: null, why };
     return {
-      answer: { ok: false, reason: 'refused', ...way, tenant, demand, refusals, ...UNEXPLAINED },
+      answer: { ok: false, reason: 'refused', ...way, tenant, demand, refusals, tooLow, ...UNEXPLAINED },
       written: [{ audit: [audit] }],
       explain: () => explained(calendar, asked, isFull ? [] : (judged?.offers() ?? [])),
     };

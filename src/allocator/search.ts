@@ -7,10 +7,23 @@ import { durationOf, slowestRate } from './transfer.ts';
 /** A search that the service is asked for: a period of so many milliseconds, or a transfer of so many bytes at one rate. */
 export type Search = { duration: number } | { volume: number };
 
+/** A volume, in bytes, that the most Mbps it may use can't carry within its window. */
+export interface TooLow {
+  volume: number;
+  most: number;
+}
+
+/** That in a few words, for the audit. @param needed what would carry it */
+export function tooLowReason({ most }: TooLow, needed: Demand): string {
+  return `bandwidth: at most ${most} of ${needed.bandwidth} Mbps needed`;
+}
+
 /** The demand that a request comes to, how it would be met, and, where it can't be, what would be accepted instead. */
 interface Judgement {
   demand: Demand;
   plan: RoutePlan;
+  /** Why a volume is refused whatever is free: see {@link TooLow}. */
+  tooLow?: TooLow;
   /** Each is looked for when it is asked for. */
   offers: () => Iterable<Offer>;
 }
@@ -75,18 +88,20 @@ function fastestIn(window: Demand, volume: number, terms: OfferTerms): Judgement
   const found = fastestWithin(window, volume, terms);
   if (found) return judge(found, terms);
   const { start, end, bandwidth: most } = window;
+  const { capacity } = calendar;
   const needed = { start, end, bandwidth: slowestRate(volume, end - start) };
   const { plan } = judge(needed, terms);
+  const isTooLow = most < capacity && most < needed.bandwidth;
   return {
     demand: needed,
     plan: plan.accepted
-      ? // The transfer itself is limited to less than it needs.
-        {
+      ? {
           accepted: false,
           link: calendar.first,
-          refusals: [{ limit: 'bandwidth', capacity: most, free: most, start, end }],
+          refusals: [{ limit: 'bandwidth', capacity, free: calendar.freeBandwidth(window), start, end }],
         }
       : plan,
+    ...(isTooLow ? { tooLow: { volume, most } } : {}),
     *offers() {
       const later = fastestWithin({ ...window, start: firstStart(start, terms), end: expiry }, volume, terms);
       if (later) yield { kind: 'earliest', startsNow: false, ...later };

@@ -152,7 +152,7 @@ export function helpTopic(name: string, program: Command): string {
   );
   const hint = meant === undefined ? '' : ` Did you mean ${meant}?`;
   throw new Failure('usage', `There is no help on ${JSON.stringify(name)}.${hint}`, {
-    why: `The topics are: ${HELP_TOPICS.join(', ')}.`,
+    why: `The topics are: ${[...HELP_TOPICS, LICENCES].join(', ')}.`,
     fix: meant === undefined ? 'slices-conn --help' : `slices-conn help ${meant}`,
   });
 }

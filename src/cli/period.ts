@@ -3,11 +3,12 @@ import { DAY, formatDuration, WEEK } from '../contract/durations.ts';
 import { Failure } from '../contract/failure.ts';
 import { LAST_INSTANT } from '../contract/instants.ts';
 import type { Period } from '../contract/phases.ts';
+import { Sentence, sentence } from '../contract/said.ts';
 import { parseDuration } from '../contract/typed-duration.ts';
 import type { Session } from '../session/session.ts';
 import { later, parseTime, type TimeReading } from '../words/typed-time.ts';
 import type { Invocation } from './invocation.ts';
-import { shortEnd, shortTime, type TimeContext } from './times.ts';
+import type { TimeContext } from './times.ts';
 
 /** The flags of a new period, as typed. */
 export interface PeriodFlags {
@@ -140,7 +141,7 @@ export function readPeriod(flags: PeriodFlags, context: TimeContext): NewPeriod 
       fix: 'slices-conn reserve --help',
     });
   }
-  return { start, end: checkedEnd(from, end, context), ...lastingOf(start, flags) };
+  return { start, end: checkedEnd(from, end), ...lastingOf(start, flags) };
 }
 
 /** The time in which a reservation is looked for; in milliseconds. */
@@ -170,10 +171,10 @@ export function readSearch(
   const from = start === 'now' ? context.now : start;
   const end = readEnd(endText === undefined ? {} : { end: endText }, from, context);
   if (end === undefined) return { start, end: LAST_INSTANT };
-  const window = { start, end: checkedEnd(from, end, context) };
+  const window = { start, end: checkedEnd(from, end) };
   if (end - from >= lasting) return window;
   throw new Failure('usage', `${formatDuration(lasting)} do not fit.`, {
-    why: `From ${shortTime(from, context)} until ${shortEnd(from, end, context)} ${context.zone} are ${formatDuration(end - from)}.`,
+    why: sentence`${periodText(from, end)} are ${formatDuration(end - from)}.`,
   });
 }
 
@@ -184,7 +185,7 @@ export type WindowFlags = Omit<PeriodFlags, 'startNow'>;
 export function readWindow(flags: WindowFlags, context: TimeContext): Period {
   const start = flags.start === undefined ? context.now : parseTime(flags.start, context);
   const end = readEnd(flags, start, context) ?? later(start, WEEK);
-  return { start, end: checkedEnd(start, end, context) };
+  return { start, end: checkedEnd(start, end) };
 }
 
 /** A period that may be open at either side; in milliseconds. */
@@ -194,7 +195,7 @@ export type Span = Partial<Record<'start' | 'end', number>>;
 export function readSpan(flags: Pick<WindowFlags, 'start' | 'end'>, context: TimeContext): Span {
   const start = flags.start === undefined ? undefined : parseTime(flags.start, context);
   const end = readEnd({ end: flags.end }, start ?? context.now, context);
-  return { start, end: end === undefined ? undefined : checkedEnd(start ?? 0, end, context) };
+  return { start, end: end === undefined ? undefined : checkedEnd(start ?? 0, end) };
 }
 
 /**
@@ -235,7 +236,7 @@ export function readPeriodChange(
         : readEnd(flags, from, context);
   return {
     start,
-    ...(end === undefined ? {} : { end: checkedEnd(from, end, context) }),
+    ...(end === undefined ? {} : { end: checkedEnd(from, end) }),
     ...lastingOf(start, flags),
   };
 }
@@ -272,11 +273,15 @@ function readOwnEnd(text: string, { start, end }: Period, context: TimeContext):
   return parseTime(text, context, { after: Math.max(start, context.now), on: end - 1, isEnd: true });
 }
 
-function checkedEnd(start: number, end: number, context: TimeContext): number {
+function checkedEnd(start: number, end: number): number {
   if (end > start) return end;
   throw new Failure('usage', 'It would end before it starts.', {
-    why: `From ${shortTime(start, context)} until ${shortEnd(start, end, context)} ${context.zone}.`,
+    why: sentence`${periodText(start, end)}.`,
   });
+}
+
+function periodText(start: number, end: number): Sentence {
+  return new Sentence((times) => `From ${times.ends(start, end).join(' until ')}`);
 }
 
 /** The failure where two flags say the same thing, or exclude each other. */

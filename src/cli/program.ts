@@ -159,6 +159,7 @@ More: slices-conn <command> --help, and slices-conn help ${[...HELP_TOPICS, LICE
   }
   addInstallOption(program, invoke);
   addGlobalOptions(program);
+  program.hook('preAction', (_program, command) => checkPaths(command));
   prepare(program, print);
   return program;
 }
@@ -179,6 +180,28 @@ function helpCommand(
       else if (topic === LICENCES) write(await licencesText(licences));
       else print(helpTopic(topic ?? '', program));
     });
+}
+
+/**
+ * Checks that no path is an empty text, as an unset variable of a script makes it: `reserve --save ''` would find out when the
+ * link is booked.
+ *
+ * @throws Failure `usage`
+ */
+function checkPaths(command: Command): void {
+  const flags = command.optsWithGlobals<Readonly<Record<string, unknown>>>();
+  const isPath = (usage: string): boolean => /\b(?:file|dir)\b(?=[|>]|$)/.test(usage);
+  const path = pathOf(command);
+  const fix = `${path} --help`;
+  const why = 'It got an empty text.';
+  for (const option of [...command.options, ...topOf(command).options]) {
+    if (flags[option.attributeName()] !== '' || !isPath(option.flags)) continue;
+    throw new Failure('usage', `${option.long} needs ${option.flags.split(' ').at(-1)}.`, { why, fix });
+  }
+  for (const [at, argument] of command.registeredArguments.entries()) {
+    if (command.args[at] !== '' || !isPath(argument.name())) continue;
+    throw new Failure('usage', `${path} needs <${argument.name()}>.`, { why, fix });
+  }
 }
 
 /** Sets up every command: it throws in place of ending the process, and its help ends with the hint. */
@@ -243,9 +266,13 @@ async function usage(
   const what = message.replace(/^error: /, '');
   const [, named = ''] = /'(.*?)'/.exec(what) ?? [];
   const [long = '', value = ''] = named.split(' ');
-  const [, given, fault = ''] = / argument '(.*)' is invalid\. (.*)$/s.exec(what) ?? [];
-  if (given !== undefined)
-    return new Failure('usage', refusedValue(`${long} ${given}`, fault), { fix: help });
+  const [, flagValue, fault = ''] = / argument '(.*)' is invalid\. (.*)$/s.exec(what) ?? [];
+  if (flagValue !== undefined)
+    return new Failure('usage', refusedValue(`${long} ${flagValue}`, fault), { fix: help });
+  const [, operand, choices = ''] =
+    /^command-argument value '(.*)' is invalid for argument '\w+'\. (.*)$/s.exec(what) ?? [];
+  if (operand !== undefined)
+    return new Failure('usage', refusedValue(`${path} ${operand}`, choices), { fix: help });
   switch (code) {
     case 'commander.optionMissingArgument':
       return new Failure('usage', `${long} needs ${value}.`, { fix: help });
@@ -307,7 +334,12 @@ function missingParts(command: Command, operands: readonly string[]): string[] {
 
 /** The flags that a command takes, global ones included; a group's own flags are not for the commands below it. */
 function flagNames(command: Command): string[] {
-  let top = command;
-  while (top.parent) top = top.parent;
-  return [...new Set([command, top])].flatMap(({ options }) => options.flatMap(({ long }) => long ?? []));
+  return [...new Set([command, topOf(command)])].flatMap(({ options }) =>
+    options.flatMap(({ long }) => long ?? []),
+  );
+}
+
+/** The command that all others are below. */
+function topOf(command: Command): Command {
+  return command.parent ? topOf(command.parent) : command;
 }

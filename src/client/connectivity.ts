@@ -14,6 +14,7 @@ import type { ReservationEvent } from '../contract/events.ts';
 import { Failure, isMissing } from '../contract/failure.ts';
 import { formatInstant, type ReservationState } from '../contract/instants.ts';
 import { type Link, LinkList } from '../contract/links.ts';
+import { isProblemCode, PROBLEMS } from '../contract/problem-codes.ts';
 import { MAX_PAGE_ITEMS, MAX_ROUTE_ITEMS } from '../contract/request-limits.ts';
 import { type Reservation, ReservationReply } from '../contract/reservation.ts';
 import { JWT_TYPE, type RouteName } from '../contract/routes.ts';
@@ -141,7 +142,13 @@ export function createConnectivityClient(
       const read = (reply: Reply) => readAs(ReservationPage, reply, 'list of reservations');
       const ask = (query: Query) =>
         send('listReservations', { tokens: 'both', accept: 'application/json', query });
-      const pages = await orUndefined(readPages(first, 'list of reservations', read, ask));
+      const pages = await orUndefined(readPages(first, 'list of reservations', read, ask)).catch(
+        async (error: unknown) => {
+          // A service without a list may answer anything to its address: its description says whether it has one.
+          if (!isAnswered(error) || (await features().catch(answered))?.list) throw error;
+          return undefined;
+        },
+      );
       return pages?.flatMap(({ items }) => items);
     },
 
@@ -239,6 +246,20 @@ async function orUndefined<Answer>(answer: Promise<Answer>): Promise<Answer | un
     if (isMissing(error)) return undefined;
     throw error;
   }
+}
+
+/** Whether a service answered, and not that it is busy, or that a token was not accepted. */
+function isAnswered(error: unknown): boolean {
+  if (!(error instanceof Failure)) return false;
+  const { httpStatus = 0 } = error.facts;
+  return (
+    httpStatus > 0 && httpStatus < 429 && !(isProblemCode(error.code) && PROBLEMS[error.code].exit === 4)
+  );
+}
+
+/** Nothing in place of a description that the service does not give. @throws where it did not answer */
+function answered(error: unknown): undefined {
+  if (!isAnswered(error)) throw error;
 }
 
 const ReservationPage = v.object({

@@ -99,6 +99,11 @@ const ROWS = {
     command: 'sites',
     example: `Not enough free bandwidth between be-gent1 and pl-poznan1. 500 Mbps of the 1 Gbps asked for are free from ${EXAMPLE_START} to ${EXAMPLE_END}. Would be accepted: 500 Mbps, same period; 1 Gbps from ${EXAMPLE_END}.`,
   },
+  /** A volume's own bandwidth: the most it may use carries less until its end, whatever is free. */
+  bandwidth_too_low: {
+    ...{ ...BANDWIDTH, of: 'creates' },
+    example: `50 TB by ${EXAMPLE_END} need 4.63 Gbps; at most 100 Mbps may be used. Would be accepted: done by ${EXAMPLE_END}.`,
+  },
   vlans_unavailable: {
     ...BANDWIDTH,
     command: 'list',

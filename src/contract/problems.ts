@@ -40,6 +40,8 @@ export const ProblemFacts = v.object({
   holder: fact('The id of the reservation that has it.'),
   bandwidth: factMbps,
   capacity: factMbps,
+  needed: factMbps,
+  volume: v.optional(v.pipe(v.number(), v.integer(), v.description('Bytes.'))),
   hop: factSites('The two sites of the link that has this capacity, where the route has several links.'),
 });
 /** See {@link ProblemFacts}. */

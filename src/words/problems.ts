@@ -1,9 +1,11 @@
+import { formatBandwidth } from '../contract/bandwidth.ts';
 import type { FailureDetail } from '../contract/failure.ts';
 import { formatInstant, parseInstant } from '../contract/instants.ts';
 import { isObject } from '../contract/json.ts';
 import { BY_THE_LINK, DETAIL_LOCATIONS, type ProblemCode } from '../contract/problem-codes.ts';
 import type { Limit, Problem, ProblemFacts } from '../contract/problems.ts';
 import { type Times, UTC_TIMES } from '../contract/said.ts';
+import { formatVolume } from '../contract/volume.ts';
 import { capacityText, limitText } from './limits.ts';
 import { hopName } from './link-name.ts';
 
@@ -17,7 +19,7 @@ const at = (value: unknown) => parseInstant(text(value) ?? '');
 const READERS = {
   ...{ at, start_date: at, end_date: at, expires_at: at },
   ...{ member: text, project: text, site: text, name: text, holder: text, token: text, reason: text },
-  ...{ bandwidth: number, capacity: number, hops: number },
+  ...{ bandwidth: number, capacity: number, hops: number, needed: number, volume: number },
   ...{ sites: list, route: list, via: list, avoid: list, hop: list },
 } as const satisfies Record<keyof ProblemFacts, (value: unknown) => unknown>;
 
@@ -97,6 +99,10 @@ const SENTENCES = {
   bandwidth_unavailable: row(['bandwidth', 'capacity'], ({ bandwidth, capacity, hop }) =>
     capacityText(capacity, bandwidth, hop && hopName(hop)),
   ),
+  bandwidth_too_low: row(['volume', 'end_date', 'needed', 'bandwidth'], (facts, times) => {
+    const needs = `${formatVolume(facts.volume)} by ${times.instant(facts.end_date)} need ${formatBandwidth(facts.needed)}`;
+    return `${needs}; at most ${formatBandwidth(facts.bandwidth)} may be used.`;
+  }),
   search_given_up: row([], ({ at }, times) => givenUpText(at === undefined ? undefined : times.instant(at))),
   name_taken: row(['name', 'holder'], ({ name }) => {
     return `Another reservation has the name ${name} until it ends or is deleted.`;

@@ -68,6 +68,8 @@ beforeAll(async () => {
   // What the examples use, in the order of a first day.
   await world.run('token', 'keygen', '--out', 'keys');
   await reserve('--save', 'link.jwt');
+  const keys = await server.fetch(new Request('http://offline.localhost/.well-known/jwks.json'));
+  world.files.set('keys.json', await keys.text());
   world.files.set('demo.yaml', PLAN);
   world.files.set('be-gent1.json', '{"verdict":"silent","end":null,"heard":[]}');
 });
@@ -269,8 +271,8 @@ describe('every next step works when it is pasted', () => {
     '`--${name} ID`': 'slices-conn list --experiment demo',
     '`slices-conn profile show ${shellWord(profile)}`': 'slices-conn profile show local',
     "ownCommand('profile', 'set', profile, command)": `slices-conn profile set lab 'experimentTokenCommand=["slices","experiment","jwt","{experiment}"]'`,
-    'variable === undefined ? `slices-conn profile show ${shellWord(name)}` : `unset ${variable}`':
-      'slices-conn profile show local',
+    "retyped(typed, [{ flags: ['--wait'], words: [] }])": 'slices-conn login --ci',
+    'variable === undefined ? look : `unset ${variable}`': 'slices-conn profile show local',
     "redirectedBy.length === 0 ? 'slices-conn login' : `unset ${redirectedBy.join(' ')}`":
       'slices-conn login',
     'fix ?? whereToLook(attempt, ids).fix': 'slices-conn show ID',

@@ -551,7 +551,12 @@ describe('list', () => {
     ['unavailable', 503],
     ['token_invalid', 401],
   ])('%s with %i is not taken for a missing list', async (code, status) => {
-    expect((await failureOf(() => service(html(status)).client.list())).code).toBe(code);
+    const { client } = serviceWith(
+      {},
+      described,
+      http.get(PATH, () => html(status)),
+    );
+    expect((await failureOf(() => client.list())).code).toBe(code);
     expect((await failureOf(() => service(html(status)).client.links())).code).toBe(code);
   });
 
@@ -561,8 +566,26 @@ describe('list', () => {
     ['half an object', () => text('{"items":[', 'application/json')],
     ['a list of something else', () => json({ items: [{ id: 'x' }] })],
   ])('that is %s is exit 9', async (_, reply) => {
-    expect((await failureOf(() => service(reply()).client.list())).code).toBe('reply_invalid');
+    const { client } = serviceWith({}, described, http.get(PATH, reply));
+    expect((await failureOf(() => client.list())).code).toBe('reply_invalid');
     expect((await failureOf(() => service(reply()).client.links())).code).toBe('reply_invalid');
+  });
+});
+
+describe('a service whose description has no list', () => {
+  const undescribed = [
+    ['no description', () => html(404)],
+    ['another description', () => json({ openapi: '3.1.1', paths: {} })],
+  ] as const;
+  test.each(undescribed)('%s: whatever it answers is no list', async (_, description) => {
+    for (const answer of [() => html(), () => json({ detail: 'No.' }, 400), () => html(403)]) {
+      const asked = [http.get(`${BASE}/api-spec`, description), http.get(PATH, answer)];
+      expect(await serviceWith({}, ...asked).client.list()).toBeUndefined();
+    }
+    for (const status of [401, 429, 503]) {
+      const asked = [http.get(`${BASE}/api-spec`, description), http.get(PATH, () => html(status))];
+      await expect(serviceWith({}, ...asked).client.list()).rejects.toThrow();
+    }
   });
 });
 

@@ -9,6 +9,7 @@ import { notLoggedIn } from '../../session/login/login-tokens.ts';
 import type { TokenOrigin } from '../../session/login/token-source.ts';
 import type { Session } from '../../session/session.ts';
 import { claimedExpiry } from '../../tokens/claimed.ts';
+import { retyped } from '../advice.ts';
 import { EXIT_CODE_OF } from '../exit-codes.ts';
 import type { Invocation } from '../invocation.ts';
 import { onServiceTime } from '../period.ts';
@@ -43,7 +44,9 @@ export async function login(
   const { host } = new URL(session.profile.authUrl);
   const started = await invocation.waitFor(host, () => account.startLogin());
   await announce(invocation, started, flags);
-  const tokens = await invocation.waitFor('the code to be entered', () => decided(started, flags.wait));
+  const tokens = await invocation.waitFor('the code to be entered', () =>
+    decided(started, flags.wait, invocation.typed),
+  );
   await account.keep(tokens);
   const { userToken } = session.connection;
   if (userToken.origin !== 'login') {
@@ -65,13 +68,13 @@ export async function login(
 
 /** Prints a machine's refresh token, once (cli/README.md, "Environment"). The login here stays as it is. */
 async function loginForMachine(invocation: Invocation, session: Session, flags: LoginFlags): Promise<void> {
-  const { output, times, waitFor } = invocation;
+  const { output, times, typed, waitFor } = invocation;
   const { machineLogin: machine } = session.connection;
   if (!machine) throw needsNoLogin();
   const { host } = new URL(session.profile.authUrl);
   const started = await waitFor(host, () => machine.start());
   await announce(invocation, started, flags);
-  const tokens = await waitFor('the code to be entered', () => decided(started, flags.wait));
+  const tokens = await waitFor('the code to be entered', () => decided(started, flags.wait, typed));
   const { refreshToken, expiresAt } = await waitFor(host, () => machine.check(tokens));
   const token = refreshToken.reveal();
   const until = expiresAt === undefined ? 'it expires' : timeTeller(await times())(expiresAt);
@@ -153,7 +156,11 @@ function webAddress(text: string): string | undefined {
   return isProtected(url) && url.username === '' && url.password === '' ? url.href : undefined;
 }
 
-async function decided(login: DeviceLogin, wait: number | undefined): Promise<IssuedTokens> {
+async function decided(
+  login: DeviceLogin,
+  wait: number | undefined,
+  typed: readonly string[],
+): Promise<IssuedTokens> {
   const signal = wait === undefined ? new AbortController().signal : AbortSignal.timeout(wait * 1000);
   try {
     return await login.wait(signal);
@@ -161,7 +168,7 @@ async function decided(login: DeviceLogin, wait: number | undefined): Promise<Is
     if (!signal.aborted) throw error;
     throw new Failure('login_pending', `The code was not entered within ${wait} s.`, {
       retryable: true,
-      fix: 'slices-conn login',
+      fix: retyped(typed, [{ flags: ['--wait'], words: [] }]),
     });
   }
 }

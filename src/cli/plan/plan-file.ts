@@ -13,7 +13,6 @@ import {
   type YAMLMap,
 } from 'yaml';
 import type { AskedRoute } from '../../contract/asked-route.ts';
-import { MAX_ITEMS } from '../../contract/batch.ts';
 import { Failure } from '../../contract/failure.ts';
 import { RESERVATION_NAME } from '../../contract/ids.ts';
 import { isTimeZone } from '../../contract/instants.ts';
@@ -216,14 +215,6 @@ class PlanFile {
     const map = this.#resolved(member.value);
     if (!isMap(map)) {
       this.#wrong(member.value, 'reservations must be names, each with what it wants; {} for none.');
-      return [];
-    }
-    if (map.items.length > MAX_ITEMS) {
-      const count = `A plan file has at most ${MAX_ITEMS} reservations, and this one has ${map.items.length}.`;
-      this.#wrong(
-        member.value,
-        `${count} Split it into several files; without --prune they do not touch each other.`,
-      );
       return [];
     }
     const wanted: WantedReservation[] = [];

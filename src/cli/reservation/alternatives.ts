@@ -70,19 +70,19 @@ const SHORTEST = MINUTE;
 function readAlternative(alternative: AlternativeReply, asked: Refused): Offer[] {
   const { request, update, now } = asked;
   const { bandwidth } = alternative;
-  const [from, end] = [parseInstant(alternative.start_date ?? ''), parseInstant(alternative.end_date)];
+  const [from, until] = [parseInstant(alternative.start_date ?? ''), parseInstant(alternative.end_date)];
   // Services that are older than `start_now` name an instant that is over when the command is pasted.
   const isNow = alternative.start_now || (from !== undefined && from <= now && from !== update?.start);
   const start: Offer['start'] | undefined = isNow ? 'now' : from;
-  if (start === undefined || end === undefined) return [];
+  if (start === undefined || until === undefined) return [];
   if (update && !update.asksForStart && start !== update.start) return [];
   const began = request.start === 'now' ? now : request.start;
-  if (end - (start === 'now' ? now : start) < Math.min(SHORTEST, request.duration ?? request.end - began))
+  if (until - (start === 'now' ? now : start) < Math.min(SHORTEST, request.duration ?? request.end - began))
     return [];
-  const wanted = { bandwidth, start, end };
-  const kind = alternative.kind ?? kindOf(wanted, request, now);
-  const offer = { ...wanted, kind };
-  if (asked.startsWithCommand && !canStart(offer, asked)) return [];
+  const free = { bandwidth, start, end: until };
+  const kind = alternative.kind ?? kindOf(free, request, now);
+  if (asked.startsWithCommand && !canStart({ ...free, kind }, asked)) return [];
+  const offer = { ...free, end: bookedEnd({ ...free, kind }, asked), kind };
   const label = new Sentence((times) => alternativeText(offer, request, now, times));
   const command = retyped(...retypingOf(offer, asked));
   // What the typed command asks for is no alternative to it.
@@ -95,7 +95,21 @@ function canStart(
   { request, now }: Refused,
 ): boolean {
   if (request.duration !== undefined || kind === 'earliest') return true;
-  return start === 'now' && durationWord(surelyFree(end, now)) !== undefined;
+  return start === 'now' && (end === request.end || durationWord(surelyFree(end, now)) !== undefined);
+}
+
+/** When the command of an offer ends: what is free may last a little longer. */
+function bookedEnd(
+  { kind, start, end }: Omit<Offer, 'label' | 'command'>,
+  { request, flags, startsWithCommand, now }: Refused,
+): number {
+  if (request.duration !== undefined || request.volume !== undefined || request.start !== 'now') return end;
+  if (start === 'now') {
+    return startsWithCommand && end !== request.end && kind !== 'earliest' ? now + surelyFree(end, now) : end;
+  }
+  // A period that starts with its request is sent a little longer than was asked for; one that starts later is not.
+  const lasting = flags.for === undefined ? undefined : parseDuration(flags.for);
+  return lasting !== undefined && end - start >= lasting ? start + lasting : end;
 }
 
 /** The kind of an alternative that a service does not name. */
@@ -155,19 +169,13 @@ export const surelyFree = (end: number, now: number): number =>
 function endRetyping({ start, end }: Offered, asked: Refused): Retyping[] {
   const { request, flags, update, startsWithCommand, now } = asked;
   if (startsWithCommand) {
-    return end === request.end
-      ? []
-      : [{ flags: ['--for'], words: ['--for', durationWord(surelyFree(end, now)) ?? ''] }];
+    return end === request.end ? [] : [{ flags: ['--for'], words: ['--for', durationWord(end - now) ?? ''] }];
   }
   const ends = { flags: ['--end', '--for', '--extend'], words: ['--end', timeWord(end)] };
   if (flags.for !== undefined) {
     const lasting = parseDuration(flags.for);
     const sent = request.start === 'now' ? request.end : undefined;
-    // A period that starts with its request is sent a little longer than was asked for.
-    if (
-      start === 'now' ? end === sent : sent === undefined ? end - start === lasting : end - start >= lasting
-    )
-      return [];
+    if (start === 'now' ? end === sent : end - start === lasting) return [];
     // Pasted later, `--start-now` and `--start +2h` mean a later start, and the same duration would end too late.
     const isFixed =
       start !== 'now' && (start !== request.start || !/^\s*(?:\+|in\s)/i.test(flags.start ?? ''));

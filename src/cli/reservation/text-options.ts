@@ -41,6 +41,16 @@ export function noticeTextsNotKept(
   }
 }
 
+/** Says that the file of `--save` was not written: a service that signs nothing has no token for it. */
+export function noticeUnsaved(
+  output: Pick<Output, 'notice'>,
+  save: string | undefined,
+  { token }: Pick<ProvenReservation, 'token'>,
+): void {
+  if (save === undefined || token !== null) return;
+  output.notice(`Warning: ${save} was not written, since this service signs nothing.`);
+}
+
 /** Checks the form of a name. */
 function reservationName(text: string): string {
   if (RESERVATION_NAME.test(text)) return text;

@@ -2,7 +2,8 @@ import { Failure, isGone, ownCommand } from '../../contract/failure.ts';
 import { idKind } from '../../contract/ids.ts';
 import { issuerName } from '../../contract/issuer-address.ts';
 import type { Reservation } from '../../contract/reservation.ts';
-import { reservationState } from '../../contract/reservation-request.ts';
+import { periodOf, reservationState } from '../../contract/reservation-request.ts';
+import { instant, sentence } from '../../contract/said.ts';
 import { hinted, nearest } from '../../session/choice.ts';
 import { claimedClaims } from '../../tokens/claimed.ts';
 import { TokenError } from '../../tokens/token-error.ts';
@@ -107,7 +108,12 @@ async function verifiedReservation(
     idKind(typed) !== 'reservation' &&
     (typed === '-' || (await invocation.files.exists(typed)));
   if (isFile) return savedReservation(invocation, typed, removing, fix);
-  const { session, id } = await reservationArgument(invocation, typed, verb).catch((error: unknown) => {
+  const { session, id } = await reservationArgument(
+    invocation,
+    typed,
+    verb,
+    verb === 'probe' ? verb : 'vlan',
+  ).catch((error: unknown) => {
     throw error instanceof Failure && error.code === 'usage' && typed !== undefined && /[./]/.test(typed)
       ? error.with({ why: `There is no file of this name either. ${error.facts.why ?? ''}`.trim() })
       : error;
@@ -204,15 +210,15 @@ async function checkPeriod(invocation: Invocation, reservation: Reservation, fix
   const { output } = invocation;
   const state = reservationState(reservation, invocation.now());
   if (state === 'active') return;
-  const times = await invocation.times();
-  const at = (instant: string): string => `${shortTime(Date.parse(instant), times, true)} ${times.zone}`;
+  const { start, end } = periodOf(reservation);
   if (state === 'scheduled') {
+    const times = await invocation.times();
     output.notice(
-      `warning: The reservation starts ${at(reservation.start_date)}. Until then the network carries nothing.`,
+      `warning: The reservation starts ${shortTime(start, times, true)} ${times.zone}. Until then the network carries nothing.`,
     );
     return;
   }
-  throw new Failure('usage', `The reservation ended ${at(reservation.end_date)}.`, {
+  throw new Failure('usage', sentence`The reservation ended at ${instant(end)}.`, {
     why: OVER,
     fix,
   });

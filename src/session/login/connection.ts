@@ -189,22 +189,26 @@ function originsOf({ baseUrl, portalUrl, authUrl, issuer }: Profile): Set<string
   return new Set(addresses.map((address) => new URL(address).origin));
 }
 
-/** The same way; where nothing answers, its failure says how to start the server, or sets the address. */
-function whenReached(send: Send, { name }: Profile, env: Variables): Send {
+/** The same way; where nothing answers at an address of the profile, its failure says how to start the server, or sets the address. */
+function whenReached(send: Send, profile: Profile, env: Variables): Send {
+  const origins = originsOf(profile);
   return async (request) => {
     try {
       return await send(request);
     } catch (error) {
       if (!(error instanceof Failure) || error.code !== 'network') throw error;
-      const facts = nextStepTo(new URL(request.url), name, error.facts);
-      throw error.with(unsetInJob(env, new URL(request.url)) ?? facts);
+      const url = new URL(request.url);
+      if (!origins.has(url.origin)) throw error;
+      throw error.with(unsetInJob(env, url) ?? nextStepTo(url, profile.name, error.facts));
     }
   };
 }
 
 function nextStepTo(url: URL, profile: string, { why = '', cause }: FailureFacts): FailureFacts {
   const refused = errorCode(cause) === 'ECONNREFUSED';
-  if (!isLoopback(url) || !refused) return { fix: `slices-conn profile show ${shellWord(profile)}` };
+  // `serve` listens without TLS by itself.
+  if (!isLoopback(url) || !refused || url.protocol !== 'http:')
+    return { fix: `slices-conn profile show ${shellWord(profile)}` };
   const port = url.port === `${DEFAULT_PORT}` ? '' : ` --port ${url.port || '80'}`;
   // A saved token is verified by its own service: --offline would have no more keys.
   const isOfToken = /\/\.well-known\/jwks|\/status\//.test(url.pathname);

@@ -198,7 +198,7 @@ export class Profiles {
       checkKeys(name, [...KEY_NAMES.filter((key) => set[key] !== undefined), ...unset]);
       const settings = { ...ownSettings(name, current), ...set };
       for (const key of unset) delete settings[key];
-      checkProtected(viewOf(name, settings, {}));
+      checkProtected(viewOf(name, settings, {}), 'slices-conn profile set --help');
       return {
         preferences: withSettings(name, settings, current),
         result: viewOf(name, settings, this.#env),

@@ -148,6 +148,31 @@ describe('the command of an alternative changes only the flags that differ', () 
       ]);
     });
 
+    test('what starts later ends when its command ends it', () => {
+      const moved = { ...earliest, end_date: iso(13 * HOUR + 5000) };
+      expect(refused([moved], asked).offers).toMatchObject([{ end: NOW + 13 * HOUR }]);
+    });
+
+    test.each<[string, AlternativeReply, label: string, words: string]>([
+      ['less for all of it', { ...most, end_date: iso(65_000) }, '6 Gbps, same period', '6G --for 1m'],
+      [
+        'a part of it',
+        { ...longest, end_date: iso(3 * HOUR - 1) },
+        '9 Gbps for 2 h 58 min',
+        '9G --for 2h58m',
+      ],
+    ])('with a command, %s: the label says what its command books', (_, alternative, label, words) => {
+      const short: ReservationRequest = { ...now, end: NOW + 65_000 };
+      const { offers } = refused([{ ...alternative, ...atOnce }], {
+        request: short,
+        typed: 'run be-gent1 pl-poznan1 --bandwidth 9G --for 1m -- true',
+        startsWithCommand: true,
+      });
+      expect(offers.map((offer) => [String(offer.label), offer.command])).toEqual([
+        [label, `slices-conn run be-gent1 pl-poznan1 --bandwidth ${words} -- true`],
+      ]);
+    });
+
     test('older services name an instant that is over when it is asked for', () => {
       const {
         kind: _kind,

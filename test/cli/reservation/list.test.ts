@@ -102,7 +102,7 @@ ID0   scheduled  be-gent1 – pl-poznan1  demo
     );
   });
 
-  test.each([60, 80, 120, 200])('no line is wider than %i columns', async (columns) => {
+  test.each([30, 40, 50, 60, 80, 120, 200])('no line is wider than %i columns', async (columns) => {
     for (const args of [demo, ['list', '--all-experiments']]) {
       const lines = (await onTerminal(columns, ...args)).split('\n');
       for (const line of lines) expect(line.length).toBeLessThanOrEqual(columns);

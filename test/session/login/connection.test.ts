@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { sendFrom } from '../../../src/contract/sending.ts';
+import { type Outgoing, sendFrom } from '../../../src/contract/sending.ts';
 import { connectOverNetwork, type NetworkConnectionOptions } from '../../../src/session/login/connection.ts';
 import type { Variables } from '../../../src/session/profiles/folders.ts';
 import { type Profile, Profiles } from '../../../src/session/profiles/profiles.ts';
@@ -11,6 +11,7 @@ const folder = temporaryFolder();
 
 /** A port without a server: a request that is not refused fails there. */
 const BASE = 'https://127.0.0.1:9';
+const TO_SERVICE = { method: 'DELETE', url: `${BASE}/a`, headers: { authorization: 'Bearer a' } };
 
 /** A connection in this environment. */
 async function connected(
@@ -40,10 +41,9 @@ async function connected(
   });
 }
 
-/** The failure of a request with a token, in this environment. */
-async function sent(more: Variables) {
+/** The failure of a request in this environment: with a token, to the service. */
+async function sent(more: Variables, request: Outgoing = TO_SERVICE) {
   const connection = await connected(more);
-  const request = { method: 'DELETE', url: `${BASE}/a`, headers: { authorization: 'Bearer a' } };
   try {
     return await failureOf(() => sendFrom(connection)(request));
   } finally {
@@ -61,6 +61,22 @@ describe('row 61: NODE_TLS_REJECT_UNAUTHORIZED', () => {
 
   test.each(['1', '', undefined])('%j: the token is sent', async (value) => {
     expect(await sent({ NODE_TLS_REJECT_UNAUTHORIZED: value })).toMatchObject({ code: 'network' });
+  });
+});
+
+describe('nothing listens', () => {
+  test('at an address of the profile on this machine: the server is to be started', async () => {
+    const base = 'http://127.0.0.1:9';
+    const env = { SLICES_CONN_BASE_URL: base };
+    expect(await sent(env, { ...TO_SERVICE, url: `${base}/a` })).toMatchObject({
+      code: 'network',
+      facts: { fix: 'slices-conn serve --port 9' },
+    });
+  });
+
+  test('at another address, as of --jwks: the profile and its server have nothing to do with it', async () => {
+    const { facts } = await sent({}, { method: 'GET', url: 'http://127.0.0.1:9/keys', headers: {} });
+    expect([facts.fix, facts.why]).toEqual([undefined, expect.not.stringContaining('server')]);
   });
 });
 

@@ -6,6 +6,7 @@ import { MAX_REASON } from '../../../contract/request-limits.ts';
 import type { Reservation } from '../../../contract/reservation.ts';
 import { instantOf } from '../../../contract/reservation-request.ts';
 import { may, readRole } from '../../../contract/roles.ts';
+import { inOneText, sentence } from '../../../contract/said.ts';
 import { isOneLine } from '../../../contract/visible-text.ts';
 import { isOwn, type KnownReservation, shortIds } from '../../../session/reservations/known.ts';
 import type { Session } from '../../../session/session.ts';
@@ -71,7 +72,7 @@ export async function deleteReservations(
     ? await undeleted(invocation, session, flags.everyone === true)
     : words.length === 0
       ? [await pickedReservation(invocation, session, 'delete')]
-      : (await each(words, meantBy)).flat();
+      : (await eachMeant(words, meantBy)).flat();
   const ids = unique(meant);
   const seen = new Map(
     meant.flatMap((one) => ('state' in one && one.reservation ? [[one.id, one.reservation]] : [])),
@@ -172,19 +173,26 @@ function checkFlags(
       '--help',
     );
   }
-  if (words.length === 0 && !all) checkPerson(invocation);
+  if (words.length === 0 && !all) checkPerson(invocation, 'delete');
   if (reason === undefined || asAdministrator) return;
   const why = 'Deleting a reservation of your own experiment needs no reason.';
   throw wrong('--reason is for administrators.', why, 'delete', ...(all ? ['--all'] : words));
 }
 
-async function each<Item, Result>(
-  items: readonly Item[],
-  work: (item: Item) => Promise<Result>,
-): Promise<Result[]> {
-  const results: Result[] = [];
-  for (const item of items) results.push(await work(item));
-  return results;
+/** The reservations that the words mean, one after the other. Where one means none, the failure says what that is for the others. */
+async function eachMeant<Meant>(
+  words: readonly string[],
+  meantBy: (word: string) => Promise<Meant>,
+): Promise<Meant[]> {
+  const meant: Meant[] = [];
+  try {
+    for (const word of words) meant.push(await meantBy(word));
+  } catch (error) {
+    // Of exit code 7 it is said anyway.
+    if (!(error instanceof Failure) || words.length === 1 || EXIT_CODE_OF[error.code] === 7) throw error;
+    throw error.with({ why: inOneText(error.facts.why, DECLINED) });
+  }
+  return meant;
 }
 
 const unique = (meant: readonly MeantReservation[]): string[] => [...new Set(meant.map(({ id }) => id))];
@@ -269,7 +277,7 @@ async function deleteAsAdministrator(
   const reason = checkedReason(given);
   const session = await invocation.session();
   const { administration } = session;
-  const ids = unique(await each(words, (word) => namedByAdministrator(invocation, session, word)));
+  const ids = unique(await eachMeant(words, (word) => namedByAdministrator(invocation, session, word)));
   const found = new Map<string, ProvenReservation>();
   const unread = await failuresOf(ids, async (id) => void found.set(id, await administration.show(id)));
   if (unread.size > 0) throw summary(ids, unread, () => false);
@@ -363,13 +371,18 @@ export function summary(
   const [first, ...rest] = failures.values();
   if (!first) throw new RangeError('A summary needs a failure.');
   if (ids.length === 1) return first;
-  const why = [...failures].map(([id, { message }]) => `${id}: ${message}`).join(' ');
+  const why = inOneText(
+    ...[...failures].map(([id, { message, says }]) =>
+      message.includes(id) ? says : sentence`${id}: ${says}`,
+    ),
+  );
   const alike = rest.every(({ code }) => EXIT_CODE_OF[code] === EXIT_CODE_OF[first.code]);
   const deleted = ids.filter(deletes);
   const maybeDone = [...failures.values()].some(({ facts }) => facts.maybeDone);
-  const facts: FailureFacts = { why, ...(maybeDone ? { maybeDone, retryable: false } : {}) };
+  const items = ids.map((id) => ({ id, deleted: deletes(id) }));
+  const facts: FailureFacts = { why, items, ...(maybeDone ? { maybeDone, retryable: false } : {}) };
   const message = `${ids.length - deleted.length} of ${ids.length} reservations were not deleted${deleted.length > 0 ? `; deleted: ${deleted.join(', ')}` : ''}.`;
   return alike && deleted.length === 0
     ? new Failure(first.code, message, { ...first.facts, ...facts })
-    : new Failure('partly_done', message, facts);
+    : new Failure('partly_done', message, { ...facts, fix: 'slices-conn list' });
 }

@@ -28,7 +28,7 @@ import { parseBandwidth, parseVolume, siteName } from '../../values.ts';
 import type { Files } from '../../world.ts';
 import { refusalOf, withHolder } from '../alternatives.ts';
 import { readRoute } from '../route-options.ts';
-import { noticeTextsNotKept } from '../text-options.ts';
+import { noticeTextsNotKept, noticeUnsaved } from '../text-options.ts';
 import type { ReserveFlags } from './flags.ts';
 import { confirmRate, foundLines } from './found.ts';
 import { askForMissing, missingOf, missingParts, withLeast } from './missing.ts';
@@ -165,6 +165,7 @@ async function printBooked(
   const warning = shortfall(periodOf(proven.reservation), lasting);
   if (warning !== undefined) output.notice(warning);
   noticeTextsNotKept(output, request, proven);
+  noticeUnsaved(output, save, proven);
 }
 
 /** Handles a rejected request: a refusal gets what would be accepted, which a person can pick. */

@@ -13,6 +13,7 @@ import { confirmWriting } from '../../questions.ts';
 import { keyFileOf } from '../../tokens.ts';
 import { toldOfGone } from '../gone.ts';
 import { reservationArgument } from '../reservation-argument.ts';
+import { noticeUnsaved } from '../text-options.ts';
 
 /** The flags of the command, as typed. */
 export interface ShowFlags {
@@ -34,14 +35,15 @@ export async function show(
     throw new Failure('usage', '--with-key writes the key beside the file of --save.');
   }
   if (save !== undefined) await confirmWriting(invocation, save, 'Nothing was written.');
-  const { session, id } = await reservationArgument(invocation, typed, 'see');
+  const { session, id } = await reservationArgument(invocation, typed, 'see', 'show');
   const { reservations } = session;
-  const allowUnsigned = flags.allowUnsigned === true && !flags.token && save === undefined;
+  const allowUnsigned = flags.allowUnsigned === true && !flags.token;
   const proven = await reservations.show(id, { allowUnsigned }).catch(async (error: unknown) => {
     throw await toldOfGone(error, session, id, invocation.now());
   });
   const { token, claims, reservation } = proven;
-  if (save !== undefined) await invocation.files.writePrivate(save, `${token}\n`);
+  if (save !== undefined && token !== null) await invocation.files.writePrivate(save, `${token}\n`);
+  noticeUnsaved(output, save, proven);
   const key = flags.withKey && token !== null ? await keyOf(session, token) : undefined;
   if (save !== undefined && key) {
     await invocation.files.writePublic(keyFileOf(save), `${JSON.stringify({ keys: [key.jwk] }, null, 2)}\n`);
@@ -56,7 +58,7 @@ export async function show(
   await output.result({ ...reservationResult(proven), ...added }, (print) => {
     const state = reservationState(reservation, times.now);
     const verb = `${state.charAt(0).toUpperCase()}${state.slice(1)}:`;
-    const saved = save === undefined ? '' : `  saved to ${escapeText(save)}\n`;
+    const saved = save === undefined || token === null ? '' : `  saved to ${escapeText(save)}\n`;
     const withKey = key ? `  its key beside it; to verify with that alone: --key ${key.thumbprint}\n` : '';
     return reservationCard(print, verb, proven, { times, experiment }) + saved + withKey;
   });
