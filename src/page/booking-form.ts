@@ -168,7 +168,7 @@ export class BookingForm {
     this.#alternatives.hidden = offers.length === 0;
     if (before?.isSending && !isSending && answer.kind === 'refused') this.#goToAnswer(read);
     setText(this.#send, isSending ? words.sending : words.send);
-    this.#send.setAttribute('aria-disabled', `${isSending}`);
+    this.#send.setAttribute('aria-disabled', `${isSending || answer.kind === 'moved'}`);
     setText(this.#stop, words.stop);
     this.#showOpen(view, before?.isSending === true);
   }
@@ -266,6 +266,7 @@ function statusText(view: FormView, hasOffers: boolean): string {
   switch (answer.kind) {
     case 'none':
       return '';
+    case 'moved':
     case 'asking':
       return 'Asking whether it fits…';
     case 'fits':

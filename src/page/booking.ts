@@ -74,7 +74,7 @@ function createQuestions(options: BookingOptions) {
     }
     // Asked again by itself, it is still the same request that was refused.
     const isSent = isQuiet && before.kind === 'refused' && before.isSent;
-    if (!isQuiet) store.dispatch({ type: 'answered', answer: { kind: 'asking' } });
+    if (!isQuiet) store.dispatch({ type: 'answered', answer: { kind: 'asking', wish } });
     try {
       const found = await service.dryRun(chosen.id, wish, signal);
       const route = routeOver(store.state.network?.links ?? [], found);
@@ -90,7 +90,7 @@ function createQuestions(options: BookingOptions) {
       if (error.isLoggedOut) options.loggedOut();
       store.dispatch({ type: 'answered', answer: { kind: 'refused', wish, facts: error.facts, isSent } });
     } else if (error instanceof Unanswered) {
-      store.dispatch({ type: 'answered', answer: { kind: 'away' } });
+      store.dispatch({ type: 'answered', answer: { kind: 'away', wish } });
       if (!isQuiet) options.unanswered();
     } else options.failed(error);
   }
@@ -99,7 +99,8 @@ function createQuestions(options: BookingOptions) {
   async function askEarliest(): Promise<Draft | undefined> {
     const { chosen, draft, now, sent } = store.state;
     if (!chosen || sent || draft.id !== undefined) return undefined;
-    const from = typeof draft.start === 'number' && draft.start > now ? draft.start : 'now';
+    const { times, wish: asked } = readForm(store.state);
+    const from = draft.start !== 'now' && times.start && times.start > now ? times.start : 'now';
     const { wish } = readForm({ ...store.state, draft: { ...draft, start: from } });
     if (!wish) {
       store.dispatch({ type: 'checked' });
@@ -113,7 +114,7 @@ function createQuestions(options: BookingOptions) {
       duration,
       end: Math.min(start + SEARCHED, Date.parse(chosen.expires_at)),
     };
-    store.dispatch({ type: 'answered', answer: { kind: 'asking' } });
+    if (asked) store.dispatch({ type: 'answered', answer: { kind: 'asking', wish: asked } });
     try {
       const found = await service.dryRun(chosen.id, { request }, signal);
       if (signal.aborted) return undefined;
@@ -121,7 +122,7 @@ function createQuestions(options: BookingOptions) {
       const ending = 'for' in draft.ending ? draft.ending : { at: found.end };
       return { ...draft, start: isNow ? 'now' : found.start, ending };
     } catch (error) {
-      if (!signal.aborted) failed(error, wish, {});
+      if (!signal.aborted) failed(error, asked ?? wish, {});
       return undefined;
     }
   }
@@ -150,8 +151,8 @@ export function createBooking(options: BookingOptions): Booking {
   }
 
   async function send(): Promise<void> {
-    const { chosen, isSending, sent: before } = store.state;
-    if (isSending) return;
+    const { chosen, isSending, sent: before, answer } = store.state;
+    if (isSending || answer.kind === 'moved') return;
     if (!chosen && !before) {
       options.loggedOut();
       return;

@@ -3,6 +3,7 @@ import { clockOf } from '../words/civil-time.ts';
 import { readView, viewOf, withView } from './address.ts';
 import { createBooking, keptForm, readKeptForm } from './booking.ts';
 import { BookingForm } from './booking-form.ts';
+import { change } from './change.ts';
 import { type PageContext, say } from './context.ts';
 import { draftOf, picked } from './draft.ts';
 import { element, setText } from './elements.ts';
@@ -20,7 +21,6 @@ import { createSessionBar } from './session-bar.ts';
 import {
   type Action,
   calendarOf,
-  change,
   draftRoute,
   formParts,
   markOf,
@@ -173,7 +173,7 @@ const bar = createSessionBar({
   ...{ zones, choose },
   setZone(next) {
     lasting.set('zone', next);
-    store.dispatch({ type: 'learnt', facts: { zone: next } });
+    store.dispatch({ type: 'zoned', zone: next });
   },
   logIn: () => void login.logIn(),
   logOut: () => void login.logOut(),
@@ -389,6 +389,13 @@ store.view(
 store.view(
   ({ draft, sent, owner }) => ({ draft, sent, owner }),
   (form) => passing.set('draft', keptForm(form)),
+);
+// What the draft means may change by itself, as at midnight.
+store.view(
+  ({ answer }) => ({ moved: answer.kind === 'moved' ? answer : undefined }),
+  ({ moved }) => {
+    if (moved) booking.refresh();
+  },
 );
 // It is known who looks, or that nobody answers.
 store.view(

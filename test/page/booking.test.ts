@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import type { FailureDetail } from '../../src/contract/failure.ts';
 import { createBooking, keptForm, madeBy, PAUSE, readKeptForm } from '../../src/page/booking.ts';
+import { change } from '../../src/page/change.ts';
 import { type Draft, EMPTY_DRAFT } from '../../src/page/draft.ts';
 import { type FormRequest, type OwnReservation, Refused, Unanswered } from '../../src/page/service.ts';
-import { type Action, change, openRequest, openState, readForm, type State } from '../../src/page/state.ts';
+import { type Action, openRequest, openState, readForm, type State } from '../../src/page/state.ts';
 import { createStore } from '../../src/page/store.ts';
 import { RESERVATION } from '../fixtures/tokens.ts';
 
@@ -126,6 +127,24 @@ describe('the dry run while typing', () => {
     questions[2]?.answer.reject(refusal('token_missing'));
     await settled();
     expect(said.loggedOut).toBe(1);
+  });
+
+  test('is asked again of what means something else by itself, and nothing is sent until then', async () => {
+    const form = opened();
+    const { booking, questions, requests, settled } = form;
+    booking.fill(DRAFT);
+    questions[0]?.answer.resolve(OWN);
+    await settled();
+    form.choose('exp_other');
+    void booking.send();
+    expect([form.view.answer.kind, requests.length]).toEqual(['moved', 0]);
+    booking.refresh();
+    expect(form.view.answer.kind).toBe('moved');
+    questions[1]?.answer.resolve(OWN);
+    await settled();
+    expect(form.view.answer.kind).toBe('fits');
+    void booking.send();
+    expect(requests.length).toBe(1);
   });
 
   test('is not sent of what is not whole', () => {

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
+import { change } from '../../src/page/change.ts';
 import { type Draft, EMPTY_DRAFT } from '../../src/page/draft.ts';
 import type { Link, OwnReservation } from '../../src/page/service.ts';
 import {
   type Action,
-  change,
   isRepeatable,
   markOf,
   openRequest,
@@ -58,7 +58,7 @@ describe('a request without an answer', () => {
     ['an emptied form', [{ type: 'reset' }]],
     ['a change of another reservation', [typed({ ...DRAFT, id: 'con_x' }), { type: 'reset' }]],
     ['another experiment', [CHOSEN]],
-    ['an answer to a dry run', [{ type: 'answered', answer: { kind: 'away' } }]],
+    ['an answer to a dry run', [{ type: 'answered', answer: { kind: 'none' } }]],
     ['news', [{ type: 'listed', live: [] }]],
     ['a deleted reservation', [{ type: 'deleted', id: 'con_x' }]],
     ['a logout, and a login of the same user', [{ type: 'logged-out' }, logIn('ann')]],
@@ -209,6 +209,46 @@ describe('the draft', () => {
     expect(change(state, { type: 'reset' }).draft).toBe(DRAFT);
     expect(change(state, { type: 'deleted', id: 'con_x' }).draft).toBe(DRAFT);
     expect(change(state, CHOSEN).draft).toBe(DRAFT);
+  });
+});
+
+describe('an answer is about what the draft means', () => {
+  const times = (start: string, end: string): Draft => ({ ...DRAFT, start, ending: { at: end } });
+  /** A draft that fits. */
+  function fitting(draft: Draft, zone = 'Europe/Brussels'): State {
+    const state = after({ ...opened(), zone }, typed(draft));
+    const { wish } = readForm(state);
+    if (!wish) throw new Error('the draft can not be sent');
+    const route = { sites: ['be-gent1', 'pl-poznan1'], bandwidth: 1000 };
+    return change(state, { type: 'answered', answer: { kind: 'fits', wish, route, free: undefined } });
+  }
+
+  test('in another zone the times that were typed mean the same instants, here and in the draft that stands aside', () => {
+    const state = fitting(times('tomorrow 09:00', 'sat 5 dec 2026'));
+    const { request } = readForm(state).wish ?? {};
+    const zoned = change(state, { type: 'zoned', zone: 'America/Los_Angeles' });
+    expect([readForm(zoned).wish?.request, zoned.answer]).toEqual([request, state.answer]);
+    expect(request).toMatchObject({ start: Date.parse('2026-11-23T08:00:00Z') });
+    const changing = after(state, typed({ ...DRAFT, id: 'con_x' }), { type: 'zoned', zone: 'UTC' });
+    expect(readForm(change(changing, { type: 'reset' })).wish?.request).toEqual(request);
+    const unread = after(opened(), typed(times('soon', '')), { type: 'zoned', zone: 'Asia/Tokyo' });
+    expect(unread.draft).toEqual(times('soon', ''));
+  });
+
+  test('in another zone an open request is still that of its draft', () => {
+    const state = unanswered(times('tomorrow 09:00', 'tomorrow 10:00'));
+    const zoned = change(state, { type: 'zoned', zone: 'Asia/Tokyo' });
+    expect(zoned.sent).toMatchObject({ key: 'k', wish: state.sent.wish, draft: zoned.draft });
+  });
+
+  test('it outlasts time that passes, and is moved once a typed time means another day, or for another experiment', () => {
+    const later = (state: State, hours: number): State =>
+      change({ ...state, now: state.now + hours * HOUR }, { type: 'tick' });
+    expect(later(fitting(DRAFT), 1).answer.kind).toBe('fits');
+    expect(later(fitting(times('+2h', '+3h')), 1).answer.kind).toBe('fits');
+    const tomorrow = fitting(times('tomorrow 09:00', '16:00'));
+    expect([11, 14].map((hours) => later(tomorrow, hours).answer.kind)).toEqual(['fits', 'moved']);
+    expect(change(tomorrow, CHOSEN).answer.kind).toBe('moved');
   });
 });
 

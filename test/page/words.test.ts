@@ -32,7 +32,7 @@ const CALENDAR = { clock, now: NOW };
 const PERIOD = { start: NOW, end: NOW + 2 * HOUR };
 const WISH = {
   request: { site1: 'be-gent1', site2: 'pl-poznan1', bandwidth: 9000, ...PERIOD },
-  ...{ bandwidth: 9000, period: PERIOD },
+  ...{ bandwidth: 9000, period: PERIOD, at: NOW },
 };
 const REFUSED: RefusedReply = { status: 422, code: '', details: [], limits: [], free: [], alternatives: [] };
 const LIMIT: Limit = {
