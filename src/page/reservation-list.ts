@@ -4,7 +4,7 @@ import { element, setText, skipTo } from './elements.ts';
 import type { OwnReservation } from './service.ts';
 import { calendarOf, mayDo, type State } from './state.ts';
 import { periodText } from './timeline/words.ts';
-import { endsText, inOrder, nextText, tagFacts, titleOf } from './words.ts';
+import { endsText, inKeptOrder, inOrder, nextText, tagFacts, titleOf } from './words.ts';
 
 /** An action on a reservation. */
 export type ReservationAction =
@@ -26,6 +26,7 @@ export type ReservationListView = Pick<
 
 /** Options of {@link createReservationList}. */
 export interface ReservationListOptions {
+  /** A button was clicked. */
   act(action: ReservationAction, reservation: OwnReservation): void;
   /** Those that have ended are looked at. */
   wantEnded(): void;
@@ -60,17 +61,27 @@ interface Row {
   show(reservation: OwnReservation, view: ReservationListView): void;
 }
 
+/** Does what a button says that was clicked. */
+type Act = (action: ReservationAction, own: OwnReservation, event: Event) => void;
+
 /** How many reservations a list shows at first, and how many more at each click. */
 const SHOWN = 50;
 
 /** The reservations of the chosen experiment, each with the buttons that its role allows. */
-export function createReservationList({ act, wantEnded }: ReservationListOptions) {
+export function createReservationList({ act: onAct, wantEnded }: ReservationListOptions) {
   const heading = element('h2', { id: 'reservations-heading', tabindex: '-1' }, 'Reservations');
   const note = element('p', { class: 'soft' });
   let shown: ReservationListView | undefined;
   /** A reservation that is shown, however far down it stands. */
   let sought: string | undefined;
   const again = (): void => shown && show(shown);
+  let clicked: string | undefined;
+  /** Where cards move between two clicks, the second one is not meant for the card that is there by then. */
+  const act: Act = (action, own, event) => {
+    if (event instanceof MouseEvent && event.detail > 1 && own.id !== clicked) return;
+    clicked = own.id;
+    onAct(action, own);
+  };
   const live = createRows({ 'aria-labelledby': heading.id }, act, again);
   const past = createRows({ 'aria-label': 'Ended reservations' }, act, again);
   const pastNote = element('p', { class: 'soft' });
@@ -129,12 +140,16 @@ export function createReservationList({ act, wantEnded }: ReservationListOptions
  *
  * @param again shows the list as it was shown last
  */
-function createRows(
-  attributes: Readonly<Record<string, string>>,
-  act: ReservationListOptions['act'],
-  again: () => void,
-) {
-  const list = element('ul', { class: 'reservations', ...attributes });
+function createRows(attributes: Readonly<Record<string, string>>, act: Act, again: () => void) {
+  const list = element('ul', {
+    ...{ class: 'reservations', ...attributes, onpointerleave: again },
+    onfocusout: (event) => {
+      const to = event instanceof FocusEvent && event.relatedTarget;
+      // Later: it may go since its card does, which is shown right now.
+      if (!(to instanceof Node && list.contains(to))) setTimeout(again);
+    },
+  });
+  let order: readonly string[] = [];
   const onclick = (): void => {
     most += SHOWN;
     again();
@@ -146,7 +161,12 @@ function createRows(
     ...{ list, more },
     row: (id: string): Row | undefined => rows.get(id),
     show(all: readonly OwnReservation[], view: ReservationListView, sought: string | undefined): void {
-      const wanted = inOrder(all, view.now).filter(({ id }, at) => at < most || id === sought);
+      const sorted = inOrder(all, view.now);
+      // Where someone is at it, no card takes the place of another.
+      const isHeld = list.matches(':hover') || list.contains(document.activeElement);
+      const ordered = isHeld ? inKeptOrder(sorted, order) : sorted;
+      order = ordered.map(({ id }) => id);
+      const wanted = ordered.filter(({ id }, at) => at < most || id === sought);
       const before = rows;
       rows = new Map(wanted.map(({ id }) => [id, before.get(id) ?? createRow(act)]));
       for (const reservation of wanted) rows.get(reservation.id)?.show(reservation, view);
@@ -187,7 +207,7 @@ function isAllowed(action: ReservationAction, stage: ReservationState, view: Res
 }
 
 /** Makes a row, which is empty until it is shown. */
-function createRow(act: ReservationListOptions['act']): Row {
+function createRow(act: Act): Row {
   /** Set before anything can be clicked. */
   let shown: OwnReservation | undefined;
   const state = element('span', { class: 'state' });
@@ -197,7 +217,7 @@ function createRow(act: ReservationListOptions['act']): Row {
   // Apart from the times, which stay as they are: news takes no selection from them.
   const next = element('span');
   const buttons = BUTTONS.map(([action, label]) => {
-    const onclick = (): void => shown && act(action, shown);
+    const onclick = (event: Event): void => shown && act(action, shown, event);
     const button = element(
       'button',
       { type: 'button', class: 'quiet', 'data-action': action, onclick },

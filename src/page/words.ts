@@ -57,13 +57,30 @@ export function tagsText(own: OwnReservation): string {
 }
 
 /** In the order in which they are looked at: active ones by their end, scheduled ones by their start, ended ones last. */
-export function inOrder<One extends Period>(list: readonly One[], now: number): One[] {
+export function inOrder<One extends Period & { id: string }>(list: readonly One[], now: number): One[] {
+  const byId = (one: One, other: One): number => (one.id < other.id ? -1 : 1);
   const of = (state: ReturnType<typeof stateAt>): One[] => list.filter((one) => stateAt(now, one) === state);
   return [
-    ...of('active').toSorted((one, other) => one.end - other.end),
-    ...of('scheduled').toSorted((one, other) => one.start - other.start),
-    ...of('ended').toSorted((one, other) => other.end - one.end),
+    ...of('active').toSorted((one, other) => one.end - other.end || byId(one, other)),
+    ...of('scheduled').toSorted((one, other) => one.start - other.start || byId(one, other)),
+    ...of('ended').toSorted((one, other) => other.end - one.end || byId(one, other)),
   ];
+}
+
+/** A list in an order that is kept: what is new stands behind what it stands behind in the list. @param kept ids */
+export function inKeptOrder<One extends { id: string }>(
+  list: readonly One[],
+  kept: readonly string[],
+): One[] {
+  const known = new Map(list.map((one) => [one.id, one]));
+  const ordered = kept.flatMap((id) => known.get(id) ?? []);
+  if (ordered.length === 0) return [...list];
+  const placed = new Set(ordered.map(({ id }) => id));
+  for (const [at, one] of list.entries()) {
+    const before = list[at - 1];
+    if (!placed.has(one.id)) ordered.splice(before ? ordered.indexOf(before) + 1 : 0, 0, one);
+  }
+  return ordered;
 }
 
 /** The instant of a reservation that matters next, and how far away it is. @example 'ends in 2 h' */

@@ -8,6 +8,7 @@ import {
   extensionText,
   fitText,
   forgetText,
+  inKeptOrder,
   inOrder,
   lengthText,
   nextText,
@@ -149,7 +150,9 @@ test('an alternative says what differs, in local times', () => {
 });
 
 test('reservations: what they are called, where they are in their life, and in which order they stand', () => {
-  const at = (start: number, end: number) => ({ start: NOW + start * HOUR, end: NOW + end * HOUR });
+  const at = (start: number, end: number) => ({
+    ...{ id: `${start} ${end}`, start: NOW + start * HOUR, end: NOW + end * HOUR },
+  });
   const [ended, over, long, active, later, next] = [
     at(-9, -8),
     at(-3, 0),
@@ -166,6 +169,11 @@ test('reservations: what they are called, where they are in their life, and in w
     over,
     ended,
   ]);
+  const twins = [
+    { ...active, id: 'b' },
+    { ...active, id: 'a' },
+  ];
+  expect(inOrder(twins, NOW).map(({ id }) => id)).toEqual(['a', 'b']);
   expect([active, later, over].map((one) => stateAt(NOW, one))).toEqual(['active', 'scheduled', 'ended']);
   expect([active, next, ended].map((one) => nextText(one, NOW))).toEqual([
     ...['ends in 1 h', 'starts in 2 h', 'ended 8 h ago'],
@@ -176,6 +184,13 @@ test('reservations: what they are called, where they are in their life, and in w
   expect(tagsText({ ...RESERVATION, ...PERIOD })).toBe(
     'be-gent1: S-tag 100, C-tag 101\npl-poznan1: S-tag 200, C-tag 201',
   );
+});
+
+test('an order is kept: what is new stands behind what it would stand behind, and what is gone leaves no gap', () => {
+  const list = ['new', 'a', 'c', 'late', 'b'].map((id) => ({ id }));
+  const ids = (kept: string[]) => inKeptOrder(list, kept).map(({ id }) => id);
+  expect(ids(['b', 'gone', 'a', 'c'])).toEqual(['new', 'b', 'a', 'c', 'late']);
+  expect(ids([])).toEqual(['new', 'a', 'c', 'late', 'b']);
 });
 
 test('a field for date and time holds the zone’s own time', () => {
