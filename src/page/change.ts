@@ -60,7 +60,7 @@ function changed(state: State, action: Action): State {
       return state.draft.id === action.id && !state.isSending ? reset(next) : next;
     }
     case 'drafted':
-      return state.isSending ? state : drafted(state, action.draft);
+      return state.isSending ? state : drafted(unsaid(state, 'begun'), action.draft);
     case 'reset':
       return state.isSending ? state : reset(state);
     case 'checked':
@@ -73,13 +73,16 @@ function changed(state: State, action: Action): State {
       return settled({ ...state, isSending: false }, action.as);
     case 'said':
       return { ...state, notice: action.notice };
-    case 'unsaid': {
-      const stays = { begun: state.hasEnded, closed: false, passed: state.notice?.isDone === false };
-      return stays[action.since] ? state : { ...state, notice: undefined };
-    }
+    case 'unsaid':
+      return unsaid(state, action.since);
     case 'timeline':
       return { ...state, timeline: changeTimeline(state.timeline, action.action, timelineTerms(state)) };
   }
+}
+
+function unsaid(state: State, since: Extract<Action, { type: 'unsaid' }>['since']): State {
+  const stays = { begun: state.hasEnded, closed: false, passed: state.notice?.isDone === false };
+  return stays[since] ? state : { ...state, notice: undefined };
 }
 
 const without = (list: State['live'], id: string): OwnReservation[] =>

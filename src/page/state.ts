@@ -149,7 +149,7 @@ export type Action =
   /** A reservation was created or updated. */
   | { type: 'changed'; experiment: string; reservation: OwnReservation }
   | { type: 'deleted'; id: string }
-  /** The form was filled or typed in. */
+  /** The form was filled or typed in: what was said of another draft goes. */
   | { type: 'drafted'; draft: Draft }
   /** The form goes back to the draft of a new reservation. */
   | { type: 'reset' }

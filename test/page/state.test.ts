@@ -204,6 +204,12 @@ describe('the draft', () => {
     expect(markOf({ ...state, chosen: viewer })).toBeUndefined();
   });
 
+  test('takes away what was said of another one, but not that the login has ended', () => {
+    const said: Action = { type: 'said', notice: { text: 'x', at: 'form', isDone: true } };
+    expect(after(opened(), said, typed(DRAFT)).notice).toBeUndefined();
+    expect(after(opened(), { type: 'login-ended' }, typed(DRAFT)).notice?.text).toContain('has ended');
+  });
+
   test('of a new reservation stands aside while one is changed', () => {
     const state = after(opened(), typed(DRAFT), typed({ ...DRAFT, id: 'con_x' }));
     expect(change(state, { type: 'reset' }).draft).toBe(DRAFT);
