@@ -2,14 +2,7 @@ import { HOUR } from '../contract/durations.ts';
 import type { Alternative } from '../contract/problems.ts';
 import type { Booking } from './booking.ts';
 import { createFields, nextHour } from './booking-fields.ts';
-import {
-  type Draft,
-  EMPTY_DRAFT,
-  type Field,
-  isSameDraft,
-  type ReadDraft,
-  withAlternative,
-} from './draft.ts';
+import { type Draft, type Field, type ReadDraft, withAlternative } from './draft.ts';
 import { element, setText } from './elements.ts';
 import { type Route, routesFrom } from './route.ts';
 import type { Link } from './service.ts';
@@ -17,6 +10,7 @@ import {
   calendarOf,
   type FormParts,
   isRepeatable,
+  isTyped,
   mayDo,
   openRequest,
   readForm,
@@ -26,7 +20,7 @@ import { fitText, offerText, openText, refusalText, titleOf } from './words.ts';
 
 /** The parts of the state that the form shows. */
 export type FormView = FormParts &
-  Pick<State, 'isChecked' | 'isSending' | 'login' | 'hasEnded' | 'sent'> & {
+  Pick<State, 'isChecked' | 'isLeft' | 'isSending' | 'login' | 'hasEnded' | 'sent'> & {
     /** The route of the draft, as far as it is known. */
     route?: Route;
   };
@@ -168,7 +162,7 @@ export class BookingForm {
     this.#alternatives.hidden = offers.length === 0;
     if (before?.isSending && !isSending && answer.kind === 'refused') this.#goToAnswer(read);
     setText(this.#send, isSending ? words.sending : words.send);
-    this.#send.setAttribute('aria-disabled', `${isSending || answer.kind === 'moved'}`);
+    this.#send.setAttribute('aria-disabled', `${isSending || view.isLeft || answer.kind === 'moved'}`);
     setText(this.#stop, words.stop);
     this.#showOpen(view, before?.isSending === true);
   }
@@ -179,7 +173,7 @@ export class BookingForm {
     const open = openRequest(view);
     const isUser = login?.user != null;
     const mayBook = isUser && mayDo(view, draft.id === undefined ? 'create' : 'update');
-    const isKept = hasEnded && !isSameDraft(draft, EMPTY_DRAFT);
+    const isKept = hasEnded && isTyped(view);
     this.element.hidden = !mayBook && !isKept && !(open && (isUser || hasEnded));
     this.#fields.element.hidden = this.#status.hidden = this.#stop.hidden = !mayBook && !isKept;
     this.#send.hidden = open !== undefined || this.#stop.hidden;
@@ -261,8 +255,9 @@ function offersIn({ answer, draft, live }: FormView): readonly Alternative[] {
 
 /** The form's sentence about its draft. */
 function statusText(view: FormView, hasOffers: boolean): string {
-  const { answer, draft, isSending, hasEnded } = view;
+  const { answer, draft, isSending, hasEnded, isLeft, isChecked } = view;
   if (isSending) return '';
+  if (isLeft && isChecked) return 'This is booked. Change something to book another one.';
   switch (answer.kind) {
     case 'none':
       return '';

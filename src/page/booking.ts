@@ -3,7 +3,15 @@ import type { ProblemCode } from '../contract/problem-codes.ts';
 import { type Draft, EMPTY_DRAFT, isSameDraft, ON_THE_WAY, readKept, type Wish } from './draft.ts';
 import { isSamePair, type Route, routeOver } from './route.ts';
 import { type Column, type OwnReservation, Refused, type Service, Unanswered } from './service.ts';
-import { type Action, type KeptForm, openRequest, readForm, type SentRequest, type State } from './state.ts';
+import {
+  type Action,
+  isTyped,
+  type KeptForm,
+  openRequest,
+  readForm,
+  type SentRequest,
+  type State,
+} from './state.ts';
 import type { Store } from './store.ts';
 
 /** Options of {@link createBooking}. */
@@ -68,7 +76,7 @@ function createQuestions(options: BookingOptions) {
     const { chosen, answer: before } = store.state;
     const { wish } = readForm(store.state);
     // What is free can't be said while a request may or may not have taken it.
-    if (!chosen || !wish || store.state.sent) {
+    if (!chosen || !wish || store.state.sent || store.state.isLeft) {
       store.dispatch({ type: 'answered', answer: { kind: 'none' } });
       return;
     }
@@ -147,7 +155,7 @@ export function createBooking(options: BookingOptions): Booking {
   /** Asks whether the draft fits that came back into the form. */
   function goOn(): void {
     drop();
-    if (!isSameDraft(store.state.draft, EMPTY_DRAFT)) void ask(false);
+    if (isTyped(store.state)) void ask(false);
   }
 
   async function send(): Promise<void> {
@@ -227,9 +235,9 @@ export function createBooking(options: BookingOptions): Booking {
 
 /** The draft as a request; undefined where it can't be sent. */
 function newRequest(state: State, newKey: () => string): SentRequest | undefined {
-  const { draft, now: at, chosen: experiment } = state;
+  const { draft, now: at, chosen: experiment, isLeft } = state;
   const { wish } = readForm(state);
-  if (!wish || !experiment) return undefined;
+  if (!wish || !experiment || isLeft) return undefined;
   return { experiment: experiment.id, key: wish.id === undefined ? newKey() : undefined, wish, draft, at };
 }
 

@@ -5,6 +5,7 @@ import {
   type Action,
   type Answer,
   calendarOf,
+  isTyped,
   markOf,
   mayDo,
   openState,
@@ -106,15 +107,15 @@ function chosen(state: State, experiment: ExperimentChoice | undefined): State {
 
 /** Of what another user typed and sent in this tab nothing is kept. */
 function loggedIn(state: State, { login, wanted }: Extract<Action, { type: 'logged-in' }>): State {
-  const { owner, login: before, draft, sent } = state;
+  const { owner, login: before, sent } = state;
   const { id = '', name = '' } = login.user ?? {};
   const next: State = {
     ...{ ...state, login, owner: id, hasEnded: false },
     notice: state.hasEnded ? undefined : state.notice,
   };
   if (owner === undefined || owner === id) return chosen(next, usual(login, state, wanted));
-  const isTyped = sent !== undefined || !isSameDraft(draft, EMPTY_DRAFT);
-  const text = `You are now logged in as ${name}.${isTyped ? ' What another user had typed here is gone.' : ''}`;
+  const isLost = sent !== undefined || isTyped(state);
+  const text = `You are now logged in as ${name}.${isLost ? ' What another user had typed here is gone.' : ''}`;
   const other = {
     ...openState(state.now, state.zone),
     ...{ isDoubted: state.isDoubted, ahead: state.ahead },
@@ -123,7 +124,7 @@ function loggedIn(state: State, { login, wanted }: Extract<Action, { type: 'logg
   return chosen(
     {
       ...{ ...other, network, reach, use, timeline, login, owner: id },
-      notice: isTyped || before?.user ? { text, at: 'page', isDone: false } : next.notice,
+      notice: isLost || before?.user ? { text, at: 'page', isDone: false } : next.notice,
     },
     usual(login, other, wanted),
   );
@@ -140,7 +141,7 @@ function loggedOut(state: State): State {
 
 function loginEnded(state: State): State {
   if (state.hasEnded) return state;
-  const kept = isSameDraft(state.draft, EMPTY_DRAFT) && !state.sent ? '' : '; what you typed is kept';
+  const kept = !isTyped(state) && !state.sent ? '' : '; what you typed is kept';
   const text = `Your login has ended. Log in again${kept}.`;
   return { ...state, hasEnded: true, notice: { text, at: 'form', isDone: false } };
 }
@@ -168,7 +169,16 @@ function drafted(state: State, draft: Draft): State {
   const aside = draft.id !== undefined && state.draft.id === undefined ? state.draft : state.aside;
   const timeline = changeTimeline(state.timeline, { type: 'redrafted' }, timelineTerms(state));
   const selected = selectedBy(draft, state);
-  return { ...state, draft, aside, timeline, selected, answer: { kind: 'none' }, isChecked: false };
+  return {
+    ...state,
+    draft,
+    aside,
+    timeline,
+    selected,
+    answer: { kind: 'none' },
+    isChecked: false,
+    isLeft: false,
+  };
 }
 
 /** The sites that a draft names are looked at, once they are others than before. */
@@ -187,7 +197,7 @@ function zoned(state: State, zone: string): State {
   return sent && isSameDraft(sent.draft, draft) ? { ...next, sent: { ...sent, draft: next.draft } } : next;
 }
 
-/** Empties the form, so that a second click can't book the same again. */
+/** Empties the form, or gives it back what stood in it before a change. */
 function reset(state: State): State {
   const draft = state.draft.id === undefined ? EMPTY_DRAFT : state.aside;
   return { ...drafted(state, draft), aside: EMPTY_DRAFT };
@@ -199,7 +209,11 @@ function settled(state: State, as: Extract<Action, { type: 'settled' }>['as']): 
   const next = { ...state, sent: undefined };
   // What was typed since it was sent is another draft.
   if (as === 'forgotten' || !sent || !isSameDraft(state.draft, sent.draft)) return next;
-  return as === 'accepted' ? reset(next) : { ...next, answer: as };
+  if (as !== 'accepted') return { ...next, answer: as };
+  if (sent.draft.id !== undefined) return reset(next);
+  // Its sites are looked at, and stay. A second click can't book the same again.
+  const { site1, site2 } = sent.draft;
+  return { ...drafted(next, { ...EMPTY_DRAFT, site1, site2 }), isLeft: true };
 }
 
 /** The facts of the page that the timeline needs to change. */

@@ -327,7 +327,7 @@ function showNetwork({ map, timeline, form }: NonNullable<typeof views>): void {
   store.view(
     (state) => ({
       ...formParts(state),
-      ...{ isChecked: state.isChecked, isSending: state.isSending },
+      ...{ isChecked: state.isChecked, isLeft: state.isLeft, isSending: state.isSending },
       ...{ login: state.login, hasEnded: state.hasEnded, sent: state.sent },
       route: routeOfDraft(state),
     }),

@@ -1,7 +1,7 @@
 import { KEY_KEPT } from '../contract/request-limits.ts';
 import { may, type Action as Permission } from '../contract/roles.ts';
 import { type Calendar, clockOf } from '../words/civil-time.ts';
-import { type Draft, EMPTY_DRAFT, type ReadDraft, readDraft, type Wish } from './draft.ts';
+import { type Draft, EMPTY_DRAFT, isSameDraft, type ReadDraft, readDraft, type Wish } from './draft.ts';
 import { hopsOf, isSamePair, linkBetween, type Route, routeBetween, routeOver } from './route.ts';
 import type {
   Column,
@@ -108,6 +108,8 @@ export interface State {
   aside: Draft;
   /** Whether the draft was sent as it is: then empty fields are named. */
   isChecked: boolean;
+  /** Whether the draft is what a booking has left: its sites. It is not sent before something in it is changed. */
+  isLeft: boolean;
   answer: Answer;
   /**
    * The request that is under way, or had no answer: it may have been done. It is sent again as it was, so that it can't be
@@ -175,7 +177,8 @@ export function openState(now: number, zone: string, kept: KeptForm = {}): State
   return {
     ...{ now, ahead: 0, zone, reach: { isAway: false, since: now }, use: [], busy: new Set() },
     ...{ isDoubted: true, hasEnded: false },
-    ...{ draft: kept.draft ?? EMPTY_DRAFT, aside: EMPTY_DRAFT, isChecked: false, isSending: false },
+    ...{ draft: kept.draft ?? EMPTY_DRAFT, aside: EMPTY_DRAFT },
+    ...{ isChecked: false, isLeft: false, isSending: false },
     answer: { kind: 'none' },
     sent: kept.sent,
     owner: kept.owner,
@@ -186,6 +189,11 @@ export function openState(now: number, zone: string, kept: KeptForm = {}): State
 /** The request that was sent and has no answer, while none is waited for. */
 export function openRequest({ sent, isSending }: Pick<State, 'sent' | 'isSending'>): SentRequest | undefined {
   return isSending ? undefined : sent;
+}
+
+/** Whether something stands in the form that would be lost without it. */
+export function isTyped({ draft, isLeft }: Pick<State, 'draft' | 'isLeft'>): boolean {
+  return !isLeft && !isSameDraft(draft, EMPTY_DRAFT);
 }
 
 /** Whether a request can be sent again without being done twice: for as long as the service knows its key. */

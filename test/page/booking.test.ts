@@ -192,17 +192,19 @@ describe('the earliest start', () => {
 });
 
 describe('the request', () => {
-  test('is sent once, however often it is clicked, and leaves an empty form', async () => {
+  test('is sent once, however often it is clicked, and leaves its sites in the form', async () => {
     const form = opened();
     const { booking, requests, said, settled } = form;
-    booking.fill(DRAFT);
+    booking.fill({ ...DRAFT, bandwidth: '2G' });
     void booking.send();
     void booking.send();
     booking.type({ ...DRAFT, name: 'late' });
     expect(requests.map(({ asked }) => asked.key)).toEqual([`key-${keys}`]);
     requests[0]?.answer.resolve(OWN);
     await settled();
-    expect([said.done, form.kept, form.view.draft]).toEqual([1, null, EMPTY_DRAFT]);
+    expect([said.done, form.kept, form.view.draft]).toEqual([1, JSON.stringify({ draft: DRAFT }), DRAFT]);
+    booking.refresh();
+    expect(form.view.answer.kind).toBe('none');
     await booking.send();
     expect([requests.length, form.view.isChecked]).toEqual([1, true]);
   });
@@ -272,7 +274,7 @@ describe('the request', () => {
     await other.settled();
     expect(other.form.view.sent).toBeDefined();
     other.booking.forget(true);
-    expect([other.form.view.sent, other.form.view.draft]).toEqual([undefined, EMPTY_DRAFT]);
+    expect([other.form.view.sent, other.form.view.isLeft]).toEqual([undefined, true]);
   });
 
   test('is found in a list by what it asked for, or by its id', async () => {

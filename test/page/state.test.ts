@@ -22,6 +22,7 @@ const HOUR = 3_600_000;
 const LINK: Link = { site1: 'be-gent1', site2: 'pl-poznan1', bandwidth: 100_000 };
 const NETWORK = { name: null, base_url: '', login: true, sites: [], links: [LINK] };
 const DRAFT: Draft = { ...EMPTY_DRAFT, site1: 'be-gent1', site2: 'pl-poznan1' };
+const DRAFT_ENDS = { site1: 'be-gent1', site2: 'pl-poznan1' };
 const OWN: OwnReservation = { ...RESERVATION, start: NOW, end: NOW + HOUR };
 const experiment = (id: string, more = {}) => ({
   ...{ id, name: id, role: 'lead', expires_at: '2030-01-01T00:00:00Z', project: { id: '', name: '' } },
@@ -78,10 +79,12 @@ describe('a request without an answer', () => {
     ]);
   });
 
-  test('takes its draft with it where it is accepted, and no other draft', () => {
-    const state = unanswered();
+  test('takes its draft with it where it is accepted, but for the sites that are looked at, and no other draft', () => {
+    const state = unanswered({ ...DRAFT, bandwidth: '2G', name: 'x' });
     const accepted: Action = { type: 'settled', as: 'accepted' };
-    expect(change(state, accepted)).toMatchObject({ draft: EMPTY_DRAFT, sent: undefined });
+    const left = change(state, accepted);
+    expect(left).toMatchObject({ draft: DRAFT, selected: DRAFT_ENDS, isLeft: true, sent: undefined });
+    expect(change(left, typed({ ...DRAFT, bandwidth: '3G' })).isLeft).toBe(false);
     const other = { ...DRAFT, name: 'x' };
     expect(after(state, typed(other), accepted)).toMatchObject({ draft: other, sent: undefined });
   });
