@@ -92,8 +92,8 @@ function siteFields(on: FieldHandlers, place: Place): Fields {
 function textFields({ type }: FieldHandlers, place: Place): Fields {
   const bandwidth = text('bandwidth', { size: '8' }, (value) => type({ bandwidth: value }));
   const name = text('name', { maxlength: '64' }, (value) => type({ name: value.trim() }));
-  const such = small('Such as 100M, 1G, 2.5G.');
-  const seen = small('Everyone in the experiment sees it.');
+  const such = small('Such as 100M, 2.5G.');
+  const seen = small('All members see it.');
   const nameField = field('Name (optional)', name, seen, place('name', name));
   return {
     elements: [field('Bandwidth', bandwidth, such, place('bandwidth', bandwidth)), nameField],
@@ -125,8 +125,8 @@ function startFields(on: FieldHandlers, place: Place): Fields {
         'fieldset',
         {},
         legend,
-        choice(now, 'now'),
-        choice(at, 'at', ...time.elements, earliest),
+        choice(now, 'now', earliest),
+        choice(at, 'at', ...time.elements),
         place1,
       ),
     ],
@@ -152,7 +152,7 @@ function endFields(on: FieldHandlers, place: Place): Fields {
     return element('button', { type: 'button', class: 'quiet', onclick }, label);
   };
   const extend = element('span', { class: 'extend' }, longer(HOUR, '+1 h'), longer(DAY, '+1 day'));
-  const such = small('Such as 90m, 2h, 3d; or for a volume, 50T.');
+  const such = small('Or 90m, 3d; a volume: 50T.');
   return {
     elements: [
       element(

@@ -61,9 +61,10 @@ const wordsFor = ({ id }: Draft) => WORDS[id === undefined ? 'create' : 'update'
 
 /** The form that books a link, or changes a reservation: a view of the draft. */
 export class BookingForm {
-  /** The form itself, and the heading after which a notice about it stands. */
   readonly element: HTMLFormElement;
-  readonly heading = element('h2', { id: 'booking-heading', tabindex: '-1' }, 'Book a link');
+  /** The element after which a notice about the form stands: below the fields, where it moves none of them. */
+  readonly noticePlace = element('span');
+  readonly #heading = element('h2', { id: 'booking-heading', tabindex: '-1' }, 'Book a link');
   readonly #options: BookingFormOptions;
   readonly #fields: ReturnType<typeof createFields>;
   readonly #status = element('p', { class: 'answer', role: 'status', tabindex: '-1' });
@@ -110,7 +111,7 @@ export class BookingForm {
     this.element = element(
       'form',
       {
-        ...{ class: 'booking beside', novalidate: true, 'aria-labelledby': this.heading.id },
+        ...{ class: 'booking beside', novalidate: true, 'aria-labelledby': this.#heading.id },
         onsubmit: (event) => {
           event.preventDefault();
           // Enter in a field would send what is not in the fields.
@@ -124,8 +125,12 @@ export class BookingForm {
           if (isButton && event instanceof MouseEvent && event.detail < 2) onUse();
         },
       },
-      ...[this.heading, this.#fields.element, this.#status, this.#alternatives],
-      ...[this.#unsettled, this.#actions],
+      ...[this.#heading, this.#fields.element],
+      element(
+        'div',
+        { class: 'outcome' },
+        ...[this.noticePlace, this.#status, this.#alternatives, this.#unsettled, this.#actions],
+      ),
     );
   }
 
@@ -147,7 +152,7 @@ export class BookingForm {
     const words = wordsFor(draft);
     if ('for' in draft.ending) this.#duration = draft.ending.for;
     setText(
-      this.heading,
+      this.#heading,
       draft.id === undefined
         ? 'Book a link'
         : `Change ${titleOf({ id: draft.id, name: draft.name === '' ? undefined : draft.name })}`,
@@ -189,7 +194,7 @@ export class BookingForm {
   /** Brings the form into view and the focus to it. */
   focus(): void {
     this.element.scrollIntoView({ block: 'nearest' });
-    this.heading.focus({ preventScroll: true });
+    this.#heading.focus({ preventScroll: true });
   }
 
   #leave(): void {

@@ -14,7 +14,7 @@ import { createNews } from './news.ts';
 import { createNotice } from './notice.ts';
 import { createForgetting, createReservationActions } from './reservation-actions.ts';
 import { createReservationList } from './reservation-list.ts';
-import { routeBetween, routeText } from './route.ts';
+import { routeBetween } from './route.ts';
 import { createServerClock } from './server-clock.ts';
 import { createService, type NetworkFacts, Unanswered } from './service.ts';
 import { createSessionBar } from './session-bar.ts';
@@ -39,7 +39,6 @@ import { openStorage } from './storage.ts';
 import { createStore, remembered } from './store.ts';
 import type { TimelineAction } from './timeline/model.ts';
 import { Timeline } from './timeline/timeline.ts';
-import { periodText } from './timeline/words.ts';
 import { createWelcome, RESERVATION } from './welcome.ts';
 import {
   awayText,
@@ -181,12 +180,6 @@ const bar = createSessionBar({
 /** The views of the network; undefined until it is known. */
 let views: ReturnType<typeof build> | undefined;
 
-/** Two sites with their route as it is known, in words. */
-function said({ site1, site2 }: Selected): string {
-  const sites = routeOf(store.state)?.sites ?? [];
-  return routeText(sites[0] === site1 ? sites : [site1, site2]);
-}
-
 /** Makes the views of the network. */
 function build({ sites, links }: NetworkFacts) {
   const map = createMap({
@@ -196,9 +189,7 @@ function build({ sites, links }: NetworkFacts) {
       select(selected);
       if (!mayDo(store.state, 'create')) return;
       booking.fill(picked(store.state.draft, selected));
-      if (selected.site2 === '') return;
-      form.focus();
-      say(context, `In the form now: ${said(selected)}.`, 'form', true);
+      if (selected.site2 !== '') form.focus();
     },
   });
   const timeline = new Timeline({
@@ -215,8 +206,6 @@ function build({ sites, links }: NetworkFacts) {
       // What begins in this minute, since it was cut to what is not over, would be in the past when it is sent.
       booking.fill(period.start < clock.now() + 60_000 ? { ...draft, start: 'now' } : draft);
       form.focus();
-      const when = periodText(period, calendarOf(store.state));
-      say(context, `In the form now: ${said(link)}, ${when}.`, 'form', true);
     },
     onOwn: ({ id }) => list.focus(id),
     onResize(own, { start, end }) {
@@ -272,7 +261,7 @@ function place(
 function placeOfNotice({ notice: shown }: State): HTMLElement {
   const at = shown?.at ?? 'page';
   if (typeof at === 'object' && !list.element.hidden) return list.placeFor(at.id);
-  return at === 'form' && views && !views.form.element.hidden ? views.form.heading : away;
+  return at === 'form' && views && !views.form.element.hidden ? views.form.noticePlace : away;
 }
 
 /** Shows the views of the network, from now on. */
