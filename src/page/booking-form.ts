@@ -4,7 +4,7 @@ import type { Booking } from './booking.ts';
 import { createFields, nextHour } from './booking-fields.ts';
 import { type Draft, type Field, type ReadDraft, withAlternative } from './draft.ts';
 import { element, setText } from './elements.ts';
-import { type Route, routesFrom } from './route.ts';
+import { type Route, routesFrom, routeText } from './route.ts';
 import type { Link } from './service.ts';
 import {
   calendarOf,
@@ -62,6 +62,10 @@ const wordsFor = ({ id }: Draft) => WORDS[id === undefined ? 'create' : 'update'
 /** The form that books a link, or changes a reservation: a view of the draft. */
 export class BookingForm {
   readonly element: HTMLFormElement;
+  /** Where the form is not beside what is picked: leads from there to it. It stays in view, and moves nothing. */
+  readonly entry = element('p', { class: 'entry', hidden: true });
+  readonly #entered = element('span');
+  readonly #enter = element('button', { type: 'button', onclick: () => this.focus() }, 'Book this');
   /** The element after which a notice about the form stands: below the fields, where it moves none of them. */
   readonly noticePlace = element('span');
   readonly #heading = element('h2', { id: 'booking-heading', tabindex: '-1' }, 'Book a link');
@@ -97,6 +101,7 @@ export class BookingForm {
       duration: () => this.#duration,
       end: () => this.#end(),
     });
+    this.entry.append(this.#entered, this.#enter);
     this.#again = element('button', { type: 'button', onclick: () => void booking.send() }, 'Send it again');
     const forget = element(
       'button',
@@ -187,13 +192,22 @@ export class BookingForm {
     const there = login?.experiments.find(({ id }) => id === open?.experiment);
     const experiment = there && there.id !== chosen?.id ? there.name : undefined;
     setText(this.#unanswered, open ? openText(open, experiment, calendarOf(view)) : '');
+    this.entry.hidden = this.#send.hidden || view.isLeft || draft.site1 === '' || draft.site2 === '';
+    setText(this.#entered, routeText([draft.site1, draft.site2]));
+    setText(this.#enter, draft.id === undefined ? 'Book this' : 'Change this');
     // The button that was clicked is gone.
     if (open && wasSending) this.#unanswered.focus();
   }
 
-  /** Brings the form into view and the focus to it. */
+  /** Leads the keyboard on, from what is picked to the form; nothing moves. */
+  lead(): void {
+    (this.entry.checkVisibility() ? this.#enter : this.#heading).focus({ preventScroll: true });
+  }
+
+  /** Brings the form into view from its heading on, and the focus to it. */
   focus(): void {
-    this.element.scrollIntoView({ block: 'nearest' });
+    this.element.scrollTop = 0;
+    this.element.scrollIntoView({ block: this.element.offsetHeight > innerHeight ? 'start' : 'nearest' });
     this.#heading.focus({ preventScroll: true });
   }
 

@@ -177,6 +177,8 @@ const bar = createSessionBar({
   logIn: () => void login.logIn(),
   logOut: () => void login.logOut(),
 });
+/** Whether what is done now is done by a key. */
+let isByKey = false;
 /** The views of the network; undefined until it is known. */
 let views: ReturnType<typeof build> | undefined;
 
@@ -189,7 +191,7 @@ function build({ sites, links }: NetworkFacts) {
       select(selected);
       if (!mayDo(store.state, 'create')) return;
       booking.fill(picked(store.state.draft, selected));
-      if (selected.site2 !== '') form.focus();
+      if (selected.site2 !== '' && isByKey) form.lead();
     },
   });
   const timeline = new Timeline({
@@ -205,13 +207,12 @@ function build({ sites, links }: NetworkFacts) {
       const draft = picked(store.state.draft, link, period);
       // What begins in this minute, since it was cut to what is not over, would be in the past when it is sent.
       booking.fill(period.start < clock.now() + 60_000 ? { ...draft, start: 'now' } : draft);
-      form.focus();
+      if (isByKey) form.lead();
     },
     onOwn: ({ id }) => list.focus(id),
     onResize(own, { start, end }) {
       if (!mayDo(store.state, 'update')) return;
       booking.fill({ ...draftOf(own), start, ending: { at: end } });
-      form.focus();
     },
   });
   const form = new BookingForm({
@@ -249,6 +250,7 @@ function place(
       ...(table ? [table] : []),
     ),
     element('section', free, element('h2', { id: 'free-heading' }, 'What is free'), timeline.element),
+    form.entry,
     form.element,
   );
   main.replaceChildren(
@@ -415,6 +417,16 @@ store.view(
 );
 
 // What happens around the page
+
+for (const type of ['keydown', 'pointerdown']) {
+  addEventListener(
+    type,
+    () => {
+      isByKey = type === 'keydown';
+    },
+    true,
+  );
+}
 
 const doubt = (): void => store.dispatch({ type: 'learnt', facts: { isDoubted: true } });
 document.addEventListener('visibilitychange', () => {
