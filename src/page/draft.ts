@@ -28,6 +28,8 @@ export interface Draft {
   ending: { for: string } | { at: number | string };
   /** Of a new reservation; empty for none. */
   name: string;
+  /** Whether an edge of its bar was dragged: what becomes of that is said where the eyes are. */
+  isDragged?: true;
 }
 
 /** The form as it is at first. */
@@ -186,7 +188,7 @@ export function draftOf({ id, site1, site2, bandwidth, start, end, name }: Own):
 
 /** The form filled with two sites, or with a free time between them; what else was typed stays. */
 export function picked(draft: Draft, { site1, site2 }: Ends, period?: Period): Draft {
-  const { id, ...typed } = draft;
+  const { id, isDragged: _, ...typed } = draft;
   const isSame = id === undefined && isSamePair(draft, { site1, site2 });
   return {
     ...typed,

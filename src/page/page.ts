@@ -104,14 +104,15 @@ const login = createLogin(context);
 const booking = createBooking({
   ...{ store, service, later },
   newKey: () => crypto.randomUUID(),
-  done({ experiment, wish }, reservation) {
+  done({ experiment, wish, draft }, reservation) {
     store.dispatch({ type: 'changed', experiment, reservation });
-    if (wish.id !== undefined) list.focus(reservation.id);
+    const isAtForm = wish.id === undefined || draft.isDragged;
+    if (!isAtForm) list.focus(reservation.id);
     const sentence = ownSentence(reservation, calendarOf(store.state));
     const length = lengthText(wish.period, reservation);
-    const tags = wish.id === undefined ? ` ${tagsText(reservation).replace('\n', '; ')}.` : '';
+    const tags = wish.id === undefined ? `\n${tagsText(reservation)}` : '';
     const text = `${wish.id === undefined ? 'Booked' : 'Changed'}: ${sentence}.${tags}`;
-    say(context, length + text, wish.id === undefined ? 'form' : { id: reservation.id }, length === '');
+    say(context, length + text, isAtForm ? 'form' : { id: reservation.id }, length === '');
     context.look();
   },
   refused({ wish }, { facts }, isSettled) {
@@ -212,7 +213,7 @@ function build({ sites, links }: NetworkFacts) {
     onOwn: ({ id }) => list.focus(id),
     onResize(own, { start, end }) {
       if (!mayDo(store.state, 'update')) return;
-      booking.fill({ ...draftOf(own), start, ending: { at: end } });
+      booking.fill({ ...draftOf(own), start, ending: { at: end }, isDragged: true });
     },
   });
   const form = new BookingForm({
