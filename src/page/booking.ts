@@ -1,6 +1,14 @@
 import { DAY, SECOND } from '../contract/durations.ts';
 import type { ProblemCode } from '../contract/problem-codes.ts';
-import { type Draft, EMPTY_DRAFT, isSameDraft, ON_THE_WAY, readKept, type Wish } from './draft.ts';
+import {
+  type Draft,
+  EMPTY_DRAFT,
+  isSameDraft,
+  isSameWish,
+  ON_THE_WAY,
+  readKept,
+  type Wish,
+} from './draft.ts';
 import { isSamePair, type Route, routeOver } from './route.ts';
 import { type Column, type OwnReservation, Refused, type Service, Unanswered } from './service.ts';
 import {
@@ -71,7 +79,7 @@ function createQuestions(options: BookingOptions) {
     return question.signal;
   }
 
-  async function ask(isQuiet: boolean): Promise<void> {
+  async function ask(isQuiet: boolean, isFirst = false): Promise<void> {
     const signal = drop();
     const { chosen, answer: before } = store.state;
     const { wish } = readForm(store.state);
@@ -87,7 +95,11 @@ function createQuestions(options: BookingOptions) {
       const found = await service.dryRun(chosen.id, wish, signal);
       const route = routeOver(store.state.network?.links ?? [], found);
       const free = wish.id === undefined ? await freeThen(service, wish, route, signal) : undefined;
-      if (!signal.aborted) store.dispatch({ type: 'answered', answer: { kind: 'fits', wish, route, free } });
+      // What begins now has no earlier start later on either.
+      const isKept = isQuiet && before.kind === 'fits' && before.isEarliest && wish.request.start === 'now';
+      const isEarliest = isFirst || isKept;
+      if (!signal.aborted)
+        store.dispatch({ type: 'answered', answer: { kind: 'fits', wish, route, free, isEarliest } });
     } catch (error) {
       if (!signal.aborted) failed(error, wish, { isSent, isQuiet });
     }
@@ -213,7 +225,12 @@ export function createBooking(options: BookingOptions): Booking {
     },
     async earliest() {
       const found = await askEarliest();
-      if (found && !store.state.sent) this.fill(found);
+      if (!found || store.state.sent) return;
+      const [wish, next] = [store.state.draft, found].map(
+        (draft) => readForm({ ...store.state, draft }).wish,
+      );
+      if (wish && next && isSameWish(wish, next)) void ask(false, true);
+      else this.fill(found);
     },
     send,
     forget(isDone) {

@@ -28,8 +28,8 @@ export type Answer =
   | { kind: 'moved' }
   /** A dry run is under way. */
   | { kind: 'asking'; wish: Wish }
-  /** It fits. `free`: what is free on its route then, where the service says so; of a change its own part would count as used. */
-  | { kind: 'fits'; wish: Wish; route: Route; free: Column | undefined }
+  /** It fits. `free`: what is free on its route then, where the service says so; of a change its own part would count as used. `isEarliest`: no earlier start was found. */
+  | { kind: 'fits'; wish: Wish; route: Route; free: Column | undefined; isEarliest?: boolean }
   /** `isSent`: the request itself was refused, not only its dry run. */
   | { kind: 'refused'; wish: Wish; facts: RefusedReply; isSent: boolean }
   /** The dry run had no answer. */

@@ -178,12 +178,18 @@ export function forgetText(wish: Wish, found: Own | string | undefined, calendar
 
 /** That a reservation fits, and what is free then, where that is known. */
 export function fitText(
-  { wish: { period }, route: { sites, bandwidth }, free }: Extract<Answer, { kind: 'fits' }>,
+  {
+    wish: { period, request },
+    route: { sites, bandwidth },
+    free,
+    isEarliest,
+  }: Extract<Answer, { kind: 'fits' }>,
   calendar: Calendar,
 ): string {
+  const earliest = isEarliest ? `${request.start === 'now' ? 'Now' : 'This'} is the earliest. ` : '';
   const when = `${periodText(period, calendar)}${overText(sites.slice(1, -1))}`;
-  if (!free) return `It fits: ${when}.`;
-  return `It fits, ${when}: ${shareText(free.free, bandwidth)} and ${vlansText(free.vlans)} are free.`;
+  if (!free) return `${earliest}It fits: ${when}.`;
+  return `${earliest}It fits, ${when}: ${shareText(free.free, bandwidth)} and ${vlansText(free.vlans)} are free.`;
 }
 
 /** The route between two sites, below the second one; empty while it is not known. */

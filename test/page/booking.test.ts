@@ -181,6 +181,13 @@ describe('the earliest start', () => {
     questions[1]?.answer.resolve({ ...OWN, start: NOW + 1000, end: NOW + 7_201_000 });
     await now;
     expect(form.view.draft).toEqual(DRAFT);
+    // Where it is already the earliest, that is said.
+    const same = booking.earliest();
+    questions.at(-1)?.answer.resolve({ ...OWN, start: NOW + 1000, end: NOW + 7_201_000 });
+    await same;
+    questions.at(-1)?.answer.resolve(OWN);
+    await form.settled();
+    expect(form.view.answer).toMatchObject({ kind: 'fits', isEarliest: true });
     const never = booking.earliest();
     questions.at(-1)?.answer.reject(refusal('bandwidth_unavailable'));
     await never;

@@ -135,6 +135,11 @@ test('that it fits, with what is free where that is known', () => {
   const over = { sites: ['be-gent1', 'pl-poznan1', 'hu-sztaki', 'gr-uth'], bandwidth: 1000 };
   expect(fitText({ ...fits, route: over }, CALENDAR)).toContain(`${when} over pl-poznan1 and hu-sztaki: `);
   expect(fitText({ ...fits, free: undefined }, CALENDAR)).toBe(`It fits: ${when}.`);
+  expect(fitText({ ...fits, isEarliest: true }, CALENDAR)).toMatch(/^This is the earliest\. It fits, /);
+  const now = { ...WISH, request: { ...WISH.request, start: 'now' } } as const;
+  expect(fitText({ ...fits, wish: now, isEarliest: true }, CALENDAR)).toMatch(
+    /^Now is the earliest\. It fits, /,
+  );
   expect([undefined, route, over].map(routeNote)).toEqual([
     ...['', 'A link of 10 Gbps.', '3 hops over pl-poznan1 and hu-sztaki, 1 Gbps at most.'],
   ]);
