@@ -116,7 +116,7 @@ function startFields(on: FieldHandlers, place: Place): Fields {
       ...{ type: 'button', class: 'quiet', onclick: on.earliest },
       title: 'The first time at which all of it is free',
     },
-    'Earliest',
+    'Find the earliest',
   );
   const place1 = place('start', time.input);
   return {
@@ -239,7 +239,21 @@ function field(label: string, input: HTMLElement, ...more: readonly Node[]): HTM
 }
 
 function choice(input: HTMLElement, label: string, ...more: readonly Node[]): HTMLElement {
-  return element('div', { class: 'choice' }, input, element('label', { for: input.id }, label), ...more);
+  // A field that is greyed out takes no clicks: they are for its place.
+  const onclick = (event: Event): void => {
+    const field = row.querySelector<HTMLInputElement>('input[type=text]:disabled');
+    if (!field || !(event instanceof MouseEvent)) return;
+    const { left, right } = field.getBoundingClientRect();
+    if (event.clientX < left || event.clientX > right) return;
+    input.click();
+    field.focus();
+  };
+  const row = element(
+    'div',
+    { class: 'choice', onclick },
+    ...[input, element('label', { for: input.id }, label), ...more],
+  );
+  return row;
 }
 
 function small(words: string): HTMLElement {
