@@ -4,7 +4,7 @@ import { element, setText, skipTo } from './elements.ts';
 import type { OwnReservation } from './service.ts';
 import { calendarOf, mayDo, type State } from './state.ts';
 import { periodText } from './timeline/words.ts';
-import { endsText, inKeptOrder, inOrder, nextText, tagFacts, titleOf } from './words.ts';
+import { endsText, inKeptOrder, inOrder, isEnding, nextText, tagFacts, titleOf } from './words.ts';
 
 /** An action on a reservation. */
 export type ReservationAction =
@@ -249,7 +249,7 @@ function createRow(act: Act): Row {
       const stage = stateAt(view.now, reservation);
       const isBusy = view.busy.has(reservation.id);
       setText(name, title);
-      setText(state, stage);
+      setText(state, isEnding(reservation, view.now) ? 'ending' : stage);
       heading.title = reservation.id;
       row.className = stage;
       row.dataset['id'] = reservation.id;
@@ -262,7 +262,9 @@ function createRow(act: Act): Row {
       ]);
       setText(next, `, ${nextText(reservation, view.now)}`);
       facts.children[2]?.lastElementChild?.append(next);
-      const allowed = buttons.filter(({ action }) => isAllowed(action, stage, view));
+      const allowed = isEnding(reservation, view.now)
+        ? []
+        : buttons.filter(({ action }) => isAllowed(action, stage, view));
       for (const { action, label, button } of allowed) {
         button.ariaDisabled = `${isBusy}`;
         button.ariaLabel = `${SPOKEN[action] ?? label}: ${title}`;

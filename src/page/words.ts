@@ -1,5 +1,5 @@
 import { formatBandwidth } from '../contract/bandwidth.ts';
-import { formatDuration } from '../contract/durations.ts';
+import { formatDuration, SECOND } from '../contract/durations.ts';
 import { stateAt } from '../contract/instants.ts';
 import type { ProblemCode } from '../contract/problem-codes.ts';
 import type { Alternative } from '../contract/problems.ts';
@@ -9,7 +9,7 @@ import { type Calendar, type Clock, endText, instantText } from '../words/civil-
 import { linkName } from '../words/link-name.ts';
 import { problemTexts } from '../words/problems.ts';
 import { roleAllows } from '../words/roles.ts';
-import type { Wish } from './draft.ts';
+import { ON_THE_WAY, type Wish } from './draft.ts';
 import { overText, type Route, routeText } from './route.ts';
 import type { ExperimentChoice, Own, OwnReservation, Period, Refused } from './service.ts';
 import { type Answer, isRepeatable, type SentRequest } from './state.ts';
@@ -83,9 +83,15 @@ export function inKeptOrder<One extends { id: string }>(
   return ordered;
 }
 
+/** Whether a reservation is in its last seconds, as one that was ended is until the service has seen to it. */
+export function isEnding({ start, end }: Period, now: number): boolean {
+  return start <= now && now < end && end - now <= ON_THE_WAY + SECOND;
+}
+
 /** The instant of a reservation that matters next, and how far away it is. @example 'ends in 2 h' */
 export function nextText({ start, end }: Period, now: number): string {
   if (now < start) return `starts in ${formatDuration(start - now)}`;
+  if (isEnding({ start, end }, now)) return 'ending';
   if (now < end) return `ends in ${formatDuration(end - now)}`;
   return `ended ${formatDuration(now - end)} ago`;
 }

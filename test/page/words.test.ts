@@ -183,6 +183,9 @@ test('reservations: what they are called, where they are in their life, and in w
   expect([active, next, ended].map((one) => nextText(one, NOW))).toEqual([
     ...['ends in 1 h', 'starts in 2 h', 'ended 8 h ago'],
   ]);
+  expect([-5000, 5000, 7000].map((left) => nextText({ start: NOW - HOUR, end: NOW + left }, NOW))).toEqual([
+    ...['ended 5 s ago', 'ending', 'ends in 7 s'],
+  ]);
   expect([titleOf({ id: 'con_x_0123456789', name: 'mine' }), titleOf({ id: 'con_x_0123456789' })]).toEqual([
     ...['mine', '…456789'],
   ]);
