@@ -136,7 +136,7 @@ export function extensionText(
 
 /** That the server is away. @param since when it answered last, in milliseconds */
 export function awayText(since: number, calendar: Calendar): string {
-  return `The server does not answer since ${endText(calendar.now, since, calendar)}; trying again every 5 s.`;
+  return `The server has not answered since ${endText(calendar.now, since, calendar)}; trying again every 5 s.`;
 }
 
 /** That the browser's clock is wrong; empty where it is not, by so much. @param ahead of the server's, in milliseconds */

@@ -145,7 +145,7 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
     await logIn(page, 'lead');
     whose = 'lead';
     await page.waitForURL(/\?experiment=exp_/);
-    await page.getByText('lead: may book, change and delete links').waitFor();
+    await page.getByText('lead: may book links, change and delete reservations').waitFor();
 
     await fill(page, '500G', 'night-run');
     await answer(page).getByText('The link has 100 Gbps; 500 Gbps were asked for.').waitFor();
@@ -528,7 +528,7 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
     expect(await page.getByRole('button', { name: 'Book', exact: true }).isVisible()).toBe(false);
     await page
       .getByRole('alert')
-      .getByText(/^The server does not answer since \d\d:\d\d; trying again every 5 s\.$/)
+      .getByText(/^The server has not answered since \d\d:\d\d; trying again every 5 s\.$/)
       .waitFor();
     await page.context().setOffline(false);
     await page.reload();
