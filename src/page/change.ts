@@ -101,7 +101,15 @@ function usual({ experiments }: Login, state: State, wanted: string | null): Exp
 function chosen(state: State, experiment: ExperimentChoice | undefined): State {
   if (experiment?.id === state.chosen?.id) return { ...state, chosen: experiment };
   const answer: Answer = 'wish' in state.answer ? { kind: 'moved' } : state.answer;
-  const next = { ...state, chosen: experiment, answer, live: undefined, ended: undefined, hidden: undefined };
+  const next = {
+    ...state,
+    chosen: experiment,
+    answer,
+    live: undefined,
+    ended: undefined,
+    filter: '',
+    hidden: undefined,
+  };
   return state.draft.id === undefined || state.isSending ? next : reset(next);
 }
 

@@ -160,6 +160,7 @@ const wrongClock = element('p', { class: 'away', role: 'status', hidden: true })
 const notice = createNotice({ later, dispatch: store.dispatch });
 const list = createReservationList({
   act: (action, own) => void act(action, own),
+  filter: (filter) => store.dispatch({ type: 'learnt', facts: { filter } }),
   wantEnded: () => void loading.loadEnded(),
 });
 function choose(id: string): void {
@@ -307,9 +308,9 @@ function showNetwork({ map, timeline, form }: NonNullable<typeof views>): void {
     (parts) => timeline.show(parts),
   );
   store.view(
-    ({ login: known, chosen, live, ended, hidden, busy, now, zone: shown }) => ({
+    ({ login: known, chosen, live, ended, filter, hidden, busy, now, zone: shown }) => ({
       // In whole seconds: what happens at once is shown once.
-      ...{ known, chosen, live, ended, hidden, busy, now: now - (now % 1000), zone: shown },
+      ...{ known, chosen, live, ended, filter, hidden, busy, now: now - (now % 1000), zone: shown },
     }),
     ({ known, ...parts }) => {
       list.element.hidden = !known?.user || !parts.chosen;

@@ -4,7 +4,7 @@ import { element, setText, skipTo } from './elements.ts';
 import type { OwnReservation } from './service.ts';
 import { calendarOf, mayDo, type State } from './state.ts';
 import { periodText } from './timeline/words.ts';
-import { endsText, inKeptOrder, inOrder, isEnding, nextText, tagFacts, titleOf } from './words.ts';
+import { endsText, foundIn, inKeptOrder, inOrder, isEnding, nextText, tagFacts, titleOf } from './words.ts';
 
 /** An action on a reservation. */
 export type ReservationAction =
@@ -21,13 +21,15 @@ export type ReservationAction =
 /** The parts of the state that the list shows. */
 export type ReservationListView = Pick<
   State,
-  'chosen' | 'live' | 'ended' | 'hidden' | 'busy' | 'now' | 'zone'
+  'chosen' | 'live' | 'ended' | 'filter' | 'hidden' | 'busy' | 'now' | 'zone'
 >;
 
 /** Options of {@link createReservationList}. */
 export interface ReservationListOptions {
   /** A button was clicked. */
   act(action: ReservationAction, reservation: OwnReservation): void;
+  /** Words are typed to find some. */
+  filter(words: string): void;
   /** Those that have ended are looked at. */
   wantEnded(): void;
 }
@@ -64,13 +66,24 @@ interface Row {
 /** Does what a button says that was clicked. */
 type Act = (action: ReservationAction, own: OwnReservation, event: Event) => void;
 
+/** From how many reservations on some are looked for. */
+const FINDABLE = 6;
+
+const numberText = (count: number): string => count.toLocaleString('en');
+
 /** How many reservations a list shows at first, and how many more at each click. */
 const SHOWN = 50;
 
 /** The reservations of the chosen experiment, each with the buttons that its role allows. */
-export function createReservationList({ act: onAct, wantEnded }: ReservationListOptions) {
+export function createReservationList({ act: onAct, filter: onFilter, wantEnded }: ReservationListOptions) {
   const heading = element('h2', { id: 'reservations-heading', tabindex: '-1' }, 'Reservations');
   const note = element('p', { class: 'soft' });
+  const words = element('input', {
+    ...{ type: 'search', id: 'filter', placeholder: 'Name, id, site or state…', autocomplete: 'off' },
+    ...{ 'aria-label': 'Find reservations', oninput: () => onFilter(words.value) },
+  });
+  const count = element('span', { class: 'soft', role: 'status' });
+  const find = element('div', { class: 'find' }, count, words);
   let shown: ReservationListView | undefined;
   /** A reservation that is shown, however far down it stands. */
   let sought: string | undefined;
@@ -93,23 +106,34 @@ export function createReservationList({ act: onAct, wantEnded }: ReservationList
 
   /** Shows the state. */
   function show(view: ReservationListView): void {
-    const { chosen, live: known, ended, hidden, now } = view;
+    const { chosen, live: known, ended, filter, hidden, now } = view;
     shown = view;
     setText(heading, `Reservations of ${chosen?.name ?? ''}`);
     const isOver = (one: OwnReservation): boolean => stateAt(now, one) === 'ended';
     const current = known?.filter((one) => !isOver(one));
-    const text =
-      hidden ?? (known === undefined ? 'Loading…' : current?.length === 0 ? 'None now or later.' : '');
+    const found = foundIn(current ?? [], filter, now);
+    const none = current?.length === 0 ? 'None now or later.' : found.length === 0 ? 'None like that.' : '';
+    const text = hidden ?? (known === undefined ? 'Loading…' : none);
+    if (words.value !== filter) words.value = filter;
+    find.hidden = filter === '' && (current?.length ?? 0) < FINDABLE;
+    setText(count, filter === '' ? '' : `${numberText(found.length)} of ${numberText(current?.length ?? 0)}`);
     setText(note, text);
     note.hidden = text === '';
     details.hidden = hidden !== undefined || known === undefined;
     // What ended since the list was asked for is not lost.
     const over = [...(ended ?? []), ...(known ?? [])].filter(isOver);
     const unique = [...new Map(over.map((one) => [one.id, one])).values()];
-    live.show(hidden === undefined ? (current ?? []) : [], view, sought);
-    past.show(unique, view, sought);
-    const none = unique.length === 0 ? 'None. ' : '';
-    setText(pastNote, ended === undefined ? 'Loading…' : `${none}The service does not list deleted ones.`);
+    const withSought = (some: readonly OwnReservation[], all: readonly OwnReservation[]) => [
+      ...some,
+      ...all.filter((one) => one.id === sought && !some.includes(one)),
+    ];
+    live.show(hidden === undefined ? withSought(found, current ?? []) : [], view, sought);
+    past.show(withSought(foundIn(unique, filter, now), unique), view, sought);
+    const noneOver = unique.length === 0 ? 'None. ' : '';
+    setText(
+      pastNote,
+      ended === undefined ? 'Loading…' : `${noneOver}The service does not list deleted ones.`,
+    );
   }
 
   const end = element('span', { id: 'after-list' });
@@ -118,7 +142,8 @@ export function createReservationList({ act: onAct, wantEnded }: ReservationList
     element: element(
       'section',
       { 'aria-labelledby': heading.id },
-      ...[heading, skipTo(end, 'Skip the list'), note, live.list, live.more, details, end],
+      element('div', { class: 'list-head' }, heading, find),
+      ...[skipTo(end, 'Skip the list'), note, live.list, live.more, details, end],
     ),
     show,
     /** Brings a reservation into view and the focus to it; to the list where it is not in it. */
@@ -215,7 +240,7 @@ function createRow(act: Act): Row {
   const heading = element('h3', { tabindex: '-1' }, name, ' ', state);
   const facts = element('dl');
   // Apart from the times, which stay as they are: news takes no selection from them.
-  const next = element('span');
+  const next = element('span', { class: 'whole' });
   const buttons = BUTTONS.map(([action, label]) => {
     const onclick = (event: Event): void => shown && act(action, shown, event);
     const button = element(
@@ -260,7 +285,7 @@ function createRow(act: Act): Row {
         ['When', periodText(reservation, calendarOf(view))],
         ...tagFacts(reservation),
       ]);
-      setText(next, `, ${nextText(reservation, view.now)}`);
+      setText(next, ` · ${nextText(reservation, view.now)}`);
       facts.children[2]?.lastElementChild?.append(next);
       const allowed = isEnding(reservation, view.now)
         ? []

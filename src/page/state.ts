@@ -96,6 +96,8 @@ export interface State {
   live?: readonly OwnReservation[];
   /** Those that have; undefined until they are asked for. */
   ended?: readonly OwnReservation[];
+  /** What is typed to find some of them; empty for all. */
+  filter: string;
   /** Why the reservations can't be seen, where the service says so. */
   hidden?: string;
   /** The ids of reservations with a request under way. */
@@ -131,7 +133,7 @@ export type Action =
   | {
       type: 'learnt';
       facts: Partial<
-        Pick<State, 'network' | 'reach' | 'use' | 'ended' | 'hidden' | 'selected' | 'isDoubted'>
+        Pick<State, 'network' | 'reach' | 'use' | 'ended' | 'filter' | 'hidden' | 'selected' | 'isDoubted'>
       >;
     }
   /** Times are written, and read, in another zone. */
@@ -175,7 +177,7 @@ export type KeptForm = Partial<Pick<State, 'draft' | 'sent' | 'owner'>>;
 /** The state as the page opens. */
 export function openState(now: number, zone: string, kept: KeptForm = {}): State {
   return {
-    ...{ now, ahead: 0, zone, reach: { isAway: false, since: now }, use: [], busy: new Set() },
+    ...{ now, ahead: 0, zone, reach: { isAway: false, since: now }, use: [], filter: '', busy: new Set() },
     ...{ isDoubted: true, hasEnded: false },
     ...{ draft: kept.draft ?? EMPTY_DRAFT, aside: EMPTY_DRAFT },
     ...{ isChecked: false, isLeft: false, isSending: false },

@@ -67,6 +67,15 @@ export function inOrder<One extends Period & { id: string }>(list: readonly One[
   ];
 }
 
+/** Those of a list that have each of some words in their name, id, sites or state; all where there is no word. */
+export function foundIn(list: readonly OwnReservation[], words: string, now: number): OwnReservation[] {
+  const wanted = words.toLowerCase().split(/\s+/);
+  return list.filter((own) => {
+    const text = [own.name, own.id, own.site1, ...(own.via ?? []), own.site2, stateAt(now, own)].join(' ');
+    return wanted.every((word) => text.toLowerCase().includes(word));
+  });
+}
+
 /** A list in an order that is kept: what is new stands behind what it stands behind in the list. @param kept ids */
 export function inKeptOrder<One extends { id: string }>(
   list: readonly One[],

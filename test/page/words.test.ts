@@ -8,6 +8,7 @@ import {
   extensionText,
   fitText,
   forgetText,
+  foundIn,
   inKeptOrder,
   inOrder,
   lengthText,
@@ -192,6 +193,17 @@ test('reservations: what they are called, where they are in their life, and in w
   expect(tagsText({ ...RESERVATION, ...PERIOD })).toBe(
     'be-gent1: S-tag 100, C-tag 101\npl-poznan1: S-tag 200, C-tag 201',
   );
+});
+
+test('reservations are found by the words of their name, id, sites and state', () => {
+  const own = (id: string, name: string | undefined, start: number) => ({
+    ...{ ...RESERVATION, id, name, start: NOW + start, end: NOW + start + HOUR },
+  });
+  const list = [own('con_a', 'night-run', 0), own('con_b', undefined, HOUR)];
+  const ids = (words: string) => foundIn(list, words, NOW).map(({ id }) => id);
+  expect([ids(''), ids('NIGHT gent1 active'), ids('con_b'), ids('scheduled night'), ids('poznan ')]).toEqual([
+    ...[['con_a', 'con_b'], ['con_a'], ['con_b'], [], ['con_a', 'con_b']],
+  ]);
 });
 
 test('an order is kept: what is new stands behind what it would stand behind, and what is gone leaves no gap', () => {
