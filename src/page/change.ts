@@ -29,8 +29,11 @@ function changed(state: State, action: Action): State {
   switch (action.type) {
     case 'tick':
       return state;
-    case 'learnt':
-      return { ...state, ...action.facts };
+    case 'learnt': {
+      // Other sites are looked at, and no reservation is.
+      const marked = 'selected' in action.facts ? undefined : state.marked;
+      return { ...state, marked, ...action.facts };
+    }
     case 'zoned':
       return zoned(state, action.zone);
     case 'logged-in':
@@ -177,12 +180,14 @@ function drafted(state: State, draft: Draft): State {
   const aside = draft.id !== undefined && state.draft.id === undefined ? state.draft : state.aside;
   const timeline = changeTimeline(state.timeline, { type: 'redrafted' }, timelineTerms(state));
   const selected = selectedBy(draft, state);
+  const marked = draft.id === state.marked ? state.marked : undefined;
   return {
     ...state,
     draft,
     aside,
     timeline,
     selected,
+    marked,
     answer: { kind: 'none' },
     isChecked: false,
     isLeft: false,

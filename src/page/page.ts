@@ -211,7 +211,10 @@ function build({ sites, links }: NetworkFacts) {
       booking.fill(period.start < clock.now() + 60_000 ? { ...draft, start: 'now' } : draft);
       if (isByKey) form.lead();
     },
-    onOwn: ({ id }) => list.focus(id),
+    onOwn({ id }) {
+      store.dispatch({ type: 'learnt', facts: { marked: id } });
+      list.focus(id);
+    },
     onResize(own, { start, end }) {
       if (!mayDo(store.state, 'update')) return;
       booking.fill({ ...draftOf(own), start, ending: { at: end }, isDragged: true });
@@ -302,15 +305,15 @@ function showNetwork({ map, timeline, form }: NonNullable<typeof views>): void {
     (state) => ({
       ...{ ...calendarOf(state), mark: mark(state), own: own(state) },
       ...{ pair: pair(state), selectedRows: rows(state) },
-      ...{ state: state.timeline, zone: state.zone, mayPick: mayDo(state, 'create') },
+      ...{ state: state.timeline, zone: state.zone, marked: state.marked, mayPick: mayDo(state, 'create') },
       links: state.network?.links.length ?? 0,
     }),
     (parts) => timeline.show(parts),
   );
   store.view(
-    ({ login: known, chosen, live, ended, filter, hidden, busy, now, zone: shown }) => ({
+    ({ login: known, chosen, live, ended, filter, hidden, marked, busy, now, zone: shown }) => ({
       // In whole seconds: what happens at once is shown once.
-      ...{ known, chosen, live, ended, filter, hidden, busy, now: now - (now % 1000), zone: shown },
+      ...{ known, chosen, live, ended, filter, hidden, marked, busy, now: now - (now % 1000), zone: shown },
     }),
     ({ known, ...parts }) => {
       list.element.hidden = !known?.user || !parts.chosen;

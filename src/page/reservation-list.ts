@@ -21,7 +21,7 @@ export type ReservationAction =
 /** The parts of the state that the list shows. */
 export type ReservationListView = Pick<
   State,
-  'chosen' | 'live' | 'ended' | 'filter' | 'hidden' | 'busy' | 'now' | 'zone'
+  'chosen' | 'live' | 'ended' | 'filter' | 'hidden' | 'marked' | 'busy' | 'now' | 'zone'
 >;
 
 /** Options of {@link createReservationList}. */
@@ -259,7 +259,7 @@ function createRow(act: Act): Row {
 
   /** Puts the buttons in place that are allowed: all in one line where none of them changes anything. */
   function arrange(allowed: readonly HTMLElement[], changing: number): void {
-    const known = `${changing} ${allowed.length}`;
+    const known = `${changing} ${allowed.length} ${allowed[changing]?.dataset['action']}`;
     if (known === arranged) return;
     arranged = known;
     below.replaceChildren(...(changing === 0 ? [] : allowed.slice(changing)));
@@ -276,7 +276,9 @@ function createRow(act: Act): Row {
       setText(name, title);
       setText(state, isEnding(reservation, view.now) ? 'ending' : stage);
       heading.title = reservation.id;
+      const isMarked = view.marked === reservation.id;
       row.className = stage;
+      row.ariaCurrent = isMarked ? 'true' : null;
       row.dataset['id'] = reservation.id;
       row.ariaBusy = `${isBusy}`;
       showFacts(facts, [
@@ -295,9 +297,14 @@ function createRow(act: Act): Row {
         button.ariaLabel = `${SPOKEN[action] ?? label}: ${title}`;
       }
       summary.ariaLabel = `More: ${title}`;
+      // From the marked one there is a way back that is seen.
+      const isSeen = ({ action }: { action: ReservationAction }): boolean =>
+        CHANGES.has(action) || (isMarked && action === 'show');
+      const [seen, others] = [allowed.filter(isSeen), allowed.filter((one) => !isSeen(one))];
+      const isOver = !allowed.some(({ action }) => CHANGES.has(action));
       arrange(
-        allowed.map(({ button }) => button),
-        allowed.filter(({ action }) => CHANGES.has(action)).length,
+        [...seen, ...others].map(({ button }) => button),
+        isOver ? 0 : seen.length,
       );
     },
   };

@@ -104,6 +104,8 @@ export interface State {
   busy: ReadonlySet<string>;
   /** The sites between which the route is marked everywhere. */
   selected?: Selected;
+  /** The id of the reservation that is looked at, in the list and in the timeline. */
+  marked?: string;
   /** The content of the form, which the timeline marks as it is typed. */
   draft: Draft;
   /** The draft that stood in the form before a reservation was to be changed. */
@@ -133,7 +135,10 @@ export type Action =
   | {
       type: 'learnt';
       facts: Partial<
-        Pick<State, 'network' | 'reach' | 'use' | 'ended' | 'filter' | 'hidden' | 'selected' | 'isDoubted'>
+        Pick<
+          State,
+          'network' | 'reach' | 'use' | 'ended' | 'filter' | 'hidden' | 'marked' | 'selected' | 'isDoubted'
+        >
       >;
     }
   /** Times are written, and read, in another zone. */

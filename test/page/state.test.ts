@@ -199,6 +199,17 @@ describe('what is looked at', () => {
   });
 });
 
+test('a reservation is looked at until something else is', () => {
+  const marked = after(opened(), { type: 'learnt', facts: { marked: 'con_x' } });
+  const selected = { site1: 'be-gent1', site2: '' };
+  const kept = after(marked, { type: 'tick' }, typed({ ...DRAFT, id: 'con_x' }));
+  expect(kept.marked).toBe('con_x');
+  expect(change(marked, typed(DRAFT)).marked).toBeUndefined();
+  expect(change(marked, { type: 'learnt', facts: { selected } }).marked).toBeUndefined();
+  const shown = change(marked, { type: 'learnt', facts: { selected, marked: 'con_y' } });
+  expect(shown.marked).toBe('con_y');
+});
+
 describe('the draft', () => {
   test('is the mark, for who may book it', () => {
     const state = after(opened(), typed(DRAFT));
