@@ -79,7 +79,11 @@ function createQuestions(options: BookingOptions) {
     return question.signal;
   }
 
-  async function ask(isQuiet: boolean, isFirst = false): Promise<void> {
+  /**
+   * @param isQuiet whether nothing is shown until the answer is there, as where it is asked again by itself
+   * @param isFirst whether no earlier start was found
+   */
+  async function ask({ isQuiet = false, isFirst = false } = {}): Promise<void> {
     const signal = drop();
     const { chosen, answer: before } = store.state;
     const { wish } = readForm(store.state);
@@ -154,7 +158,7 @@ function createQuestions(options: BookingOptions) {
     /** Asks once nothing is typed for a while. */
     askLater(): void {
       drop();
-      callOff = options.later(PAUSE, () => void ask(false));
+      callOff = options.later(PAUSE, () => void ask());
     },
   };
 }
@@ -167,7 +171,7 @@ export function createBooking(options: BookingOptions): Booking {
   /** Asks whether the draft fits that came back into the form. */
   function goOn(): void {
     drop();
-    if (isTyped(store.state)) void ask(false);
+    if (isTyped(store.state)) void ask();
   }
 
   async function send(): Promise<void> {
@@ -221,7 +225,7 @@ export function createBooking(options: BookingOptions): Booking {
     fill(draft) {
       if (store.state.isSending) return;
       store.dispatch({ type: 'drafted', draft });
-      void ask(false);
+      void ask();
     },
     async earliest() {
       const found = await askEarliest();
@@ -229,7 +233,7 @@ export function createBooking(options: BookingOptions): Booking {
       const [wish, next] = [store.state.draft, found].map(
         (draft) => readForm({ ...store.state, draft }).wish,
       );
-      if (wish && next && isSameWish(wish, next)) void ask(false, true);
+      if (wish && next && isSameWish(wish, next)) void ask({ isFirst: true });
       else this.fill(found);
     },
     send,
@@ -245,7 +249,7 @@ export function createBooking(options: BookingOptions): Booking {
     refresh() {
       const { isSending, answer } = store.state;
       if (isSending || answer.kind === 'asking') return;
-      void ask(answer.kind !== 'none');
+      void ask({ isQuiet: answer.kind !== 'none' });
     },
   };
 }
@@ -258,7 +262,7 @@ function newRequest(state: State, newKey: () => string): SentRequest | undefined
   return { experiment: experiment.id, key: wish.id === undefined ? newKey() : undefined, wish, draft, at };
 }
 
-/** What is free on a route while a request lasts; undefined where the service does not say. */
+/** The free capacity of a route while a request lasts; undefined where the service does not say. */
 async function freeThen(
   service: Pick<Service, 'columns'>,
   { request, period }: Wish,

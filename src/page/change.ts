@@ -4,15 +4,11 @@ import type { ExperimentChoice, Login, OwnReservation, Told } from './service.ts
 import {
   type Action,
   type Answer,
-  calendarOf,
   isTyped,
-  markOf,
-  mayDo,
   openState,
-  pairOf,
   readForm,
   type State,
-  shownRows,
+  timelineTerms,
 } from './state.ts';
 import { changeTimeline } from './timeline/model.ts';
 
@@ -92,7 +88,7 @@ function unsaid(state: State, since: Extract<Action, { type: 'unsaid' }>['since'
 const without = (list: State['live'], id: string): OwnReservation[] =>
   (list ?? []).filter((one) => one.id !== id);
 
-/** The experiment that was chosen before, or the only one that has not expired. */
+/** The experiment that was chosen before; else the only experiment that has not expired. */
 function usual({ experiments }: Login, state: State, wanted: string | null): ExperimentChoice | undefined {
   const active = experiments.filter(({ expires_at }) => Date.parse(expires_at) > state.now);
   return (
@@ -157,7 +153,7 @@ function loginEnded(state: State): State {
   return { ...state, hasEnded: true, notice: { text, at: 'form', isDone: false } };
 }
 
-/** What has ended meanwhile is kept in the list of ended ones. */
+/** Reservations that have ended meanwhile move to the list of ended ones. */
 function listed(state: State, live: readonly OwnReservation[]): State {
   const over = (state.live ?? []).filter(
     (one) => stateAt(state.now, one) === 'ended' && !live.some(({ id }) => id === one.id),
@@ -227,16 +223,4 @@ function settled(state: State, as: Extract<Action, { type: 'settled' }>['as']): 
   // Its sites are looked at, and stay. A second click can't book the same again.
   const { site1, site2 } = sent.draft;
   return { ...drafted(next, { ...EMPTY_DRAFT, site1, site2 }), isLeft: true };
-}
-
-/** The facts of the page that the timeline needs to change. */
-function timelineTerms(state: State) {
-  return {
-    ...calendarOf(state),
-    pair: state.selected && pairOf(state.network?.links ?? [], state.selected),
-    selectedRows: shownRows(state),
-    links: state.network?.links.length ?? 0,
-    mark: markOf(state),
-    mayPick: mayDo(state, 'create'),
-  };
 }

@@ -1,6 +1,6 @@
 import { formatBandwidth } from '../contract/bandwidth.ts';
 import { type ReservationState, stateAt } from '../contract/instants.ts';
-import { element, setText, skipTo } from './elements.ts';
+import { element, quietButton, setText, skipTo } from './elements.ts';
 import type { OwnReservation } from './service.ts';
 import { calendarOf, mayDo, type State } from './state.ts';
 import { periodText } from './timeline/words.ts';
@@ -179,7 +179,7 @@ function createRows(attributes: Readonly<Record<string, string>>, act: Act, agai
     most += SHOWN;
     again();
   };
-  const more = element('button', { type: 'button', class: 'quiet', onclick });
+  const more = quietButton('', onclick);
   let most = SHOWN;
   let rows = new Map<string, Row>();
   return {
@@ -243,11 +243,7 @@ function createRow(act: Act): Row {
   const next = element('span', { class: 'whole' });
   const buttons = BUTTONS.map(([action, label]) => {
     const onclick = (event: Event): void => shown && act(action, shown, event);
-    const button = element(
-      'button',
-      { type: 'button', class: 'quiet', 'data-action': action, onclick },
-      label,
-    );
+    const button = quietButton(label, onclick, { 'data-action': action });
     return { action, label, button };
   });
   const summary = element('summary', {}, 'More');
@@ -298,13 +294,13 @@ function createRow(act: Act): Row {
       }
       summary.ariaLabel = `More: ${title}`;
       // From the marked one there is a way back that is seen.
+      const canChange = allowed.some(({ action }) => CHANGES.has(action));
       const isSeen = ({ action }: { action: ReservationAction }): boolean =>
-        CHANGES.has(action) || (isMarked && action === 'show');
-      const [seen, others] = [allowed.filter(isSeen), allowed.filter((one) => !isSeen(one))];
-      const isOver = !allowed.some(({ action }) => CHANGES.has(action));
+        CHANGES.has(action) || (canChange && isMarked && action === 'show');
+      const seen = allowed.filter(isSeen);
       arrange(
-        [...seen, ...others].map(({ button }) => button),
-        isOver ? 0 : seen.length,
+        [...seen, ...allowed.filter((one) => !isSeen(one))].map(({ button }) => button),
+        seen.length,
       );
     },
   };

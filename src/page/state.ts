@@ -15,14 +15,21 @@ import type {
   RefusedReply,
   Told,
 } from './service.ts';
-import { type DraftMark, openTimeline, type TimelineAction, type TimelineState } from './timeline/model.ts';
+import { remembered } from './store.ts';
+import {
+  type DraftMark,
+  openTimeline,
+  type TimelineAction,
+  type TimelineState,
+  type TimelineTerms,
+} from './timeline/model.ts';
 
 /**
- * What is known of the draft: the answer to a dry run, or what became of the request. It is kept with the wish that it answers:
- * once the draft means another one, it is `moved`.
+ * The answer about the draft: to a dry run, or to the request that was sent. It is kept with the wish that it answers: once the
+ * draft means another one, it is `moved`.
  */
 export type Answer =
-  /** Nothing is known: something is missing, or nobody has asked yet. */
+  /** Nothing is known: something is missing, or no question was asked yet. */
   | { kind: 'none' }
   /** The draft means another wish than the one that was answered, though nobody has typed: nothing is sent until it is asked again. */
   | { kind: 'moved' }
@@ -117,7 +124,7 @@ export interface State {
   answer: Answer;
   /**
    * The request that is under way, or had no answer: it may have been done. It is sent again as it was, so that it can't be
-   * done twice, and nothing else is sent until it is settled: by an answer to it, or by who forgets it.
+   * done twice, and nothing else is sent until it is settled: by an answer, or when the user forgets it.
    */
   sent?: SentRequest;
   /** The user whose draft and request these are, by id; absent until the first login. */
@@ -145,12 +152,12 @@ export type Action =
   | { type: 'zoned'; zone: string }
   /** Somebody is logged in. `wanted`: the experiment that was worked in before, by its id. */
   | { type: 'logged-in'; login: Login; wanted: string | null }
-  /** Nobody is logged in: what only a user may see is forgotten. */
+  /** No user is logged in: facts that only a user may see are removed. */
   | { type: 'logged-out' }
   /** The login has ended by itself. */
   | { type: 'login-ended' }
   | { type: 'chosen'; experiment: ExperimentChoice | undefined }
-  /** What the service tells as it happens. */
+  /** An event of the service. */
   | { type: 'told'; told: readonly Told[] }
   /** The reservations that have not ended, as the service lists them. */
   | { type: 'listed'; live: readonly OwnReservation[] }
@@ -166,7 +173,7 @@ export type Action =
   | { type: 'checked' }
   | { type: 'answered'; answer: Answer }
   | { type: 'sent'; sent: SentRequest }
-  /** What became of the request that was sent, where that is known; `failed` where the page itself did. */
+  /** The end of the request that was sent, where that is known; `failed` where the page itself failed. */
   | {
       type: 'settled';
       as: 'accepted' | 'forgotten' | 'unanswered' | 'failed' | (Answer & { kind: 'refused' });
@@ -176,7 +183,7 @@ export type Action =
   | { type: 'unsaid'; since: 'begun' | 'closed' | 'passed' }
   | { type: 'timeline'; action: TimelineAction };
 
-/** What is kept of the form for this tab: the draft, the request that had no answer, and whose they are. */
+/** The parts of the form that are kept for this tab: the draft, the request that had no answer, and whose they are. */
 export type KeptForm = Partial<Pick<State, 'draft' | 'sent' | 'owner'>>;
 
 /** The state as the page opens. */
@@ -290,7 +297,7 @@ export function shownRoute(state: RouteParts): Route | undefined {
 }
 
 /** The rows of links in the timeline. */
-export function rowsOf({ network }: Pick<State, 'network'>, some: readonly Ends[]): number[] {
+export function linkRows({ network }: Pick<State, 'network'>, some: readonly Ends[]): number[] {
   const links = network?.links ?? [];
   return some.map((ends) => links.findIndex((link) => isSamePair(link, ends)));
 }
@@ -301,7 +308,7 @@ export function shownRows(state: RouteParts): readonly number[] {
   const links = network?.links ?? [];
   const route = shownRoute(state);
   if (!selected || !route) return [];
-  const hops = rowsOf(state, hopsOf(links, route.sites));
+  const hops = linkRows(state, hopsOf(links, route.sites));
   return linkBetween(links, selected) ? hops : [links.length, ...hops];
 }
 
@@ -320,5 +327,29 @@ export function markOf(state: FormParts & RouteParts): DraftMark | undefined {
   const route = draftRoute(state);
   if (!route || !period || !mayDo(state, draft.id === undefined ? 'create' : 'update')) return undefined;
   if (selected && isSamePair(selected, draft)) return { rows: shownRows(state), ...period };
-  return { rows: rowsOf(state, hopsOf(links, route.sites)), ...period };
+  return { rows: linkRows(state, hopsOf(links, route.sites)), ...period };
+}
+
+const markIn = remembered((state: State) => ({ ...formParts(state), ...routeParts(state) }), markOf);
+const rowsIn = remembered(routeParts, shownRows);
+// One object for as long as its two sites are looked at: what is loaded of it belongs to it.
+const pairIn = remembered(
+  ({ selected, network }: State) => ({
+    site1: selected?.site1 ?? '',
+    site2: selected?.site2 ?? '',
+    links: network?.links,
+  }),
+  ({ links = [], ...ends }) => pairOf(links, ends),
+);
+
+/** The facts of the page that the timeline needs; the same ones for as long as the state says the same of them. */
+export function timelineTerms(state: State): TimelineTerms {
+  return {
+    ...calendarOf(state),
+    pair: pairIn(state),
+    selectedRows: rowsIn(state),
+    links: state.network?.links.length ?? 0,
+    mark: markIn(state),
+    mayPick: mayDo(state, 'create'),
+  };
 }

@@ -1,5 +1,6 @@
+import type { Period } from '../../contract/phases.ts';
 import { type Calendar, ceilToStep, lengthOfStep, type Step } from '../../words/civil-time.ts';
-import type { Link, Period } from '../service.ts';
+import type { Link } from '../service.ts';
 import { type Layout, layoutFor } from './layout.ts';
 import { bookable, lengthenedPeriod, movedPeriod, type PickContext } from './pick.ts';
 import { clampWindow, panWindow, snapStep, turnedPage, unitWindow, zoomWindow } from './windows.ts';
@@ -221,7 +222,7 @@ function glideTo(
   }
 }
 
-/** What picked periods snap to, at the zoom that is shown. */
+/** The step that picked periods snap to, at the zoom that is shown. */
 export function pickContext({ window, layout }: TimelineState, { clock, now }: Calendar): PickContext {
   return { clock, now, step: snapStep(window, layout.width, SNAP_PIXELS) };
 }

@@ -1,21 +1,15 @@
 import { DAY, MINUTE } from '../../contract/durations.ts';
+import type { Period } from '../../contract/phases.ts';
 import { lengthOfStep } from '../../words/civil-time.ts';
+import { linkName } from '../../words/link-name.ts';
 import { twoLineAxis } from '../../words/time-axis.ts';
 import { element, setText } from '../elements.ts';
-import type { Column, Link, Own, Period } from '../service.ts';
+import type { Point } from '../point.ts';
+import type { Column, Link, Own } from '../service.ts';
 import { FORCED, readColours } from './colours.ts';
-import { followGestures, type Point } from './gestures.ts';
+import { followGestures } from './gestures.ts';
 import { rowAt } from './layout.ts';
-import {
-  bookableMark,
-  clickStep,
-  KEYS,
-  keyboardMark,
-  type Mark,
-  pickContext,
-  rowsOf,
-  type TimelineState,
-} from './model.ts';
+import { bookableMark, clickStep, KEYS, keyboardMark, type Mark, pickContext, rowsOf } from './model.ts';
 import { OwnBars } from './own-bars.ts';
 import { Painter } from './paint.ts';
 import { BARS, DRAWN, MOVED, RESERVED, TABLED, type TimelineOptions, type TimelineParts } from './parts.ts';
@@ -25,7 +19,7 @@ import { knownFrom, levelFor, type Place, Tiles, tilesOf, tileWindow } from './t
 import { timelineElements } from './timeline-elements.ts';
 import { createToolbar } from './toolbar.ts';
 import { betweenWindows, instantAt, panWindow, placeOf, zoomWindow } from './windows.ts';
-import { keysText, linkText, periodSentence, windowText } from './words.ts';
+import { keysText, periodSentence, windowText } from './words.ts';
 
 /** Below this width labels are above the rows, in CSS pixels. */
 const NARROW = 640;
@@ -46,7 +40,7 @@ const OVERVIEW_LEVEL = levelFor({ start: 0, end: 366 * DAY }, 800);
 
 /**
  * Every link's use over time: a drawing that is moved and zoomed, a table of the same facts, and the same in words. A view of
- * {@link TimelineState}; what it keeps itself is drawn pixels and loaded tiles.
+ * the timeline's state; it keeps only drawn pixels and loaded tiles itself.
  */
 export class Timeline {
   /** Buttons, the drawing, the live region and the table. */
@@ -144,7 +138,7 @@ export class Timeline {
     const row = this.#options.links.length;
     this.#tiles.forget(row);
     this.#links.splice(row, 1, ...(pair ? [pair] : []));
-    setText(this.#dom.labels[row] ?? this.#dom.title, pair ? linkText(pair) : '');
+    setText(this.#dom.labels[row] ?? this.#dom.title, pair ? linkName(pair) : '');
     this.#table.show(row, pair);
   }
 
@@ -344,7 +338,7 @@ export class Timeline {
   }
 
   /** Moves to the goal in a short time, frame by frame; at once where the system asks for less motion. */
-  #glide({ window: from, goal }: TimelineState): void {
+  #glide({ window: from, goal }: TimelineParts['state']): void {
     const { dispatch } = this.#options;
     cancelAnimationFrame(this.#frame);
     if (!goal) return;
