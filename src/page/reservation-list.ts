@@ -283,7 +283,7 @@ function createRow(act: Act): Row {
         ['When', periodText(reservation, calendarOf(view))],
         ...tagFacts(reservation),
       ]);
-      setText(next, ` · ${nextText(reservation, view.now)}`);
+      setText(next, nextText(reservation, view.now));
       facts.children[2]?.lastElementChild?.append(next);
       const allowed = isEnding(reservation, view.now)
         ? []
