@@ -234,7 +234,10 @@ function checkEndpoints(
       if (name !== 'token_endpoint') continue;
       throw invalid('It has no token_endpoint.');
     }
-    if (URL.canParse(address) && origins.has(new URL(address).origin)) continue;
+    const url = URL.parse(address);
+    if (url && url.username + url.password !== '')
+      throw invalid(`Its ${name} has a user or a password in it.`);
+    if (url && origins.has(url.origin)) continue;
     throw invalid(
       `Its ${name} is ${JSON.stringify(address)}, which is not at ${[...origins].join(' or ')}: codes and tokens are sent nowhere else.`,
     );

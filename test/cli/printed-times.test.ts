@@ -73,7 +73,8 @@ const PRINTERS: readonly (readonly [
   ['shortTime without weekday', MINUTE, (at, context) => shortTime(at, context, true)],
   ['timeTeller', MINUTE, (at, context) => timeTeller(context)(at)],
   ['timesIn', SECOND, (at, context) => timesIn(context).instant(at)],
-  ['an end', SECOND, (at, context) => timesIn(context).ends(at - DAY, at)[1]],
+  // Two days: a day of 25 hours has an end that is a day later.
+  ['an end', SECOND, (at, context) => timesIn(context).ends(at - 2 * DAY, at)[1]],
   ['the page', MINUTE, (at, { zone, now }) => pageTimes({ clock: clockOf(zone), now }).instant(at)],
   ['formatInstant', 1, formatInstant],
   ['a command', 1, timeWord],

@@ -449,6 +449,7 @@ describe('row 4: the discovery document', () => {
     ['a foreign device endpoint', { device_authorization_endpoint: 'https://evil.invalid/device' }],
     ['a foreign revocation endpoint', { revocation_endpoint: 'https://evil.invalid/revoke' }],
     ['its host with a user', { token_endpoint: 'https://auth.example.org@evil.invalid/token' }],
+    ['a user on its host', { token_endpoint: 'https://user:secret@auth.example.org/token' }],
     ['another port', { token_endpoint: 'https://auth.example.org:444/token' }],
     ['http in place of https', { token_endpoint: 'http://auth.example.org/token' }],
     ['no address', { token_endpoint: 'token' }],
