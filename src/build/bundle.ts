@@ -40,7 +40,7 @@ async function bundleAlone(name: 'clients' | 'verifier', found: Set<string>): Pr
 
 /** The page's style: its base, then a file for each view. */
 const STYLES = [
-  ...['page.css', 'booking-form.css', 'reservation-list.css'],
+  ...['page.css', 'session-bar.css', 'booking-form.css', 'reservation-list.css'],
   ...['map/map.css', 'timeline/timeline.css'],
 ];
 

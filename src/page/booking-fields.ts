@@ -92,8 +92,8 @@ function siteFields(on: FieldHandlers, place: Place): Fields {
 function textFields({ type }: FieldHandlers, place: Place): Fields {
   const bandwidth = text('bandwidth', { size: '8' }, (value) => type({ bandwidth: value }));
   const name = text('name', { maxlength: '64' }, (value) => type({ name: value.trim() }));
-  const such = small('Such as 100M, 1G, 2.5G.');
-  const seen = small('Everyone in the experiment sees it.');
+  const such = small('Such as 100M, 2.5G.');
+  const seen = small('All members see it.');
   const nameField = field('Name (optional)', name, seen, place('name', name));
   return {
     elements: [field('Bandwidth', bandwidth, such, place('bandwidth', bandwidth)), nameField],
@@ -110,7 +110,7 @@ function startFields(on: FieldHandlers, place: Place): Fields {
   const now = radio('start', 'now', () => on.click({ start: 'now' }));
   const at = radio('start', 'at', () => on.click({ start: nextHour(on.calendar().now) }));
   const time = timeField('start', 'Start', on, (start) => ({ start }));
-  const earliest = quietButton('Earliest', on.earliest, {
+  const earliest = quietButton('Find the earliest', on.earliest, {
     title: 'The first time at which all of it is free',
   });
   const place1 = place('start', time.input);
@@ -120,8 +120,8 @@ function startFields(on: FieldHandlers, place: Place): Fields {
         'fieldset',
         {},
         legend,
-        choice(now, 'now'),
-        choice(at, 'at', ...time.elements, earliest),
+        choice(now, 'now', earliest),
+        choice(at, 'at', ...time.elements),
         place1,
       ),
     ],
@@ -147,7 +147,7 @@ function endFields(on: FieldHandlers, place: Place): Fields {
     return quietButton(label, onclick);
   };
   const extend = element('span', { class: 'extend' }, longer(HOUR, '+1 h'), longer(DAY, '+1 day'));
-  const such = small('Such as 90m, 2h, 3d; or for a volume, 50T.');
+  const such = small('Or 90m, 3d; a volume: 50T.');
   return {
     elements: [
       element(
@@ -230,7 +230,21 @@ function field(label: string, input: HTMLElement, ...more: readonly Node[]): HTM
 }
 
 function choice(input: HTMLElement, label: string, ...more: readonly Node[]): HTMLElement {
-  return element('div', { class: 'choice' }, input, element('label', { for: input.id }, label), ...more);
+  // A field that is greyed out takes no clicks: they are for its place.
+  const onclick = (event: Event): void => {
+    const field = row.querySelector<HTMLInputElement>('input[type=text]:disabled');
+    if (!field || !(event instanceof MouseEvent)) return;
+    const { left, right } = field.getBoundingClientRect();
+    if (event.clientX < left || event.clientX > right) return;
+    input.click();
+    field.focus();
+  };
+  const row = element(
+    'div',
+    { class: 'choice', onclick },
+    ...[input, element('label', { for: input.id }, label), ...more],
+  );
+  return row;
 }
 
 function small(words: string): HTMLElement {

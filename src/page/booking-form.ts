@@ -2,21 +2,15 @@ import { HOUR } from '../contract/durations.ts';
 import type { Alternative } from '../contract/problems.ts';
 import type { Booking } from './booking.ts';
 import { createFields, nextHour } from './booking-fields.ts';
-import {
-  type Draft,
-  EMPTY_DRAFT,
-  type Field,
-  isSameDraft,
-  type ReadDraft,
-  withAlternative,
-} from './draft.ts';
+import { type Draft, type Field, type ReadDraft, withAlternative } from './draft.ts';
 import { element, quietButton, setText } from './elements.ts';
-import { type Route, routesFrom } from './route.ts';
+import { type Route, routesFrom, routeText } from './route.ts';
 import type { Link } from './service.ts';
 import {
   calendarOf,
   type FormParts,
   isRepeatable,
+  isTyped,
   mayDo,
   openRequest,
   readForm,
@@ -26,7 +20,7 @@ import { fitText, offerText, openText, refusalText, titleOf } from './words.ts';
 
 /** The parts of the state that the form shows. */
 export type FormView = FormParts &
-  Pick<State, 'isChecked' | 'isSending' | 'login' | 'hasEnded' | 'sent'> & {
+  Pick<State, 'isChecked' | 'isLeft' | 'isSending' | 'login' | 'hasEnded' | 'sent'> & {
     /** The route of the draft, as far as it is known. */
     route?: Route;
   };
@@ -67,9 +61,14 @@ const wordsFor = ({ id }: Draft) => WORDS[id === undefined ? 'create' : 'update'
 
 /** The form that books a link, or changes a reservation: a view of the draft. */
 export class BookingForm {
-  /** The form itself, and the heading after which a notice about it stands. */
   readonly element: HTMLFormElement;
-  readonly heading = element('h2', { id: 'booking-heading', tabindex: '-1' }, 'Book a link');
+  /** Where the form is not beside what is picked: leads from there to it. It stays in view, and moves nothing. */
+  readonly entry = element('p', { class: 'entry', hidden: true });
+  readonly #entered = element('span');
+  readonly #enter = element('button', { type: 'button', onclick: () => this.focus() }, 'Book this');
+  /** The element after which a notice about the form stands: below the fields, where it moves none of them. */
+  readonly noticePlace = element('span');
+  readonly #heading = element('h2', { id: 'booking-heading', tabindex: '-1' }, 'Book a link');
   readonly #options: BookingFormOptions;
   readonly #fields: ReturnType<typeof createFields>;
   readonly #status = element('p', { class: 'answer', role: 'status', tabindex: '-1' });
@@ -102,6 +101,7 @@ export class BookingForm {
       duration: () => this.#duration,
       end: () => this.#end(),
     });
+    this.entry.append(this.#entered, this.#enter);
     this.#again = element('button', { type: 'button', onclick: () => void booking.send() }, 'Send it again');
     const forget = quietButton('Forget it', options.forget);
     this.#unsettled = element(
@@ -112,7 +112,7 @@ export class BookingForm {
     this.element = element(
       'form',
       {
-        ...{ class: 'booking beside', novalidate: true, 'aria-labelledby': this.heading.id },
+        ...{ class: 'booking beside', novalidate: true, 'aria-labelledby': this.#heading.id },
         onsubmit: (event) => {
           event.preventDefault();
           // Enter in a field would send what is not in the fields.
@@ -126,8 +126,12 @@ export class BookingForm {
           if (isButton && event instanceof MouseEvent && event.detail < 2) onUse();
         },
       },
-      ...[this.heading, this.#fields.element, this.#status, this.#alternatives],
-      ...[this.#unsettled, this.#actions],
+      ...[this.#heading, this.#fields.element],
+      element(
+        'div',
+        { class: 'outcome' },
+        ...[this.noticePlace, this.#status, this.#alternatives, this.#unsettled, this.#actions],
+      ),
     );
   }
 
@@ -149,7 +153,7 @@ export class BookingForm {
     const words = wordsFor(draft);
     if ('for' in draft.ending) this.#duration = draft.ending.for;
     setText(
-      this.heading,
+      this.#heading,
       draft.id === undefined
         ? 'Book a link'
         : `Change ${titleOf({ id: draft.id, name: draft.name === '' ? undefined : draft.name })}`,
@@ -164,7 +168,7 @@ export class BookingForm {
     this.#alternatives.hidden = offers.length === 0;
     if (before?.isSending && !isSending && answer.kind === 'refused') this.#goToAnswer(read);
     setText(this.#send, isSending ? words.sending : words.send);
-    this.#send.setAttribute('aria-disabled', `${isSending}`);
+    this.#send.setAttribute('aria-disabled', `${isSending || view.isLeft || answer.kind === 'moved'}`);
     setText(this.#stop, words.stop);
     this.#showOpen(view, before?.isSending === true);
   }
@@ -175,7 +179,7 @@ export class BookingForm {
     const open = openRequest(view);
     const isUser = login?.user != null;
     const mayBook = isUser && mayDo(view, draft.id === undefined ? 'create' : 'update');
-    const isKept = hasEnded && !isSameDraft(draft, EMPTY_DRAFT);
+    const isKept = hasEnded && isTyped(view);
     this.element.hidden = !mayBook && !isKept && !(open && (isUser || hasEnded));
     this.#fields.element.hidden = this.#status.hidden = this.#stop.hidden = !mayBook && !isKept;
     this.#send.hidden = open !== undefined || this.#stop.hidden;
@@ -184,14 +188,23 @@ export class BookingForm {
     const there = login?.experiments.find(({ id }) => id === open?.experiment);
     const experiment = there && there.id !== chosen?.id ? there.name : undefined;
     setText(this.#unanswered, open ? openText(open, experiment, calendarOf(view)) : '');
+    this.entry.hidden = this.#send.hidden || view.isLeft || draft.site1 === '' || draft.site2 === '';
+    setText(this.#entered, routeText([draft.site1, draft.site2]));
+    setText(this.#enter, draft.id === undefined ? 'Book this' : 'Change this');
     // The button that was clicked is gone.
     if (open && wasSending) this.#unanswered.focus();
   }
 
-  /** Brings the form into view and the focus to it. */
+  /** Leads the keyboard on, from what is picked to the form; nothing moves. */
+  lead(): void {
+    (this.entry.checkVisibility() ? this.#enter : this.#heading).focus({ preventScroll: true });
+  }
+
+  /** Brings the form into view from its heading on, and the focus to it. */
   focus(): void {
-    this.element.scrollIntoView({ block: 'nearest' });
-    this.heading.focus({ preventScroll: true });
+    this.element.scrollTop = 0;
+    this.element.scrollIntoView({ block: this.element.offsetHeight > innerHeight ? 'start' : 'nearest' });
+    this.#heading.focus({ preventScroll: true });
   }
 
   #leave(): void {
@@ -257,11 +270,13 @@ function offersIn({ answer, draft, live }: FormView): readonly Alternative[] {
 
 /** The form's sentence about its draft. */
 function statusText(view: FormView, hasOffers: boolean): string {
-  const { answer, draft, isSending, hasEnded } = view;
+  const { answer, draft, isSending, hasEnded, isLeft, isChecked } = view;
   if (isSending) return '';
+  if (isLeft && isChecked) return 'This is booked. Change something to book another one.';
   switch (answer.kind) {
     case 'none':
       return '';
+    case 'moved':
     case 'asking':
       return 'Asking whether it fits…';
     case 'fits':

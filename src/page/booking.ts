@@ -1,9 +1,25 @@
 import { DAY, SECOND } from '../contract/durations.ts';
 import type { ProblemCode } from '../contract/problem-codes.ts';
-import { type Draft, EMPTY_DRAFT, isSameDraft, ON_THE_WAY, readKept, type Wish } from './draft.ts';
+import {
+  type Draft,
+  EMPTY_DRAFT,
+  isSameDraft,
+  isSameWish,
+  ON_THE_WAY,
+  readKept,
+  type Wish,
+} from './draft.ts';
 import { isSamePair, type Route, routeOver } from './route.ts';
 import { type Column, type OwnReservation, Refused, type Service, Unanswered } from './service.ts';
-import { type Action, type KeptForm, openRequest, readForm, type SentRequest, type State } from './state.ts';
+import {
+  type Action,
+  isTyped,
+  type KeptForm,
+  openRequest,
+  readForm,
+  type SentRequest,
+  type State,
+} from './state.ts';
 import type { Store } from './store.ts';
 
 /** Options of {@link createBooking}. */
@@ -63,24 +79,31 @@ function createQuestions(options: BookingOptions) {
     return question.signal;
   }
 
-  /** @param isQuiet whether nothing is shown until the answer is there, as where it is asked again by itself */
-  async function ask({ isQuiet = false } = {}): Promise<void> {
+  /**
+   * @param isQuiet whether nothing is shown until the answer is there, as where it is asked again by itself
+   * @param isFirst whether no earlier start was found
+   */
+  async function ask({ isQuiet = false, isFirst = false } = {}): Promise<void> {
     const signal = drop();
     const { chosen, answer: before } = store.state;
     const { wish } = readForm(store.state);
     // What is free can't be said while a request may or may not have taken it.
-    if (!chosen || !wish || store.state.sent) {
+    if (!chosen || !wish || store.state.sent || store.state.isLeft) {
       store.dispatch({ type: 'answered', answer: { kind: 'none' } });
       return;
     }
     // Asked again by itself, it is still the same request that was refused.
     const isSent = isQuiet && before.kind === 'refused' && before.isSent;
-    if (!isQuiet) store.dispatch({ type: 'answered', answer: { kind: 'asking' } });
+    if (!isQuiet) store.dispatch({ type: 'answered', answer: { kind: 'asking', wish } });
     try {
       const found = await service.dryRun(chosen.id, wish, signal);
       const route = routeOver(store.state.network?.links ?? [], found);
       const free = wish.id === undefined ? await freeThen(service, wish, route, signal) : undefined;
-      if (!signal.aborted) store.dispatch({ type: 'answered', answer: { kind: 'fits', wish, route, free } });
+      // What begins now has no earlier start later on either.
+      const isKept = isQuiet && before.kind === 'fits' && before.isEarliest && wish.request.start === 'now';
+      const isEarliest = isFirst || isKept;
+      if (!signal.aborted)
+        store.dispatch({ type: 'answered', answer: { kind: 'fits', wish, route, free, isEarliest } });
     } catch (error) {
       if (!signal.aborted) failed(error, wish, { isSent, isQuiet });
     }
@@ -91,7 +114,7 @@ function createQuestions(options: BookingOptions) {
       if (error.isLoggedOut) options.loggedOut();
       store.dispatch({ type: 'answered', answer: { kind: 'refused', wish, facts: error.facts, isSent } });
     } else if (error instanceof Unanswered) {
-      store.dispatch({ type: 'answered', answer: { kind: 'away' } });
+      store.dispatch({ type: 'answered', answer: { kind: 'away', wish } });
       if (!isQuiet) options.unanswered();
     } else options.failed(error);
   }
@@ -100,7 +123,8 @@ function createQuestions(options: BookingOptions) {
   async function askEarliest(): Promise<Draft | undefined> {
     const { chosen, draft, now, sent } = store.state;
     if (!chosen || sent || draft.id !== undefined) return undefined;
-    const from = typeof draft.start === 'number' && draft.start > now ? draft.start : 'now';
+    const { times, wish: asked } = readForm(store.state);
+    const from = draft.start !== 'now' && times.start && times.start > now ? times.start : 'now';
     const { wish } = readForm({ ...store.state, draft: { ...draft, start: from } });
     if (!wish) {
       store.dispatch({ type: 'checked' });
@@ -114,7 +138,7 @@ function createQuestions(options: BookingOptions) {
       duration,
       end: Math.min(start + SEARCHED, Date.parse(chosen.expires_at)),
     };
-    store.dispatch({ type: 'answered', answer: { kind: 'asking' } });
+    if (asked) store.dispatch({ type: 'answered', answer: { kind: 'asking', wish: asked } });
     try {
       const found = await service.dryRun(chosen.id, { request }, signal);
       if (signal.aborted) return undefined;
@@ -122,7 +146,7 @@ function createQuestions(options: BookingOptions) {
       const ending = 'for' in draft.ending ? draft.ending : { at: found.end };
       return { ...draft, start: isNow ? 'now' : found.start, ending };
     } catch (error) {
-      if (!signal.aborted) failed(error, wish, {});
+      if (!signal.aborted) failed(error, asked ?? wish, {});
       return undefined;
     }
   }
@@ -147,12 +171,12 @@ export function createBooking(options: BookingOptions): Booking {
   /** Asks whether the draft fits that came back into the form. */
   function goOn(): void {
     drop();
-    if (!isSameDraft(store.state.draft, EMPTY_DRAFT)) void ask();
+    if (isTyped(store.state)) void ask();
   }
 
   async function send(): Promise<void> {
-    const { chosen, isSending, sent: before } = store.state;
-    if (isSending) return;
+    const { chosen, isSending, sent: before, answer } = store.state;
+    if (isSending || answer.kind === 'moved') return;
     if (!chosen && !before) {
       options.loggedOut();
       return;
@@ -205,7 +229,12 @@ export function createBooking(options: BookingOptions): Booking {
     },
     async earliest() {
       const found = await askEarliest();
-      if (found && !store.state.sent) this.fill(found);
+      if (!found || store.state.sent) return;
+      const [wish, next] = [store.state.draft, found].map(
+        (draft) => readForm({ ...store.state, draft }).wish,
+      );
+      if (wish && next && isSameWish(wish, next)) void ask({ isFirst: true });
+      else this.fill(found);
     },
     send,
     forget(isDone) {
@@ -227,9 +256,9 @@ export function createBooking(options: BookingOptions): Booking {
 
 /** The draft as a request; undefined where it can't be sent. */
 function newRequest(state: State, newKey: () => string): SentRequest | undefined {
-  const { draft, now: at, chosen: experiment } = state;
+  const { draft, now: at, chosen: experiment, isLeft } = state;
   const { wish } = readForm(state);
-  if (!wish || !experiment) return undefined;
+  if (!wish || !experiment || isLeft) return undefined;
   return { experiment: experiment.id, key: wish.id === undefined ? newKey() : undefined, wish, draft, at };
 }
 

@@ -29,6 +29,8 @@ export interface Draft {
   ending: { for: string } | { at: number | string };
   /** Of a new reservation; empty for none. */
   name: string;
+  /** Whether an edge of its bar was dragged: what becomes of that is said where the eyes are. */
+  isDragged?: true;
 }
 
 /** The form as it is at first. */
@@ -52,13 +54,17 @@ export interface Wish {
   /** Mbps. */
   bandwidth: number;
   period: Period;
+  /** When it was read, in milliseconds. */
+  at: number;
 }
 
 /** A draft as it was read: as much of it as is known, and all of it as a {@link Wish} where nothing is wrong. */
 export interface ReadDraft {
   /** By field. An empty sentence is of an empty field: nothing has to be said about it before the form is sent. */
   problems: ReadonlyMap<Field, string>;
-  /** A start of `now` is the time of reading. */
+  /** The start and the end, as far as each is known, in milliseconds. A start of `now` is the time of reading. */
+  times: Partial<Period>;
+  /** Both of them, where they make a period. */
   period?: Period;
   wish?: Wish;
 }
@@ -88,25 +94,26 @@ export function readDraft(draft: Draft, terms: DraftTerms): ReadDraft {
   else if (site1 !== '' && !routeBetween(terms.links, draft))
     problems.set('site2', `No route leads from ${site1} to ${site2}.`);
   const bandwidth = readTyped(problems, 'bandwidth', draft.bandwidth, parseBandwidth);
-  const period = readPeriod(problems, draft, bandwidth, terms);
+  const times = readTimes(problems, draft, bandwidth, terms);
+  const period = periodOf(problems, times);
   if (id === undefined && name !== '' && !RESERVATION_NAME.test(name)) {
     problems.set('name', 'A name is 1 to 64 of a to z, 0 to 9 and -, a letter first.');
   }
-  if (problems.size > 0 || bandwidth === undefined || !period) return { problems, period };
+  if (problems.size > 0 || bandwidth === undefined || !period) return { problems, times, period };
   const named = id === undefined && name !== '' ? { name } : {};
   const request: ReservationRequest = {
     ...{ site1, site2, bandwidth, start: start === 'now' ? 'now' : period.start, end: period.end },
     ...named,
   };
-  return { problems, period, wish: { id, request, bandwidth, period } };
+  return { problems, times, period, wish: { id, request, bandwidth, period, at: terms.now } };
 }
 
-function readPeriod(
+function readTimes(
   problems: Map<Field, string>,
   { start, ending }: Draft,
   bandwidth: number | undefined,
   terms: DraftTerms,
-): Period | undefined {
+): Partial<Period> {
   const { now, expiry, own } = terms;
   const from = start === 'now' ? now : readTime(problems, 'start', start, terms, { on: own?.start });
   let end: number | undefined;
@@ -121,10 +128,14 @@ function readPeriod(
       end = Math.max(end, Math.min(late, expiry));
     }
   }
+  return { start: from, end };
+}
+
+function periodOf(problems: Map<Field, string>, { start, end }: Partial<Period>): Period | undefined {
   if (end === undefined) return undefined;
   if (end > LAST_INSTANT) problems.set('ending', 'That is after the year 9999.');
-  else if (from !== undefined && end <= from) problems.set('ending', 'It would end before it starts.');
-  else if (from !== undefined) return { start: from, end };
+  else if (start !== undefined && end <= start) problems.set('ending', 'It would end before it starts.');
+  else if (start !== undefined) return { start, end };
   return undefined;
 }
 
@@ -178,7 +189,7 @@ export function draftOf({ id, site1, site2, bandwidth, start, end, name }: Own):
 
 /** The form filled with two sites, or with a free time between them; what else was typed stays. */
 export function picked(draft: Draft, { site1, site2 }: Ends, period?: Period): Draft {
-  const { id, ...typed } = draft;
+  const { id, isDragged: _, ...typed } = draft;
   const isSame = id === undefined && isSamePair(draft, { site1, site2 });
   return {
     ...typed,
@@ -201,6 +212,31 @@ export function withAlternative(draft: Draft, alternative: Alternative): Draft {
     start,
     ending: isMoved ? draft.ending : { at: Date.parse(end_date) },
   };
+}
+
+/** The draft with the instants that its typed times mean, as far as they can be read: they mean the same in another zone. */
+export function fixed(draft: Draft, { times }: Pick<ReadDraft, 'times'>): Draft {
+  const { start, ending } = draft;
+  return {
+    ...draft,
+    start: start === 'now' ? start : (times.start ?? start),
+    ending: 'at' in ending ? { at: times.end ?? ending.at } : ending,
+  };
+}
+
+/**
+ * Whether two wishes ask for the same. Times that go with the clock, such as `now` and `+2h`, may differ by the time that has
+ * passed; others may not, such as `tomorrow` after midnight.
+ */
+export function isSameWish(one: Wish, other: Wish): boolean {
+  const passed = Math.abs(one.at - other.at) + SECOND;
+  const fixedParts = ({ id, request: { start: _start, end: _end, ...rest } }: Wish): string =>
+    JSON.stringify([id, rest, typeof _start]);
+  return (
+    fixedParts(one) === fixedParts(other) &&
+    Math.abs(one.period.start - other.period.start) <= passed &&
+    Math.abs(one.period.end - other.period.end) <= passed
+  );
 }
 
 /** Whether two drafts ask for the same. */

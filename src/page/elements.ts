@@ -25,7 +25,7 @@ export function element<Tag extends keyof HTMLElementTagNameMap>(
 /** Makes a button that looks like text. @param attributes more than its type and class */
 export function quietButton(
   label: string,
-  onclick: () => void,
+  onclick: (event: Event) => void,
   attributes: Readonly<Record<string, Attribute>> = {},
 ): HTMLButtonElement {
   return element('button', { type: 'button', class: 'quiet', ...attributes, onclick }, label);

@@ -41,8 +41,10 @@ export function createNotice({ later, dispatch }: NoticeOptions): NoticeView {
       callOff();
       // The same text again is news too: it is taken away first.
       [words.textContent, spoken.textContent] = ['', ''];
-      setText(words, notice?.text ?? '');
-      setText(spoken, notice?.text ?? '');
+      const lines = notice?.text.split('\n') ?? [];
+      words.append(...lines.map((line) => element('span', {}, line)));
+      setText(spoken, lines.join('; '));
+      whole.dataset['kind'] = notice?.isDone ? 'done' : 'problem';
       whole.hidden = notice === undefined;
       if (notice?.isDone) callOff = later(LASTS, leave);
     },

@@ -3,6 +3,7 @@ import { clockOf } from '../words/civil-time.ts';
 import { readView, viewOf, withView } from './address.ts';
 import { createBooking, keptForm, readKeptForm } from './booking.ts';
 import { BookingForm } from './booking-form.ts';
+import { change } from './change.ts';
 import { type PageContext, say } from './context.ts';
 import { draftOf, picked } from './draft.ts';
 import { element, setText } from './elements.ts';
@@ -13,14 +14,13 @@ import { createNews } from './news.ts';
 import { createNotice } from './notice.ts';
 import { createForgetting, createReservationActions } from './reservation-actions.ts';
 import { createReservationList } from './reservation-list.ts';
-import { routeBetween, routeText } from './route.ts';
+import { routeBetween } from './route.ts';
 import { createServerClock } from './server-clock.ts';
 import { createService, type NetworkFacts, Unanswered } from './service.ts';
 import { createSessionBar } from './session-bar.ts';
 import {
   type Action,
   calendarOf,
-  change,
   draftRoute,
   formParts,
   linkRows,
@@ -37,7 +37,6 @@ import { openStorage } from './storage.ts';
 import { createStore, remembered } from './store.ts';
 import type { TimelineAction } from './timeline/model.ts';
 import { Timeline } from './timeline/timeline.ts';
-import { periodText } from './timeline/words.ts';
 import { createWelcome, RESERVATION } from './welcome.ts';
 import {
   awayText,
@@ -103,14 +102,15 @@ const login = createLogin(context);
 const booking = createBooking({
   ...{ store, service, later },
   newKey: () => crypto.randomUUID(),
-  done({ experiment, wish }, reservation) {
+  done({ experiment, wish, draft }, reservation) {
     store.dispatch({ type: 'changed', experiment, reservation });
-    if (wish.id !== undefined) list.focus(reservation.id);
+    const isAtForm = wish.id === undefined || draft.isDragged;
+    if (!isAtForm) list.focus(reservation.id);
     const sentence = ownSentence(reservation, calendarOf(store.state));
     const length = lengthText(wish.period, reservation);
-    const tags = wish.id === undefined ? ` ${tagsText(reservation).replace('\n', '; ')}.` : '';
+    const tags = wish.id === undefined ? `\n${tagsText(reservation)}` : '';
     const text = `${wish.id === undefined ? 'Booked' : 'Changed'}: ${sentence}.${tags}`;
-    say(context, length + text, wish.id === undefined ? 'form' : { id: reservation.id }, length === '');
+    say(context, length + text, isAtForm ? 'form' : { id: reservation.id }, length === '');
     context.look();
   },
   refused({ wish }, { facts }, isSettled) {
@@ -158,6 +158,7 @@ const wrongClock = element('p', { class: 'away', role: 'status', hidden: true })
 const notice = createNotice({ later, dispatch: store.dispatch });
 const list = createReservationList({
   act: (action, own) => void act(action, own),
+  filter: (filter) => store.dispatch({ type: 'learnt', facts: { filter } }),
   wantEnded: () => void loading.loadEnded(),
 });
 function choose(id: string): void {
@@ -171,19 +172,15 @@ const bar = createSessionBar({
   ...{ zones, choose },
   setZone(next) {
     lasting.set('zone', next);
-    store.dispatch({ type: 'learnt', facts: { zone: next } });
+    store.dispatch({ type: 'zoned', zone: next });
   },
   logIn: () => void login.logIn(),
   logOut: () => void login.logOut(),
 });
+/** Whether what is done now is done by a key. */
+let isByKey = false;
 /** The views of the network; undefined until it is known. */
 let views: ReturnType<typeof build> | undefined;
-
-/** Two sites with their route as it is known, in words. */
-function said({ site1, site2 }: Selected): string {
-  const sites = routeOf(store.state)?.sites ?? [];
-  return routeText(sites[0] === site1 ? sites : [site1, site2]);
-}
 
 /** Makes the views of the network. */
 function build({ sites, links }: NetworkFacts) {
@@ -194,9 +191,7 @@ function build({ sites, links }: NetworkFacts) {
       select(selected);
       if (!mayDo(store.state, 'create')) return;
       booking.fill(picked(store.state.draft, selected));
-      if (selected.site2 === '') return;
-      form.focus();
-      say(context, `In the form now: ${said(selected)}.`, 'form', true);
+      if (selected.site2 !== '' && isByKey) form.lead();
     },
   });
   const timeline = new Timeline({
@@ -212,15 +207,15 @@ function build({ sites, links }: NetworkFacts) {
       const draft = picked(store.state.draft, link, period);
       // What begins in this minute, since it was cut to what is not over, would be in the past when it is sent.
       booking.fill(period.start < clock.now() + 60_000 ? { ...draft, start: 'now' } : draft);
-      form.focus();
-      const when = periodText(period, calendarOf(store.state));
-      say(context, `In the form now: ${said(link)}, ${when}.`, 'form', true);
+      if (isByKey) form.lead();
     },
-    onOwn: ({ id }) => list.focus(id),
+    onOwn({ id }) {
+      store.dispatch({ type: 'learnt', facts: { marked: id } });
+      list.focus(id);
+    },
     onResize(own, { start, end }) {
       if (!mayDo(store.state, 'update')) return;
-      booking.fill({ ...draftOf(own), start, ending: { at: end } });
-      form.focus();
+      booking.fill({ ...draftOf(own), start, ending: { at: end }, isDragged: true });
     },
   });
   const form = new BookingForm({
@@ -258,6 +253,7 @@ function place(
       ...(table ? [table] : []),
     ),
     element('section', free, element('h2', { id: 'free-heading' }, 'What is free'), timeline.element),
+    form.entry,
     form.element,
   );
   main.replaceChildren(
@@ -270,7 +266,7 @@ function place(
 function placeOfNotice({ notice: shown }: State): HTMLElement {
   const at = shown?.at ?? 'page';
   if (typeof at === 'object' && !list.element.hidden) return list.placeFor(at.id);
-  return at === 'form' && views && !views.form.element.hidden ? views.form.heading : away;
+  return at === 'form' && views && !views.form.element.hidden ? views.form.noticePlace : away;
 }
 
 /** Shows the views of the network, from now on. */
@@ -295,14 +291,14 @@ function showNetwork({ map, timeline, form }: NonNullable<typeof views>): void {
   store.view(
     (state) => ({
       ...timelineTerms(state),
-      ...{ state: state.timeline, zone: state.zone, own: own(state) },
+      ...{ state: state.timeline, zone: state.zone, own: own(state), marked: state.marked },
     }),
     (parts) => timeline.show(parts),
   );
   store.view(
-    ({ login: known, chosen, live, ended, hidden, busy, now, zone: shown }) => ({
+    ({ login: known, chosen, live, ended, filter, hidden, marked, busy, now, zone: shown }) => ({
       // In whole seconds: what happens at once is shown once.
-      ...{ known, chosen, live, ended, hidden, busy, now: now - (now % 1000), zone: shown },
+      ...{ known, chosen, live, ended, filter, hidden, marked, busy, now: now - (now % 1000), zone: shown },
     }),
     ({ known, ...parts }) => {
       list.element.hidden = !known?.user || !parts.chosen;
@@ -312,7 +308,7 @@ function showNetwork({ map, timeline, form }: NonNullable<typeof views>): void {
   store.view(
     (state) => ({
       ...formParts(state),
-      ...{ isChecked: state.isChecked, isSending: state.isSending },
+      ...{ isChecked: state.isChecked, isLeft: state.isLeft, isSending: state.isSending },
       ...{ login: state.login, hasEnded: state.hasEnded, sent: state.sent },
       route: routeOfDraft(state),
     }),
@@ -375,6 +371,13 @@ store.view(
   ({ draft, sent, owner }) => ({ draft, sent, owner }),
   (form) => passing.set('draft', keptForm(form)),
 );
+// The wish that the draft means may change by itself, as at midnight.
+store.view(
+  ({ answer }) => ({ moved: answer.kind === 'moved' ? answer : undefined }),
+  ({ moved }) => {
+    if (moved) booking.refresh();
+  },
+);
 // The user is known, or that the server does not answer.
 store.view(
   ({ login: known, reach }) => ({ isReady: known !== undefined || reach.isAway }),
@@ -404,6 +407,16 @@ store.view(
 );
 
 // What happens around the page
+
+for (const type of ['keydown', 'pointerdown']) {
+  addEventListener(
+    type,
+    () => {
+      isByKey = type === 'keydown';
+    },
+    true,
+  );
+}
 
 const doubt = (): void => store.dispatch({ type: 'learnt', facts: { isDoubted: true } });
 document.addEventListener('visibilitychange', () => {

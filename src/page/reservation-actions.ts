@@ -115,7 +115,7 @@ export function createReservationActions(context: PageContext, booking: Booking,
     const window = { start: own.start - room, end: own.end + room };
     store.dispatch({ type: 'timeline', action: { type: 'moved', window } });
     const { site1, site2, via } = own;
-    store.dispatch({ type: 'learnt', facts: { selected: { site1, site2, via } } });
+    store.dispatch({ type: 'learnt', facts: { selected: { site1, site2, via }, marked: own.id } });
     sights.scrollToTimeline();
   }
 

@@ -4,7 +4,7 @@ import { element, quietButton, setText, skipTo } from './elements.ts';
 import type { OwnReservation } from './service.ts';
 import { calendarOf, mayDo, type State } from './state.ts';
 import { periodText } from './timeline/words.ts';
-import { endsText, inOrder, nextText, tagFacts, titleOf } from './words.ts';
+import { endsText, foundIn, inKeptOrder, inOrder, isEnding, nextText, tagFacts, titleOf } from './words.ts';
 
 /** An action on a reservation. */
 export type ReservationAction =
@@ -21,12 +21,15 @@ export type ReservationAction =
 /** The parts of the state that the list shows. */
 export type ReservationListView = Pick<
   State,
-  'chosen' | 'live' | 'ended' | 'hidden' | 'busy' | 'now' | 'zone'
+  'chosen' | 'live' | 'ended' | 'filter' | 'hidden' | 'marked' | 'busy' | 'now' | 'zone'
 >;
 
 /** Options of {@link createReservationList}. */
 export interface ReservationListOptions {
+  /** A button was clicked. */
   act(action: ReservationAction, reservation: OwnReservation): void;
+  /** Words are typed to find some. */
+  filter(words: string): void;
   /** Those that have ended are looked at. */
   wantEnded(): void;
 }
@@ -60,17 +63,38 @@ interface Row {
   show(reservation: OwnReservation, view: ReservationListView): void;
 }
 
+/** Does what a button says that was clicked. */
+type Act = (action: ReservationAction, own: OwnReservation, event: Event) => void;
+
+/** From how many reservations on some are looked for. */
+const FINDABLE = 6;
+
+const numberText = (count: number): string => count.toLocaleString('en');
+
 /** How many reservations a list shows at first, and how many more at each click. */
 const SHOWN = 50;
 
 /** The reservations of the chosen experiment, each with the buttons that its role allows. */
-export function createReservationList({ act, wantEnded }: ReservationListOptions) {
+export function createReservationList({ act: onAct, filter: onFilter, wantEnded }: ReservationListOptions) {
   const heading = element('h2', { id: 'reservations-heading', tabindex: '-1' }, 'Reservations');
   const note = element('p', { class: 'soft' });
+  const words = element('input', {
+    ...{ type: 'search', id: 'filter', placeholder: 'Name, id, site or state…', autocomplete: 'off' },
+    ...{ 'aria-label': 'Find reservations', oninput: () => onFilter(words.value) },
+  });
+  const count = element('span', { class: 'soft', role: 'status' });
+  const find = element('div', { class: 'find' }, count, words);
   let shown: ReservationListView | undefined;
   /** A reservation that is shown, however far down it stands. */
   let sought: string | undefined;
   const again = (): void => shown && show(shown);
+  let clicked: string | undefined;
+  /** Where cards move between two clicks, the second one is not meant for the card that is there by then. */
+  const act: Act = (action, own, event) => {
+    if (event instanceof MouseEvent && event.detail > 1 && own.id !== clicked) return;
+    clicked = own.id;
+    onAct(action, own);
+  };
   const live = createRows({ 'aria-labelledby': heading.id }, act, again);
   const past = createRows({ 'aria-label': 'Ended reservations' }, act, again);
   const pastNote = element('p', { class: 'soft' });
@@ -82,23 +106,34 @@ export function createReservationList({ act, wantEnded }: ReservationListOptions
 
   /** Shows the state. */
   function show(view: ReservationListView): void {
-    const { chosen, live: known, ended, hidden, now } = view;
+    const { chosen, live: known, ended, filter, hidden, now } = view;
     shown = view;
     setText(heading, `Reservations of ${chosen?.name ?? ''}`);
     const isOver = (one: OwnReservation): boolean => stateAt(now, one) === 'ended';
     const current = known?.filter((one) => !isOver(one));
-    const text =
-      hidden ?? (known === undefined ? 'Loading…' : current?.length === 0 ? 'None now or later.' : '');
+    const found = foundIn(current ?? [], filter, now);
+    const none = current?.length === 0 ? 'None now or later.' : found.length === 0 ? 'None like that.' : '';
+    const text = hidden ?? (known === undefined ? 'Loading…' : none);
+    if (words.value !== filter) words.value = filter;
+    find.hidden = filter === '' && (current?.length ?? 0) < FINDABLE;
+    setText(count, filter === '' ? '' : `${numberText(found.length)} of ${numberText(current?.length ?? 0)}`);
     setText(note, text);
     note.hidden = text === '';
     details.hidden = hidden !== undefined || known === undefined;
     // What ended since the list was asked for is not lost.
     const over = [...(ended ?? []), ...(known ?? [])].filter(isOver);
     const unique = [...new Map(over.map((one) => [one.id, one])).values()];
-    live.show(hidden === undefined ? (current ?? []) : [], view, sought);
-    past.show(unique, view, sought);
-    const none = unique.length === 0 ? 'None. ' : '';
-    setText(pastNote, ended === undefined ? 'Loading…' : `${none}The service does not list deleted ones.`);
+    const withSought = (some: readonly OwnReservation[], all: readonly OwnReservation[]) => [
+      ...some,
+      ...all.filter((one) => one.id === sought && !some.includes(one)),
+    ];
+    live.show(hidden === undefined ? withSought(found, current ?? []) : [], view, sought);
+    past.show(withSought(foundIn(unique, filter, now), unique), view, sought);
+    const noneOver = unique.length === 0 ? 'None. ' : '';
+    setText(
+      pastNote,
+      ended === undefined ? 'Loading…' : `${noneOver}The service does not list deleted ones.`,
+    );
   }
 
   const end = element('span', { id: 'after-list' });
@@ -107,7 +142,8 @@ export function createReservationList({ act, wantEnded }: ReservationListOptions
     element: element(
       'section',
       { 'aria-labelledby': heading.id },
-      ...[heading, skipTo(end, 'Skip the list'), note, live.list, live.more, details, end],
+      element('div', { class: 'list-head' }, heading, find),
+      ...[skipTo(end, 'Skip the list'), note, live.list, live.more, details, end],
     ),
     show,
     /** Brings a reservation into view and the focus to it; to the list where it is not in it. */
@@ -129,12 +165,16 @@ export function createReservationList({ act, wantEnded }: ReservationListOptions
  *
  * @param again shows the list as it was shown last
  */
-function createRows(
-  attributes: Readonly<Record<string, string>>,
-  act: ReservationListOptions['act'],
-  again: () => void,
-) {
-  const list = element('ul', { class: 'reservations', ...attributes });
+function createRows(attributes: Readonly<Record<string, string>>, act: Act, again: () => void) {
+  const list = element('ul', {
+    ...{ class: 'reservations', ...attributes, onpointerleave: again },
+    onfocusout: (event) => {
+      const to = event instanceof FocusEvent && event.relatedTarget;
+      // Later: it may go since its card does, which is shown right now.
+      if (!(to instanceof Node && list.contains(to))) setTimeout(again);
+    },
+  });
+  let order: readonly string[] = [];
   const onclick = (): void => {
     most += SHOWN;
     again();
@@ -146,7 +186,12 @@ function createRows(
     ...{ list, more },
     row: (id: string): Row | undefined => rows.get(id),
     show(all: readonly OwnReservation[], view: ReservationListView, sought: string | undefined): void {
-      const wanted = inOrder(all, view.now).filter(({ id }, at) => at < most || id === sought);
+      const sorted = inOrder(all, view.now);
+      // Where someone is at it, no card takes the place of another.
+      const isHeld = list.matches(':hover') || list.contains(document.activeElement);
+      const ordered = isHeld ? inKeptOrder(sorted, order) : sorted;
+      order = ordered.map(({ id }) => id);
+      const wanted = ordered.filter(({ id }, at) => at < most || id === sought);
       const before = rows;
       rows = new Map(wanted.map(({ id }) => [id, before.get(id) ?? createRow(act)]));
       for (const reservation of wanted) rows.get(reservation.id)?.show(reservation, view);
@@ -187,7 +232,7 @@ function isAllowed(action: ReservationAction, stage: ReservationState, view: Res
 }
 
 /** Makes a row, which is empty until it is shown. */
-function createRow(act: ReservationListOptions['act']): Row {
+function createRow(act: Act): Row {
   /** Set before anything can be clicked. */
   let shown: OwnReservation | undefined;
   const state = element('span', { class: 'state' });
@@ -195,9 +240,9 @@ function createRow(act: ReservationListOptions['act']): Row {
   const heading = element('h3', { tabindex: '-1' }, name, ' ', state);
   const facts = element('dl');
   // Apart from the times, which stay as they are: news takes no selection from them.
-  const next = element('span');
+  const next = element('span', { class: 'whole' });
   const buttons = BUTTONS.map(([action, label]) => {
-    const onclick = (): void => shown && act(action, shown);
+    const onclick = (event: Event): void => shown && act(action, shown, event);
     const button = quietButton(label, onclick, { 'data-action': action });
     return { action, label, button };
   });
@@ -210,7 +255,7 @@ function createRow(act: ReservationListOptions['act']): Row {
 
   /** Puts the buttons in place that are allowed: all in one line where none of them changes anything. */
   function arrange(allowed: readonly HTMLElement[], changing: number): void {
-    const known = `${changing} ${allowed.length}`;
+    const known = `${changing} ${allowed.length} ${allowed[changing]?.dataset['action']}`;
     if (known === arranged) return;
     arranged = known;
     below.replaceChildren(...(changing === 0 ? [] : allowed.slice(changing)));
@@ -225,9 +270,11 @@ function createRow(act: ReservationListOptions['act']): Row {
       const stage = stateAt(view.now, reservation);
       const isBusy = view.busy.has(reservation.id);
       setText(name, title);
-      setText(state, stage);
+      setText(state, isEnding(reservation, view.now) ? 'ending' : stage);
       heading.title = reservation.id;
+      const isMarked = view.marked === reservation.id;
       row.className = stage;
+      row.ariaCurrent = isMarked ? 'true' : null;
       row.dataset['id'] = reservation.id;
       row.ariaBusy = `${isBusy}`;
       showFacts(facts, [
@@ -236,17 +283,24 @@ function createRow(act: ReservationListOptions['act']): Row {
         ['When', periodText(reservation, calendarOf(view))],
         ...tagFacts(reservation),
       ]);
-      setText(next, `, ${nextText(reservation, view.now)}`);
+      setText(next, nextText(reservation, view.now));
       facts.children[2]?.lastElementChild?.append(next);
-      const allowed = buttons.filter(({ action }) => isAllowed(action, stage, view));
+      const allowed = isEnding(reservation, view.now)
+        ? []
+        : buttons.filter(({ action }) => isAllowed(action, stage, view));
       for (const { action, label, button } of allowed) {
         button.ariaDisabled = `${isBusy}`;
         button.ariaLabel = `${SPOKEN[action] ?? label}: ${title}`;
       }
       summary.ariaLabel = `More: ${title}`;
+      // From the marked one there is a way back that is seen.
+      const canChange = allowed.some(({ action }) => CHANGES.has(action));
+      const isSeen = ({ action }: { action: ReservationAction }): boolean =>
+        CHANGES.has(action) || (canChange && isMarked && action === 'show');
+      const seen = allowed.filter(isSeen);
       arrange(
-        allowed.map(({ button }) => button),
-        allowed.filter(({ action }) => CHANGES.has(action)).length,
+        [...seen, ...allowed.filter((one) => !isSeen(one))].map(({ button }) => button),
+        seen.length,
       );
     },
   };

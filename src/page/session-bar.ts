@@ -19,26 +19,28 @@ export interface SessionBarOptions {
 /** Who is logged in, the experiment that is worked in, and the zone of all times. */
 export function createSessionBar({ zones: known, choose, setZone, logIn, logOut }: SessionBarOptions) {
   const experiments = element('select', { onchange: () => choose(experiments.value) });
-  const role = element('span', { class: 'role' });
+  const role = element('span');
+  const allows = element('span', { class: 'wide' });
   const zones = element('select', { id: 'zone', onchange: () => setZone(zones.value) });
-  const user = element('span', { class: 'user' });
+  const user = element('strong');
+  const who = element('span', {}, element('span', { class: 'wide' }, 'Logged in as '), user);
   const leave = quietButton('Log out', logOut);
   const enter = element('button', { type: 'button', onclick: logIn }, 'Log in');
   // Not in its label, which would have the names of all zones.
   const zoneLabel = element(
     'span',
     { class: 'zone' },
-    element('label', { for: 'zone' }, 'Times in'),
+    element('label', { for: 'zone', class: 'wide' }, 'Times in'),
     ' ',
     zones,
   );
   const chosen = element(
     'div',
     { class: 'experiment' },
-    element('label', {}, 'Experiment ', experiments),
-    role,
+    element('label', {}, element('span', { class: 'wide' }, 'Experiment '), experiments),
+    element('span', { class: 'role' }, role, allows),
   );
-  const bar = element('div', { class: 'session' }, ...[chosen, zoneLabel, user, leave, enter]);
+  const bar = element('div', { class: 'session' }, ...[chosen, zoneLabel, who, leave, enter]);
 
   /** Shows the state. */
   function show({ network, login, chosen: experiment, zone }: SessionBarView): void {
@@ -51,10 +53,12 @@ export function createSessionBar({ zones: known, choose, setZone, logIn, logOut 
     );
     chosen.hidden = all.length === 0;
     setChoices(experiments, experimentChoices(all, experiment), experiment?.id ?? '');
-    setText(role, experiment ? roleText(experiment.role) : 'Choose one to see and book its links.');
-    setText(user, person ? `Logged in as ${person.name}` : '');
+    const [name = '', rest] = roleText(experiment?.role ?? '').split(/(?=: )/);
+    setText(role, experiment ? name : '');
+    setText(allows, experiment ? (rest ?? '') : 'Choose one to see and book its links.');
+    setText(user, person?.name ?? '');
     // Without a login no times are shown.
-    for (const part of [user, leave, zoneLabel]) part.hidden = !person;
+    for (const part of [who, leave, zoneLabel]) part.hidden = !person;
     enter.hidden = Boolean(person) || !network?.login;
   }
 

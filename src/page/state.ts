@@ -1,4 +1,3 @@
-import { stateAt } from '../contract/instants.ts';
 import { KEY_KEPT } from '../contract/request-limits.ts';
 import { may, type Action as Permission } from '../contract/roles.ts';
 import { type Calendar, clockOf } from '../words/civil-time.ts';
@@ -18,7 +17,6 @@ import type {
 } from './service.ts';
 import { remembered } from './store.ts';
 import {
-  changeTimeline,
   type DraftMark,
   openTimeline,
   type TimelineAction,
@@ -26,18 +24,23 @@ import {
   type TimelineTerms,
 } from './timeline/model.ts';
 
-/** The answer about the draft: to a dry run, or to the request that was sent. */
+/**
+ * The answer about the draft: to a dry run, or to the request that was sent. It is kept with the wish that it answers: once the
+ * draft means another one, it is `moved`.
+ */
 export type Answer =
   /** Nothing is known: something is missing, or no question was asked yet. */
   | { kind: 'none' }
+  /** The draft means another wish than the one that was answered, though nobody has typed: nothing is sent until it is asked again. */
+  | { kind: 'moved' }
   /** A dry run is under way. */
-  | { kind: 'asking' }
-  /** It fits. `free`: what is free on its route then, where the service says so; of a change its own part would count as used. */
-  | { kind: 'fits'; wish: Wish; route: Route; free: Column | undefined }
+  | { kind: 'asking'; wish: Wish }
+  /** It fits. `free`: what is free on its route then, where the service says so; of a change its own part would count as used. `isEarliest`: no earlier start was found. */
+  | { kind: 'fits'; wish: Wish; route: Route; free: Column | undefined; isEarliest?: boolean }
   /** `isSent`: the request itself was refused, not only its dry run. */
   | { kind: 'refused'; wish: Wish; facts: RefusedReply; isSent: boolean }
   /** The dry run had no answer. */
-  | { kind: 'away' };
+  | { kind: 'away'; wish: Wish };
 
 /** A request of the form that was sent: in the same words under the same key as often as it is sent. */
 export interface SentRequest {
@@ -75,7 +78,7 @@ export interface Selected extends Ends {
   via?: readonly string[];
 }
 
-/** All that the page knows. Views are functions of it, and only {@link change} makes the next one. */
+/** All that the page knows. Views are functions of it, and only `change` makes the next one. */
 export interface State {
   /** The server's time, in milliseconds: one value for everything that is shown and read. */
   now: number;
@@ -100,18 +103,24 @@ export interface State {
   live?: readonly OwnReservation[];
   /** Those that have; undefined until they are asked for. */
   ended?: readonly OwnReservation[];
+  /** What is typed to find some of them; empty for all. */
+  filter: string;
   /** Why the reservations can't be seen, where the service says so. */
   hidden?: string;
   /** The ids of reservations with a request under way. */
   busy: ReadonlySet<string>;
   /** The sites between which the route is marked everywhere. */
   selected?: Selected;
+  /** The id of the reservation that is looked at, in the list and in the timeline. */
+  marked?: string;
   /** The content of the form, which the timeline marks as it is typed. */
   draft: Draft;
   /** The draft that stood in the form before a reservation was to be changed. */
   aside: Draft;
   /** Whether the draft was sent as it is: then empty fields are named. */
   isChecked: boolean;
+  /** Whether the draft is what a booking has left: its sites. It is not sent before something in it is changed. */
+  isLeft: boolean;
   answer: Answer;
   /**
    * The request that is under way, or had no answer: it may have been done. It is sent again as it was, so that it can't be
@@ -133,9 +142,14 @@ export type Action =
   | {
       type: 'learnt';
       facts: Partial<
-        Pick<State, 'network' | 'zone' | 'reach' | 'use' | 'ended' | 'hidden' | 'selected' | 'isDoubted'>
+        Pick<
+          State,
+          'network' | 'reach' | 'use' | 'ended' | 'filter' | 'hidden' | 'marked' | 'selected' | 'isDoubted'
+        >
       >;
     }
+  /** Times are written, and read, in another zone. */
+  | { type: 'zoned'; zone: string }
   /** Somebody is logged in. `wanted`: the experiment that was worked in before, by its id. */
   | { type: 'logged-in'; login: Login; wanted: string | null }
   /** No user is logged in: facts that only a user may see are removed. */
@@ -151,7 +165,7 @@ export type Action =
   /** A reservation was created or updated. */
   | { type: 'changed'; experiment: string; reservation: OwnReservation }
   | { type: 'deleted'; id: string }
-  /** The form was filled or typed in. */
+  /** The form was filled or typed in: what was said of another draft goes. */
   | { type: 'drafted'; draft: Draft }
   /** The form goes back to the draft of a new reservation. */
   | { type: 'reset' }
@@ -175,9 +189,10 @@ export type KeptForm = Partial<Pick<State, 'draft' | 'sent' | 'owner'>>;
 /** The state as the page opens. */
 export function openState(now: number, zone: string, kept: KeptForm = {}): State {
   return {
-    ...{ now, ahead: 0, zone, reach: { isAway: false, since: now }, use: [], busy: new Set() },
+    ...{ now, ahead: 0, zone, reach: { isAway: false, since: now }, use: [], filter: '', busy: new Set() },
     ...{ isDoubted: true, hasEnded: false },
-    ...{ draft: kept.draft ?? EMPTY_DRAFT, aside: EMPTY_DRAFT, isChecked: false, isSending: false },
+    ...{ draft: kept.draft ?? EMPTY_DRAFT, aside: EMPTY_DRAFT },
+    ...{ isChecked: false, isLeft: false, isSending: false },
     answer: { kind: 'none' },
     sent: kept.sent,
     owner: kept.owner,
@@ -185,174 +200,14 @@ export function openState(now: number, zone: string, kept: KeptForm = {}): State
   };
 }
 
-/** The next state. Pure: the time is the state's own. */
-export function change(state: State, action: Action): State {
-  switch (action.type) {
-    case 'tick':
-      return state;
-    case 'learnt':
-      return { ...state, ...action.facts };
-    case 'logged-in':
-      return loggedIn(state, action);
-    case 'logged-out':
-      return loggedOut(state);
-    case 'login-ended':
-      return loginEnded(state);
-    case 'chosen':
-      return chosen(state, action.experiment);
-    case 'listed':
-      return listed(state, action.live);
-    case 'told':
-      return action.told.reduce(told, state);
-    case 'busy': {
-      const others = [...state.busy].filter((id) => id !== action.id);
-      return { ...state, busy: new Set(action.isBusy ? [...others, action.id] : others) };
-    }
-    case 'changed': {
-      const { reservation, experiment } = action;
-      if (experiment !== state.chosen?.id) return state;
-      return { ...state, live: [...without(state.live, reservation.id), reservation] };
-    }
-    case 'deleted': {
-      // A change of it that had no answer is settled by that.
-      const sent = state.sent?.wish.id === action.id && !state.isSending ? undefined : state.sent;
-      const next = { ...state, sent, live: without(state.live, action.id) };
-      return state.draft.id === action.id && !state.isSending ? reset(next) : next;
-    }
-    case 'drafted':
-      return state.isSending ? state : drafted(state, action.draft);
-    case 'reset':
-      return state.isSending ? state : reset(state);
-    case 'checked':
-      return { ...state, isChecked: true };
-    case 'answered':
-      return { ...state, answer: action.answer };
-    case 'sent':
-      return { ...state, sent: action.sent, isSending: true };
-    case 'settled':
-      return settled({ ...state, isSending: false }, action.as);
-    case 'said':
-      return { ...state, notice: action.notice };
-    case 'unsaid': {
-      const stays = { begun: state.hasEnded, closed: false, passed: state.notice?.isDone === false };
-      return stays[action.since] ? state : { ...state, notice: undefined };
-    }
-    case 'timeline':
-      return { ...state, timeline: changeTimeline(state.timeline, action.action, timelineTerms(state)) };
-  }
-}
-
-const without = (list: State['live'], id: string): OwnReservation[] =>
-  (list ?? []).filter((one) => one.id !== id);
-
-/** The experiment that was chosen before; else the only experiment that has not expired. */
-function usual({ experiments }: Login, state: State, wanted: string | null): ExperimentChoice | undefined {
-  const active = experiments.filter(({ expires_at }) => Date.parse(expires_at) > state.now);
-  return (
-    experiments.find(({ id }) => id === (state.chosen?.id ?? wanted)) ??
-    (active.length === 1 ? active[0] : undefined)
-  );
-}
-
-function chosen(state: State, experiment: ExperimentChoice | undefined): State {
-  if (experiment?.id === state.chosen?.id) return { ...state, chosen: experiment };
-  const next = { ...state, chosen: experiment, live: undefined, ended: undefined, hidden: undefined };
-  return state.draft.id === undefined || state.isSending ? next : reset(next);
-}
-
-/** Of what another user typed and sent in this tab nothing is kept. */
-function loggedIn(state: State, { login, wanted }: Extract<Action, { type: 'logged-in' }>): State {
-  const { owner, login: before, draft, sent } = state;
-  const { id = '', name = '' } = login.user ?? {};
-  const next: State = {
-    ...{ ...state, login, owner: id, hasEnded: false },
-    notice: state.hasEnded ? undefined : state.notice,
-  };
-  if (owner === undefined || owner === id) return chosen(next, usual(login, state, wanted));
-  const isTyped = sent !== undefined || !isSameDraft(draft, EMPTY_DRAFT);
-  const text = `You are now logged in as ${name}.${isTyped ? ' What another user had typed here is gone.' : ''}`;
-  const other = {
-    ...openState(state.now, state.zone),
-    ...{ isDoubted: state.isDoubted, ahead: state.ahead },
-  };
-  const { network, reach, use, timeline } = state;
-  return chosen(
-    {
-      ...{ ...other, network, reach, use, timeline, login, owner: id },
-      notice: isTyped || before?.user ? { text, at: 'page', isDone: false } : next.notice,
-    },
-    usual(login, other, wanted),
-  );
-}
-
-function loggedOut(state: State): State {
-  const isNews = Boolean(state.login?.user);
-  return {
-    ...{ ...state, use: [], login: { user: null, experiments: [] } },
-    ...{ chosen: undefined, live: undefined, ended: undefined },
-    selected: isNews ? undefined : state.selected,
-  };
-}
-
-function loginEnded(state: State): State {
-  if (state.hasEnded) return state;
-  const kept = isSameDraft(state.draft, EMPTY_DRAFT) && !state.sent ? '' : '; what you typed is kept';
-  const text = `Your login has ended. Log in again${kept}.`;
-  return { ...state, hasEnded: true, notice: { text, at: 'form', isDone: false } };
-}
-
-/** Reservations that have ended meanwhile move to the list of ended ones. */
-function listed(state: State, live: readonly OwnReservation[]): State {
-  const over = (state.live ?? []).filter(
-    (one) => stateAt(state.now, one) === 'ended' && !live.some(({ id }) => id === one.id),
-  );
-  return { ...state, live, ended: state.ended && [...state.ended, ...over] };
-}
-
-/** When one has started or ended is the server's to say: its clock may be ahead of what is known of it. */
-function told(state: State, event: Told): State {
-  if (!('reservation' in event) || !state.live) return state;
-  const { type, reservation } = event;
-  const live = without(state.live, reservation.id);
-  if (type === 'deleted') return { ...state, live };
-  if (type === 'ended')
-    return { ...state, live, ended: state.ended && [...without(state.ended, reservation.id), reservation] };
-  return { ...state, live: [...live, reservation] };
-}
-
-function drafted(state: State, draft: Draft): State {
-  const aside = draft.id !== undefined && state.draft.id === undefined ? state.draft : state.aside;
-  const timeline = changeTimeline(state.timeline, { type: 'redrafted' }, timelineTerms(state));
-  const selected = selectedBy(draft, state);
-  return { ...state, draft, aside, timeline, selected, answer: { kind: 'none' }, isChecked: false };
-}
-
-/** The sites that a draft names are looked at, once they are others than before. */
-function selectedBy({ id, site1, site2 }: Draft, { draft, selected }: State): State['selected'] {
-  if (`${site1}${site2}` === '' || (id === draft.id && site1 === draft.site1 && site2 === draft.site2))
-    return selected;
-  if (site1 === '' || site2 === '') return { site1: site1 || site2, site2: '' };
-  return { site1, site2 };
-}
-
-/** Empties the form, so that a second click can't book the same again. */
-function reset(state: State): State {
-  const draft = state.draft.id === undefined ? EMPTY_DRAFT : state.aside;
-  return { ...drafted(state, draft), aside: EMPTY_DRAFT };
-}
-
-function settled(state: State, as: Extract<Action, { type: 'settled' }>['as']): State {
-  const { sent } = state;
-  if (as === 'failed' || as === 'unanswered') return { ...state, answer: { kind: 'none' } };
-  const next = { ...state, sent: undefined };
-  // What was typed since it was sent is another draft.
-  if (as === 'forgotten' || !sent || !isSameDraft(state.draft, sent.draft)) return next;
-  return as === 'accepted' ? reset(next) : { ...next, answer: as };
-}
-
 /** The request that was sent and has no answer, while none is waited for. */
 export function openRequest({ sent, isSending }: Pick<State, 'sent' | 'isSending'>): SentRequest | undefined {
   return isSending ? undefined : sent;
+}
+
+/** Whether something stands in the form that would be lost without it. */
+export function isTyped({ draft, isLeft }: Pick<State, 'draft' | 'isLeft'>): boolean {
+  return !isLeft && !isSameDraft(draft, EMPTY_DRAFT);
 }
 
 /** Whether a request can be sent again without being done twice: for as long as the service knows its key. */

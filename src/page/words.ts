@@ -1,5 +1,5 @@
 import { formatBandwidth } from '../contract/bandwidth.ts';
-import { formatDuration } from '../contract/durations.ts';
+import { formatDuration, SECOND } from '../contract/durations.ts';
 import { stateAt } from '../contract/instants.ts';
 import type { Period } from '../contract/phases.ts';
 import type { ProblemCode } from '../contract/problem-codes.ts';
@@ -10,7 +10,7 @@ import { type Calendar, endText, instantText, type ZoneClock } from '../words/ci
 import { linkName } from '../words/link-name.ts';
 import { problemTexts } from '../words/problems.ts';
 import { roleAllows } from '../words/roles.ts';
-import type { Wish } from './draft.ts';
+import { ON_THE_WAY, type Wish } from './draft.ts';
 import { overText, type Route, routeText } from './route.ts';
 import type { ExperimentChoice, Own, OwnReservation, Refused } from './service.ts';
 import { type Answer, isRepeatable, type SentRequest } from './state.ts';
@@ -58,18 +58,50 @@ export function tagsText(own: OwnReservation): string {
 }
 
 /** In the order in which they are looked at: active ones by their end, scheduled ones by their start, ended ones last. */
-export function inOrder<One extends Period>(list: readonly One[], now: number): One[] {
+export function inOrder<One extends Period & { id: string }>(list: readonly One[], now: number): One[] {
+  const byId = (one: One, other: One): number => (one.id < other.id ? -1 : 1);
   const of = (state: ReturnType<typeof stateAt>): One[] => list.filter((one) => stateAt(now, one) === state);
   return [
-    ...of('active').toSorted((one, other) => one.end - other.end),
-    ...of('scheduled').toSorted((one, other) => one.start - other.start),
-    ...of('ended').toSorted((one, other) => other.end - one.end),
+    ...of('active').toSorted((one, other) => one.end - other.end || byId(one, other)),
+    ...of('scheduled').toSorted((one, other) => one.start - other.start || byId(one, other)),
+    ...of('ended').toSorted((one, other) => other.end - one.end || byId(one, other)),
   ];
+}
+
+/** Those of a list that have each of some words in their name, id, sites or state; all where there is no word. */
+export function foundIn(list: readonly OwnReservation[], words: string, now: number): OwnReservation[] {
+  const wanted = words.toLowerCase().split(/\s+/);
+  return list.filter((own) => {
+    const text = [own.name, own.id, own.site1, ...(own.via ?? []), own.site2, stateAt(now, own)].join(' ');
+    return wanted.every((word) => text.toLowerCase().includes(word));
+  });
+}
+
+/** A list in an order that is kept: what is new stands behind what it stands behind in the list. @param kept ids */
+export function inKeptOrder<One extends { id: string }>(
+  list: readonly One[],
+  kept: readonly string[],
+): One[] {
+  const known = new Map(list.map((one) => [one.id, one]));
+  const ordered = kept.flatMap((id) => known.get(id) ?? []);
+  if (ordered.length === 0) return [...list];
+  const placed = new Set(ordered.map(({ id }) => id));
+  for (const [at, one] of list.entries()) {
+    const before = list[at - 1];
+    if (!placed.has(one.id)) ordered.splice(before ? ordered.indexOf(before) + 1 : 0, 0, one);
+  }
+  return ordered;
+}
+
+/** Whether a reservation is in its last seconds, as one that was ended is until the service has seen to it. */
+export function isEnding({ start, end }: Period, now: number): boolean {
+  return start <= now && now < end && end - now <= ON_THE_WAY + SECOND;
 }
 
 /** The instant of a reservation that matters next, and how far away it is. @example 'ends in 2 h' */
 export function nextText({ start, end }: Period, now: number): string {
   if (now < start) return `starts in ${formatDuration(start - now)}`;
+  if (isEnding({ start, end }, now)) return 'ending';
   if (now < end) return `ends in ${formatDuration(end - now)}`;
   return `ended ${formatDuration(now - end)} ago`;
 }
@@ -114,7 +146,7 @@ export function extensionText(
 
 /** That the server is away. @param since when it answered last, in milliseconds */
 export function awayText(since: number, calendar: Calendar): string {
-  return `The server does not answer since ${endText(calendar.now, since, calendar)}; trying again every 5 s.`;
+  return `The server has not answered since ${endText(calendar.now, since, calendar)}; trying again every 5 s.`;
 }
 
 /** That the browser's clock is wrong; empty where it is not, by so much. @param ahead of the server's, in milliseconds */
@@ -162,12 +194,18 @@ export function forgetText(wish: Wish, found: Own | string | undefined, calendar
 
 /** That a reservation fits, and what is free then, where that is known. */
 export function fitText(
-  { wish: { period }, route: { sites, bandwidth }, free }: Extract<Answer, { kind: 'fits' }>,
+  {
+    wish: { period, request },
+    route: { sites, bandwidth },
+    free,
+    isEarliest,
+  }: Extract<Answer, { kind: 'fits' }>,
   calendar: Calendar,
 ): string {
+  const earliest = isEarliest ? `${request.start === 'now' ? 'Now' : 'This'} is the earliest. ` : '';
   const when = `${periodText(period, calendar)}${overText(sites.slice(1, -1))}`;
-  if (!free) return `It fits: ${when}.`;
-  return `It fits, ${when}: ${shareText(free.free, bandwidth)} and ${vlansText(free.vlans)} are free.`;
+  if (!free) return `${earliest}It fits: ${when}.`;
+  return `${earliest}It fits, ${when}: ${shareText(free.free, bandwidth)} and ${vlansText(free.vlans)} are free.`;
 }
 
 /** The route between two sites, below the second one; empty while it is not known. */

@@ -1,9 +1,9 @@
 import { type Role, readRole } from '../contract/roles.ts';
 
 const ALLOWS: Readonly<Record<Role, string>> = {
-  lead: 'may book, change and delete links',
-  admin: 'may change and delete links, not book',
-  member: 'may not see its links',
+  lead: 'may book, change and delete reservations',
+  admin: 'may change and delete reservations, not book',
+  member: 'may not see its reservations',
   viewer: 'may look, not book',
 };
 

@@ -145,7 +145,7 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
     await logIn(page, 'lead');
     whose = 'lead';
     await page.waitForURL(/\?experiment=exp_/);
-    await page.getByText('lead: may book, change and delete links').waitFor();
+    await page.getByText('lead: may book, change and delete reservations').waitFor();
 
     await fill(page, '500G', 'night-run');
     await answer(page).getByText('The link has 100 Gbps; 500 Gbps were asked for.').waitFor();
@@ -308,6 +308,10 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
     expect(await selected()).toBe(before);
     await fewer.click();
     expect(await rows.count()).toBe(100);
+    await page.getByLabel('Find reservations').fill('gent1 run-2999');
+    await page.getByText('1 of 2,999').waitFor();
+    expect(await rows.count()).toBe(1);
+    await page.getByLabel('Find reservations').fill('');
     expect(before).toMatch(/S-tag 3, C-tag 4/);
     await page.getByRole('link', { name: 'Skip the list' }).focus();
     for (const key of ['Enter', 'Tab']) await page.keyboard.press(key);
@@ -363,6 +367,18 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
     await page.getByRole('button', { name: 'Clear the form' }).click();
     const site = (name: string) => page.getByRole('button', { name, exact: true });
     await site('be-gent1').click();
+    const scrolled = await page.evaluate<number>('scrollY');
+    await site('hu-sztaki').click();
+    await answer(page)
+      .getByText(/^It fits/)
+      .waitFor();
+    // What is picked moves nothing, and the button is in view.
+    expect(await page.evaluate<number>('scrollY')).toBe(scrolled);
+    expect(await result(page).isVisible()).toBe(false);
+    const { y: top = 9999, height: tall = 0 } =
+      (await page.getByRole('button', { name: 'Book', exact: true }).boundingBox()) ?? {};
+    expect(top + tall).toBeLessThanOrEqual(page.viewportSize()?.height ?? 0);
+    await site('be-gent1').click();
     await page.getByText('be-gent1 is chosen. Choose another site.').waitFor();
     expect(await page.getByLabel('Site 1').inputValue()).toBe('be-gent1');
     await site('gr-uth').focus();
@@ -406,7 +422,9 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
 
   test('times are typed as on the command line', async () => {
     const page = await tabOf('lead');
-    await page.locator('#start-at').check();
+    // A click on the greyed field is a choice of it.
+    await page.getByLabel('Start', { exact: true }).click({ force: true });
+    expect(await page.locator('#start-at').isChecked()).toBe(true);
     await page.getByLabel('Start', { exact: true }).fill('4 dec 2099 noon');
     await page.locator('#end-at').check();
     await page.getByLabel('End', { exact: true }).fill('sat 5 dec 2099');
@@ -526,7 +544,7 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
     expect(await page.getByRole('button', { name: 'Book', exact: true }).isVisible()).toBe(false);
     await page
       .getByRole('alert')
-      .getByText(/^The server does not answer since \d\d:\d\d; trying again every 5 s\.$/)
+      .getByText(/^The server has not answered since \d\d:\d\d; trying again every 5 s\.$/)
       .waitFor();
     await page.context().setOffline(false);
     await page.reload();

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { readView, viewOf, withView } from '../../src/page/address.ts';
-import { change, openState } from '../../src/page/state.ts';
+import { change } from '../../src/page/change.ts';
+import { openState } from '../../src/page/state.ts';
 
 const NOW = Date.parse('2026-11-22T10:00:00Z');
 const LINK = { site1: 'be-gent1', site2: 'pl-poznan1', bandwidth: 100_000 };

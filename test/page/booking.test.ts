@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import type { FailureDetail } from '../../src/contract/failure.ts';
 import { createBooking, keptForm, madeBy, PAUSE, readKeptForm } from '../../src/page/booking.ts';
+import { change } from '../../src/page/change.ts';
 import { type Draft, EMPTY_DRAFT } from '../../src/page/draft.ts';
 import { type FormRequest, type OwnReservation, Refused, Unanswered } from '../../src/page/service.ts';
-import { type Action, change, openRequest, openState, readForm, type State } from '../../src/page/state.ts';
+import { type Action, openRequest, openState, readForm, type State } from '../../src/page/state.ts';
 import { createStore } from '../../src/page/store.ts';
 import { RESERVATION } from '../fixtures/tokens.ts';
 
@@ -128,6 +129,24 @@ describe('the dry run while typing', () => {
     expect(said.loggedOut).toBe(1);
   });
 
+  test('is asked again of what means something else by itself, and nothing is sent until then', async () => {
+    const form = opened();
+    const { booking, questions, requests, settled } = form;
+    booking.fill(DRAFT);
+    questions[0]?.answer.resolve(OWN);
+    await settled();
+    form.choose('exp_other');
+    void booking.send();
+    expect([form.view.answer.kind, requests.length]).toEqual(['moved', 0]);
+    booking.refresh();
+    expect(form.view.answer.kind).toBe('moved');
+    questions[1]?.answer.resolve(OWN);
+    await settled();
+    expect(form.view.answer.kind).toBe('fits');
+    void booking.send();
+    expect(requests.length).toBe(1);
+  });
+
   test('is not sent of what is not whole', () => {
     const form = opened();
     const { booking, questions } = form;
@@ -162,6 +181,13 @@ describe('the earliest start', () => {
     questions[1]?.answer.resolve({ ...OWN, start: NOW + 1000, end: NOW + 7_201_000 });
     await now;
     expect(form.view.draft).toEqual(DRAFT);
+    // Where it is already the earliest, that is said.
+    const same = booking.earliest();
+    questions.at(-1)?.answer.resolve({ ...OWN, start: NOW + 1000, end: NOW + 7_201_000 });
+    await same;
+    questions.at(-1)?.answer.resolve(OWN);
+    await form.settled();
+    expect(form.view.answer).toMatchObject({ kind: 'fits', isEarliest: true });
     const never = booking.earliest();
     questions.at(-1)?.answer.reject(refusal('bandwidth_unavailable'));
     await never;
@@ -173,17 +199,19 @@ describe('the earliest start', () => {
 });
 
 describe('the request', () => {
-  test('is sent once, however often it is clicked, and leaves an empty form', async () => {
+  test('is sent once, however often it is clicked, and leaves its sites in the form', async () => {
     const form = opened();
     const { booking, requests, said, settled } = form;
-    booking.fill(DRAFT);
+    booking.fill({ ...DRAFT, bandwidth: '2G' });
     void booking.send();
     void booking.send();
     booking.type({ ...DRAFT, name: 'late' });
     expect(requests.map(({ asked }) => asked.key)).toEqual([`key-${keys}`]);
     requests[0]?.answer.resolve(OWN);
     await settled();
-    expect([said.done, form.kept, form.view.draft]).toEqual([1, null, EMPTY_DRAFT]);
+    expect([said.done, form.kept, form.view.draft]).toEqual([1, JSON.stringify({ draft: DRAFT }), DRAFT]);
+    booking.refresh();
+    expect(form.view.answer.kind).toBe('none');
     await booking.send();
     expect([requests.length, form.view.isChecked]).toEqual([1, true]);
   });
@@ -253,7 +281,7 @@ describe('the request', () => {
     await other.settled();
     expect(other.form.view.sent).toBeDefined();
     other.booking.forget(true);
-    expect([other.form.view.sent, other.form.view.draft]).toEqual([undefined, EMPTY_DRAFT]);
+    expect([other.form.view.sent, other.form.view.isLeft]).toEqual([undefined, true]);
   });
 
   test('is found in a list by what it asked for, or by its id', async () => {

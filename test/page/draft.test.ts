@@ -142,7 +142,7 @@ describe('a click fills the form', () => {
     expect(picked(typed, first, period)).toEqual({ ...typed, ...filled });
     expect(picked(typed, second)).toEqual({ ...typed, site1: 'be-gent1', site2: 'fr-lille' });
     // A change of a reservation is left for it.
-    expect(picked({ ...typed, id: 'con_x' }, first)).toEqual({
+    expect(picked({ ...typed, id: 'con_x', isDragged: true }, first)).toEqual({
       ...WHOLE,
       site1: 'be-gent1',
       site2: 'pl-poznan1',

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
+import { change } from '../../src/page/change.ts';
 import { type Draft, EMPTY_DRAFT } from '../../src/page/draft.ts';
 import type { Link, OwnReservation } from '../../src/page/service.ts';
 import {
   type Action,
-  change,
   isRepeatable,
   markOf,
   openRequest,
@@ -22,6 +22,7 @@ const HOUR = 3_600_000;
 const LINK: Link = { site1: 'be-gent1', site2: 'pl-poznan1', bandwidth: 100_000 };
 const NETWORK = { name: null, base_url: '', login: true, sites: [], links: [LINK] };
 const DRAFT: Draft = { ...EMPTY_DRAFT, site1: 'be-gent1', site2: 'pl-poznan1' };
+const DRAFT_ENDS = { site1: 'be-gent1', site2: 'pl-poznan1' };
 const OWN: OwnReservation = { ...RESERVATION, start: NOW, end: NOW + HOUR };
 const experiment = (id: string, more = {}) => ({
   ...{ id, name: id, role: 'lead', expires_at: '2030-01-01T00:00:00Z', project: { id: '', name: '' } },
@@ -58,7 +59,7 @@ describe('a request without an answer', () => {
     ['an emptied form', [{ type: 'reset' }]],
     ['a change of another reservation', [typed({ ...DRAFT, id: 'con_x' }), { type: 'reset' }]],
     ['another experiment', [CHOSEN]],
-    ['an answer to a dry run', [{ type: 'answered', answer: { kind: 'away' } }]],
+    ['an answer to a dry run', [{ type: 'answered', answer: { kind: 'none' } }]],
     ['news', [{ type: 'listed', live: [] }]],
     ['a deleted reservation', [{ type: 'deleted', id: 'con_x' }]],
     ['a logout, and a login of the same user', [{ type: 'logged-out' }, logIn('ann')]],
@@ -78,10 +79,12 @@ describe('a request without an answer', () => {
     ]);
   });
 
-  test('takes its draft with it where it is accepted, and no other draft', () => {
-    const state = unanswered();
+  test('takes its draft with it where it is accepted, but for the sites that are looked at, and no other draft', () => {
+    const state = unanswered({ ...DRAFT, bandwidth: '2G', name: 'x' });
     const accepted: Action = { type: 'settled', as: 'accepted' };
-    expect(change(state, accepted)).toMatchObject({ draft: EMPTY_DRAFT, sent: undefined });
+    const left = change(state, accepted);
+    expect(left).toMatchObject({ draft: DRAFT, selected: DRAFT_ENDS, isLeft: true, sent: undefined });
+    expect(change(left, typed({ ...DRAFT, bandwidth: '3G' })).isLeft).toBe(false);
     const other = { ...DRAFT, name: 'x' };
     expect(after(state, typed(other), accepted)).toMatchObject({ draft: other, sent: undefined });
   });
@@ -196,6 +199,17 @@ describe('what is looked at', () => {
   });
 });
 
+test('a reservation is looked at until something else is', () => {
+  const marked = after(opened(), { type: 'learnt', facts: { marked: 'con_x' } });
+  const selected = { site1: 'be-gent1', site2: '' };
+  const kept = after(marked, { type: 'tick' }, typed({ ...DRAFT, id: 'con_x' }));
+  expect(kept.marked).toBe('con_x');
+  expect(change(marked, typed(DRAFT)).marked).toBeUndefined();
+  expect(change(marked, { type: 'learnt', facts: { selected } }).marked).toBeUndefined();
+  const shown = change(marked, { type: 'learnt', facts: { selected, marked: 'con_y' } });
+  expect(shown.marked).toBe('con_y');
+});
+
 describe('the draft', () => {
   test('is the mark, for who may book it', () => {
     const state = after(opened(), typed(DRAFT));
@@ -204,11 +218,57 @@ describe('the draft', () => {
     expect(markOf({ ...state, chosen: viewer })).toBeUndefined();
   });
 
+  test('takes away what was said of another one, but not that the login has ended', () => {
+    const said: Action = { type: 'said', notice: { text: 'x', at: 'form', isDone: true } };
+    expect(after(opened(), said, typed(DRAFT)).notice).toBeUndefined();
+    expect(after(opened(), { type: 'login-ended' }, typed(DRAFT)).notice?.text).toContain('has ended');
+  });
+
   test('of a new reservation stands aside while one is changed', () => {
     const state = after(opened(), typed(DRAFT), typed({ ...DRAFT, id: 'con_x' }));
     expect(change(state, { type: 'reset' }).draft).toBe(DRAFT);
     expect(change(state, { type: 'deleted', id: 'con_x' }).draft).toBe(DRAFT);
     expect(change(state, CHOSEN).draft).toBe(DRAFT);
+  });
+});
+
+describe('an answer is about what the draft means', () => {
+  const times = (start: string, end: string): Draft => ({ ...DRAFT, start, ending: { at: end } });
+  /** A draft that fits. */
+  function fitting(draft: Draft, zone = 'Europe/Brussels'): State {
+    const state = after({ ...opened(), zone }, typed(draft));
+    const { wish } = readForm(state);
+    if (!wish) throw new Error('the draft can not be sent');
+    const route = { sites: ['be-gent1', 'pl-poznan1'], bandwidth: 1000 };
+    return change(state, { type: 'answered', answer: { kind: 'fits', wish, route, free: undefined } });
+  }
+
+  test('in another zone the times that were typed mean the same instants, here and in the draft that stands aside', () => {
+    const state = fitting(times('tomorrow 09:00', 'sat 5 dec 2026'));
+    const { request } = readForm(state).wish ?? {};
+    const zoned = change(state, { type: 'zoned', zone: 'America/Los_Angeles' });
+    expect([readForm(zoned).wish?.request, zoned.answer]).toEqual([request, state.answer]);
+    expect(request).toMatchObject({ start: Date.parse('2026-11-23T08:00:00Z') });
+    const changing = after(state, typed({ ...DRAFT, id: 'con_x' }), { type: 'zoned', zone: 'UTC' });
+    expect(readForm(change(changing, { type: 'reset' })).wish?.request).toEqual(request);
+    const unread = after(opened(), typed(times('soon', '')), { type: 'zoned', zone: 'Asia/Tokyo' });
+    expect(unread.draft).toEqual(times('soon', ''));
+  });
+
+  test('in another zone an open request is still that of its draft', () => {
+    const state = unanswered(times('tomorrow 09:00', 'tomorrow 10:00'));
+    const zoned = change(state, { type: 'zoned', zone: 'Asia/Tokyo' });
+    expect(zoned.sent).toMatchObject({ key: 'k', wish: state.sent.wish, draft: zoned.draft });
+  });
+
+  test('it outlasts time that passes, and is moved once a typed time means another day, or for another experiment', () => {
+    const later = (state: State, hours: number): State =>
+      change({ ...state, now: state.now + hours * HOUR }, { type: 'tick' });
+    expect(later(fitting(DRAFT), 1).answer.kind).toBe('fits');
+    expect(later(fitting(times('+2h', '+3h')), 1).answer.kind).toBe('fits');
+    const tomorrow = fitting(times('tomorrow 09:00', '16:00'));
+    expect([11, 14].map((hours) => later(tomorrow, hours).answer.kind)).toEqual(['fits', 'moved']);
+    expect(change(tomorrow, CHOSEN).answer.kind).toBe('moved');
   });
 });
 

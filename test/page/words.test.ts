@@ -8,6 +8,8 @@ import {
   extensionText,
   fitText,
   forgetText,
+  foundIn,
+  inKeptOrder,
   inOrder,
   lengthText,
   nextText,
@@ -32,7 +34,7 @@ const CALENDAR = { clock, now: NOW };
 const PERIOD = { start: NOW, end: NOW + 2 * HOUR };
 const WISH = {
   request: { site1: 'be-gent1', site2: 'pl-poznan1', bandwidth: 9000, ...PERIOD },
-  ...{ bandwidth: 9000, period: PERIOD },
+  ...{ bandwidth: 9000, period: PERIOD, at: NOW },
 };
 const REFUSED: RefusedReply = { status: 422, code: '', details: [], limits: [], free: [], alternatives: [] };
 const LIMIT: Limit = {
@@ -134,6 +136,11 @@ test('that it fits, with what is free where that is known', () => {
   const over = { sites: ['be-gent1', 'pl-poznan1', 'hu-sztaki', 'gr-uth'], bandwidth: 1000 };
   expect(fitText({ ...fits, route: over }, CALENDAR)).toContain(`${when} over pl-poznan1 and hu-sztaki: `);
   expect(fitText({ ...fits, free: undefined }, CALENDAR)).toBe(`It fits: ${when}.`);
+  expect(fitText({ ...fits, isEarliest: true }, CALENDAR)).toMatch(/^This is the earliest\. It fits, /);
+  const now = { ...WISH, request: { ...WISH.request, start: 'now' } } as const;
+  expect(fitText({ ...fits, wish: now, isEarliest: true }, CALENDAR)).toMatch(
+    /^Now is the earliest\. It fits, /,
+  );
   expect([undefined, route, over].map(routeNote)).toEqual([
     ...['', 'A link of 10 Gbps.', '3 hops over pl-poznan1 and hu-sztaki, 1 Gbps at most.'],
   ]);
@@ -149,7 +156,9 @@ test('an alternative says what differs, in local times', () => {
 });
 
 test('reservations: what they are called, where they are in their life, and in which order they stand', () => {
-  const at = (start: number, end: number) => ({ start: NOW + start * HOUR, end: NOW + end * HOUR });
+  const at = (start: number, end: number) => ({
+    ...{ id: `${start} ${end}`, start: NOW + start * HOUR, end: NOW + end * HOUR },
+  });
   const [ended, over, long, active, later, next] = [
     at(-9, -8),
     at(-3, 0),
@@ -166,9 +175,17 @@ test('reservations: what they are called, where they are in their life, and in w
     over,
     ended,
   ]);
+  const twins = [
+    { ...active, id: 'b' },
+    { ...active, id: 'a' },
+  ];
+  expect(inOrder(twins, NOW).map(({ id }) => id)).toEqual(['a', 'b']);
   expect([active, later, over].map((one) => stateAt(NOW, one))).toEqual(['active', 'scheduled', 'ended']);
   expect([active, next, ended].map((one) => nextText(one, NOW))).toEqual([
     ...['ends in 1 h', 'starts in 2 h', 'ended 8 h ago'],
+  ]);
+  expect([-5000, 5000, 7000].map((left) => nextText({ start: NOW - HOUR, end: NOW + left }, NOW))).toEqual([
+    ...['ended 5 s ago', 'ending', 'ends in 7 s'],
   ]);
   expect([titleOf({ id: 'con_x_0123456789', name: 'mine' }), titleOf({ id: 'con_x_0123456789' })]).toEqual([
     ...['mine', '…456789'],
@@ -176,6 +193,24 @@ test('reservations: what they are called, where they are in their life, and in w
   expect(tagsText({ ...RESERVATION, ...PERIOD })).toBe(
     'be-gent1: S-tag 100, C-tag 101\npl-poznan1: S-tag 200, C-tag 201',
   );
+});
+
+test('reservations are found by the words of their name, id, sites and state', () => {
+  const own = (id: string, name: string | undefined, start: number) => ({
+    ...{ ...RESERVATION, id, name, start: NOW + start, end: NOW + start + HOUR },
+  });
+  const list = [own('con_a', 'night-run', 0), own('con_b', undefined, HOUR)];
+  const ids = (words: string) => foundIn(list, words, NOW).map(({ id }) => id);
+  expect([ids(''), ids('NIGHT gent1 active'), ids('con_b'), ids('scheduled night'), ids('poznan ')]).toEqual([
+    ...[['con_a', 'con_b'], ['con_a'], ['con_b'], [], ['con_a', 'con_b']],
+  ]);
+});
+
+test('an order is kept: what is new stands behind what it would stand behind, and what is gone leaves no gap', () => {
+  const list = ['new', 'a', 'c', 'late', 'b'].map((id) => ({ id }));
+  const ids = (kept: string[]) => inKeptOrder(list, kept).map(({ id }) => id);
+  expect(ids(['b', 'gone', 'a', 'c'])).toEqual(['new', 'b', 'a', 'c', 'late']);
+  expect(ids([])).toEqual(['new', 'a', 'c', 'late', 'b']);
 });
 
 test('a field for date and time holds the zone’s own time', () => {

@@ -44,6 +44,8 @@ export interface Scene {
   rows: readonly Row[];
   firstRow: number;
   now: number;
+  /** The id of my reservation that is looked at. */
+  marked: string | undefined;
   /** The draft of the form in each row, or the period that is being dragged. */
   marks: readonly Mark[];
   /** Where the keyboard is, while it is here. */
@@ -120,7 +122,7 @@ export class Painter {
   #row(
     { parts, capacity, own, isSelected }: Row,
     y: number,
-    { window, layout: { width, plot } }: Scene,
+    { window, layout: { width, plot }, marked }: Scene,
     x: (instant: number) => number,
   ): void {
     const context = this.#context;
@@ -146,6 +148,10 @@ export class Painter {
       context.fillRect(left - 1, y + below - 1, right - left + 2, height + 1);
       context.fillStyle = colours.mine;
       context.fillRect(left, y + below, right - left, height - 1);
+      if (one.id !== marked) continue;
+      context.strokeStyle = colours.focus;
+      context.lineWidth = 3;
+      context.strokeRect(left - 1.5, y + below - 1.5, right - left + 3, height + 2);
     }
     if (isSelected) {
       context.strokeStyle = colours.pick;

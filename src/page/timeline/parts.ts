@@ -27,6 +27,8 @@ export interface TimelineParts extends TimelineTerms {
   zone: string;
   /** My reservations, which are drawn above others' use. */
   own: readonly Own[];
+  /** The id of the one that is looked at. */
+  marked: string | undefined;
 }
 
 /** A part on which something that is shown depends. */
@@ -49,7 +51,8 @@ export const TABLED: readonly Part[] = [
 ];
 /** The drawing depends on these, and on {@link MOVED}. */
 export const DRAWN: readonly Part[] = [
-  ...([({ own }) => own, ({ mark }) => mark, ({ selectedRows }) => selectedRows] satisfies Part[]),
+  ...([({ own }) => own, ({ marked }) => marked, ({ mark }) => mark] satisfies Part[]),
+  ...([({ selectedRows }) => selectedRows] satisfies Part[]),
   ...([({ zone }) => zone, ({ now }) => now, ({ state }) => state.isTable] satisfies Part[]),
   ...([({ state }) => state.drag, ({ state }) => state.cursor, ({ state }) => state.loads] satisfies Part[]),
 ];

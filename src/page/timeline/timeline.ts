@@ -484,7 +484,7 @@ export class Timeline {
     const isHere = document.activeElement === canvas && canvas.matches(':focus-visible');
     this.#painter.draw(
       {
-        ...{ window, layout, axis, rows, firstRow: first, now },
+        ...{ window, layout, axis, rows, firstRow: first, now, marked: this.#shown.marked },
         marks: drag ? placed(drag, [drag.row]) : mark ? placed(mark, mark.rows) : [],
         cursor: isHere && cursor ? placed(cursor, [cursor.row])[0] : undefined,
       },

@@ -148,9 +148,9 @@ describe('the confirmation in words', () => {
     const { browser } = await atConfirmation();
     const words = [...browser.reply.text.matchAll(/required> (\w+)<small>([^<]*)<\/small>/g)];
     expect(words.map(([, name, may]) => `${name} ${may}`)).toEqual([
-      'lead in demo: may book, change and delete links',
-      'admin in demo: may change and delete links, not book',
-      'member in demo: may not see its links',
+      'lead in demo: may book, change and delete reservations',
+      'admin in demo: may change and delete reservations, not book',
+      'member in demo: may not see its reservations',
       'viewer in demo: may look, not book',
     ]);
   });
