@@ -116,7 +116,7 @@ describe.skipIf(withoutChromium)(titleInChromium('the timeline in a browser'), (
     /** Where an instant of a row is in the window from Sunday's midnight for 7 days. */
     const at = (row: number, hours: number): [number, number] => {
       const isNarrow = width < 640;
-      const top = isNarrow ? 44 + 54 * row + 35 : 44 + 38 * row + 19;
+      const top = isNarrow ? 44 + 64 * row + 35 : 44 + 48 * row + 19;
       return [x + (width * (24 + hours)) / 168, y + top];
     };
     return { page, at };
@@ -165,13 +165,13 @@ describe.skipIf(withoutChromium)(titleInChromium('the timeline in a browser'), (
     await page.evaluate(`window.timeline.know({ mark: undefined, own: ${JSON.stringify([OWN, booked])} })`);
     await page.evaluate("window.timeline.act({ type: 'redrafted' })");
     expect(await readout(page)).toContain('Drag over a row');
-    // One's own bar is drawn from the top of the row; below it a click picks.
+    // My own bar lies below the plot, where a click picks; it can be clicked in the lowest 24 pixels of the row.
     const [ownX, ownY] = at(0, 12);
-    await page.mouse.click(ownX, ownY - 10);
+    await page.mouse.click(ownX, ownY + 6);
     expect(await page.evaluate('window.opened')).toEqual(['training']);
     // An edge of it is dragged.
     const [edgeX, edgeY] = at(0, 17);
-    await page.mouse.move(edgeX - 1, edgeY - 10);
+    await page.mouse.move(edgeX - 1, edgeY + 28);
     await page.mouse.down();
     await page.mouse.move(...at(0, 19));
     await page.mouse.move(...at(0, 20));

@@ -1,6 +1,6 @@
 import type { TwoLineAxis } from '../../words/time-axis.ts';
-import type { Column, Period } from '../service.ts';
-import { type Bar, barHeight, type Layout } from './layout.ts';
+import type { Column, Own, Period } from '../service.ts';
+import { barHeight, LANE, type Layout } from './layout.ts';
 import type { Mark } from './model.ts';
 import { placeOf } from './windows.ts';
 
@@ -30,7 +30,8 @@ export interface Row {
   parts: readonly (readonly Column[])[];
   /** Mbps. */
   capacity: number;
-  own: readonly Bar[];
+  /** The longest first. */
+  own: readonly Own[];
   isSelected: boolean;
 }
 
@@ -51,6 +52,8 @@ export interface Scene {
 
 const FONT = '12px system-ui, sans-serif';
 const SPAN_FONT = '600 12px system-ui, sans-serif';
+/** From this width on a bar is parted from others, in pixels. */
+const PARTED = 6;
 
 /** Draws scenes on a canvas. What was drawn of columns is kept as a picture, a pixel wide for each, and stretched. */
 export class Painter {
@@ -97,7 +100,7 @@ export class Painter {
     context.setTransform(scale, 0, 0, scale, 0, 0);
     context.clearRect(0, 0, width, context.canvas.height / scale);
     context.imageSmoothingEnabled = false;
-    for (const [index, one] of rows.entries()) this.#row(one, top + index * row + layout.top, scene, x);
+    for (const [index, one] of rows.entries()) this.#row(one, top + index * row, scene, x);
     const over = Math.min(x(now), width);
     if (over > 0) {
       context.fillStyle = colours.over;
@@ -118,12 +121,13 @@ export class Painter {
 
   #row(
     { parts, capacity, own, isSelected }: Row,
-    y: number,
-    { window, layout: { width, plot } }: Scene,
+    at: number,
+    { window, layout: { width, top, plot, lane } }: Scene,
     x: (instant: number) => number,
   ): void {
     const context = this.#context;
     const colours = this.#colours;
+    const y = at + top;
     for (const columns of parts) {
       const [first, last] = [columns[0], columns.at(-1)];
       if (!first || !last || last.end <= window.start || first.start >= window.end) continue;
@@ -136,15 +140,14 @@ export class Painter {
       if (right <= left) continue;
       context.drawImage(picture, from, 0, until - from, picture.height, left, y, right - left, plot);
     }
-    for (const { own: one, y: below, height } of own) {
+    for (const one of own) {
       if (one.end <= window.start || one.start >= window.end) continue;
       const left = Math.max(-4, x(one.start));
       const right = Math.max(left + 2, Math.min(width + 4, x(one.end)));
-      // A line around it parts it from what is free, and from the one below.
-      context.fillStyle = colours.used;
-      context.fillRect(left - 1, y + below - 1, right - left + 2, height + 1);
+      // A gap parts it from those beside it and below it, where there is room for one.
+      if (right - left >= PARTED) context.clearRect(left - 1, at + lane, right - left + 2, LANE);
       context.fillStyle = colours.mine;
-      context.fillRect(left, y + below, right - left, height - 1);
+      context.fillRect(left, at + lane, right - left, LANE);
     }
     if (isSelected) {
       context.strokeStyle = colours.pick;
