@@ -297,8 +297,8 @@ describe.skipIf(withoutChromium)(titleInChromium('the timeline in a browser'), (
     expect(await table.getByRole('rowheader').count()).toBeGreaterThan(2);
     const mine = table.getByRole('row', { name: 'training' }).first();
     expect(await mine.locator('th, td').allTextContents()).toEqual([
-      ...['Mon 23 Nov 06:00', 'Mon 23 Nov 18:00', '6 Gbps', '10 Gbps', '999'],
-      ...['yours: training with 4 Gbps', 'Pick'],
+      ...['Pick', 'Mon 23 Nov 06:00', 'Mon 23 Nov 18:00', '6 Gbps', '10 Gbps', '999'],
+      'training with 4 Gbps',
     ]);
     await mine.getByRole('button').click();
     expect(await picks(page)).toEqual([
@@ -306,6 +306,25 @@ describe.skipIf(withoutChromium)(titleInChromium('the timeline in a browser'), (
     ]);
     await page.getByRole('combobox').selectOption('All links');
     await table.getByText('gr-uth – hu-sztaki, 1 Gbps').waitFor();
+    // Of many of mine a line has the number, and their names when it is opened; the head stays in view.
+    const many = Array.from({ length: 40 }, (_, index) => ({
+      ...{ ...OWN, id: `con_x_${index}`, name: `a-rather-long-name-of-number-${index}`, bandwidth: 100 },
+    }));
+    await page.evaluate(`window.timeline.know({ own: ${JSON.stringify(many)} })`);
+    const several = table.locator('tr', { hasText: '40, 4 Gbps' });
+    await several.locator('summary').click();
+    await several.getByText('number-39 with 100 Mbps').waitFor();
+    const { overflow, head, top } = await page.evaluate<{
+      overflow: number;
+      head: number;
+      top: number;
+    }>(`(() => {
+      const place = document.querySelector('.timeline-lines');
+      place.scrollTo(0, 200);
+      const y = (element) => element.getBoundingClientRect().top;
+      return { overflow: place.scrollWidth - place.clientWidth, head: y(place.querySelector('thead th')), top: y(place) };
+    })()`);
+    expect([overflow, head]).toEqual([0, top]);
   });
 
   test('who may not book is told what is free, and is not invited to book', async () => {

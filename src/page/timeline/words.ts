@@ -87,7 +87,22 @@ export function freeText({ free, freeMax, vlans }: Free, link: Link): string {
 
 /** My reservation in words: its name, or the end of its id, and its bandwidth. */
 export function ownText({ id, name, bandwidth }: Own): string {
-  return `yours: ${name ?? `…${id.slice(-6)}`} with ${formatBandwidth(bandwidth)}`;
+  return `${name ?? `…${id.slice(-6)}`} with ${formatBandwidth(bandwidth)}`;
+}
+
+/** The most Mbps that my reservations have at the same time, from an instant on. */
+export function mostOf(own: readonly Own[], from: number): number {
+  const steps = own.flatMap(({ start, end, bandwidth }) => [
+    { at: Math.max(start, from), by: bandwidth },
+    { at: end, by: -bandwidth },
+  ]);
+  let [most, sum] = [0, 0];
+  // What ends makes room for what begins at that time.
+  for (const { by } of steps.toSorted((one, other) => one.at - other.at || one.by - other.by)) {
+    sum += by;
+    most = Math.max(most, sum);
+  }
+  return most;
 }
 
 /**
@@ -107,7 +122,15 @@ export function periodSentence(
       : facts === 'over'
         ? 'over, its use is not kept'
         : freeText(facts, link);
-  const mine = own.map((one) => `; ${ownText(one)}`).join('');
+  const [first, ...others] = own;
+  const most = formatBandwidth(mostOf(own, period.start));
+  // Of many the names would be more than a line can hold.
+  const mine =
+    first === undefined
+      ? ''
+      : others.length === 0
+        ? `; yours: ${ownText(first)}`
+        : `; ${own.length} of yours, ${most} at most`;
   return `${linkText(link)}, ${periodText(period, calendar)}: ${free}${mine}.`;
 }
 
