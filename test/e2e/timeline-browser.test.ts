@@ -327,6 +327,18 @@ describe.skipIf(withoutChromium)(titleInChromium('the timeline in a browser'), (
     expect([overflow, head]).toEqual([0, top]);
   });
 
+  test('the line below the drawing is as high for a long text as for a short one', async () => {
+    const { page, at } = await open();
+    const height = (of: 'client' | 'scroll') =>
+      page.evaluate<number>(`document.querySelector('.timeline-readout').${of}Height`);
+    const empty = await height('client');
+    const many = Array.from({ length: 60 }, (_, index) => ({ ...OWN, id: `con_x_${index}` }));
+    await page.evaluate(`window.timeline.know({ own: ${JSON.stringify(many)} })`);
+    await page.mouse.move(...at(0, 10));
+    expect(await readout(page)).toMatch(/; 60 of yours, 240 Gbps at most\.$/);
+    expect([await height('client'), await height('scroll')]).toEqual([empty, empty]);
+  });
+
   test('who may not book is told what is free, and is not invited to book', async () => {
     const { page, at } = await open({ hash: '#look' });
     expect(await readout(page)).toMatch(/^Point at a row, or drag over it, to see what is free\./);
