@@ -339,6 +339,27 @@ describe.skipIf(withoutChromium)(titleInChromium('the timeline in a browser'), (
     expect([await height('client'), await height('scroll')]).toEqual([empty, empty]);
   });
 
+  test('on paper it is light at once, also from a dark screen', async () => {
+    const { page, at } = await open();
+    const { x, y } = (await page.locator('canvas').boundingBox()) ?? { x: 0, y: 0 };
+    const [left, top] = at(2, 39.5);
+    const free = (): Promise<string> =>
+      page.evaluate<string>(
+        `(() => {
+          const pixel = new OffscreenCanvas(1, 1).getContext('2d', { willReadFrequently: true });
+          pixel.drawImage(document.querySelector('canvas'), ${x - left}, ${y - top});
+          return [...pixel.getImageData(0, 0, 1, 1).data].join();
+        })()`,
+      );
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await vi.waitFor(async () => expect(await free()).toBe('46,138,88,255'), PATIENCE);
+    // No frame comes before it is printed.
+    await page.evaluate('window.requestAnimationFrame = () => 0');
+    await page.emulateMedia({ colorScheme: 'light', media: 'print' });
+    await vi.waitFor(async () => expect(await free()).toBe('53,147,95,255'), PATIENCE);
+    await page.emulateMedia({ colorScheme: null, media: null });
+  });
+
   test('who may not book is told what is free, and is not invited to book', async () => {
     const { page, at } = await open({ hash: '#look' });
     expect(await readout(page)).toMatch(/^Point at a row, or drag over it, to see what is free\./);

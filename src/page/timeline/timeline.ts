@@ -170,6 +170,12 @@ export class Timeline {
     for (const query of ['(prefers-color-scheme: dark)', FORCED]) {
       matchMedia(query).addEventListener('change', recolour);
     }
+    // Paper is light and has another width, and gets what was painted by the time that this returns.
+    matchMedia('print').addEventListener('change', () => {
+      recolour();
+      this.#measure();
+      this.#paint();
+    });
     new ResizeObserver(() => {
       // The style sheet is there by now.
       recolour();
