@@ -362,6 +362,25 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
     const page = await tabOf('lead');
     await page.getByRole('button', { name: 'Clear the form' }).click();
     const site = (name: string) => page.getByRole('button', { name, exact: true });
+    // Enlarged, a mouse drags the map and chooses nothing by that, and the wheel is the page's.
+    await page.getByRole('button', { name: 'Enlarge the map' }).click();
+    const corner = () =>
+      page.evaluate<number[]>(
+        "[document.querySelector('.map-place')].flatMap(({ scrollLeft, scrollTop }) => [scrollLeft, scrollTop])",
+      );
+    const [left = 0, top = 0] = await corner();
+    await page.locator('.map-place').hover();
+    await page.mouse.wheel(0, 40);
+    expect(await corner()).toEqual([left, top]);
+    await page.locator('.map-place').hover({ position: { x: 200, y: 150 } });
+    const { x = 0, y = 0 } = (await page.locator('.map-place').boundingBox()) ?? {};
+    await page.mouse.down();
+    await page.mouse.move(x + 140, y + 120, { steps: 3 });
+    await page.mouse.up();
+    expect(await corner()).toEqual([left + 60, top + 30]);
+    expect(await page.locator('.map-place .selected').count()).toBe(0);
+    await page.getByRole('button', { name: 'Whole map' }).click();
+    expect(await corner()).toEqual([0, 0]);
     await site('be-gent1').click();
     await page.getByText('be-gent1 is chosen. Choose another site.').waitFor();
     expect(await page.getByLabel('Site 1').inputValue()).toBe('be-gent1');

@@ -100,8 +100,8 @@ export function layOut(
   };
   const insets: Inset[] = [];
   const groups = closeTogether(names, at);
-  // Of many insets the map would be covered: it is enlarged instead.
-  for (const group of groups.length > MOST_INSETS ? [] : groups) {
+  // Of many insets the map would be covered: it is enlarged instead; then an inset would lie out of sight.
+  for (const group of zoom > 1 || groups.length > MOST_INSETS ? [] : groups) {
     const inset = enlarged(group, map, insets, units, textWidth);
     if (inset) insets.push(inset);
   }

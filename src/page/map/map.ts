@@ -19,6 +19,7 @@ import {
   withSite,
 } from './marks.ts';
 import { WORLD } from './projection.ts';
+import { createZoom } from './zoom.ts';
 
 /** Options of {@link createMap}. */
 export interface MapOptions {
@@ -35,9 +36,6 @@ export interface NetworkMap {
   show(view: MapView): void;
 }
 
-/** How many times as large the map can be drawn. */
-const LARGEST = 8;
-
 /** Makes the map. It is drawn when it has a width, and again whenever that changes. */
 export function createMap({ sites, links, onSelect }: MapOptions): NetworkMap {
   const picture = svg('svg', {
@@ -49,11 +47,15 @@ export function createMap({ sites, links, onSelect }: MapOptions): NetworkMap {
   const element = make('div', { class: 'map' });
   const end = make('span', { id: 'after-map' });
   let width = 0;
-  const zoom = createZoom(picture, (times) => {
-    const layout = layOut(sites, links, width, textMeasure(element), times);
-    draw(layout);
-    return layout;
-  });
+  const zoom = createZoom(
+    picture,
+    (times) => {
+      const layout = layOut(sites, links, width, textMeasure(element), times);
+      draw(layout);
+      return layout;
+    },
+    () => view.route?.sites ?? [view.selected?.site1 ?? ''],
+  );
   const line = make('div', { class: 'map-line' }, readout, zoom.tools);
   element.append(skipTo(end, 'Skip the map'), zoom.place, line, legend(), spoken, end);
 
@@ -147,31 +149,6 @@ export function createMap({ sites, links, onSelect }: MapOptions): NetworkMap {
       show();
     },
   };
-}
-
-/**
- * The place in which a picture is scrolled, and buttons that draw it larger. What is in the middle stays there.
- *
- * @param drawAt draws it so many times as large
- */
-function createZoom(picture: SVGElement, drawAt: (times: number) => MapLayout) {
-  const place = make('div', { class: 'map-place' }, picture);
-  let times = 1;
-  const zoomTo = (next: number): void => {
-    const { scrollLeft, scrollTop, clientWidth, clientHeight } = place;
-    const by = next / times;
-    times = next;
-    const { height } = drawAt(times);
-    if (times === 1) place.style.height = `${height}px`;
-    const [x, y] = [scrollLeft + clientWidth / 2, scrollTop + clientHeight / 2];
-    place.scrollTo(x * by - clientWidth / 2, y * by - clientHeight / 2);
-  };
-  const button = (text: string, label: string, by: number): HTMLElement => {
-    const onclick = (): void => zoomTo(Math.min(LARGEST, Math.max(1, times * by)));
-    return make('button', { type: 'button', class: 'quiet', 'aria-label': label, onclick }, text);
-  };
-  const tools = make('span', {}, button('−', 'Shrink the map', 0.5), button('+', 'Enlarge the map', 2));
-  return { place, tools, reset: () => zoomTo(1) };
 }
 
 /** The sites without a place, and their links; nothing where no site has one. */

@@ -73,6 +73,12 @@ describe('the map', () => {
     },
   );
 
+  test('drawn larger it has no inset, which would lie out of sight, and all names', () => {
+    const { insets, labels } = layOut(SITES, topology.links, 720, textWidth, 2);
+    expect(insets).toEqual([]);
+    expect([...labels.keys()].toSorted()).toEqual(topology.sites.toSorted());
+  });
+
   test('two sites in one place can be told apart', () => {
     const twins: MapSite[] = ['a', 'b', 'c'].map((name) => ({ name, place: [3.72, 51.05] }));
     const { insets } = lay([...twins, { name: 'd', place: [16.9, 52.4] }], 700);
