@@ -379,7 +379,7 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
     await page.mouse.up();
     expect(await corner()).toEqual([left + 60, top + 30]);
     expect(await page.locator('.map-place .selected').count()).toBe(0);
-    await page.getByRole('button', { name: 'Whole map' }).click();
+    await page.getByRole('button', { name: 'Reset the map' }).click();
     expect(await corner()).toEqual([0, 0]);
     await site('be-gent1').click();
     await page.getByText('be-gent1 is chosen. Choose another site.').waitFor();
@@ -406,6 +406,10 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
     // The whole of its narrowest link: the next one is told so, and what would be accepted.
     await site('gr-uth').click();
     await site('be-antwerp').click();
+    // The pointer is still there.
+    expect(await readout.textContent()).toMatch(
+      /^Chosen: .* over hu-sztaki, pl-poznan1 and be-gent1, 1 Gbps at most$/,
+    );
     await page.locator('.answer[data-kind=refused]').waitFor();
     await page.getByRole('list', { name: 'What would be accepted' }).getByRole('button').first().waitFor();
     // A volume takes its time at the bandwidth; the first at which it fits is when the other has ended.
