@@ -103,9 +103,10 @@ export function createMap({ sites, links, onSelect }: MapOptions): NetworkMap {
     return mark;
   }
 
-  function drawScene(scene: Scene): SVGElement[] {
+  function drawScene(scene: Scene, behind: readonly SVGElement[] = []): SVGElement[] {
     return [
       ...landBehind(scene),
+      ...behind,
       ...scene.links.flatMap((link) => linkLine(link, scene.at).map((line) => button(link, line))),
       ...scene.sites.flatMap((site) => siteMark(site, scene).map((mark) => button(site, mark))),
     ];
@@ -119,7 +120,8 @@ export function createMap({ sites, links, onSelect }: MapOptions): NetworkMap {
     picture.setAttribute('viewBox', `0 0 ${layout.width} ${layout.height}`);
     // What is in an inset comes first, so that keys reach it where it can be seen best.
     const insets = layout.insets.map((inset) => drawInset(inset, drawScene(inset)));
-    picture.replaceChildren(...drawScene(layout), ...insets);
+    const beams = layout.insets.flatMap((inset) => beamsTo(inset));
+    picture.replaceChildren(...drawScene(layout, beams), ...insets);
     show();
     const again = focused ? drawn.get(focused[0])?.find((mark) => mark.hasAttribute('tabindex')) : undefined;
     again?.focus();
@@ -236,7 +238,6 @@ function drawInset(inset: Inset, content: readonly SVGElement[]): SVGElement {
     'g',
     { class: 'map-inset' },
     svg('rect', { class: 'of', x: of.x, y: of.y, width: of.width, height: of.height }),
-    ...beams(of, inset).map((ends) => svg('line', { class: 'beam', ...ends })),
     svg(
       'svg',
       { ...frame, viewBox: `${x} ${y} ${width} ${height}` },
@@ -247,8 +248,8 @@ function drawInset(inset: Inset, content: readonly SVGElement[]): SVGElement {
   );
 }
 
-/** The two lines from the part on the map to its inset: between the corners that both can see. */
-function beams(of: Scene | Inset['of'], to: Inset['of']) {
+/** The two lines to an inset from its part on the map: between the corners that both can see. They lie behind the names. */
+function beamsTo({ of, ...to }: Inset): SVGElement[] {
   const corners = ({ x, y, width, height }: Inset['of']) => [
     { x, y },
     { x: x + width, y },
@@ -266,6 +267,8 @@ function beams(of: Scene | Inset['of'], to: Inset['of']) {
   const outer = [...from.keys()].toSorted((one, other) => side(from[one] ?? of) - side(from[other] ?? of));
   return [outer[0], outer.at(-1)].flatMap((index) => {
     const [start, end] = [from[index ?? 0], until[index ?? 0]];
-    return start && end ? [{ x1: start.x, y1: start.y, x2: end.x, y2: end.y }] : [];
+    return start && end
+      ? [svg('line', { class: 'beam', x1: start.x, y1: start.y, x2: end.x, y2: end.y })]
+      : [];
   });
 }

@@ -75,7 +75,7 @@ export function createZoom(
   const tools = element(
     'span',
     {},
-    button('Whole map', () => zoomTo(1)),
+    button('Reset', () => zoomTo(1), 'Reset the map'),
     button('−', () => zoomTo(times / 2), 'Shrink the map'),
     button('+', () => zoomTo(times * 2), 'Enlarge the map'),
   );
