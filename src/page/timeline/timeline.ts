@@ -324,7 +324,7 @@ export class Timeline {
     const link = this.#links[row];
     if (!link) return '';
     const period = { start, end };
-    const isOver = end <= knownFrom(this.#shown.now);
+    const isOver = end <= this.#shown.now;
     const facts = isOver ? 'over' : this.#tiles.free(row, period, this.#level());
     const own = this.#bars.in(row).filter((one) => one.start < end && one.end > start);
     return periodSentence(link, period, { facts, own, calendar: this.#shown });

@@ -108,7 +108,7 @@ export function mostOf(own: readonly Own[], from: number): number {
 /**
  * A period of a link in a sentence, as the live region says it.
  *
- * @param facts undefined where the service was not asked yet; `over` where it keeps no use
+ * @param facts undefined where the service was not asked yet; `over` where nothing can be booked any more
  * @example 'be-gent1 – pl-poznan1, Mon 23 Nov 09:00 to 17:00: 6 of 10 Gbps free throughout, 996 VLANs.'
  */
 export function periodSentence(
@@ -117,11 +117,7 @@ export function periodSentence(
   { facts, own, calendar }: { facts: Free | 'over' | undefined; own: readonly Own[]; calendar: Calendar },
 ): string {
   const free =
-    facts === undefined
-      ? 'not loaded yet'
-      : facts === 'over'
-        ? 'over, its use is not kept'
-        : freeText(facts, link);
+    facts === undefined ? 'not loaded yet' : facts === 'over' ? 'this time is over' : freeText(facts, link);
   const [first, ...others] = own;
   const most = formatBandwidth(mostOf(own, period.start));
   // Of many the names would be more than a line can hold.

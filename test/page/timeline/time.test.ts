@@ -28,7 +28,9 @@ it('say a period of a link as a person would', () => {
   expect(periodSentence(link, period, { facts: undefined, own, calendar })).toBe(
     'be-gent1 – pl-poznan1, Mon 23 Nov 09:00 to 17:00: not loaded yet; yours: training with 500 Mbps.',
   );
-  expect(periodSentence(link, period, { facts: 'over', own: [], calendar })).toContain('its use is not kept');
+  expect(periodSentence(link, period, { facts: 'over', own: [], calendar })).toContain(
+    ': this time is over.',
+  );
 });
 
 it('say of several reservations how many they are, and the most that they have at the same time', () => {
