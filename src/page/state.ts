@@ -189,7 +189,7 @@ export function change(state: State, action: Action): State {
     case 'tick':
       return state;
     case 'learnt':
-      return { ...state, ...action.facts };
+      return learnt(state, action.facts);
     case 'logged-in':
       return loggedIn(state, action);
     case 'logged-out':
@@ -238,6 +238,13 @@ export function change(state: State, action: Action): State {
     case 'timeline':
       return { ...state, timeline: changeTimeline(state.timeline, action.action, timelineTerms(state)) };
   }
+}
+
+function learnt(state: State, facts: Extract<Action, { type: 'learnt' }>['facts']): State {
+  const next = { ...state, ...facts };
+  if (next.zone === state.zone) return next;
+  const action = { type: 'rezoned', before: clockOf(state.zone) } as const;
+  return { ...next, timeline: changeTimeline(next.timeline, action, timelineTerms(next)) };
 }
 
 const without = (list: State['live'], id: string): OwnReservation[] =>

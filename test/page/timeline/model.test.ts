@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Own } from '../../../src/page/service.ts';
+import { change, openState } from '../../../src/page/state.ts';
 import { barHeight, isLane, LANE, layoutFor, rowAt } from '../../../src/page/timeline/layout.ts';
 import { tableLines, tableSegments } from '../../../src/page/timeline/lines.ts';
 import { changeTimeline, openTimeline, type TimelineAction } from '../../../src/page/timeline/model.ts';
@@ -49,6 +50,27 @@ describe('the timeline', () => {
     expect(after(monday, { type: 'dawned' }).window).toEqual(WEEK);
     const moved = { type: 'moved', window: { start: NOW - 7 * DAY, end: NOW } } as const;
     expect(after(monday, moved, { type: 'dawned' }).window).toEqual(moved.window);
+  });
+
+  it('begins a year that now is not in with the month that is shown, so that it is not over for the most part', () => {
+    const tomorrow = { type: 'moved', window: { start: at(2026, 10, 23), end: at(2026, 10, 30) } } as const;
+    const year = after(NOW, tomorrow, { type: 'unit', unit: 'year' });
+    expect(year.goal).toEqual({ start: at(2026, 10, 1), end: at(2027, 10, 1) });
+  });
+
+  it('shows the same days in another zone, and the same time where it shows no whole days', () => {
+    const { window } = change(
+      { ...openState(NOW, 'Europe/Brussels') },
+      { type: 'learnt', facts: { zone: 'UTC' } },
+    ).timeline;
+    expect(window).toEqual({ start: Date.UTC(2026, 10, 22), end: Date.UTC(2026, 10, 29) });
+    const moved = { start: NOW, end: NOW + HOUR };
+    const zoomed = after(
+      NOW,
+      { type: 'moved', window: moved },
+      { type: 'rezoned', before: createClock('UTC') },
+    );
+    expect(zoomed.window).toEqual(moved);
   });
 
   it('lets the keyboard go to the rows that a filter leaves', () => {
@@ -219,6 +241,9 @@ describe('picking', () => {
       undefined,
       undefined,
     ]);
+    // What is over picks nothing, also where the click would reach into the time to come.
+    const late = { ...context, now: at(2026, 10, 23, 9, 30) };
+    expect(clickedPeriod(at(2026, 10, 23, 9, 20), 2 * HOUR, columns, late)).toBeUndefined();
     const long = { ...context, step: { unit: 'day', count: 1 } as const };
     expect(clickedPeriod(at(2026, 10, 23, 10), DAY, columns, long)?.start).toBe(at(2026, 10, 23, 9));
   });
