@@ -20,6 +20,8 @@ export interface Colours {
   soft: string;
   /** What is over, laid above. */
   over: string;
+  /** The lines there. */
+  hatch: string;
   pick: string;
   focus: string;
 }
@@ -52,6 +54,8 @@ export interface Scene {
 
 const FONT = '12px system-ui, sans-serif';
 const SPAN_FONT = '600 12px system-ui, sans-serif';
+/** From one line over what is over to the next, in pixels. */
+const HATCH = 8;
 /** From this width on a bar is parted from others, in pixels. */
 const PARTED = 6;
 
@@ -105,6 +109,7 @@ export class Painter {
     if (over > 0) {
       context.fillStyle = colours.over;
       context.fillRect(0, top, over, bottom - top);
+      this.#hatch(over, top, bottom);
     }
     this.#axis(axis, { ...scene, bottom }, x);
     if (now >= window.start && now < window.end) {
@@ -154,6 +159,24 @@ export class Painter {
       context.lineWidth = 1;
       context.strokeRect(0.5, y - 1.5, width - 1, plot + 3);
     }
+  }
+
+  /** Lines over what is over, so that it differs from what is in use by more than a colour. */
+  #hatch(right: number, top: number, bottom: number): void {
+    const context = this.#context;
+    context.save();
+    context.beginPath();
+    context.rect(0, top, right, bottom - top);
+    context.clip();
+    context.beginPath();
+    for (let at = top - bottom; at < right; at += HATCH) {
+      context.moveTo(at, bottom);
+      context.lineTo(at + bottom - top, top);
+    }
+    context.strokeStyle = this.#colours.hatch;
+    context.lineWidth = 1;
+    context.stroke();
+    context.restore();
   }
 
   /** Columns as a picture: filled up to what is free throughout, in stripes up to what is free for some of it. */
