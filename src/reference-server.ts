@@ -108,7 +108,7 @@ export interface ReferenceServerOptions {
   ci?: CiOptions;
   /**
    * The page on the network at the base address: `false` turns it off. `clientId` is the page's own, public client at the
-   * identity provider of `trust`; without it nobody can log in to the page there. Default: the page is on.
+   * identity provider of `trust`; without it no user can log in to the page there. Default: the page is on.
    */
   ui?: false | { clientId?: string | undefined } | undefined;
   /** A proxy is in front: the last hop of `X-Forwarded-For` is the client's address. Default: the header is ignored. */
@@ -201,7 +201,7 @@ export async function createReferenceServer(given: ReferenceServerOptions = {}):
   }
 }
 
-/** What a server is made of before its database is opened: the options, checked. */
+/** The parts of a server that need no database: the options, checked. */
 type Setup = ReturnType<typeof setUp>;
 
 function setUp(options: ReferenceServerOptions) {
@@ -272,7 +272,7 @@ function pageClientIdOf({ ui }: Pick<ReferenceServerOptions, 'ui'>): string | un
   return ui === false ? undefined : ui?.clientId;
 }
 
-/** What the services of a server share once its database is open. */
+/** The parts that the services of a server share once its database is open. */
 interface Shared {
   stores: Stores;
   issuers: Record<Service, ServiceIssuer>;

@@ -8,7 +8,7 @@ import { writeArchive, writeDebianPackage } from '../src/build/archives.ts';
 import { manualPage } from '../src/build/command-reference.ts';
 import { formula, scoopManifest } from '../src/build/installers.ts';
 import { NODE_PROGRAMS, NODE_RELEASE } from '../src/build/node-programs.ts';
-import { folderOf, noticesOf } from '../src/build/packages.ts';
+import { noticesOf, packageFolder } from '../src/build/packages.ts';
 import { releaseFaults } from '../src/build/release.ts';
 import { SERVER_OPTIONS } from '../src/operate/options.ts';
 import { temporaryFolder } from './fixtures/temporary-folder.ts';
@@ -213,14 +213,14 @@ test.skipIf(registry.status !== 0)('the registry has the checkout’s Node.js fo
 
 describe('the licences', () => {
   test('are found by the path of a module, as every system writes it', () => {
-    expect(folderOf('/a/node_modules/@hono/node-server/dist/index.mjs')).toBe(
+    expect(packageFolder('/a/node_modules/@hono/node-server/dist/index.mjs')).toBe(
       '/a/node_modules/@hono/node-server',
     );
-    expect(folderOf('C:\\a\\node_modules\\pg\\node_modules\\pg-types\\index.js')).toBe(
+    expect(packageFolder('C:\\a\\node_modules\\pg\\node_modules\\pg-types\\index.js')).toBe(
       'C:\\a\\node_modules\\pg\\node_modules\\pg-types',
     );
-    expect(folderOf('\0/a/node_modules/pg/lib/index.js')).toBe('/a/node_modules/pg');
-    expect(folderOf('/a/src/index.ts')).toBeUndefined();
+    expect(packageFolder('\0/a/node_modules/pg/lib/index.js')).toBe('/a/node_modules/pg');
+    expect(packageFolder('/a/src/index.ts')).toBeUndefined();
   });
 
   test('have each file that must go along, and the text where a package leaves it out', () => {

@@ -11,7 +11,7 @@ import {
 import { movedBy } from './common-offset.ts';
 import { LoopTurns, stepsOf, yieldToEventLoop } from './event-loop.ts';
 import type { AllocatorObserver } from './link-decisions.ts';
-import { askLinks, changeLinks, LinkQueue } from './link-queue.ts';
+import { askSeveral, LinkQueue, runOnSeveral } from './link-queue.ts';
 import type { Network } from './network.ts';
 import {
   askOperation,
@@ -29,7 +29,7 @@ import { type AskedRoutes, allowedRoutes } from './routes.ts';
 import type { ReservationRecord, ReservationStore } from './store.ts';
 import { type AskedBy, throwIfGone, UserLines } from './user-lines.ts';
 
-/** What an allocator needs. */
+/** Options of an {@link Allocator}. */
 export interface AllocatorOptions {
   network: Network;
   store: ReservationStore;
@@ -115,7 +115,7 @@ export class Allocator {
     for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
       const decision = await this.#rehearse(list, terms);
       const { answer: found } = decision;
-      if (isRefusedByLinks(found)) return this.#decide('run', refusalOperation(decision, terms.keyed));
+      if (isRefusedByLinks(found)) return this.#run(refusalOperation(decision, terms.keyed));
       if (!found.ok) break;
       const routed = list.map((item, index) => movedBy(overRoute(item, found.records[index]), found.offset));
       const outcome = await this.#make(routed, { ...terms, earliest: undefined, tentative: true });
@@ -127,7 +127,7 @@ export class Allocator {
 
   /** Makes the changes of a list, or none of them. */
   #make(items: readonly ChangeItem[], terms: ChangeTerms): Promise<ChangeOutcome> {
-    return this.#decide('run', changeOperation(items, terms, this.#options));
+    return this.#run(changeOperation(items, terms, this.#options));
   }
 
   /** The decision on a list, on a snapshot, with what else is free where it is refused. Nothing is written. */
@@ -155,12 +155,18 @@ export class Allocator {
     };
   }
 
-  /** Decides on an operation: with its links locked, or asked, on a snapshot. */
-  #decide<Answer>(how: 'run' | 'ask', operation: Operation<Answer>): Promise<Answer> {
+  /** Decides on an operation with its links locked. */
+  #run<Answer>(operation: Operation<Answer>): Promise<Answer> {
     const queues = operation.links.map((id) => this.#queue(id));
-    const [queue] = queues;
-    if (queue && queues.length === 1) return queue[how](operation);
-    return { run: changeLinks, ask: askLinks }[how](queues, operation, this.#options);
+    const [queue, next] = queues;
+    return queue && !next ? queue.run(operation) : runOnSeveral(queues, operation, this.#options);
+  }
+
+  /** Decides on an operation that changes nothing, on a snapshot. */
+  #ask<Answer>(operation: Operation<Answer>): Promise<Answer> {
+    const queues = operation.links.map((id) => this.#queue(id));
+    const [queue, next] = queues;
+    return queue && !next ? queue.ask(operation) : askSeveral(queues, operation, this.#options);
   }
 
   /**
@@ -180,7 +186,7 @@ export class Allocator {
     const operation = orUnfinished(make(new Budget(this.#turns)));
     try {
       for (;;) {
-        const answer = await this.#decide('ask', operation);
+        const answer = await this.#ask(operation);
         if (answer !== UNFINISHED) return answer;
         throwIfGone(askedBy);
         leave ??= askedBy && (await this.#lines.enter(askedBy));

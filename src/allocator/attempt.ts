@@ -2,7 +2,7 @@ import type { Budget } from './budget.ts';
 import type { ItemDecision, ItemOperation, LinksView } from './operations.ts';
 
 /** A list that was decided on: the decisions on its items, in their order. */
-export interface Attempt {
+export interface DecidedList {
   decisions: ItemDecision[];
   /** How many changes the view had before. */
   before: number;
@@ -19,7 +19,7 @@ export function* decideItems(
   view: LinksView,
   operations: readonly ItemOperation[],
   { budget, stopsAtRefusal = false }: { budget?: Budget | undefined; stopsAtRefusal?: boolean } = {},
-): Generator<void, Attempt> {
+): Generator<void, DecidedList> {
   const before = view.changes;
   const decisions: ItemDecision[] = [];
   try {
@@ -38,7 +38,11 @@ export function* decideItems(
 }
 
 /** Decides on a list of one item. */
-export function decideOne(view: LinksView, operation: ItemOperation, budget: Budget | undefined): Attempt {
+export function decideOne(
+  view: LinksView,
+  operation: ItemOperation,
+  budget: Budget | undefined,
+): DecidedList {
   const before = view.changes;
   return { decisions: [explainedIn(budget, 'explained 0', operation.decide(view))], before };
 }

@@ -21,7 +21,7 @@ export class BudgetSpentError extends Error {
 }
 
 /**
- * What one question may cost, and what it has found so far (THREATS.md 81).
+ * The limits of one question's cost, and its findings so far (THREATS.md 81).
  *
  * A question that takes long is asked again in later turns of the event loop, from its beginning. What was {@link once}
  * found is not looked for again, so each turn brings it further. Between turns the calendars are not lent to it: bookings go
@@ -64,7 +64,7 @@ export class Budget {
     throw new TurnOverError('the question goes on in a later turn');
   }
 
-  /** What was found under a name in this turn or an earlier one. @throws TurnOverError where it was found just now */
+  /** The value that was found under a name in this turn or an earlier one. @throws TurnOverError where it was found just now */
   once<Found>(name: string, find: () => Found): Found {
     if (this.#found.has(name)) return this.#found.get(name) as Found;
     const found = find();

@@ -14,7 +14,7 @@ export interface CachedCalendar {
   from: number;
 }
 
-/** What a calendar lacks to show a version of its link, from an instant on. */
+/** The changes that a calendar lacks to show a version of its link, from an instant on. */
 export interface Missing {
   changes: readonly ReservationChange[];
   version: number;

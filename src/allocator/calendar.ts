@@ -1,12 +1,12 @@
 import type { Link } from '../contract/links.ts';
 import { type Demand, type Holding, type Period, TAG_PLACES, type TagPlace, type Tags } from './demand.ts';
-import { type FreePart, fastestOver } from './fastest.ts';
+import type { BandwidthPart } from './fastest.ts';
 import { chooseTags, Holdings } from './holdings.ts';
 import { type LoadCursor, LoadProfile } from './load-profile.ts';
 import { mostWithin } from './most-bandwidth.ts';
 import { type ShareRefusal, Shares } from './shares.ts';
 
-/** What is free of a link over a period. */
+/** The free capacity of a link over a period. */
 export interface Free extends Period {
   /** Mbps that are free throughout the period. */
   bandwidth: number;
@@ -54,7 +54,7 @@ export type Plan = { accepted: true; tags: Tags } | { accepted: false; refusals:
 const STEPS_AT_ONCE = 20_000;
 
 /**
- * What is held and what is free on one link: bandwidth over time and the four layers of tags. Pure memory; the
+ * The use and the free capacity of one link: bandwidth over time and the four layers of tags. Pure memory; the
  * store's rows are the truth, and the calendar catches up with them before each decision.
  *
  * Rules (contract/README.md, "Limits" 2; allocator/README.md): at every instant the sum of bandwidths is at most the
@@ -83,7 +83,7 @@ export class LinkCalendar {
   /**
    * Finds tags for a demand, or every limit that it breaks. It changes nothing.
    *
-   * @param now milliseconds; see {@link TagLayer.bestFit}
+   * @param now milliseconds; see `Holdings.bestFit`
    * @param keep tags to prefer where they are free: those of the reservation that is being updated
    * @param tenant whose share counts; undefined for an update that asks for no more than before
    */
@@ -107,16 +107,6 @@ export class LinkCalendar {
     const [first, ...rest] = refusals;
     if (first) return { accepted: false, refusals: [first, ...rest] };
     return { accepted: true, tags: tags as Tags };
-  }
-
-  /**
-   * As {@link plan}, for a reservation that is held already: what it holds counts as free, and its tags stay where they
-   * can.
-   */
-  planUpdate(id: string, demand: Demand, now: number, tenant?: string): Plan {
-    const keep = this.#holdings.get(id)?.tags;
-    const given = { keep, tenant };
-    return this.without(id, () => this.plan(demand, now, given));
   }
 
   /** Runs `ask` as if a reservation were not there, and puts it back whatever happens. */
@@ -283,7 +273,7 @@ export class LinkCalendar {
     return this.#holdings.byStart.upFrom(from).time();
   }
 
-  /** What is free of the link over a period, in stretches over which nothing changes. */
+  /** The free capacity of the link over a period, in stretches over which nothing changes. */
   *steps({ start, end }: Period): Generator<Free> {
     const link = this.#load.from(start);
     const outside = TAG_PLACES.map((place) => this.#outside[place]?.from(start));
@@ -301,7 +291,7 @@ export class LinkCalendar {
   }
 
   /**
-   * What is free of the link in each of `count` columns of equal width that make up a period; fewer columns where it has
+   * The free capacity of the link in each of `count` columns of equal width that make up a period; fewer columns where it has
    * fewer milliseconds. Column `i` of `n` begins at `start + floor(i * length / n)`.
    */
   columns({ start, end }: Period, count: number): Free[] {
@@ -339,18 +329,8 @@ export class LinkCalendar {
     }
   }
 
-  /**
-   * The demand that carries `volume` bytes at one constant rate, of at most `bandwidth` Mbps, and ends first; of those
-   * that end at the same instant, the slowest. Undefined when none fits within `start` to `end`.
-   *
-   * @param tenant whose share is a limit too
-   */
-  fastest(window: Demand & { volume: number }, tenant?: string): Demand | undefined {
-    return fastestOver([this], window, tenant);
-  }
-
-  /** What is free over a period for a new reservation of a tenant. */
-  freeParts(period: Period, tenant?: string): Generator<FreePart> {
+  /** The bandwidth that is free over a period for a new reservation of a tenant. */
+  freeParts(period: Period, tenant?: string): Generator<BandwidthPart> {
     const share = tenant === undefined ? undefined : this.#shares;
     return share && tenant !== undefined
       ? this.#sharedSteps(period, tenant, share)
@@ -407,14 +387,17 @@ export class LinkCalendar {
     const outside = place && this.#outside[place];
     if (!outside) return live;
     let most = 0;
-    for (const segment of outside.segments(start, end)) {
-      most = Math.max(most, this.#load.extremes(segment.start, segment.end).live - segment.live);
+    const cursor = outside.from(start);
+    for (let from = start; from < end; cursor.advance()) {
+      const until = Math.min(end, cursor.end());
+      most = Math.max(most, this.#load.extremes(from, until).live - cursor.live());
+      from = until;
     }
     return most;
   }
 
-  /** What is free for a new reservation. */
-  *#freeBlocks({ start, end }: Period): Generator<FreePart> {
+  /** The bandwidth that is free for a new reservation. */
+  *#freeBlocks({ start, end }: Period): Generator<BandwidthPart> {
     const free = (load: number): number => Math.max(0, this.#capacity - load);
     for (const block of this.#load.blocks(start, end)) {
       const { peak, low, length: steps, startOf, loadOf } = block;
@@ -431,8 +414,8 @@ export class LinkCalendar {
     }
   }
 
-  /** What is free for a new reservation of a tenant, in single steps. */
-  *#sharedSteps(period: Period, tenant: string, shares: Shares): Generator<FreePart> {
+  /** The bandwidth that is free for a new reservation of a tenant, in single steps. */
+  *#sharedSteps(period: Period, tenant: string, shares: Shares): Generator<BandwidthPart> {
     const link = this.#load.from(period.start);
     const share = shares.from(tenant, period.start);
     for (const { start, end } of stretches([link, share], period)) {

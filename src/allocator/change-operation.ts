@@ -1,4 +1,4 @@
-import { type Attempt, applyAccepted, decideItems, decideOne, undoneTo } from './attempt.ts';
+import { applyAccepted, type DecidedList, decideItems, decideOne, undoneTo } from './attempt.ts';
 import type { Budget } from './budget.ts';
 import { CommonOffset } from './common-offset.ts';
 import {
@@ -134,7 +134,7 @@ function linksOf(needs: readonly ItemOperation[]): readonly string[] {
 /** The decision on a list: all is written, or only the refusals where an item is refused; nothing in a dry run. */
 function concluded(
   view: LinksView,
-  { decisions, before }: Attempt,
+  { decisions, before }: DecidedList,
   searched: { offset?: number; givenUpAt?: number | undefined },
   { dryRun = false, tentative = false, keyed }: ChangeTerms,
 ): Decision<ChangeOutcome> {

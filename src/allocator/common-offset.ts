@@ -1,4 +1,4 @@
-import { type Attempt, decideItems, undoneTo } from './attempt.ts';
+import { type DecidedList, decideItems, undoneTo } from './attempt.ts';
 import { Budget, BudgetSpentError } from './budget.ts';
 import type { Demand } from './demand.ts';
 import { LoopTurns } from './event-loop.ts';
@@ -14,9 +14,9 @@ import {
 /** How many looks a search may take that holds the links' locks: it was done before without them. */
 const LOOKS_WITH_LOCKS = 200;
 
-/** What a search for a common offset came to: the list, decided on there; or that there is none, or that it was given up. */
+/** The result of a search for a common offset: the list, decided on there; or that there is none, or that it was given up. */
 export interface FoundOffset {
-  attempt?: Attempt;
+  attempt?: DecidedList;
   /** Milliseconds. */
   offset: number;
   /** None below this offset fits, and more was not looked for. */
@@ -206,7 +206,7 @@ export function movedBy(item: ChangeItem, offset: number): ChangeItem {
   return { ...item, request };
 }
 
-/** What demands take together, in each part of their time in which several do. */
+/** The load of demands together, in each part of their time in which several overlap. */
 function sumsOf(demands: readonly Demand[]): Demand[] {
   const instants = [...new Set(demands.flatMap(({ start, end }) => [start, end]))].toSorted((a, b) => a - b);
   return instants.slice(1).flatMap((end, index) => {

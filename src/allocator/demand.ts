@@ -1,8 +1,6 @@
-/** A half-open period `[start, end)` in whole milliseconds since the Unix epoch. */
-export interface Period {
-  start: number;
-  end: number;
-}
+import type { Period } from '../contract/phases.ts';
+
+export type { Period } from '../contract/phases.ts';
 
 /** The four tags that a reservation holds, each at the link's own first or second end. */
 export interface Tags {
@@ -27,7 +25,7 @@ export interface Demand extends Period {
   bandwidth: number;
 }
 
-/** What a reservation holds of its link. */
+/** A reservation's share of its link. */
 export interface Holding extends Demand {
   tags: Tags;
   /** Whose share it counts in; needed only where shares are limited. */

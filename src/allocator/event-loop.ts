@@ -1,5 +1,5 @@
 /** For how long work goes on in one turn of the event loop, in milliseconds. Then others have their turn. */
-export const MAX_BLOCKING_MS = 15;
+const MAX_BLOCKING_MS = 15;
 
 /** Lets the event loop come round: every request that has arrived is read, and what waits has its turn. */
 export function yieldToEventLoop(): Promise<void> {
@@ -9,7 +9,7 @@ export function yieldToEventLoop(): Promise<void> {
 /** For how long a slice of work goes on, in milliseconds: what is behind it in the same turn may take as long, twice. */
 const MAX_SLICE_MS = MAX_BLOCKING_MS / 3;
 
-/** What is decided at once, or in steps. */
+/** A decision that is made at once, or in steps. */
 export type Steps<Decided extends object> = Decided | Generator<void, Decided>;
 
 /** The steps of what may be decided at once. */
@@ -55,7 +55,7 @@ const MAX_QUESTIONS_MS = MAX_BLOCKING_MS / 2;
 /**
  * The turns of the event loop, in each of which questions are answered for a few milliseconds, all of them together.
  *
- * Where the time of a turn is used up, one that waits has the next turn: first those that have not begun, which may need little;
+ * Where the time of a turn is used up, a question that waits has the next turn: first those that have not begun, which may need little;
  * then those that go on, one after the other. So no long question keeps another one waiting until it is over.
  */
 export class LoopTurns {

@@ -1,7 +1,8 @@
 import type { Demand, Period } from './demand.ts';
+import { durationOf, slowestRate } from './transfer.ts';
 
 /** A part of a time, in which the free bandwidth may change. */
-export interface FreePart extends Period {
+export interface BandwidthPart extends Period {
   /** Bounds of what is free in it, in Mbps. */
   least: number;
   most: number;
@@ -13,11 +14,11 @@ export interface FreePart extends Period {
 }
 
 /**
- * What is free on all of several links: the least of what is free on each, step by step.
+ * The bandwidth that is free on all of several links: step by step, that of the link with the least.
  *
  * @param links the parts of each, over the same period
  */
-export function* narrowest(links: readonly Iterable<FreePart>[]): Generator<FreePart> {
+export function* narrowest(links: readonly Iterable<BandwidthPart>[]): Generator<BandwidthPart> {
   const steps = links.map((parts) => singleSteps(parts));
   const open = steps.map((each) => each.next());
   for (;;) {
@@ -40,7 +41,7 @@ export function* narrowest(links: readonly Iterable<FreePart>[]): Generator<Free
 /** A part in which what is free does not change, in Mbps. */
 type FreeStep = Period & { free: number };
 
-function* singleSteps(parts: Iterable<FreePart>): Generator<FreeStep, undefined> {
+function* singleSteps(parts: Iterable<BandwidthPart>): Generator<FreeStep, undefined> {
   for (const part of parts) {
     for (let step = 0; step < part.steps; step += 1) {
       const end = step + 1 < part.steps ? part.startOf(step + 1) : part.end;
@@ -49,7 +50,7 @@ function* singleSteps(parts: Iterable<FreePart>): Generator<FreeStep, undefined>
   }
 }
 
-/** What a transfer needs besides bandwidth. */
+/** The limits of a transfer besides bandwidth. */
 export interface Transfer {
   /** The most Mbps that it may use. */
   most: number;
@@ -88,7 +89,11 @@ interface Rectangle {
  * @param parts without gaps between them, in order; the last ends at the deadline
  * @param deadline milliseconds
  */
-export function fastest(parts: Iterable<FreePart>, deadline: number, transfer: Transfer): Demand | undefined {
+export function fastest(
+  parts: Iterable<BandwidthPart>,
+  deadline: number,
+  transfer: Transfer,
+): Demand | undefined {
   const { most, volume } = transfer;
   const open = new OpenRectangles(transfer);
   const rates = new UsefulRates(transfer, deadline);
@@ -114,9 +119,9 @@ export function fastest(parts: Iterable<FreePart>, deadline: number, transfer: T
 }
 
 /** A link, as a search for a transfer asks it; see `LinkCalendar`. */
-export interface TransferLink {
-  /** What is free over a period for a new reservation of a tenant. */
-  freeParts(period: Period, tenant?: string): Iterable<FreePart>;
+interface TransferLink {
+  /** The bandwidth that is free over a period for a new reservation of a tenant. */
+  freeParts(period: Period, tenant?: string): Iterable<BandwidthPart>;
   /** For each place, the earliest start from an instant on for which it has a tag that is free for so many milliseconds. */
   tagStarts(duration: number): ((from: number) => number)[];
   /** See {@link Transfer.tagsWithin}. */
@@ -126,9 +131,12 @@ export interface TransferLink {
 }
 
 /**
- * As `LinkCalendar.fastest`, over several links that carry the same transfer at the same time.
+ * The demand that carries `volume` bytes at one constant rate, of at most `bandwidth` Mbps, over all of some links at the
+ * same time, and ends first; of those that end at the same instant, the slowest. Undefined when none fits within `start` to
+ * `end`.
  *
  * @param links one at least
+ * @param tenant whose share is a limit too
  */
 export function fastestOver(
   links: readonly TransferLink[],
@@ -183,14 +191,14 @@ class UsefulRates {
     const whole = this.#deadline - this.#start;
     this.#until = Math.max(end, start + Math.ceil(whole / STRETCHES));
     const longest = Math.min(whole, this.#transfer.tagsWithin({ start, end: this.#until }));
-    this.#rate = longest > 0 ? Math.ceil(this.#transfer.volume / (125 * longest)) : Number.POSITIVE_INFINITY;
+    this.#rate = longest > 0 ? slowestRate(this.#transfer.volume, longest) : Number.POSITIVE_INFINITY;
     return this.#rate;
   }
 }
 
 /** Takes a part in which no transfer can be over: what matters is how much is free from each step to its end. */
 function takeFromEnd(
-  part: FreePart,
+  part: BandwidthPart,
   open: OpenRectangles,
   { most, useful }: { most: number; useful: number },
 ): void {
@@ -305,12 +313,6 @@ function numberOf(duration: number): number {
   return Math.floor(Math.log(duration) / Math.log(NEXT_DURATION));
 }
 
-/** How long a transfer takes, in milliseconds, rounded up: 1 Mbps carries 125 bytes in one. */
-function durationOf(volume: number, rate: number): number {
-  // Exact: a quotient of integers below 2^53 is never rounded to another integer.
-  return Math.ceil(volume / (125 * rate));
-}
-
 /**
  * The slowest transfer that ends at `end`.
  *
@@ -320,7 +322,7 @@ function slowest(open: readonly Rectangle[], end: number, { volume, tagsSince }:
   const tagged = tagsSince(end);
   for (const { start, rate } of open) {
     const longest = end - Math.max(start, tagged);
-    const bandwidth = Math.ceil(volume / (125 * longest));
+    const bandwidth = slowestRate(volume, longest);
     if (longest > 0 && bandwidth <= rate) {
       return { start: end - durationOf(volume, bandwidth), end, bandwidth };
     }

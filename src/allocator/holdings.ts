@@ -58,7 +58,7 @@ export class Holdings {
     return this.#slots.size;
   }
 
-  /** What the reservation holds; undefined for an unknown id. */
+  /** The share that the reservation holds; undefined for an unknown id. */
   get(id: string): Holding | undefined {
     const slot = this.#slots.get(id);
     if (slot === undefined) return undefined;
@@ -122,7 +122,7 @@ export class Holdings {
     this.byEnd.fill(this.#ends.subarray(0, this.size));
   }
 
-  /** What all reservations take together, from each instant on at which one starts or ends, in the order of time. */
+  /** The load of all reservations together, from each instant on at which one starts or ends, in the order of time. */
   *steps(): Generator<LoadStep> {
     const starts = this.byStart.upFrom(Number.NEGATIVE_INFINITY);
     const ends = this.byEnd.upFrom(Number.NEGATIVE_INFINITY);
@@ -183,7 +183,17 @@ export class Holdings {
     return this.byEnd.longestAround(start, end, TAG_PLACES.indexOf(place));
   }
 
-  /** As {@link TagLayer.bestFit}, by the gaps around the period: where few tags are free, it looks at few. */
+  /**
+   * The free tag of a place that wastes least: the one whose neighbours in time leave the smallest gap on one side of the
+   * period; on a tie the lowest. Undefined when none is free. It walks the gaps around the period: where few tags are free,
+   * it looks at few.
+   *
+   * A neighbour that ended by `now` does not count, so that the choice is the same whether or not ended reservations are
+   * still in memory.
+   *
+   * @example
+   * // Tag 10 is held until 09:00, tag 11 until 09:59, tag 12 never; asked for 10:00 to 11:00: tag 11 (gap of a minute).
+   */
   bestFit(place: TagPlace, { start, end }: Period, now: number): number | undefined {
     const column = TAG_PLACES.indexOf(place);
     const edge = this.layers[place].bestAtEdge(start, end, now);
@@ -282,11 +292,11 @@ interface Candidate {
 }
 
 /**
- * Chooses a tag at each of the four places by best fit. The result is that of {@link TagLayer.bestFit}, but the search
+ * Chooses a tag at each of the four places by best fit. The result is that of {@link Holdings.bestFit}, but the search
  * starts from the reservations: it walks those that end before the period or start after it, nearest first; the first
  * whose tag is free leaves the smallest gap. At equal distances it checks all of them and takes the lowest tag.
  *
- * @param now milliseconds; time before it does not count as a gap, see {@link TagLayer.bestFit}
+ * @param now milliseconds; time before it does not count as a gap, see {@link Holdings.bestFit}
  * @param kept tags that are chosen already
  * @returns the tags; undefined when no tag of some place is free
  */

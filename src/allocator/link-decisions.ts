@@ -67,7 +67,7 @@ export interface Lender {
   lend(): Loan;
 }
 
-/** What decisions are made with. */
+/** The tools of every decision. */
 interface Deciding {
   /** Milliseconds. */
   now: () => number;

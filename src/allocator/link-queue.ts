@@ -16,7 +16,7 @@ import { notBegun, type ReservationStore, RolledBackError, StoreUnavailableError
 /** How many changes share one transaction at most, so that the first does not wait long for the last. */
 const GROUP_SIZE = 64;
 
-/** What a link's queue works with. */
+/** Options of a {@link LinkQueue}. */
 export interface LinkQueueOptions {
   /** See `linkId`. */
   id: string;
@@ -228,7 +228,6 @@ export class LinkQueue implements Lender {
     });
   }
 
-  /** Reads the calendar if the operations need one and none is in memory. @param from the earliest instant, in milliseconds */
   async load(operations: readonly Operation<unknown>[], from: number): Promise<void> {
     const { id, link, share, store } = this.#options;
     if (this.#cached || !link || reachesOf(id, operations).length === 0) return;
@@ -242,12 +241,10 @@ export class LinkQueue implements Lender {
     await this.#loading;
   }
 
-  /** When what is lent comes back; undefined while nothing is. */
   get returned(): Promise<void> | undefined {
     return this.#returned;
   }
 
-  /** Lends the calendar. Only while nothing is lent. */
   lend(): Loan {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#returned = promise;
@@ -273,7 +270,7 @@ export class LinkQueue implements Lender {
   }
 }
 
-/** What operations over several links are decided with. */
+/** The tools of operations over several links. */
 type SeveralLinks = Pick<LinkQueueOptions, 'store' | 'now' | 'observe'>;
 
 /**
@@ -282,7 +279,7 @@ type SeveralLinks = Pick<LinkQueueOptions, 'store' | 'now' | 'observe'>;
  *
  * @param queues of the operation's links, in their order
  */
-export async function changeLinks<Answer>(
+export async function runOnSeveral<Answer>(
   queues: readonly LinkQueue[],
   operation: Operation<Answer>,
   options: SeveralLinks,
@@ -303,7 +300,7 @@ export async function changeLinks<Answer>(
 }
 
 /** Decides on an operation over several links that changes nothing, on a snapshot. */
-export async function askLinks<Answer>(
+export async function askSeveral<Answer>(
   queues: readonly LinkQueue[],
   operation: Operation<Answer>,
   options: SeveralLinks,

@@ -61,7 +61,7 @@ export class TransactionView implements LinksView {
   readonly now: number;
   readonly #links: ReadonlyMap<string, OpenLink>;
   readonly #known: ReadAhead;
-  /** What takes back each change, in their order. */
+  /** The functions that undo the changes, in the order of the changes. */
   readonly #inverses: (() => void)[] = [];
 
   /** @param links by id; their versions are counted up @param known is changed too */

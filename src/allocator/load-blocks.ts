@@ -7,7 +7,7 @@ export interface LoadExtremes {
   live: number;
 }
 
-/** How many breakpoints a block holds at most; one that is full is split in two. */
+/** How many breakpoints a block holds at most; a full block is split in two. */
 export const CAPACITY = 256;
 /**
  * How many breakpoints of the last block stay when it is full. What experiments hold is loaded in the order of ends, so

@@ -1,16 +1,6 @@
 import { CAPACITY, halfBase, LoadBlocks, type LoadExtremes, NO_LIMIT } from './load-blocks.ts';
 
-/** A stretch of time over which nothing changes: `[start, end)` in milliseconds. */
-export interface LoadSegment {
-  start: number;
-  end: number;
-  /** Mbps. */
-  load: number;
-  /** How many reservations. */
-  live: number;
-}
-
-/** What holds from an instant on, until the next step. */
+/** The load from an instant on, until the next step. */
 export interface LoadStep {
   /** Milliseconds. */
   time: number;
@@ -20,7 +10,7 @@ export interface LoadStep {
   live: number;
 }
 
-/** What a load may be at most: Mbps, and reservations, of which any number is allowed when unsaid. */
+/** The limits of a load: Mbps, and reservations, of which any number is allowed when unsaid. */
 export interface LoadLimits {
   load: number;
   live?: number;
@@ -54,7 +44,7 @@ export interface LoadBlock {
 /** How many a block gets where they are appended. The room is for breakpoints that come in between later. */
 const FILLED = 224;
 
-/** What a reservation changes. */
+/** The change that a reservation makes. */
 interface Change {
   /** Mbps. */
   delta: number;
@@ -193,16 +183,6 @@ export class LoadProfile extends LoadBlocks {
         startOf: (at) => (at === 0 ? from : (points[first + at] ?? 0)),
         loadOf: (at) => (points[first + at + CAPACITY] ?? 0) + raised,
       };
-    }
-  }
-
-  /** The stretches over which nothing changes that make up `[start, end)`, in order. */
-  *segments(start: number, end: number): Generator<LoadSegment> {
-    const cursor = this.from(start);
-    for (let from = start; from < end; cursor.advance()) {
-      const until = Math.min(end, cursor.end());
-      yield { start: from, end: until, load: cursor.load(), live: cursor.live() };
-      from = until;
     }
   }
 

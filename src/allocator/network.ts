@@ -6,7 +6,7 @@ import { BUILT_IN_LINKS, BUILT_IN_PLACES, SITES } from '../contract/sites.ts';
 
 /** A topology that breaks a rule. Each violation is named in `violations`. */
 export class TopologyError extends Error {
-  /** What `toString` begins with. */
+  /** The first word of `toString`. */
   override readonly name = 'TopologyError';
   /** One sentence per violation. */
   readonly violations: readonly string[];
@@ -37,11 +37,11 @@ export interface Network {
 /**
  * Reads a topology and checks its rules (contract/README.md, "The reference server"): known sites, one link per pair, no link
  * from a site to itself, tag ranges within 1 to 4094, and C-tag ranges disjoint among the links of a site, so that a
- * C-tag is unique at its site and every rule concerns one link alone. Places are those of sites.
+ * C-tag is unique at its site and every rule concerns one link alone; places only of sites of the topology.
  *
  * @param topology parsed JSON
  * @param detour see {@link Network}; 0 or more
- * @throws TopologyError naming every violation, RangeError for a detour that is none
+ * @throws TopologyError naming every violation, RangeError for a detour that is not a whole number, 0 or more
  */
 export function createNetwork(topology: unknown, detour = 0): Network {
   if (!Number.isInteger(detour) || detour < 0) throw new RangeError('detour is a whole number, 0 or more');
@@ -74,7 +74,7 @@ export function createNetwork(topology: unknown, detour = 0): Network {
   };
 }
 
-/** What is wrong with the form of a topology; where it is a link's, with the link's name. */
+/** The fault in the form of a topology; where it is a link's, with the link's name. */
 function formViolation(issue: v.BaseIssue<unknown>, topology: unknown): string {
   const keys = (issue.path ?? []).map(({ key }) => String(key));
   const [list, index, ...rest] = keys;

@@ -18,7 +18,7 @@ export type Offer = {
 /** For how long an offer that starts now stays true, unless something else is booked: 1 s, in milliseconds. */
 export const STAYS_TRUE = 1000;
 
-/** What offers depend on besides the refused demand. */
+/** The terms of an offer, besides the refused demand. */
 export interface OfferTerms {
   /** For an update, without the reservation. */
   calendar: RouteCalendar;
@@ -34,7 +34,7 @@ export interface OfferTerms {
   current?: Demand;
   /** Whether another start may be offered. Default: yes. */
   movable?: boolean;
-  /** Whether an offer keeps to the rules of whoever asks. Default: yes. */
+  /** Whether an offer keeps to the caller's rules. Default: yes. */
   allows?: (offer: Demand) => boolean;
 }
 
@@ -65,7 +65,7 @@ function* eachKind(demand: Demand, terms: OfferTerms): Generator<Offer> {
   if (until > start) yield { kind: 'longest', startsNow, start, end: until, bandwidth };
 }
 
-/** From when on another start can be offered: one that was to be at once has passed when it is asked for. */
+/** The earliest start that can be offered: a start at once has passed by the time it is asked for. */
 export function firstStart(start: number, { now, startsNow }: Pick<OfferTerms, 'now' | 'startsNow'>): number {
   return Math.max(start, now) + (startsNow ? STAYS_TRUE : 0);
 }
@@ -97,7 +97,7 @@ function isSame(one: Demand, other: Demand): boolean {
   return one.start === other.start && one.end === other.end && one.bandwidth === other.bandwidth;
 }
 
-/** What is free in place of a refused demand. */
+/** The bandwidth that is free in the period of a refused demand, and the offers in its place. */
 export interface Explanation {
   /** The period that was asked for in at most {@link MAX_FREE_PARTS} parts, with the Mbps that are free throughout each. */
   free: Demand[];
@@ -109,7 +109,7 @@ export interface Explanation {
 /** Nothing was looked for. */
 export const UNEXPLAINED: Explanation = { free: [], offers: [] };
 
-/** What is free over a period, with the offers that are found before the question's budget is spent. */
+/** The free capacity over a period, and the offers that are found before the question's budget is spent. */
 export function explained(calendar: RouteCalendar, period: Period, offers: Iterable<Offer>): Explanation {
   const explanation: Explanation = { free: [], offers: [] };
   try {

@@ -10,7 +10,7 @@ import type { Network } from './network.ts';
 import { type Explanation, explained, offersFor, UNEXPLAINED } from './offers.ts';
 import { type AskedFor, RouteCalendar, type WayOver } from './route-calendar.ts';
 import { type AskedRoutes, allowedRoutes, type Route } from './routes.ts';
-import { judge, judgeSearch, type Search } from './search.ts';
+import { judge, judgeSearch, type Search, type TooLow, tooLowReason } from './search.ts';
 import type {
   AuditEntry,
   IdempotencyKey,
@@ -21,13 +21,13 @@ import type {
 } from './store.ts';
 
 /**
- * What waits in a link's queue: it names what must be read for it, and then decides, as a pure function of what was
+ * An operation waits in a link's queue: it names the rows that it needs, and then decides, as a pure function of what was
  * read. `changeOperation` (change-operation.ts) and {@link askOperation} make them.
  */
 export interface Operation<Answer> {
   /** The ids of the links that it is about, different from each other and sorted. */
   readonly links: readonly string[];
-  /** What must be read for it, item by item. */
+  /** The rows that must be read for it, item by item. */
   readonly needs: readonly Needs[];
   /** The idempotency key to lock and read. */
   readonly key?: IdempotencyKey;
@@ -38,7 +38,7 @@ export interface Operation<Answer> {
   decide(view: LinksView): Steps<Decision<Answer>>;
 }
 
-/** What must be read before one item is decided on. */
+/** The rows that must be read before one item is decided on. */
 export interface Needs {
   /** The ids of its links. */
   readonly links: readonly string[];
@@ -89,7 +89,7 @@ export interface LinksView {
   live(tenant: string): number;
   /** The id of the reservation that has a name; undefined when the name is free. */
   holderOf(name: ReservationName): string | undefined;
-  /** What the operation's key stands for; undefined when the key is free. */
+  /** The outcome that the operation's key stands for; undefined when the key is free. */
   idempotencyRecord(key: IdempotencyKey): IdempotencyRecord | undefined;
   /** Makes a change, which whatever is decided after it sees. */
   apply(change: WrittenChange): void;
@@ -133,7 +133,7 @@ export interface ItemOperation extends Needs {
   routes?(view: LinksView, asked?: AskedFor): RouteCalendar;
 }
 
-/** What items are decided with, of any request. */
+/** The terms that the items of every request are decided by. */
 export interface AllocationRules {
   network: Pick<Network, 'between' | 'byId' | 'links' | 'detour'>;
   /** Makes a reservation's id. */
@@ -162,9 +162,11 @@ export interface RefusedOutcome extends Explanation, WayOver {
   reason: 'refused';
   /** Whose share counted. */
   tenant: string;
-  /** What the refusals are about; for a search, the demand within its window that comes closest. */
+  /** The demand that was refused; for a search, the demand within its window that comes closest. */
   demand: Demand;
   refusals: readonly [Refusal, ...Refusal[]];
+  /** Of a volume that is limited to less than it needs: then that is why, whatever is free. */
+  tooLow?: TooLow;
 }
 
 /**
@@ -268,7 +270,7 @@ function linkOf(id: string, { network }: Pick<AllocationRules, 'network'>): Link
   return link;
 }
 
-/** What a request has searched for; undefined where it is itself a demand. */
+/** The search of a request; undefined where the request is itself a demand. */
 export function searchOf({
   duration,
   volume,
@@ -308,10 +310,11 @@ function decideCreate(
     const link = plan && !plan.accepted ? plan.link : calendar.first;
     const way = calendar.wayOver(link, request);
     const entry = { link: idOf(link), at: now, action: 'create', by: createdBy, experiment } as const;
-    const why = reasonOf(refusals);
+    const { tooLow } = judged ?? {};
+    const why = tooLow ? tooLowReason(tooLow, demand) : reasonOf(refusals);
     const audit: AuditEntry = { ...entry, demand: asked, reservation: null, tags: null, why };
     return {
-      answer: { ok: false, reason: 'refused', ...way, tenant, demand, refusals, ...UNEXPLAINED },
+      answer: { ok: false, reason: 'refused', ...way, tenant, demand, refusals, tooLow, ...UNEXPLAINED },
       written: [{ audit: [audit] }],
       explain: () => explained(calendar, asked, isFull ? [] : (judged?.offers() ?? [])),
     };
@@ -332,7 +335,7 @@ function decideCreate(
   return accepted({ action: 'create', record }, createdBy, now);
 }
 
-/** What to change about a reservation; an absent member keeps its value. Milliseconds and Mbps. */
+/** The new values of a reservation; an absent member keeps its value. Milliseconds and Mbps. */
 export interface UpdateRequest
   extends Partial<Pick<ReservationRequest, 'bandwidth' | 'end'>>,
     ReservationTexts {
@@ -463,12 +466,12 @@ function accepted(change: WrittenChange, by: string, at: number, why?: string): 
   return { answer: { ok: true, record }, written: [{ change, audit }] };
 }
 
-/** An item that never came before its link: the audit has no row of it. */
+/** Refuses an item that was not decided by its link: the audit has no row of it. */
 function unwritten(answer: ItemFailure): Decision<ItemOutcome> {
   return { answer, written: [] };
 }
 
-/** What a question is told beside what is free: the versions of the links that this shows, and the time in milliseconds. */
+/** The versions of the links that an answer about free capacity shows, and its time in milliseconds. */
 export interface LinksState {
   versions: readonly number[];
   now: number;

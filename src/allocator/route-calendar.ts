@@ -15,12 +15,6 @@ import {
 } from './routes.ts';
 import type { Hop } from './store.ts';
 
-/** What a search asks of a link, or of the routes between two sites. */
-export type SearchedCalendar = Pick<
-  LinkCalendar,
-  'earliest' | 'freeBandwidth' | 'freeUntil' | 'mostBandwidth' | 'fastest'
->;
-
 /** How a demand would be met: over these hops; or the link that stands in the way, and every limit of its that it breaks. */
 export type RoutePlan =
   | { accepted: true; hops: [Hop, ...Hop[]] }
@@ -42,12 +36,12 @@ export interface WayOver {
   isHop: boolean;
 }
 
-/** What is free over a part of a period, and on which route; undefined where there is but one link. */
+/** The free capacity over a part of a period, and its route; undefined where there is but one link. */
 export interface FreeOnRoute extends Free {
   route?: Route;
 }
 
-/** What a demand is planned for. */
+/** The terms of a plan. */
 export interface PlanTerms {
   /** Milliseconds; see {@link LinkCalendar.plan}. */
   now: number;
@@ -57,7 +51,7 @@ export interface PlanTerms {
   keep?: readonly Hop[];
 }
 
-/** What a calendar of routes is asked for: a question that has a budget. */
+/** A question that has a budget, to a calendar of routes. */
 export interface AskedFor {
   budget: Budget;
   /** Names the state of the links: under it and what is asked, the budget keeps what was found. */
@@ -68,13 +62,13 @@ export interface AskedFor {
 const ROUTES_OF_A_TRANSFER = 64;
 
 /**
- * What is held and what is free between two sites, over all routes that may be taken. Of one link, it answers as the link's
+ * The use and the free capacity between two sites, over all routes that may be taken. Of one link, it answers as the link's
  * calendar does.
  *
  * @example
  * // a – b has 1000 Mbps and b – c has 400, all free: 400 can be had from a to c, with tags on both links.
  */
-export class RouteCalendar implements SearchedCalendar {
+export class RouteCalendar {
   readonly #links: ReadonlyMap<Link, CalendarOfLink>;
   readonly #routes: readonly Route[];
   /** Where there is one link, there is one route. */
@@ -141,7 +135,7 @@ export class RouteCalendar implements SearchedCalendar {
   }
 
   /**
-   * What is free in each of `count` columns of a period, on the route that has most throughout the column. Of several links,
+   * The free capacity in each of `count` columns of a period, on the route that has most throughout the column. Of several links,
    * `bandwidthMax` is a bound: they need not be free at the same instant.
    *
    * @param count see {@link LinkCalendar.columns}
@@ -165,7 +159,7 @@ export class RouteCalendar implements SearchedCalendar {
     );
   }
 
-  /** What is free over a period, in stretches over which nothing changes on any link. */
+  /** The free capacity over a period, in stretches over which nothing changes on any link. */
   *steps(period: Period): Generator<FreeOnRoute> {
     if (this.#only) return yield* this.#paused(this.#only.calendar.steps(period));
     const open = [...this.#links].map(([link, { calendar }]) => {
@@ -183,7 +177,7 @@ export class RouteCalendar implements SearchedCalendar {
     }
   }
 
-  /** What is free on the route that has most, of routes with a free tag, where what is free of each link is known. */
+  /** The free capacity of the route that has most, of routes with a free tag, from that of each link. */
   #freeOn({ start, end }: Period, freeOf: (link: Link) => Free): Omit<FreeOnRoute, 'bandwidthMax'> {
     const least = (route: Route, measure: 'bandwidth' | 'tags'): number =>
       Math.min(...route.map((link) => freeOf(link)[measure]));
@@ -209,7 +203,7 @@ export class RouteCalendar implements SearchedCalendar {
     }
   }
 
-  /** What a link's calendar gives, with a pause after each. */
+  /** The answer of each link's calendar, with a pause after each. */
   *#paused<Item>(items: Iterable<Item>): Generator<Item> {
     for (const item of items) {
       yield item;
@@ -268,7 +262,7 @@ export class RouteCalendar implements SearchedCalendar {
     });
   }
 
-  /** As {@link LinkCalendar.fastest}, over the {@link ROUTES_OF_A_TRANSFER} routes with the fewest hops. */
+  /** As {@link fastestOver}, over one of the {@link ROUTES_OF_A_TRANSFER} routes with the fewest hops. */
   fastest(window: Demand & { volume: number }, tenant?: string): Demand | undefined {
     const { start, end, bandwidth, volume } = window;
     let best: Demand | undefined;

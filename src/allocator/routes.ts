@@ -228,18 +228,15 @@ export interface StartSearch {
  * looks at, each route has a link that is not free.
  *
  * @param free the earliest start, at an instant or after it, at which a link is free; undefined for never. Milliseconds
- * @param latest the last start to look at; by default there is none
  * @param pause is called after each look at a link. Where it throws, the search can go on later
  */
 export function earliestStart(
   routes: readonly Route[],
   search: StartSearch,
   {
-    latest = Number.MAX_SAFE_INTEGER,
     free,
     pause,
   }: {
-    latest?: number;
     free: (link: Link, from: number) => number | undefined;
     pause?: () => void;
   },
@@ -253,7 +250,7 @@ export function earliestStart(
     pause?.();
     return next;
   };
-  while (search.start <= latest) {
+  while (search.start < Infinity) {
     const next = Math.min(...routes.map((route) => Math.max(...route.map(freeFrom))));
     if (next === search.start) return next;
     search.start = next;

@@ -1,18 +1,29 @@
 import { BudgetSpentError } from './budget.ts';
-import type { Demand, Period } from './demand.ts';
+import type { Demand } from './demand.ts';
 import { firstStart, type Offer, type OfferTerms, offersFor } from './offers.ts';
 import type { RoutePlan } from './route-calendar.ts';
+import { durationOf, slowestRate } from './transfer.ts';
 
-/** What the service finds by itself: a period of so many milliseconds, or a transfer of so many bytes at one rate. */
+/** A search that the service is asked for: a period of so many milliseconds, or a transfer of so many bytes at one rate. */
 export type Search = { duration: number } | { volume: number };
 
-/** How many bytes 1 Mbps carries in a millisecond. */
-const BYTES = 125;
+/** A volume, in bytes, that the most Mbps it may use can't carry within its window. */
+export interface TooLow {
+  volume: number;
+  most: number;
+}
+
+/** That in a few words, for the audit. @param needed what would carry it */
+export function tooLowReason({ most }: TooLow, needed: Demand): string {
+  return `bandwidth: at most ${most} of ${needed.bandwidth} Mbps needed`;
+}
 
 /** The demand that a request comes to, how it would be met, and, where it can't be, what would be accepted instead. */
-export interface Judgement {
+interface Judgement {
   demand: Demand;
   plan: RoutePlan;
+  /** Why a volume is refused whatever is free: see {@link TooLow}. */
+  tooLow?: TooLow;
   /** Each is looked for when it is asked for. */
   offers: () => Iterable<Offer>;
 }
@@ -28,7 +39,7 @@ export function judge(demand: Demand, terms: OfferTerms): Judgement {
 }
 
 /**
- * Finds a demand within a window. Where there is none, it judges the one that comes closest.
+ * Finds a demand within a window. Where there is none, it judges the demand that comes closest.
  *
  * @param window its bandwidth is that of the period, or the most that the transfer may use
  */
@@ -71,52 +82,49 @@ function earliestIn({ start, end, bandwidth }: Demand, duration: number, terms: 
   }
 }
 
-/** The transfer that ends first. In its place: the one that ends first after the deadline. */
+/** The transfer that ends first. Where there is none, it offers the transfer that ends first after the deadline. */
 function fastestIn(window: Demand, volume: number, terms: OfferTerms): Judgement {
   const { calendar, expiry } = terms;
-  const found = fastest(window, volume, terms);
+  const found = fastestWithin(window, volume, terms);
   if (found) return judge(found, terms);
   const { start, end, bandwidth: most } = window;
-  const needed = { start, end, bandwidth: slowestRate(window, volume) };
+  const { capacity } = calendar;
+  const needed = { start, end, bandwidth: slowestRate(volume, end - start) };
   const { plan } = judge(needed, terms);
+  const isTooLow = most < capacity && most < needed.bandwidth;
   return {
     demand: needed,
     plan: plan.accepted
-      ? // The transfer itself is limited to less than it needs.
-        {
+      ? {
           accepted: false,
           link: calendar.first,
-          refusals: [{ limit: 'bandwidth', capacity: most, free: most, start, end }],
+          refusals: [{ limit: 'bandwidth', capacity, free: calendar.freeBandwidth(window), start, end }],
         }
       : plan,
+    ...(isTooLow ? { tooLow: { volume, most } } : {}),
     *offers() {
-      const later = fastest({ ...window, start: firstStart(start, terms), end: expiry }, volume, terms);
+      const later = fastestWithin({ ...window, start: firstStart(start, terms), end: expiry }, volume, terms);
       if (later) yield { kind: 'earliest', startsNow: false, ...later };
     },
   };
 }
 
 /**
- * As `LinkCalendar.fastest`. Where a transfer can't begin, because not even the shortest one fits at the slowest rate that
+ * The transfer that ends first, as `RouteCalendar.fastest` finds it. Where a transfer can't begin, because not even the shortest one fits at the slowest rate that
  * would do, no rate is tried: a volume that is too large is refused without a look at every instant.
  */
-function fastest(
+function fastestWithin(
   { start, end, bandwidth }: Demand,
   volume: number,
   { calendar, tenant }: OfferTerms,
 ): Demand | undefined {
-  const shortest = Math.ceil(volume / (BYTES * bandwidth));
+  const shortest = durationOf(volume, bandwidth);
   for (let from = start; from + shortest <= end; ) {
-    const slowest = slowestRate({ start: from, end }, volume);
+    const slowest = slowestRate(volume, end - from);
     const first = calendar.earliest(from, shortest, slowest, tenant);
     if (first === undefined) return undefined;
     if (first === from) return calendar.fastest({ start: from, end, bandwidth, volume }, tenant);
     from = first;
   }
   return undefined;
-}
-
-/** The rate, in Mbps, that carries a volume in a period. */
-function slowestRate({ start, end }: Period, volume: number): number {
-  return Math.ceil(volume / (BYTES * (end - start)));
 }

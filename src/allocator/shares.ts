@@ -10,7 +10,7 @@ import { type LoadCursor, LoadProfile } from './load-profile.ts';
 export type ShareRefusal = { limit: 'share'; held: number; allowed: number } & Period &
   ({ of: 'bandwidth' } | { of: 'tags'; place: TagPlace } | { of: 'live' });
 
-/** What one tenant holds of the link: each reservation holds one tag at each place. */
+/** One tenant's use of the link: each reservation holds one tag at each place. */
 interface Use {
   profile: LoadProfile;
   reservations: number;
@@ -113,7 +113,7 @@ export class Shares {
     return this.#uses.get(tenant)?.profile.firstAbove(start, latest, limits) ?? latest;
   }
 
-  /** What is free of a tenant's share from an instant on, in Mbps; 0 where its share of the tags is used up. */
+  /** The free part of a tenant's share from an instant on, in Mbps; 0 where its share of the tags is used up. */
   from(tenant: string, time: number): LoadCursor & { free(): number } {
     const held = (this.#uses.get(tenant)?.profile ?? new LoadProfile()).from(time);
     const free = (): number => (held.live() < this.#tags ? Math.max(0, this.#bandwidth - held.load()) : 0);

@@ -1,6 +1,6 @@
 import { doubledFloats } from './typed-arrays.ts';
 
-/** How many entries a block holds at most; one that is full is split in two. */
+/** How many entries a block holds at most; a full block is split in two. */
 const CAPACITY = 256;
 /** How many entries a block gets while they arrive in order. The room is for entries that come in between later. */
 const FULL_ENOUGH = 192;

@@ -29,13 +29,13 @@ export interface ReservationRecord extends Demand, ReservationTexts {
   version: number;
 }
 
-/** What a reservation holds of its link, with its id. */
+/** A reservation's share of its link, with its id. */
 export interface HeldReservation extends Holding {
   id: string;
   tenant: string;
 }
 
-/** What became of a reservation: what it holds now, or that it was deleted. */
+/** A change of a reservation: its share now, or that it was deleted. */
 export type ReservationChange =
   | { id: string; deleted: false; holding: Holding }
   | { id: string; deleted: true };
@@ -52,7 +52,7 @@ export function nameOfKey({ createdBy, experiment, key }: IdempotencyKey): strin
   return JSON.stringify([createdBy, experiment, key]);
 }
 
-/** What an idempotency key stands for. Only accepted requests have one. */
+/** The outcome that an idempotency key stands for. Only accepted requests have one. */
 export interface IdempotencyRecord extends IdempotencyKey {
   /** Equal for equal requests. */
   fingerprint: string;
@@ -85,7 +85,7 @@ export interface WrittenChange {
   key?: IdempotencyRecord;
 }
 
-/** What was decided, by whom and why: a row of the audit. Written with the change, or not at all. */
+/** A row of the audit: a decision, by whom it was asked for, and its reason. Written with the change, or not at all. */
 export interface AuditEntry {
   /** See `linkId`. A change of several links has a row for each. */
   link: string;
@@ -97,7 +97,7 @@ export interface AuditEntry {
   experiment: string;
   /** Null for a refused creation: it has no id. */
   reservation: string | null;
-  /** What was asked for; for a deletion, what was held. */
+  /** The demand that was asked for; for a deletion, the demand that was held. */
   demand: Demand;
   /** The tags that were accepted or released; null when it was refused. */
   tags: Tags | null;
@@ -105,7 +105,7 @@ export interface AuditEntry {
   why: string | null;
 }
 
-/** What a group of decisions leaves behind, in the order in which they were made. */
+/** The writes of a group of decisions, in the order in which they were made. */
 export interface Decided {
   changes: readonly WrittenChange[];
   audit: readonly AuditEntry[];
@@ -126,7 +126,7 @@ export interface LinkReading {
   readonly forgotten: number;
   /** Every reservation that ends after `after` and by `until`, in milliseconds. */
   endingBetween(after: number, until: number): Promise<HeldReservation[]>;
-  /** What changed after `version`, each reservation once, as it stands now. */
+  /** The changes after `version`, each reservation once, as it stands now. */
   changesSince(version: number): Promise<ReservationChange[]>;
 }
 
@@ -149,7 +149,7 @@ export interface ChangedReservation {
   deleted: boolean;
 }
 
-/** What was committed at the first look. */
+/** Reads the rows that were committed at the first look. */
 export interface StoreSnapshot extends StoreReading {
   /** See {@link LinkReading.history}. */
   readonly history: string;
@@ -268,7 +268,7 @@ export interface ReservationStore {
   onCommit(tell: () => void): () => void;
   /** A reservation that was not deleted. */
   find(id: string): Promise<ReservationRecord | undefined>;
-  /** What a key stands for, on any link; undefined when it is free at `now`. */
+  /** The outcome that a key stands for, on any link; undefined when it is free at `now`. */
   findKey(key: IdempotencyKey, now: number): Promise<IdempotencyRecord | undefined>;
   /** Reservations that were not deleted, by id, which is by age. */
   list(query: ReservationQuery): Promise<ReservationRecord[]>;
@@ -288,7 +288,7 @@ export interface ReservationStore {
  * cause is for the log.
  */
 export class StoreUnavailableError extends Error {
-  /** What `toString` begins with. */
+  /** The first word of `toString`. */
   override readonly name: string = 'StoreUnavailableError';
 }
 

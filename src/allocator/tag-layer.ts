@@ -4,7 +4,7 @@ import type { TagRange } from '../contract/links.ts';
 export const NONE = -1;
 
 /** Where the period of a slot is read, in milliseconds. */
-export interface SlotTimes {
+interface SlotTimes {
   startOf(slot: number): number;
   endOf(slot: number): number;
 }
@@ -69,30 +69,9 @@ export class TagLayer {
   }
 
   /**
-   * The free tag that wastes least: the one whose neighbours in time leave the smallest gap on one side of
-   * `[start, end)`; on a tie the lowest. Undefined when none is free.
-   *
-   * A neighbour that ended by `now` does not count, so that the choice is the same whether or not ended reservations are
-   * still in memory.
-   *
-   * @example
-   * // Tag 10 is held until 09:00, tag 11 until 09:59, tag 12 never; asked for 10:00 to 11:00: tag 11 (gap of a minute).
-   */
-  bestFit(start: number, end: number, now: number): number | undefined {
-    let best: number | undefined;
-    let smallest = Number.POSITIVE_INFINITY;
-    for (let index = 0; index < this.size; index += 1) {
-      const gap = this.#gapAround(index, start, end, now);
-      if (gap === undefined || (best !== undefined && gap >= smallest)) continue;
-      best = this.#first + index;
-      smallest = gap;
-    }
-    return best;
-  }
-
-  /**
-   * As {@link bestFit}, among the tags that are held only after `[start, end)`, only before it, or not at all; with the
-   * gap that is left, infinite without neighbours.
+   * The tag that wastes least among those that are held only after `[start, end)`, only before it, or not at all: the one
+   * with the smallest gap; on a tie the lowest. The gap is infinite without a neighbour, and a neighbour that ended by `now`
+   * does not count.
    */
   bestAtEdge(start: number, end: number, now: number): { tag: number; gap: number } | undefined {
     let best: { tag: number; gap: number } | undefined;
@@ -251,16 +230,6 @@ export class TagLayer {
 
   #isHeld(index: number, start: number, end: number): boolean {
     return this.#endBefore(index, this.#position(index, end)) > start;
-  }
-
-  /** The smaller gap beside `[start, end)`, infinite without neighbours; undefined when the tag is held in it. */
-  #gapAround(index: number, start: number, end: number, now: number): number | undefined {
-    const next = this.#position(index, end);
-    const previousEnd = this.#endBefore(index, next);
-    if (previousEnd > start) return undefined;
-    const last = (this.#bases[index] ?? 0) + (this.#lengths[index] ?? 0);
-    const toRight = next < last ? (this.#starts[next] ?? 0) - end : Number.POSITIVE_INFINITY;
-    return Math.min(toRight, previousEnd > now ? start - previousEnd : Number.POSITIVE_INFINITY);
   }
 
   /** The first position of a tag's slots that starts at `time` or later, or that after its last one. */

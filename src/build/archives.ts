@@ -57,7 +57,7 @@ function zipped(root: string, draft: string): Uint8Array {
   return zipSync(Object.fromEntries(entries) as Zippable);
 }
 
-/** What Debian is told of a package (Debian Policy, 5). */
+/** The control fields of a Debian package (Debian Policy, 5). */
 export interface DebianFacts {
   version: string;
   architecture: 'amd64' | 'arm64';

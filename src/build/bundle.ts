@@ -4,17 +4,14 @@ import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
 import { DOCS_FILES } from '../server/docs/files.ts';
 import { drawLand } from './land.ts';
-import { noticesOf, packagesIn, packagesUsed, ROOT } from './packages.ts';
+import { MANIFEST, noticesOf, packagesIn, packagesUsed, ROOT } from './packages.ts';
 import { bundleProgram } from './program.ts';
 
 const DIST = join(ROOT, 'dist');
-const manifest: { dependencies?: Record<string, string> } = JSON.parse(
-  readFileSync(join(ROOT, 'package.json'), 'utf8'),
-);
 
 /** The library: its dependencies stay the user's own, to share and to patch. */
 async function bundleLibrary(found: Set<string>): Promise<void> {
-  const own = Object.keys(manifest.dependencies ?? {});
+  const own = Object.keys(MANIFEST.dependencies ?? {});
   const bundle = await rolldown({
     input: { index: join(ROOT, 'src/index.ts') },
     platform: 'node',
@@ -25,7 +22,7 @@ async function bundleLibrary(found: Set<string>): Promise<void> {
 }
 
 /**
- * What browsers and workers may import: one file each, which imports nothing, since not every one of them resolves the names
+ * Makes the entries for browsers and workers: one file each, which imports nothing, since not all of them resolve the names
  * of packages.
  */
 async function bundleAlone(name: 'clients' | 'verifier', found: Set<string>): Promise<void> {

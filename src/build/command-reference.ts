@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import { laidOut, PLAIN_PAGE, sentence } from '../cli/help-layout.ts';
+import { asSentence, laidOut, PLAIN_PAGE } from '../cli/help-layout.ts';
 import { HELP_TOPICS, helpTopic } from '../cli/help-topics.ts';
-import { createProgram, GLOBAL_FLAGS_HINT, NO_HELP } from '../cli/program.ts';
+import { createCommandTree, GLOBAL_FLAGS_HINT, NO_HELP } from '../cli/program.ts';
 import { SERVER_OPTIONS } from '../operate/options.ts';
 
 /** One command of the tree: the words by which it is called, and itself. */
@@ -17,10 +17,10 @@ interface Help {
   topics: { name: string; text: string }[];
 }
 
-/** What the command line itself prints, so that nothing is declared twice. Text that is in every help is left out. */
+/** The texts that the command line itself prints, so that nothing is declared twice. Text that is in every help is left out. */
 function allHelp(): Help {
   let printed = '';
-  const program = createProgram({
+  const program = createCommandTree({
     version: '0',
     serverOptions: SERVER_OPTIONS,
     open: () => {
@@ -62,7 +62,7 @@ export function commandReference(): string {
     '',
     '## slices-conn\n',
     fenced(overview),
-    ...commands.map(({ name, summary, help }) => section(name, sentence(summary), help)),
+    ...commands.map(({ name, summary, help }) => section(name, asSentence(summary), help)),
     ...topics.map(({ name, text }) => section(topicTitle(name), '', text)),
   ].join('\n');
 }

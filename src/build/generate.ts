@@ -2,11 +2,11 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { describeApi } from '../contract/openapi.ts';
 import { descriptionText } from '../server/docs/description.ts';
 import { commandReference } from './command-reference.ts';
+import { MANIFEST } from './packages.ts';
 import { structurePicture } from './structure.ts';
 
 const file = (path: string): URL => new URL(path, import.meta.url);
-const manifest = JSON.parse(readFileSync(file('../../package.json'), 'utf8'));
-const description = describeApi(String(manifest.version));
+const description = describeApi(MANIFEST.version);
 writeFileSync(file('../contract/openapi.json'), `${descriptionText(description, 2)}\n`);
 writeFileSync(file('../cli/REFERENCE.md'), commandReference());
 

@@ -1,7 +1,7 @@
-/** What the files of installers say of a release. */
+/** The facts of a release that the files of installers have. */
 export interface ReleaseFacts {
   version: string;
-  /** What it is in a line. */
+  /** Its purpose, in a line. */
   summary: string;
   description: string;
   license: string;

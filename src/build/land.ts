@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { merge, mesh } from 'topojson-client';
 import type { GeometryCollection, Topology } from 'topojson-specification';
-import { project, WORLD } from '../page/map/projection.ts';
+import { type Land, project, WORLD } from '../page/map/projection.ts';
 
-type Point = [x: number, y: number];
+type MapPoint = [x: number, y: number];
 
 /** Where most sites are, in degrees: here the map keeps every detail that a screen shows. Elsewhere it is coarse. */
 const DETAILED = { west: -13, east: 33, south: 33, north: 64 };
@@ -13,14 +13,6 @@ const DETAILED = { west: -13, east: 33, south: 33, north: 64 };
 const SMALLEST_TRIANGLE = { detailed: 12, elsewhere: 2000 };
 /** The same for islands and lakes, by the box around them. */
 const SMALLEST_RING = { detailed: 40, elsewhere: 6000 };
-
-/** The land that the map draws below the links: two paths of SVG, in the units of {@link project}. */
-export interface Land {
-  /** The continents and islands, as areas. */
-  land: string;
-  /** The borders between countries, as lines. */
-  borders: string;
-}
 
 /**
  * Makes land and borders from Natural Earth's countries (public domain, by the package world-atlas), simplified as
@@ -59,7 +51,7 @@ const ANTARCTICA = '010';
 const CRIMEA = { west: 32, east: 37, south: 44, north: 46.5 };
 
 /** The arcs of a quantized topology (TopoJSON 2.1.3), on the map. */
-function absolute({ arcs, transform }: Topology): Point[][] {
+function absolute({ arcs, transform }: Topology): MapPoint[][] {
   const { scale, translate } = transform ?? { scale: [1, 1], translate: [0, 0] };
   return arcs.map((arc) => {
     let [x, y] = [0, 0];
@@ -71,7 +63,7 @@ function absolute({ arcs, transform }: Topology): Point[][] {
   });
 }
 
-function within({ west, east, south, north }: typeof DETAILED): (point: Point) => boolean {
+function within({ west, east, south, north }: typeof DETAILED): (point: MapPoint) => boolean {
   const [[left, top], [right, bottom]] = [project([west, north]), project([east, south])];
   return ([x, y]) => x > left && x < right && y > top && y < bottom;
 }
@@ -79,7 +71,7 @@ function within({ west, east, south, north }: typeof DETAILED): (point: Point) =
 const isDetailed = within(DETAILED);
 
 /** Its ends stay, where lines meet. */
-function simplified(line: readonly Point[]): Point[] {
+function simplified(line: readonly MapPoint[]): MapPoint[] {
   let kept = [...line];
   const weight = (index: number): number => {
     const [before, at, after] = [kept[index - 1], kept[index], kept[index + 1]];
@@ -101,7 +93,7 @@ function simplified(line: readonly Point[]): Point[] {
 }
 
 /** Lines that cross 180° go on beyond the map's edge, and do not jump to its other side. */
-function unwrapped(line: readonly (readonly number[])[]): Point[] {
+function unwrapped(line: readonly (readonly number[])[]): MapPoint[] {
   let turns = 0;
   return line.map(([x = 0, y = 0], index) => {
     const step = x - (line[index - 1]?.[0] ?? x);
@@ -110,16 +102,16 @@ function unwrapped(line: readonly (readonly number[])[]): Point[] {
   });
 }
 
-const rounded = ([x, y]: Point): Point => [Math.round(x), Math.round(y)];
+const rounded = ([x, y]: MapPoint): MapPoint => [Math.round(x), Math.round(y)];
 
-function isLarge(ring: readonly Point[]): boolean {
+function isLarge(ring: readonly MapPoint[]): boolean {
   const [xs, ys] = [ring.map(([x]) => x), ring.map(([, y]) => y)];
   const box = (Math.max(...xs) - Math.min(...xs)) * (Math.max(...ys) - Math.min(...ys));
   return ring.length > 3 && box >= (ring.some(isDetailed) ? SMALLEST_RING.detailed : SMALLEST_RING.elsewhere);
 }
 
 /** A line as a path of SVG: each point by its distance from the one before it, which is the shortest text. */
-function drawn([first = [0, 0], ...others]: readonly Point[]): string {
+function drawn([first = [0, 0], ...others]: readonly MapPoint[]): string {
   let text = `M${first.join(' ')}l`;
   let [x, y] = first;
   for (const point of others) {

@@ -1,15 +1,14 @@
 import { execFileSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
 import { globSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ROOT } from './packages.ts';
+import { MANIFEST, sha256Of } from './packages.ts';
 
 /** A platform, as `process.platform` and `process.arch` name it. */
 export type Platform = keyof typeof NODE_PROGRAMS;
 
 /**
  * Node.js for each platform of an executable: its package, and the SHA-256 of the program in it. All are of the release
- * that package.json names, which must be one that the registry has for each of them.
+ * that package.json names, which the registry must have for each of them.
  */
 export const NODE_PROGRAMS = {
   'linux-x64': {
@@ -35,8 +34,7 @@ export const NODE_PROGRAMS = {
 } as const;
 
 /** The release of Node.js that a checkout, the executables and the release's own steps use. */
-export const NODE_RELEASE: string = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
-  .devDependencies.node;
+export const NODE_RELEASE = MANIFEST.devDependencies.node;
 
 /**
  * Fetches a platform's Node.js from the package registry.
@@ -61,7 +59,7 @@ export function fetchNode(platform: Platform, work: string): string {
 /** @returns the path @throws Error where the program there is not the platform's */
 export function checked(platform: Platform, path: string): string {
   const { sha256 } = NODE_PROGRAMS[platform];
-  const found = createHash('sha256').update(readFileSync(path)).digest('hex');
+  const found = sha256Of(path);
   if (found === sha256) return path;
   throw new Error(
     `${path} has the SHA-256 ${found}; src/build/node-programs.ts has ${sha256} for Node.js ${NODE_RELEASE} on ${platform}`,

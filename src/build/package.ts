@@ -1,15 +1,14 @@
 import { execFileSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { SHELLS, type Shell, scriptOf } from '../cli/completion/scripts.ts';
+import { type CompletionShell, SHELLS, scriptOf } from '../cli/completion/scripts.ts';
 import { type Packed, writeArchive, writeDebianPackage } from './archives.ts';
 import { billOfMaterials } from './bill-of-materials.ts';
 import { manualPage } from './command-reference.ts';
 import { fileName, makeExecutables, ownPlatform } from './executables.ts';
 import { formula, scoopManifest } from './installers.ts';
 import { NODE_PROGRAMS, type Platform } from './node-programs.ts';
-import { packageFacts, packagesIn, ROOT } from './packages.ts';
+import { MANIFEST, packageFacts, packagesIn, ROOT, sha256Of } from './packages.ts';
 
 /**
  * `npm run package` makes what people install, in dist/packages/: the package for npm; an executable for this machine with its
@@ -23,14 +22,13 @@ const PACKAGES = join(ROOT, 'dist/packages');
 const WORK = join(PACKAGES, 'work');
 const EXECUTABLES = join(PACKAGES, 'executables');
 const BILL = join(EXECUTABLES, 'bill-of-materials.json');
-const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
-const version = String(manifest.version);
-/** What it is in a line, for package managers that cut the rest. */
+const { version } = MANIFEST;
+/** The purpose of the program in a line, for package managers that cut the rest. */
 const SUMMARY = 'Book network links between research sites';
 const platforms = Object.keys(NODE_PROGRAMS) as Platform[];
 
 /** The folders of completions that each shell reads, by Debian's and Homebrew's habit. */
-const COMPLETIONS: Readonly<Record<Shell, string>> = {
+const COMPLETIONS: Readonly<Record<CompletionShell, string>> = {
   bash: 'bash-completion/completions/slices-conn',
   zsh: 'zsh/vendor-completions/_slices-conn',
   fish: 'fish/vendor_completions.d/slices-conn.fish',
@@ -64,7 +62,7 @@ function archives(): void {
   }
   cpSync(BILL, join(PACKAGES, `slices-conn-${version}.cdx.json`));
   if (made.length === platforms.length) {
-    const facts = { ...manifest, version, summary: SUMMARY, sums: sumsOfFiles() };
+    const facts = { ...MANIFEST, version, summary: SUMMARY, sums: sumsOfFiles() };
     writeFileSync(join(PACKAGES, 'slices-conn.rb'), formula(facts));
     writeFileSync(join(PACKAGES, 'slices-conn.json'), scoopManifest(facts));
   }
@@ -78,18 +76,15 @@ function archives(): void {
 /** The SHA-256 of each file that was made, by its name. */
 function sumsOfFiles(): ReadonlyMap<string, string> {
   const files = readdirSync(PACKAGES, { withFileTypes: true }).filter((entry) => entry.isFile());
-  const sumOf = (name: string): string =>
-    createHash('sha256')
-      .update(readFileSync(join(PACKAGES, name)))
-      .digest('hex');
-  return new Map(files.filter(({ name }) => name !== 'SHA256SUMS').map(({ name }) => [name, sumOf(name)]));
+  const made = files.filter(({ name }) => name !== 'SHA256SUMS');
+  return new Map(made.map(({ name }) => [name, sha256Of(join(PACKAGES, name))]));
 }
 
 /** The package for npm: what `files` names, and a package.json without what only a checkout needs. */
 function npmPackage(): void {
   const folder = join(WORK, 'npm');
-  const { scripts: _scripts, devDependencies: _dev, allowScripts: _allowed, ...published } = manifest;
-  for (const name of manifest.files) cpSync(join(ROOT, name), join(folder, name), { recursive: true });
+  const { scripts: _scripts, devDependencies: _dev, allowScripts: _allowed, ...published } = MANIFEST;
+  for (const name of MANIFEST.files) cpSync(join(ROOT, name), join(folder, name), { recursive: true });
   writeFileSync(join(folder, 'package.json'), `${JSON.stringify(published, null, 2)}\n`);
   execFileSync('npm', ['pack', '--ignore-scripts', '--pack-destination', PACKAGES], {
     cwd: folder,
@@ -98,7 +93,7 @@ function npmPackage(): void {
   });
 }
 
-/** What is in an archive, below its folder. */
+/** The files of an archive, below its folder. */
 function archived(platform: Platform): Packed[] {
   const program = fileName(platform);
   return [
@@ -133,9 +128,9 @@ function debianPackage(platform: Platform): void {
     {
       version,
       architecture,
-      maintainer: manifest.author,
+      maintainer: MANIFEST.author,
       summary: SUMMARY,
-      description: manifest.description,
+      description: MANIFEST.description,
       depends: 'libc6 (>= 2.28), libstdc++6, libatomic1',
     },
     [

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -5,6 +6,24 @@ import type { Plugin } from 'rolldown';
 
 /** The checkout. */
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+
+/** The members of package.json that the build and the release need. */
+export interface Manifest extends Pick<PackageFacts, 'version' | 'description' | 'license'> {
+  author: string;
+  repository: { url: string };
+  homepage: string;
+  bugs: { url: string };
+  /** The files and folders that npm puts into the package. */
+  files: readonly string[];
+  dependencies?: Readonly<Record<string, string>>;
+  /** `node` is the release of Node.js that the checkout uses. */
+  devDependencies: Readonly<Record<string, string>> & { node: string };
+  scripts?: unknown;
+  allowScripts?: unknown;
+}
+
+/** package.json. */
+export const MANIFEST: Manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
 
 /** Packages of which files are copied, beside those whose code is bundled. */
 const COPIED = ['swagger-ui-dist', 'world-atlas'].map((name) => join(ROOT, 'node_modules', name));
@@ -27,7 +46,7 @@ export function packagesUsed(found: Set<string>): Plugin {
       for (const chunk of Object.values(bundle)) {
         if (chunk.type !== 'chunk') continue;
         for (const id of chunk.moduleIds) {
-          const folder = folderOf(id);
+          const folder = packageFolder(id);
           if (folder !== undefined) found.add(folder);
         }
       }
@@ -48,8 +67,13 @@ export function packagesIn(bundled: ReadonlySet<string>): string[] {
   return [...new Set([...bundled, ...COPIED])].toSorted();
 }
 
+/** The SHA-256 of a file, in hexadecimal digits. */
+export function sha256Of(path: string): string {
+  return createHash('sha256').update(readFileSync(path)).digest('hex');
+}
+
 /** The folder of the package that a module is in, by the module's path as any system writes it. */
-export function folderOf(module: string): string | undefined {
+export function packageFolder(module: string): string | undefined {
   return /^.*[\\/]node_modules[\\/](?:@[^\\/]+[\\/])?[^\\/]+/.exec(module.replace(/^\0/, ''))?.[0];
 }
 
@@ -66,7 +90,7 @@ export function noticesOf(folders: readonly string[]): string {
   return folders.map(noticeOf).join(RULE);
 }
 
-/** What stands between two packages' texts. */
+/** The line between two packages' texts. */
 export const RULE = `\n${'-'.repeat(78)}\n\n`;
 
 function noticeOf(folder: string): string {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { type Plugin, type RolldownOutput, rolldown } from 'rolldown';
 import { packagesUsed, ROOT } from './packages.ts';
 
-/** What stays outside of the program as npm installs it, and of one in a single executable. */
+/** The packages that stay outside of the program as npm installs it, and of a single executable. */
 const OUTSIDE = {
   // The first uses the names of its classes as data, which a bundle would change; the second looks for its native
   // twin, and is loaded by `serve --database` only.
@@ -81,7 +81,7 @@ const filesOf = (kind: keyof typeof OUTSIDE): Plugin => ({
       : null,
 });
 
-/** A module in the place of one that takes long to load. */
+/** A module in the place of another that takes long to load. */
 interface StandIn {
   source: RegExp;
   /** Whose imports are meant. */

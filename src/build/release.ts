@@ -1,30 +1,22 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ROOT } from './packages.ts';
+import { MANIFEST, type Manifest, ROOT } from './packages.ts';
 
-/** What a release needs of package.json. */
-interface Manifest {
-  version: string;
-  repository?: { url?: string };
-  homepage?: string;
-  bugs?: { url?: string };
-}
-
-/** What a release looks at. */
+/** The files and facts that a release checks. */
 interface Checkout {
   /** package.json. */
-  manifest: Manifest;
+  manifest: Pick<Manifest, 'version'> & Partial<Pick<Manifest, 'repository' | 'homepage' | 'bugs'>>;
   /** package-lock.json. */
   lock: { version?: string };
   /** In the form of keepachangelog.com. */
   changelog: string;
-  /** What differs from the commit, as `git status --porcelain` prints it. */
+  /** The differences from the commit, as `git status --porcelain` prints them. */
   changes: string;
 }
 
 /**
- * What keeps a commit from being released, each with what to do; nothing where it can be. The release looks first of all,
+ * The faults that keep a commit from being released, each with what to do; none where it can be. The release looks first of all,
  * before anything is built: node src/build/release.ts TAG.
  *
  * @param tag of the commit, such as `v1.0.0`
@@ -60,7 +52,7 @@ export function releaseFaults(tag: string, { manifest, lock, changelog, changes 
 if (import.meta.main) {
   const read = (name: string): string => readFileSync(join(ROOT, name), 'utf8');
   const faults = releaseFaults(process.argv[2] ?? '', {
-    manifest: JSON.parse(read('package.json')),
+    manifest: MANIFEST,
     lock: JSON.parse(read('package-lock.json')),
     changelog: read('CHANGELOG.md'),
     changes: execFileSync('git', ['status', '--porcelain'], { cwd: ROOT, encoding: 'utf8' }),

@@ -26,7 +26,7 @@ export function parsed(file: string) {
   return result;
 }
 
-/** What a file imports, and what it exports of others. */
+/** The imports of a file, and its exports of other files' names. */
 export function importsOf(file: string): Import[] {
   const { module } = parsed(file);
   const fixed = [...module.staticImports, ...module.staticExports].flatMap((statement): Import[] => {

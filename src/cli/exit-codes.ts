@@ -1,7 +1,7 @@
 import type { CLIENT_FAILURES, FailureCode } from '../contract/failure.ts';
 import { PROBLEM_CODES, PROBLEMS, type ProblemCode } from '../contract/problem-codes.ts';
 
-/** What each exit code means (cli/README.md, "Exit codes"); the text of `slices-conn help exit-codes`. */
+/** The meaning of each exit code (cli/README.md, "Exit codes"); the text of `slices-conn help exit-codes`. */
 export const EXIT_CODES = {
   0: 'done (a closed pipe on stdout included)',
   1: 'unexpected: a bug here, or a request that the service does not understand',

@@ -1,7 +1,7 @@
 import type { Command, Help, Option } from 'commander';
 import { GLOBAL_FLAGS } from './global-options.ts';
 import { folded } from './print/folded.ts';
-import { LINE_CONTINUATION, type Shell } from './print/shells.ts';
+import { type AdviceShell, LINE_CONTINUATION } from './print/shells.ts';
 
 /** The global flags that the top-level help shows, in its order; `slices-conn help flags` has all. */
 const SHORT_LIST = ['--offline', '--json', '--yes', '--experiment', '--profile', '--help', '--version'];
@@ -19,7 +19,7 @@ export function formatHelp(command: Command, help: Help): string {
   });
   const alias = command.aliases().map((name) => `  or:  ${pathOf(command.parent)} ${name}`);
   return [
-    `${help.commandDescription(command) || sentence(command.summary())}\n`,
+    `${help.commandDescription(command) || asSentence(command.summary())}\n`,
     `Usage: ${pathOf(command)} ${usageOf(command)}`.trimEnd(),
     ...alias,
     '',
@@ -113,8 +113,8 @@ function section(heading: string, items: readonly Item[], least = 0): string[] {
   return [heading, ...items.map(([term, about]) => `  ${term.padEnd(width)}  ${about}`.trimEnd()), ''];
 }
 
-/** A summary as a sentence. */
-export function sentence(summary: string): string {
+/** A summary as a asSentence. */
+export function asSentence(summary: string): string {
   return `${summary.charAt(0).toUpperCase()}${summary.slice(1)}.`;
 }
 
@@ -125,7 +125,7 @@ export interface HelpPage {
   /** Whether headings are bold. */
   bold: boolean;
   /** The shell that examples are typed in. */
-  shell: Shell;
+  shell: AdviceShell;
 }
 
 /** Without a terminal. */
@@ -169,7 +169,7 @@ export function laidOut(text: string, { columns, bold, shell }: HelpPage): strin
 /** A whole command that stands by itself, under whatever heading. */
 const COMMAND = /^ {2}(?:sudo )?slices-conn \S/;
 
-/** A sentence, or an item of a list with its description in one column. */
+/** A asSentence, or an item of a list with its description in one column. */
 function wrapped(line: string, width: number): string {
   const [, indent = '', term = '', gap = '', rest = ''] =
     /^( *)(?:(\S(?:.*?\S)?)( {2,}))?(.*)$/.exec(line) ?? [];
@@ -182,7 +182,7 @@ function wrapped(line: string, width: number): string {
 }
 
 /** A command over several lines for a shell, where it needs them. @param line the command, with its indent */
-export function continued(line: string, width: number, shell: Shell): string {
+export function continued(line: string, width: number, shell: AdviceShell): string {
   if (line.length <= width) return line;
   const indent = /^ */.exec(line)?.[0] ?? '';
   // Room for the blank and the character.

@@ -148,7 +148,7 @@ export function helpTopic(name: string, program: Command): string {
   const topic = Object.hasOwn(TOPICS, name) ? TOPICS[name] : undefined;
   if (topic) return topic(program);
   throw new Failure('usage', `There is no help on ${JSON.stringify(name)}.`, {
-    why: `The topics are: ${HELP_TOPICS.join(', ')}.`,
+    why: `The topics are: ${[...HELP_TOPICS, LICENCES].join(', ')}.`,
     fix: 'slices-conn --help',
   });
 }

@@ -64,10 +64,16 @@ export interface Invocation
 }
 
 /** An action of a command: its invocation, its arguments, its own flags. */
-export type Action<Flags> = (invocation: Invocation, args: readonly string[], flags: Flags) => Promise<void>;
+export type CommandAction<Flags> = (
+  invocation: Invocation,
+  args: readonly string[],
+  flags: Flags,
+) => Promise<void>;
 
 /**
  * Makes commander's callback of an action. The action is loaded when its command runs, so that help starts
  * quickly.
  */
-export type Invoke = <Flags>(load: () => Promise<Action<Flags>>) => (...received: unknown[]) => Promise<void>;
+export type Invoke = <Flags>(
+  load: () => Promise<CommandAction<Flags>>,
+) => (...received: unknown[]) => Promise<void>;

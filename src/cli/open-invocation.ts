@@ -1,3 +1,4 @@
+import { Failure } from '../contract/failure.ts';
 import type { Secret } from '../contract/secret.ts';
 import { sendFrom } from '../contract/sending.ts';
 import type { Connection } from '../session/login/connection.ts';
@@ -164,11 +165,11 @@ async function openSession(
 ): Promise<Session> {
   const { flags, world, running, progress, output, ask } = opening;
   const { clock, environment, files, network } = world;
-  const [{ Session }, { Profiles }] = await Promise.all([
+  const [{ Session }, profiles] = await Promise.all([
     import('../session/session.ts'),
-    import('../session/profiles/profiles.ts'),
+    readProfiles(environment),
   ]);
-  const profile = await new Profiles(environment.folders.config, environment.variables).resolve(wanted);
+  const profile = await profiles.resolve(wanted);
   const connection = await connect(opening, profile);
   const keep: Parameters<typeof pickerFor>[2] = async (noun, chosen) =>
     (await opening.profiles()).choose(profile.name, noun, chosen);
@@ -202,6 +203,7 @@ async function connect(opening: Opening, profile: Profile): Promise<Connection> 
     underLock: progress.locks(files.underLock),
     certificates,
     experiment: flags.experiment,
+    project: flags.project,
     trace: flags.debug ? (line) => output.prompt(line) : undefined,
   });
   return watched(connection, opening, profile.name === OFFLINE);
@@ -235,18 +237,35 @@ function watched(connection: Connection, { progress, running }: Opening, isOffli
 }
 
 async function keptTrust({ flags, world, output }: Opening): Promise<KeptTrust> {
-  const [{ Profiles }, { keptKeys, keySetFiles, trustIn }, { staleKeys }] = await Promise.all([
-    import('../session/profiles/profiles.ts'),
+  const { environment, clock } = world;
+  const [profiles, { keptKeys, keySetFiles, trustIn, union }, { staleKeys }] = await Promise.all([
+    readProfiles(environment),
     import('../session/login/trust.ts'),
     import('../session/session.ts'),
   ]);
-  const { folders, variables } = world.environment;
-  const { now } = world.clock;
-  const profile = await new Profiles(folders.config, variables).resolve(flags.profile);
-  const stored = keySetFiles(folders.cache);
+  const { now } = clock;
+  const chosen = await profiles.resolve(flags.profile);
+  const names = flags.profile === undefined ? profiles.names() : [];
+  const others = await Promise.all(
+    names.map((name) =>
+      profiles.resolve(name).catch((error: unknown) => {
+        // One that is not complete has no keys either.
+        if (error instanceof Failure) return undefined;
+        throw error;
+      }),
+    ),
+  );
+  const stored = keySetFiles(environment.folders.cache);
   const onStale = (url: string, age: number): void => output.notice(staleKeys(url, age));
   const keysOf = (issuer: string) => keptKeys(issuer, { stored, now, onStale });
-  return { trust: trustIn(profile, keysOf, now), keysOf };
+  const trusted = [chosen, ...others].flatMap((profile) => (profile ? [trustIn(profile, keysOf, now)] : []));
+  return { trust: trusted.reduce(union), keysOf };
+}
+
+/** The profiles of this machine, to read only: a change needs a lock. */
+async function readProfiles({ folders, variables }: World['environment']): Promise<Profiles> {
+  const { Profiles } = await import('../session/profiles/profiles.ts');
+  return new Profiles(folders.config, variables);
 }
 
 /** The time zone of --tz, else of the profile, of TZ, of the machine. A notice names a TZ that is no zone. */
@@ -255,11 +274,9 @@ async function zoneFor(
   { environment, clock }: World,
   output: Output,
 ): Promise<Omit<TimeContext, 'now'>> {
-  const { folders, variables } = environment;
-  const { Profiles } = await import('../session/profiles/profiles.ts');
-  const chosen =
-    flags.tz ?? new Profiles(folders.config, variables).zone(flags.profile ?? wantedProfile(flags));
-  const zone = chooseZone({ chosen, variable: variables['TZ'], system: clock.localZone });
+  const profiles = await readProfiles(environment);
+  const chosen = flags.tz ?? profiles.zone(flags.profile ?? wantedProfile(flags));
+  const zone = chooseZone({ chosen, variable: environment.variables['TZ'], system: clock.localZone });
   if (zone.faultyZone !== undefined && !output.json) {
     output.notice(`TZ is ${JSON.stringify(zone.faultyZone)}, which is not a time zone: times are in UTC.`);
   }

@@ -2,11 +2,13 @@ import type { Command } from 'commander';
 import { DAY, formatDuration, WEEK } from '../contract/durations.ts';
 import { Failure } from '../contract/failure.ts';
 import { LAST_INSTANT } from '../contract/instants.ts';
+import type { Period } from '../contract/phases.ts';
+import { Sentence, sentence } from '../contract/said.ts';
 import { parseDuration } from '../contract/typed-duration.ts';
 import type { Session } from '../session/session.ts';
 import { later, parseTime, type TimeReading } from '../words/typed-time.ts';
 import type { Invocation } from './invocation.ts';
-import { shortEnd, shortTime, type TimeContext } from './times.ts';
+import type { TimeContext } from './times.ts';
 
 /** The flags of a new period, as typed. */
 export interface PeriodFlags {
@@ -57,15 +59,15 @@ export interface NewPeriod {
  * The same run of a command by the service's clock, where this machine's is wrong by more than 30 s: what is
  * relative to now then lasts and starts as it was typed.
  *
- * @param isLook whether nothing is to be booked
+ * @param options see `Session.clockAhead`
  * @throws Failure `usage` where the clocks are too far apart; see `Session.clockAhead`
  */
 export async function onServiceTime(
   invocation: Invocation,
   session: Session,
-  isLook = false,
+  options: { isLook?: boolean } = {},
 ): Promise<Invocation> {
-  const ahead = await session.clockAhead(isLook);
+  const ahead = await session.clockAhead(options);
   if (ahead === 0) return invocation;
   const times: Invocation['times'] = async () => {
     const context = await invocation.times();
@@ -97,11 +99,11 @@ function fullEnd(lasting: number, now: number, expiry = LAST_INSTANT): number {
  * @param expiry the experiment's, in milliseconds, where it is known
  * @throws Failure `usage` after the year 9999
  */
-export function periodToSend<Period extends Partial<NewPeriod>>(
-  { lasting, ...period }: Period,
+export function periodToSend<Sent extends Partial<NewPeriod>>(
+  { lasting, ...period }: Sent,
   now: number,
   expiry: number | undefined,
-): Omit<Period, 'lasting'> {
+): Omit<Sent, 'lasting'> {
   return lasting === undefined ? period : { ...period, end: fullEnd(lasting, now, expiry) };
 }
 
@@ -110,10 +112,7 @@ export function periodToSend<Period extends Partial<NewPeriod>>(
  *
  * @param lasting see {@link NewPeriod}
  */
-export function shortfall(
-  { start, end }: { start: number; end: number },
-  lasting: number | undefined,
-): string | undefined {
+export function shortfall({ start, end }: Period, lasting: number | undefined): string | undefined {
   if (lasting === undefined || end - start >= lasting) return undefined;
   const missing = formatDuration(Math.max(1000, lasting - (end - start)));
   return `Warning: the reservation is ${missing} shorter than the ${formatDuration(lasting)} that were asked for.`;
@@ -142,11 +141,11 @@ export function readPeriod(flags: PeriodFlags, context: TimeContext): NewPeriod 
       fix: 'slices-conn reserve --help',
     });
   }
-  return { start, end: checkedEnd(from, end, context), ...lastingOf(start, flags) };
+  return { start, end: checkedEnd(from, end), ...lastingOf(start, flags) };
 }
 
 /** The time in which a reservation is looked for; in milliseconds. */
-export interface SearchWindow {
+interface SearchWindow {
   /** Not before. */
   start: number | 'now';
   /** Not after. Without `--end` the last instant there is. */
@@ -157,13 +156,13 @@ export interface SearchWindow {
  * Reads the flags of a search (cli/README.md, "Values"): --start is not before, by default now; --end is not
  * after.
  *
- * @param lasting how long the reservation is at least, in milliseconds
+ * @param lasting how long the reservation is at least, in milliseconds. Default: any length
  * @throws Failure `usage` where it would end before it starts, or does not fit
  */
 export function readSearch(
   { start: startText, startNow = false, end: endText }: PeriodFlags,
-  lasting: number,
   context: TimeContext,
+  lasting = 1,
 ): SearchWindow {
   if (startText !== undefined && startNow) throw conflict('--start', '--start-now');
   const named = startText === undefined ? 'now' : readStart(startText, context);
@@ -172,10 +171,10 @@ export function readSearch(
   const from = start === 'now' ? context.now : start;
   const end = readEnd(endText === undefined ? {} : { end: endText }, from, context);
   if (end === undefined) return { start, end: LAST_INSTANT };
-  const window = { start, end: checkedEnd(from, end, context) };
+  const window = { start, end: checkedEnd(from, end) };
   if (end - from >= lasting) return window;
   throw new Failure('usage', `${formatDuration(lasting)} do not fit.`, {
-    why: `From ${shortTime(from, context)} until ${shortEnd(from, end, context)} ${context.zone} are ${formatDuration(end - from)}.`,
+    why: sentence`${periodText(from, end)} are ${formatDuration(end - from)}.`,
   });
 }
 
@@ -183,10 +182,10 @@ export function readSearch(
 export type WindowFlags = Omit<PeriodFlags, 'startNow'>;
 
 /** Reads the flags of a time that is looked at: by default from now for a week. @throws Failure `usage` */
-export function readWindow(flags: WindowFlags, context: TimeContext): { start: number; end: number } {
+export function readWindow(flags: WindowFlags, context: TimeContext): Period {
   const start = flags.start === undefined ? context.now : parseTime(flags.start, context);
   const end = readEnd(flags, start, context) ?? later(start, WEEK);
-  return { start, end: checkedEnd(start, end, context) };
+  return { start, end: checkedEnd(start, end) };
 }
 
 /** A period that may be open at either side; in milliseconds. */
@@ -196,7 +195,7 @@ export type Span = Partial<Record<'start' | 'end', number>>;
 export function readSpan(flags: Pick<WindowFlags, 'start' | 'end'>, context: TimeContext): Span {
   const start = flags.start === undefined ? undefined : parseTime(flags.start, context);
   const end = readEnd({ end: flags.end }, start ?? context.now, context);
-  return { start, end: end === undefined ? undefined : checkedEnd(start ?? 0, end, context) };
+  return { start, end: end === undefined ? undefined : checkedEnd(start ?? 0, end) };
 }
 
 /**
@@ -222,7 +221,7 @@ export function checkPeriodChange(flags: PeriodChangeFlags, context: TimeContext
  */
 export function readPeriodChange(
   flags: PeriodChangeFlags,
-  current: { start: number; end: number },
+  current: Period,
   context: TimeContext,
 ): Partial<NewPeriod> {
   checkPeriodChange(flags, context);
@@ -237,7 +236,7 @@ export function readPeriodChange(
         : readEnd(flags, from, context);
   return {
     start,
-    ...(end === undefined ? {} : { end: checkedEnd(from, end, context) }),
+    ...(end === undefined ? {} : { end: checkedEnd(from, end) }),
     ...lastingOf(start, flags),
   };
 }
@@ -268,28 +267,24 @@ function readEnd(
  * A new end beside the start that stays. A time of day alone is the first one after the start where that is within the day
  * that the reservation lasts, and ahead; else it is on the day on which the reservation ends.
  */
-function readOwnEnd(
-  text: string,
-  { start, end }: { start: number; end: number },
-  context: TimeContext,
-): number {
+function readOwnEnd(text: string, { start, end }: Period, context: TimeContext): number {
   const first = parseTime(text, context, { after: start, isEnd: true });
   if (end - start < DAY && first > context.now) return first;
   return parseTime(text, context, { after: Math.max(start, context.now), on: end - 1, isEnd: true });
 }
 
-function checkedEnd(start: number, end: number, context: TimeContext): number {
+function checkedEnd(start: number, end: number): number {
   if (end > start) return end;
   throw new Failure('usage', 'It would end before it starts.', {
-    why: `From ${shortTime(start, context)} until ${shortEnd(start, end, context)} ${context.zone}.`,
+    why: sentence`${periodText(start, end)}.`,
   });
+}
+
+function periodText(start: number, end: number): Sentence {
+  return new Sentence((times) => `From ${times.ends(start, end).join(' until ')}`);
 }
 
 /** The failure where two flags say the same thing, or exclude each other. */
 export function conflict(one: string, other: string, why?: string): Failure {
-  return new Failure(
-    'usage',
-    `${one} and ${other} can't be given together.`,
-    why === undefined ? {} : { why },
-  );
+  return new Failure('usage', `${one} and ${other} can't be given together.`, { why });
 }

@@ -8,11 +8,11 @@ import { experimentCommand, projectCommand } from './directory/command.ts';
 import { addGlobalOptions, type GlobalFlags } from './global-options.ts';
 import { formatHelp, type HelpPage, laidOut, pathOf } from './help-layout.ts';
 import { HELP_TOPICS, helpTopic, LICENCES, licencesText } from './help-topics.ts';
-import type { Action, Invocation, Invoke } from './invocation.ts';
+import type { CommandAction, Invocation, Invoke } from './invocation.ts';
 import { loginCommand, logoutCommand, statusCommand } from './login/command.ts';
 import { applyCommand, planCommand } from './plan/command.ts';
 import type { ColorChoice } from './print/output.ts';
-import type { Shell } from './print/shells.ts';
+import type { AdviceShell } from './print/shells.ts';
 import { probeCommand } from './probe/command.ts';
 import { profileCommand } from './profile/command.ts';
 import { deleteCommand } from './reservation/delete/command.ts';
@@ -34,8 +34,8 @@ import type { Environment } from './world.ts';
 /** The end of every command's help. */
 export const GLOBAL_FLAGS_HINT = '\nGlobal flags, such as --json and --offline: slices-conn help flags';
 
-/** Options of {@link createProgram}. */
-export interface ProgramOptions {
+/** Options of {@link createCommandTree}. */
+interface CommandTreeOptions {
   version: string;
   /** The flags of `serve` and of the commands below it. */
   serverOptions: ServerOptions;
@@ -45,11 +45,11 @@ export interface ProgramOptions {
 }
 
 /** Where help is printed. */
-export interface HelpOutput {
+interface HelpOutput {
   /** Columns of the terminal; undefined without one. */
   columns: number | undefined;
   /** The shell that examples are typed in. */
-  shell: Shell;
+  shell: AdviceShell;
   /** Whether it is coloured. @param choice the value of `--color` */
   paints: (choice?: ColorChoice) => boolean;
   write: (text: string) => void;
@@ -78,8 +78,8 @@ const ALSO: Readonly<Record<string, readonly string[]>> = {
 const MEANT: Readonly<Record<string, string>> = { create: 'reserve', new: 'reserve', edit: 'update' };
 
 /** The whole command tree (cli/README.md, "Commands"). */
-export function createProgram({ version, serverOptions, open, help }: ProgramOptions): Command {
-  const invoke: Invoke = <Flags>(load: () => Promise<Action<Flags>>) => {
+export function createCommandTree({ version, serverOptions, open, help }: CommandTreeOptions): Command {
+  const invoke: Invoke = <Flags>(load: () => Promise<CommandAction<Flags>>) => {
     return async (...received: unknown[]) => {
       const command = received.at(-1);
       if (!(command instanceof Command)) throw new TypeError('commander gave no command');
@@ -156,6 +156,7 @@ More: slices-conn <command> --help, and slices-conn help ${[...HELP_TOPICS, LICE
   }
   addInstallOption(program, invoke);
   addGlobalOptions(program);
+  program.hook('preAction', (_program, command) => checkPaths(command));
   prepare(program, print);
   return program;
 }
@@ -178,6 +179,28 @@ function helpCommand(
     });
 }
 
+/**
+ * Checks that no path is an empty text, as an unset variable of a script makes it: `reserve --save ''` would find out when the
+ * link is booked.
+ *
+ * @throws Failure `usage`
+ */
+function checkPaths(command: Command): void {
+  const flags = command.optsWithGlobals<Readonly<Record<string, unknown>>>();
+  const isPath = (usage: string): boolean => /\b(?:file|dir)\b(?=[|>]|$)/.test(usage);
+  const path = pathOf(command);
+  const fix = `${path} --help`;
+  const why = 'It got an empty text.';
+  for (const option of [...command.options, ...topOf(command).options]) {
+    if (flags[option.attributeName()] !== '' || !isPath(option.flags)) continue;
+    throw new Failure('usage', `${option.long} needs ${option.flags.split(' ').at(-1)}.`, { why, fix });
+  }
+  for (const [at, argument] of command.registeredArguments.entries()) {
+    if (command.args[at] !== '' || !isPath(argument.name())) continue;
+    throw new Failure('usage', `${path} needs <${argument.name()}>.`, { why, fix });
+  }
+}
+
 /** Sets up every command: it throws in place of ending the process, and its help ends with the hint. */
 function prepare(command: Command, print: (text: string) => void): void {
   const { parent } = command;
@@ -198,7 +221,7 @@ function prepare(command: Command, print: (text: string) => void): void {
  * @param args without the program's own name
  * @throws Failure, `usage` for what can't be understood
  */
-export async function runProgram(program: Command, args: readonly string[]): Promise<void> {
+export async function runCommandTree(program: Command, args: readonly string[]): Promise<void> {
   try {
     await program.parseAsync([...args], { from: 'user' });
   } catch (error) {
@@ -240,9 +263,13 @@ async function usage(
   const what = message.replace(/^error: /, '');
   const [, named = ''] = /'(.*?)'/.exec(what) ?? [];
   const [long = '', value = ''] = named.split(' ');
-  const [, given, fault = ''] = / argument '(.*)' is invalid\. (.*)$/s.exec(what) ?? [];
-  if (given !== undefined)
-    return new Failure('usage', refusedValue(`${long} ${given}`, fault), { fix: help });
+  const [, flagValue, fault = ''] = / argument '(.*)' is invalid\. (.*)$/s.exec(what) ?? [];
+  if (flagValue !== undefined)
+    return new Failure('usage', refusedValue(`${long} ${flagValue}`, fault), { fix: help });
+  const [, operand, choices = ''] =
+    /^command-argument value '(.*)' is invalid for argument '\w+'\. (.*)$/s.exec(what) ?? [];
+  if (operand !== undefined)
+    return new Failure('usage', refusedValue(`${path} ${operand}`, choices), { fix: help });
   switch (code) {
     case 'commander.optionMissingArgument':
       return new Failure('usage', `${long} needs ${value}.`, { fix: help });
@@ -260,7 +287,7 @@ async function usage(
   }
 }
 
-/** What must be typed after a command and was not: its arguments, then its flags. */
+/** The arguments and flags that a command needs and that were not typed: arguments first. */
 function missingParts(command: Command, operands: readonly string[]): string[] {
   const missing = command.registeredArguments.slice(operands.length).filter(({ required }) => required);
   const unset = command.options.filter(
@@ -274,7 +301,12 @@ function missingParts(command: Command, operands: readonly string[]): string[] {
 
 /** The flags that a command takes, global ones included; a group's own flags are not for the commands below it. */
 function flagNames(command: Command): string[] {
-  let top = command;
-  while (top.parent) top = top.parent;
-  return [...new Set([command, top])].flatMap(({ options }) => options.flatMap(({ long }) => long ?? []));
+  return [...new Set([command, topOf(command)])].flatMap(({ options }) =>
+    options.flatMap(({ long }) => long ?? []),
+  );
+}
+
+/** The command that all others are below. */
+function topOf(command: Command): Command {
+  return command.parent ? topOf(command.parent) : command;
 }

@@ -1,6 +1,6 @@
 import { Failure } from '../contract/failure.ts';
 import { inTimes } from '../contract/said.ts';
-import { readCommandLine } from './completion/command-line.ts';
+import { type CommandLine, readCommandLine } from './completion/command-line.ts';
 import { COMPLETE } from './completion/scripts.ts';
 import { EXIT_CODE_OF, type ExitCode } from './exit-codes.ts';
 import type { GlobalFlags } from './global-options.ts';
@@ -11,7 +11,7 @@ import { reportFailure } from './print/failure-report.ts';
 import { Refusal } from './print/offers.ts';
 import { asciiText, jsonText, wantsColor } from './print/output.ts';
 import { shellOf } from './print/shells.ts';
-import { createProgram, NO_HELP, runProgram } from './program.ts';
+import { createCommandTree, NO_HELP, runCommandTree } from './program.ts';
 import { Declined, numbered } from './questions.ts';
 import type { ServerCommands } from './serve/server.ts';
 import { type TimeContext, timesIn } from './times.ts';
@@ -38,7 +38,7 @@ export async function run(args: readonly string[], world: World, server: ServerC
   const write = (text: string): void => (isReported ? undefined : stderr.write(text));
   const beforeReport: World = { ...world, terminal: { ...terminal, stderr: { ...stderr, write } } };
   let help = '';
-  const program = createProgram({
+  const program = createCommandTree({
     version: environment.version,
     serverOptions: server.options,
     help: {
@@ -95,7 +95,7 @@ export async function run(args: readonly string[], world: World, server: ServerC
     return report(running.sent.failure(stopped));
   });
   try {
-    let work = (): Promise<void> => runProgram(program, args);
+    let work = (): Promise<void> => runCommandTree(program, args);
     for (;;) {
       try {
         await work();
@@ -110,6 +110,7 @@ export async function run(args: readonly string[], world: World, server: ServerC
           invocation?.output.notice(error.message);
           return 0;
         }
+        if (!invocation) await removeReadyFile(readCommandLine(program, args), world);
         // Where the profile can't be read, the failure says so, and its own text needs no zone.
         const times = await invocation?.times().catch(() => undefined);
         const exitCode = report(await explained(error, running, world), times);
@@ -124,6 +125,15 @@ export async function run(args: readonly string[], world: World, server: ServerC
   } finally {
     await running.close();
   }
+}
+
+/**
+ * Removes the ready file of an earlier server where `serve` can't even be understood: a script that waits for the file must not
+ * find that one.
+ */
+async function removeReadyFile({ command, values }: CommandLine, { files }: World): Promise<void> {
+  const file = command.name() === 'serve' ? values.get('readyFile') : undefined;
+  if (file !== undefined) await files.remove(file).catch(() => undefined);
 }
 
 /** A failure with what is known of the tokens that the command was given. */
@@ -172,7 +182,7 @@ async function answerShell(words: readonly string[], world: World, server: Serve
       import('./completion/candidates.ts'),
       import('./completion/live-source.ts'),
     ]);
-    const program = createProgram({
+    const program = createCommandTree({
       version: environment.version,
       serverOptions: server.options,
       help: NO_HELP,

@@ -16,7 +16,7 @@ import type { TimeContext } from '../words/typed-time.ts';
 export type { TimeContext } from '../words/typed-time.ts';
 
 /** The sources of the time zone; the first that is set decides (cli/README.md, "Values"). */
-export interface ZoneSources {
+interface ZoneSources {
   /** `--tz`, else the profile's `tz`: a known zone. */
   chosen: string | undefined;
   /** `TZ`; an empty text counts as unset. */
@@ -106,8 +106,8 @@ export function shortEnd(start: number, end: number, context: TimeContext, isNar
 }
 
 /**
- * What is said of an end beside it, with the last day first where it ends as a day begins: who typed that day sees that it
- * is part of it.
+ * The text in parentheses behind an end. Where the end is the beginning of a day, the last day comes first: the person who
+ * typed that day sees that it is included.
  *
  * @example endAside(end, 'for 3 d', context) // 'through Fri 4 Dec, for 3 d'
  */

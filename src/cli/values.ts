@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import { Failure } from '../contract/failure.ts';
-import { ReservationId } from '../contract/fields.ts';
-import { RESERVATION_NAME } from '../contract/ids.ts';
+import { ReservationId, SiteName } from '../contract/fields.ts';
+import { EXAMPLE_IDS, RESERVATION_NAME } from '../contract/ids.ts';
 import { SITES } from '../contract/sites.ts';
 import { nearest } from '../session/choice.ts';
 
@@ -16,7 +16,7 @@ export { formatVolume, parseVolume } from '../contract/volume.ts';
  */
 export function nearestSite(
   name: string,
-  { others = [], sites = SITES }: { others?: readonly string[]; sites?: readonly string[] | undefined } = {},
+  { others = [], sites = SITES }: { others?: readonly string[]; sites?: readonly string[] } = {},
 ): string | undefined {
   return nearest(
     name,
@@ -31,16 +31,16 @@ export function nearestSite(
  * @throws Failure `usage`, with the name that is meant where only its letters differ
  */
 export function siteName(text: string): string {
-  if (SITE_NAME.test(text)) return text;
+  if (isSiteName(text)) return text;
   const meant = text.toLowerCase().replaceAll(/[\s._]+/g, '-');
-  const hint = SITE_NAME.test(meant) ? ` Did you mean ${meant}?` : '';
+  const hint = isSiteName(meant) ? ` Did you mean ${meant}?` : '';
   throw new Failure('usage', `${JSON.stringify(text)} is not a site name.${hint}`, {
     why: 'It has lower-case letters, digits and dashes only.',
     fix: 'slices-conn sites',
   });
 }
 
-const SITE_NAME = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
+const isSiteName = (text: string): boolean => v.is(SiteName, text);
 
 /** The sites that a service names where it refuses one; undefined where it names none. */
 export function sitesNamed(details: Failure['facts']['details'] = []): readonly string[] | undefined {
@@ -56,7 +56,7 @@ export function reservationId(text: string): string {
 
 function notAnId(text: string, more: string): Failure {
   return new Failure('usage', `${JSON.stringify(text)} is not a reservation id.`, {
-    why: `Ids look like con_conn.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q.${more}`,
+    why: `Ids look like ${EXAMPLE_IDS.reservation}.${more}`,
     fix: 'slices-conn list',
   });
 }

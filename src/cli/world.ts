@@ -1,4 +1,4 @@
-import type { Connection } from '../session/login/connection.ts';
+import type { Connection, NetworkConnectionOptions } from '../session/login/connection.ts';
 import type { Folders, Variables } from '../session/profiles/folders.ts';
 import type { Profile, UnderLock } from '../session/profiles/profiles.ts';
 import type { LedgerDatabase } from '../session/reservations/ledger.ts';
@@ -114,18 +114,10 @@ export interface Files {
 }
 
 /** Settings of the requests that leave this machine. */
-export interface NetworkSettings {
-  /** Runs work while no other process runs work under the same file. */
-  underLock: UnderLock;
-  /** Milliseconds. */
-  timeout: number;
-  /** Certificates to trust besides the usual ones, in PEM. */
-  certificates?: string;
-  /** Id or name of the experiment that the command names. */
-  experiment?: string | undefined;
-  /** Takes a line about each request and reply, without secrets. */
-  trace?: (line: string) => void;
-}
+export type NetworkSettings = Pick<
+  NetworkConnectionOptions,
+  'underLock' | 'timeout' | 'certificates' | 'experiment' | 'project' | 'trace'
+>;
 
 /** The services of a profile. */
 export interface Network {
@@ -166,7 +158,7 @@ export interface Processes {
    *
    * @throws Failure `command_not_found`, `command_not_runnable`
    */
-  runProgram(call: readonly string[], options?: ProgramOptions): Promise<ProgramResult>;
+  runProgram(call: readonly string[], options?: RunOptions): Promise<ProgramResult>;
   /** Resolves when the process is told to stop, by SIGINT or SIGTERM, which do not end it from then on. */
   stopSignal: () => Promise<Stopped>;
   /**
@@ -180,7 +172,7 @@ export interface Processes {
 /** The programs that `vlan` and `probe` run on this machine: `ip`, `ping`, `tcpdump`. */
 export type Machine = Pick<Processes, 'isRoot' | 'runProgram'>;
 
-/** What a command finds in its environment, beside this process's variables. */
+/** The variables that a command gets in addition to those of this process. */
 export interface CommandEnvironment {
   variables: Readonly<Record<string, string>>;
   /** Whether it gets this process's tokens too. Default false. */
@@ -211,7 +203,7 @@ export interface ProgramResult {
 }
 
 /** Options of a program that is run. */
-export interface ProgramOptions {
+export interface RunOptions {
   /** Its standard input. Default: empty. */
   input?: string;
   /** Ends the program with SIGTERM. The result is then the text that it wrote until it ended. */

@@ -42,7 +42,7 @@ export interface ChangeOptions extends ProofOptions {
   earliest?: boolean;
 }
 
-/** What a change leaves behind: the reservation; null for a deletion. */
+/** The result of a change: the reservation; null for a deletion. */
 export type ChangeResult<Item extends ChangeItem> = Item extends { action: 'delete' }
   ? null
   : ProvenReservation;
@@ -103,11 +103,12 @@ async function sendAlone(
   if (item.action === 'delete') {
     const { id, reason } = item;
     const parts = { tokens: 'both', accept: 'application/json', values: { id }, query: { reason } } as const;
-    const { type } = await service.send('deleteReservation', parts);
+    const { type, status } = await service.send('deleteReservation', parts);
     // A page comes from a proxy or a login, not from the service.
     if (type === 'text/html') {
       throw new Failure('reply_invalid', 'The service answered with a page.', {
         why: 'The page does not say whether the reservation was deleted.',
+        httpStatus: status,
         maybeDone: true,
         reservation: id,
       });

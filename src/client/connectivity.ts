@@ -14,6 +14,7 @@ import type { ReservationEvent } from '../contract/events.ts';
 import { Failure, isMissing } from '../contract/failure.ts';
 import { formatInstant, type ReservationState } from '../contract/instants.ts';
 import { type Link, LinkList } from '../contract/links.ts';
+import { isProblemCode, PROBLEMS } from '../contract/problem-codes.ts';
 import { MAX_PAGE_ITEMS, MAX_ROUTE_ITEMS } from '../contract/request-limits.ts';
 import { type Reservation, ReservationReply } from '../contract/reservation.ts';
 import { JWT_TYPE, type RouteName } from '../contract/routes.ts';
@@ -35,7 +36,7 @@ import {
 /** The connectivity service, seen from a client. Every method throws Failure. */
 export interface ConnectivityClient {
   /**
-   * What the service can do beyond the API as it is given, by its API description, which is remembered for a minute.
+   * The extensions of the API that the service has, by its API description, which is remembered for a minute.
    *
    * @throws Failure when the description can't be fetched
    */
@@ -65,7 +66,7 @@ export interface ConnectivityClient {
    * @param state lists these only, where the service has that filter; a service without it lists all
    */
   list(state?: ReservationState): Promise<Reservation[] | undefined>;
-  /** What happens to the experiment's reservations, as it happens. */
+  /** The events of the experiment's reservations, as they happen. */
   news(): News<ReservationEvent>;
   /** The names of the service's sites; undefined where its API description does not tell them. */
   sites(): Promise<readonly string[] | undefined>;
@@ -107,13 +108,13 @@ export interface LinkWindow extends RoutesQuestion {
   end?: number;
 }
 
-/** What {@link ConnectivityClient.availability} asks. */
+/** The question of {@link ConnectivityClient.availability}. */
 export interface AvailabilityQuestion extends LinkWindow {
   /** Columns of equal length in place of the exact steps: 1 to 2000. */
   points?: number;
 }
 
-/** What {@link ConnectivityClient.slots} asks. */
+/** The question of {@link ConnectivityClient.slots}. */
 export interface SlotsQuestion extends LinkWindow {
   /** Mbps. */
   bandwidth: number;
@@ -141,7 +142,13 @@ export function createConnectivityClient(
       const read = (reply: Reply) => readAs(ReservationPage, reply, 'list of reservations');
       const ask = (query: Query) =>
         send('listReservations', { tokens: 'both', accept: 'application/json', query });
-      const pages = await orUndefined(readPages(first, 'list of reservations', read, ask));
+      const pages = await orUndefined(readPages(first, 'list of reservations', read, ask)).catch(
+        async (error: unknown) => {
+          // A service without a list may answer anything to its address: its description says whether it has one.
+          if (!isAnswered(error) || (await features().catch(answered))?.list) throw error;
+          return undefined;
+        },
+      );
       return pages?.flatMap(({ items }) => items);
     },
 
@@ -218,7 +225,7 @@ async function linkAnswers<Page extends { nextCursor: string | null }>(
   read: (reply: Reply) => Page,
 ): Promise<Page[]> {
   // A service without routes would answer about any.
-  if (asksForRoute(asked)) await requireFeatures(features, ['routes']);
+  if (asksForRoute(asked)) await requireFeatures(features, ['routes'], true);
   const [route, tokens] = LINK_QUESTIONS[feature];
   const values = { site1, site2 };
   const ask = (query: Query) => send(route, { tokens, accept: 'application/json', values, query });
@@ -226,7 +233,7 @@ async function linkAnswers<Page extends { nextCursor: string | null }>(
     return await readPages(first, 'answer', read, ask);
   } catch (error) {
     const isUnreadable = error instanceof Failure && error.code === 'reply_invalid';
-    if (isUnreadable || isMissing(error)) await requireFeatures(features, [feature]);
+    if (isUnreadable || isMissing(error)) await requireFeatures(features, [feature], true);
     throw error;
   }
 }
@@ -239,6 +246,20 @@ async function orUndefined<Answer>(answer: Promise<Answer>): Promise<Answer | un
     if (isMissing(error)) return undefined;
     throw error;
   }
+}
+
+/** Whether a service answered, and not that it is busy, or that a token was not accepted. */
+function isAnswered(error: unknown): boolean {
+  if (!(error instanceof Failure)) return false;
+  const { httpStatus = 0 } = error.facts;
+  return (
+    httpStatus > 0 && httpStatus < 429 && !(isProblemCode(error.code) && PROBLEMS[error.code].exit === 4)
+  );
+}
+
+/** Nothing in place of a description that the service does not give. @throws where it did not answer */
+function answered(error: unknown): undefined {
+  if (!isAnswered(error)) throw error;
 }
 
 const ReservationPage = v.object({

@@ -29,7 +29,7 @@ export class EventParser {
   #id: string | undefined;
   #last: string | undefined;
 
-  /** The last id that has come with a whole event, or with none; undefined before. */
+  /** The last id of the stream, of a whole event or of a frame without data; undefined before the first. */
   get lastId(): string | undefined {
     return this.#last;
   }
@@ -60,6 +60,7 @@ export class EventParser {
     return undefined;
   }
 
+  /** Ends an event, which an empty line does. @returns undefined for an event without data, of which only the id counts */
   #dispatch(): StreamEvent | undefined {
     const [event, data] = [this.#event || 'message', this.#data];
     [this.#event, this.#data, this.#size] = ['', [], 0];

@@ -23,13 +23,13 @@ export type OpenEvents = (since: string | undefined, signal: AbortSignal) => Pro
 /** Waits so many milliseconds, or rejects when the signal is aborted. */
 type Sleep = (milliseconds: number, signal?: AbortSignal) => Promise<void>;
 
-/** Reads an event of a stream. @returns undefined for one that is not told @throws Failure `reply_invalid` */
-export type ReadEvent<Told> = (event: StreamEvent) => Told | undefined;
+/** Reads an event of a stream. @returns undefined for an event that is left out @throws Failure `reply_invalid` */
+type ReadEvent<Told> = (event: StreamEvent) => Told | undefined;
 
 /**
- * What happens at a service, told as it happens where the service does so. Who uses it looks first, and whenever it is not
- * told what has changed: that is the one fallback, for services without streams, while one is away, and behind proxies that
- * hold streams back.
+ * The changes at a service, as its stream of events tells them. Its user reads everything first, and again whenever
+ * `wait` gives undefined. So reading is the one fallback: for a service without streams, while the service is away, and
+ * behind proxies that hold streams back.
  *
  * @example
  * for (let told: readonly ReservationEvent[] | undefined; ; told = await news.wait(Infinity, sleep)) {
@@ -42,12 +42,12 @@ export type ReadEvent<Told> = (event: StreamEvent) => Told | undefined;
 export class News<Told> {
   readonly #open: OpenEvents;
   readonly #read: ReadEvent<Told>;
-  /** From where on a stream goes on; undefined while nothing is known. */
+  /** The cursor behind which a stream goes on; undefined while nothing is known. */
   #cursor: string | undefined;
   /** Up to where {@link wait} has told. */
   #told: string | undefined;
   #stream: OpenStream<Told> | undefined;
-  /** What is told next, while it is waited for. */
+  /** The next changes, while they are waited for. */
   #next: Promise<Told[]> | undefined;
   #failures = 0;
   /** Whether the service has no streams. */
@@ -64,7 +64,7 @@ export class News<Told> {
     this.#told = cursor;
   }
 
-  /** Up to where {@link wait} has told changes, for one that goes on there; undefined while nothing is known. */
+  /** Up to where {@link wait} has told changes, so that another stream can go on there; undefined while nothing is known. */
   get cursor(): string | undefined {
     return this.#cursor && this.#told;
   }
@@ -230,7 +230,7 @@ class OpenStream<Told> {
   }
 }
 
-/** Reads what happens to a reservation. @throws Failure `reply_invalid` for one that can't be read */
+/** Reads an event of a reservation. @throws Failure `reply_invalid` for an event that can't be read */
 export function reservationEvent({ event, data }: StreamEvent): ReservationEvent | undefined {
   if (event !== 'reservation') return undefined;
   const reading = readJson(data);

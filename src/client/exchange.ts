@@ -100,7 +100,7 @@ export async function exchange(
       .split(';')[0]
       ?.trim()
       .toLowerCase() ?? '';
-  const text = withoutSecrets(decode(body.bytes), secrets);
+  const text = withoutSecrets(new TextDecoder('utf-8', { ignoreBOM: true }).decode(body.bytes), secrets);
   const reply: Reply = { status, headers, type, text };
   const unsure = method === 'GET' ? {} : { maybeDone: true };
   if (status >= 300 && status < 400) {
@@ -173,10 +173,6 @@ export function tokenIn({ type, text }: Reply): string | undefined {
   const found = quoted?.ok ? String(quoted.value) : text.replace(/\r?\n$/, '');
   if (type === JWT_TYPE) return found.trim();
   return COMPACT.test(found) ? found : undefined;
-}
-
-function decode(bytes: Uint8Array): string {
-  return new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes);
 }
 
 /** A token's text: a plain string, or a Secret, which is never printed. */

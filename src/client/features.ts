@@ -71,11 +71,13 @@ export function rememberedFeatures(
  * Checks that a service has the extensions that a request needs. A service without them would ignore an unknown parameter
  * and book something else, so this comes before anything is sent.
  *
+ * @param isQuestion whether the request books nothing in any case
  * @throws Failure `not_supported`
  */
 export async function requireFeatures(
   features: () => Promise<ServiceFeatures>,
   needed: readonly (keyof typeof LACKING)[],
+  isQuestion = false,
 ): Promise<void> {
   if (needed.length === 0) return;
   const known = await features().catch((error: unknown) => {
@@ -83,24 +85,27 @@ export async function requireFeatures(
     throw error;
   });
   const lacked = needed.find((feature) => !known?.[feature]);
-  if (lacked !== undefined) throw lacking(lacked);
+  if (lacked !== undefined) throw lacking(lacked, isQuestion);
 }
 
-/** For each extension: the service's lack in words, and what its description leaves out. */
+/** For each extension: the service's lack in words, what its description leaves out, and what a request would do all the same. */
 const LACKING = {
-  dryRun: ["can't do dry runs", 'dry runs, so it might book the link'],
-  earliest: ["can't look for the earliest start", '`earliest`, so it might book the whole period'],
+  dryRun: ["can't do dry runs", 'dry runs', 'book the link'],
+  earliest: ["can't look for the earliest start", '`earliest`', 'book the whole period'],
   batch: ["can't make several changes together", 'batches with dry runs, `earliest` and idempotency keys'],
-  volume: ["can't book for a volume", '`volume`, so it might book something else'],
-  routes: ["can't be asked for a route", '`via`, `avoid` and `direct`, so it might book another route'],
+  volume: ["can't book for a volume", '`volume`', 'book something else'],
+  routes: ["can't be asked for a route", '`via`, `avoid` and `direct`', 'book another route'],
   availability: ["does not tell a link's use over time", "a link's availability"],
   slots: ['does not tell when a reservation can start', "a link's slots"],
-} as const satisfies Partial<Record<Extension, readonly [lacks: string, otherwise: string]>>;
+} as const satisfies Partial<
+  Record<Extension, readonly [lacks: string, unmentioned: string, might?: string]>
+>;
 
-function lacking(feature: keyof typeof LACKING): Failure {
-  const [lacks, otherwise] = LACKING[feature];
+function lacking(feature: keyof typeof LACKING, isQuestion: boolean): Failure {
+  const [lacks, unmentioned, might] = LACKING[feature];
+  const so = might === undefined ? '' : `, so it might ${might}`;
   return new Failure('not_supported', `This service ${lacks}.`, {
-    why: `Its API description does not mention ${otherwise}. Nothing was booked.`,
+    why: `Its API description does not mention ${unmentioned}${isQuestion ? '.' : `${so}. Nothing was booked.`}`,
   });
 }
 

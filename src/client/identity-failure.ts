@@ -1,15 +1,15 @@
 import * as oauth from 'openid-client';
 import { Failure, shellWord } from '../contract/failure.ts';
+import { errorCode } from '../contract/foreign-errors.ts';
 import { isServiceAddress } from '../contract/issuer-address.ts';
 import { isObject, readJson } from '../contract/json.ts';
 
 /** The reply that an error of the library is about. */
 export function replyOf(error: unknown): Response | undefined {
-  for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    if ('response' in cause && cause.response instanceof Response) return cause.response;
-    if (cause.cause instanceof Response) return cause.cause;
-  }
-  return undefined;
+  const found = causes(error).flatMap((cause) =>
+    cause instanceof Error && 'response' in cause ? [cause, cause.response] : [cause],
+  );
+  return found.find((cause) => cause instanceof Response);
 }
 
 /** Whether another attempt may succeed: no reply came, or one with 408, 429 or 5xx. */
@@ -22,13 +22,14 @@ export function isTemporary(error: unknown): boolean {
 
 /** Why no reply came: our transport's failure, the library's time limit, or an error of another `fetch`. */
 function connectionProblem(error: unknown): Failure | undefined {
-  const own = transportFailure(error);
+  // Our transport's failure, which the library may have wrapped in its own errors.
+  const own = causes(error).find((cause) => cause instanceof Failure);
   if (own) return own;
   const isTimeout = error instanceof oauth.ClientError && error.code === 'OAUTH_TIMEOUT';
   if (isTimeout)
     return new Failure('timeout', 'The identity provider did not answer in time.', { retryable: true });
   const isConnection = causes(error).some((cause) =>
-    /^(?:ECONN|EPIPE|ETIMEDOUT|UND_ERR)/.test(codeOf(cause)),
+    /^(?:ECONN|EPIPE|ETIMEDOUT|UND_ERR)/.test(errorCode(cause)),
   );
   if (replyOf(error) || !(error instanceof Error)) return undefined;
   if (error instanceof oauth.ClientError && !isConnection) return undefined;
@@ -53,16 +54,8 @@ export function retryAfter(error: unknown): number {
   return /^\d{1,3}$/.test(text) ? Number(text) : 0;
 }
 
-/** Our transport's failure, which the library may have wrapped in its own errors. */
-function transportFailure(error: unknown): Failure | undefined {
-  for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    if (cause instanceof Failure) return cause;
-  }
-  return undefined;
-}
-
 /**
- * What an error of the library, of a fetch or of a reply means, as a failure.
+ * The failure for an error of the library, of a fetch or of a reply.
  *
  * @param said what the provider said of itself where it is not available; see {@link saidBy}
  */
@@ -75,7 +68,7 @@ export function failureOf(error: unknown, authUrl: string, said?: string): Failu
     return new Failure('unavailable', `The identity provider ${authUrl} is not available at the moment.`, {
       httpStatus,
       retryable: true,
-      ...(said === undefined ? {} : { why: said }),
+      why: said,
     });
   }
   const why = error instanceof Error ? error.message : String(error);
@@ -155,12 +148,7 @@ export function invalid(why: string): Failure {
   });
 }
 
+/** An error, and the chain of its causes, the last of which may be no error. */
 function causes(error: unknown): unknown[] {
-  const found: unknown[] = [];
-  for (let cause = error; cause instanceof Error; cause = cause.cause) found.push(cause, cause.cause);
-  return found;
-}
-
-function codeOf(value: unknown): string {
-  return typeof value === 'object' && value !== null && 'code' in value ? String(value.code) : '';
+  return error instanceof Error ? [error, ...causes(error.cause)] : [error];
 }

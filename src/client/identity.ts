@@ -18,13 +18,13 @@ import {
   saidBy,
 } from './identity-failure.ts';
 
-/** What the identity provider's client needs. */
-export interface IdentityClientOptions {
+/** The needs of the identity provider's client. */
+interface IdentityClientOptions {
   fetch: Fetch;
   /** `{auth_url}`: where the provider publishes its metadata. */
   authUrl: string;
   /**
-   * What the provider calls itself. Its endpoints may be at this origin too. Default: `authUrl`; one slash at the end
+   * The provider's name for itself (`iss`). Its endpoints may be at this origin too. Default: `authUrl`; one slash at the end
    * makes no difference.
    */
   issuer?: string;
@@ -75,13 +75,13 @@ export interface IdentityClient {
    * Exchanges the ID token of a CI job for a user token (RFC 8693).
    *
    * @param idToken asked for where the provider offers the exchange, for the audience: what the provider calls itself
-   * @param experiment the id or name of the one that is wanted, where several may be
+   * @param experiment the id or name of the wanted experiment, where there may be several
    * @returns undefined where the provider offers none
    * @throws Failure `not_logged_in` for a job that is not let in
    */
   exchange(
     idToken: (audience: string) => Promise<Secret>,
-    service: { resource: string; experiment?: string | undefined },
+    service: { resource: string; experiment?: string },
   ): Promise<IssuedTokens | undefined>;
   /** Revokes a token (RFC 7009), and with a refresh token its session. @returns false where the provider offers no revocation */
   revoke(token: Secret, kind: 'refresh_token' | 'access_token'): Promise<boolean>;
@@ -97,7 +97,7 @@ const MAX_TOKEN_LIFETIME_S = 315_576_000;
 const MAX_ADDRESS = 2048;
 /** Longest code that a person is asked to enter, in characters. */
 const MAX_USER_CODE = 256;
-/** In seconds. */
+/** The library's own time limit, in seconds: longer than any limit of ours. */
 const LIBRARY_TIMEOUT_S = 3600;
 /** Longest pause between two polls, in seconds. */
 const MAX_POLL_PAUSE_S = 60;
@@ -303,7 +303,7 @@ async function withLenientMembers(reply: Response): Promise<Response> {
  * Checks what the provider calls itself (RFC 8414 §3.3, THREATS.md 4), and tells the library the address that was asked:
  * it compares character by character, where a slash at the end makes no difference.
  *
- * @throws Failure `reply_invalid` for another issuer than the one that is due
+ * @throws Failure `reply_invalid` for another issuer than is due
  */
 async function withKnownIssuer(
   reply: Response,

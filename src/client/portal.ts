@@ -30,7 +30,7 @@ import {
 } from './exchange.ts';
 import type { Reply } from './reply-failure.ts';
 
-/** What the portal's client needs. */
+/** The needs of the portal's client. */
 export interface PortalClientOptions {
   /** Sends each request; must not follow redirects. */
   fetch: Fetch;
@@ -123,7 +123,7 @@ export function createPortalClient(options: Omit<PortalClientOptions, 'fetch'> &
     }
   }
 
-  /** A portal without an extension and one that does not know the id both answer 404: the list tells them apart. */
+  /** Tells a portal without an extension from a portal that does not know the id, by its list: both answer 404. */
   async function unlessMissing<Answer>(
     asked: Promise<Answer>,
     list: () => Promise<unknown>,
@@ -165,7 +165,8 @@ export function createPortalClient(options: Omit<PortalClientOptions, 'fetch'> &
     },
     async createExperiment(body) {
       const created = request('createExperiment', 'application/json', {}, body);
-      return readAs(ExperimentReply, await unlessMissing(created, listExperiments), 'experiment');
+      const reply = await unlessMissing(created, listExperiments);
+      return readMade(ExperimentReply, reply, 'experiment', 'slices-conn experiment list');
     },
     experimentToken: (id) => unlessMissing(token('experimentToken', id), listExperiments),
     async sessions() {
@@ -180,10 +181,25 @@ export function createPortalClient(options: Omit<PortalClientOptions, 'fetch'> &
     },
     async addCiRule(id, rule) {
       const added = request('addCiRule', 'application/json', { id }, rule);
-      return readAs(CiRuleReply, await unlessMissing(added, () => listCiRules(id)), 'rule for CI jobs');
+      const reply = await unlessMissing(added, () => listCiRules(id));
+      return readMade(CiRuleReply, reply, 'rule for CI jobs', 'slices-conn experiment ci list');
     },
     async removeCiRule(id, rule) {
       await request('removeCiRule', 'application/json', { id, rule });
     },
   };
+}
+
+/** Reads what a successful request has made. @param fix the command that shows it, where the reply can't be read */
+function readMade<Schema extends v.GenericSchema>(
+  schema: Schema,
+  reply: Reply,
+  what: string,
+  fix: string,
+): v.InferOutput<Schema> {
+  try {
+    return readAs(schema, reply, what);
+  } catch (error) {
+    throw error instanceof Failure ? error.with({ maybeDone: true, fix }) : error;
+  }
 }

@@ -26,11 +26,11 @@ export interface ProvenReservation {
   verified: boolean;
   /** The signed reservation; null where the service gave none. */
   token: string | null;
-  /** What the token says; null without one. */
+  /** The claims of the token; null without one. */
   claims: ConnectivityClaims | null;
 }
 
-/** What an answer must be about. Absent members may have any value. */
+/** The reservation that an answer must be about. Absent members may have any value. */
 export interface Due {
   /**
    * The request that it answers. Where it names its bandwidth and period, the reservation has exactly these. With a
@@ -187,12 +187,11 @@ function outsideOf(
   if (duration !== undefined && lasts !== duration) {
     return `It lasts for ${isoDuration(lasts)}, not for ${isoDuration(duration)}.`;
   }
-  const isTooWide =
-    volume === undefined
-      ? reservation.bandwidth !== bandwidth
-      : reservation.bandwidth > (bandwidth ?? Number.POSITIVE_INFINITY);
-  if (bandwidth !== undefined && isTooWide) {
-    return `It is for ${reservation.bandwidth} Mbps, not ${volume === undefined ? '' : 'at most '}${bandwidth}.`;
+  if (volume === undefined && reservation.bandwidth !== bandwidth) {
+    return `It is for ${reservation.bandwidth} Mbps, not ${bandwidth}.`;
+  }
+  if (bandwidth !== undefined && reservation.bandwidth > bandwidth) {
+    return `It is for ${reservation.bandwidth} Mbps, not at most ${bandwidth}.`;
   }
   if (volume !== undefined && bytesCarried(reservation.bandwidth, lasts) < BigInt(volume)) {
     return `It is for ${reservation.bandwidth} Mbps for ${isoDuration(lasts)}, which does not carry ${volume} bytes.`;
@@ -209,14 +208,14 @@ function bytesCarried(bandwidth: number, milliseconds: number): bigint {
  * Reads the reservation of a reply that holds no token.
  *
  * @param id the reservation that must not be lost when the reply can't be read
- * @throws Failure `reply_invalid` with `maybeDone`: the request may still have taken effect
+ * @throws Failure `reply_invalid`; whether the request has changed something, its caller knows
  */
 export function readReservation(reply: Reply, id?: string): Reservation {
   try {
     return readAs(ReservationReply, reply, 'reservation');
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    throw error.with({ maybeDone: true, reservation: id });
+    throw error.with({ reservation: id });
   }
 }
 

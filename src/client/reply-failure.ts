@@ -56,7 +56,7 @@ export function replyFailure(reply: Reply): Failure {
   const { code: own, details } = readProblem(body);
   const location = details.flatMap(({ loc }) => loc.filter(isLocation))[0];
   const named = namedCode(own, location ? 422 : status === 401 ? 403 : status);
-  const code = codeFor(status, location, named);
+  const code = codeFor(status, location, named, own);
   return refusedBy(code, details, {
     httpStatus: status,
     retryable: code !== 'outcome_unknown' && (status === 429 || status >= 500),
@@ -84,7 +84,7 @@ export function refusedBy(
   });
 }
 
-/** The command that a refusal leads to; of a name that is taken the one that shows who has it. */
+/** The next step after a refusal. For a name that is taken, it shows the reservation that has the name. */
 function fixOf(code: FailureCode, details: readonly FailureDetail[]): string | undefined {
   if (code === 'scope_missing') return 'slices-conn login';
   const { holder } = details.find((detail) => detail.code === 'name_taken')?.facts ?? {};
@@ -100,10 +100,12 @@ export function saysNothingWasDone(reply: Pick<Reply, 'status' | 'text'>): boole
   return NOTHING_DONE.some((one) => one === code && PROBLEMS[one].status === reply.status);
 }
 
+/** @param own the service's own code, which may be none that is known here */
 function codeFor(
   status: number,
   location: DetailLocation | undefined,
   named: FailureCode | undefined,
+  own: string | undefined,
 ): FailureCode {
   if (status >= 500) return named ?? 'unavailable';
   if (location) return named ?? CODE_OF_LOCATION[location];
@@ -111,7 +113,7 @@ function codeFor(
     case 401:
       return named?.startsWith('token_') ? named : 'token_invalid';
     case 403:
-      return named ?? 'forbidden';
+      return named ?? (own?.startsWith('token_') ? 'token_invalid' : 'forbidden');
     case 404:
       return 'not_found';
     case 429:

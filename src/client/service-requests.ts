@@ -54,7 +54,7 @@ export interface ConnectivityClientOptions {
 export type SentTokens = 'both' | 'user' | 'share';
 
 /** A request to a route, without its tokens. */
-export interface ServiceRequest extends Omit<RequestParts, 'headers'> {
+interface ServiceRequest extends Omit<RequestParts, 'headers'> {
   tokens: SentTokens;
   /** Beside those with tokens. */
   headers?: Readonly<Record<string, string>>;

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici';
 import { readUpTo } from '../contract/bounded-reading.ts';
 import { Failure } from '../contract/failure.ts';
+import { errorCode } from '../contract/foreign-errors.ts';
 import { isLoopback, isProtected, UNPROTECTED } from '../contract/loopback.ts';
 import { IDEMPOTENCY_KEY_HEADER } from '../contract/routes.ts';
 import {
@@ -52,7 +53,10 @@ const NOT_SENT = new Set([
   'CERT_HAS_EXPIRED',
   'CERT_NOT_YET_VALID',
   'ERR_TLS_CERT_ALTNAME_INVALID',
+  ...['ERR_SSL_WRONG_VERSION_NUMBER', 'ERR_SSL_PACKET_LENGTH_TOO_LONG', 'ERR_SSL_UNSUPPORTED_PROTOCOL'],
 ]);
+/** What Node says where the connection ends in the middle of the handshake, without a code of its own. */
+const NO_HANDSHAKE = 'before secure TLS connection was established';
 /** Certificates whose authority is not known here (OpenSSL's names). Nothing was sent then either. */
 const UNKNOWN_AUTHORITY = new Set([
   'DEPTH_ZERO_SELF_SIGNED_CERT',
@@ -226,7 +230,7 @@ function isUndone({ method, headers }: Outgoing, reply: WholeReply): boolean {
 function found(reply: Incoming | undefined, problem: unknown): Attempt {
   return reply
     ? { status: reply.status, retryAfter: reply.headers.get('retry-after') }
-    : { problem: codeOf(problem) };
+    : { problem: errorCode(problem) };
 }
 
 function checkAddress(
@@ -254,7 +258,7 @@ function checkAddress(
 /** Node's own certificates, and what its flags add. Loaded on need: TLS takes as long to load as Node to start. */
 const usualCertificates = (): string[] => process.getBuiltinModule('node:tls').getCACertificates('default');
 
-/** The headers of a reply. One that came several times is a list (RFC 9110 §5.3). */
+/** The headers of a reply. A header that came several times is a list (RFC 9110 §5.3). */
 function headersOf(received: Readonly<Record<string, string | string[] | undefined>>): ReplyHeaders {
   const headers = new Map(
     Object.entries(received).flatMap(([name, value]): [string, string][] =>
@@ -267,11 +271,7 @@ function headersOf(received: Readonly<Record<string, string | string[] | undefin
   };
 }
 
-function codeOf(problem: unknown): string {
-  return problem instanceof Error && 'code' in problem ? String(problem.code) : '';
-}
-
-/** What to do about a certificate that can't be checked; undefined for other problems. @param code the error's */
+/** Advice about a certificate that can't be checked; undefined for other problems. @param code the error's */
 function unknownAuthority(code: string): string | undefined {
   if (!UNKNOWN_AUTHORITY.has(code)) return undefined;
   return `Its certificate is from an authority that is not known here (${code}). If that is right, name a file with the authority's certificate: --ca-file FILE, or caFile=FILE in the profile.`;
@@ -284,20 +284,27 @@ function untimely(code: string): string | undefined {
   return `Its certificate ${state}, by this machine's clock. Is the clock right?`;
 }
 
+/** Whether a server does not speak TLS as this program does. @param code the error's */
+function withoutTls(code: string): string | undefined {
+  if (!code.startsWith('ERR_SSL_') || !NOT_SENT.has(code)) return undefined;
+  return `It does not answer as an https server does (${code}). Is it an http address?`;
+}
+
 /** @param late whether the time limit for the reply was reached */
 function networkFailure(cause: unknown, { method, signal, url }: Outgoing, late: boolean): unknown {
   if (cause instanceof Failure || signal?.aborted) return cause;
   const target = new URL(url);
   const { origin } = target;
-  const code = codeOf(cause);
+  const code = errorCode(cause);
   const refused = late
     ? undefined
-    : (proxyRefusal(cause, target) ?? unknownAuthority(code) ?? untimely(code));
+    : (proxyRefusal(cause, target) ?? unknownAuthority(code) ?? untimely(code) ?? withoutTls(code));
   if (refused !== undefined) {
     return new Failure('network', `${origin} can't be reached.`, { why: refused, retryable: false, cause });
   }
   const timedOut = late || TIMEOUTS.has(code);
-  const maybeDone = !NOT_SENT.has(code) && method !== 'GET';
+  const isUnsent = NOT_SENT.has(code) || (cause instanceof Error && cause.message.includes(NO_HANDSHAKE));
+  const maybeDone = !isUnsent && method !== 'GET';
   const reason = late
     ? 'The time limit was reached'
     : cause instanceof Error

@@ -1,11 +1,10 @@
+import { EXAMPLE_IDS } from './ids.ts';
 import { EXAMPLE_CREATED, EXAMPLE_END, EXAMPLE_LATER, EXAMPLE_START } from './instants.ts';
 import type { ProblemCode } from './problem-codes.ts';
 import type { RefusalFacts } from './problems.ts';
 import type { SchemaName } from './routes.ts';
 
-const RESERVATION = 'con_conn.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q';
-const EXPERIMENT = 'exp_portal.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q';
-const PROJECT = 'proj_portal.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q';
+const { reservation: RESERVATION, experiment: EXPERIMENT, project: PROJECT } = EXAMPLE_IDS;
 
 const RESERVED = {
   id: RESERVATION,
@@ -16,7 +15,7 @@ const RESERVED = {
   end_date: EXAMPLE_END,
   experiment_id: EXPERIMENT,
   created_at: EXAMPLE_CREATED,
-  created_by: 'user_portal.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q',
+  created_by: EXAMPLE_IDS.user,
   site1_s_tag: 1001,
   site1_c_tag: 1,
   site2_s_tag: 1001,
@@ -101,7 +100,7 @@ export const REQUEST_EXAMPLES: Partial<
   },
 };
 
-/** What a refusal by a link says for programs. */
+/** The facts of a refusal by a link, for programs. */
 const REFUSED: RefusalFacts = {
   limits: [{ limit: 'bandwidth', site: null, layer: null, capacity: 100_000, free: 500, ...PERIOD }],
   free: [{ ...PERIOD, bandwidth: 500 }],
@@ -111,7 +110,7 @@ const REFUSED: RefusalFacts = {
   ],
 };
 
-/** What refusals say beside their messages; most say nothing. */
+/** The facts of refusals in addition to their messages; most have none. */
 export const PROBLEM_FACTS: Partial<Record<ProblemCode, RefusalFacts>> = {
   bandwidth_unavailable: REFUSED,
   vlans_unavailable: {

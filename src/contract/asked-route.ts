@@ -1,4 +1,4 @@
-/** What is asked of the route of a reservation: extensions (contract/README.md, "Extensions"). Absent members ask nothing. */
+/** The wishes for the route of a reservation: extensions (contract/README.md, "Extensions"). Absent members wish nothing. */
 export interface AskedRoute {
   /** The sites that it passes, in this order from `site1` on. */
   via?: string[];
@@ -8,7 +8,7 @@ export interface AskedRoute {
   direct?: boolean;
 }
 
-/** What something asks of its route, without its other members. */
+/** The members about the route alone. */
 export function askedRouteOf({ via, avoid, direct }: AskedRoute): AskedRoute {
   return { via, avoid, direct };
 }

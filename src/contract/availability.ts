@@ -22,7 +22,7 @@ const sitesIn = v.pipe(
   v.string(),
   v.transform((text) => text.split(',').filter((site) => site !== '')),
 );
-/** What is asked of a route, in a query. */
+/** The parameters about a route, in a query. */
 const ROUTE = {
   via: v.optional(v.pipe(sitesIn, ASKED_ROUTE.via.wrapped)),
   avoid: v.optional(v.pipe(sitesIn, ASKED_ROUTE.avoid.wrapped)),

@@ -5,7 +5,7 @@ import { PeriodBody, Reservation, ReservationReply, ReservationUpdate } from './
 /** The most items of a batch; it has one at least (contract/README.md, "Extensions"). */
 export const MAX_ITEMS = 64;
 
-/** What an item of a batch does. */
+/** The action of an item of a batch. */
 export const BATCH_ACTIONS = ['create', 'update', 'delete'] as const;
 /** One of {@link BATCH_ACTIONS}. */
 export type BatchAction = (typeof BATCH_ACTIONS)[number];
@@ -45,7 +45,7 @@ export const BatchRequest = v.object({
 /** See {@link BatchRequest}. */
 export type BatchRequest = v.InferInput<typeof BatchRequest>;
 
-/** What a batch left behind, in the order of its items. */
+/** The results of a batch, in the order of its items. */
 export const BatchResults = v.object({
   items: v.array(
     v.object({

@@ -12,7 +12,7 @@ export const ACCESS_TOKEN_TYPE = 'urn:ietf:params:oauth:token-type:access_token'
 /** How long a rule lasts at most, in milliseconds: 90 days. */
 export const CI_RULE_LIFETIME = 90 * DAY;
 
-/** What the ID tokens of one kind of CI say, and how a token of it is used. */
+/** The claims of the ID tokens of one kind of CI, and how a token of it is used. */
 export interface CiSystem {
   /** Its public service. */
   issuer: string;

@@ -14,8 +14,8 @@ const seconds = v.pipe(
 );
 
 /**
- * What every token must claim: who issued it, when, and until when (contract/README.md, "Authentication" 5 and 6). A service's
- * own token as in the spec's issuer needs no more than this.
+ * The claims that every token must have: its issuer, its time of issue and its expiry (contract/README.md, "Authentication" 5
+ * and 6). A service's own token, as in the spec's issuer, needs no others.
  */
 export const ServiceClaims = v.looseObject({
   iss: v.string(),
@@ -122,7 +122,7 @@ export type PublicJwk = v.InferOutput<typeof PublicJwk>;
 /** A JSON Web Key Set (RFC 7517 §5; contract/README.md, "Endpoints"). */
 export const KeySetDocument = v.looseObject({ keys: v.array(PublicJwk) });
 /**
- * A key of a service's past or present, with the time of its use, in seconds: it signed from `nbf` on until `exp`. One that was
+ * A key of a service's past or present, with the time of its use, in seconds: it signed from `nbf` on until `exp`. A key that was
  * retired as leaked proves nothing that was signed from `revoked` on.
  */
 export const PastJwk = v.looseObject({

@@ -15,7 +15,7 @@ const ISO = /^P(?!$)(?:(\d+)W)?(?:(\d+)D)?(?:T(?!$)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+
 
 /**
  * The milliseconds of an ISO 8601 duration in weeks, days (of 24 h), hours, minutes and seconds, such as `PT2H` or
- * `P1DT30M`, with at most three digits of a second's fraction; undefined for other text, and for one that is too long to
+ * `P1DT30M`, with at most three digits of a second's fraction; undefined for other text, and for a duration that is too long to
  * be counted exactly.
  *
  * @example readIsoDuration('PT2H') // 7200000
@@ -84,6 +84,24 @@ export function secondsIn(text: string): number {
   if (/^[0-9]*\.?[0-9]+$/.test(text)) return Number(text);
   const length = readTypedDuration(text) ?? 0;
   return length >= SECOND ? length / SECOND : Number.NaN;
+}
+
+/** A duration as it is typed; undefined where it has a part of a second. @example durationWord(9_000_000) // '2h30m' */
+export function durationWord(milliseconds: number): string | undefined {
+  if (milliseconds < SECOND || milliseconds % SECOND !== 0) return undefined;
+  let rest = milliseconds;
+  const units = [
+    [DAY, 'd'],
+    [HOUR, 'h'],
+    [MINUTE, 'm'],
+    [SECOND, 's'],
+  ] as const;
+  const parts = units.map(([size, unit]) => {
+    const count = Math.floor(rest / size);
+    rest -= count * size;
+    return count > 0 ? `${count}${unit}` : '';
+  });
+  return parts.join('');
 }
 
 /**

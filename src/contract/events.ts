@@ -2,7 +2,7 @@ import * as v from 'valibot';
 import { ReservationReply } from './reservation.ts';
 
 const EVENT_TYPES = ['created', 'updated', 'deleted', 'started', 'ending_soon', 'ended'] as const;
-/** What happens to a reservation. The last three come with time alone. */
+/** An event of a reservation. The last three come with time alone. */
 export type EventType = (typeof EVENT_TYPES)[number];
 
 /** The data of an event `reservation`: the reservation as it is now; a deleted one as it was last. */

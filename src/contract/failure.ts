@@ -46,7 +46,7 @@ export interface FailureDetail {
   item?: number;
   /** The service's own code for it, and what its message was made of; see `words/problems.ts`. */
   code?: string;
-  /** What the sentence says, for programs. */
+  /** The facts of the sentence, for programs. */
   facts?: Readonly<Record<string, unknown>>;
 }
 
@@ -64,7 +64,7 @@ export interface FailureFacts {
   why?: Said;
   /** Lines that belong to the reason, such as the candidates for an ambiguous name. */
   lines?: readonly Said[];
-  /** What to type next: a command, a flag for the typed command such as `--for 2h`, or what to change of that command. */
+  /** The next step: a command, a flag for the typed command such as `--for 2h`, or the change of that command. */
   fix?: string | readonly Retyping[];
   /** The status of the answer; absent where none came. */
   httpStatus?: number;
@@ -82,7 +82,7 @@ export interface FailureFacts {
   alternatives?: readonly AlternativeReply[];
   /** The limits that the request broke, where the service says so. */
   limits?: readonly Limit[];
-  /** What is free in the period that was asked for, where the service says so. */
+  /** The free bandwidth in the period that was asked for, where the service tells it. */
   free?: readonly FreePart[];
   /** Of a signed reservation that verifies and is not good any more: why (cli/README.md, "Output"). */
   standing?: 'deleted_or_replaced' | 'ended';
@@ -96,9 +96,9 @@ export interface FailureFacts {
 
 /** Something went wrong in a way that a person or a script can act on. Never holds a secret. */
 export class Failure extends Error {
-  /** What `toString` begins with. */
+  /** The name that `toString` begins with. */
   override readonly name = 'Failure';
-  /** What went wrong, for programs. */
+  /** The kind of failure, for programs. */
   readonly code: FailureCode;
   /** All else that is known of it. */
   readonly facts: FailureFacts;
@@ -126,6 +126,22 @@ export function isGone(error: unknown): error is Failure {
 /** Whether a service answered that it has no such endpoint or resource. Extensions of the spec may be missing. */
 export function isMissing(error: unknown): error is Failure {
   return error instanceof Failure && [404, 405, 501].includes(error.facts.httpStatus ?? 0);
+}
+
+/** Undefined in place of what the service does not have. @throws every other error */
+export function undefinedIfGone(error: unknown): undefined {
+  if (!isGone(error)) throw error;
+}
+
+/** Whether the same request, sent once more, may succeed or find out what became of it. */
+export function mayBeRepeated(error: unknown): error is Failure {
+  return error instanceof Failure && (error.facts.retryable === true || error.facts.maybeDone === true);
+}
+
+/** A failure as a result. @throws every other error */
+export function failureOrThrow(error: unknown): Failure {
+  if (error instanceof Failure) return error;
+  throw error;
 }
 
 /**

@@ -1,33 +1,33 @@
 import * as v from 'valibot';
 import { readIsoDuration } from './durations.ts';
-import { ID_PREFIXES, type IdKind, RESERVATION_NAME } from './ids.ts';
+import { EXAMPLE_IDS, ID_PREFIXES, type IdKind, RESERVATION_NAME } from './ids.ts';
 import { describeInput, EXAMPLE_START, formatInstant, parseInstant } from './instants.ts';
 
 const HOST = String.raw`[A-Za-z0-9.:\[\]-]{1,255}`;
 const OPAQUE = '[A-Za-z0-9_-]{1,128}';
 
-const idOf = (kind: IdKind, example: string) =>
+const idOf = (kind: IdKind) =>
   v.pipe(
     v.string(),
     v.regex(new RegExp(`^${ID_PREFIXES[kind]}_${HOST}_${OPAQUE}$`)),
     v.description(`Format ${ID_PREFIXES[kind]}_<host>_<opaque_id>.`),
-    v.examples([example]),
+    v.examples([EXAMPLE_IDS[kind]]),
   );
 
 /** A user's identifier, `user_<host>_<opaque_id>` (contract/README.md, "User token"). */
-export const UserId = idOf('user', 'user_portal.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q');
+export const UserId = idOf('user');
 /** See {@link UserId}. */
 export type UserId = v.InferOutput<typeof UserId>;
 /** A project's identifier, `proj_<host>_<opaque_id>` (contract/README.md, "Project record"). */
-export const ProjectId = idOf('project', 'proj_portal.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q');
+export const ProjectId = idOf('project');
 /** See {@link ProjectId}. */
 export type ProjectId = v.InferOutput<typeof ProjectId>;
 /** An experiment's identifier, `exp_<host>_<opaque_id>` (contract/README.md, "Connectivity reservation"). */
-export const ExperimentId = idOf('experiment', 'exp_portal.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q');
+export const ExperimentId = idOf('experiment');
 /** See {@link ExperimentId}. */
 export type ExperimentId = v.InferOutput<typeof ExperimentId>;
 /** A reservation's identifier, `con_<service_host>_<opaque_id>` (contract/README.md, "Connectivity reservation"). */
-export const ReservationId = idOf('reservation', 'con_conn.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q');
+export const ReservationId = idOf('reservation');
 /** See {@link ReservationId}. */
 export type ReservationId = v.InferOutput<typeof ReservationId>;
 
@@ -112,7 +112,7 @@ export const requestInstant = (name: string, example = EXAMPLE_START) =>
   );
 
 /** The shortest duration that a search can be made for, in milliseconds. */
-export const MIN_DURATION = 1000;
+const MIN_DURATION = 1000;
 
 /** A duration in a request: ISO 8601, at least 1 s. Comes out in milliseconds. */
 export const RequestDuration = v.pipe(

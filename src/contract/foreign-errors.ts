@@ -1,4 +1,4 @@
-/** What an error of the operating system means for people, by its code. */
+/** The meaning of an error of the operating system for people, by its code. */
 const SYSTEM_ERRORS: Readonly<Record<string, string>> = {
   EACCES: 'This user has no right to it.',
   EADDRNOTAVAIL: 'This machine does not have this address.',
@@ -16,10 +16,15 @@ const SYSTEM_ERRORS: Readonly<Record<string, string>> = {
   EROFS: 'It is on a disk that can only be read.',
 };
 
+/** The code of an error of the system or of a library, such as `ENOENT`; empty where it has none. */
+export function errorCode(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : '';
+}
+
 /** Why something failed, for people: errors of the operating system and of OpenSSL by their codes, others by their message. */
 export function systemReason(cause: unknown): string {
   if (!(cause instanceof Error)) return String(cause);
-  const code = 'code' in cause ? String(cause.code) : '';
+  const code = errorCode(cause);
   if (code.startsWith('ERR_OSSL_')) return 'It is not in PEM, or it is damaged.';
   return ('syscall' in cause ? SYSTEM_ERRORS[code] : undefined) ?? cause.message;
 }

@@ -2,6 +2,13 @@
 export const ID_PREFIXES = { user: 'user', project: 'proj', experiment: 'exp', reservation: 'con' } as const;
 /** One of `user`, `project`, `experiment`, `reservation`. */
 export type IdKind = keyof typeof ID_PREFIXES;
+/** An identifier of each kind, for examples. */
+export const EXAMPLE_IDS = {
+  user: 'user_portal.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q',
+  project: 'proj_portal.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q',
+  experiment: 'exp_portal.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q',
+  reservation: 'con_conn.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q',
+} as const satisfies Record<IdKind, string>;
 
 /**
  * The kind of thing that an identifier names, by its prefix; undefined for anything else.

@@ -89,8 +89,12 @@ function dateOf(day: number): string {
   return date;
 }
 
+/** The abbreviations that are names of zones. The platform takes others too, such as BST, which is Bangladesh's to it. */
+const ABBREVIATIONS = /^(?:CET|EET|EST|GMT|HST|MET|MST|PRC|ROC|ROK|UCT|UTC|WET)$/i;
+
 /** Whether a text names a time zone: an IANA name, or an offset such as `+02:00`. */
 export function isTimeZone(text: string): boolean {
+  if (/^[a-z]{3}$/i.test(text) && !ABBREVIATIONS.test(text)) return false;
   try {
     new Intl.DateTimeFormat('en', { timeZone: text });
     return true;

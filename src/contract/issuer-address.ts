@@ -70,7 +70,7 @@ export function forIssuer<Value>(issuers: ReadonlyMap<string, Value>, issuer: st
 }
 
 /** A user of one issuer who may read and delete any reservation of a server. The operator names them; no role does. */
-export interface Administrator {
+interface Administrator {
   /** The user token's `sub`. */
   user: string;
   /** The user token's `iss`; undefined stands for the identity provider that the server has of its own. */

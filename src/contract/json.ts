@@ -7,7 +7,7 @@ export const MAX_NESTING = 64;
 const UTF_8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** The result of {@link readJson}: the value, or the fault. */
-export type JsonReading = { ok: true; value: unknown } | { ok: false; fault: JsonFault };
+type JsonReading = { ok: true; value: unknown } | { ok: false; fault: JsonFault };
 
 /**
  * Reads JSON as RFC 8725 §2.4 and RFC 8259 §4 would have it read where two readers must agree: UTF-8 without

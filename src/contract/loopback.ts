@@ -37,12 +37,12 @@ export function isProtected(url: URL, insecure = false): boolean {
 }
 
 /**
- * What logs people in to services, in a terminal: one line. Undefined where `login` does not take the address, because it is
- * no origin or is plain http.
+ * The command that logs people in to services, in one line. Undefined where `login` does not take the address: it takes an
+ * origin only, and plain http on loopback only.
  *
  * @param services `{base_url}`, `{portal_url}` and `{auth_url}`
  */
-export function loginCommand(services: {
+export function loginWords(services: {
   connectivity: string;
   portal: string;
   identity: string;

@@ -81,7 +81,7 @@ To try it here, log in with \`slices-conn login\`, press **Authorize**, and past
 Operations, parameters and members with \`x-extension: true\` are not in the specification; another service may lack them.`;
 
 /** Members of the OpenAPI document, as far as this project reads them back. */
-export interface OpenApiDocument {
+interface OpenApiDocument {
   openapi: string;
   info: Record<string, unknown>;
   servers: { url: string; description: string }[];
@@ -179,7 +179,7 @@ function asArray({ prefixItems, minItems, ...rest }: JsonSchema): JsonSchema | u
   return { ...rest, items: first, minItems: prefixItems.length, maxItems: prefixItems.length };
 }
 
-/** What varies in a route's path: an id, the two sites of a link, or the link and one of its lists. */
+/** The variable parts of a route's path: an id, the two sites of a link, or the link and one of its lists. */
 function pathParameters(route: Route): Record<string, unknown>[] {
   const id = route.service === 'connectivity' ? jsonSchema(ReservationId) : { type: 'string' };
   const [site1, site2] = ['be-gent1', 'pl-poznan1'].map((site) => ({

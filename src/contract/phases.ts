@@ -13,8 +13,8 @@ const BEGINS = { active: 'started', ending_soon: 'ending_soon', ended: 'ended' }
 /** An event that comes with time alone. */
 export type PhaseEvent = (typeof BEGINS)[keyof typeof BEGINS];
 
-/** From when until when, in milliseconds since the Unix epoch. */
-interface Period {
+/** A half-open period `[start, end)` in whole milliseconds since the Unix epoch. */
+export interface Period {
   start: number;
   end: number;
 }

@@ -1,3 +1,4 @@
+import { EXAMPLE_IDS } from './ids.ts';
 import { EXAMPLE_END, EXAMPLE_START } from './instants.ts';
 
 /** The allowed values of `detail[].loc` (contract/README.md, "Errors"). */
@@ -6,7 +7,7 @@ export const DETAIL_LOCATIONS = ['Site', 'Date', 'Bandwidth'] as const;
 export type DetailLocation = (typeof DETAIL_LOCATIONS)[number];
 
 /** All that is the same for every problem of one code. */
-export interface ProblemKind {
+interface ProblemKind {
   /** The HTTP status of the reply. */
   status: 400 | 403 | 404 | 405 | 409 | 410 | 413 | 415 | 421 | 422 | 429 | 500 | 503;
   /** The exit code of the command line (cli/README.md, "Exit codes"). */
@@ -21,9 +22,7 @@ export interface ProblemKind {
   example: string;
 }
 
-const RESERVATION = 'con_conn.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q';
-const EXPERIMENT = 'exp_portal.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q';
-const PROJECT = 'proj_portal.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q';
+const { reservation: RESERVATION, experiment: EXPERIMENT, project: PROJECT } = EXAMPLE_IDS;
 const EXPIRED = '2025-01-01T12:00:00.000Z';
 
 /** Sites, dates and bandwidth are refused alike. */
@@ -100,6 +99,11 @@ const ROWS = {
     command: 'sites',
     example: `Not enough free bandwidth between be-gent1 and pl-poznan1. 500 Mbps of the 1 Gbps asked for are free from ${EXAMPLE_START} to ${EXAMPLE_END}. Would be accepted: 500 Mbps, same period; 1 Gbps from ${EXAMPLE_END}.`,
   },
+  /** A volume's own bandwidth: the most it may use carries less until its end, whatever is free. */
+  bandwidth_too_low: {
+    ...{ ...BANDWIDTH, of: 'creates' },
+    example: `50 TB by ${EXAMPLE_END} need 4.63 Gbps; at most 100 Mbps may be used. Would be accepted: done by ${EXAMPLE_END}.`,
+  },
   vlans_unavailable: {
     ...BANDWIDTH,
     command: 'list',
@@ -131,7 +135,7 @@ const ROWS = {
     ...VALUE,
     example: 'description must be one line of at most 200 printable characters.',
   },
-  /** A batch has no items, too many, or one that is no item. */
+  /** A batch has no items, too many items, or an entry that is not an item. */
   items_invalid: { ...VALUE, example: 'A batch has 1 to 64 items; got 65.' },
   experiment_invalid: { ...VALUE, example: 'name must be a string.' },
   /** The project has as many experiments as it may have. */

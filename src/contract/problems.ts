@@ -20,7 +20,7 @@ const factSites = (description: string) =>
   v.optional(v.pipe(v.array(v.string()), v.description(description)));
 const factMbps = v.optional(v.pipe(v.number(), v.integer(), v.description('Mbps.')));
 
-/** What the message of an error was made of, for programs that say it in their own words. */
+/** The facts of the message of an error, for programs that say it in their own words. */
 export const ProblemFacts = v.object({
   member: fact('The member of the request that is wrong.'),
   at: factAt('The instant that is wrong, or at which it happened.'),
@@ -40,6 +40,8 @@ export const ProblemFacts = v.object({
   holder: fact('The id of the reservation that has it.'),
   bandwidth: factMbps,
   capacity: factMbps,
+  needed: factMbps,
+  volume: v.optional(v.pipe(v.number(), v.integer(), v.description('Bytes.'))),
   hop: factSites('The two sites of the link that has this capacity, where the route has several links.'),
 });
 /** See {@link ProblemFacts}. */
@@ -197,17 +199,17 @@ export type ProblemBody = v.InferOutput<typeof ProblemBody>;
 export interface Problem {
   code: ProblemCode;
   msg: string;
-  /** What the message was made of; see {@link ProblemFacts}. */
+  /** The facts of the message; see {@link ProblemFacts}. */
   facts?: ProblemFacts;
   /** For a batch: the index of the item that it is about. */
   item?: number;
 }
 
-/** What a refusal by a link says beside its problems: extensions for programs. */
+/** The members of a refusal by a link in addition to its problems: extensions for programs. */
 export interface RefusalFacts {
-  /** What the request broke. */
+  /** The limits that the request broke. */
   limits?: readonly Limit[];
-  /** What is free in the period that was asked for. */
+  /** The free bandwidth in the period that was asked for. */
   free?: readonly FreePart[];
   /** Requests that would have been accepted. */
   alternatives?: readonly Alternative[];

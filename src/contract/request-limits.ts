@@ -20,6 +20,8 @@ export const KEY_KEPT = 23 * HOUR;
 export const MAX_IDEMPOTENCY_KEY = 255;
 /** The longest `reason` of an administrator's deletion, in characters. */
 export const MAX_REASON = 200;
+/** The largest volume that a request can name, in bytes: the largest whole number that JavaScript holds exactly. */
+export const MAX_VOLUME = Number.MAX_SAFE_INTEGER;
 /** The columns of each link in an answer about all links without `points`. */
 export const DEFAULT_POINTS = 100;
 /** The most columns in an answer about all links. */

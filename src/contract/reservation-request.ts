@@ -3,7 +3,8 @@ import { askedRouteOf, isSameRoute } from './asked-route.ts';
 import { MAX_ITEMS } from './batch.ts';
 import { isoDuration } from './durations.ts';
 import { Failure } from './failure.ts';
-import { formatInstant, parseInstant } from './instants.ts';
+import { formatInstant, parseInstant, type ReservationState, stateAt } from './instants.ts';
+import type { Period } from './phases.ts';
 import type { ProblemCode } from './problem-codes.ts';
 import { type Problem, schemaProblems } from './problems.ts';
 import {
@@ -35,7 +36,7 @@ export const ReservationRequest = v.object({
    * the machine that asked knows it.
    */
   name: v.optional(v.string()),
-  /** What it is for: one line of at most 200 characters; empty for none. */
+  /** Its purpose: one line of at most 200 characters; empty for none. */
   description: v.optional(v.string()),
   /** With `volume` the most that it may use, by default the link's capacity; else it is required. */
   bandwidth: v.optional(v.number()),
@@ -45,9 +46,9 @@ export const ReservationRequest = v.object({
   end: v.number(),
   /** The earliest period of this length is booked. */
   duration: v.optional(v.number()),
-  /** Bytes to be carried at one constant rate: of all rates and periods, the one that finishes first is booked. */
+  /** Bytes to be carried at one constant rate: of all rates and periods, the reservation that finishes first is created. */
   volume: v.optional(v.number()),
-  /** What is asked of the route of a new reservation; see `AskedRoute`. An update keeps its route. */
+  /** The route of a new reservation; see `AskedRoute`. An update keeps its route. */
   via: v.optional(v.array(v.string())),
   avoid: v.optional(v.array(v.string())),
   direct: v.optional(v.boolean()),
@@ -134,7 +135,7 @@ export type BodyReading<Request> =
   | { ok: false; problems: Problem[]; rest: Partial<ReservationRequest> };
 
 /** The flags in the query of a request to create or update that concern its body. */
-export interface BodyFlags {
+interface BodyFlags {
   /** `start_now`: then the body's `start_date` is null. */
   startNow: boolean;
   /** `earliest`: then the body has a `duration`. */
@@ -198,7 +199,7 @@ function startProblems({ start_date: start }: Record<string, unknown>, startNow:
   return !startNow && start === null ? problem('start_date is null, but start_now=true was not given.') : [];
 }
 
-/** What of the members of a search contradicts the query or each other. */
+/** The problems of a search whose members contradict the query or each other. */
 function searchProblems({ duration, volume }: Record<string, unknown>, earliest: boolean): Problem[] {
   if (earliest && volume !== undefined) {
     const msg = "volume can't be asked for with earliest=true: what it books finishes first anyway.";
@@ -236,7 +237,7 @@ export function asRequest(
 }
 
 /**
- * The request of an update that changes nothing, for one that says what changes: `{ ...asUpdate(current), bandwidth: 5 }`. It
+ * The request of an update that changes nothing. A real update adds its changes: `{ ...asUpdate(current), bandwidth: 5 }`. It
  * has no name, so that it takes nothing back that was renamed meanwhile.
  */
 export function asUpdate(reservation: Reservation): ReturnType<typeof asRequest> {
@@ -244,15 +245,20 @@ export function asUpdate(reservation: Reservation): ReturnType<typeof asRequest>
 }
 
 /** A reservation's period in milliseconds. */
-export function periodOf({ start_date, end_date }: Reservation): { start: number; end: number } {
+export function periodOf({ start_date, end_date }: Reservation): Period {
   return { start: instantOf(start_date), end: instantOf(end_date) };
+}
+
+/** A reservation's state at an instant, in milliseconds. */
+export function reservationState(reservation: Reservation, now: number): ReservationState {
+  return stateAt(now, periodOf(reservation));
 }
 
 /** Two durations that differ by no more than this count as the same, in milliseconds. */
 const SAME_DURATION_MS = 5000;
 
 /** A request with the instant at which it was made, in milliseconds, and the words in which its times were typed. */
-export interface TypedRequest {
+interface TypedRequest {
   request: ReservationRequest;
   at: number;
   typedTimes?: string;

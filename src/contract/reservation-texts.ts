@@ -1,6 +1,6 @@
 /**
- * What people say about a reservation: members that hold text. They are kept, shown and signed as they were given, and
- * decide about nothing, but that a name is free. src/README.md, "How to add", says where a new one stands.
+ * The members of a reservation that hold text of its user. They are kept, shown and signed as they were given. No decision
+ * depends on them, except that a name must be free. src/README.md, "How to add", says where a new one stands.
  */
 export const RESERVATION_TEXTS = ['name', 'description'] as const;
 /** One of {@link RESERVATION_TEXTS}. */

@@ -13,7 +13,7 @@ import {
   UserId,
 } from './fields.ts';
 import { describeInput, EXAMPLE_END } from './instants.ts';
-import { MAX_HOPS } from './request-limits.ts';
+import { MAX_HOPS, MAX_VOLUME } from './request-limits.ts';
 import type { ReservationText } from './reservation-texts.ts';
 import { isOneLine } from './visible-text.ts';
 
@@ -34,7 +34,7 @@ const cTag = v.pipe(
 /** The longest description of a reservation, in characters. */
 const MAX_DESCRIPTION = 200;
 
-/** What a reservation is for, in the words of who asked for it: one line, or empty for none. */
+/** The purpose of a reservation, in its user's words: one line, or empty for none. */
 const Description = v.pipe(
   v.string((issue) => `description must be a text; ${describeInput(issue.input)}.`),
   v.check(
@@ -92,7 +92,7 @@ const requestSites = (name: 'via' | 'avoid', most: number, description: string) 
     ),
   );
 
-/** What a request asks of its route: extensions (asked-route.ts). */
+/** The members of a request that are about its route: extensions (asked-route.ts). */
 export const ASKED_ROUTE = {
   via: requestSites('via', MAX_HOPS - 1, 'The sites that the route passes, in this order from site1 on.'),
   avoid: requestSites('avoid', MAX_AVOIDED, 'The sites that the route does not pass.'),
@@ -185,9 +185,6 @@ const requestTokens = v.pipe(
     'JWTs: the user token, the experiment token, or both. May be empty when the headers carry what is needed.',
   ),
 );
-
-/** The largest volume that a request can name, in bytes: the largest whole number that JavaScript holds exactly. */
-export const MAX_VOLUME = Number.MAX_SAFE_INTEGER;
 
 const requestVolume = v.pipe(
   v.string((issue) => `volume must be a string of digits, in bytes; ${describeInput(issue.input)}.`),

@@ -81,7 +81,7 @@ export const WINDOW = {
   cursor: { description: 'The previous page’s nextCursor. It keeps the window.', type: 'string' },
 } as const satisfies Record<string, Parameter>;
 
-/** What a stream of events tells. */
+/** The parameters of a stream of events. */
 export const EVENTS_QUERY = {
   since: {
     description: `The id of the last event that came: what has changed since is told first, each reservation once, as it is now. A browser's ${LAST_EVENT_ID_HEADER} means the same. Default: from now on.`,

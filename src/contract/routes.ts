@@ -60,7 +60,7 @@ export const EXPERIMENT_TOKEN_HEADER = 'Slices-Experiment-Token';
 export const PROJECTS_API_GROUP = 'projects';
 /** The default of `{experiments_api_group}`. */
 export const EXPERIMENTS_API_GROUP = 'experiments';
-/** What a name of an API group may be, since it becomes a part of an address. */
+/** The form of the name of an API group, which becomes a part of an address. */
 export const API_GROUP = {
   pattern: /^[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?$/,
   problem: 'It must be letters, digits, dots, dashes and underscores.',
@@ -95,7 +95,7 @@ export type SchemaName =
   | 'ProblemBody';
 
 /** The tokens that a request must carry: any valid user token, or an experiment token too (contract/README.md, "Who may"). */
-export type RequiredToken = 'none' | 'user' | 'experiment';
+type RequiredToken = 'none' | 'user' | 'experiment';
 
 /** One endpoint: the single source for the server's router, the client's addresses and the OpenAPI document. */
 export interface Route {
@@ -108,7 +108,7 @@ export interface Route {
   credentials: RequiredToken;
   /** The scopes that its user token must have, all of them; empty where any login will do. */
   scopes: readonly Scope[];
-  /** What the role must allow; see WHO_MAY. */
+  /** The action that the role must allow; see WHO_MAY. */
   action?: Action;
   query?: Readonly<Record<string, Parameter>>;
   /** Headers beside those of every route. */
@@ -433,7 +433,7 @@ export type RouteName = keyof typeof ROUTES;
 /**
  * A route's path with its `{name}` parts filled in, each percent-encoded.
  *
- * @throws Failure `usage` when a part has no value, or one that would name another address (THREATS.md 55)
+ * @throws Failure `usage` when a part has no value, or a value that would name another address (THREATS.md 55)
  */
 export function routePath(name: RouteName, values: Readonly<Record<string, string>> = {}): string {
   return ROUTES[name].path.replaceAll(/\{(\w+)\}/g, (_, part: string) => {

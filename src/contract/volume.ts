@@ -1,4 +1,5 @@
 import { Failure } from './failure.ts';
+import { MAX_VOLUME } from './request-limits.ts';
 import { withDecimalPoint } from './typed-number.ts';
 
 const PREFIXES: readonly string[] = ['', 'K', 'M', 'G', 'T', 'P', 'E'];
@@ -21,7 +22,7 @@ export function parseVolume(text: string): number {
   const divisor = 10n ** BigInt(fraction.length);
   const bytes = scaled / divisor;
   if (scaled % divisor !== 0n || bytes < 1n) throw wrong(text, 'It must be a whole number of bytes.');
-  if (bytes > BigInt(Number.MAX_SAFE_INTEGER)) throw wrong(text, 'The most is 9 PB.');
+  if (bytes > BigInt(MAX_VOLUME)) throw wrong(text, 'The most is 9 PB.');
   return Number(bytes);
 }
 

@@ -110,7 +110,7 @@ export function makeFolders(path: string, mode = 0o700): void {
  *
  * @param found what `lstat` says of it
  */
-export function foreignFault(found: Stats): string | undefined {
+function foreignFault(found: Stats): string | undefined {
   if (process.getuid === undefined) return undefined;
   if (found.uid !== process.getuid()) return 'It belongs to another user.';
   const writable = (found.mode & (GROUP_WRITES | ALL_WRITE)) !== 0;

@@ -13,7 +13,7 @@ import type { main } from './main.ts';
 /** Builds whose compiled code is kept, for people who have several of them or several releases of Node.js. */
 const MAX_BUILDS = 4;
 
-/** Folders of a build's code: commands call different functions, and one that shares a folder is only slower. */
+/** Folders of a build's code: commands call different functions. A command that shares a folder with another is only slower. */
 const MAX_COMMANDS = 32;
 
 /** The length of what is before the code in its file, in bytes: the checksums of its source and of itself. */

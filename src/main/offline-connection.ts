@@ -12,7 +12,7 @@ import type { Profile } from '../session/profiles/profiles.ts';
 import { DatabaseFormatError } from '../store/sql.ts';
 
 /** Options of {@link connectOffline}. */
-export interface OfflineConnectionOptions {
+interface OfflineConnectionOptions {
   /** The state folder, in which its data is. */
   stateFolder: string;
   /** Takes a line about each request and reply, without secrets. */

@@ -4,15 +4,9 @@ import { constants } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { GUARDIAN } from '../cli/reservation/run/command.ts';
-import type {
-  CommandEnvironment,
-  Pipe,
-  ProgramOptions,
-  ProgramResult,
-  StartedCommand,
-} from '../cli/world.ts';
+import type { CommandEnvironment, Pipe, ProgramResult, RunOptions, StartedCommand } from '../cli/world.ts';
 import { Failure } from '../contract/failure.ts';
-import { systemReason } from '../contract/foreign-errors.ts';
+import { errorCode, systemReason } from '../contract/foreign-errors.ts';
 import { childEnvironment } from '../session/login/token-source.ts';
 import type { Variables } from '../session/profiles/folders.ts';
 import { stopAtSignals } from './terminal.ts';
@@ -90,13 +84,8 @@ function notStarted(
     ? `A script is started by the shell of Windows: cmd /c ${program}`
     : code === 'EACCES'
       ? 'It is not a program, or you may not run it.'
-      : `The system says ${code}.`;
+      : `The system says ${code || cause}.`;
   return new Failure('command_not_runnable', `The command ${name} can't be started.`, { why, cause });
-}
-
-/** The code of a system's error, such as `ENOENT`. */
-function codeOf(cause: unknown): string {
-  return cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause);
 }
 
 /** The signals that are passed on to a command. */
@@ -141,7 +130,7 @@ export async function startCommand(
     return { ended, signal: (name) => void started.kill(name) };
   } catch (cause) {
     over();
-    throw notStarted(program, codeOf(cause), { cause });
+    throw notStarted(program, errorCode(cause), { cause });
   }
 }
 
@@ -248,7 +237,7 @@ const MOST_KEPT = 4_194_304;
 /** See `Processes.runProgram`. */
 export async function runProgram(
   [program = '', ...args]: readonly string[],
-  { input, signal, onLine, onNotice }: ProgramOptions,
+  { input, signal, onLine, onNotice }: RunOptions,
   env: Variables,
 ): Promise<ProgramResult> {
   const path = `${env['PATH'] ?? '/usr/bin:/bin'}:/usr/sbin:/sbin`;
@@ -272,7 +261,7 @@ export async function runProgram(
   try {
     await begun(child);
   } catch (cause) {
-    throw notStarted(program, codeOf(cause), { cause });
+    throw notStarted(program, errorCode(cause), { cause });
   }
   const stop = (): void => void child.kill('SIGTERM');
   if (signal?.aborted) stop();

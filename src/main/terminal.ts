@@ -46,7 +46,8 @@ let tellStop: Parameters<Processes['onStop']>[0] = (stopped) =>
 /** Lets SIGINT and SIGTERM end the process at once, with the exit code of {@link onStop}'s function. */
 export function stopAtSignals(): void {
   for (const [signal, stopped] of Object.entries(STOPPED)) {
-    process.once(signal, () => process.exit(tellStop(stopped)));
+    // Not `once`: without a listener, a second one would end the process before it has said why it stops.
+    process.on(signal, () => process.exit(tellStop(stopped)));
   }
 }
 
@@ -102,12 +103,22 @@ async function ask(question: string): Promise<string | undefined> {
   });
 }
 
-/** Waits for SIGINT or SIGTERM, which do not end the process from now on. @returns the first of them */
+/**
+ * For how long a second signal is a copy of the first, in milliseconds: a launcher, a shell or a supervisor passes on a signal
+ * that the whole process group has got.
+ */
+const COPIES_MS = 500;
+
+/** Waits for SIGINT or SIGTERM, which do not end the process from now on; a second one does. @returns the first of them */
 export function stopSignal(): Promise<Stopped> {
   return new Promise((resolve) => {
     for (const [signal, stopped] of Object.entries(STOPPED)) {
       process.removeAllListeners(signal);
-      process.once(signal, () => resolve(stopped));
+      const heard = (): void => {
+        resolve(stopped);
+        setTimeout(() => process.off(signal, heard), COPIES_MS).unref();
+      };
+      process.on(signal, heard);
     }
   });
 }

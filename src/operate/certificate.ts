@@ -2,8 +2,8 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import { Failure, shellWord } from '../contract/failure.ts';
 import { systemReason } from '../contract/foreign-errors.ts';
-import { readBounded } from '../files/bounded.ts';
-import { fileFailure } from './files.ts';
+import { formatInstant } from '../contract/instants.ts';
+import { fileFailure, readNamedFile } from './files.ts';
 
 /** Where a certificate and its key are, in PEM. */
 export interface CertificateFiles {
@@ -26,8 +26,8 @@ export interface Certificate {
  * @throws Failure `file_unusable` for a file that can't be read, a key of another certificate, or a certificate that has expired
  */
 export function readCertificate(files: CertificateFiles, now: number): Certificate {
-  const cert = read('certificate', files.cert);
-  const key = read('key', files.key);
+  const cert = readNamedFile('certificate', files.cert);
+  const key = readNamedFile('key', files.key);
   let own: X509Certificate;
   try {
     own = new X509Certificate(cert);
@@ -60,14 +60,6 @@ export function readCertificate(files: CertificateFiles, now: number): Certifica
   const expiry = own.validToDate;
   if (expiry.getTime() > now) return { cert, key };
   throw new Failure('file_unusable', `The certificate ${files.cert} has expired.`, {
-    why: `It was valid until ${expiry.toISOString()}; clients reject it.`,
+    why: `It was valid until ${formatInstant(expiry.getTime())}; clients reject it.`,
   });
-}
-
-function read(what: string, path: string): Buffer {
-  try {
-    return readBounded(path);
-  } catch (cause) {
-    throw fileFailure(what, path, cause);
-  }
 }

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { StoreUnavailableError } from '../allocator/store.ts';
 import { Failure, moveAway, shellWord } from '../contract/failure.ts';
+import { errorCode } from '../contract/foreign-errors.ts';
 import { refuseSeveralHosts } from '../store/postgres/connection.ts';
 import { UnreleasedFormatError } from '../store/schema.ts';
 import { DatabaseFormatError } from '../store/sql.ts';
@@ -8,7 +9,7 @@ import { isPostgres, SERVER_FILE } from '../store/stores.ts';
 
 /** Where a server's data is. */
 export interface DataPlace {
-  /** What the stores are opened with: an address of PostgreSQL, or the file. */
+  /** The address of PostgreSQL or the file that the stores are opened with. */
   database: string;
   /** With SQLite: the folder that holds the file. */
   folder?: string;
@@ -23,7 +24,7 @@ export interface DataPlace {
  * @throws Failure `usage` for an address that can't be one, or that holds a password
  */
 export function dataPlace(
-  { data, database }: { data?: string; database?: string | undefined },
+  { data, database }: { data?: string; database?: string },
   defaultFolder: string,
 ): DataPlace {
   if (database !== undefined) return { database: databaseAddress(database) };
@@ -92,12 +93,12 @@ function nextStep(
   return `psql ${shellWord(database)} -c ${shellWord(ask)}`;
 }
 
-/** What a role of PostgreSQL needs. */
+/** The rights that a role of PostgreSQL needs. */
 const RIGHTS = 'The role must own the database, or have CREATE on it and on its schema public.';
 
 /** Whether PostgreSQL says that the role lacks a right: SQLSTATE 42501. */
 function isForbidden(cause: Error): boolean {
-  return 'code' in cause && cause.code === '42501';
+  return errorCode(cause) === '42501';
 }
 
 /** Whether an error comes from the system, from SQLite or from PostgreSQL. */

@@ -6,7 +6,7 @@ import type { ServeSettings } from './settings.ts';
 /** Something that makes a server unsafe for others to reach. */
 interface Danger {
   threatens: (settings: ServeSettings) => boolean;
-  /** What would happen, and the flags that prevent it. */
+  /** The danger, and the flags that prevent it. */
   why: string;
   /** The flag that allows it, and the warning that is shown then at the start. */
   allowed?: { by: (settings: ServeSettings) => boolean | undefined; notice: string };

@@ -16,6 +16,15 @@ export function fileFailure(what: string, path: string, cause: unknown): Failure
   return new Failure('file_unusable', `The ${what} ${path} can't be used.`, { why, cause });
 }
 
+/** Reads a file that a flag names. @param what see {@link fileFailure} @throws Failure `file_unusable` */
+export function readNamedFile(what: string, path: string): Buffer {
+  try {
+    return readBounded(path);
+  } catch (cause) {
+    throw fileFailure(what, path, cause);
+  }
+}
+
 /**
  * Reads a topology file. `createNetwork` checks its content later.
  *
@@ -40,13 +49,7 @@ export function readDirectory(path: string): DirectoryFile {
 }
 
 function readObject(what: string, path: string): object {
-  let text: string;
-  try {
-    text = readBounded(path).toString();
-  } catch (cause) {
-    throw fileFailure(what, path, cause);
-  }
-  const reading = readJson(text);
+  const reading = readJson(readNamedFile(what, path).toString());
   if (!reading.ok) throw new Failure('file_unusable', `The ${what} ${path} is not JSON.`);
   if (isObject(reading.value)) return reading.value;
   throw new Failure('file_unusable', `The ${what} ${path} is not a JSON object.`);

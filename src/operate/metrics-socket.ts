@@ -7,7 +7,7 @@ import { createServerMetrics, type ServerMetrics } from '../server/metrics/serve
 import { addressOf, type ListeningPlace, listen, listeningFailure } from './http-server.ts';
 
 /** Metrics on a socket of their own. */
-export interface OpenMetrics {
+interface OpenMetrics {
   readonly metrics: ServerMetrics;
   /** Where they are read. */
   readonly url: string;

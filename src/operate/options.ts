@@ -349,7 +349,7 @@ function durationIn(text: string): number | undefined {
 /** The longest name of a server, in characters. */
 const MAX_SITE_NAME = 80;
 
-/** A line of text that people read: no control characters, none that turn the direction of writing. */
+/** Reads one line of text, without control characters and characters that turn the direction of writing. */
 function serverName(text: string): string {
   const name = text.trim();
   if (name.length >= 1 && name.length <= MAX_SITE_NAME && !/\p{C}/u.test(name)) return name;

@@ -3,8 +3,8 @@ import { Failure, ownCommand } from '../contract/failure.ts';
 import { formatInstant } from '../contract/instants.ts';
 import { dataFolder } from '../files/private.ts';
 import { type KeyStatus, rotateByHand, SERVICES } from '../server/keys/key-ring.ts';
-import { openStores, type Stores } from '../store/stores.ts';
-import { type DataPlace, databaseFailure, dataPlace } from './database.ts';
+import { openStores } from '../store/stores.ts';
+import { databaseFailure, dataPlace } from './database.ts';
 import type { RotateKeysOptions } from './options.ts';
 
 /** A signing key of a service, as `--json` shows it. Instants are RFC 3339 in UTC with milliseconds. */
@@ -29,7 +29,9 @@ export async function rotateKeys(
   // Nothing is made here: a missing database means that another one was meant.
   if (file !== undefined && !existsSync(file)) throw withoutKeys(`There is no database at ${file}.`, options);
   if (folder !== undefined) dataFolder(folder);
-  const stores = await open(place);
+  const stores = await openStores(place.database).catch((cause: unknown) => {
+    throw databaseFailure(cause, place);
+  });
   try {
     const now = context.now();
     const statuses: KeyStatus[] = [];
@@ -46,14 +48,6 @@ export async function rotateKeys(
     throw databaseFailure(cause, place);
   } finally {
     await stores.close();
-  }
-}
-
-async function open(place: DataPlace): Promise<Stores> {
-  try {
-    return await openStores(place.database);
-  } catch (cause) {
-    throw databaseFailure(cause, place);
   }
 }
 

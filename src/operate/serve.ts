@@ -17,7 +17,7 @@ import { ISSUER_TIMEOUT } from '../server/trust.ts';
 import { cookiesWork } from '../server/ui/login.ts';
 import { takeFileLock } from '../store/sqlite/file.ts';
 import { type CertificateFiles, readCertificate } from './certificate.ts';
-import { databaseFailure, dataPlace } from './database.ts';
+import { type DataPlace, databaseFailure, dataPlace } from './database.ts';
 import { allowedDangers, checkExposure } from './exposure.ts';
 import { readDirectory, readTopology, removeReadyFile, writeReadyFile } from './files.ts';
 import {
@@ -31,7 +31,7 @@ import { openMetrics } from './metrics-socket.ts';
 import type { ServeOptions } from './options.ts';
 import { checkUser, readSettings, type ServeSettings } from './settings.ts';
 
-/** What `serve` needs from the process that runs it. */
+/** The needs of `serve` from the process that runs it. */
 export interface ServeSurroundings {
   /** Holds the data when no flag says where it is. */
   defaultFolder: string;
@@ -63,7 +63,7 @@ export interface RunningServer {
   users: ReferenceServer['users'];
   /** Where the data is kept: a folder, the address of a database, or `memory`. */
   data: string;
-  /** What is dangerous about it and was allowed by a flag, in sentences. */
+  /** The dangers that a flag has allowed, in sentences. */
   warnings: readonly string[];
   /** Reads the certificate again; left out without one. The log says whether it is used. */
   reload?: () => void;
@@ -109,13 +109,14 @@ export async function serve(options: ServeOptions, surroundings: ServeSurroundin
     const baseUrl = settings.baseUrl ?? addressOf(tls ? 'https' : 'http', { host, port: bound });
     const issuers = issuerTransport(settings, surroundings);
     if (issuers) opened.push(issuers);
-    const { defaultFolder } = surroundings;
+    const place: DataPlace = settings.memory
+      ? { database: ':memory:' }
+      : dataPlace(settings, surroundings.defaultFolder);
     const metrics = watched?.metrics;
     const given = { baseUrl, topology, directory, log, now, metrics };
-    const services = await openServices(settings, { ...given, defaultFolder, issuers });
+    const services = await openServices(settings, { ...given, place, issuers });
     opened.push(services);
-    const place = dataPlace(settings, defaultFolder);
-    const lock = settings.memory || place.folder === undefined ? undefined : lockData(place.folder);
+    const lock = place.folder === undefined ? undefined : lockData(place.folder);
     if (lock) opened.push(lock);
     server.answerWith(services.listener);
     const url = watched?.url;
@@ -129,10 +130,10 @@ export async function serve(options: ServeOptions, surroundings: ServeSurroundin
       listen,
       metrics: url,
       users: services.users,
-      data: settings.memory ? 'memory' : (settings.database ?? settings.data ?? surroundings.defaultFolder),
+      data: settings.memory ? 'memory' : (place.folder ?? place.database),
       loginPage: settings.trust ? services.addresses.identity : `${services.addresses.identity}/device`,
       warnings: [...warningsAbout(settings, baseUrl), ...(lock?.isShared ? [SHARED_DATA] : [])],
-      ...(tls ? { reload: () => renew(server, tls, { now, log }) } : {}),
+      reload: tls && (() => renew(server, tls, { now, log })),
       stop: async () => {
         clearInterval(forgetting);
         try {
@@ -214,15 +215,14 @@ function renew(
 /** The options of the reference server that no flag gives as they are, and what else it takes to open it. */
 interface Opening
   extends Pick<ReferenceServerOptions, 'baseUrl' | 'topology' | 'directory' | 'log' | 'now' | 'metrics'> {
-  defaultFolder: string;
+  place: DataPlace;
   /** Sends requests to the issuers of `--trust` and `--ci-issuer`. */
   issuers: NetworkTransport | undefined;
 }
 
 async function openServices(settings: ServeSettings, opening: Opening): Promise<ReferenceServer> {
-  const { issuers, defaultFolder, ...given } = opening;
+  const { issuers, place, ...given } = opening;
   const { trust, ciIssuers } = settings;
-  const place = settings.memory ? { database: ':memory:' } : dataPlace(settings, defaultFolder);
   try {
     if (place.folder !== undefined) dataFolder(place.folder);
     return await createReferenceServer({

@@ -40,7 +40,6 @@ export interface ServeSettings
   topologyFile?: string;
   directoryFile?: string;
   metricsPlace?: ListeningPlace;
-  logFormat?: ServeOptions['log'];
   tls?: CertificateFiles;
 }
 
@@ -51,7 +50,7 @@ export interface ServeSettings
  */
 export function readSettings(options: ServeOptions): ServeSettings {
   const { trust, audience, portalUrl, authUrl, administrator, ui, uiClientId, ...others } = options;
-  const { ciIssuer, topology, directory, metrics, log, tlsCert, tlsKey, ...flags } = others;
+  const { ciIssuer, topology, directory, metrics, log: _log, tlsCert, tlsKey, ...flags } = others;
   const issuers = trust && readTrust(trust);
   for (const name of ['audience', 'anyAudience', 'portalUrl', 'authUrl', 'uiClientId'] as const) {
     if (options[name] !== undefined && issuers === undefined) throw needsTrust(name);
@@ -77,25 +76,26 @@ export function readSettings(options: ServeOptions): ServeSettings {
     topologyFile: topology,
     directoryFile: directory,
     metricsPlace: metricsPlace(metrics),
-    logFormat: log,
     tls: certificateFiles(tlsCert, tlsKey),
   };
 }
 
 /** The values of `--trust`: each an issuer, with the kinds after the last `=` if there are any. */
 function readTrust(values: readonly string[]): TrustedIssuer[] {
-  const issuers = values.map((value, at) => readIssuer(value, (by) => trusting(values.with(at, by))));
+  const issuers = values.map((value, at) =>
+    readIssuer(value, (by) => repeated('--trust', values.with(at, by))),
+  );
   const missing = missingKind(issuers);
   if (missing === undefined) return issuers;
   throw new Failure('usage', `No issuer is trusted for ${missing} tokens.`, {
     why: 'A booking needs a user token and an experiment token. Each needs an issuer.',
-    fix: trusting([...values, `https://login.example.org=${missing}`]),
+    fix: repeated('--trust', [...values, `https://login.example.org=${missing}`]),
   });
 }
 
-/** The typed command with these issuers. */
-function trusting(values: readonly string[]): readonly Retyping[] {
-  return [{ flags: ['--trust'], words: values.flatMap((value) => ['--trust', value]) }];
+/** The typed command with these values of a flag that may be repeated. */
+function repeated(flag: string, values: readonly string[]): readonly Retyping[] {
+  return [{ flags: [flag], words: values.flatMap((value) => [flag, value]) }];
 }
 
 /** @param instead the typed command with another value in its place */
@@ -196,12 +196,7 @@ function checkAdministrator(
   if (read && read.issuer === undefined && new Set(issuers?.map(issuerName)).size > 1) {
     throw new Failure('usage', `${text} may be a user of several issuers.`, {
       why: 'With several issuers of user tokens, an administrator needs the issuer too.',
-      fix: [
-        {
-          flags: ['--administrator'],
-          words: instead(`${text}@${issuers?.[0]}`).flatMap((name) => ['--administrator', name]),
-        },
-      ],
+      fix: repeated('--administrator', instead(`${text}@${issuers?.[0]}`)),
     });
   }
   if (read) return;

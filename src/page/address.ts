@@ -1,8 +1,9 @@
-import type { Ends, Period } from './service.ts';
+import type { Period } from '../contract/phases.ts';
+import type { Ends } from './service.ts';
 import type { State } from './state.ts';
 import { type TimelineState, UNITS, type Unit } from './timeline/model.ts';
 
-/** What is looked at, as the page's address has it: it outlasts a reload and a login, and can be sent to others. */
+/** The view in the page's address: it outlasts a reload and a login, and can be sent to others. */
 export interface View {
   /** The id of the experiment that is worked in. */
   experiment?: string;

@@ -1,7 +1,7 @@
 import { DAY, HOUR } from '../contract/durations.ts';
 import { type Calendar, instantText } from '../words/civil-time.ts';
 import type { Draft, Field } from './draft.ts';
-import { element, setChoices, setText } from './elements.ts';
+import { element, quietButton, setChoices, setText } from './elements.ts';
 import { type Route, routesFrom } from './route.ts';
 import type { Link } from './service.ts';
 import { calendarOf, type State } from './state.ts';
@@ -27,7 +27,7 @@ interface FieldHandlers {
   end(): number;
 }
 
-/** What fields show beside the draft. */
+/** The facts that fields show beside the draft. */
 interface FieldView extends Pick<State, 'zone' | 'now'> {
   links: readonly Link[];
   /** The route of the draft, as far as it is known. */
@@ -110,14 +110,9 @@ function startFields(on: FieldHandlers, place: Place): Fields {
   const now = radio('start', 'now', () => on.click({ start: 'now' }));
   const at = radio('start', 'at', () => on.click({ start: nextHour(on.calendar().now) }));
   const time = timeField('start', 'Start', on, (start) => ({ start }));
-  const earliest = element(
-    'button',
-    {
-      ...{ type: 'button', class: 'quiet', onclick: on.earliest },
-      title: 'The first time at which all of it is free',
-    },
-    'Earliest',
-  );
+  const earliest = quietButton('Earliest', on.earliest, {
+    title: 'The first time at which all of it is free',
+  });
   const place1 = place('start', time.input);
   return {
     elements: [
@@ -149,7 +144,7 @@ function endFields(on: FieldHandlers, place: Place): Fields {
   const time = timeField('end', 'End', on, (instant) => ({ ending: { at: instant } }));
   const longer = (milliseconds: number, label: string): HTMLButtonElement => {
     const onclick = (): void => on.click({ ending: { at: on.end() + milliseconds } });
-    return element('button', { type: 'button', class: 'quiet', onclick }, label);
+    return quietButton(label, onclick);
   };
   const extend = element('span', { class: 'extend' }, longer(HOUR, '+1 h'), longer(DAY, '+1 day'));
   const such = small('Such as 90m, 2h, 3d; or for a volume, 50T.');
@@ -192,11 +187,7 @@ function timeField(
     picker.value = typeof shown === 'number' ? wallText(shown, calendar().clock) : '';
     picker.showPicker();
   };
-  const button = element(
-    'button',
-    { type: 'button', class: 'quiet', 'aria-label': `${label} in a calendar`, onclick },
-    '▾',
-  );
+  const button = quietButton('▾', onclick, { 'aria-label': `${label} in a calendar` });
   return {
     input,
     elements: [element('span', { class: 'time' }, input, picker, button)],

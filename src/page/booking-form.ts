@@ -10,7 +10,7 @@ import {
   type ReadDraft,
   withAlternative,
 } from './draft.ts';
-import { element, setText } from './elements.ts';
+import { element, quietButton, setText } from './elements.ts';
 import { type Route, routesFrom } from './route.ts';
 import type { Link } from './service.ts';
 import {
@@ -78,9 +78,9 @@ export class BookingForm {
     'aria-label': 'What would be accepted',
   });
   readonly #send = element('button', { type: 'submit' }, 'Book');
-  readonly #stop = element('button', { type: 'button', class: 'quiet', onclick: () => this.#leave() });
+  readonly #stop = quietButton('', () => this.#leave());
   readonly #actions = element('div', { class: 'actions' }, this.#send, this.#stop);
-  /** What is said of a request without an answer; it takes the place of sending another one. */
+  /** The notice of a request without an answer; it takes the place of sending another one. */
   readonly #unanswered = element('p', { class: 'answer', 'data-kind': 'unanswered', tabindex: '-1' });
   readonly #again: HTMLElement;
   readonly #unsettled: HTMLElement;
@@ -103,11 +103,7 @@ export class BookingForm {
       end: () => this.#end(),
     });
     this.#again = element('button', { type: 'button', onclick: () => void booking.send() }, 'Send it again');
-    const forget = element(
-      'button',
-      { type: 'button', class: 'quiet', onclick: options.forget },
-      'Forget it',
-    );
+    const forget = quietButton('Forget it', options.forget);
     this.#unsettled = element(
       'div',
       { class: 'unsettled', hidden: true },
@@ -251,7 +247,7 @@ export class BookingForm {
   }
 }
 
-/** What would be accepted. Who keeps the start of a reservation does not want another one. */
+/** The alternatives that would be accepted. A user who keeps the start of a reservation does not want another one. */
 function offersIn({ answer, draft, live }: FormView): readonly Alternative[] {
   if (answer.kind !== 'refused') return [];
   const { alternatives } = answer.facts;

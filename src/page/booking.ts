@@ -63,7 +63,8 @@ function createQuestions(options: BookingOptions) {
     return question.signal;
   }
 
-  async function ask(isQuiet: boolean): Promise<void> {
+  /** @param isQuiet whether nothing is shown until the answer is there, as where it is asked again by itself */
+  async function ask({ isQuiet = false } = {}): Promise<void> {
     const signal = drop();
     const { chosen, answer: before } = store.state;
     const { wish } = readForm(store.state);
@@ -133,7 +134,7 @@ function createQuestions(options: BookingOptions) {
     /** Asks once nothing is typed for a while. */
     askLater(): void {
       drop();
-      callOff = options.later(PAUSE, () => void ask(false));
+      callOff = options.later(PAUSE, () => void ask());
     },
   };
 }
@@ -146,7 +147,7 @@ export function createBooking(options: BookingOptions): Booking {
   /** Asks whether the draft fits that came back into the form. */
   function goOn(): void {
     drop();
-    if (!isSameDraft(store.state.draft, EMPTY_DRAFT)) void ask(false);
+    if (!isSameDraft(store.state.draft, EMPTY_DRAFT)) void ask();
   }
 
   async function send(): Promise<void> {
@@ -200,7 +201,7 @@ export function createBooking(options: BookingOptions): Booking {
     fill(draft) {
       if (store.state.isSending) return;
       store.dispatch({ type: 'drafted', draft });
-      void ask(false);
+      void ask();
     },
     async earliest() {
       const found = await askEarliest();
@@ -219,7 +220,7 @@ export function createBooking(options: BookingOptions): Booking {
     refresh() {
       const { isSending, answer } = store.state;
       if (isSending || answer.kind === 'asking') return;
-      void ask(answer.kind !== 'none');
+      void ask({ isQuiet: answer.kind !== 'none' });
     },
   };
 }
@@ -232,7 +233,7 @@ function newRequest(state: State, newKey: () => string): SentRequest | undefined
   return { experiment: experiment.id, key: wish.id === undefined ? newKey() : undefined, wish, draft, at };
 }
 
-/** What is free on a route while a request lasts; undefined where the service does not say. */
+/** The free capacity of a route while a request lasts; undefined where the service does not say. */
 async function freeThen(
   service: Pick<Service, 'columns'>,
   { request, period }: Wish,

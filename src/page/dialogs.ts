@@ -4,7 +4,7 @@ import { element, setText } from './elements.ts';
 export interface Question {
   title: string;
   text: string;
-  /** The button that does it, and the one that does not, which has the focus first. */
+  /** The button that confirms, and the button that does not, which has the focus first. */
   yes: string;
   no: string;
 }

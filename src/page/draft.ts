@@ -3,13 +3,14 @@ import { SECOND } from '../contract/durations.ts';
 import { Failure } from '../contract/failure.ts';
 import { RESERVATION_NAME } from '../contract/ids.ts';
 import { LAST_INSTANT } from '../contract/instants.ts';
+import type { Period } from '../contract/phases.ts';
 import type { Alternative } from '../contract/problems.ts';
 import type { ReservationRequest } from '../contract/reservation-request.ts';
 import { parseDuration } from '../contract/typed-duration.ts';
 import { parseVolume } from '../contract/volume.ts';
 import { parseTime, type TimeReading } from '../words/typed-time.ts';
 import { isSamePair, routeBetween } from './route.ts';
-import type { Ends, Link, Own, Period } from './service.ts';
+import type { Ends, Link, Own } from './service.ts';
 
 /**
  * The content of the form. Times are instants, exact also where a field shows minutes only; or texts as they are typed, empty

@@ -1,7 +1,7 @@
 import { escapeText } from '../contract/visible-text.ts';
 
 /** A value of an attribute: `true` sets it, `false` and undefined leave it out; a function listens to an event. */
-export type Attribute = string | boolean | undefined | ((event: Event) => void);
+type Attribute = string | boolean | undefined | ((event: Event) => void);
 
 /**
  * Makes an element. All text goes in as text, never as markup, with its invisible characters shown as codes.
@@ -22,6 +22,15 @@ export function element<Tag extends keyof HTMLElementTagNameMap>(
   return made;
 }
 
+/** Makes a button that looks like text. @param attributes more than its type and class */
+export function quietButton(
+  label: string,
+  onclick: () => void,
+  attributes: Readonly<Record<string, Attribute>> = {},
+): HTMLButtonElement {
+  return element('button', { type: 'button', class: 'quiet', ...attributes, onclick }, label);
+}
+
 /** A link past what has many stops of the Tab key, to an element with an id behind it. Seen while it has the focus. */
 export function skipTo(end: HTMLElement, text: string): HTMLElement {
   const onclick = (event: Event): void => {
@@ -39,11 +48,6 @@ export function skipTo(end: HTMLElement, text: string): HTMLElement {
 export function setText(place: HTMLElement, text: string): void {
   const shown = escapeText(text);
   if (place.textContent !== shown) place.textContent = shown;
-}
-
-/** Sets or removes an attribute without a value. */
-export function setFlag(place: HTMLElement, name: string, isSet: boolean): void {
-  if (place.hasAttribute(name) !== isSet) place.toggleAttribute(name, isSet);
 }
 
 /** A choice of a list. */

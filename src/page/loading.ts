@@ -10,7 +10,7 @@ import { maySee, refusalText } from './words.ts';
 export interface Loading {
   /** Asks for the network, and who looks, where that is not known. @returns whose news are told: see `NewsOptions` */
   identify(): Promise<string | undefined>;
-  /** What is told to them. @param cursor where an earlier one has stopped */
+  /** Opens the stream of news. @param cursor where an earlier one has stopped */
   open(whose: string, cursor: string | undefined): News<Told>;
   /** Asks for everything that may have changed. @throws Unanswered where the server is away */
   askForNews(): Promise<void>;

@@ -13,7 +13,7 @@ export interface PageLogin {
   load(): Promise<void>;
 }
 
-/** Why nobody can log in, where the browser forbids it. */
+/** The reason why no login is possible, where the browser forbids it. */
 const NOT_KEPT = `You are not logged in: your browser keeps no cookies or no data of this page. Allow both for ${location.host}, and log in again.`;
 
 /** Makes a {@link PageLogin}; where the browser comes back from the identity provider, that login is ended first. */

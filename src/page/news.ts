@@ -3,7 +3,7 @@ import { DAY, SECOND } from '../contract/durations.ts';
 import { Unanswered } from './service.ts';
 import type { Reach } from './state.ts';
 
-/** What {@link createNews} is made of. */
+/** Options of {@link createNews}. */
 export interface NewsOptions<Told> {
   /**
    * Asks who looks, where that is in doubt.
@@ -11,7 +11,7 @@ export interface NewsOptions<Told> {
    * @returns whose news are told, as a text; undefined where none are told to who looks
    */
   identify(): Promise<string | undefined>;
-  /** What is told to them. @param cursor where an earlier one has stopped */
+  /** Opens the stream of news. @param cursor where an earlier one has stopped */
   open(whose: string, cursor: string | undefined): Pick<Stream<Told>, 'mark' | 'wait' | 'close' | 'cursor'>;
   /** Asks for everything that may have changed. Rejects with `Unanswered` when the server is away, as all of these do. */
   ask(): Promise<void>;
@@ -27,13 +27,13 @@ export interface NewsOptions<Told> {
   failed(error: unknown): void;
 }
 
-/** What has changed, while someone looks: told as it happens; asked for at first, and whenever it is not told. */
+/** Keeps the page up to date while it is looked at: by events, and by a question at first and whenever there is no stream. */
 export interface News {
   /** Asks for everything at once; where that is under way, once more. */
   look(): void;
   /** Told of a request elsewhere that had no answer: says so at once, and asks. */
   lost(): void;
-  /** Nobody looks: nothing is asked, and no stream is open. */
+  /** Pauses while the page is hidden: nothing is asked, and no stream is open. */
   pause(): void;
   /** Goes on where it stopped. */
   resume(): void;
@@ -57,7 +57,7 @@ export function createNews<Told>(options: NewsOptions<Told>): News {
   let cursor: string | undefined;
   let wake = (): void => {};
 
-  /** Ends early when there is something to do, or nobody looks any more. */
+  /** Ends early when there is something to do, or the page is hidden. */
   function rest(milliseconds: number, signal?: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       const callOff = options.later(milliseconds, resolve);

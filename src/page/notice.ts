@@ -1,4 +1,4 @@
-import { element, setText } from './elements.ts';
+import { element, quietButton, setText } from './elements.ts';
 import type { Action, Notice } from './state.ts';
 
 /** How long the notice of something that was done is shown, in milliseconds. */
@@ -26,7 +26,7 @@ export interface NoticeOptions {
 export function createNotice({ later, dispatch }: NoticeOptions): NoticeView {
   const words = element('span');
   const onclick = (): void => dispatch({ type: 'unsaid', since: 'closed' });
-  const close = element('button', { type: 'button', class: 'quiet', 'aria-label': 'Close', onclick }, '×');
+  const close = quietButton('×', onclick, { 'aria-label': 'Close' });
   const whole = element('p', { class: 'result', hidden: true }, words, close);
   const spoken = element('p', { class: 'spoken', role: 'status' });
   let callOff = (): void => {};

@@ -23,16 +23,14 @@ import {
   change,
   draftRoute,
   formParts,
-  markOf,
+  linkRows,
   mayDo,
   openState,
-  pairOf,
   routeParts,
-  rowsOf,
   type Selected,
   type State,
   shownRoute,
-  shownRows,
+  timelineTerms,
   useAt,
 } from './state.ts';
 import { openStorage } from './storage.ts';
@@ -129,13 +127,13 @@ const booking = createBooking({
   },
   failed: context.failed,
 });
-/** What was looked at before a reload or a login. */
+/** The view before a reload or a login. */
 const seen = readView(location.search);
 const move = (action: TimelineAction): void => store.dispatch({ type: 'timeline', action });
 if (seen.window) move({ type: 'moved', window: seen.window, unit: seen.unit });
 else if (seen.unit) move({ type: 'unit', unit: seen.unit });
 const loading = createLoading(context, login, (links) => {
-  views?.timeline.refresh(rowsOf(store.state, links));
+  views?.timeline.refresh(linkRows(store.state, links));
   booking.refresh();
 });
 const news = createNews({
@@ -205,7 +203,7 @@ function build({ sites, links }: NetworkFacts) {
     links,
     async columns(ends, window, points, signal) {
       login.visit.throwIfAborted();
-      if (!store.state.login?.user) throw new Unanswered('Nobody is logged in.');
+      if (!store.state.login?.user) throw new Unanswered('No user is logged in.');
       return service.columns(ends, window, points, AbortSignal.any([signal, login.visit]));
     },
     dispatch: move,
@@ -294,23 +292,10 @@ function showNetwork({ map, timeline, form }: NonNullable<typeof views>): void {
     ({ ended, live }: State) => ({ ended, live }),
     ({ ended = [], live = [] }) => [...ended, ...live],
   );
-  const mark = remembered((state: State) => ({ ...formParts(state), ...routeParts(state) }), markOf);
-  const rows = remembered(routeParts, shownRows);
-  // One object for as long as its two sites are looked at: what is loaded of it belongs to it.
-  const pair = remembered(
-    ({ selected, network }: State) => ({
-      site1: selected?.site1 ?? '',
-      site2: selected?.site2 ?? '',
-      links: network?.links,
-    }),
-    ({ links = [], ...ends }) => pairOf(links, ends),
-  );
   store.view(
     (state) => ({
-      ...{ ...calendarOf(state), mark: mark(state), own: own(state) },
-      ...{ pair: pair(state), selectedRows: rows(state) },
-      ...{ state: state.timeline, zone: state.zone, mayPick: mayDo(state, 'create') },
-      links: state.network?.links.length ?? 0,
+      ...timelineTerms(state),
+      ...{ state: state.timeline, zone: state.zone, own: own(state) },
     }),
     (parts) => timeline.show(parts),
   );
@@ -400,7 +385,7 @@ store.view(
   ({ draft, sent, owner }) => ({ draft, sent, owner }),
   (form) => passing.set('draft', keptForm(form)),
 );
-// It is known who looks, or that nobody answers.
+// The user is known, or that the server does not answer.
 store.view(
   ({ login: known, reach }) => ({ isReady: known !== undefined || reach.isAway }),
   ({ isReady }) => {

@@ -1,6 +1,6 @@
 import { formatBandwidth } from '../contract/bandwidth.ts';
 import { type ReservationState, stateAt } from '../contract/instants.ts';
-import { element, setText, skipTo } from './elements.ts';
+import { element, quietButton, setText, skipTo } from './elements.ts';
 import type { OwnReservation } from './service.ts';
 import { calendarOf, mayDo, type State } from './state.ts';
 import { periodText } from './timeline/words.ts';
@@ -139,7 +139,7 @@ function createRows(
     most += SHOWN;
     again();
   };
-  const more = element('button', { type: 'button', class: 'quiet', onclick });
+  const more = quietButton('', onclick);
   let most = SHOWN;
   let rows = new Map<string, Row>();
   return {
@@ -198,11 +198,7 @@ function createRow(act: ReservationListOptions['act']): Row {
   const next = element('span');
   const buttons = BUTTONS.map(([action, label]) => {
     const onclick = (): void => shown && act(action, shown);
-    const button = element(
-      'button',
-      { type: 'button', class: 'quiet', 'data-action': action, onclick },
-      label,
-    );
+    const button = quietButton(label, onclick, { 'data-action': action });
     return { action, label, button };
   });
   const summary = element('summary', {}, 'More');

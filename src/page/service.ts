@@ -7,6 +7,7 @@ import { EVENT_STREAM_TYPE } from '../contract/event-streams.ts';
 import type { LinkEvent, ReservationEvent } from '../contract/events.ts';
 import { Failure, type FailureDetail } from '../contract/failure.ts';
 import type { Place, Link as WholeLink } from '../contract/links.ts';
+import type { Period } from '../contract/phases.ts';
 import type { RefusalFacts } from '../contract/problems.ts';
 import { MAX_PAGE_ITEMS } from '../contract/request-limits.ts';
 import type { Reservation } from '../contract/reservation.ts';
@@ -18,12 +19,6 @@ export type Link = Pick<WholeLink, 'site1' | 'site2' | 'bandwidth'>;
 
 /** Two sites, named either way round. */
 export type Ends = Pick<Link, 'site1' | 'site2'>;
-
-/** A half-open time `[start, end)`, in milliseconds since the Unix epoch. */
-export interface Period {
-  start: number;
-  end: number;
-}
 
 /** A part of a period, and what between two sites is free in it. */
 export interface Column extends Period {
@@ -40,7 +35,7 @@ export interface Column extends Period {
 /** A reservation of the chosen experiment, with its period also in milliseconds. */
 export type OwnReservation = Reservation & Period;
 
-/** What the service tells as it happens: to a reservation of the experiment, or to a link. */
+/** An event of the service: of a reservation of the experiment, or of a link. */
 export type Told = (Omit<ReservationEvent, 'reservation'> & { reservation: OwnReservation }) | LinkEvent;
 
 /** The use of each link, in columns. */
@@ -108,7 +103,7 @@ export class Refused extends Error {
   }
 }
 
-/** No answer came, or one that does not say whether a change was made. */
+/** No answer came, or the answer does not say whether a change was made. */
 export class Unanswered extends Error {
   override readonly name = 'Unanswered';
 }
@@ -128,12 +123,12 @@ export interface Service {
   endLogin(query: string, begun: string): Promise<string>;
   /** Ends the session. */
   logOut(): Promise<void>;
-  /** What between two sites is free in a window, in columns of equal length. */
+  /** Reads the free capacity between two sites in a window, in columns of equal length. */
   columns(ends: Ends, window: Period, points: number, signal?: AbortSignal): Promise<readonly Column[]>;
   /** The use of all links in a window. The same value as before says that no link has changed. */
   use(window: Period, points: number, signal?: AbortSignal): Promise<LinkUse>;
   /**
-   * What happens to the links, and to the reservations of an experiment.
+   * Opens the events of the links, and of the reservations of an experiment.
    *
    * @param visit gives up what is open, as the login ends
    * @param cursor where another one has stopped
@@ -152,7 +147,7 @@ export interface Service {
   token(experiment: string, id: string): Promise<string>;
 }
 
-/** What a {@link Service} is made of. */
+/** Options of {@link createService}. */
 export interface ServiceOptions {
   /** The address of `ui/`, with a slash at its end. */
   base: URL;
@@ -204,13 +199,13 @@ function windowQuery({ start, end }: Period, points: number): URLSearchParams {
   return new URLSearchParams({ start: from, end: until, points: `${points}` });
 }
 
-/** What is read, and as whom. */
+/** Options of a read. */
 interface ReadOptions {
   experiment?: string;
   signal?: AbortSignal;
 }
 
-/** What a refused reply says, however much of the problem body it has. */
+/** The facts of a refused reply, however much of the problem body it has. */
 function factsOf(status: number, text: string): RefusedReply {
   let body: RefusalFacts = {};
   try {
@@ -230,25 +225,28 @@ function factsOf(status: number, text: string): RefusedReply {
   };
 }
 
-/** Replies after which a change may have been made or not: no service spoke, or one that does not know. */
+/** Replies after which a change may have been made or not: no service answered, or the service does not know. */
 const isUnknown = ({ status, code }: RefusedReply): boolean =>
   code === 'outcome_unknown' || code === 'internal' || (status >= 500 && code === '');
 
-/** Sends one request. @param isEndless whether the answer goes on @throws Refused, Unanswered, or the signal's reason */
-type Ask = (
+/** Sends one request. @throws Refused, Unanswered, or the signal's reason */
+type Send = (
   path: string,
   init?: RequestInit & { headers?: Readonly<Record<string, string>> },
-  isEndless?: boolean,
 ) => Promise<Response>;
 
-/** Makes the function that sends requests, with this browser's half of the session's secret. */
-function createAsk({ base, secret, fetch }: ServiceOptions): Ask {
-  return async (path, init = {}, isEndless = false) => {
+/**
+ * Makes the functions that send requests, with this browser's half of the session's secret: `ask` waits {@link TIMEOUT}
+ * at most, and a stream lasts until its signal ends it.
+ */
+function createSenders({ base, secret, fetch }: ServiceOptions): { ask: Send; openStream: Send } {
+  const send = async (
+    path: string,
+    init: NonNullable<Parameters<Send>[1]>,
+    limits: readonly AbortSignal[],
+  ) => {
     const kept = secret();
-    const signals = [
-      ...(isEndless ? [] : [AbortSignal.timeout(TIMEOUT)]),
-      ...(init.signal ? [init.signal] : []),
-    ];
+    const signals = [...limits, ...(init.signal ? [init.signal] : [])];
     let reply: Response;
     let text: string;
     try {
@@ -267,10 +265,14 @@ function createAsk({ base, secret, fetch }: ServiceOptions): Ask {
     const facts = factsOf(reply.status, text);
     throw isUnknown(facts) ? new Unanswered(new Refused(facts).message) : new Refused(facts);
   };
+  return {
+    ask: (path, init = {}) => send(path, init, [AbortSignal.timeout(TIMEOUT)]),
+    openStream: (path, init = {}) => send(path, init, []),
+  };
 }
 
-/** Makes the function that opens streams. */
-function eventsOf(ask: Ask, experiment: string | undefined, visit: () => AbortSignal): OpenEvents {
+/** Makes the function that opens streams of events. */
+function eventsOf(openStream: Send, experiment: string | undefined, visit: () => AbortSignal): OpenEvents {
   const headers = {
     accept: EVENT_STREAM_TYPE,
     ...(experiment === undefined ? {} : { 'slices-experiment': experiment }),
@@ -278,7 +280,8 @@ function eventsOf(ask: Ask, experiment: string | undefined, visit: () => AbortSi
   return async (since, signal) => {
     const query = new URLSearchParams({ links: 'true', ...(since === undefined ? {} : { since }) });
     try {
-      return await ask(`api/events?${query}`, { headers, signal: AbortSignal.any([signal, visit()]) }, true);
+      const path = `api/events?${query}`;
+      return await openStream(path, { headers, signal: AbortSignal.any([signal, visit()]) });
     } catch (cause) {
       const httpStatus = cause instanceof Refused ? cause.facts.status : undefined;
       throw new Failure('network', 'There is no stream of events.', { httpStatus, cause });
@@ -298,7 +301,7 @@ async function textOf(reply: Response, signal?: AbortSignal): Promise<string> {
 
 /** Makes a {@link Service} that asks the page's own server. */
 export function createService(options: ServiceOptions): Service {
-  const ask = createAsk(options);
+  const { ask, openStream } = createSenders(options);
   const caches: Map<string, unknown>[] = [];
 
   /**
@@ -394,7 +397,7 @@ export function createService(options: ServiceOptions): Service {
       return readColumns(`${path}?${windowQuery(window, points)}`, { signal });
     },
     use: (window, points, signal) => readUse(`api/links/use?${windowQuery(window, points)}`, { signal }),
-    news: (experiment, visit, cursor) => new News(eventsOf(ask, experiment, visit), toldBy, cursor),
+    news: (experiment, visit, cursor) => new News(eventsOf(openStream, experiment, visit), toldBy, cursor),
     async live(experiment, signal) {
       const lists = await Promise.all(
         ['active', 'scheduled'].map((state) => list(experiment, state, signal)),

@@ -1,4 +1,4 @@
-import { type Choice, element, setChoices, setText } from './elements.ts';
+import { type Choice, element, quietButton, setChoices, setText } from './elements.ts';
 import type { ExperimentChoice } from './service.ts';
 import type { State } from './state.ts';
 import { experimentLabel, roleText } from './words.ts';
@@ -22,7 +22,7 @@ export function createSessionBar({ zones: known, choose, setZone, logIn, logOut 
   const role = element('span', { class: 'role' });
   const zones = element('select', { id: 'zone', onchange: () => setZone(zones.value) });
   const user = element('span', { class: 'user' });
-  const leave = element('button', { type: 'button', class: 'quiet', onclick: logOut }, 'Log out');
+  const leave = quietButton('Log out', logOut);
   const enter = element('button', { type: 'button', onclick: logIn }, 'Log in');
   // Not in its label, which would have the names of all zones.
   const zoneLabel = element(

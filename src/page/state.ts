@@ -3,7 +3,7 @@ import { KEY_KEPT } from '../contract/request-limits.ts';
 import { may, type Action as Permission } from '../contract/roles.ts';
 import { type Calendar, clockOf } from '../words/civil-time.ts';
 import { type Draft, EMPTY_DRAFT, isSameDraft, type ReadDraft, readDraft, type Wish } from './draft.ts';
-import { hopsOf, isSamePair, linkBetween, type Route, routeBetween, routeOver } from './route.ts';
+import { hopsOf, isSamePair, linkBetween, pairOf, type Route, routeBetween, routeOver } from './route.ts';
 import type {
   Column,
   Ends,
@@ -16,17 +16,19 @@ import type {
   RefusedReply,
   Told,
 } from './service.ts';
+import { remembered } from './store.ts';
 import {
   changeTimeline,
   type DraftMark,
   openTimeline,
   type TimelineAction,
   type TimelineState,
+  type TimelineTerms,
 } from './timeline/model.ts';
 
-/** What is known of the draft: the answer to a dry run, or what became of the request. */
+/** The answer about the draft: to a dry run, or to the request that was sent. */
 export type Answer =
-  /** Nothing is known: something is missing, or nobody has asked yet. */
+  /** Nothing is known: something is missing, or no question was asked yet. */
   | { kind: 'none' }
   /** A dry run is under way. */
   | { kind: 'asking' }
@@ -113,7 +115,7 @@ export interface State {
   answer: Answer;
   /**
    * The request that is under way, or had no answer: it may have been done. It is sent again as it was, so that it can't be
-   * done twice, and nothing else is sent until it is settled: by an answer to it, or by who forgets it.
+   * done twice, and nothing else is sent until it is settled: by an answer, or when the user forgets it.
    */
   sent?: SentRequest;
   /** The user whose draft and request these are, by id; absent until the first login. */
@@ -136,12 +138,12 @@ export type Action =
     }
   /** Somebody is logged in. `wanted`: the experiment that was worked in before, by its id. */
   | { type: 'logged-in'; login: Login; wanted: string | null }
-  /** Nobody is logged in: what only a user may see is forgotten. */
+  /** No user is logged in: facts that only a user may see are removed. */
   | { type: 'logged-out' }
   /** The login has ended by itself. */
   | { type: 'login-ended' }
   | { type: 'chosen'; experiment: ExperimentChoice | undefined }
-  /** What the service tells as it happens. */
+  /** An event of the service. */
   | { type: 'told'; told: readonly Told[] }
   /** The reservations that have not ended, as the service lists them. */
   | { type: 'listed'; live: readonly OwnReservation[] }
@@ -157,7 +159,7 @@ export type Action =
   | { type: 'checked' }
   | { type: 'answered'; answer: Answer }
   | { type: 'sent'; sent: SentRequest }
-  /** What became of the request that was sent, where that is known; `failed` where the page itself did. */
+  /** The end of the request that was sent, where that is known; `failed` where the page itself failed. */
   | {
       type: 'settled';
       as: 'accepted' | 'forgotten' | 'unanswered' | 'failed' | (Answer & { kind: 'refused' });
@@ -167,7 +169,7 @@ export type Action =
   | { type: 'unsaid'; since: 'begun' | 'closed' | 'passed' }
   | { type: 'timeline'; action: TimelineAction };
 
-/** What is kept of the form for this tab: the draft, the request that had no answer, and whose they are. */
+/** The parts of the form that are kept for this tab: the draft, the request that had no answer, and whose they are. */
 export type KeptForm = Partial<Pick<State, 'draft' | 'sent' | 'owner'>>;
 
 /** The state as the page opens. */
@@ -250,7 +252,7 @@ function learnt(state: State, facts: Extract<Action, { type: 'learnt' }>['facts'
 const without = (list: State['live'], id: string): OwnReservation[] =>
   (list ?? []).filter((one) => one.id !== id);
 
-/** The experiment that was chosen before, or the only one that has not expired. */
+/** The experiment that was chosen before; else the only experiment that has not expired. */
 function usual({ experiments }: Login, state: State, wanted: string | null): ExperimentChoice | undefined {
   const active = experiments.filter(({ expires_at }) => Date.parse(expires_at) > state.now);
   return (
@@ -306,7 +308,7 @@ function loginEnded(state: State): State {
   return { ...state, hasEnded: true, notice: { text, at: 'form', isDone: false } };
 }
 
-/** What has ended meanwhile is kept in the list of ended ones. */
+/** Reservations that have ended meanwhile move to the list of ended ones. */
 function listed(state: State, live: readonly OwnReservation[]): State {
   const over = (state.live ?? []).filter(
     (one) => stateAt(state.now, one) === 'ended' && !live.some(({ id }) => id === one.id),
@@ -447,7 +449,7 @@ export function shownRoute(state: RouteParts): Route | undefined {
 }
 
 /** The rows of links in the timeline. */
-export function rowsOf({ network }: Pick<State, 'network'>, some: readonly Ends[]): number[] {
+export function linkRows({ network }: Pick<State, 'network'>, some: readonly Ends[]): number[] {
   const links = network?.links ?? [];
   return some.map((ends) => links.findIndex((link) => isSamePair(link, ends)));
 }
@@ -458,15 +460,8 @@ export function shownRows(state: RouteParts): readonly number[] {
   const links = network?.links ?? [];
   const route = shownRoute(state);
   if (!selected || !route) return [];
-  const hops = rowsOf(state, hopsOf(links, route.sites));
+  const hops = linkRows(state, hopsOf(links, route.sites));
   return linkBetween(links, selected) ? hops : [links.length, ...hops];
-}
-
-/** Two sites without a link, which have a row of their own; undefined for others. */
-export function pairOf(links: readonly Link[], { site1, site2 }: Ends): Link | undefined {
-  if (linkBetween(links, { site1, site2 })) return undefined;
-  const route = routeBetween(links, { site1, site2 });
-  return route && { site1, site2, bandwidth: route.bandwidth };
 }
 
 /** The draft's period on its route, as the timeline marks it; undefined where it has none, or its user may send none. */
@@ -477,17 +472,29 @@ export function markOf(state: FormParts & RouteParts): DraftMark | undefined {
   const route = draftRoute(state);
   if (!route || !period || !mayDo(state, draft.id === undefined ? 'create' : 'update')) return undefined;
   if (selected && isSamePair(selected, draft)) return { rows: shownRows(state), ...period };
-  return { rows: rowsOf(state, hopsOf(links, route.sites)), ...period };
+  return { rows: linkRows(state, hopsOf(links, route.sites)), ...period };
 }
 
-/** The facts of the page that the timeline needs to change. */
-export function timelineTerms(state: State) {
+const markIn = remembered((state: State) => ({ ...formParts(state), ...routeParts(state) }), markOf);
+const rowsIn = remembered(routeParts, shownRows);
+// One object for as long as its two sites are looked at: what is loaded of it belongs to it.
+const pairIn = remembered(
+  ({ selected, network }: State) => ({
+    site1: selected?.site1 ?? '',
+    site2: selected?.site2 ?? '',
+    links: network?.links,
+  }),
+  ({ links = [], ...ends }) => pairOf(links, ends),
+);
+
+/** The facts of the page that the timeline needs; the same ones for as long as the state says the same of them. */
+export function timelineTerms(state: State): TimelineTerms {
   return {
     ...calendarOf(state),
-    pair: state.selected && pairOf(state.network?.links ?? [], state.selected),
-    selectedRows: shownRows(state),
+    pair: pairIn(state),
+    selectedRows: rowsIn(state),
     links: state.network?.links.length ?? 0,
-    mark: markOf(state),
+    mark: markIn(state),
     mayPick: mayDo(state, 'create'),
   };
 }

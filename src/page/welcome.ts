@@ -3,7 +3,7 @@ import type { ExperimentChoice } from './service.ts';
 import type { State } from './state.ts';
 import { experimentLabel, roleText } from './words.ts';
 
-/** What a reservation is, in a sentence. */
+/** The meaning of a reservation, in a sentence. */
 export const RESERVATION =
   'A reservation is bandwidth between two sites for a time: it is yours alone, and reached by the VLAN tags that you get for both ends.';
 
@@ -37,7 +37,7 @@ export function createWelcome(choose: (experiment: string) => void) {
 
   return {
     element: whole,
-    /** Shows what is to be chosen; nothing where that is done, or nobody is logged in. */
+    /** Shows what is to be chosen; nothing where that is done, or without a login. */
     show({ login, chosen, now }: Pick<State, 'login' | 'chosen' | 'now'>): void {
       whole.hidden = !login?.user || chosen !== undefined;
       if (!login || whole.hidden || login === shown) return;

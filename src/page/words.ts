@@ -1,17 +1,18 @@
 import { formatBandwidth } from '../contract/bandwidth.ts';
 import { formatDuration } from '../contract/durations.ts';
 import { stateAt } from '../contract/instants.ts';
+import type { Period } from '../contract/phases.ts';
 import type { ProblemCode } from '../contract/problem-codes.ts';
 import type { Alternative } from '../contract/problems.ts';
 import { may, readRole } from '../contract/roles.ts';
 import { alternativeText } from '../words/alternatives.ts';
-import { type Calendar, type Clock, endText, instantText } from '../words/civil-time.ts';
+import { type Calendar, endText, instantText, type ZoneClock } from '../words/civil-time.ts';
 import { linkName } from '../words/link-name.ts';
 import { problemTexts } from '../words/problems.ts';
 import { roleAllows } from '../words/roles.ts';
 import type { Wish } from './draft.ts';
 import { overText, type Route, routeText } from './route.ts';
-import type { ExperimentChoice, Own, OwnReservation, Period, Refused } from './service.ts';
+import type { ExperimentChoice, Own, OwnReservation, Refused } from './service.ts';
 import { type Answer, isRepeatable, type SentRequest } from './state.ts';
 import { periodText, shareText, timesIn, vlansText } from './timeline/words.ts';
 
@@ -36,7 +37,7 @@ export function maySee(role: string): boolean {
   return may(role, 'list');
 }
 
-/** What people call a reservation: its name, or the end of its id. */
+/** A reservation's name for people: its own, or the end of its id. */
 export function titleOf({ id, name }: Pick<Own, 'id' | 'name'>): string {
   return name ?? `…${id.slice(-6)}`;
 }
@@ -199,12 +200,12 @@ export function ownSentence(own: Own, calendar: Calendar): string {
 }
 
 /** An instant as a field for date and time holds it, to the minute. @example '2026-11-23T09:00' */
-export function wallText(instant: number, clock: Clock): string {
+export function wallText(instant: number, clock: ZoneClock): string {
   return new Date(clock.civil(instant)).toISOString().slice(0, 16);
 }
 
 /** The instant that a field for date and time means; null where it is empty. */
-export function readWall(text: string, clock: Clock): number | null {
+export function readWall(text: string, clock: ZoneClock): number | null {
   const civil = Date.parse(`${text}Z`);
   return Number.isNaN(civil) ? null : clock.instant(civil);
 }

@@ -288,7 +288,7 @@ export interface HeldRole {
 /**
  * Checks a role against {@link WHO_MAY}.
  *
- * @param leadsOf whom to ask for help; undefined where nobody is to be named
+ * @param leadsOf the users to ask for help; undefined where a message names none
  * @throws ProblemError 403 that names the roles that would do, and the leads (THREATS.md 171)
  */
 export async function requireRole(

@@ -70,7 +70,7 @@ const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
  * | CommitUnknownError | GET, HEAD | 503 `unavailable`: no change was asked for |
  * | StoreUnavailableError | any | 503 `unavailable`, with Retry-After: nothing was changed |
  * | BudgetSpentError | any | 422 `search_given_up`: nothing was changed |
- * | AbandonedError | any | 503 `unavailable`, which nobody reads: the request has gone |
+ * | AbandonedError | any | 503 `unavailable`, which is not read: the request has gone |
  * | anything else | any | 500 `internal`; the log holds the error. The reply does not say whether a change was made |
  *
  * @param method of the request that failed

@@ -17,7 +17,7 @@ export type Picker = <Item extends Choosable>(
   items: readonly Item[],
 ) => Promise<Item>;
 
-/** What else {@link chooseOne} goes by. */
+/** Options of {@link chooseOne}. */
 export interface ChoiceOptions {
   /** Chooses one of several active items; undefined without a terminal. */
   pick?: Picker;
@@ -90,7 +90,7 @@ function shown({ id, name }: Choosable): string {
   return name === '' ? id : `${name} (${id})`;
 }
 
-/** What is wrong about a mistyped word, and where a known word is {@link nearest}: `… Did you mean be-gent1?` */
+/** A sentence about a mistyped word, with the known word that is {@link nearest} to it: `… Did you mean be-gent1?` */
 export function hinted(what: string, word: string, known: readonly string[]): string {
   const near = nearest(word, known);
   return near === undefined ? what : `${what} Did you mean ${near}?`;

@@ -5,26 +5,23 @@ import type { Experiment, Project } from '../contract/directory.ts';
 import { formatDuration, MINUTE } from '../contract/durations.ts';
 import { Failure } from '../contract/failure.ts';
 import { forIssuer } from '../contract/issuer-address.ts';
-import { KEY_SET_PATH } from '../contract/routes.ts';
 import { Secret } from '../contract/secret.ts';
 import { type Send, sendFrom } from '../contract/sending.ts';
 import { type RemoteKeySet, remoteKeySet } from '../tokens/remote-key-set.ts';
 import type { TokenStatus } from '../tokens/status-list.ts';
 import { IAT_LEEWAY, type TokenKind, type Trust, type VerifiedToken } from '../tokens/verify.ts';
 import { type ChoiceOptions, chooseOne, type Picker } from './choice.ts';
-import type { Connection, Login } from './login/connection.ts';
+import type { Connection } from './login/connection.ts';
 import { accessExperiment, type ExperimentAccess, withTokenAdvice } from './login/experiment-access.ts';
 import { isSpent } from './login/login-tokens.ts';
-import type { MachineLogin } from './login/machine-login.ts';
-import type { TokenSource } from './login/token-source.ts';
-import { trustIn, type VerificationSource, verifyAny } from './login/trust.ts';
+import { keySetUrl, trustIn, type VerificationSource, verifyAny } from './login/trust.ts';
 import type { Profile } from './profiles/profiles.ts';
 import { isCurrent, type KnownReservation, reservationsWith } from './reservations/known.ts';
-import { Ledger, type LedgerDatabase } from './reservations/ledger.ts';
+import { Ledger, type LedgerDatabase, type LedgerEntry } from './reservations/ledger.ts';
 import { Reservations } from './reservations/reservations.ts';
 
-/** What a session needs. */
-export interface SessionOptions {
+/** The needs of a session. */
+interface SessionOptions {
   profile: Profile;
   connection: Connection;
   /** Opens the ledger's database; asked once, when it is first needed. */
@@ -70,14 +67,8 @@ export class Session {
   readonly trust: Readonly<Record<TokenKind, Trust>>;
   /** Sends a request without a token, for public data such as key sets. */
   readonly send: Send;
-  /** The source of the user token. */
-  readonly userToken: TokenSource;
-  readonly login: Login | undefined;
-  readonly machineLogin: MachineLogin | undefined;
-  /** The experiment token that the environment gives; undefined where it gives none. */
-  readonly givenExperimentToken: TokenSource | undefined;
-  /** The tokens of projects and experiments that are kept; undefined where none are. */
-  readonly portalTokens: Connection['portalTokens'];
+  /** The login, and where tokens come from. */
+  readonly connection: Connection;
   readonly #options: SessionOptions;
   /** The connectivity service's keys. */
   readonly #serviceKeys: RemoteKeySet;
@@ -95,11 +86,7 @@ export class Session {
     this.#actsIn = options.experiment;
     this.profile = profile;
     this.send = send;
-    this.userToken = connection.userToken;
-    this.login = connection.login;
-    this.machineLogin = connection.machineLogin;
-    this.givenExperimentToken = connection.experimentToken;
-    this.portalTokens = connection.portalTokens;
+    this.connection = connection;
     const portal = createPortalClient({ ...profile, ...LIMITED_ALREADY, send, userToken });
     this.portal = withTokenAdvice(portal, profile.name);
     this.#serviceKeys = this.#keysOf(profile.baseUrl);
@@ -129,12 +116,13 @@ export class Session {
    * where the service does not tell. A warning says so where it is not 0. Asked before anything is booked: it costs no
    * request where the service's keys were fetched in the last ten minutes, and else the one that its answer needs.
    *
-   * @param isLook whether nothing is to be booked: then no clock is too wrong, and a service that is away is no failure
+   * @param options `isLook`: nothing is to be booked. Then no clock is too wrong, and a service that is away is no failure
    * @throws Failure `usage` where the clocks are so far apart that the service's tokens would not verify here
    */
-  async clockAhead(isLook = false): Promise<number> {
+  async clockAhead({ isLook = false }: { isLook?: boolean } = {}): Promise<number> {
     // The command ends without a login, and then asks for nothing.
-    if (this.userToken.origin === 'login' && !this.login?.read()) return 0;
+    const { userToken, login } = this.connection;
+    if (userToken.origin === 'login' && !login?.read()) return 0;
     const found = this.#serviceKeys.clockAhead();
     const ahead = (await (isLook ? found.catch(() => undefined) : found)) ?? 0;
     if (Math.abs(ahead) <= CLOCKS_EQUAL) return 0;
@@ -162,6 +150,12 @@ export class Session {
     return new Ledger(await this.#ledger, service);
   }
 
+  /** The ledger's entry about a reservation; undefined without one, and where the ledger can't be used. @param service as of {@link ledger} */
+  async noted(id: string, service?: string): Promise<LedgerEntry | undefined> {
+    const ledger = this.ledger(service);
+    return ledger.then((opened) => opened.about(id)).catch(() => undefined);
+  }
+
   /**
    * The project: `named`, else the command's, else the profile's, else the only active one.
    *
@@ -179,6 +173,17 @@ export class Session {
     const { experiment } = this.#options;
     this.#experiment ??= this.#chooseExperiment(experiment ?? this.profile.experiment);
     return this.#experiment;
+  }
+
+  /**
+   * Those of some experiments that are of the project that the command names; all where it names none.
+   *
+   * @throws Failure `not_found` for an unknown project
+   */
+  async ofNamedProject(experiments: readonly Experiment[]): Promise<readonly Experiment[]> {
+    if (this.#options.project === undefined) return experiments;
+    const { id } = await this.project();
+    return experiments.filter(({ project_id }) => project_id === id);
   }
 
   /**
@@ -214,19 +219,16 @@ export class Session {
   }
 
   /**
-   * From now on {@link access} is to the experiment that a reservation belongs to, where the ledger knows it and neither
-   * a flag nor a token in the environment names another. A profile's token command keeps the name that its user chose:
-   * it may not know ids.
+   * Chooses the experiment of a reservation for {@link access} from now on, where the ledger knows it. A flag, a token in the
+   * environment, and the name that a profile has for its token command go before it: such a command may not know ids.
    */
   async actFor(id: string): Promise<void> {
-    const { experiment, connection, profile } = this.#options;
+    const { connection, profile } = this;
+    const { experiment } = this.#options;
     const byName = connection.experimentTokenFrom !== undefined && profile.experiment !== undefined;
     if (experiment !== undefined || connection.experimentToken || byName) return;
     // An unusable ledger is reported later, when the command writes to it.
-    const entry = await this.ledger()
-      .then((ledger) => ledger.about(id))
-      .catch(() => undefined);
-    this.#actsIn = entry?.experiment || undefined;
+    this.#actsIn = (await this.noted(id))?.experiment || undefined;
   }
 
   /** From now on {@link access} is to this experiment. */
@@ -258,27 +260,18 @@ export class Session {
 
   /** An experiment with a token for it, fetched at each call. @param wanted its id or name */
   async accessTo(wanted: string | undefined): Promise<ExperimentAccess> {
-    const { connection, profile, project, now } = this.#options;
-    return accessExperiment({
-      wanted,
-      preferred: profile.experiment,
-      project: project ?? profile.project,
-      given: connection.experimentToken,
-      tokenFrom: connection.experimentTokenFrom,
-      kept: connection.portalTokens,
-      portal: this.portal,
-      portalUrl: profile.portalUrl,
-      now,
-      choice: this.#choice,
-    });
+    const { profile, connection, portal } = this;
+    const { project, now } = this.#options;
+    return accessExperiment({ wanted, project, profile, connection, portal, now, choice: this.#choice });
   }
 
   /** A token for a project: the kept one, or a new one from the portal. */
   async projectToken(id: string): Promise<Secret> {
-    const kept = this.portalTokens?.read(id);
+    const { portalTokens } = this.connection;
+    const kept = portalTokens?.read(id);
     if (kept) return kept;
     const token = new Secret(await this.portal.projectToken(id));
-    await this.portalTokens?.keep(id, token);
+    await portalTokens?.keep(id, token);
     return token;
   }
 
@@ -319,7 +312,7 @@ export class Session {
 
   #keysOf(issuer: string): RemoteKeySet {
     const { connection, now, notice } = this.#options;
-    const url = issuer.replace(/\/+$/, '') + KEY_SET_PATH;
+    const url = keySetUrl(issuer);
     const store = connection.keySets?.(url);
     return remoteKeySet({
       url,

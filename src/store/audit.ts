@@ -36,7 +36,7 @@ export const AUDIT: SqlInsert = {
 };
 
 /** How many refusals of one experiment in an hour have a row each; those beyond are counted by the minute. */
-export const REFUSALS_IN_ROWS = 1000;
+const REFUSALS_IN_ROWS = 1000;
 
 /** The recent refusals of an experiment. */
 interface Tally {
@@ -51,7 +51,7 @@ interface Tally {
 }
 
 /**
- * The rows that a group of decisions adds to the audit. A accepted decision carries the version of the link that it made,
+ * The rows that a group of decisions adds to the audit. An accepted decision carries the version of the link that it made,
  * a refused one the version that it was decided on: in the order of `seq`, the rows are the link's whole history.
  *
  * A client that is refused all day does not fill the disk (THREATS.md 59): beyond {@link REFUSALS_IN_ROWS} refusals of an
@@ -163,7 +163,7 @@ export interface AuditRecord extends AuditEntry {
  * @param take is given each portion; the next one waits for it
  * @returns whether older decisions match too, and were left out
  * @throws StoreUnavailableError when the database is away
- * @throws DatabaseFormatError when a row can't be one that a server wrote
+ * @throws DatabaseFormatError when no server can have written a row
  */
 export function readAudit(
   database: Pick<SqlDatabase, 'snapshot'>,

@@ -4,7 +4,7 @@ import { changed, type SqlDatabase, type SqlRow } from './sql.ts';
 const COLUMNS =
   'model, key, payload, grant_key, user_code, decided, consumed_ms, grace_ms, expires_ms, account, used_ms';
 
-/** What saving a record again does: a device code is decided once, a refresh token has one successor, an ID token is used once. */
+/** The effect of saving a record again: a device code is decided once, a refresh token has one successor, an ID token is used once. */
 const ON_CONFLICT: Readonly<Record<string, string>> = {
   DeviceCode: `DO UPDATE SET payload = $3, grant_key = $4, decided = $6
     WHERE identity_record.decided = 0 AND identity_record.consumed_ms IS NULL`,

@@ -45,11 +45,11 @@ import {
 const VERSIONS = `SELECT version FROM hop
   WHERE link = $1 AND version >= $2 AND version < $3 AND position = 0 AND deleted_ms IS NULL`;
 
-/** What a reservation holds of a link, in the order in which {@link heldOf} reads it. */
+/** The columns of a reservation's share of a link, in the order in which {@link heldOf} reads it. */
 const HELD_COLUMNS = ['reservation', 'start_ms', 'end_ms', 'bandwidth', ...TAG_PLACES, 'tenant'] as const;
 const HELD = HELD_COLUMNS.join(', ');
 
-/** What is held of a link by reservations that end after an instant, in the order of their ends. */
+/** Selects the shares of a link whose reservations end after an instant, in the order of their ends. */
 const HOLDINGS = `SELECT ${HELD} FROM hop
   WHERE link = $1 AND end_ms > $2 AND deleted_ms IS NULL ORDER BY end_ms, start_ms`;
 
@@ -76,7 +76,7 @@ const RESERVATION: SqlInsert = {
     ${replaced('start_ms', 'end_ms', 'bandwidth', 'deleted_ms', ...RESERVATION_TEXTS)}`,
 };
 
-/** What a reservation holds of one link. */
+/** A reservation's share of one link. */
 const HOP: SqlInsert = {
   into: 'hop',
   columns: {
@@ -195,7 +195,7 @@ async function readVersions(sql: SqlReader): Promise<LinkVersion[]> {
   }));
 }
 
-/** What {@link READ_LINK} would find of a link that has no row. */
+/** Stands for the row of {@link READ_LINK} where a link has no row. */
 const NEVER_BOOKED: SqlRow = { version: 0, forgotten: 0 };
 
 /** A link of a transaction has no row that could be locked. */

@@ -226,7 +226,7 @@ export function serverTables({ bigint, id, sequence, table, sequenceTable, tagGu
   `;
 }
 
-/** Stands among the migrations for one that was never released: a database of its version is refused, and a new one needs none of it. */
+/** Stands for a migration that was never released: a database of its version is refused, and a new database needs nothing of it. */
 export const UNRELEASED = '';
 
 /**

@@ -34,7 +34,7 @@ export interface SqlStatements extends SqlReader {
   write(...writes: readonly SqlWrite[]): Promise<void>;
 }
 
-/** What is read on one connection. */
+/** A connection's view of the database's history. */
 interface OfHistory {
   /**
    * Names the database and its history. Within one history, what was committed stays. The name differs once the database
@@ -76,7 +76,7 @@ export interface SqlDatabase extends SqlStatements {
   snapshot<Answer>(work: (sql: SqlSnapshot) => Promise<Answer>): Promise<Answer>;
 }
 
-/** What was committed at one instant. */
+/** Reads the rows that were committed at one instant. */
 export interface SqlSnapshot extends SqlReader, OfHistory {
   /** The rows that a statement finds, in portions. */
   portions(sql: string, ...values: SqlValue[]): AsyncIterable<SqlValues[]>;
@@ -89,7 +89,7 @@ export interface ReadDatabase extends Pick<SqlDatabase, 'snapshot'> {
 
 /** The database is damaged, newer than this program, or another program's. */
 export class DatabaseFormatError extends Error {
-  /** What `toString` begins with. */
+  /** The first word of `toString`. */
   override readonly name = 'DatabaseFormatError';
 }
 
@@ -105,7 +105,7 @@ export async function changed(
 /** Reads a link's row. */
 export const READ_LINK = 'SELECT version, forgotten FROM link WHERE id = $1';
 
-/** What the engines do differently for reservations. */
+/** The steps that the two engines do differently for reservations. */
 export interface Locking {
   /**
    * Locks a link's row until the transaction ends, in a statement that reads nothing else, and then reads it: `version`

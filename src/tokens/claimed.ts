@@ -13,7 +13,7 @@ export function claimedClaims(token: string): Readonly<Record<string, unknown>> 
   return reading.ok && isObject(reading.value) ? reading.value : {};
 }
 
-/** What base64url stands for, without Node's own way, which browsers and workers don't have; nothing for other text. */
+/** Decodes base64url without Node's own functions, which browsers and workers don't have; other text gives no bytes. */
 function bytesOf(part: string): Uint8Array {
   try {
     return Uint8Array.from(atob(part.replaceAll('-', '+').replaceAll('_', '/')), (unit) =>

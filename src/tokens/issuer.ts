@@ -21,7 +21,7 @@ export interface IssuerOptions {
   otherKeys?: KeySetDocument['keys'];
 }
 
-/** What a token is beside its claims. */
+/** The form of a token, besides its claims. */
 export interface TokenForm {
   /** Its `typ` header. Default `JWT`. */
   typ?: string;

@@ -20,7 +20,7 @@ export type PrivateJwk = JWK & { kid: string };
 
 /** A key that could not be read, or is not an ES256 private key. */
 export class KeyFormatError extends Error {
-  /** What `toString` begins with. */
+  /** The first word of `toString`. */
   override readonly name = 'KeyFormatError';
 }
 

@@ -11,7 +11,7 @@ import { reasonOf } from './remote-key-set.ts';
 import { TokenError } from './token-error.ts';
 import { type KindRules, type Trust, verifyAs } from './verify.ts';
 
-/** What a list says of a token. */
+/** The status of a token in a list. */
 export interface TokenStatus {
   /** False for a reservation that was deleted, or that was changed after the token was signed. */
   stands: boolean;

@@ -7,7 +7,7 @@
  * | `algorithm` | an algorithm outside the allowlist, or not the key's own (RFC 8725 §3.1) |
  * | `key_unknown` | no `kid`, or the issuer has no key with it (contract/README.md, "Authentication" 4) |
  * | `signature` | the signature is not the key's over these bytes |
- * | `issuer` | `iss` is not one that this kind of token is accepted from |
+ * | `issuer` | this kind of token is not accepted from its `iss` |
  * | `audience` | `aud` does not name who it was checked for |
  * | `kind` | a token of another kind than is due, by its subject |
  * | `claims` | a required claim is missing or wrong |
@@ -34,7 +34,7 @@ export type TokenFault =
 
 /** A token that does not verify. The message never holds the token. */
 export class TokenError extends Error {
-  /** What `toString` begins with. */
+  /** The first word of `toString`. */
   override readonly name = 'TokenError';
   /** The reason, for programs; see {@link TokenFault}. */
   readonly code: TokenFault;

@@ -37,7 +37,7 @@ export class VerifiedTokens {
     this.#capacity = capacity;
   }
 
-  /** The most tokens that are remembered. */
+  /** How many tokens are remembered. */
   get size(): number {
     return this.#tokens.size;
   }

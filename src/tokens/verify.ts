@@ -10,6 +10,7 @@ import {
 } from '../contract/claims.ts';
 import { ID_PREFIXES, idKind } from '../contract/ids.ts';
 import { forIssuer } from '../contract/issuer-address.ts';
+import { isObject } from '../contract/json.ts';
 import { type CompactToken, readCompact } from './compact.ts';
 import { type Algorithm, ISSUER_ALGORITHMS, type KeySet, SERVICE_ALGORITHMS } from './key-set.ts';
 import { TokenError } from './token-error.ts';
@@ -40,10 +41,13 @@ export interface Trust {
   verified?: VerifiedTokens;
 }
 
-/** The kind that a token claims to be, by its subject's prefix; without one it is a service's own. */
+/**
+ * The kind that a token claims to be, by its subject's prefix; without one it is a service's own. A token with a reservation in it
+ * is about that, whatever its subject: it must name it.
+ */
 export function claimedKind(claims: { sub?: unknown; [name: string]: unknown }): TokenKind {
   const kind = typeof claims.sub === 'string' ? idKind(claims.sub) : undefined;
-  if (kind === undefined) return 'service';
+  if (kind === undefined) return isObject(claims['connectivity']) ? 'connectivity' : 'service';
   return kind === 'reservation' ? 'connectivity' : kind;
 }
 

@@ -39,16 +39,9 @@ export interface Parts extends Pick<Configuration, 'commands' | 'remove'> {
 }
 
 /** A configuration that is a shell script. */
-export function shellScript(end: End, { about, files = [], ...parts }: Parts): Configuration {
-  const { commands, remove } = parts;
-  return {
-    text: [...commented([...aboutEnd(end), ...about, 'For a shell of root.']), ...commands],
-    removal: removalScript(end, parts),
-    names: end.names,
-    files,
-    commands,
-    remove,
-  };
+export function shellScript(end: End, parts: Parts): Configuration {
+  const about = commented([...aboutEnd(end), ...parts.about, 'For a shell of root.']);
+  return configuration(end, parts, [...about, ...parts.commands]);
 }
 
 /**
@@ -57,22 +50,18 @@ export function shellScript(end: End, { about, files = [], ...parts }: Parts): C
  *
  * @param end that the files are for
  */
-export function printedFiles(end: End, { files = [], about, ...parts }: Parts): Configuration {
-  const { commands, remove } = parts;
-  const [first, ...others] = files;
-  const then = commented([`Then, as root: ${commands.join('; ')}`]);
-  return {
-    text: [
-      ...commented([...aboutEnd(end), ...about]),
-      ...then,
-      ...[first, ...others].flatMap((file) => (file ? ['', `# ${file.path}`, ...linesOf(file)] : [])),
-    ],
-    removal: removalScript(end, parts),
-    names: end.names,
-    files,
-    commands,
-    remove,
-  };
+export function printedFiles(end: End, parts: Parts): Configuration {
+  const { files = [], about, commands } = parts;
+  return configuration(end, parts, [
+    ...commented([...aboutEnd(end), ...about]),
+    ...commented([`Then, as root: ${commands.join('; ')}`]),
+    ...files.flatMap((file) => ['', `# ${file.path}`, ...linesOf(file)]),
+  ]);
+}
+
+function configuration(end: End, parts: Parts, text: readonly string[]): Configuration {
+  const { files = [], commands, remove } = parts;
+  return { text, removal: removalScript(end, parts), names: end.names, files, commands, remove };
 }
 
 /** A file's lines without their ends. */
@@ -94,7 +83,7 @@ export function aboutRemovalOf({ outer, inner }: DeviceNames, device: string): r
 }
 
 /** The shell script that removes an end. */
-export function removalScript(
+function removalScript(
   end: End,
   { remove, aboutRemoval = [] }: Pick<Parts, 'remove' | 'aboutRemoval'>,
 ): readonly string[] {

@@ -1,4 +1,5 @@
 import type { Reservation } from '../contract/reservation.ts';
+import { characterCode } from '../contract/visible-text.ts';
 
 /** The ethertype of each outer protocol: IEEE 802.1ad is 0x88a8, 802.1Q is 0x8100. */
 export const OUTER_PROTOCOLS = ['802.1ad', '802.1q'] as const;
@@ -155,7 +156,7 @@ export function deviceFault(name: string): string | undefined {
 }
 
 /** The smallest and largest `--mtu`, in bytes: for IPv4 (RFC 791), and for a device less two tags. */
-export const MTU_RANGE = { min: 68, max: 65_535 - 2 * TAG_BYTES } as const;
+const MTU_RANGE = { min: 68, max: 65_535 - 2 * TAG_BYTES } as const;
 
 /** The fault in an `--mtu`, as a sentence; undefined for a good one. */
 export function mtuFault(mtu: number): string | undefined {
@@ -230,7 +231,7 @@ function isIpv6(host: string): boolean {
  * line end can't start a line of its own.
  */
 export function oneLine(text: string): string {
-  return text.replace(/[^\x20-\x7e]/g, (found) => `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  return text.replace(/[^\x20-\x7e]/g, (found) => characterCode(found, 0));
 }
 
 /** Lines as comments of a shell script, YAML or INI file; see {@link oneLine}. */

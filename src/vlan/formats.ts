@@ -34,7 +34,7 @@ interface DescribedDevice {
 }
 
 /** An end and its configuration, as JSON. Members are only added. */
-export interface DescribedEnd {
+interface DescribedEnd {
   reservation: string;
   site: string;
   device: string;

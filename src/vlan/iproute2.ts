@@ -14,7 +14,7 @@ function addLinkCall(parent: string, name: string, mtu: number, protocol: string
 }
 
 /** The calls of `ip` that make the devices of an end. */
-export interface IpCalls {
+interface IpCalls {
   /** Makes the device below ready: a device's MTU can't be above that of the device below it. */
   readonly device: ProgramCall;
   readonly outer: ProgramCall;
@@ -43,7 +43,7 @@ export function ipCalls({ device, names, sTag, cTag, outer, mtu, address }: End)
 }
 
 /** {@link ipCalls} as lines for a shell of root, which may be run again and touch nothing of others. */
-export interface IpLines {
+interface IpLines {
   /** Makes the MTUs of the device below, and of the outer one where it is there, large enough. */
   readonly mtu: readonly [device: string, outer: string];
   /** Makes the outer device where it is missing, on the device below, which they make ready. */

@@ -34,7 +34,7 @@ export function difference(
 }
 
 /**
- * What an offer is, by what differs from what was asked for; where that is undefined, all of it.
+ * An offer in words: its differences from the request, or all of it where no request is given.
  *
  * @example '6 Gbps, same period'
  * @example '9 Gbps from 2026-12-01T14:00:00.000Z'

@@ -4,7 +4,7 @@ import { DAY, HOUR, MINUTE } from '../contract/durations.ts';
  * The clock of a time zone. A civil time is written as the milliseconds that `Date.UTC` gives for its year, month, day,
  * hour and minute, so that plain arithmetic works on it.
  */
-export interface Clock {
+export interface ZoneClock {
   /** The civil time at an instant. */
   civil(instant: number): number;
   /**
@@ -26,16 +26,16 @@ const MOST_REMEMBERED = 5000;
 
 /** The milliseconds of the offset at the end of a text; 0 where it has none. */
 function offsetIn(text: string): number {
-  const [, sign, hours = 0, minutes = 0] = /([+-])(\d\d):(\d\d)$/.exec(text) ?? [];
+  const [, sign, hours = 0, minutes = 0] = /([+-])(\d\d)(?::?(\d\d))?$/.exec(text) ?? [];
   return (sign === '-' ? -1 : 1) * (Number(hours) * 60 + Number(minutes)) * MINUTE;
 }
 
 /**
  * Makes the clock of a zone from `Intl`, which is slow: offsets that were looked up are remembered, and UTC needs no lookup.
  *
- * @param zone an IANA name, an offset such as `+02:00`, or `UTC`; an unknown name is a RangeError when the clock is first read
+ * @param zone an IANA name, an offset such as `+02:00`, `+0200` or `+02`, or `UTC`; an unknown name is a RangeError when the clock is first read
  */
-export function createClock(zone: string): Clock {
+export function createClock(zone: string): ZoneClock {
   let format: Intl.DateTimeFormat | undefined;
   const remembered = new Map<number, number>();
   const lookUp = (instant: number): number => {
@@ -68,10 +68,10 @@ export function createClock(zone: string): Clock {
   };
 }
 
-const clocks = new Map<string, Clock>();
+const clocks = new Map<string, ZoneClock>();
 
 /** The one clock of a zone; see {@link createClock}. */
-export function clockOf(zone: string): Clock {
+export function clockOf(zone: string): ZoneClock {
   const clock = clocks.get(zone) ?? createClock(zone);
   clocks.set(zone, clock);
   return clock;
@@ -118,7 +118,7 @@ export function lengthOfStep({ unit, count }: Step): number {
  * The instant at or before one at which a step begins on the zone's clock. In the hour that comes twice, the second one
  * counts too for steps of an hour or less.
  */
-export function floorToStep(instant: number, step: Step, clock: Clock): number {
+export function floorToStep(instant: number, step: Step, clock: ZoneClock): number {
   const civil = clock.civil(instant);
   const start = startOfStep(civil, step);
   if (step.unit === 'minute' && step.count <= 60) return instant - (civil - start);
@@ -126,7 +126,7 @@ export function floorToStep(instant: number, step: Step, clock: Clock): number {
 }
 
 /** The first instant after one at which a step begins on the zone's clock. */
-export function nextStep(instant: number, step: Step, clock: Clock): number {
+export function nextBeginning(instant: number, step: Step, clock: ZoneClock): number {
   const civil = clock.civil(instant);
   const start = startOfStep(civil, step);
   if (step.unit === 'minute' && step.count <= 60) {
@@ -142,8 +142,8 @@ export function nextStep(instant: number, step: Step, clock: Clock): number {
 }
 
 /** The first instant at or after one at which a step begins. */
-export function ceilToStep(instant: number, step: Step, clock: Clock): number {
-  return floorToStep(instant, step, clock) === instant ? instant : nextStep(instant, step, clock);
+export function ceilToStep(instant: number, step: Step, clock: ZoneClock): number {
+  return floorToStep(instant, step, clock) === instant ? instant : nextBeginning(instant, step, clock);
 }
 
 /** A half-open period, in milliseconds since the Unix epoch. */
@@ -153,9 +153,9 @@ export interface Period {
 }
 
 /** The instants of a period at which a step begins. */
-export function beginnings({ start, end }: Period, step: Step, clock: Clock): number[] {
+export function beginnings({ start, end }: Period, step: Step, clock: ZoneClock): number[] {
   const found: number[] = [];
-  for (let at = ceilToStep(start, step, clock); at < end; at = nextStep(at, step, clock)) found.push(at);
+  for (let at = ceilToStep(start, step, clock); at < end; at = nextBeginning(at, step, clock)) found.push(at);
   return found;
 }
 
@@ -195,9 +195,9 @@ export function startOfDay(civil: number): number {
   return Math.floor(civil / DAY) * DAY;
 }
 
-/** What is needed to write times: the zone's clock and the current time. */
+/** The zone's clock and the current time, which it takes to write times. */
 export interface Calendar {
-  clock: Clock;
+  clock: ZoneClock;
   now: number;
 }
 
@@ -210,14 +210,14 @@ export interface InstantStyle {
 }
 
 /** The time of day of an instant, in the hour that comes twice with the offset from UTC. @example '02:30 (UTC+2)' */
-export function clockText(instant: number, clock: Clock, { isExact = false }: InstantStyle = {}): string {
+export function clockText(instant: number, clock: ZoneClock, { isExact = false }: InstantStyle = {}): string {
   const civil = clock.civil(instant);
   const seconds = new Date(civil).toISOString().slice(16, 19);
   return `${timeText(civil)}${isExact && seconds !== ':00' ? seconds : ''}${offsetAside(instant, clock)}`;
 }
 
-/** What stands behind a time of day: in the hour that comes twice the offset from UTC, else nothing. @example ' (UTC+2)' */
-function offsetAside(instant: number, clock: Clock): string {
+/** The text behind a time of day: the offset from UTC in the hour that comes twice, else nothing. @example ' (UTC+2)' */
+function offsetAside(instant: number, clock: ZoneClock): string {
   if (!clock.isTwice(instant)) return '';
   const offset = clock.offset(instant);
   const minutes = offset % HOUR === 0 ? '' : timeText(Math.abs(offset)).slice(2);
@@ -225,7 +225,7 @@ function offsetAside(instant: number, clock: Clock): string {
 }
 
 /** An instant to the second, as a log has it; in the hour that comes twice with the offset. @example '2026-11-23 09:00:05' */
-export function logText(instant: number, clock: Clock): string {
+export function logText(instant: number, clock: ZoneClock): string {
   const civil = new Date(clock.civil(instant)).toISOString();
   return `${civil.slice(0, 19).replace('T', ' ')}${offsetAside(instant, clock)}`;
 }

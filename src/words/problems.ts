@@ -1,24 +1,30 @@
+import { formatBandwidth } from '../contract/bandwidth.ts';
 import type { FailureDetail } from '../contract/failure.ts';
 import { formatInstant, parseInstant } from '../contract/instants.ts';
 import { isObject } from '../contract/json.ts';
 import { BY_THE_LINK, DETAIL_LOCATIONS, type ProblemCode } from '../contract/problem-codes.ts';
 import type { Limit, Problem, ProblemFacts } from '../contract/problems.ts';
 import { type Times, UTC_TIMES } from '../contract/said.ts';
+import { formatVolume } from '../contract/volume.ts';
 import { capacityText, limitText } from './limits.ts';
 import { hopName } from './link-name.ts';
 
-/** Facts with times in milliseconds. */
-type Known = {
-  [Name in keyof ProblemFacts]: Name extends (typeof INSTANTS)[number] ? number : ProblemFacts[Name];
-};
+const text = (value: unknown) => (typeof value === 'string' ? value : undefined);
+const number = (value: unknown) => (typeof value === 'number' ? value : undefined);
+const list = (value: unknown) => (Array.isArray(value) ? value.map(String) : undefined);
+/** An instant is ISO 8601 in a body, and a number of milliseconds here. */
+const at = (value: unknown) => parseInstant(text(value) ?? '');
 
-/** The facts that are instants: ISO 8601 in a body. */
-const INSTANTS = ['at', 'start_date', 'end_date', 'expires_at'] as const;
-/** The facts that are texts, and those that are numbers. */
-const TEXTS = ['member', 'project', 'site', 'name', 'holder', 'token', 'reason'] as const;
-const NUMBERS = ['bandwidth', 'capacity', 'hops'] as const;
-/** The facts that are lists of sites. */
-const LISTS = ['sites', 'route', 'via', 'avoid', 'hop'] as const;
+/** How each fact of a body is read; undefined for a value that has not the type of the fact. */
+const READERS = {
+  ...{ at, start_date: at, end_date: at, expires_at: at },
+  ...{ member: text, project: text, site: text, name: text, holder: text, token: text, reason: text },
+  ...{ bandwidth: number, capacity: number, hops: number, needed: number, volume: number },
+  ...{ sites: list, route: list, via: list, avoid: list, hop: list },
+} as const satisfies Record<keyof ProblemFacts, (value: unknown) => unknown>;
+
+/** Facts with times in milliseconds. */
+type Known = { [Name in keyof typeof READERS]?: ReturnType<(typeof READERS)[Name]> };
 
 /** A sentence, and the facts without which it can't be said. */
 interface Row<Needed extends keyof Known> {
@@ -30,7 +36,7 @@ function row<Needed extends keyof Known>(needs: readonly Needed[], say: Row<Need
   return { needs, say };
 }
 
-/** What people call a member of a request. */
+/** The words of people for a member of a request. */
 const MEMBERS: Readonly<Record<string, string>> = {
   ...{ start_date: 'start', start: 'start', end_date: 'end', end: 'end', expires_at: 'expiry' },
 };
@@ -93,6 +99,10 @@ const SENTENCES = {
   bandwidth_unavailable: row(['bandwidth', 'capacity'], ({ bandwidth, capacity, hop }) =>
     capacityText(capacity, bandwidth, hop && hopName(hop)),
   ),
+  bandwidth_too_low: row(['volume', 'end_date', 'needed', 'bandwidth'], (facts, times) => {
+    const needs = `${formatVolume(facts.volume)} by ${times.instant(facts.end_date)} need ${formatBandwidth(facts.needed)}`;
+    return `${needs}; at most ${formatBandwidth(facts.bandwidth)} may be used.`;
+  }),
   search_given_up: row([], ({ at }, times) => givenUpText(at === undefined ? undefined : times.instant(at))),
   name_taken: row(['name', 'holder'], ({ name }) => {
     return `Another reservation has the name ${name} until it ends or is deleted.`;
@@ -113,10 +123,9 @@ type FactsOf<Code extends Sayable> =
  */
 export function problem<Code extends Sayable>(code: Code, facts: FactsOf<Code>, advice?: string): Problem {
   const said = (SENTENCES[code] as Row<keyof Known>).say(facts as Required<Known>, UTC_TIMES);
-  const instants = INSTANTS.flatMap((name) => {
-    const at = facts[name];
-    return at === undefined ? [] : [[name, formatInstant(at)]];
-  });
+  const instants = Object.entries(facts).flatMap(([name, value]) =>
+    isInstant(name) && typeof value === 'number' ? [[name, formatInstant(value)]] : [],
+  );
   return {
     code,
     msg: advice === undefined ? said : `${said} ${advice}`,
@@ -124,18 +133,14 @@ export function problem<Code extends Sayable>(code: Code, facts: FactsOf<Code>, 
   };
 }
 
+/** Whether a fact of this name is an instant. */
+function isInstant(name: string): boolean {
+  return Object.entries(READERS).some(([known, read]) => known === name && read === at);
+}
+
 /** The facts of a reply that have the type that they should have. */
 function knownFacts(facts: Readonly<Record<string, unknown>> = {}): Known {
-  const text = (value: unknown) => (typeof value === 'string' ? value : undefined);
-  const number = (value: unknown) => (typeof value === 'number' ? value : undefined);
-  const of = (names: readonly string[], read: (value: unknown) => unknown): [string, unknown][] =>
-    names.map((name) => [name, read(facts[name])]);
-  return Object.fromEntries([
-    ...of(INSTANTS, (value) => parseInstant(text(value) ?? '')),
-    ...of(TEXTS, text),
-    ...of(NUMBERS, number),
-    ...of(LISTS, (value) => (Array.isArray(value) ? value.map(String) : undefined)),
-  ]);
+  return Object.fromEntries(Object.entries(READERS).map(([name, read]) => [name, read(facts[name])]));
 }
 
 /**
@@ -182,14 +187,13 @@ export function readProblem(body: unknown): { code: string | undefined; details:
 
 function readDetail(value: unknown): FailureDetail[] {
   if (!isObject(value)) return [];
-  const { loc = [], msg = '', type = '', item, code, facts } = value;
-  if (typeof msg !== 'string' || typeof type !== 'string') return [];
+  const { loc = [], msg, type, item, code, facts } = value;
   const isName = (part: unknown) => typeof part === 'string' || typeof part === 'number';
   return [
     {
       loc: [loc].flat().filter(isName) as (string | number)[],
-      msg,
-      type,
+      msg: typeof msg === 'string' ? msg : '',
+      type: typeof type === 'string' ? type : '',
       item: Number.isInteger(item) && Number(item) >= 0 ? Number(item) : undefined,
       code: typeof code === 'string' ? code : undefined,
       facts: isObject(facts) ? facts : undefined,

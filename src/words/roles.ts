@@ -11,7 +11,7 @@ const ALLOWS: Readonly<Record<Role, string>> = {
 export const MOST_LEADS = 5;
 
 /**
- * The sentence that says who could do what a role does not allow; an empty text where nobody is known.
+ * The sentence that says who could do what a role does not allow; an empty text where no role may.
  *
  * @param names of the leads of a project or an experiment; beyond {@link MOST_LEADS} they are "others"
  * @example leadsText(['anna', 'ben']) // 'Its leads are anna and ben.'

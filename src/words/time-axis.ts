@@ -1,16 +1,16 @@
 import {
   beginnings,
-  type Clock,
   dateText,
   floorToStep,
   lengthOfStep,
   monthName,
-  nextStep,
+  nextBeginning,
   type Period,
   type Step,
   timeText,
   weekdayName,
   yearOf,
+  type ZoneClock,
 } from './civil-time.ts';
 
 /**
@@ -27,7 +27,7 @@ export interface Tick {
 }
 
 /** The room that an axis has, in pixels or characters. */
-export interface AxisRoom {
+interface AxisRoom {
   width: number;
   /** The width of a label, which begins at its tick. */
   measure(label: string): number;
@@ -90,7 +90,11 @@ function spanLabels(civil: number, { unit }: Step): string[] {
  * An axis with two lines of labels: round times, and above them the days, months or years that have them. The step depends on
  * the window's length alone, so that it does not change while the window is moved.
  */
-export function twoLineAxis(window: Period, clock: Clock, { width, measure, gap }: AxisRoom): TwoLineAxis {
+export function twoLineAxis(
+  window: Period,
+  clock: ZoneClock,
+  { width, measure, gap }: AxisRoom,
+): TwoLineAxis {
   const perMillisecond = width / (window.end - window.start);
   const place = (instant: number): number => (instant - window.start) * perMillisecond;
   const fits = ({ step, widest }: Form): boolean =>
@@ -113,7 +117,7 @@ export function twoLineAxis(window: Period, clock: Clock, { width, measure, gap 
   });
   const starts = [floorToStep(window.start, over, clock), ...beginnings(window, over, clock)];
   const spans = [...new Set(starts)].map((start, index, all) => {
-    const end = all[index + 1] ?? nextStep(start, over, clock);
+    const end = all[index + 1] ?? nextBeginning(start, over, clock);
     const from = Math.max(0, place(start));
     const room = Math.min(width, place(end)) - from - gap;
     const label = spanLabels(clock.civil(start), over).find((text) => measure(text) <= room) ?? '';
@@ -151,7 +155,7 @@ interface Mark {
  */
 export function oneLineTicks(
   window: Period,
-  { clock, now }: { clock: Clock; now: number },
+  { clock, now }: { clock: ZoneClock; now: number },
   room: AxisRoom & { place: (instant: number) => number },
 ): Tick[] {
   const thisYear = yearOf(clock.civil(now));

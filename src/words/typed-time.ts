@@ -3,7 +3,6 @@ import { Failure } from '../contract/failure.ts';
 import { formatInstant, isTimeZone, LAST_INSTANT, parseInstant } from '../contract/instants.ts';
 import { parseDuration } from '../contract/typed-duration.ts';
 import {
-  type Clock,
   clockOf,
   dateText,
   MONTHS,
@@ -12,6 +11,7 @@ import {
   timeText,
   WEEKDAYS,
   yearOf,
+  type ZoneClock,
 } from './civil-time.ts';
 
 /** The context in which times are read and printed. */
@@ -188,10 +188,11 @@ function readTimeOfDay(word: string): number | undefined {
   return ofDay * HOUR + minutes * MINUTE + seconds * SECOND;
 }
 
-/** An offset as the name of a zone, of `Z`, `+02:00` or `utc+2`. */
+/** An offset as the name of a zone, of `Z`, `+02:00`, `+0200` or `utc+2`. */
 function readOffset(word: string): string | undefined {
   if (word === 'z' || word === 'utc') return 'UTC';
-  const [, sign, hours = '', minutes = '00'] = /^(?:utc)?([+-])(\d\d?)(?::(\d\d))?$/.exec(word) ?? [];
+  const [, sign, hours = '', minutes = '00'] =
+    /^(?:utc)?([+-])(\d\d?)(?::(\d\d))?$/.exec(word) ?? /^(?:utc)?([+-])(\d\d)(\d\d)$/.exec(word) ?? [];
   const offset = `${sign}${hours.padStart(2, '0')}:${minutes}`;
   return sign && isTimeZone(offset) ? offset : undefined;
 }
@@ -225,7 +226,7 @@ function instantOf(typed: string, words: Words, context: TimeContext, reading: T
 function dayOf(
   typed: string,
   { form, ahead, weekday, day, month, year, time }: Words,
-  clock: Clock,
+  clock: ZoneClock,
   { now, after = now, on, isPast = false, isEnd = false }: TimeReading & { now: number },
 ): number {
   const today = startOfDay(clock.civil(now));
@@ -284,7 +285,7 @@ function noSuchTime(typed: string): Failure {
 }
 
 /** The instants that a local time may mean when clocks change, each with its offset. */
-function besides(local: number, clock: Clock): string {
+function besides(local: number, clock: ZoneClock): string {
   const [one, other] = [clock.offset(local - DAY), clock.offset(local + DAY)]
     .map((offset) => local - offset)
     .toSorted((a, b) => a - b)

@@ -110,7 +110,7 @@ describe('LinkCalendar.decide', () => {
   });
 });
 
-describe('LinkCalendar.planUpdate', () => {
+describe('an update of a reservation', () => {
   test.each([
     { rule: 'stays as it is', start: 10, end: 20, bandwidth: 600 },
     { rule: 'is shortened', start: 12, end: 18, bandwidth: 600 },
@@ -121,14 +121,14 @@ describe('LinkCalendar.planUpdate', () => {
       smallLink({ site1_s_tags: [2, 2], site1_c_tags: [2, 2], site2_s_tags: [2, 2], site2_c_tags: [2, 2] }),
     );
     calendar.put('own', { start: 10, end: 20, bandwidth: 600, tags: tags(2) });
-    expect(calendar.planUpdate('own', demand, 0)).toEqual({ accepted: true, tags: tags(2) });
+    expect(planUpdate(calendar, 'own', demand, tags(2))).toEqual({ accepted: true, tags: tags(2) });
   });
 
   test('the use of other reservations counts', () => {
     const calendar = new LinkCalendar(smallLink());
     calendar.put('own', { start: 10, end: 20, bandwidth: 600, tags: tags(1) });
     calendar.put('other', { start: 15, end: 25, bandwidth: 300, tags: tags(2) });
-    expect(calendar.planUpdate('own', { start: 10, end: 20, bandwidth: 701 }, 0)).toEqual({
+    expect(planUpdate(calendar, 'own', { start: 10, end: 20, bandwidth: 701 }, tags(1))).toEqual({
       accepted: false,
       refusals: [{ limit: 'bandwidth', capacity: 1000, free: 700, start: 15, end: 20 }],
     });
@@ -139,7 +139,7 @@ describe('LinkCalendar.planUpdate', () => {
     calendar.put('own', { start: 10, end: 20, bandwidth: 1, tags: tags(3) });
     calendar.put('near', { start: 5, end: 10, bandwidth: 1, tags: tags(2) });
     calendar.put('in the way', { start: 25, end: 30, bandwidth: 1, tags: { ...tags(1), site2_c_tag: 3 } });
-    expect(calendar.planUpdate('own', { start: 10, end: 26, bandwidth: 1 }, 0)).toEqual({
+    expect(planUpdate(calendar, 'own', { start: 10, end: 26, bandwidth: 1 }, tags(3))).toEqual({
       accepted: true,
       tags: { ...tags(3), site2_c_tag: 2 },
     });
@@ -148,16 +148,21 @@ describe('LinkCalendar.planUpdate', () => {
   test('the reservation is held as before, whether the plan is accepted or refused', () => {
     for (const bandwidth of [1000, 1001]) {
       const calendar = booked();
-      calendar.planUpdate('first', { start: TEN, end: ELEVEN, bandwidth }, 0);
+      planUpdate(calendar, 'first', { start: TEN, end: ELEVEN, bandwidth }, tags(1));
       expect(calendar.freeBandwidth({ start: TEN, end: ELEVEN })).toBe(400);
     }
   });
 
   test('an unknown reservation is decided like a new one', () => {
     const demand = { start: TEN, end: ELEVEN, bandwidth: 400 };
-    expect(booked().planUpdate('unknown', demand, 0)).toEqual(booked().plan(demand, 0));
+    expect(planUpdate(booked(), 'unknown', demand)).toEqual(booked().plan(demand, 0));
   });
 });
+
+/** Plans an update as an operation does: without the reservation, and with its tags where they stay free. */
+function planUpdate(calendar: LinkCalendar, id: string, demand: Demand, keep?: Tags) {
+  return calendar.without(id, (rest) => rest.plan(demand, 0, keep && { keep }));
+}
 
 describe('LinkCalendar.without', () => {
   test('asks about the calendar without the reservation', () => {

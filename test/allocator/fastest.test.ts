@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import type { Demand } from '../../src/allocator/demand.ts';
-import { type FreePart, fastest } from '../../src/allocator/fastest.ts';
+import { type BandwidthPart, fastest } from '../../src/allocator/fastest.ts';
 import { seeded } from '../bench/seeded.ts';
 
 /** The milliseconds from `start` to before `end` as one part, with bounds that are as far off as a caller's may be. */
-function partOf(free: readonly number[], start: number, end: number, slack: number): FreePart {
+function partOf(free: readonly number[], start: number, end: number, slack: number): BandwidthPart {
   const within = free.slice(start, end);
   return {
     start,
@@ -55,7 +55,7 @@ test('the fastest transfer through parts of any length is that which a trial of 
     const changes = Array.from({ length: upTo(5) }, () => upTo(length));
     const most = 1 + upTo(highest + 2);
     const volume = 1 + upTo(125 * most * (1 + upTo(length)));
-    const parts: FreePart[] = [];
+    const parts: BandwidthPart[] = [];
     for (let start = 0; start < length; ) {
       const end = Math.min(length, start + 1 + upTo(12));
       parts.push(partOf(free, start, end, upTo(3)));

@@ -240,7 +240,13 @@ export class History {
     expect(due || undefined).toBeUndefined();
     expect(await this.#rows()).toEqual(before);
     const plan = this.#oracle.plan(outcome.demand, this.#now, undefined, tenant);
-    const limited = { limit: 'bandwidth', capacity: window.bandwidth, free: window.bandwidth, start, end };
+    const capacity = this.#link.bandwidth;
+    const parts = this.#oracle.parts(window);
+    const free = Math.min(...parts.map(({ bandwidth }) => bandwidth));
+    const limited = { limit: 'bandwidth', capacity, free, start, end };
+    // A transfer may be limited to less than it needs.
+    const isTooLow =
+      'volume' in search && window.bandwidth < capacity && window.bandwidth < outcome.demand.bandwidth;
     const asked = { now: this.#now, expiry: this.#expiry, startsNow };
     expect(outcome).toEqual({
       ...{
@@ -250,9 +256,9 @@ export class History {
         tenant,
         demand: outcome.demand,
       },
-      // A transfer may be limited to less than it needs.
       refusals: plan.accepted ? [limited] : plan.refusals,
-      free: this.#oracle.parts(window),
+      tooLow: isTooLow ? { volume: search.volume, most: window.bandwidth } : undefined,
+      free: parts,
       offers: this.#oracle.searchOffers(window, search, asked),
     });
     expect(outcome.demand.start >= start && outcome.demand.end <= end).toBe(true);

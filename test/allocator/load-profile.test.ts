@@ -1,17 +1,35 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type LoadLimits, LoadProfile, type LoadSegment } from '../../src/allocator/load-profile.ts';
+import { type LoadLimits, LoadProfile } from '../../src/allocator/load-profile.ts';
 import { agree } from './agree.ts';
 
 /** Of long random histories; more by `npm run prove`. */
 const SEEDS = Array.from({ length: Number(process.env['PROVE_SEEDS'] ?? 2) }, (_, index) => index + 1);
+
+/** A stretch over which nothing changes. */
+interface LoadSegment {
+  start: number;
+  end: number;
+  load: number;
+  live: number;
+}
+
+/** The stretches that make up `[start, end)`, in order. */
+function* segments(profile: LoadProfile, start: number, end: number): Generator<LoadSegment> {
+  const cursor = profile.from(start);
+  for (let from = start; from < end; cursor.advance()) {
+    const until = Math.min(end, cursor.end());
+    yield { start: from, end: until, load: cursor.load(), live: cursor.live() };
+    from = until;
+  }
+}
 
 describe('LoadProfile', () => {
   test('adds overlapping reservations: 100 + 400 = 500 Mbps between 15 and 20', () => {
     const profile = docstring();
     expect(profile.peak(0, 40)).toBe(500);
     expect(profile.peak(20, 30)).toBe(400);
-    expect([...profile.segments(0, 40)]).toEqual([
+    expect([...segments(profile, 0, 40)]).toEqual([
       { start: 0, end: 10, load: 0, live: 0 },
       { start: 10, end: 15, load: 100, live: 1 },
       { start: 15, end: 20, load: 500, live: 2 },
@@ -48,7 +66,7 @@ describe('LoadProfile', () => {
     const profile = new LoadProfile();
     profile.add(10, 20, 100);
     profile.add(20, 30, 100);
-    expect([...profile.segments(10, 30)]).toEqual([{ start: 10, end: 30, load: 100, live: 1 }]);
+    expect([...segments(profile, 10, 30)]).toEqual([{ start: 10, end: 30, load: 100, live: 1 }]);
   });
 
   test('steps are appended; one at which nothing changes leaves one segment', () => {
@@ -56,7 +74,7 @@ describe('LoadProfile', () => {
     profile.append({ time: 10, load: 100, live: 1 });
     profile.append({ time: 20, load: 100, live: 1 });
     profile.append({ time: 30, load: 0, live: 0 });
-    expect([...profile.segments(10, 40)]).toEqual([
+    expect([...segments(profile, 10, 40)]).toEqual([
       { start: 10, end: 30, load: 100, live: 1 },
       { start: 30, end: 40, load: 0, live: 0 },
     ]);
@@ -66,7 +84,7 @@ describe('LoadProfile', () => {
     const profile = new LoadProfile();
     profile.add(10, 20, 200);
     for (let one = 0; one < 2; one += 1) profile.add(20, 30, 100);
-    expect([...profile.segments(10, 30)]).toEqual([
+    expect([...segments(profile, 10, 30)]).toEqual([
       { start: 10, end: 20, load: 200, live: 1 },
       { start: 20, end: 30, load: 200, live: 2 },
     ]);
@@ -133,7 +151,7 @@ describe('LoadProfile', () => {
         if (turn % 20 === 0) ask(turn);
       }
       // A block holds at most 1,024 breakpoints.
-      expect([...both.profile.segments(0, horizon)].length).toBeGreaterThan(4096);
+      expect([...segments(both.profile, 0, horizon)].length).toBeGreaterThan(4096);
       for (let turn = 0; turn < 2500; turn += 1) {
         both.release(upTo(3000));
         if (turn % 20 === 0) ask(2500 - turn);
@@ -227,7 +245,7 @@ class Both {
   releaseAll(): void {
     while (this.#added.length > 0) this.release(0);
     const everything = { start: Number.NEGATIVE_INFINITY, end: Number.POSITIVE_INFINITY };
-    expect([...this.profile.segments(everything.start, everything.end)]).toEqual([
+    expect([...segments(this.profile, everything.start, everything.end)]).toEqual([
       { ...everything, load: 0, live: 0 },
     ]);
     expect(this.profile.extremes(0, this.#loads.length)).toEqual({ peak: 0, low: 0, live: 0 });
@@ -243,7 +261,7 @@ class Both {
     const found = {
       peak: this.profile.peak(from, to),
       extremes: this.profile.extremes(from, to),
-      segments: [...this.profile.segments(from, to)],
+      segments: [...segments(this.profile, from, to)],
       earliest: this.profile.earliest(from, length, limits),
       firstAbove: this.profile.firstAbove(from, to, limits),
       firstBelow: this.profile.firstBelow(from, to, limit),
@@ -290,14 +308,14 @@ class Both {
   }
 
   #segments(from: number, to: number): LoadSegment[] {
-    const segments: LoadSegment[] = [];
+    const found: LoadSegment[] = [];
     for (let at = from; at < to; at += 1) {
       const [load, live] = [this.#load(at), this.#live(at)];
-      const last = segments.at(-1);
+      const last = found.at(-1);
       if (last?.load === load && last.live === live) last.end = at + 1;
-      else segments.push({ start: at, end: at + 1, load, live });
+      else found.push({ start: at, end: at + 1, load, live });
     }
-    return segments;
+    return found;
   }
 
   #earliest(from: number, duration: number, limits: LoadLimits): number {

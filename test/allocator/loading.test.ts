@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { canCatchUp, loadCalendar } from '../../src/allocator/cached-calendar.ts';
 import { LinkCalendar } from '../../src/allocator/calendar.ts';
 import { TAG_PLACES, type Tags } from '../../src/allocator/demand.ts';
+import { fastestOver } from '../../src/allocator/fastest.ts';
 import type { HeldReservation } from '../../src/allocator/store.ts';
 import type { Link } from '../../src/contract/links.ts';
 import { seeded } from '../bench/seeded.ts';
@@ -77,7 +78,7 @@ function sameAnswers(one: LinkCalendar, other: LinkCalendar, random: Random): vo
       slots: [...calendar.slots({ ...window, bandwidth, duration }, tenant)],
       earliest: calendar.earliest(start, duration, bandwidth, tenant),
       freeUntil: calendar.freeUntil(start, bandwidth, window.end, tenant),
-      fastest: calendar.fastest({ ...window, bandwidth, volume: 4000 }, tenant),
+      fastest: fastestOver([calendar], { ...window, bandwidth, volume: 4000 }, tenant),
       most: calendar.mostBandwidth({ ...window, duration }, tenant),
       nextEnd: calendar.nextEnd(start),
     });

@@ -288,11 +288,12 @@ describe.each([
       demand: { start: 10, end: 30, bandwidth: 100 },
       free: { length: 20 },
     });
-    // It may use 10 Mbps, and would need 125.
+    // It may use 10 Mbps, and would need 100, which are free.
     const slow = { ...who, expiry: 2000, start: 30, end: 130, bandwidth: 10, volume };
     expect(await allocator.create(slow, true)).toMatchObject({
       demand: { start: 30, end: 130, bandwidth: 100 },
-      refusals: [{ limit: 'bandwidth', capacity: 10, free: 10 }],
+      tooLow: { volume, most: 10 },
+      refusals: [{ limit: 'bandwidth', capacity: 1000, free: 1000, start: 30, end: 130 }],
       offers: [{ kind: 'earliest', start: 30, end: 1030, bandwidth: 10 }],
     });
   });

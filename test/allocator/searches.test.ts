@@ -7,6 +7,7 @@ import {
   type TagPlace,
   type Tags,
 } from '../../src/allocator/demand.ts';
+import { fastestOver } from '../../src/allocator/fastest.ts';
 import { seeded } from '../bench/seeded.ts';
 import { agree } from './agree.ts';
 import { Oracle } from './oracle.ts';
@@ -146,7 +147,7 @@ describe('the searches give the answers that a trial of every millisecond gives'
           apart: slots.every(({ first }, index) => index === 0 || first > (slots[index - 1]?.last ?? 0) + 1),
           earliest: calendar.earliest(window.start, duration, bandwidth, tenant),
           freeUntil: calendar.freeUntil(window.start, bandwidth, window.end, tenant),
-          fastest: calendar.fastest({ ...window, bandwidth, volume }, tenant),
+          fastest: fastestOver([calendar], { ...window, bandwidth, volume }, tenant),
           mostBandwidth: calendar.mostBandwidth({ ...window, duration }, tenant),
           freeBandwidth: calendar.freeBandwidth(window, tenant),
         };

@@ -1,99 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { TagLayer } from '../../src/allocator/tag-layer.ts';
-
-const MINUTE = 60_000;
-const HOUR = 60 * MINUTE;
+import { bestFit, type Hold } from './best-fit.ts';
 
 describe('TagLayer', () => {
   test('counts its range with both ends', () => {
     expect(new Layer([10, 12]).size).toBe(3);
     expect(new Layer([4094, 4094]).size).toBe(1);
-  });
-
-  test('best fit at 10:00: of tags held until 09:00, until 09:59 and never, it chooses the one held until 09:59', () => {
-    const layer = new Layer([10, 12]);
-    layer.hold(10, 8 * HOUR, 9 * HOUR);
-    layer.hold(11, 8 * HOUR, 10 * HOUR - MINUTE);
-    expect(layer.bestFit(10 * HOUR, 11 * HOUR, 0)).toBe(11);
-  });
-
-  test.each<{ rule: string; held: Hold[]; now?: number; fit: number | undefined }>([
-    { rule: 'an empty layer gives its lowest tag', held: [], fit: 1 },
-    {
-      rule: 'a gap of nothing is the best',
-      held: [
-        [3, 40, 50],
-        [2, 30, 49],
-      ],
-      fit: 3,
-    },
-    {
-      rule: 'a gap after counts as one before',
-      held: [
-        [2, 40, 45],
-        [3, 61, 70],
-      ],
-      fit: 3,
-    },
-    {
-      rule: 'the smaller of both sides counts',
-      held: [
-        [1, 40, 44],
-        [2, 30, 40],
-        [2, 62, 70],
-      ],
-      fit: 2,
-    },
-    {
-      rule: 'a tie goes to the lowest tag',
-      held: [
-        [3, 40, 45],
-        [2, 40, 45],
-      ],
-      fit: 2,
-    },
-    {
-      rule: 'a tie of a gap before and one after goes to the lowest tag',
-      held: [
-        [3, 40, 45],
-        [2, 65, 70],
-      ],
-      fit: 2,
-    },
-    { rule: 'any neighbour is better than none', held: [[3, 1, 2]], fit: 3 },
-    {
-      rule: 'a held tag is passed over',
-      held: [
-        [1, 59, 61],
-        [2, 40, 51],
-      ],
-      fit: 3,
-    },
-    {
-      rule: 'none is left',
-      held: [
-        [1, 59, 61],
-        [2, 40, 51],
-        [3, 50, 60],
-      ],
-      fit: undefined,
-    },
-    { rule: 'time that has passed is no gap', held: [[3, 40, 45]], now: 45, fit: 1 },
-    { rule: 'time that is still to pass is one', held: [[3, 40, 45]], now: 44, fit: 3 },
-    {
-      rule: 'what has passed does not hide a gap after',
-      held: [
-        [2, 40, 50],
-        [3, 70, 80],
-      ],
-      now: 50,
-      fit: 3,
-    },
-  ])('50 to 60 among tags 1 to 3: $rule', ({ held, now = 0, fit }) => {
-    const layer = new Layer([1, 3]);
-    for (const [tag, start, end] of held) layer.hold(tag, start, end);
-    expect(layer.bestFit(50, 60, now)).toBe(fit);
   });
 
   test.each([
@@ -110,7 +23,7 @@ describe('TagLayer', () => {
       const layer = new Layer([7, 7]);
       layer.hold(7, 50, 60);
       expect(layer.isFree(7, start, end)).toBe(free);
-      expect(layer.bestFit(start, end, 0)).toBe(free ? 7 : undefined);
+      expect(layer.isFreeAtEdge(start, end)).toBe(free);
       if (free) layer.hold(7, start, end);
       else expect(() => layer.hold(7, start, end)).toThrow(RangeError);
     },
@@ -168,7 +81,7 @@ describe('TagLayer', () => {
             if (released) layer.release(...released);
           }
           const end = asked.start + asked.length;
-          expect(layer.bestFit(asked.start, end, now)).toBe(grid.bestFit(asked.start, end, now));
+          expect(layer.bestAtEdge(asked.start, end, now)).toEqual(grid.bestAtEdge(asked.start, end, now));
         }
       }),
       { numRuns: 500 },
@@ -176,14 +89,13 @@ describe('TagLayer', () => {
   });
 });
 
-type Hold = readonly [tag: number, start: number, end: number];
-
 /** A layer of tags, told periods in place of slots. */
 class Layer {
   readonly #periods: { tag: number; start: number; end: number }[] = [];
   readonly #layer: TagLayer;
   readonly isFree: TagLayer['isFree'];
-  readonly bestFit: TagLayer['bestFit'];
+  readonly isFreeAtEdge: TagLayer['isFreeAtEdge'];
+  readonly bestAtEdge: TagLayer['bestAtEdge'];
 
   constructor(range: [number, number]) {
     const periodOf = (slot: number) => this.#periods[slot] ?? { tag: 0, start: 0, end: 0 };
@@ -192,7 +104,8 @@ class Layer {
       endOf: (slot) => periodOf(slot).end,
     });
     this.isFree = this.#layer.isFree.bind(this.#layer);
-    this.bestFit = this.#layer.bestFit.bind(this.#layer);
+    this.isFreeAtEdge = this.#layer.isFreeAtEdge.bind(this.#layer);
+    this.bestAtEdge = this.#layer.bestAtEdge.bind(this.#layer);
   }
 
   get size(): number {
@@ -220,7 +133,6 @@ class Layer {
 
 /** A list of holds, checked in every millisecond. */
 class Grid {
-  static readonly #horizon = 60;
   readonly #tags: readonly number[];
   readonly #holds: Hold[] = [];
 
@@ -241,22 +153,13 @@ class Grid {
     return true;
   }
 
-  bestFit(start: number, end: number, now: number): number | undefined {
-    return this.#tags
-      .filter((tag) => this.isFree(tag, start, end))
-      .map((tag) => ({ tag, gap: this.#gap(tag, start, end, now) }))
-      .toSorted((one, other) =>
-        one.gap === other.gap ? one.tag - other.tag : one.gap < other.gap ? -1 : 1,
-      )[0]?.tag;
-  }
-
-  /** Free milliseconds on the tighter side. Time before `now` does not count. */
-  #gap(tag: number, start: number, end: number, now: number): number {
-    for (let gap = 0; gap < Grid.#horizon; gap += 1) {
-      const before = start - 1 - gap;
-      if (this.#isHeld(tag, end + gap) || (before >= now && this.#isHeld(tag, before))) return gap;
-    }
-    return Number.POSITIVE_INFINITY;
+  /** Of tags that are held only after a period, only before it, or not at all. */
+  bestAtEdge(start: number, end: number, now: number): { tag: number; gap: number } | undefined {
+    const atEdge = this.#tags.filter((tag) => {
+      const holds = this.#holds.filter(([held]) => held === tag);
+      return holds.every((hold) => hold[1] >= end) || holds.every((hold) => hold[2] <= start);
+    });
+    return bestFit(this.#holds, atEdge, { start, end }, now);
   }
 
   #isHeld(tag: number, at: number): boolean {

@@ -68,6 +68,8 @@ beforeAll(async () => {
   // What the examples use, in the order of a first day.
   await world.run('token', 'keygen', '--out', 'keys');
   await reserve('--save', 'link.jwt');
+  const keys = await server.fetch(new Request('http://offline.localhost/.well-known/jwks.json'));
+  world.files.set('keys.json', await keys.text());
   world.files.set('demo.yaml', PLAN);
   world.files.set('be-gent1.json', '{"verdict":"silent","end":null,"heard":[]}');
 });
@@ -204,7 +206,6 @@ describe('every next step works when it is pasted', () => {
     HELP_ON_TOKENS: 'slices-conn help environment',
     "'--debug'": 'slices-conn list --debug',
     "'--reason left-behind'": 'slices-conn delete ID --as-administrator --reason left-behind',
-    "'--jwks keys.json'": 'slices-conn verify link.jwt --jwks keys.json',
     "'--wait 1d'": 'slices-conn run be-gent1 pl-poznan1 --bandwidth 1G --for 1h --wait 1d -- true',
     '`--name ${free}`':
       'slices-conn reserve be-gent1 pl-poznan1 --bandwidth 1G --start-now --for 1h --name x-2',
@@ -242,11 +243,11 @@ describe('every next step works when it is pasted', () => {
       'slices-conn serve --tls-cert cert.pem --tls-key key.pem --base-url https://slices.example.org --trust https://portal.example.org --audience https://slices.example.org',
     'meant ? deployable(settings) : LOOPBACK': 'slices-conn serve --host 127.0.0.1',
     LOOPBACK: 'slices-conn serve --host 127.0.0.1',
-    'trusting([...values, `https://login.example.org=${missing}`])':
+    "repeated('--trust', [...values, `https://login.example.org=${missing}`])":
       'slices-conn serve --trust https://portal.example.org=project,experiment --trust https://login.example.org=user',
     "instead(`${issuer}=${TRUSTED_KINDS.join(',')}`)":
       'slices-conn serve --trust https://portal.example.org=user,project,experiment',
-    "[ { flags: ['--administrator'], words: instead(`${text}@${issuers?.[0]}`).flatMap((name) => ['--administrator', name]), }, ]":
+    "repeated('--administrator', instead(`${text}@${issuers?.[0]}`))":
       'slices-conn serve --trust https://a.example.org --administrator user_portal.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q@https://a.example.org',
     "cert === undefined ? '--tls-cert cert.pem' : '--tls-key key.pem'":
       'slices-conn serve --tls-cert cert.pem --tls-key key.pem',
@@ -262,11 +263,11 @@ describe('every next step works when it is pasted', () => {
     "`slices-conn ${noun} use ${shellWord(/^\\w[\\w .'-]*$/.test(only.name) ? only.name : only.id)}`":
       'slices-conn experiment list',
     '`slices-conn ${noun} list`': 'slices-conn project list',
-    '`slices-conn ${name} list`': 'slices-conn experiment list',
+    '`--${name} ID`': 'slices-conn list --experiment demo',
     '`slices-conn profile show ${shellWord(profile)}`': 'slices-conn profile show local',
     "ownCommand('profile', 'set', profile, command)": `slices-conn profile set lab 'experimentTokenCommand=["slices","experiment","jwt","{experiment}"]'`,
-    'variable === undefined ? `slices-conn profile show ${shellWord(name)}` : `unset ${variable}`':
-      'slices-conn profile show local',
+    "retyped(typed, [{ flags: ['--wait'], words: [] }])": 'slices-conn login --ci',
+    'variable === undefined ? look : `unset ${variable}`': 'slices-conn profile show local',
     "redirectedBy.length === 0 ? 'slices-conn login' : `unset ${redirectedBy.join(' ')}`":
       'slices-conn login',
     'fix ?? whereToLook(attempt, ids).fix': 'slices-conn show ID',

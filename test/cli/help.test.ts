@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { describe, expect, it, test } from 'vitest';
 import { HELP_TOPICS } from '../../src/cli/help-topics.ts';
-import { createProgram, NO_HELP } from '../../src/cli/program.ts';
+import { createCommandTree, NO_HELP } from '../../src/cli/program.ts';
 import { SERVER_OPTIONS } from '../../src/operate/options.ts';
 import { commandWorld, NO_SERVICE, offlineWorld } from '../fixtures/command-world.ts';
 import { recordedStream } from '../fixtures/recorded-stream.ts';
@@ -19,7 +19,7 @@ async function helpAt(
   return stdout.text;
 }
 
-const program = createProgram({
+const program = createCommandTree({
   version: '0',
   serverOptions: SERVER_OPTIONS,
   help: NO_HELP,
@@ -204,6 +204,11 @@ describe('a typing mistake names itself; the next step is what was meant, else t
       '--state foo: it must be one of scheduled, active, ended, deleted, unknown.',
       'list --help',
     ],
+    [
+      'completion tcsh',
+      'slices-conn completion tcsh: it must be one of bash, zsh, fish.',
+      'completion --help',
+    ],
     ['list --tz Foo', '--tz Foo: it must be a time zone, such as Europe/Brussels.', 'list --help'],
     ['list --state', '--state needs <state>.', 'list --help'],
     ['experiment create x', 'slices-conn experiment create needs --end <time>.', 'experiment create --help'],
@@ -219,5 +224,29 @@ describe('a typing mistake names itself; the next step is what was meant, else t
     expect(exitCode).toBe(2);
     const { error } = JSON.parse(stderr);
     expect(error).toMatchObject({ message, fix: `slices-conn ${next}` });
+  });
+
+  test.each<[command: string[], message: string]>([
+    [['reserve', 'be-gent1', 'pl-poznan1', '--save', ''], '--save needs <file>.'],
+    [['show', 'gent', '--save='], '--save needs <file>.'],
+    [['list', '--ca-file', ''], '--ca-file needs <file>.'],
+    [['availability', 'be-gent1', '--svg', ''], '--svg needs <file>.'],
+    [['vlan', 'gent', '--dev', 'eth1', '--out', ''], '--out needs <dir>.'],
+    [['vlan', '', '--dev', 'eth1'], 'slices-conn vlan needs <id|file>.'],
+    [['probe', 'gent', '--dev', 'eth1', '--peer', '10.0.0.2', '--far', ''], '--far needs <file>.'],
+    [['verify', ''], 'slices-conn verify needs <file>.'],
+    [['verify', '--jwks', ''], '--jwks needs <file|url>.'],
+    [['plan', ''], 'slices-conn plan needs <file>.'],
+    [['token', 'keygen', '--out', ''], '--out needs <dir>.'],
+    [['serve', '--ready-file', ''], '--ready-file needs <file>.'],
+    [['serve', 'backup', ''], 'slices-conn serve backup needs <file>.'],
+  ])('%j: a path that is empty', async (command, message) => {
+    const { exitCode, stderr } = await commandWorld(NO_SERVICE).run('--json', ...command);
+    expect([exitCode, JSON.parse(stderr).error.message]).toEqual([2, message]);
+  });
+
+  test('a topic that does not exist: all that exist are named', async () => {
+    const { stderr } = await commandWorld(NO_SERVICE).run('help', 'nope');
+    for (const topic of [...HELP_TOPICS, 'licences']) expect(stderr).toContain(topic);
   });
 });

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createProgram, NO_HELP } from '../../src/cli/program.ts';
+import { createCommandTree, NO_HELP } from '../../src/cli/program.ts';
 import { Failure } from '../../src/contract/failure.ts';
 import { SERVER_OPTIONS } from '../../src/operate/options.ts';
 import { offlineWorld } from '../fixtures/command-world.ts';
@@ -26,7 +26,7 @@ function* places(command: Command, path: readonly string[] = []): Generator<read
   yield [...path, '--TOKEN'];
 }
 
-const program = createProgram({
+const program = createCommandTree({
   version: '0.0.0',
   serverOptions: SERVER_OPTIONS,
   help: NO_HELP,

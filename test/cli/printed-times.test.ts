@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { durationWord, timeWord } from '../../src/cli/reservation/alternatives.ts';
+import { timeWord } from '../../src/cli/reservation/alternatives.ts';
 import { formatDistance, shortTime, shortTimes, timesIn, timeTeller } from '../../src/cli/times.ts';
 import {
   bandwidthWord,
@@ -10,7 +10,15 @@ import {
   parseVolume,
 } from '../../src/cli/values.ts';
 import { MAX_BANDWIDTH } from '../../src/contract/bandwidth.ts';
-import { DAY, formatDuration, HOUR, isoDuration, MINUTE, SECOND } from '../../src/contract/durations.ts';
+import {
+  DAY,
+  durationWord,
+  formatDuration,
+  HOUR,
+  isoDuration,
+  MINUTE,
+  SECOND,
+} from '../../src/contract/durations.ts';
 import { formatInstant } from '../../src/contract/instants.ts';
 import { parseDuration } from '../../src/contract/typed-duration.ts';
 import { timesIn as pageTimes, windowText } from '../../src/page/timeline/words.ts';
@@ -21,7 +29,15 @@ import { parsePastTime, parseTime, type TimeContext } from '../../src/words/type
 /** With offsets of quarters, changes by half an hour, at midnight, on the other side of the year, and none. */
 const ZONES = [
   ...['UTC', 'Europe/Brussels', 'America/New_York', 'America/St_Johns', 'America/Havana', 'Asia/Kathmandu'],
-  ...['Australia/Lord_Howe', 'Pacific/Chatham', 'Pacific/Kiritimati', 'Africa/Casablanca', '+05:30'],
+  ...[
+    'Australia/Lord_Howe',
+    'Pacific/Chatham',
+    'Pacific/Kiritimati',
+    'Africa/Casablanca',
+    '+05:30',
+    '-03',
+    '+0530',
+  ],
 ];
 const [FROM, UNTIL] = [Date.UTC(2025, 0, 1), Date.UTC(2029, 0, 1)];
 
@@ -57,7 +73,8 @@ const PRINTERS: readonly (readonly [
   ['shortTime without weekday', MINUTE, (at, context) => shortTime(at, context, true)],
   ['timeTeller', MINUTE, (at, context) => timeTeller(context)(at)],
   ['timesIn', SECOND, (at, context) => timesIn(context).instant(at)],
-  ['an end', SECOND, (at, context) => timesIn(context).ends(at - DAY, at)[1]],
+  // Two days: a day of 25 hours has an end that is a day later.
+  ['an end', SECOND, (at, context) => timesIn(context).ends(at - 2 * DAY, at)[1]],
   ['the page', MINUTE, (at, { zone, now }) => pageTimes({ clock: clockOf(zone), now }).instant(at)],
   ['formatInstant', 1, formatInstant],
   ['a command', 1, timeWord],

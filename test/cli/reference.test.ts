@@ -5,7 +5,7 @@ import { commandReference } from '../../src/build/command-reference.ts';
 import { GLOBAL_FLAGS } from '../../src/cli/global-options.ts';
 import { laidOut, PLAIN_PAGE } from '../../src/cli/help-layout.ts';
 import { HELP_TOPICS, helpTopic } from '../../src/cli/help-topics.ts';
-import { createProgram, NO_HELP } from '../../src/cli/program.ts';
+import { createCommandTree, NO_HELP } from '../../src/cli/program.ts';
 import { SERVER_OPTIONS } from '../../src/operate/options.ts';
 
 const committed = readFileSync(new URL('../../src/cli/REFERENCE.md', import.meta.url), 'utf8');
@@ -28,7 +28,7 @@ function commandsOf(command: Command, before = ''): [string, Command][] {
 /** A text with all white space made alike, wherever lines were wrapped. */
 const unwrapped = (text: string): string => text.replaceAll(/\s+/g, ' ');
 
-const program = createProgram({
+const program = createCommandTree({
   version: '0',
   serverOptions: SERVER_OPTIONS,
   help: NO_HELP,

@@ -1,14 +1,21 @@
 import type { Command } from 'commander';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { HELP_TOPICS } from '../../src/cli/help-topics.ts';
-import { createProgram, NO_HELP } from '../../src/cli/program.ts';
+import { createCommandTree, NO_HELP } from '../../src/cli/program.ts';
 import { Failure } from '../../src/contract/failure.ts';
 import { SERVER_OPTIONS } from '../../src/operate/options.ts';
-import { createReferenceServer } from '../../src/reference-server.ts';
+import { createReferenceServer, type ReferenceServer } from '../../src/reference-server.ts';
 import type { Connection } from '../../src/session/login/connection.ts';
 import { json, jwt } from '../client/replies.ts';
 import { reportOf } from '../e2e/command.ts';
-import { commandWorld, connectionTo, NO_SERVICE, offlineWorld, tokenOf } from '../fixtures/command-world.ts';
+import {
+  type CommandWorld,
+  commandWorld,
+  connectionTo,
+  NO_SERVICE,
+  offlineWorld,
+  tokenOf,
+} from '../fixtures/command-world.ts';
 import { claimsOf, IDS, makeKey, makeToken, NOW } from '../fixtures/tokens.ts';
 
 const LINK = ['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start', '+1h', '--for', '2h'];
@@ -104,7 +111,12 @@ describe('help', () => {
       return [path, ...paths(child).map((below) => (command.parent ? `${command.name()} ${below}` : below))];
     });
   const all = paths(
-    createProgram({ version: '', serverOptions: SERVER_OPTIONS, help: NO_HELP, open: () => expect.fail() }),
+    createCommandTree({
+      version: '',
+      serverOptions: SERVER_OPTIONS,
+      help: NO_HELP,
+      open: () => expect.fail(),
+    }),
   );
 
   test.each([
@@ -229,6 +241,23 @@ describe('a failure with --json: its exit code, nothing on stdout, the error obj
     expect([exitCode, fix]).toEqual([4, `unset ${variable} && slices-conn --offline login`]);
     expect(why).toContain(variable);
     expect(ended.stderr).not.toContain('canary');
+  });
+
+  test('delete of several of which one is not known: nothing was deleted', async () => {
+    const ended = await world.run(
+      OFFLINE,
+      '--json',
+      'delete',
+      '--yes',
+      UNKNOWN,
+      'nope',
+      '--experiment',
+      'demo',
+    );
+    expect(reportOf(ended)).toMatchObject({
+      exitCode: 3,
+      why: expect.stringMatching(/ Nothing was deleted\.$/),
+    });
   });
 
   test('delete --if-exists of what is gone or not known is exit 0', async () => {
@@ -365,6 +394,24 @@ describe('row 7: text from a service or a token is escaped before it reaches a t
     expect(result.stderr).not.toMatch(OBEYED);
     expect(result.stdout + result.stderr).toMatch(/\S/);
   });
+
+  test.each(['list', 'list --all', 'list --mine', 'list --timeline', 'list --ics', 'delete --all --yes'])(
+    '%s, of an experiment without reservations',
+    async (command) => {
+      const empty: Connection = {
+        ...hostile,
+        fetch: async (request) =>
+          request.method === 'GET' && request.url.includes('/connectivity?')
+            ? json({ items: [], nextCursor: null })
+            : hostile.fetch(request),
+      };
+      const { stdout, stderr } = await commandWorld(empty).run(OFFLINE, ...command.split(' '));
+      // A calendar's lines end with both.
+      expect(stdout.replaceAll('\r\n', '\n')).not.toMatch(OBEYED);
+      expect(stderr).not.toMatch(OBEYED);
+      expect(stdout + stderr).toMatch(/\S/);
+    },
+  );
 
   test('token inspect escapes names and values of claims and header', async () => {
     const claims = { [EVIL]: EVIL, iss: EVIL, list: [EVIL], exp: 1e300, iat: -1 };
@@ -701,15 +748,35 @@ describe('row 45: --dry-run creates no reservation', () => {
     await world.server.close();
   });
 
-  test('an unsigned answer advises `show`, not a second `reserve`', async () => {
+  /** A service that signs nothing, and a world with it. */
+  async function unsigned(): Promise<{ server: ReferenceServer; world: CommandWorld }> {
     const server = await createReferenceServer({ now: () => NOW });
     const world = commandWorld(
       connectionTo(server, async (request) => {
-        // A service that signs nothing.
         if (request.url.includes('/connectivity')) request.headers.set('accept', 'application/json');
         return server.fetch(request);
       }),
     );
+    return { server, world };
+  }
+
+  test('what is not signed is saved by neither reserve nor show, and both say so: exit 0', async () => {
+    const { server, world } = await unsigned();
+    const save = ['--allow-unsigned', '--save', 'link.jwt'];
+    const stderr = 'Warning: link.jwt was not written, since this service signs nothing.\n';
+    const made = await world.run(OFFLINE, '--json', ...LINK, ...save);
+    expect(made).toMatchObject({ exitCode: 0, stderr });
+    const { id } = JSON.parse(made.stdout).reservation;
+    expect(await world.run(OFFLINE, 'show', id, ...save)).toMatchObject({
+      ...{ exitCode: 0, stderr },
+      stdout: expect.not.stringContaining('saved to'),
+    });
+    expect(world.files.size).toBe(0);
+    await server.close();
+  });
+
+  test('an unsigned answer advises `show`, not a second `reserve`', async () => {
+    const { server, world } = await unsigned();
     const { code, exitCode, reservation, fix } = reportOf(await world.run(OFFLINE, '--json', ...LINK));
     expect([code, exitCode]).toEqual(['unsigned', 9]);
     expect(fix).toBe(`slices-conn --offline show ${reservation} --allow-unsigned`);

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { SITES } from '../../src/contract/sites.ts';
 import { createReferenceServer } from '../../src/reference-server.ts';
 import { json } from '../client/replies.ts';
+import { reportOf } from '../e2e/command.ts';
 import { commandWorld, connectionTo, offlineWorld } from '../fixtures/command-world.ts';
 import { atEndOfFile } from '../fixtures/end-of-file.ts';
 import { recordedStream } from '../fixtures/recorded-stream.ts';
@@ -33,6 +34,19 @@ test('between two sites, the routes that a reservation may take', async () => {
   expect((await here.run(...ends)).stdout).toMatch(/^1 Gbps +de-lab1 – de-lab2$/m);
   expect((await here.run('--offline', 'sites', 'de-lab1')).exitCode).toBe(2);
   expect((await here.run('--offline', 'sites', 'de-lab1', 'nl-lab3')).exitCode).toBe(6);
+});
+
+test.each([
+  ['sites', 'de-lab1', 'de-lab2'],
+  ['availability', 'de-lab1', 'de-lab2', '--via', 'nl-lab3'],
+])('at a service without routes, %s is a question that would book nothing', async (...words) => {
+  const without = connectionTo(server, async (request) => {
+    const { pathname } = new URL(request.url);
+    return /routes|api-spec/.test(pathname) ? json({}, 404) : server.fetch(request);
+  });
+  const report = reportOf(await commandWorld(without).run('--offline', '--json', ...words));
+  expect(report).toMatchObject({ code: 'not_supported', exitCode: 3 });
+  expect(report.why).toMatch(/^Its API description does not mention [^,.]+, `avoid` and `direct`\.$/);
 });
 
 test('a mistyped site is compared with the sites of the service', async () => {

@@ -365,7 +365,8 @@ describe('the answer to reserve and update', () => {
       {},
       post(() => reply),
     );
-    expect((await failureOf(() => create(client, REQUEST))).code).toBe('reply_invalid');
+    const failure = await failureOf(() => create(client, REQUEST));
+    expect(failure).toMatchObject({ code: 'reply_invalid', facts: { maybeDone: true } });
   });
 
   test.each<[string, () => Response]>([
@@ -405,6 +406,15 @@ describe('the answer to reserve and update', () => {
 });
 
 describe('show', () => {
+  test.each([
+    ['a page', () => html()],
+    ['nothing', () => new Response('')],
+  ])('has changed nothing when it is answered with %s', async (_, answer) => {
+    const { client } = serviceWith({}, getOne(answer));
+    const { code, facts } = await failureOf(() => client.show(IDS.reservation));
+    expect([code, facts.maybeDone ?? false]).toEqual(['reply_invalid', false]);
+  });
+
   test('row 23: a well signed token about another reservation is refused', async () => {
     for (const answer of [jwt(signed({ id: OTHER_ID })), json(wire({ id: OTHER_ID }))]) {
       const { client } = service(answer, jwt(signed({ id: OTHER_ID })));
@@ -474,7 +484,7 @@ describe('delete', () => {
       deleteOne(() => html()),
     );
     const failure = await failureOf(() => remove(client, IDS.reservation));
-    expect(failure.code).toBe('reply_invalid');
+    expect(failure).toMatchObject({ code: 'reply_invalid', facts: { httpStatus: 200, maybeDone: true } });
   });
 
   test('404 becomes not_found', async () => {
@@ -541,7 +551,12 @@ describe('list', () => {
     ['unavailable', 503],
     ['token_invalid', 401],
   ])('%s with %i is not taken for a missing list', async (code, status) => {
-    expect((await failureOf(() => service(html(status)).client.list())).code).toBe(code);
+    const { client } = serviceWith(
+      {},
+      described,
+      http.get(PATH, () => html(status)),
+    );
+    expect((await failureOf(() => client.list())).code).toBe(code);
     expect((await failureOf(() => service(html(status)).client.links())).code).toBe(code);
   });
 
@@ -551,8 +566,26 @@ describe('list', () => {
     ['half an object', () => text('{"items":[', 'application/json')],
     ['a list of something else', () => json({ items: [{ id: 'x' }] })],
   ])('that is %s is exit 9', async (_, reply) => {
-    expect((await failureOf(() => service(reply()).client.list())).code).toBe('reply_invalid');
+    const { client } = serviceWith({}, described, http.get(PATH, reply));
+    expect((await failureOf(() => client.list())).code).toBe('reply_invalid');
     expect((await failureOf(() => service(reply()).client.links())).code).toBe('reply_invalid');
+  });
+});
+
+describe('a service whose description has no list', () => {
+  const undescribed = [
+    ['no description', () => html(404)],
+    ['another description', () => json({ openapi: '3.1.1', paths: {} })],
+  ] as const;
+  test.each(undescribed)('%s: whatever it answers is no list', async (_, description) => {
+    for (const answer of [() => html(), () => json({ detail: 'No.' }, 400), () => html(403)]) {
+      const asked = [http.get(`${BASE}/api-spec`, description), http.get(PATH, answer)];
+      expect(await serviceWith({}, ...asked).client.list()).toBeUndefined();
+    }
+    for (const status of [401, 429, 503]) {
+      const asked = [http.get(`${BASE}/api-spec`, description), http.get(PATH, () => html(status))];
+      await expect(serviceWith({}, ...asked).client.list()).rejects.toThrow();
+    }
   });
 });
 

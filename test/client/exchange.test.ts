@@ -47,6 +47,7 @@ describe('what a status means (cli/README.md, "Exit codes")', () => {
     ['for the scope', 403, coded('scope_missing'), 'scope_missing'],
     ['for the experiment', 403, coded('wrong_experiment'), 'wrong_experiment'],
     ['with a code that nobody knows', 403, coded('teapot'), 'forbidden'],
+    ['with a code of tokens that nobody knows', 403, coded('token_weird'), 'token_invalid'],
     ['about a date', 403, detail('Date'), 'date_invalid'],
 
     ['without a body', 404, undefined, 'not_found'],

@@ -59,6 +59,14 @@ describe('requests', () => {
     expect(sent[0]?.redirect).toBe('manual');
   });
 
+  test('createExperiment may have taken effect when its answer can’t be read', async () => {
+    const { client } = portal(newExperiment(() => html()));
+    expect(await failureOf(() => client.createExperiment(experiment))).toMatchObject({
+      code: 'reply_invalid',
+      facts: { maybeDone: true, fix: 'slices-conn experiment list' },
+    });
+  });
+
   test.each(['../../etc/passwd', 'a/b', '?x=1', 'a b'])(
     'an id stays one part of the path: %s',
     async (id) => {

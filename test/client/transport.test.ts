@@ -1,6 +1,6 @@
 import { createServer as createPlainServer, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import { connect } from 'node:net';
+import { connect, createServer as createTcpServer } from 'node:net';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { createTransport, type TransportOptions } from '../../src/client/transport.ts';
 import { isLoopback, isProtected, loopbackAddress } from '../../src/contract/loopback.ts';
@@ -367,6 +367,21 @@ describe('certificates', () => {
       expect(facts.maybeDone).toBeUndefined();
     },
   );
+
+  test('a server that does not shake hands got nothing: no change may have been made (THREATS.md 43)', async () => {
+    const ends = createTcpServer((socket) => socket.once('data', () => socket.end()));
+    const [plain, silent] = [
+      await listening(createPlainServer((_, reply) => void reply.end('there'))),
+      await listenOnLoopback(ends),
+    ];
+    cleanups.push(() => void ends.close());
+    for (const port of [plain, silent]) {
+      const sent = () => asked(`https://127.0.0.1:${port}/`, {}, { method: 'POST', body: '{}' });
+      const { code, facts } = await failureOf(sent);
+      expect([code, facts.maybeDone ?? false]).toEqual(['network', false]);
+      expect(String(facts.why)).not.toContain('\n');
+    }
+  });
 
   test('are accepted through a proxy as well', async () => {
     const port = await serve(DISTANT_CERTIFICATE, DISTANT_KEY);

@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { createProgram, NO_HELP } from '../../src/cli/program.ts';
+import { createCommandTree, NO_HELP } from '../../src/cli/program.ts';
 import { TOKEN_EXCHANGE_GRANT } from '../../src/contract/ci-rules.ts';
 import { SERVER_OPTIONS } from '../../src/operate/options.ts';
 import { listenOnLoopback } from '../fixtures/loopback.ts';
@@ -87,7 +87,7 @@ const PRINTS: Readonly<Record<string, RegExp>> = {
 };
 
 function leaves(): string[] {
-  const program = createProgram({
+  const program = createCommandTree({
     version: '0.0.0',
     serverOptions: SERVER_OPTIONS,
     help: NO_HELP,

@@ -117,17 +117,23 @@ const Report = v.object({
     reservation: v.nullable(v.string()),
     alternatives: v.array(v.unknown()),
     standing: v.optional(v.picklist(['deleted_or_replaced', 'ended'])),
+    items: v.optional(v.array(v.unknown())),
   }),
 });
 /** The error object that `--json` puts on the last line of stderr (cli/README.md, "Output"). */
 export type Report = v.InferOutput<typeof Report>['error'];
 
-/** The error object of a command that failed; its exit code is the command's. */
+/** A time as people read it, in their zone: "22 Nov 14:00". */
+const LOCAL_TIME = /\b\d{1,2} (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\b.{0,6} \d\d:\d\d/;
+
+/** The error object of a command that failed; its exit code is the command's, and its times are in UTC. */
 export function reportOf({ exitCode, stdout, stderr }: Ended): Report {
   const last = stderr.replace(/\n$/, '').split('\n').at(-1) ?? '';
   const { error } = v.parse(Report, JSON.parse(last));
   if (stdout !== '') throw new Error(`a failure printed a result: ${stdout}`);
   if (error.exitCode !== exitCode) throw new Error(`${error.exitCode} is told, the exit code is ${exitCode}`);
+  const local = LOCAL_TIME.exec(`${error.message} ${error.why}`)?.[0];
+  if (local !== undefined) throw new Error(`${local} is a time for people, and --json is for programs`);
   return error;
 }
 

@@ -2,7 +2,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import type { Shell } from '../../src/cli/completion/scripts.ts';
+import type { CompletionShell } from '../../src/cli/completion/scripts.ts';
 import { Secret } from '../../src/contract/secret.ts';
 import { Credentials } from '../../src/session/login/credentials.ts';
 import { Profiles } from '../../src/session/profiles/profiles.ts';
@@ -90,7 +90,7 @@ function typist(command: string, { home, env }: { home: string; env: Record<stri
 const works = (program: string, ...args: string[]): boolean => spawnSync(program, args).status === 0;
 const terminal = works('script', '-qec', 'true', '/dev/null');
 
-function testable(shell: Shell): { title: string; skipped: boolean } {
+function testable(shell: CompletionShell): { title: string; skipped: boolean } {
   const found = works(shell, '-c', 'true') && (shell === 'fish' || terminal);
   if (found) return { title: `in ${shell}`, skipped: false };
   const title = `NOT TESTED in ${shell}: it, or a terminal for it, is missing`;

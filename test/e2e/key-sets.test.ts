@@ -64,6 +64,17 @@ describe('row 26: key sets are kept between commands', () => {
     expect(JSON.parse(readFileSync(kept(), 'utf8')).at).toBeGreaterThan(Date.now() - MINUTE);
   });
 
+  test('with --offline they serve whichever profile is chosen', async () => {
+    const { url } = service;
+    const addresses = [`baseUrl=${url}`, `portalUrl=${url}/portal`, `authUrl=${url}/auth`];
+    await client.run(['profile', 'set', 'elsewhere', ...addresses]);
+    await verify(own);
+    const offline = ['verify', '--json', '--offline'];
+    expect(await client.run(offline, { stdin: token(own) })).toMatchObject({ exitCode: 0, stderr: '' });
+    const chosen = await client.run([...offline, '--profile', 'local'], { stdin: token(own) });
+    expect(reportOf(chosen)).toMatchObject({ exitCode: 9 });
+  });
+
   test('for one day they replace an unreachable service, with a warning; after that: 7', async () => {
     await verify(own);
     published = 'away';

@@ -181,8 +181,13 @@ describe('what the person or the provider decides', () => {
   test.each(['0', '1'])('--wait %s over: 8, worth trying again', async (wait) => {
     const odd = await oddServices({});
     const client = at(odd.url);
-    const report = reportOf(await client.command('login', '--json', '--wait', wait));
-    expect(report).toMatchObject({ exitCode: 8, code: 'login_pending', retryable: true });
+    for (const [words, fix] of [
+      [['login', '--json'], 'slices-conn login --json'],
+      [['login', '--json', '--ci'], 'slices-conn login --json --ci'],
+    ] as const) {
+      const report = reportOf(await client.command(...words, '--wait', wait));
+      expect(report).toMatchObject({ exitCode: 8, code: 'login_pending', retryable: true, fix });
+    }
     expect(client.logins).toEqual([]);
   });
 
@@ -195,7 +200,7 @@ describe('what the person or the provider decides', () => {
     const login = client.start('login', '--json');
     await login.saw(new RegExp(CODE));
     await vi.waitUntil(() => odd.requests.some(({ path }) => path === '/auth/token'), PATIENCE);
-    login.signal(signal);
+    for (let copy = 0; copy < 2; copy += 1) login.signal(signal);
     expect(await login.ended).toMatchObject({ exitCode, stdout: '' });
     expect(JSON.parse(login.output.stderr.trim().split('\n').at(-1) ?? '')).toMatchObject({
       error: { code: signal === 'SIGINT' ? 'interrupted' : 'terminated', exitCode, maybeDone: false },

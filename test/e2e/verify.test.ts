@@ -56,6 +56,11 @@ describe('a saved reservation', () => {
     expect((await verify([], { stdin: token })).exitCode).toBe(0);
   });
 
+  test('verifies with --offline while the profile offline is the chosen one', async () => {
+    const env = { SLICES_CONN_PROFILE: 'offline' };
+    expect((await verify(['link.jwt'], { env })).exitCode).toBe(0);
+  });
+
   test('replaces a file that is there', async () => {
     put('old.jwt', 'old');
     const saved = reservationIn(await own.json(...LINK, '--save', 'old.jwt', '--yes'));

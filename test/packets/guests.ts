@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { Duplex } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import type { Machine, ProgramOptions } from '../../src/cli/world.ts';
+import type { Machine, RunOptions } from '../../src/cli/world.ts';
 import { Failure, shellWord } from '../../src/contract/failure.ts';
 
 /** What guests need on this machine, each with the Debian package that brings it. */
@@ -107,7 +107,7 @@ export interface Guest {
   /** A folder of this machine that the guest has as `/mnt`, its working folder. */
   readonly folder: string;
   /** Runs a shell script in the guest, beside those that run already. */
-  run(script: string, options?: ProgramOptions): Promise<GuestRun>;
+  run(script: string, options?: RunOptions): Promise<GuestRun>;
 }
 
 /** The programs of a guest, for a command that runs in this process. @param without programs that are not found */
@@ -278,7 +278,7 @@ class RunningGuest implements Guest {
     });
   }
 
-  async run(script: string, { signal, onLine, onNotice }: ProgramOptions = {}): Promise<GuestRun> {
+  async run(script: string, { signal, onLine, onNotice }: RunOptions = {}): Promise<GuestRun> {
     this.#count += 1;
     const count = this.#count;
     const name = join(this.folder, String(count));

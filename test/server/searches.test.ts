@@ -132,6 +132,35 @@ describe('volume', async () => {
     });
   });
 
+  test('its own bandwidth is too low, whatever is free: what it needs, and what the link has', async () => {
+    const until = { end_date: at(6 * HOUR), volume: String(1000 * MBPS_HOUR) };
+    const refusal = problemIn(await lead.book(transfer({ ...until, bandwidth: '100' })));
+    expect(refusal).toMatchObject({
+      code: 'bandwidth_too_low',
+      detail: [
+        {
+          loc: ['Bandwidth'],
+          code: 'bandwidth_too_low',
+          facts: { bandwidth: 100, needed: 200, volume: 1000 * MBPS_HOUR, end_date: at(6 * HOUR) },
+          msg: `450 GB by ${at(6 * HOUR)} need 200 Mbps; at most 100 Mbps may be used. Would be accepted: done by ${at(11 * HOUR)}.`,
+        },
+      ],
+      limits: [
+        { limit: 'bandwidth', capacity: 1000, free: 400, start_date: at(HOUR), end_date: at(6 * HOUR) },
+      ],
+      alternatives: [{ kind: 'earliest', ...hours(1, 11), bandwidth: 100 }],
+    });
+    // Where the link has too little as well, more bandwidth of its own is needed first.
+    const more = { volume: String(3000 * MBPS_HOUR), end_date: at(6 * HOUR) };
+    expect(problemIn(await lead.book(transfer({ ...more, bandwidth: '100' })))).toMatchObject({
+      code: 'bandwidth_too_low',
+      limits: [
+        { limit: 'bandwidth', capacity: 1000, free: 400, start_date: at(2 * HOUR), end_date: at(4 * HOUR) },
+      ],
+    });
+    expect(problemIn(await lead.book(transfer(more))).code).toBe('bandwidth_unavailable');
+  });
+
   test.each<[string, Readonly<Record<string, unknown>>, string]>([
     ['nothing', { volume: '0' }, '422 volume_invalid Bandwidth'],
     ['a number', { volume: 5 }, '422 volume_invalid Bandwidth'],

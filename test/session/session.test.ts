@@ -2,6 +2,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { Failure } from '../../src/contract/failure.ts';
 import { createReferenceServer } from '../../src/reference-server.ts';
 import type { Picker } from '../../src/session/choice.ts';
+import type { Connection } from '../../src/session/login/connection.ts';
 import type { TokenSource } from '../../src/session/login/token-source.ts';
 import { Profiles } from '../../src/session/profiles/profiles.ts';
 import { Session } from '../../src/session/session.ts';
@@ -12,7 +13,7 @@ import { claimsOf, makeKey, makeToken, NOW } from '../fixtures/tokens.ts';
 const MINUTE = 60_000;
 
 /** A session of a person with two experiments, who is asked which one is meant. */
-async function scene(experimentToken?: TokenSource) {
+async function scene(experimentToken?: TokenSource, experimentTokenFrom?: Connection['experimentTokenFrom']) {
   let now = NOW;
   const server = await createReferenceServer({ now: () => now });
   onTestFinished(() => server.close());
@@ -23,7 +24,10 @@ async function scene(experimentToken?: TokenSource) {
     return items[0] ?? expect.fail();
   };
   const session = new Session({
-    profile: await new Profiles('/dev/null/config', {}).resolve('offline'),
+    profile: {
+      ...(await new Profiles('/dev/null/config', {}).resolve('offline')),
+      ...(experimentTokenFrom ? { experimentTokenCommand: ['give', '{project}'] } : {}),
+    },
     connection: {
       async fetch(request) {
         if (isAway) throw new Failure('network', 'Nobody is there.', { retryable: true });
@@ -31,6 +35,7 @@ async function scene(experimentToken?: TokenSource) {
       },
       userToken: tokenOf(() => server.signIn('lead')),
       ...(experimentToken ? { experimentToken } : {}),
+      ...(experimentTokenFrom ? { experimentTokenFrom } : {}),
       close: async () => undefined,
     },
     openLedger: () => expect.fail(),
@@ -97,4 +102,14 @@ test('a token that lasts for some seconds only is used as it was given, and aske
   expect(asked).toBe(1);
   const second = await session.access();
   expect([asked, second.token.reveal() === first.token.reveal()]).toEqual([2, false]);
+});
+
+test("a profile's command that has a place for the project gets the experiment's", async () => {
+  const asked: unknown[] = [];
+  const { session } = await scene(undefined, (placeholders) => {
+    asked.push(placeholders);
+    return tokenOf(async () => 'opaque');
+  });
+  await session.accessTo('demo');
+  expect(asked).toEqual([{ experiment: 'demo', project: (await session.project()).id }]);
 });

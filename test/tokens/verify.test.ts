@@ -365,6 +365,13 @@ describe('issuer, audience, kind', () => {
   const another = 'con_conn.example.org_another';
   const about = (sub: string, id: string) =>
     makeToken(key, claimsOf('connectivity', { sub, connectivity: { ...RESERVATION, id } }));
+  test.each([undefined, 'robot', 7])(
+    'row 23: a reservation in a token whose sub is %j is rejected',
+    async (sub) => {
+      const token = makeToken(key, claimsOf('connectivity', { sub }));
+      expect(await faultOf(verifyToken(token, trust))).toBe('claims');
+    },
+  );
   test('row 23: a connectivity token whose sub is not its connectivity.id is rejected', async () => {
     expect(await faultOf(verifyConnectivityToken(about(another, RESERVATION.id), trust))).toBe('claims');
     expect(await faultOf(verifyConnectivityToken(about(RESERVATION.id, another), trust))).toBe('claims');

@@ -61,6 +61,10 @@ describe('a problem with facts', () => {
       problem('bandwidth_unavailable', { bandwidth: 20_000, capacity: 10_000, hop: ['b', 'c'] }),
       'b – c has 10 Gbps; 20 Gbps were asked for.',
     ],
+    [
+      problem('bandwidth_too_low', { volume: 50e12, end_date: AT, needed: 4630, bandwidth: 100 }),
+      '50 TB by 12 h need 4.63 Gbps; at most 100 Mbps may be used.',
+    ],
     [problem('token_expired', { token: 'user', expires_at: LAST }), 'The user token expired at 10 h.'],
     [
       problem('token_invalid', { token: 'project', reason: 'Its signature is wrong.' }),
@@ -112,6 +116,7 @@ describe("a service's own words", () => {
     ['no detail', {}, []],
     ['a text', { detail: 'No.' }, ['No.']],
     ['no errors', { detail: [7, null, { msg: 7 }, {}] }, []],
+    ['a type that is none', { detail: [{ loc: ['Site'], msg: 'No.', type: null }] }, ['No.']],
     ['the same twice', { detail: [{ msg: 'No.' }, { msg: 'No.' }] }, ['No.']],
   ])('from a body with %s', (_, body, texts) => {
     expect(said(body)).toEqual(texts);

@@ -6,7 +6,7 @@ import {
   createClock,
   floorToStep,
   movedByStep,
-  nextStep,
+  nextBeginning,
   type Step,
 } from '../../src/words/civil-time.ts';
 import { oneLineTicks, type TwoLineAxis, twoLineAxis } from '../../src/words/time-axis.ts';
@@ -58,7 +58,7 @@ describe('a clock', () => {
       for (const step of steps) {
         let at = floorToStep(Date.UTC(2026, 8, 1), step, clock);
         for (let times = 0; times < 200; times += 1) {
-          const next = nextStep(at, step, clock);
+          const next = nextBeginning(at, step, clock);
           expect(next).toBeGreaterThan(at);
           expect(floorToStep(next, step, clock)).toBe(next);
           expect(ceilToStep(next - 1, step, clock)).toBe(next);

@@ -1,8 +1,9 @@
 import type { ConnectivityClient } from '../../client/connectivity.ts';
 import type { AskedRoute } from '../../contract/asked-route.ts';
 import type { Slot } from '../../contract/availability.ts';
-import { formatDuration } from '../../contract/durations.ts';
+import { durationWord, formatDuration } from '../../contract/durations.ts';
 import { Failure, ownCommand } from '../../contract/failure.ts';
+import type { Period } from '../../contract/phases.ts';
 import { instantOf } from '../../contract/reservation-request.ts';
 import { SITES } from '../../contract/sites.ts';
 import { parseDuration } from '../../contract/typed-duration.ts';
@@ -14,9 +15,9 @@ import { availabilityChart, chartColumns, type LinkAvailability } from '../print
 import { availabilitySvg, SVG_COLUMNS } from '../print/availability-svg.ts';
 import { folded } from '../print/folded.ts';
 import { escapeLines, escapeText } from '../print/output.ts';
-import type { Shell } from '../print/shells.ts';
+import type { AdviceShell } from '../print/shells.ts';
 import { confirmWriting } from '../questions.ts';
-import { durationWord, timeWord, withNearestSite, withoutRoute } from '../reservation/alternatives.ts';
+import { timeWord, withNearestSite, withoutRoute } from '../reservation/alternatives.ts';
 import { type RouteFlags, readRoute, routeWords } from '../reservation/route-options.ts';
 import { shortEnd, shortTime, type TimeContext } from '../times.ts';
 import { bandwidthWord, formatBandwidth, parseBandwidth, siteName } from '../values.ts';
@@ -90,7 +91,7 @@ export async function availability(
 interface Question {
   route: AskedRoute;
   /** Milliseconds. */
-  window: { start: number; end: number };
+  window: Period;
   need: Need | undefined;
   /** The columns of the screen (undefined: exact steps), and of a picture (undefined: none). */
   columns: { screen: number | undefined; drawn: number | undefined };
@@ -140,13 +141,12 @@ function withNextStep(
 async function freeOf(
   connectivity: ConnectivityClient,
   { site1, site2, ...route }: AskedRoute & { site1: string; site2: string },
-  window: { start: number; end: number },
+  window: Period,
   points: number | undefined,
 ): Promise<LinkAvailability> {
-  const columns = points === undefined ? {} : { points };
   const { bandwidth, items, routes } = await connectivity.availability({
     ...{ site1, site2, ...route },
-    ...{ ...window, ...columns },
+    ...{ ...window, points },
   });
   return { link: { site1, site2, bandwidth }, items, routes };
 }
@@ -211,7 +211,7 @@ function startsText(
     route,
     advised,
     shell,
-  }: { width: number; route: AskedRoute; shell: Shell } & Pick<Invocation, 'advised'>,
+  }: { width: number; route: AskedRoute; shell: AdviceShell } & Pick<Invocation, 'advised'>,
 ): string {
   const sentences = answers.map((answer) => startsOf(answer, need, times, answers.length > 1));
   const advice = adviceOf(answers, need, route, times);

@@ -24,7 +24,7 @@ export interface Candidate {
 export interface Wanted {
   /** The part of the word that was typed. */
   readonly typed: string;
-  /** What begins the same word: `--flag=`, and the names before the last one of a list. */
+  /** The text before it in the same word: `--flag=`, and the names before the last one of a list. */
   readonly before: string;
   /** Candidates that the command definitions give. */
   readonly known: readonly Candidate[];
@@ -157,8 +157,8 @@ function isOwn({ options }: Command, flag: string): boolean {
   return isFlag(flag) && options.some(({ long }) => long === flag);
 }
 
-/** Values that a file or a service knows: the names of {@link CompletionSource}'s methods. */
-export type LiveKind = 'sites' | 'profiles' | 'experiments' | 'projects' | 'reservations' | 'ends';
+/** Values that a file or a service knows. */
+type LiveKind = keyof CompletionSource;
 
 /** The kind of a flag's or an argument's value, where commander has no choices for it. */
 export type Kind = LiveKind | 'files' | 'topics' | 'reservations or files';

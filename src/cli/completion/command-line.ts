@@ -15,12 +15,14 @@ export interface CommandLine {
   readonly open: OpenFlag | undefined;
   /** Whether `--` was typed: every word after it is an operand. */
   readonly literal: boolean;
+  /** The values of flags, by the names of their members. */
+  readonly values: ReadonlyMap<string, string>;
   /** The flags that choose services, project and experiment. */
   readonly services: ServiceFlags;
 }
 
 /** A flag that takes a value. `owed`: the next word is its value, even if it looks like a flag. */
-export interface OpenFlag {
+interface OpenFlag {
   readonly option: Option;
   readonly owed: boolean;
 }
@@ -73,7 +75,7 @@ export function readCommandLine(program: Command, words: readonly string[]): Com
       if (isTop && !open) [open, waiting] = [waiting, undefined];
     }
   }
-  return { command, operands, given, unknown, open, literal, services: servicesOf(values, given) };
+  return { command, operands, given, unknown, open, literal, values, services: servicesOf(values, given) };
 }
 
 /** Whether a word is a flag; `-` alone is standard input. */

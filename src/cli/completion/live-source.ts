@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseInstant } from '../../contract/instants.ts';
 import { isObject } from '../../contract/json.ts';
+import { reservationState } from '../../contract/reservation-request.ts';
 import { SITES } from '../../contract/sites.ts';
 import type { Choosable } from '../../session/choice.ts';
 import { isAlmostOver } from '../../session/login/login-tokens.ts';
@@ -11,7 +12,6 @@ import { claimedClaims } from '../../tokens/claimed.ts';
 import { linkName } from '../../words/link-name.ts';
 import { wantedProfile } from '../global-options.ts';
 import type { Invocation } from '../invocation.ts';
-import { reservationState } from '../print/cards.ts';
 import { formatBandwidth } from '../values.ts';
 import { type Candidate, type CompletionSource, isPlainWord } from './candidates.ts';
 
@@ -123,7 +123,8 @@ async function asked(
 ): Promise<Candidate[]> {
   return limited(async () => {
     const opened = await session();
-    const login = opened.userToken.origin === 'login' ? opened.login?.read() : undefined;
+    const login =
+      opened.connection.userToken.origin === 'login' ? opened.connection.login?.read() : undefined;
     return login && isAlmostOver(login, now()) ? [] : question(opened);
   });
 }

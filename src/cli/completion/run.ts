@@ -4,12 +4,12 @@ import type { Variables } from '../../session/profiles/folders.ts';
 import type { Invocation } from '../invocation.ts';
 import { escapeText } from '../print/output.ts';
 import type { Environment, Files } from '../world.ts';
-import { SHELLS, type Shell, scriptOf } from './scripts.ts';
+import { type CompletionShell, SHELLS, scriptOf } from './scripts.ts';
 
 /** The flag as typed. */
 export interface InstallFlags {
   /** True without a shell. */
-  installCompletion: Shell | true;
+  installCompletion: CompletionShell | true;
 }
 
 /** Prints a shell's script. */
@@ -36,7 +36,7 @@ export async function install(
 const DONE = { written: 'Wrote', extended: 'Wrote a block in', none: 'Unchanged:' } as const;
 
 /** A file of an installation, and how it was changed. */
-export interface InstalledFile {
+interface InstalledFile {
   readonly path: string;
   readonly change: 'written' | 'extended' | 'none';
 }
@@ -48,7 +48,7 @@ export interface InstalledFile {
  * @throws Failure `file_unusable`
  */
 export async function installCompletion(
-  shell: Shell,
+  shell: CompletionShell,
   person: Pick<Environment, 'home' | 'variables'>,
   files: Pick<Files, 'readStartup' | 'writeStartup'>,
 ): Promise<InstalledFile[]> {
@@ -67,7 +67,7 @@ export async function installCompletion(
  *
  * @throws Failure `usage` for a shell that is not in {@link SHELLS}
  */
-export function usualShell({ SHELL = '' }: Variables): Shell {
+export function usualShell({ SHELL = '' }: Variables): CompletionShell {
   const found = SHELLS.find((shell) => shell === basename(SHELL));
   if (found) return found;
   throw new Failure('usage', 'The shell is not known.', {
@@ -82,7 +82,10 @@ interface Places {
   startup?: { path: string; lines: (script: string, folder: string) => string };
 }
 
-function placesOf(shell: Shell, { home, variables }: Pick<Environment, 'home' | 'variables'>): Places {
+function placesOf(
+  shell: CompletionShell,
+  { home, variables }: Pick<Environment, 'home' | 'variables'>,
+): Places {
   // A relative path in one of these counts as unset, as the XDG specification asks.
   const folder = (name: string, otherwise: string) =>
     (isAbsolute(variables[name] ?? '') ? variables[name] : otherwise) ?? '';

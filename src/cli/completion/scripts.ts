@@ -2,7 +2,7 @@
 export const SHELLS = ['bash', 'zsh', 'fish'] as const;
 
 /** See {@link SHELLS}. */
-export type Shell = (typeof SHELLS)[number];
+export type CompletionShell = (typeof SHELLS)[number];
 
 /**
  * The word by which a shell's script asks for candidates: `slices-conn __complete -- WORDS…`; the last word
@@ -142,9 +142,13 @@ complete -c slices-conn -f -a '(__slices_conn_values)'
 complete -c slices-conn -n '__slices_conn_ask; test "$__slices_conn_answer[-1]" = :1' -F
 `;
 
-const SCRIPTS: Readonly<Record<Shell, string>> = { bash: bashScript, zsh: zshScript, fish: fishScript };
+const SCRIPTS: Readonly<Record<CompletionShell, string>> = {
+  bash: bashScript,
+  zsh: zshScript,
+  fish: fishScript,
+};
 
 /** The script that teaches a shell to complete words of this program, without a newline at its end. */
-export function scriptOf(shell: Shell): string {
+export function scriptOf(shell: CompletionShell): string {
   return SCRIPTS[shell].trim();
 }

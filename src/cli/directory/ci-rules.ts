@@ -48,13 +48,13 @@ export async function addCiRule(
   });
 }
 
-/** What the file of a job says for its CI to give it ID tokens. */
+/** The line in the file of a job by which its CI gives it ID tokens. */
 function permissionOf({ ci }: CiRule, { authUrl, issuer }: Profile): string {
   if (ci === 'github') return 'permissions: { id-token: write }';
   return `id_tokens: { SLICES_CONN_ID_TOKEN: { aud: ${issuerName(issuer ?? authUrl)} } }`;
 }
 
-/** What a job's environment must say, since it has no profile: the services, and the experiment. */
+/** The variables that a job needs, since it has no profile: the services, and the experiment. */
 function variablesOf(profile: Profile, experiment: string): Readonly<Record<string, string>> {
   const found: Record<string, string> = {};
   for (const key of ['baseUrl', 'portalUrl', 'authUrl', 'projectsApiGroup', 'experimentsApiGroup'] as const) {
@@ -90,9 +90,9 @@ function requestOf({ github, gitlab, ref, refType, environment }: CiFlags): CiRu
   return {
     ci: github === undefined ? 'gitlab' : 'github',
     repository,
-    ...(ref === undefined ? {} : { ref }),
-    ...(gitlab === undefined || ref === undefined ? {} : { ref_type: refType ?? 'branch' }),
-    ...(environment === undefined ? {} : { environment }),
+    ref,
+    ref_type: gitlab === undefined || ref === undefined ? undefined : (refType ?? 'branch'),
+    environment,
   };
 }
 
@@ -108,15 +108,7 @@ export async function listCiRules({ session, output, times }: Invocation): Promi
     if (items.length === 0) return 'No jobs of a CI act in this experiment.\n';
     const head = ['id', 'jobs of', 'act as', `until (${context.zone})`];
     const rows = items.map((rule) => [rule.id, jobsOf(rule), rule.user_name, endOf(rule, context)]);
-    if (print.fits(head, rows)) return print.table(head, rows);
-    return rows
-      .map(([title = '', ...cells]) =>
-        print.card(
-          escapeText(title),
-          cells.map((cell, at) => [head[at + 1] ?? '', cell]),
-        ),
-      )
-      .join('');
+    return print.tableOrCards(head, rows);
   });
 }
 

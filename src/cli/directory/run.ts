@@ -4,7 +4,7 @@ import { chooseOne } from '../../session/choice.ts';
 import type { Session } from '../../session/session.ts';
 import { claimedClaims } from '../../tokens/claimed.ts';
 import { parseTime } from '../../words/typed-time.ts';
-import type { Action, Invocation } from '../invocation.ts';
+import type { CommandAction, Invocation } from '../invocation.ts';
 import { experimentInUse } from '../login/experiment-in-use.ts';
 import { type DirectoryEntry, directoryCard, directoryItem, directoryTable } from '../print/cards.ts';
 import { accepts } from '../questions.ts';
@@ -20,16 +20,22 @@ export interface CreateFlags {
 }
 
 /** Lists the person's projects or experiments. */
-export function listOf(noun: Noun): Action<object> {
+export function listOf(noun: Noun): CommandAction<object> {
   return async (invocation) => {
     const { session, output, times } = invocation;
     const opened = await session();
-    const items = await opened.portal[`${noun}s`]();
+    const { portal } = opened;
+    const experiments = noun === 'experiment' ? await portal.experiments() : undefined;
+    const all: readonly DirectoryEntry[] = experiments ?? (await portal.projects());
+    const items = experiments ? await opened.ofNamedProject(experiments) : all;
     const shown = await times();
-    const inUse = await idInUse(noun, invocation, opened, items).catch(noneWithout);
+    const inUse = await idInUse(noun, invocation, opened, all).catch(noneWithout);
     const told = items.map((item) => ({ ...directoryItem(item), in_use: item.id === inUse }));
     await output.result({ items: told }, (print) =>
-      directoryTable(print, noun, items, { inUse, times: shown }),
+      directoryTable(print, items.length < all.length ? `${noun} of this project` : noun, items, {
+        inUse,
+        times: shown,
+      }),
     );
   };
 }
@@ -56,7 +62,7 @@ function noneWithout(error: unknown): null {
 }
 
 /** Shows a project or an experiment. */
-export function showOne(noun: Noun): Action<object> {
+export function showOne(noun: Noun): CommandAction<object> {
   return async (invocation, [wanted]) => {
     const entry = await (await invocation.session())[noun](wanted);
     await print(invocation, noun, `${noun.charAt(0).toUpperCase()}${noun.slice(1)}`, entry);
@@ -64,7 +70,7 @@ export function showOne(noun: Noun): Action<object> {
 }
 
 /** Stores the chosen project or experiment in the profile. */
-export function useOne(noun: Noun): Action<object> {
+export function useOne(noun: Noun): CommandAction<object> {
   return async (invocation, [wanted]) => {
     const session = await invocation.session();
     const entry = await session[noun](wanted);
@@ -114,7 +120,7 @@ async function print(
  * Prints a token for a project or an experiment. A token from the portal is verified first; any other is
  * printed as it is.
  */
-export function tokenOf(noun: Noun): Action<object> {
+export function tokenOf(noun: Noun): CommandAction<object> {
   return async ({ session, output }, [wanted]) => {
     const opened = await session();
     let id: string | undefined;

@@ -1,4 +1,4 @@
-import { Failure } from '../../contract/failure.ts';
+import { Failure, failureOrThrow } from '../../contract/failure.ts';
 import { type Choosable, chooseOne } from '../../session/choice.ts';
 import { givenAccess } from '../../session/login/experiment-access.ts';
 import type { Session } from '../../session/session.ts';
@@ -6,28 +6,28 @@ import type { Invocation } from '../invocation.ts';
 import type { CardLine } from '../print/output.ts';
 
 /** The experiment that commands act in, and what has chosen it. */
-export interface ExperimentInUse {
+interface ExperimentInUse {
   id: string | null;
   name: string | null;
   /** `only`: it is the only active one. */
   from: 'flag' | 'variable' | 'profile' | 'only';
-  /** What has chosen it, for people. */
+  /** The flag, variable or profile that chose it, for people. */
   where: string;
 }
 
 /**
- * The experiment that the next command acts in; nobody is asked to choose, and no token is fetched.
+ * The experiment that the next command acts in; no person is asked to choose, and no token is fetched.
  *
  * @param experiments those that the portal tells, or why it tells none
  * @returns a failure where none is chosen, or there is none of that name
  */
 export async function experimentInUse(
   invocation: Pick<Invocation, 'flags' | 'profiles' | 'now'>,
-  { profile, givenExperimentToken: given }: Session,
+  { profile, connection: { experimentToken: given } }: Session,
   experiments: readonly Choosable[] | Failure,
 ): Promise<ExperimentInUse | Failure> {
   const { flags, profiles, now } = invocation;
-  const token = await givenAccess({ wanted: flags.experiment, given });
+  const token = await givenAccess(flags.experiment, given);
   if (token) return { id: token.id ?? null, name: token.name ?? null, from: 'variable', where: token.where };
   const { variable } = (await profiles()).inspect(profile.name).entries.experiment;
   const chosenBy =
@@ -39,14 +39,9 @@ export async function experimentInUse(
           ? ({ from: 'profile', where: `profile ${profile.name}` } as const)
           : ({ from: 'variable', where: variable } as const);
   if (experiments instanceof Failure) return experiments;
-  try {
-    const wanted = flags.experiment ?? profile.experiment;
-    const { id, name } = await chooseOne('experiment', wanted, experiments, now(), profile);
-    return { id, name: name || null, ...chosenBy };
-  } catch (error) {
-    if (error instanceof Failure) return error;
-    throw error;
-  }
+  const wanted = flags.experiment ?? profile.experiment;
+  const chosen = await chooseOne('experiment', wanted, experiments, now(), profile).catch(failureOrThrow);
+  return chosen instanceof Failure ? chosen : { id: chosen.id, name: chosen.name || null, ...chosenBy };
 }
 
 /** The experiment in use as a line of a card. */

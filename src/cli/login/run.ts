@@ -1,5 +1,5 @@
 import type { DeviceLogin, IssuedTokens } from '../../client/identity.ts';
-import { Failure } from '../../contract/failure.ts';
+import { Failure, failureOrThrow } from '../../contract/failure.ts';
 import { formatInstant } from '../../contract/instants.ts';
 import { isLoopback, isProtected } from '../../contract/loopback.ts';
 import { instant, sentence } from '../../contract/said.ts';
@@ -9,6 +9,7 @@ import { notLoggedIn } from '../../session/login/login-tokens.ts';
 import type { TokenOrigin } from '../../session/login/token-source.ts';
 import type { Session } from '../../session/session.ts';
 import { claimedExpiry } from '../../tokens/claimed.ts';
+import { retyped } from '../advice.ts';
 import { EXIT_CODE_OF } from '../exit-codes.ts';
 import type { Invocation } from '../invocation.ts';
 import { onServiceTime } from '../period.ts';
@@ -43,24 +44,37 @@ export async function login(
   const { host } = new URL(session.profile.authUrl);
   const started = await invocation.waitFor(host, () => account.startLogin());
   await announce(invocation, started, flags);
-  const tokens = await invocation.waitFor('the code to be entered', () => decided(started, flags.wait));
+  const tokens = await invocation.waitFor('the code to be entered', () =>
+    decided(started, flags.wait, invocation.typed),
+  );
   await account.keep(tokens);
-  const { userToken } = session;
+  const { userToken } = session.connection;
   if (userToken.origin !== 'login') {
     invocation.output.notice(`Warning: commands use ${userToken.where} instead of this login.`);
   }
-  await showStatus(invocation, session, await rolesOrReason(session));
+  const { now } = await invocation.times();
+  // The login succeeded, whatever keeps the other source from giving a token.
+  const ofUser = async (): Promise<KnownToken> => {
+    try {
+      return await userTokenOf(session, now);
+    } catch (error) {
+      if (!(error instanceof Failure) || userToken.origin === 'login') throw error;
+      invocation.output.notice(`Warning: that gives no token now. ${error.message}`);
+      return loginTokenOf(session, now);
+    }
+  };
+  await showStatus(invocation, session, await rolesOrReason(session), ofUser);
 }
 
 /** Prints a machine's refresh token, once (cli/README.md, "Environment"). The login here stays as it is. */
 async function loginForMachine(invocation: Invocation, session: Session, flags: LoginFlags): Promise<void> {
-  const { output, times, waitFor } = invocation;
-  const { machineLogin: machine } = session;
+  const { output, times, typed, waitFor } = invocation;
+  const { machineLogin: machine } = session.connection;
   if (!machine) throw needsNoLogin();
   const { host } = new URL(session.profile.authUrl);
   const started = await waitFor(host, () => machine.start());
   await announce(invocation, started, flags);
-  const tokens = await waitFor('the code to be entered', () => decided(started, flags.wait));
+  const tokens = await waitFor('the code to be entered', () => decided(started, flags.wait, typed));
   const { refreshToken, expiresAt } = await waitFor(host, () => machine.check(tokens));
   const token = refreshToken.reveal();
   const until = expiresAt === undefined ? 'it expires' : timeTeller(await times())(expiresAt);
@@ -97,8 +111,8 @@ export async function logout(invocation: Invocation): Promise<void> {
   );
 }
 
-function loginOf({ login: account }: Session): Login {
-  if (account) return account;
+function loginOf({ connection }: Session): Login {
+  if (connection.login) return connection.login;
   throw needsNoLogin();
 }
 
@@ -142,7 +156,11 @@ function webAddress(text: string): string | undefined {
   return isProtected(url) && url.username === '' && url.password === '' ? url.href : undefined;
 }
 
-async function decided(login: DeviceLogin, wait: number | undefined): Promise<IssuedTokens> {
+async function decided(
+  login: DeviceLogin,
+  wait: number | undefined,
+  typed: readonly string[],
+): Promise<IssuedTokens> {
   const signal = wait === undefined ? new AbortController().signal : AbortSignal.timeout(wait * 1000);
   try {
     return await login.wait(signal);
@@ -150,7 +168,7 @@ async function decided(login: DeviceLogin, wait: number | undefined): Promise<Is
     if (!signal.aborted) throw error;
     throw new Failure('login_pending', `The code was not entered within ${wait} s.`, {
       retryable: true,
-      fix: 'slices-conn login',
+      fix: retyped(typed, [{ flags: ['--wait'], words: [] }]),
     });
   }
 }
@@ -171,33 +189,32 @@ interface KnownToken {
 /** Shows who is logged in, and the source, user and expiry of each token. */
 export async function status(given: Invocation): Promise<void> {
   const session = await given.session();
-  const invocation = await onServiceTime(given, session, true);
+  const invocation = await onServiceTime(given, session, { isLook: true });
   // The stored login is read first: without one, its message is clearer than the portal's.
-  await userToken(session, (await invocation.times()).now);
+  const { now } = await invocation.times();
+  const ofUser = () => userTokenOf(session, now);
+  await ofUser();
   const roles = await rolesOrReason(session);
   if (roles instanceof Failure && EXIT_CODE_OF[roles.code] === EXIT_CODE_OF.not_logged_in) throw roles;
-  await showStatus(invocation, session, roles);
+  await showStatus(invocation, session, roles, ofUser);
 }
 
 /** The user's roles, or why the portal does not tell them. */
 async function rolesOrReason(session: Session): Promise<HeldRole[] | Failure> {
-  return heldRoles(session).catch((error: unknown) => {
-    if (error instanceof Failure) return error;
-    throw error;
-  });
+  return heldRoles(session).catch(failureOrThrow);
 }
 
-/** See {@link status}. @throws Failure `not_logged_in`, `token_expired` */
+/** See {@link status}. @throws Failure `not_logged_in`, `token_expired`, as `ofUser` does */
 async function showStatus(
   invocation: Invocation,
   session: Session,
   roles: HeldRole[] | Failure,
+  ofUser: () => Promise<KnownToken>,
 ): Promise<void> {
   const { profile } = session;
   const times = await invocation.times();
-  const { now } = times;
   // Read again: the portal may have been asked with a token that was renewed for it.
-  const tokens = [await userToken(session, now), ...(await otherTokens(session))];
+  const tokens = [await ofUser(), ...(await otherTokens(session))];
   const addresses = {
     base_url: profile.baseUrl,
     portal_url: profile.portalUrl,
@@ -233,22 +250,25 @@ async function showStatus(
   });
 }
 
-async function userToken(session: Session, now: number): Promise<KnownToken> {
-  const { profile, login, userToken: source } = session;
+async function userTokenOf(session: Session, now: number): Promise<KnownToken> {
+  const { userToken: source } = session.connection;
   const { origin, where } = source;
-  if (origin !== 'login') {
-    const known = { kind: 'user', source: origin, where, ...claimed(await source.get()) } as const;
-    if (known.expiresAt !== undefined && known.expiresAt <= now) throw expired(known);
-    return known;
-  }
+  if (origin === 'login') return loginTokenOf(session, now);
+  const known = { kind: 'user', source: origin, where, ...claimed(await source.get()) } as const;
+  if (known.expiresAt !== undefined && known.expiresAt <= now) throw expired(known);
+  return known;
+}
+
+function loginTokenOf({ profile, connection }: Session, now: number): KnownToken {
+  const { login } = connection;
   const stored = login?.read();
   if (!stored) throw notLoggedIn(profile);
   const { accessToken, refreshToken, expiresAt } = stored;
   const ends = refreshToken === undefined;
   const known: KnownToken = {
     kind: 'user',
-    source: origin,
-    where,
+    source: 'login',
+    where: login?.path ?? '',
     ...claimed(accessToken),
     expiresAt,
     afterwards: ends ? 'the session ends with it' : 'the session is prolonged by itself',
@@ -258,8 +278,8 @@ async function userToken(session: Session, now: number): Promise<KnownToken> {
 }
 
 async function otherTokens(session: Session): Promise<KnownToken[]> {
-  const { givenExperimentToken: given } = session;
-  const kept = [...(session.portalTokens?.all() ?? [])].map(([id, token]): KnownToken => {
+  const { experimentToken: given, portalTokens } = session.connection;
+  const kept = [...(portalTokens?.all() ?? [])].map(([id, token]): KnownToken => {
     const kind = id.startsWith('proj_') ? 'project' : 'experiment';
     return { kind, source: 'portal', where: session.profile.portalUrl, ...claimed(token) };
   });

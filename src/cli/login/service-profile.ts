@@ -1,6 +1,5 @@
 import { resolve } from 'node:path';
 import { Failure, ownCommand } from '../../contract/failure.ts';
-import { isLoopback } from '../../contract/loopback.ts';
 import { ADDRESSES, type ProfileView, type Settings } from '../../session/profiles/profile.ts';
 import {
   KEY_NAMES,
@@ -63,8 +62,8 @@ export async function serviceProfile(invocation: Invocation, typed: string): Pro
   } else {
     const named = await asked.catch((error: unknown) => {
       // There is no profile yet that a look at would help.
-      const isAway = error instanceof Failure && error.code === 'network' && !isLoopback(new URL(url));
-      throw isAway ? error.with({ fix: undefined }) : error;
+      const looks = error instanceof Failure && error.facts.fix === ownCommand('profile', 'show', name);
+      throw looks ? error.with({ fix: undefined }) : error;
     });
     // Without its certificates, later commands would not reach the service.
     const settings = { ...named, ...(flags.caFile === undefined ? {} : { caFile: resolve(flags.caFile) }) };

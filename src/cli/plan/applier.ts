@@ -17,10 +17,10 @@ import { periodToSend } from '../period.ts';
 import type { PlannedChange } from './difference.ts';
 import type { WantedReservation } from './plan-file.ts';
 
-/** What came of one change, or would. */
+/** The outcome of one change, or of its rehearsal. */
 export interface ChangeOutcome {
   change: PlannedChange;
-  /** What it leaves behind; null for a deletion, and where it was refused. */
+  /** The reservation after the change; null for a deletion, and where the change was refused. */
   reservation: Reservation | null;
   /** Why it was refused. */
   failure: Failure | undefined;
@@ -70,7 +70,7 @@ export class NotApplied extends Failure {
   }
 }
 
-/** What {@link createApplier} needs. */
+/** The needs of {@link createApplier}. */
 export interface ApplierOptions {
   session: {
     connectivity: Pick<Session['connectivity'], 'change'>;
@@ -86,6 +86,8 @@ export interface ApplierOptions {
   hasBatches: boolean;
   /** Without batches: the keys of earlier requests under a name whose outcome is not known. */
   pending: ReadonlyMap<string, string>;
+  /** The changes of a plan by whose index problems are told: those that are made are some of them. Default: those that are made. */
+  all?: readonly PlannedChange[];
 }
 
 type Creation = PlannedChange & { action: 'create' };
@@ -116,13 +118,13 @@ export function createApplier(options: ApplierOptions): Applier {
       const made = created.made.map(({ reservation }) => reservation);
       return changes.map((change, at) => ({ change, reservation: made[at] ?? null, failure: undefined }));
     }
-    const { at, failure, left } = created;
+    const { at, failure, undone, left } = created;
     const outcomes = changes.map((change, each) => ({
       change,
       reservation: null,
       failure: each === at ? failure : undefined,
     }));
-    throw new NotApplied(failure, outcomes, { undone: at - left.length, left });
+    throw new NotApplied(failure, outcomes, { undone, left });
   }
   async function togetherOr<Result>(
     together: () => Promise<Result>,
@@ -190,7 +192,7 @@ interface Attempted {
 async function attempt(
   changes: readonly PlannedChange[],
   how: ChangeOptions,
-  sending: Pick<ApplierOptions, 'now' | 'expiry'>,
+  sending: Pick<ApplierOptions, 'now' | 'expiry' | 'all'>,
   send: (items: readonly ChangeItem[]) => Promise<readonly ({ reservation: Reservation } | null)[]>,
 ): Promise<Attempted> {
   const sent = inOrder(changes);
@@ -208,9 +210,31 @@ async function attempt(
     if (!(error instanceof Failure)) throw error;
     const refused = isBatch(items, how) ? refusedItems(error) : refusedAlone(error);
     if (refused.size === 0) throw error;
-    const outcomes = outcomesOf((at) => ({ reservation: null, failure: refused.get(at) }));
-    return { outcomes, failure: error };
+    const { all = changes } = sending;
+    const placeOf = (item: number): number => {
+      const change = sent[item];
+      return change ? all.indexOf(change) : item;
+    };
+    const told = (failure: Failure): Failure => withItems(failure, placeOf);
+    const outcomes = outcomesOf((at) => {
+      const failure = refused.get(at);
+      return { reservation: null, failure: failure && told(failure) };
+    });
+    return { outcomes, failure: told(error) };
   }
+}
+
+/** The same failure, in which each item has another index. @param place by its index in the request */
+function withItems(failure: Failure, place: (item: number) => number): Failure {
+  const placed = <Fact extends { item?: number }>(facts: readonly Fact[] | undefined): Fact[] | undefined =>
+    facts?.map((fact) => (fact.item === undefined ? fact : { ...fact, item: place(fact.item) }));
+  const { details, limits, free, alternatives } = failure.facts;
+  return failure.with({
+    details: placed(details),
+    limits: placed(limits),
+    free: placed(free),
+    alternatives: placed(alternatives),
+  });
 }
 
 function itemOf(change: PlannedChange, sending: Pick<ApplierOptions, 'now' | 'expiry'>): ChangeItem {
@@ -233,13 +257,13 @@ export function requestFor(
   return { ...requestOf(wanted), ...periodToSend({ start, end, lasting }, now(), expiry) };
 }
 
-/** What is asked for; null for a deletion. */
+/** The request of a change; null for a deletion. */
 export function requestedBy(change: PlannedChange): ReservationRequest | null {
   if (change.action === 'delete') return null;
   return change.action === 'update' ? change.request : requestOf(change.wanted);
 }
 
-/** What a file says of a reservation, as a request. */
+/** The request that a reservation of a file stands for. */
 function requestOf({ length: _length, place: _place, ...request }: WantedReservation): ReservationRequest {
   return request;
 }
@@ -272,7 +296,7 @@ function lacksBatches(why: string): Failure {
   });
 }
 
-/** What gives back comes before what needs more: each change of a batch sees those before it. */
+/** Sorts changes so that bandwidth is released before more is needed: each change of a batch sees the changes before it. */
 function inOrder(changes: readonly PlannedChange[]): PlannedChange[] {
   const rank = (change: PlannedChange): number => {
     if (change.action === 'delete') return 0;

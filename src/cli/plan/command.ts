@@ -21,7 +21,7 @@ A plan file is YAML or JSON:
     gent-poznan: {sites: [be-gent1, pl-poznan1], bandwidth: 1G}
     budapest: {sites: [hu-sztaki, pl-poznan1], bandwidth: 500M}
 
-A file has at most 64 reservations, and at most 64 changes are made together.
+At most 64 changes are made together; what exists already as the file says does not count.
 Each reservation has sites, bandwidth, start, and end or for, of its own or from defaults. Times are absolute, or start: now with for; each names its zone, as 09:00:00Z does behind a date, or the file does, once: tz: Europe/Brussels.
 via and avoid (sites) and direct: true say what is asked of its route.
 Editors know these keys from plan.schema.json, which is in the package: node_modules/slices-conn/dist/plan.schema.json.

@@ -13,7 +13,7 @@ export interface NamedReservation {
   reservation: Reservation;
 }
 
-/** What is to be done about one name, so that what exists becomes what the file says. */
+/** The change of one name that makes the reservation as the file says. */
 export type PlannedChange =
   | { action: 'create'; name: string; wanted: WantedReservation }
   | (Kept & {
@@ -30,7 +30,7 @@ export type PlannedChange =
 /** A reservation that stays where it is, as `--earliest` may have put it. */
 interface Kept {
   /** When it starts, in milliseconds, where that is later than the file says; else undefined. */
-  keptAt?: number | undefined;
+  keptAt?: number;
 }
 
 /** How a file and what exists are compared. */
@@ -41,7 +41,7 @@ export interface ComparingOptions {
   prune?: boolean;
   /** The file's dates are the first that would do: a reservation may be later, and keeps its start whatever its length. */
   earliest?: boolean;
-  /** What is later than the file says is moved to the file's dates. */
+  /** Whether a reservation that is later than the file says is moved to the file's dates. */
   move?: boolean;
 }
 
@@ -68,7 +68,7 @@ const LOOSE = 10_000;
  * @throws Failure `usage` for changed sites and for a route that is not as asked for, which no update can change, and for more
  *   than 64 changes
  */
-export function differenceFrom(
+export function plannedChanges(
   wanted: readonly WantedReservation[],
   existing: readonly NamedReservation[],
   { now, prune = false, earliest = false, move = false }: ComparingOptions,
@@ -111,7 +111,7 @@ export function differenceFrom(
 }
 
 /**
- * When a reservation starts that is later than the file says, as `--earliest` puts it: it has the file's length.
+ * The start of a reservation that is later than the file says and has the file's length, as after `--earliest`; else undefined.
  *
  * @param anyLength it may also be longer or shorter than the file says
  */
@@ -121,7 +121,7 @@ function keptStart(wanted: WantedReservation, current: Reservation, anyLength = 
   return isLater && (anyLength || end - start === wanted.length) ? start : undefined;
 }
 
-/** The request that makes a reservation as the file says. What is so already stays. @param keptAt see {@link Kept} */
+/** The request that makes a reservation as the file says. Members that are right already stay. @param keptAt see {@link Kept} */
 function requestTo(
   wanted: WantedReservation,
   current: Reservation,
@@ -142,7 +142,7 @@ function isMetBy(request: ReservationRequest, current: Reservation): boolean {
   return compared.every((member) => request[member] === before[member]);
 }
 
-/** Whether a reservation that has ended was what the file says, or later. One that starts now is wanted anew. */
+/** Whether a reservation that has ended was as the file says, or later. A reservation of the file that starts now is created anew. */
 function wasMet(wanted: WantedReservation, ended: Reservation): boolean {
   if (wanted.start === 'now' || !sameSites(wanted, ended) || routeFault(ended, wanted)) return false;
   return isMetBy(requestTo(wanted, ended, keptStart(wanted, ended)), ended);

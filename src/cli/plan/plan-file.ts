@@ -13,7 +13,6 @@ import {
   type YAMLMap,
 } from 'yaml';
 import type { AskedRoute } from '../../contract/asked-route.ts';
-import { MAX_ITEMS } from '../../contract/batch.ts';
 import { Failure } from '../../contract/failure.ts';
 import { RESERVATION_NAME } from '../../contract/ids.ts';
 import { isTimeZone } from '../../contract/instants.ts';
@@ -216,14 +215,6 @@ class PlanFile {
       this.#wrong(member.value, 'reservations must be names, each with what it wants; {} for none.');
       return [];
     }
-    if (map.items.length > MAX_ITEMS) {
-      const count = `A plan file has at most ${MAX_ITEMS} reservations, and this one has ${map.items.length}.`;
-      this.#wrong(
-        member.value,
-        `${count} Split it into several files; without --prune they do not touch each other.`,
-      );
-      return [];
-    }
     const wanted: WantedReservation[] = [];
     for (const [name, { key, value }] of this.#members(map)) {
       if (!RESERVATION_NAME.test(name)) {
@@ -334,7 +325,7 @@ class PlanFile {
     };
   }
 
-  /** What is asked of the route; members that are not given are left out, so that those of the defaults stay. */
+  /** Reads what is asked of the route. Members that are not given are left out, so that those of the defaults stay. */
   async #route(members: ReadonlyMap<string, Member>): Promise<AskedRoute> {
     const route: AskedRoute = {};
     for (const field of ['via', 'avoid'] as const) {

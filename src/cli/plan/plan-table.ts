@@ -1,5 +1,6 @@
 import { formatDuration } from '../../contract/durations.ts';
 import type { Failure } from '../../contract/failure.ts';
+import type { Period } from '../../contract/phases.ts';
 import type { Reservation } from '../../contract/reservation.ts';
 import { periodOf } from '../../contract/reservation-request.ts';
 import { inOneText, inTimes } from '../../contract/said.ts';
@@ -15,7 +16,7 @@ import type { PlannedChange } from './difference.ts';
 import type { WantedReservation } from './plan-file.ts';
 
 /** How outcomes are told. */
-export interface PlanTableOptions {
+interface PlanTableOptions {
   times: TimeContext;
   /** Whether the changes were made; else they are only planned. */
   isApplied: boolean;
@@ -175,7 +176,7 @@ function bandwidthText(change: PlannedChange): string {
 }
 
 /** @example '1 Dec 09:00 → 17:00' */
-function periodText({ start, end }: { start: number; end: number }, context: TimeContext): string {
+function periodText({ start, end }: Period, context: TimeContext): string {
   return shortTimes(context, true).ends(start, end).join(' → ');
 }
 
@@ -195,7 +196,7 @@ function isUnknownSite({ code }: { code?: string }): boolean {
 }
 
 /** Why a change does not fit, in a few words: the limit where the service tells it. @example '6 Gbps free 1 Dec 11:00–14:00' */
-export function shortReason(
+function shortReason(
   { says, facts: { limits = [], details = [], why } }: Failure,
   context: TimeContext,
 ): string {
@@ -208,12 +209,12 @@ export function shortReason(
 }
 
 /** How many names of a file need no change: they are as it says, or kept at a later time. */
-export interface Untouched {
+interface Untouched {
   unchanged: number;
   kept: number;
 }
 
-/** What a plan comes to. @example 'Plan: 1 to create, 1 does not fit: nothing would be applied.' */
+/** One line that counts the changes of a plan. @example 'Plan: 1 to create, 1 does not fit: nothing would be applied.' */
 export function planSummary(outcomes: readonly ChangeOutcome[], untouched: Untouched): string {
   const refused = outcomes.filter(({ failure }) => failure !== undefined).length;
   const counts = countsOf(outcomes).map(([action, count]) => `${count} to ${action}`);
@@ -224,7 +225,7 @@ export function planSummary(outcomes: readonly ChangeOutcome[], untouched: Untou
   return `Plan: ${[...counts, ...others, wrong].join(', ')}: nothing would be applied.`;
 }
 
-/** What was applied. @example 'Applied: 2 created, 1 unchanged.' */
+/** One line that counts the changes that were made. @example 'Applied: 2 created, 1 unchanged.' */
 export function appliedSummary(outcomes: readonly ChangeOutcome[], untouched: Untouched): string {
   if (outcomes.length === 0) return ['Nothing to do.', ...asTheFile(untouched)].join(' ');
   const done = { create: 'created', update: 'updated', delete: 'deleted' } as const;

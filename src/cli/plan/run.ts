@@ -1,5 +1,6 @@
+import type { ServiceFeatures } from '../../client/features.ts';
 import { withinTime } from '../../contract/bounded-reading.ts';
-import { Failure, isGone, ownCommand } from '../../contract/failure.ts';
+import { Failure, ownCommand, undefinedIfGone } from '../../contract/failure.ts';
 import { inOneText, Sentence, sentence } from '../../contract/said.ts';
 import type { ExperimentAccess } from '../../session/login/experiment-access.ts';
 import { nameOf } from '../../session/reservations/known.ts';
@@ -13,6 +14,7 @@ import { requestResult } from '../print/cards.ts';
 import { folded } from '../print/folded.ts';
 import { captionOf } from '../print/reservation-table.ts';
 import { checkConfirmable, confirm, confirmIfAsked } from '../questions.ts';
+import { reserveText } from '../reservation/alternatives.ts';
 import { linkAndPeriod } from '../reservation/reservation-argument.ts';
 import { shortTime } from '../times.ts';
 import {
@@ -24,7 +26,7 @@ import {
   NotApplied,
   requestedBy,
 } from './applier.ts';
-import { differenceFrom, type NamedReservation, type PlannedChange } from './difference.ts';
+import { type NamedReservation, type PlannedChange, plannedChanges } from './difference.ts';
 import { type PlanContent, readPlan } from './plan-file.ts';
 import { appliedSummary, planSummary, planTable } from './plan-table.ts';
 
@@ -132,6 +134,8 @@ interface Compared {
   /** Those about which something is to be done. */
   needed: readonly PlannedChange[];
   applier: Applier;
+  /** Whether `plan` can say what would fit. */
+  canRehearse: boolean;
 }
 
 async function compare(
@@ -140,21 +144,21 @@ async function compare(
 ): Promise<Compared> {
   const { earliest = false } = flags;
   const { existing, pending } = await namedIn(session, wanted, now());
-  const changes = differenceFrom(wanted.reservations, existing, { ...flags, now: now() });
+  const changes = plannedChanges(wanted.reservations, existing, { ...flags, now: now() });
   const needed = changes.filter(({ action }) => action !== 'none');
   const expiry = claimedExperimentExpiry(experiment.token.reveal());
-  const isTogether = needed.length > 0 && (await hasBatches(session));
-  const applier = createApplier({ session, now, expiry, earliest, hasBatches: isTogether, pending });
-  return { changes, needed, applier };
+  const { batch = false, dryRun = false } = (needed.length > 0 && (await featuresOf(session))) || {};
+  const how = { earliest, hasBatches: batch, pending, all: changes };
+  const applier = createApplier({ session, now, expiry, ...how });
+  return { changes, needed, applier, canRehearse: batch || dryRun };
 }
 
-/** Whether the service describes batches. */
-async function hasBatches({ connectivity }: Session): Promise<boolean> {
-  const features = await connectivity.features().catch((error: unknown) => {
+/** What the service can do; undefined where it does not describe itself. */
+async function featuresOf({ connectivity }: Session): Promise<ServiceFeatures | undefined> {
+  return connectivity.features().catch((error: unknown) => {
     if (error instanceof Failure && error.facts.httpStatus !== undefined) return undefined;
     throw error;
   });
-  return features?.batch === true;
 }
 
 /**
@@ -199,15 +203,11 @@ async function namedIn(
     if (name === undefined || item.state === 'deleted') continue;
     if (item.state !== 'unknown' && item.reservation) existing.push({ name, reservation: item.reservation });
     else if (item.id !== null) {
-      const found = await session.reservations.show(item.id).catch(unlessGone);
+      const found = await session.reservations.show(item.id).catch(undefinedIfGone);
       if (found) existing.push({ name, reservation: found.reservation });
     } else if (item.entry) pending.set(name, item.entry.key);
   }
   return { existing, pending };
-}
-
-function unlessGone(error: unknown): undefined {
-  if (!isGone(error)) throw error;
 }
 
 /**
@@ -272,7 +272,7 @@ async function confirmUpdates(
 /** A failure of `apply`, with what it means for each change (cli/README.md, "Output", `error.items`). */
 async function asTold(
   failed: NotApplied,
-  { changes, needed, applier }: Compared,
+  { changes, needed, applier, canRehearse }: Compared,
   { typed }: Invocation,
   path: string,
 ): Promise<Failure> {
@@ -281,10 +281,11 @@ async function asTold(
   const told = outcomes.flatMap(({ change, failure }) =>
     failure ? [sentence`${change.name}: ${inOneText(failure.says, failure.facts.why) ?? ''}`] : [],
   );
-  const before =
-    undone > 0
-      ? `${undone === 1 ? 'The one' : `The ${undone}`} made before it ${undone === 1 ? 'was' : 'were'} deleted again.`
-      : '';
+  // What failed may have been made itself, such as without a signature.
+  const isOwn = undone > outcomes.findIndex(({ failure }) => failure !== undefined);
+  const [which, were] = undone === 1 ? ['The one', 'was'] : [`The ${undone}`, 'were'];
+  const made = isOwn ? `that ${were} made` : 'made before it';
+  const before = undone > 0 ? `${which} ${made} ${were} deleted again.` : '';
   if (left.length > 0) {
     return new Failure('partly_done', told[0] ?? says, {
       ...facts,
@@ -296,18 +297,27 @@ async function asTold(
     });
   }
   if (EXIT_CODE_OF[code] !== 6) {
-    return new Failure(code, says, { ...facts, why: inOneText(facts.why, before), items });
+    const why = inOneText(facts.why, before);
+    const refused = outcomes.find(({ failure }) => failure !== undefined)?.change;
+    const request = refused && requestedBy(refused);
+    if (code !== 'unsigned' || !request) return new Failure(code, says, { ...facts, why, items });
+    const fix = reserveText(request, '--allow-unsigned');
+    const alone = 'Only reserve takes unsigned answers, one at a time.';
+    return new Failure(code, says, { ...facts, why: inOneText(why, alone), items, fix });
   }
   const count = told.length === 1 ? '1 of the changes does' : `${told.length} of the changes do`;
   // Alternatives of one reservation would not be all or none.
   const { alternatives: _other, fix: _fix, why: _why, ...rest } = facts;
   const start = path === '-' ? undefined : await applier.earliestStart(needed);
   const later = start === undefined ? [] : [new Sentence((times) => togetherFrom(start, times.instant))];
-  const words =
-    typeof start === 'number'
-      ? [...typed, '--earliest']
-      : typed.map((word) => (word === 'apply' ? 'plan' : word));
-  const fix = start === 'never' ? availabilityOf(outcomes) : ownCommand(...words);
+  const fix =
+    start === 'never'
+      ? availabilityOf(outcomes)
+      : typeof start === 'number'
+        ? ownCommand(...typed, '--earliest')
+        : canRehearse
+          ? ownCommand(...typed.map((word) => (word === 'apply' ? 'plan' : word)))
+          : undefined;
   return new Failure(code, `${count} not fit; nothing was changed.`, {
     ...rest,
     why: inOneText(before),
@@ -317,7 +327,7 @@ async function asTold(
   });
 }
 
-/** What `--earliest` would do. @param start see `Applier.earliestStart` */
+/** A sentence that says what `--earliest` would do. @param start see `Applier.earliestStart` */
 function togetherFrom(start: CommonStart, text: (instant: number) => string): string {
   if (start === 'never') {
     return 'They do not all fit together at a later time either: ask for less, or for different times.';
@@ -334,7 +344,7 @@ function availabilityOf(outcomes: readonly ChangeOutcome[]): string {
   return ownCommand('availability', ...refused.slice(0, 1).flatMap(({ site1, site2 }) => [site1, site2]));
 }
 
-/** What a command came to. */
+/** The result of a command. */
 interface Result {
   changes: readonly PlannedChange[];
   outcomes: readonly ChangeOutcome[];

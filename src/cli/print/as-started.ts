@@ -1,6 +1,6 @@
 import { shellWord } from '../../contract/failure.ts';
 import type { Variables } from '../../session/profiles/folders.ts';
-import { partFor, quoted, type Shell, shellOf, UNIX_PARTS, type UnixPart } from './shells.ts';
+import { type AdviceShell, partFor, quoted, shellOf, UNIX_PARTS, type UnixPart } from './shells.ts';
 
 /** This program's name, with which advice is written. */
 export const PROGRAM = 'slices-conn';
@@ -8,7 +8,7 @@ export const PROGRAM = 'slices-conn';
 /** How a person types this program, and in which shell. */
 export interface Started {
   program: string;
-  shell: Shell;
+  shell: AdviceShell;
 }
 
 /** This program by its name in a shell of Unix: as advice is written. */
@@ -24,7 +24,7 @@ export function startedAs({
   executable = PROGRAM,
 }: {
   variables: Variables;
-  executable?: string | undefined;
+  executable?: string;
 }): Started {
   const { npm_command, npm_lifecycle_script = PROGRAM } = variables;
   const shell = shellOf(variables);
@@ -35,7 +35,7 @@ export function startedAs({
 }
 
 /** A program's path, as a shell starts it. */
-function typedPath(shell: Shell, path: string): string {
+function typedPath(shell: AdviceShell, path: string): string {
   if (shell === 'posix') return shellWord(path);
   const word = quoted(shell, path);
   // A quoted text alone is only printed.

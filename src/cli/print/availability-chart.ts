@@ -4,6 +4,7 @@ import type { Period } from '../../words/civil-time.ts';
 import { linkName } from '../../words/link-name.ts';
 import type { Tick } from '../../words/time-axis.ts';
 import { formatBandwidth } from '../values.ts';
+import { folded } from './folded.ts';
 import { escapeText, type Printer } from './output.ts';
 import { columnAt, columnTicks, labelLine } from './time-axis.ts';
 
@@ -30,6 +31,8 @@ const LABEL_COLUMNS = 10;
 /** The widest chart: more columns are harder to read than useful. */
 const MOST_COLUMNS = 200;
 const FEWEST_COLUMNS = 20;
+/** A narrower terminal breaks the lines. */
+const FEWEST_DRAWN = 10;
 
 /**
  * How many columns of time a chart has, which is what to ask the service for (`points`).
@@ -80,7 +83,7 @@ export function availabilityChart(print: Printer, view: AvailabilityView, width:
   const isAlone = links.length === 1;
   const sides = links.flatMap(({ link }) => [link.bandwidth, link.bandwidth / 2].map(formatBandwidth));
   const side = Math.max(LABEL_COLUMNS - 2, ...sides.map((text) => text.length));
-  const count = Math.max(FEWEST_COLUMNS, chartColumns(width) - (side + 2 - LABEL_COLUMNS));
+  const count = Math.max(FEWEST_DRAWN, Math.min(width, MOST_COLUMNS) - side - 2);
   const lines = linesOf(links.length, width, print.rows ?? 0);
   const ticks = columnTicks(window, view, count);
   const marks = { noVlan: false, now: false };
@@ -90,9 +93,9 @@ export function availabilityChart(print: Printer, view: AvailabilityView, width:
     marks.noVlan ||= vlans === 0;
     const axis = axisOf(columns, ticks, view, glyphs);
     marks.now ||= axis.includes(glyphs.axis.now);
-    const title = isAlone
-      ? ''
-      : `${print.paint.bold(escapeText(linkName(link)))}  ${print.paint.dim(vlansText(vlans))}\n`;
+    const [name, about] = [escapeText(linkName(link)), vlansText(vlans)];
+    const gap = name.length + 2 + about.length > width ? '\n' : '  ';
+    const title = isAlone ? '' : `${print.paint.bold(name)}${gap}${print.paint.dim(about)}\n`;
     const rows = plot(columns, link.bandwidth, lines, glyphs).map((row, at) => {
       const label = at === 0 ? link.bandwidth : at === (lines - 1) / 2 ? link.bandwidth / 2 : undefined;
       const text = label === undefined ? '' : formatBandwidth(label);
@@ -109,10 +112,15 @@ export function availabilityChart(print: Printer, view: AvailabilityView, width:
     ...(marks.now ? [`${glyphs.axis.now} now`] : []),
     ...(isAlone && only ? [vlansText(only.vlans)] : []),
     escapeText(view.zone),
-    ...links.flatMap(({ routes = [] }) => routes.map((sites) => `route ${escapeText(sites.join(' – '))}`)),
+    ...routesText(links).map(escapeText),
   ];
   const legend = wrapped(parts, width).replace(/[█░#:](?= f)/g, (glyph) => print.paint.green(glyph));
   return `${charts.map(({ text }) => text).join('\n')}${isAlone ? '' : '\n'}${legend}`;
+}
+
+/** The routes on which something is free, each as a part of a legend. */
+export function routesText(links: readonly LinkAvailability[]): string[] {
+  return links.flatMap(({ routes = [] }) => routes.map((sites) => `route ${sites.join(' – ')}`));
 }
 
 /** How many lines a link gets: as many as look well at this width and leave all links on the screen. */
@@ -184,10 +192,13 @@ function vlansText(vlans: number): string {
   return `${vlans} ${vlans === 1 ? 'VLAN' : 'VLANs'}`;
 }
 
-/** Parts of a legend on as few lines as they fit on. */
+/** Parts of a legend on as few lines as they fit on; one that is too long is cut at its blanks. */
 function wrapped(parts: readonly string[], width: number): string {
   const lines: string[] = [];
-  for (const part of parts) {
+  const fitting = parts.flatMap((part) =>
+    part.length < width ? [part] : part.split('  ').flatMap((piece) => folded(piece, width - 1)),
+  );
+  for (const part of fitting) {
     const line = lines.at(-1);
     if (line !== undefined && line.length + 3 + part.length <= width) lines[lines.length - 1] += `   ${part}`;
     else lines.push(` ${part}`);

@@ -5,7 +5,7 @@ import { linkName } from '../../words/link-name.ts';
 import { oneLineTicks } from '../../words/time-axis.ts';
 import { shortTime } from '../times.ts';
 import { formatBandwidth } from '../values.ts';
-import type { AvailabilityView, LinkAvailability } from './availability-chart.ts';
+import { type AvailabilityView, type LinkAvailability, routesText } from './availability-chart.ts';
 import { escapeText } from './output.ts';
 
 /** How many columns of time to ask the service for (`points`): finer than print shows. */
@@ -73,7 +73,8 @@ export function availabilitySvg(view: AvailabilityView): string {
   const period = `${from} – ${until}, ${zone}`;
   const top = 64;
   const legendTop = top + links.length * PANEL_HEIGHT - (another ? 0 : 24);
-  const height = legendTop + 28;
+  const routes = routesText(links);
+  const height = legendTop + 28 + routes.length * 18;
   const hasNone = links.some(({ items }) => items.some(({ vlans }) => vlans === 0));
   const legend: [string, string][] = [
     ['free', 'free throughout'],
@@ -89,8 +90,15 @@ export function availabilitySvg(view: AvailabilityView): string {
       ([name, text], at) =>
         `<g transform="translate(${LEFT + at * 180} ${legendTop})">${swatch(name)}<text x="20" y="11">${text}</text></g>`,
     ),
+    ...routes.map(
+      (text, at) =>
+        `<text class="aside" x="${LEFT}" y="${legendTop + 29 + at * 18}"${fitted(text, PLOT_WIDTH, CHARACTER)}>${xml(text)}</text>`,
+    ),
   ];
-  const described = links.map(({ link, items }, at) => description(names[at] ?? '', link.bandwidth, items));
+  const described = [
+    ...links.map(({ link, items }, at) => description(names[at] ?? '', link.bandwidth, items)),
+    ...routes.map((text) => `${text}.`),
+  ];
   return `<?xml version="1.0" encoding="UTF-8"?>
 <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}" style="max-width:100%;height:auto" role="img" aria-labelledby="availability-title availability-description">
 <title id="availability-title">${xml(title)}</title>

@@ -10,6 +10,7 @@ import { knownPeriod, knownRequest, nameOf } from '../../session/reservations/kn
 import { linkEnds, linkName, routeName, viaAside } from '../../words/link-name.ts';
 import { formatBandwidth } from '../values.ts';
 import type { NamedExperiment } from './cards.ts';
+import { escapeText } from './output.ts';
 import type { ListedIn } from './reservation-table.ts';
 
 /** How sure an event is; CONFIRMED in the other states. */
@@ -33,7 +34,7 @@ export function calendar(
   const made = new ICalCalendar({
     prodId: '//slices-conn//list//EN',
     method: ICalCalendarMethod.PUBLISH,
-    name: experiments.map(({ id, name }) => name ?? id).join(', '),
+    name: escapeText(experiments.map(({ id, name }) => name ?? id).join(', ')),
     events: listed.flatMap((one) => eventOf(one, now) ?? []),
   });
   return `${made}\r\n`;
@@ -57,9 +58,11 @@ function eventOf({ item, experiment }: ListedIn, now: number): ICalEventData | u
     created: reservation && new Date(reservation.created_at),
     start: new Date(period.start),
     end: new Date(period.end),
-    summary: `${name === undefined ? '' : `${name}: `}${linkName(asked)}${via}${rate === undefined ? '' : `, ${formatBandwidth(rate)}`}`,
-    location: reservation ? routeName(reservation) : linkName(asked),
-    description: about.filter((line) => line !== undefined && line !== '').join('\n'),
+    summary: escapeText(
+      `${name === undefined ? '' : `${name}: `}${linkName(asked)}${via}${rate === undefined ? '' : `, ${formatBandwidth(rate)}`}`,
+    ),
+    location: escapeText(reservation ? routeName(reservation) : linkName(asked)),
+    description: about.flatMap((line) => (line ? escapeText(line) : [])).join('\n'),
     status: STATUS[state] ?? ICalEventStatus.CONFIRMED,
     // Nobody is busy while a link is there.
     transparency: ICalEventTransparency.TRANSPARENT,

@@ -1,7 +1,7 @@
 import type { ProvenReservation } from '../../client/proof.ts';
 import { askedRouteOf } from '../../contract/asked-route.ts';
 import { formatDuration, isoDuration } from '../../contract/durations.ts';
-import { formatInstant, parseInstant, type ReservationState, stateAt } from '../../contract/instants.ts';
+import { formatInstant, parseInstant } from '../../contract/instants.ts';
 import type { Reservation } from '../../contract/reservation.ts';
 import { periodOf, type ReservationRequest } from '../../contract/reservation-request.ts';
 import { RESERVATION_TEXTS, textsOf } from '../../contract/reservation-texts.ts';
@@ -32,11 +32,6 @@ export function requestResult(request: ReservationRequest): object {
     ...textsOf(request),
     ...askedRouteOf(request),
   };
-}
-
-/** A reservation's state at an instant. */
-export function reservationState(reservation: Reservation, now: number): ReservationState {
-  return stateAt(now, periodOf(reservation));
 }
 
 /**
@@ -115,7 +110,7 @@ function textLines(reservation: Reservation, before = reservation): CardLine[] {
   });
 }
 
-/** The sites on the way, where there are any: nobody has to configure anything there. */
+/** The sites on the way, where there are any: nothing has to be configured there. */
 function routeLines(reservation: Reservation): CardLine[] {
   return reservation.via ? [['route', routeName(reservation)]] : [];
 }
@@ -193,25 +188,10 @@ export function directoryTable(
     id,
   ]);
   // An id that is cut says nothing: on a narrow terminal the names stand alone, and where they don't fit either, as cards.
-  const columns = [4, 3].find((count) =>
-    print.fits(
-      head.slice(0, count),
-      rows.map((row) => row.slice(0, count)),
-    ),
-  );
-  if (columns !== undefined)
-    return print.table(
-      head.slice(0, columns),
-      rows.map((row) => row.slice(0, columns)),
-    );
-  return rows
-    .map(([name = '', ...cells]) =>
-      print.card(
-        escapeText(name),
-        cells.map((cell, at) => [head[at + 1] ?? '', cell]),
-      ),
-    )
-    .join('');
+  const short = rows.map((row) => row.slice(0, 3));
+  return print.fits(head, rows) || !print.fits(head.slice(0, 3), short)
+    ? print.tableOrCards(head, rows)
+    : print.table(head.slice(0, 3), short);
 }
 
 function expiryText(expires_at: string, tell: (instant: number) => string): string {

@@ -1,7 +1,8 @@
 import { Failure } from '../../contract/failure.ts';
+import { formatInstant } from '../../contract/instants.ts';
 import type { Said } from '../../contract/said.ts';
 import { continued } from '../help-layout.ts';
-import type { Shell } from './shells.ts';
+import type { AdviceShell } from './shells.ts';
 
 /** In which way an alternative is the best (cli/README.md, "Output"); null where an older service does not say. */
 export type OfferKind = 'most_bandwidth' | 'earliest' | 'longest' | null;
@@ -15,7 +16,7 @@ export interface Offer {
   start: number | 'now';
   /** Milliseconds. */
   end: number;
-  /** What differs from what was asked for, in words. */
+  /** The difference from the request, in words. */
   label: Said;
   /** The command that was typed, with the flags changed that differ. */
   command: string;
@@ -40,8 +41,8 @@ export function offerItem({ kind, bandwidth, start, end, command }: Offer): obje
   return {
     kind,
     bandwidth,
-    start_date: isNow ? null : new Date(start).toISOString(),
-    end_date: new Date(end).toISOString(),
+    start_date: isNow ? null : formatInstant(start),
+    end_date: formatInstant(end),
     start_now: isNow,
     command,
   };
@@ -56,7 +57,7 @@ export function offerItem({ kind, bandwidth, start, end, command }: Offer): obje
 export function offerLines(
   offers: readonly { label: string; command: string }[],
   columns: number,
-  shell: Shell,
+  shell: AdviceShell,
 ): string[] {
   const width = Math.max(...offers.map(({ label }) => label.length));
   const lines = offers.map(({ label, command }, at) => `  ${at + 1}  ${label.padEnd(width)}  ${command}`);

@@ -4,7 +4,7 @@ import { characterCode, escapeText, jsonText } from '../../contract/visible-text
 import type { Variables } from '../../session/profiles/folders.ts';
 import { asStarted, BY_NAME, memberAsStarted, type Started } from './as-started.ts';
 import { folded } from './folded.ts';
-import type { Shell } from './shells.ts';
+import type { AdviceShell } from './shells.ts';
 
 export { escapeText, jsonText } from '../../contract/visible-text.ts';
 
@@ -40,7 +40,7 @@ const COLUMNS_ELSEWHERE = 80;
 export type CardLine = readonly [label: string, value: string];
 
 /** A result of any length, printed portion by portion. */
-export interface Portions<Item> {
+interface Portions<Item> {
   take(portion: readonly Item[]): Promise<void>;
   /**
    * Ends it.
@@ -75,7 +75,7 @@ export class Output {
   }
 
   /** The shell that advice is typed in. */
-  get shell(): Shell {
+  get shell(): AdviceShell {
     return this.#options.started.shell;
   }
 
@@ -261,6 +261,18 @@ export class Printer {
     table.push(...cells.map((row) => [...row]));
     const lines = table.toString().split('\n');
     return `${lines.map((line) => line.trimEnd()).join('\n')}\n`;
+  }
+
+  /** A table, or where it does not fit, a card for each row with the first cell as its title. */
+  tableOrCards(head: readonly string[], rows: readonly (readonly string[])[]): string {
+    if (this.fits(head, rows)) return this.table(head, rows);
+    const cards = rows.map(([title = '', ...cells]) =>
+      this.card(
+        escapeText(title),
+        cells.map((cell, at) => [head[at + 1] ?? '', cell]),
+      ),
+    );
+    return cards.join('');
   }
 
   /** Whether a table fits without cuts; without a terminal it always does. */

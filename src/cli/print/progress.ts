@@ -27,7 +27,7 @@ const SHOW_AFTER = 500;
 const REFRESH = 100;
 
 /** Options of {@link Progress}. */
-export interface ProgressOptions {
+interface ProgressOptions {
   /** Opens the line, at the first wait that takes long; undefined where nothing is shown. */
   open: (() => Promise<ProgressLine>) | undefined;
   /** Milliseconds since the Unix epoch. */

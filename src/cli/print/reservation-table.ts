@@ -85,12 +85,17 @@ export function reservationTable(print: Printer, listed: readonly ListedIn[], co
 }
 
 /** The line above all reservations of a list: their experiment, and the time zone. */
-export function captionOf({ paint }: Printer, { experiments, times }: TableContext): string {
+export function captionOf(
+  { paint, isTerminal, columns }: Printer,
+  { experiments, times }: TableContext,
+): string {
   const [only, another] = experiments;
   const where = another
     ? `${experiments.length} experiments`
     : `Experiment ${only?.name ?? only?.id ?? UNKNOWN}`;
-  return `${paint.dim(escapeText(`${where}, times in ${times.zone}`))}\n`;
+  const caption = escapeText(`${where}, times in ${times.zone}`);
+  const lines = isTerminal ? folded(caption, columns ?? Number.POSITIVE_INFINITY) : [caption];
+  return lines.map((line) => `${paint.dim(line)}\n`).join('');
 }
 
 /** The columns of a table, as its head names them: names and the sites on the way only where a reservation has some. */
@@ -153,7 +158,7 @@ function painted(
   return column === 'state' ? paint[color](text) : text;
 }
 
-/** Two lines for each reservation: id, state, link, name and experiment; bandwidth and period. */
+/** Two lines for each reservation, and more where they are too long: id, state, link, name and experiment; bandwidth and period. */
 function stacked(print: Printer, rows: readonly Row[], columns: readonly (keyof Row)[]): string {
   const widest = (texts: readonly string[]): number => Math.max(...texts.map(({ length }) => length));
   const first = widest(rows.map(({ id }) => id));
@@ -166,9 +171,12 @@ function stacked(print: Printer, rows: readonly Row[], columns: readonly (keyof 
       ...(columns.includes('name') && name !== UNKNOWN ? [name] : []),
       ...(columns.includes('experiment') ? [experiment] : []),
     ];
+    const beside = (whole: string, parts: readonly string[]): string[] =>
+      whole.length <= room ? [whole] : parts.flatMap((part) => folded(part, room));
+    const period = `${from} – ${until}`;
     return [
-      [id, state, about.join('  ')],
-      ['', bandwidth, `${from} – ${until}`],
+      ...beside(about.join('  '), about).map((text, at) => (at === 0 ? [id, state, text] : ['', '', text])),
+      ...beside(period, [`${from} –`, until]).map((text, at) => ['', at === 0 ? bandwidth : '', text]),
       ...folded(via, room).map((sites, at) => ['', at === 0 ? 'via' : '', sites]),
     ].map((texts, line) =>
       texts

@@ -1,7 +1,7 @@
 import type { Variables } from '../../session/profiles/folders.ts';
 
 /** A shell that advice is written for. `posix` stands for all of Unix, and for that of Git on Windows. */
-export type Shell = 'posix' | 'powershell' | 'cmd';
+export type AdviceShell = 'posix' | 'powershell' | 'cmd';
 
 /**
  * The shell that this program was probably started from, which no program can see: only Windows sets `OS`, shells of Unix on
@@ -14,7 +14,7 @@ export function shellOf({
   PSModulePath = '',
   ProgramFiles = 'C:\\Program Files',
   SystemRoot = 'C:\\Windows',
-}: Variables): Shell {
+}: Variables): AdviceShell {
   if (OS !== 'Windows_NT' || SHELL || MSYSTEM) return 'posix';
   const ofMachine = [ProgramFiles, SystemRoot].map((folder) => folder.toLowerCase());
   const modules = PSModulePath.toLowerCase()
@@ -26,9 +26,13 @@ export function shellOf({
 }
 
 /** How a shell goes on with a command in the next line. */
-export const LINE_CONTINUATION: Readonly<Record<Shell, string>> = { posix: '\\', powershell: '`', cmd: '^' };
+export const LINE_CONTINUATION: Readonly<Record<AdviceShell, string>> = {
+  posix: '\\',
+  powershell: '`',
+  cmd: '^',
+};
 
-/** What each shell replaces between double quotes, or takes for their end: PowerShell typographic ones too. */
+/** The characters that each shell replaces between double quotes, or reads as their end. PowerShell reads typographic quotes too. */
 const REPLACED = { powershell: /["“”„$`]/, cmd: /["%]/ };
 
 /**
@@ -36,7 +40,7 @@ const REPLACED = { powershell: /["“”„$`]/, cmd: /["%]/ };
  *
  * @example quoted('powershell', 'my link') // '"my link"'
  */
-export function quoted(shell: Exclude<Shell, 'posix'>, text: string): string {
+export function quoted(shell: Exclude<AdviceShell, 'posix'>, text: string): string {
   if (/^[\w+:./\\-][\w@+=:./\\-]*$/.test(text)) return text;
   // A backslash before a quote would be read as part of it.
   const inDouble = `"${text.replace(/\\+$/, '$&$&')}"`;
@@ -73,7 +77,7 @@ export const UNIX_PARTS = [
 ].join('|');
 
 /** A part of advice, for a shell of Windows. @param found the whole of it, which stays where no shell takes it otherwise */
-export function partFor(shell: Exclude<Shell, 'posix'>, found: string, part: UnixPart): string {
+export function partFor(shell: Exclude<AdviceShell, 'posix'>, found: string, part: UnixPart): string {
   const { quotes, variables, next, list, dashes, move } = part;
   if (quotes !== undefined) return quoted(shell, unquoted(quotes));
   if (variables !== undefined) return withoutVariables(shell, variables.split(' '), next !== undefined);
@@ -84,7 +88,7 @@ export function partFor(shell: Exclude<Shell, 'posix'>, found: string, part: Uni
 }
 
 /** @param hasNext whether a command follows */
-function withoutVariables(shell: Shell, names: readonly string[], hasNext: boolean): string {
+function withoutVariables(shell: AdviceShell, names: readonly string[], hasNext: boolean): string {
   if (shell === 'cmd') return names.map((name) => `set "${name}="`).join(' && ') + (hasNext ? ' && ' : '');
   // The older PowerShell, which Windows has, knows no `&&`.
   return `Remove-Item ${names.map((name) => `Env:${name}`).join(', ')}${hasNext ? '; ' : ''}`;

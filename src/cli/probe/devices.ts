@@ -2,6 +2,29 @@ import * as v from 'valibot';
 import { Failure } from '../../contract/failure.ts';
 import type { Machine } from '../world.ts';
 
+/** The programs that nothing takes the place of, and where they are found. */
+const PACKAGES: Readonly<Record<string, string>> = {
+  ip: 'iproute2',
+  ping: 'iputils, which Debian and Ubuntu call iputils-ping',
+  grep: 'grep',
+};
+
+/** A machine on which a program that is needed and missing is a failure `not_supported`, which says what to install. */
+export function withPrograms<Kind extends Machine>(machine: Kind): Kind {
+  const runProgram: Machine['runProgram'] = async (call, options) => {
+    try {
+      return await machine.runProgram(call, options);
+    } catch (cause) {
+      const [program = ''] = call;
+      const found = PACKAGES[program];
+      const isMissing = cause instanceof Failure && cause.code === 'command_not_found';
+      if (!isMissing || found === undefined) throw cause;
+      throw new Failure('not_supported', cause.says, { why: `It is in the package ${found}.`, cause });
+    }
+  };
+  return { ...machine, runProgram };
+}
+
 const Link = v.object({
   ifname: v.string(),
   /** The device that it is made on. */

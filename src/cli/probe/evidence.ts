@@ -17,7 +17,7 @@ export interface Check {
 }
 
 /** The needs of {@link gather}. */
-export interface Gathering {
+interface Gathering {
   machine: Machine;
   sleep: (milliseconds: number, signal: AbortSignal) => Promise<void>;
   /** Milliseconds. */

@@ -9,6 +9,7 @@ import { escapeText, type Printer } from '../print/output.ts';
 import { shortTime } from '../times.ts';
 
 import { type EndFlags, endArgument } from '../vlan/end-argument.ts';
+import { withPrograms } from './devices.ts';
 import { type Check, gather } from './evidence.ts';
 import { combined, readFarReport } from './far.ts';
 import { stackText } from './stacks.ts';
@@ -26,7 +27,8 @@ export async function probe(
   [typed]: readonly string[],
   flags: ProbeFlags,
 ): Promise<void> {
-  const { output, files, processes: machine, now } = invocation;
+  const { output, files, now } = invocation;
+  const machine = withPrograms(invocation.processes);
   const { peer } = flags;
   if (isIP(peer) === 0) {
     throw new Failure('usage', `${peer} is not an IP address.`, {
@@ -63,7 +65,7 @@ export async function probe(
   const alone = verdictOf(end, peer, evidence);
   const verdict = far ? combined(alone, far, end) : alone;
   if (far)
-    checks.push({ check: 'other end', ok: far.verdict === 'ok', saw: `${far.verdict} at ${end.otherSite}` });
+    checks.push({ check: 'other_end', ok: far.verdict === 'ok', saw: `${far.verdict} at ${end.otherSite}` });
   const result = {
     verdict: verdict.verdict,
     end: verdict.end,

@@ -170,12 +170,13 @@ function wrongTags(end: End, devices: readonly Device[]): Verdict | undefined {
     const says = `The ethertype is wrong at this end: the frames of ${odd.name} have 0x${odd.tag.ethertype}, and 0x${due} is due.`;
     return wrong('own_ethertype', says, wrongOf(otherKind));
   }
-  const isOurs = (id: number): boolean => [sTag, cTag].includes(id);
-  const isTheirs = (id: number): boolean => [otherSTag, otherCTag].includes(id) && !isOurs(id);
-  const others = pairs.find(({ outer, inner }) => {
-    const ids = [outer.tag.id, inner.tag.id];
-    return ids.some(isTheirs) && ids.every((id) => isTheirs(id) || isOurs(id));
-  });
+  // As pairs, in either order: one site's C-tag may be the other one's S-tag.
+  const theirs = [
+    [otherSTag, otherCTag],
+    [sTag, otherCTag],
+    [otherSTag, cTag],
+  ] as const;
+  const others = pairs.find((pair) => theirs.some(([s, c]) => tagged(s, c)(pair) || tagged(c, s)(pair)));
   if (!others) return undefined;
   const says = `This end has the tags of ${otherSite}: ${others.outer.tag.id} and ${others.inner.tag.id}. At ${site} they are ${sTag} and ${cTag}.`;
   return wrong('own_other_sites_tags', says, wrongOf(others));

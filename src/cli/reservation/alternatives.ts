@@ -1,4 +1,4 @@
-import { formatDuration, isoDuration, MINUTE } from '../../contract/durations.ts';
+import { durationWord, formatDuration, isoDuration, MINUTE } from '../../contract/durations.ts';
 import { Failure, ownCommand, type Retyping } from '../../contract/failure.ts';
 import { formatInstant, parseInstant } from '../../contract/instants.ts';
 import { BY_THE_LINK } from '../../contract/problem-codes.ts';
@@ -38,8 +38,8 @@ export interface Refused {
 }
 
 /**
- * What to throw in place of an error: a refusal says in the person's words what is missing, and has the alternatives of
- * the service as commands (cli/README.md, "Output"). Other errors stay as they are.
+ * The error to throw in place of an error. A refusal says in the person's words what is missing, and has the alternatives
+ * of the service as commands (cli/README.md, "Output"). Other errors stay as they are.
  */
 export function refusalOf(error: unknown, asked: Refused): unknown {
   if (!(error instanceof Failure)) return error;
@@ -60,26 +60,26 @@ function rankOf(kind: OfferKind): number {
   return kind === null ? ALTERNATIVE_KINDS.length : ALTERNATIVE_KINDS.indexOf(kind);
 }
 
-/** What lasts shorter is no offer, unless no longer was asked for; in milliseconds. */
+/** The shortest offer, in milliseconds, unless the request itself is shorter. */
 const SHORTEST = MINUTE;
 
 /** An alternative as an offer; none where its times can't be read, or where it moves what was not to be moved. */
 function readAlternative(alternative: AlternativeReply, asked: Refused): Offer[] {
   const { request, update, now } = asked;
   const { bandwidth } = alternative;
-  const [from, end] = [parseInstant(alternative.start_date ?? ''), parseInstant(alternative.end_date)];
+  const [from, until] = [parseInstant(alternative.start_date ?? ''), parseInstant(alternative.end_date)];
   // Services that are older than `start_now` name an instant that is over when the command is pasted.
   const isNow = alternative.start_now || (from !== undefined && from <= now && from !== update?.start);
   const start: Offer['start'] | undefined = isNow ? 'now' : from;
-  if (start === undefined || end === undefined) return [];
+  if (start === undefined || until === undefined) return [];
   if (update && !update.asksForStart && start !== update.start) return [];
   const began = request.start === 'now' ? now : request.start;
-  if (end - (start === 'now' ? now : start) < Math.min(SHORTEST, request.duration ?? request.end - began))
+  if (until - (start === 'now' ? now : start) < Math.min(SHORTEST, request.duration ?? request.end - began))
     return [];
-  const wanted = { bandwidth, start, end };
-  const kind = alternative.kind ?? kindOf(wanted, request, now);
-  const offer = { ...wanted, kind };
-  if (asked.startsWithCommand && !canStart(offer, asked)) return [];
+  const free = { bandwidth, start, end: until };
+  const kind = alternative.kind ?? kindOf(free, request, now);
+  if (asked.startsWithCommand && !canStart({ ...free, kind }, asked)) return [];
+  const offer = { ...free, end: bookedEnd({ ...free, kind }, asked), kind };
   const label = new Sentence((times) => alternativeText(offer, request, now, times));
   const command = retyped(...retypingOf(offer, asked));
   // What the typed command asks for is no alternative to it.
@@ -92,7 +92,21 @@ function canStart(
   { request, now }: Refused,
 ): boolean {
   if (request.duration !== undefined || kind === 'earliest') return true;
-  return start === 'now' && durationWord(surelyFree(end, now)) !== undefined;
+  return start === 'now' && (end === request.end || durationWord(surelyFree(end, now)) !== undefined);
+}
+
+/** When the command of an offer ends: what is free may last a little longer. */
+function bookedEnd(
+  { kind, start, end }: Omit<Offer, 'label' | 'command'>,
+  { request, flags, startsWithCommand, now }: Refused,
+): number {
+  if (request.duration !== undefined || request.volume !== undefined || request.start !== 'now') return end;
+  if (start === 'now') {
+    return startsWithCommand && end !== request.end && kind !== 'earliest' ? now + surelyFree(end, now) : end;
+  }
+  // A period that starts with its request is sent a little longer than was asked for; one that starts later is not.
+  const lasting = flags.for === undefined ? undefined : parseDuration(flags.for);
+  return lasting !== undefined && end - start >= lasting ? start + lasting : end;
 }
 
 /** The kind of an alternative that a service does not name. */
@@ -142,25 +156,20 @@ function startRetyping(start: Offer['start'], { update }: Refused): Retyping {
  *
  * @param end until when is free
  */
-const surelyFree = (end: number, now: number): number => (Math.floor((end - now) / MINUTE) - 1) * MINUTE;
+export const surelyFree = (end: number, now: number): number =>
+  (Math.floor((end - now) / MINUTE) - 1) * MINUTE;
 
-/** What makes a typed command end with an offer: the flag that was typed where it can say so, else `--end`. */
+/** The flags that make a typed command end with an offer: the flag that was typed where it can say so, else `--end`. */
 function endRetyping({ start, end }: Offered, asked: Refused): Retyping[] {
   const { request, flags, update, startsWithCommand, now } = asked;
   if (startsWithCommand) {
-    return end === request.end
-      ? []
-      : [{ flags: ['--for'], words: ['--for', durationWord(surelyFree(end, now)) ?? ''] }];
+    return end === request.end ? [] : [{ flags: ['--for'], words: ['--for', durationWord(end - now) ?? ''] }];
   }
   const ends = { flags: ['--end', '--for', '--extend'], words: ['--end', timeWord(end)] };
   if (flags.for !== undefined) {
     const lasting = parseDuration(flags.for);
     const sent = request.start === 'now' ? request.end : undefined;
-    // A period that starts with its request is sent a little longer than was asked for.
-    if (
-      start === 'now' ? end === sent : sent === undefined ? end - start === lasting : end - start >= lasting
-    )
-      return [];
+    if (start === 'now' ? end === sent : end - start === lasting) return [];
     // Pasted later, `--start-now` and `--start +2h` mean a later start, and the same duration would end too late.
     const isFixed =
       start !== 'now' && (start !== request.start || !/^\s*(?:\+|in\s)/i.test(flags.start ?? ''));
@@ -173,7 +182,7 @@ function endRetyping({ start, end }: Offered, asked: Refused): Retyping[] {
 }
 
 /** The command that makes a request. @param more further flags */
-export function reserveCommand(request: ReservationRequest, ...more: readonly string[]): string {
+export function reserveText(request: ReservationRequest, ...more: readonly string[]): string {
   const { start, end, duration, volume } = request;
   const search =
     duration !== undefined
@@ -216,25 +225,6 @@ export function timeWord(instant: number): string {
 /** The length of a period as it is typed, rounded up to a second. */
 function lengthWord(start: number, end: number): string {
   return durationWord(Math.max(1, Math.ceil((end - start) / 1000)) * 1000) ?? '';
-}
-
-/** A duration as it is typed; undefined where it has a part of a second. @example durationWord(9_000_000) // '2h30m' */
-export function durationWord(milliseconds: number): string | undefined {
-  if (milliseconds < 1000 || milliseconds % 1000 !== 0) return undefined;
-  let rest = milliseconds / 1000;
-  const parts = (
-    [
-      ['d', 86_400],
-      ['h', 3600],
-      ['m', 60],
-      ['s', 1],
-    ] as const
-  ).map(([unit, seconds]) => {
-    const count = Math.floor(rest / seconds);
-    rest -= count * seconds;
-    return count > 0 ? `${count}${unit}` : '';
-  });
-  return parts.join('');
 }
 
 /** The failure of a search says what was looked for: a service tells the limits of one period. */
@@ -299,8 +289,8 @@ export function withoutRoute(failure: Failure, typed: readonly string[]): Failur
 }
 
 /**
- * What to throw in place of the failure that a name is taken: it says which reservation has it, and a name that is free. Other
- * errors stay as they are.
+ * The error to throw in place of the failure that a name is taken. It says which reservation has the name, and a name that is
+ * free. Other errors stay as they are.
  *
  * @param name the name that was asked for
  */

@@ -1,11 +1,13 @@
 import { Failure } from '../../contract/failure.ts';
 import { idKind } from '../../contract/ids.ts';
+import { Sentence, type Times } from '../../contract/said.ts';
 import { type KnownReservation, knownRequest, nameOf, shortIds } from '../../session/reservations/known.ts';
 import type { Session } from '../../session/session.ts';
 import { linkName } from '../../words/link-name.ts';
+import { missingFailure } from '../advice.ts';
 import type { Invocation } from '../invocation.ts';
 import { pick } from '../questions.ts';
-import { shortEnd, shortTime, type TimeContext } from '../times.ts';
+import { shortTimes, type TimeContext } from '../times.ts';
 import { formatBandwidth, reservationWord } from '../values.ts';
 
 /** The reservation that is meant, with what is known of it; for a full id nothing is looked up. */
@@ -19,21 +21,23 @@ const MOST_LISTED = 10;
  *
  * @param typed the argument; undefined where it is missing, so that a person chooses
  * @param verb completes "Which reservation do you want to …?"
- * @throws Failure, see {@link meantReservation} and {@link pickedReservation}
+ * @param command the command's name
+ * @throws Failure, see {@link requireReservation} and {@link pickedReservation}
  */
 export async function reservationArgument(
   invocation: Invocation,
   typed: string | undefined,
   verb: string,
+  command = verb,
 ): Promise<{ session: Session; id: string }> {
   if (typed === undefined) {
-    checkPerson(invocation);
+    checkPerson(invocation, command);
     const session = await invocation.session();
     return { session, id: (await pickedReservation(invocation, session, verb)).id };
   }
   const word = reservationWord(typed);
   const session = await invocation.session();
-  return { session, id: (await meantReservation(invocation, session, word)).id };
+  return { session, id: (await requireReservation(invocation, session, word)).id };
 }
 
 /**
@@ -43,12 +47,12 @@ export async function reservationArgument(
  *
  * @throws Failure `not_found` when none fits, `usage` when several do
  */
-export async function meantReservation(
+export async function requireReservation(
   invocation: Pick<Invocation, 'times'>,
   session: Session,
   word: string,
 ): Promise<MeantReservation> {
-  const meant = await reservationMeant(invocation, session, word);
+  const meant = await findReservation(invocation, session, word);
   if (meant) return meant;
   throw new Failure('not_found', `No reservation that is known is named ${word} or has it in its id.`, {
     why: "Known are the experiment's reservations, and those that this machine asked for.",
@@ -57,7 +61,7 @@ export async function meantReservation(
 }
 
 /** The same; undefined when none fits. */
-export async function reservationMeant(
+export async function findReservation(
   { times }: Pick<Invocation, 'times'>,
   session: Session,
   word: string,
@@ -75,7 +79,7 @@ async function onlyOne(
   const known = await session.reservationsWith(typed);
   const [only, another] = known;
   if (!only || !another) return only;
-  const context = await times();
+  const { now } = await times();
   const more = known.length - MOST_LISTED;
   const isName = nameOf(only) === typed;
   const isElsewhere = new Set(known.map(({ entry }) => entry?.experiment)).size > 1;
@@ -85,9 +89,11 @@ async function onlyOne(
       ? 'They are of several experiments: --experiment tells them apart, or the id.'
       : 'The id tells them apart.';
   throw new Failure('usage', `${typed} ${isName ? 'is the name of' : 'fits'} ${known.length} reservations.`, {
-    why: `${apart} Times are in ${context.zone}.`,
+    why: apart,
     lines: [
-      ...known.slice(0, MOST_LISTED).map((item) => `${item.id}  ${linkAndPeriod(item, context)}`),
+      ...known
+        .slice(0, MOST_LISTED)
+        .map((item) => new Sentence((said) => `${item.id}  ${linkAndPeriodIn(item, said, now)}`)),
       ...(more > 0 ? [`and ${more} more`] : []),
     ],
     fix: 'slices-conn list --all',
@@ -121,11 +127,16 @@ export async function pickedReservation(
   return picked;
 }
 
-/** Checks that a person can be asked for a missing ID argument. @throws Failure `usage` without a terminal */
-export function checkPerson({ ask }: Pick<Invocation, 'ask'>): void {
+/**
+ * Checks that a person can be asked for a missing ID argument.
+ *
+ * @param command its name
+ * @throws Failure `usage` without a terminal
+ */
+export function checkPerson({ ask }: Pick<Invocation, 'ask'>, command: string): void {
   if (ask) return;
-  throw new Failure('usage', "Missing required argument 'id'.", {
-    why: 'Without a terminal, the reservation must be named.',
+  throw missingFailure(`slices-conn ${command}`, ['<id>']).with({
+    why: 'Without a terminal, the reservation must be named: by its name, its id, or a part of the id, such as wk6x4q.',
     fix: 'slices-conn list',
   });
 }
@@ -137,11 +148,19 @@ export function linkAndPeriod(
   item: Pick<KnownReservation, 'reservation' | 'requested'>,
   times: TimeContext,
 ): string {
+  return linkAndPeriodIn(item, shortTimes(times, true), times.now);
+}
+
+/** The same with times as they are written. @param now milliseconds */
+function linkAndPeriodIn(
+  item: Pick<KnownReservation, 'reservation' | 'requested'>,
+  times: Times,
+  now: number,
+): string {
   const known = knownRequest(item);
   if (!known) return 'a link that is not known here';
   const { bandwidth, end } = known;
-  const start = known.start === 'now' ? times.now : known.start;
-  const period = `${shortTime(start, times, true)} to ${shortEnd(start, end, times, true)}`;
+  const period = times.ends(known.start === 'now' ? now : known.start, end).join(' to ');
   const rate = bandwidth === undefined ? 'as fast as the link allows' : formatBandwidth(bandwidth);
   const name = known.name ?? item.requested?.name;
   return `${name === undefined ? '' : `${name}: `}${linkName(known)}, ${rate}, ${period}`;

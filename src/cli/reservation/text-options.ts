@@ -26,14 +26,29 @@ export function addTextOptions(command: Command, texts: readonly ReservationText
   return command;
 }
 
-/** Says that a name was asked for which the service does not keep. */
-export function noticeLocalName(
+/** Says which texts were asked for that the service does not keep. */
+export function noticeTextsNotKept(
   output: Pick<Output, 'notice'>,
-  { name }: ReservationTexts,
+  { name, description }: ReservationTexts,
   { reservation }: Pick<ProvenReservation, 'reservation'>,
 ): void {
-  if (name === undefined || reservation.name !== undefined) return;
-  output.notice(`This service keeps no names: only this machine knows the name ${name}.`);
+  if (name !== undefined && reservation.name === undefined) {
+    output.notice(`This service keeps no names: only this machine knows the name ${name}.`);
+  }
+  // An empty one takes the description away.
+  if (description && reservation.description === undefined) {
+    output.notice('This service keeps no descriptions: it dropped this one.');
+  }
+}
+
+/** Says that the file of `--save` was not written: a service that signs nothing has no token for it. */
+export function noticeUnsaved(
+  output: Pick<Output, 'notice'>,
+  save: string | undefined,
+  { token }: Pick<ProvenReservation, 'token'>,
+): void {
+  if (save === undefined || token !== null) return;
+  output.notice(`Warning: ${save} was not written, since this service signs nothing.`);
 }
 
 /** Checks the form of a name. */

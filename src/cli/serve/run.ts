@@ -1,5 +1,5 @@
 import { shellWord } from '../../contract/failure.ts';
-import { loginCommand } from '../../contract/loopback.ts';
+import { loginWords } from '../../contract/loopback.ts';
 import type { BackupOptions, RotateKeysOptions, ServeOptions } from '../../operate/options.ts';
 import type { KeyRow } from '../../operate/rotate-keys.ts';
 import type { RunningServer } from '../../operate/serve.ts';
@@ -84,9 +84,9 @@ function usersLines(users: RunningServer['users']): CardLine[] {
   ]);
 }
 
-/** What to type in another terminal. */
+/** The command to type in another terminal. */
 function clientCommand(addresses: RunningServer['addresses']): string {
-  const command = loginCommand(addresses);
+  const command = loginWords(addresses);
   if (command !== undefined) return command;
   const { connectivity, portal, identity } = addresses;
   const keys = [`baseUrl=${connectivity}`, `portalUrl=${portal}`, `authUrl=${identity}`].map(shellWord);

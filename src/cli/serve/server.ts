@@ -14,7 +14,7 @@ import type { RunningServer, ServeSurroundings } from '../../operate/serve.ts';
 /** The declared flags of `serve` and of the commands below it. */
 export type ServerOptions = Readonly<Record<keyof typeof SERVER_OPTIONS, OptionTable>>;
 
-/** What a server is started with besides its flags. */
+/** The parts that a server is started with, in addition to its flags. */
 export type ServeWith = Pick<ServeSurroundings, 'certificates' | 'show'>;
 
 /** Shows an event of a server to a person. */

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { LAST_SECOND } from '../../contract/claims.ts';
 import { Failure } from '../../contract/failure.ts';
 import { readCompact } from '../../tokens/compact.ts';
 import { createIssuer } from '../../tokens/issuer.ts';
@@ -104,5 +105,5 @@ async function readKey(files: Files, path: string): Promise<SigningKey> {
 function claimText(name: string, value: unknown, tell: (instant: number) => string): string {
   const isTime = ['iat', 'exp', 'nbf', 'auth_time'].includes(name) && typeof value === 'number';
   // Beyond this a Date can't hold the value.
-  return isTime && Math.abs(value) < 8.64e12 ? tell(value * 1000) : valueText(value);
+  return isTime && Math.abs(value) < LAST_SECOND ? tell(value * 1000) : valueText(value);
 }

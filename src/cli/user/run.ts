@@ -15,7 +15,7 @@ export interface HeldRole {
 }
 
 /** Who a user token belongs to, as the token claims it. Null for an opaque token. */
-export interface UserNames {
+interface UserNames {
   sub: string | null;
   name: string | null;
 }
@@ -70,7 +70,7 @@ export function roleLines(roles: readonly HeldRole[], { advised }: Pick<Invocati
 export async function showUser(invocation: Invocation): Promise<void> {
   const { session, output } = invocation;
   const opened = await session();
-  const { sub, name } = userOf((await opened.userToken.get()).reveal());
+  const { sub, name } = userOf((await opened.connection.userToken.get()).reveal());
   const roles = await heldRoles(opened);
   const profile = opened.profile.name;
   await output.result({ sub, name, profile, roles }, (print) =>
@@ -83,6 +83,6 @@ export async function showUser(invocation: Invocation): Promise<void> {
 
 /** Prints the user token. It is not verified: the services that take it do that. */
 export async function userToken({ session, output }: Invocation): Promise<void> {
-  const token = (await (await session()).userToken.get()).reveal();
+  const token = (await (await session()).connection.userToken.get()).reveal();
   output.text({ token, claims: claimedClaims(token) }, token);
 }

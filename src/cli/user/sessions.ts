@@ -22,15 +22,7 @@ export async function listSessions({ session, output, times }: Invocation): Prom
       shown(last_used_at),
       shown(expires_at),
     ]);
-    if (print.fits(head, rows)) return print.table(head, rows);
-    return rows
-      .map(([id = '', client = '', used = '', ends = '']) =>
-        print.card(escapeText(`${id}  ${client}`), [
-          ['last used', used],
-          ['ends', `${ends} ${context.zone}`],
-        ]),
-      )
-      .join('');
+    return print.tableOrCards(head, rows);
   });
 }
 

@@ -3,6 +3,7 @@ import { differenceFrom } from '../../client/proof.ts';
 import type { ConnectivityClaims, KeySetDocument } from '../../contract/claims.ts';
 import { Failure, ownCommand, shellWord } from '../../contract/failure.ts';
 import { formatInstant, parseInstant } from '../../contract/instants.ts';
+import { issuerName } from '../../contract/issuer-address.ts';
 import { isObject, readJson } from '../../contract/json.ts';
 import { isProtected, UNPROTECTED } from '../../contract/loopback.ts';
 import { asRequest, periodOf } from '../../contract/reservation-request.ts';
@@ -22,7 +23,7 @@ import { type CardLine, type Printer, valueText } from '../print/output.ts';
 import { formatDistance, type TimeContext } from '../times.ts';
 import { checkedToken, keyFileOf, readTokenFile } from '../tokens.ts';
 import type { Files } from '../world.ts';
-import { notedOf, sessionForTokens, verifySaved } from './saved-token.ts';
+import { sessionForTokens, verifySaved } from './saved-token.ts';
 
 /** The flags of the command, as typed. */
 export interface VerifyFlags {
@@ -43,7 +44,6 @@ export async function verify(
   if (flags.key !== undefined && jwks === undefined && file === '-') {
     throw new Failure('usage', '--key needs --jwks where the token comes from standard input.', {
       why: 'There is no file beside the token that could have its key.',
-      fix: '--jwks keys.json',
     });
   }
   const token = await readTokenFile(invocation, file);
@@ -109,10 +109,9 @@ interface Standing {
 }
 
 /**
- * What this machine has noted is looked at first, then the list of the service (`statusLists`), which knows of one that has ended
- * too: it forgets only what was deleted.
+ * Asks this machine's ledger first, then the service's status list (`statusLists`). The list has reservations that ended too.
  *
- * @throws Failure `unverified` for one that was deleted or changed, or without --ended has ended
+ * @throws Failure `unverified` for a reservation that was deleted or changed, or without --ended has ended
  */
 async function standingOf(
   invocation: Invocation,
@@ -127,7 +126,7 @@ async function standingOf(
   // The profile's service knows nothing of another one's.
   const isOwn = iss === session.profile.baseUrl;
   const toShow = isOwn ? ownCommand('show', sub) : undefined;
-  const noted = await notedOf(session, claims);
+  const noted = await session.noted(claims.sub, issuerName(claims.iss));
   // What has ended may be gone from the service's list without having been deleted.
   const isDeleted = noted?.outcome === 'deleted' && (noted.asked === 'delete' ? noted.askedAt : now()) < end;
   const isReplaced =
@@ -175,7 +174,7 @@ async function standingOf(
   });
 }
 
-/** What the service says, where it can be asked; and of when that is, or why it was not asked. */
+/** Asks the service whether the reservation stands. `says` has the time of the answer, or why it was not asked. */
 async function askedStatus(
   { flags, now, output }: Invocation,
   session: Session,

@@ -1,14 +1,17 @@
-import type { ConnectivityClaims } from '../../contract/claims.ts';
 import { Failure, ownCommand } from '../../contract/failure.ts';
-import { issuerName } from '../../contract/issuer-address.ts';
-import { type TrustByKind, union, type VerificationSource, verifyAny } from '../../session/login/trust.ts';
+import {
+  byKind,
+  type TrustByKind,
+  union,
+  type VerificationSource,
+  verifyAny,
+} from '../../session/login/trust.ts';
 import { OFFLINE, OFFLINE_URL } from '../../session/profiles/profile-keys.ts';
-import type { LedgerEntry } from '../../session/reservations/ledger.ts';
 import type { Session } from '../../session/session.ts';
 import { claimedClaims, claimedExpiry } from '../../tokens/claimed.ts';
 import type { KeySet } from '../../tokens/key-set.ts';
 import { TokenError } from '../../tokens/token-error.ts';
-import type { TokenKind, Trust, VerifiedToken } from '../../tokens/verify.ts';
+import type { VerifiedToken } from '../../tokens/verify.ts';
 import type { Invocation } from '../invocation.ts';
 import { checkedToken } from '../tokens.ts';
 
@@ -18,7 +21,7 @@ export function sessionForTokens({ flags, session }: Invocation): Promise<Sessio
 }
 
 /** How a saved token is verified. */
-export interface SavedTokenOptions {
+interface SavedTokenOptions {
   /** The keys or the issuer, in place of the profile's services. */
   source?: VerificationSource;
   /** Whether it may have expired. All else is checked. Default false. */
@@ -66,22 +69,6 @@ export async function verifySaved(
   });
 }
 
-/**
- * What this machine has noted of the reservation in a token; undefined where it has noted nothing, and where its ledger
- * can't be used.
- */
-export async function notedOf(
-  session: Session,
-  { iss, sub }: Pick<ConnectivityClaims, 'iss' | 'sub'>,
-): Promise<LedgerEntry | undefined> {
-  try {
-    return await (await session.ledger(issuerName(iss))).about(sub);
-  } catch (error) {
-    if (error instanceof Failure) return undefined;
-    throw error;
-  }
-}
-
 /** Adds advice to a failure about a token that claims to be from a built-in server. */
 function ofBuiltInServer({ flags, typed }: Invocation, error: unknown, token: string): unknown {
   if (!(error instanceof Failure && error.cause instanceof TokenError)) return error;
@@ -99,24 +86,18 @@ function ofBuiltInServer({ flags, typed }: Invocation, error: unknown, token: st
   });
 }
 
-/** The issuers for --offline: the built-in server, and the profile's services with the stored key sets. */
+/** The issuers for --offline: the built-in server, and the profiles' services with the stored key sets. */
 async function offlineTrust(
   invocation: Invocation,
   session: Session,
 ): Promise<[TrustByKind, (issuer: string) => KeySet]> {
   const { trust, keysOf } = await invocation.keptTrust();
   const builtIn = session.trust.service.issuers;
-  return [union(session.trust, trust), (issuer) => builtIn.get(issuer) ?? keysOf(issuer)];
+  // The built-in server's own keys go before copies of them.
+  return [union(trust, session.trust), (issuer) => builtIn.get(issuer) ?? keysOf(issuer)];
 }
 
 /** The same issuers, with another clock for a token's times. */
 function seenAt(trust: TrustByKind, now: () => number): TrustByKind {
-  const seen = (kind: TokenKind): Trust => ({ ...trust[kind], now });
-  return {
-    connectivity: seen('connectivity'),
-    project: seen('project'),
-    experiment: seen('experiment'),
-    user: seen('user'),
-    service: seen('service'),
-  };
+  return byKind((kind) => ({ ...trust[kind], now }));
 }

@@ -1,6 +1,6 @@
 import { Failure, type FailureFacts, shellWord } from '../../contract/failure.ts';
 import { hinted } from '../../session/choice.ts';
-import type { End } from '../../vlan/end.ts';
+import { assumedOf, type End } from '../../vlan/end.ts';
 import { describeEnd } from '../../vlan/formats.ts';
 import { deleteCall, ipCalls, iproute2, type ProgramCall, shellLine } from '../../vlan/iproute2.ts';
 import type { Invocation } from '../invocation.ts';
@@ -51,6 +51,8 @@ export async function applyEnd(invocation: Invocation, end: End, removing: boole
       [names.inner, `C-tag ${cTag}   MTU ${mtu.inner}${address === null ? '' : `   ${address}`}`],
     ]);
   });
+  if (output.json || removing) return;
+  for (const line of assumedOf(end)) output.notice(line);
 }
 
 async function stepsFor(end: End, machine: Machine, removing: boolean): Promise<readonly Step[]> {

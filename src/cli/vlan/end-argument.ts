@@ -1,6 +1,9 @@
 import { Failure, isGone, ownCommand } from '../../contract/failure.ts';
 import { idKind } from '../../contract/ids.ts';
+import { issuerName } from '../../contract/issuer-address.ts';
 import type { Reservation } from '../../contract/reservation.ts';
+import { periodOf, reservationState } from '../../contract/reservation-request.ts';
+import { instant, sentence } from '../../contract/said.ts';
 import { hinted, nearest } from '../../session/choice.ts';
 import { claimedClaims } from '../../tokens/claimed.ts';
 import { TokenError } from '../../tokens/token-error.ts';
@@ -17,12 +20,11 @@ import {
   USUAL_MTU,
 } from '../../vlan/end.ts';
 import type { Invocation } from '../invocation.ts';
-import { reservationState } from '../print/cards.ts';
 import { pick } from '../questions.ts';
 import { reservationArgument } from '../reservation/reservation-argument.ts';
 import { shortTime } from '../times.ts';
 import { readTokenFile } from '../tokens.ts';
-import { notedOf, sessionForTokens, verifySaved } from '../verify/saved-token.ts';
+import { sessionForTokens, verifySaved } from '../verify/saved-token.ts';
 
 /** The flags that name an end of a reservation, as typed. */
 export interface EndFlags {
@@ -34,7 +36,7 @@ export interface EndFlags {
 }
 
 /** The use of an end. */
-export interface EndUse {
+interface EndUse {
   /** Completes "Which reservation do you want to …?" */
   verb: string;
   /** Whether its devices are removed: then the reservation and its token may be over. Default false. */
@@ -57,8 +59,8 @@ export async function endArgument(
 ): Promise<End> {
   const { dev, address, outer } = flags;
   const mtu = flags.mtu === undefined ? USUAL_MTU : readMtu(flags.mtu);
-  check('device', dev, deviceFault(dev), 'ip link');
-  if (address !== undefined) check('address', address, addressFault(address, mtu));
+  check('a device', dev, deviceFault(dev), 'ip link');
+  if (address !== undefined) check('an address', address, addressFault(address, mtu));
   const fix = (site = flags.site, id = ''): string =>
     verb === 'probe' ? removalOf(typed ?? id, { ...flags, site }) : '--remove';
   const reservation = await verifiedReservation(invocation, typed, { verb, removing }, fix());
@@ -81,14 +83,14 @@ function removalOf(typed: string, { site, dev, outer = OUTER_PROTOCOLS[0] }: End
 
 function readMtu(text: string): number {
   const mtu = /^\d{1,6}$/.test(text) ? Number(text) : Number.NaN;
-  check('MTU', text, mtuFault(mtu));
+  check('an MTU', text, mtuFault(mtu));
   return mtu;
 }
 
-/** @throws Failure `usage` where there is a fault */
+/** @param what it should be, such as `an MTU` @throws Failure `usage` where there is a fault */
 function check(what: string, typed: string, fault: string | undefined, fix?: string): void {
   if (fault === undefined) return;
-  throw new Failure('usage', `${JSON.stringify(typed)} is not ${/^[aeM]/.test(what) ? 'an' : 'a'} ${what}.`, {
+  throw new Failure('usage', `${JSON.stringify(typed)} is not ${what}.`, {
     why: fault,
     fix,
   });
@@ -106,7 +108,12 @@ async function verifiedReservation(
     idKind(typed) !== 'reservation' &&
     (typed === '-' || (await invocation.files.exists(typed)));
   if (isFile) return savedReservation(invocation, typed, removing, fix);
-  const { session, id } = await reservationArgument(invocation, typed, verb).catch((error: unknown) => {
+  const { session, id } = await reservationArgument(
+    invocation,
+    typed,
+    verb,
+    verb === 'probe' ? verb : 'vlan',
+  ).catch((error: unknown) => {
     throw error instanceof Failure && error.code === 'usage' && typed !== undefined && /[./]/.test(typed)
       ? error.with({ why: `There is no file of this name either. ${error.facts.why ?? ''}`.trim() })
       : error;
@@ -144,7 +151,7 @@ async function savedReservation(
   if (verified.kind === 'connectivity') {
     const { claims } = verified;
     // A token is good until its reservation's end. That it was deleted before is known where it was deleted.
-    if (!evenExpired && (await notedOf(session, claims))?.outcome === 'deleted') {
+    if (!evenExpired && (await session.noted(claims.sub, issuerName(claims.iss)))?.outcome === 'deleted') {
       throw new Failure('usage', 'The reservation was deleted.', { why: OVER, fix });
     }
     return claims.connectivity;
@@ -203,15 +210,15 @@ async function checkPeriod(invocation: Invocation, reservation: Reservation, fix
   const { output } = invocation;
   const state = reservationState(reservation, invocation.now());
   if (state === 'active') return;
-  const times = await invocation.times();
-  const at = (instant: string): string => `${shortTime(Date.parse(instant), times, true)} ${times.zone}`;
+  const { start, end } = periodOf(reservation);
   if (state === 'scheduled') {
+    const times = await invocation.times();
     output.notice(
-      `warning: The reservation starts ${at(reservation.start_date)}. Until then the network carries nothing.`,
+      `warning: The reservation starts ${shortTime(start, times, true)} ${times.zone}. Until then the network carries nothing.`,
     );
     return;
   }
-  throw new Failure('usage', `The reservation ended ${at(reservation.end_date)}.`, {
+  throw new Failure('usage', sentence`The reservation ended at ${instant(end)}.`, {
     why: OVER,
     fix,
   });

@@ -121,6 +121,7 @@ async function writeFiles(
   }
   const written = placed.map(({ at }) => at);
   output.text({ ...describeEnd(end, configuration, false), written }, written.join('\n'));
-  if (!output.json)
-    output.notice(`Then, as root, where the files are in place: ${configuration.commands.join('; ')}`);
+  if (output.json) return;
+  for (const line of summary(end, configuration.names, false)) output.notice(line);
+  output.notice(`Then, as root, where the files are in place: ${configuration.commands.join('; ')}`);
 }

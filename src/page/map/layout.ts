@@ -1,3 +1,4 @@
+import type { Point } from '../point.ts';
 import type { Link } from '../service.ts';
 import { candidates, isFree, type LabelBox, lengthIn, type Rect } from './labels.ts';
 import { project, WORLD } from './projection.ts';
@@ -6,12 +7,6 @@ import { project, WORLD } from './projection.ts';
 export interface MapSite {
   name: string;
   place: readonly [longitude: number, latitude: number] | null;
-}
-
-/** A point of the picture, in CSS pixels. */
-export interface Point {
-  x: number;
-  y: number;
 }
 
 /** The sites and links of one picture: the map itself, or an inset. */

@@ -18,7 +18,7 @@ import {
   targetsOf,
   withSite,
 } from './marks.ts';
-import { WORLD } from './projection.ts';
+import { type Land, WORLD } from './projection.ts';
 import { createZoom } from './zoom.ts';
 
 /** Options of {@link createMap}. */
@@ -68,7 +68,7 @@ export function createMap({ sites, links, onSelect }: MapOptions): NetworkMap {
     if (typeof target === 'string') onSelect(withSite(view.selected, target));
     else onSelect({ site1: target.site1, site2: target.site2 });
   };
-  /** What has no place on the map, as buttons below it. */
+  /** Buttons below the map, for sites and links without a place on it. */
   const listed = new Map(
     missingTargets({ sites, links }).map((target) => [
       target,
@@ -163,27 +163,21 @@ function missingTargets({ sites, links }: Pick<MapOptions, 'sites' | 'links'>): 
   ];
 }
 
-/** What the lines mean; screen readers hear it with each link. */
+/** The meaning of the lines' colours; screen readers hear it with each link. */
 function legend(): HTMLElement {
-  const list = document.createElement('p');
-  list.className = 'map-legend';
-  list.setAttribute('aria-hidden', 'true');
-  list.append('In use now:');
   const entries = [
     ['none', 0, 'nothing'],
     ['some', 0.25, `up to ${BUSY * 100} %`],
     ['busy', 0.65, `up to ${FULL * 100} %`],
     ['full', 1, 'more'],
   ] as const;
-  for (const [kind, share, words] of entries) {
+  const samples = entries.map(([kind, share, words]) => {
     const line = svg('line', { class: 'use', x1: 2, y1: 6, x2: 22, y2: 6 });
     const sample = svg('g', { class: 'map-link', 'data-use': kind }, line);
     sample.style.setProperty('--use', String(share));
-    const entry = document.createElement('span');
-    entry.append(svg('svg', { width: 24, height: 12 }, sample), words);
-    list.append(entry);
-  }
-  return list;
+    return make('span', {}, svg('svg', { width: 24, height: 12 }, sample), words);
+  });
+  return make('p', { class: 'map-legend', 'aria-hidden': 'true' }, 'In use now:', ...samples);
 }
 
 /** The sites' own width of text; the picture is laid out in pixels, so that names are as large as other text. */
@@ -192,11 +186,6 @@ function textMeasure(element: HTMLElement): (text: string) => number {
   const { fontFamily } = getComputedStyle(element);
   if (context) context.font = `600 12.5px ${fontFamily}`;
   return (text) => Math.ceil(context?.measureText(text).width ?? text.length * 8) + 4;
-}
-
-interface Land {
-  land: string;
-  borders: string;
 }
 
 /** Asked for once; a map without land is still a map. */

@@ -15,16 +15,16 @@ export interface MapView {
   route?: Route;
 }
 
-/** What can be chosen: a link, or a site by its name. */
+/** A choice on the map: a link, or a site by its name. */
 export type Target = Link | string;
 
-/** What a mark shows. */
+/** The facts that a mark shows. */
 export interface MarkFacts extends MapView {
   /** Where the pointer or the keyboard is. */
   pointed: Target | undefined;
   /** The route to there, where one site is chosen. */
   hinted: Route | undefined;
-  /** What lies on the two routes. */
+  /** The targets on the two routes. */
   onRoute: ReadonlySet<Target>;
   onHint: ReadonlySet<Target>;
   links: readonly Link[];

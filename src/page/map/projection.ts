@@ -17,3 +17,11 @@ export function project([longitude, latitude]: readonly [number, number]): [x: n
     WORLD * (0.5 - Math.log(Math.tan(Math.PI / 4 + phi / 2)) / (2 * Math.PI)),
   ];
 }
+
+/** The land that the map draws below the links: two paths of SVG, in the units of {@link project}. */
+export interface Land {
+  /** The continents and islands, as areas. */
+  land: string;
+  /** The borders between countries, as lines. */
+  borders: string;
+}

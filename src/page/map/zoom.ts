@@ -1,5 +1,6 @@
-import { element } from '../elements.ts';
-import type { MapLayout, Point } from './layout.ts';
+import { element, quietButton } from '../elements.ts';
+import type { Point } from '../point.ts';
+import type { MapLayout } from './layout.ts';
 
 /** How many times as large the map can be drawn. */
 const LARGEST = 8;
@@ -70,14 +71,12 @@ export function createZoom(
     pressed = { x, y };
   });
 
-  const button = (text: string, onclick: () => void, label?: string): HTMLElement =>
-    element('button', { type: 'button', class: 'quiet', 'aria-label': label, onclick }, text);
   const tools = element(
     'span',
     {},
-    button('Reset', () => zoomTo(1), 'Reset the map'),
-    button('−', () => zoomTo(times / 2), 'Shrink the map'),
-    button('+', () => zoomTo(times * 2), 'Enlarge the map'),
+    quietButton('Reset', () => zoomTo(1), { 'aria-label': 'Reset the map' }),
+    quietButton('−', () => zoomTo(times / 2), { 'aria-label': 'Shrink the map' }),
+    quietButton('+', () => zoomTo(times * 2), { 'aria-label': 'Enlarge the map' }),
   );
   return { place, tools, reset: () => zoomTo(1) };
 }

@@ -1,10 +1,5 @@
-/** A place on an element, in CSS pixels from its corner. */
-export interface Point {
-  x: number;
-  y: number;
-}
-
-/** What pointers and wheels mean on a canvas. */
+import type { Point } from '../point.ts';
+/** The meaning of pointers and wheels on a canvas. */
 export interface GestureHandlers {
   /** Whether a mouse that is pressed here selects; elsewhere it moves. */
   selectsAt(point: Point): boolean;

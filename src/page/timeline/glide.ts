@@ -1,4 +1,4 @@
-import type { Period } from '../service.ts';
+import type { Period } from '../../contract/phases.ts';
 import type { TimelineAction, TimelineState } from './model.ts';
 import { betweenWindows } from './windows.ts';
 

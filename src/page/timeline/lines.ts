@@ -1,6 +1,13 @@
 import { HOUR } from '../../contract/durations.ts';
-import { type Clock, floorToStep, lengthOfStep, nextStep, type Step } from '../../words/civil-time.ts';
-import type { Column, Own, Period } from '../service.ts';
+import type { Period } from '../../contract/phases.ts';
+import {
+  floorToStep,
+  lengthOfStep,
+  nextBeginning,
+  type Step,
+  type ZoneClock,
+} from '../../words/civil-time.ts';
+import type { Column, Own } from '../service.ts';
 import { knownFrom } from './tiles.ts';
 
 /** The lengths of a line of the table, the shortest first. */
@@ -26,13 +33,13 @@ export interface Segment extends Period {
  * The parts of a window that a table has as lines: whole hours, days or weeks on the zone's clock, from where the use of
  * links is known on. They come in segments of equal lengths, as days differ where clocks change.
  */
-export function tableSegments({ start, end }: Period, clock: Clock, now: number): Segment[] {
+export function tableSegments({ start, end }: Period, clock: ZoneClock, now: number): Segment[] {
   const known = Math.ceil(knownFrom(now) / HOUR) * HOUR;
   const step = tableStep({ start, end });
   const segments: Segment[] = [];
   let at = Math.max(known, floorToStep(start, step, clock));
   while (at < end) {
-    const next = nextStep(at, step, clock);
+    const next = nextBeginning(at, step, clock);
     const last = segments.at(-1);
     if (last && (last.end - last.start) / last.points === next - at) {
       last.end = next;

@@ -1,6 +1,7 @@
 import { DAY } from '../../contract/durations.ts';
-import { type Calendar, type Clock, ceilToStep, lengthOfStep, type Step } from '../../words/civil-time.ts';
-import type { Link, Period } from '../service.ts';
+import type { Period } from '../../contract/phases.ts';
+import { type Calendar, ceilToStep, lengthOfStep, type Step } from '../../words/civil-time.ts';
+import type { Link } from '../service.ts';
 import { type Layout, layoutFor } from './layout.ts';
 import { bookable, lengthenedPeriod, movedPeriod, type PickContext } from './pick.ts';
 import { clampWindow, panWindow, snapStep, turnedPage, unitWindow, zoomWindow } from './windows.ts';
@@ -65,7 +66,7 @@ export type TimelineAction =
   /** Another day has begun. */
   | { type: 'dawned' }
   /** Times are of another zone than before. */
-  | { type: 'rezoned'; before: Clock }
+  | { type: 'rezoned'; before: Calendar['clock'] }
   /** A filter leaves these rows, or all. */
   | { type: 'filtered'; rows?: readonly number[] }
   | { type: 'table'; isTable: boolean }
@@ -188,7 +189,7 @@ export function changeTimeline(
 }
 
 /** A window of whole days is one of the same days in another zone; another window stays where it is. */
-function rezoned({ start, end }: Period, before: Clock, { clock }: TimelineTerms): Period {
+function rezoned({ start, end }: Period, before: Calendar['clock'], { clock }: TimelineTerms): Period {
   const days = [start, end].map((instant) => before.civil(instant));
   const [from = start, to = end] = days.some((civil) => civil % DAY !== 0)
     ? [start, end]
@@ -235,7 +236,7 @@ function glideTo(
   }
 }
 
-/** What picked periods snap to, at the zoom that is shown. */
+/** The step that picked periods snap to, at the zoom that is shown. */
 export function pickContext({ window, layout }: TimelineState, { clock, now }: Calendar): PickContext {
   return { clock, now, step: snapStep(window, layout.width, SNAP_PIXELS) };
 }

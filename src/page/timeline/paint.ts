@@ -1,5 +1,6 @@
+import type { Period } from '../../contract/phases.ts';
 import type { TwoLineAxis } from '../../words/time-axis.ts';
-import type { Column, Own, Period } from '../service.ts';
+import type { Column, Own } from '../service.ts';
 import { barHeight, LANE, type Layout } from './layout.ts';
 import type { Mark } from './model.ts';
 import { placeOf } from './windows.ts';
@@ -18,7 +19,7 @@ export interface Colours {
   span: string;
   text: string;
   soft: string;
-  /** What is over, laid above. */
+  /** Laid over the time that has passed. */
   over: string;
   /** The lines there. */
   hatch: string;
@@ -26,7 +27,7 @@ export interface Colours {
   focus: string;
 }
 
-/** What is drawn of one link. */
+/** The drawing of one link. */
 export interface Row {
   /** Parts of the link's use, to be drawn in this order; the columns of each are of equal length. */
   parts: readonly (readonly Column[])[];
@@ -120,8 +121,8 @@ export class Painter {
     if (layout.top > 10) {
       for (let y = top; y < bottom; y += row) context.clearRect(0, y, width, layout.top - 2);
     }
-    for (const mark of scene.marks) this.#mark(mark, scene, x, colours.pick, false);
-    if (scene.cursor) this.#mark(scene.cursor, scene, x, colours.focus, true);
+    for (const mark of scene.marks) this.#mark(mark, scene, x, { colour: colours.pick });
+    if (scene.cursor) this.#mark(scene.cursor, scene, x, { colour: colours.focus, isDashed: true });
   }
 
   #row(
@@ -221,8 +222,7 @@ export class Painter {
     mark: Mark,
     { layout: { axis, row, top, plot, width } }: Scene,
     x: (instant: number) => number,
-    colour: string,
-    isDashed: boolean,
+    { colour, isDashed = false }: { colour: string; isDashed?: boolean },
   ): void {
     const context = this.#context;
     const left = Math.max(-4, x(mark.start));

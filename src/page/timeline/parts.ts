@@ -1,7 +1,8 @@
-import type { Column, Link, Own, Period } from '../service.ts';
+import type { Period } from '../../contract/phases.ts';
+import type { Column, Link, Own } from '../service.ts';
 import type { TimelineAction, TimelineState, TimelineTerms } from './model.ts';
 
-/** What the timeline shows, asks and tells of. */
+/** Options of the timeline. */
 export interface TimelineOptions {
   /** A row each, in this order. */
   links: readonly Link[];
@@ -30,7 +31,7 @@ export interface TimelineParts extends TimelineTerms {
 
 /** A part on which something that is shown depends. */
 type Part = (parts: TimelineParts) => unknown;
-/** What is loaded depends on these. */
+/** The loaded tiles depend on these. */
 export const MOVED: readonly Part[] = [
   ...([({ state }) => state.window, ({ state }) => state.layout] satisfies Part[]),
   ...([({ state }) => state.rows, ({ pair }) => pair] satisfies Part[]),

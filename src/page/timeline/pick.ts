@@ -1,10 +1,11 @@
 import { MINUTE } from '../../contract/durations.ts';
-import { type Clock, ceilToStep, floorToStep, lengthOfStep, type Step } from '../../words/civil-time.ts';
-import type { Column, Period } from '../service.ts';
+import type { Period } from '../../contract/phases.ts';
+import { ceilToStep, floorToStep, lengthOfStep, type Step, type ZoneClock } from '../../words/civil-time.ts';
+import type { Column } from '../service.ts';
 
-/** What a picked period depends on. Times in milliseconds. */
+/** The facts that a picked period depends on. Times in milliseconds. */
 export interface PickContext {
-  clock: Clock;
+  clock: ZoneClock;
   now: number;
   /** Starts and ends lie at these. */
   step: Step;
@@ -58,7 +59,7 @@ export function clickedPeriod(
 }
 
 /** An end of a bar that is dragged: half a bar at least is left to click on. */
-export type Edge = 'start' | 'end';
+type Edge = 'start' | 'end';
 
 /** How far from the edge of a bar it is meant, in pixels. */
 const EDGE = 6;

@@ -1,12 +1,14 @@
 import { formatBandwidth } from '../../contract/bandwidth.ts';
+import type { Period } from '../../contract/phases.ts';
 import { type Calendar, instantText } from '../../words/civil-time.ts';
+import { linkName } from '../../words/link-name.ts';
 import { element } from '../elements.ts';
-import type { Link, Own, Period } from '../service.ts';
+import type { Link, Own } from '../service.ts';
 import { type Line, tableLines, tableSegments, tableStep } from './lines.ts';
 import type { TimelineState } from './model.ts';
 import { isFree } from './pick.ts';
 import type { TileSource } from './tiles.ts';
-import { linkText, mostOf, ownText, stepText, windowText } from './words.ts';
+import { mostOf, ownText, stepText, windowText } from './words.ts';
 
 /** Options of {@link createTable}. */
 export interface TableOptions extends Pick<TileSource, 'links' | 'columns'> {
@@ -76,7 +78,7 @@ export function createTable(options: TableOptions): TableView {
     'select',
     { onchange: () => void fill() },
     element('option', { value: '' }, 'All links'),
-    ...links.map((link, index) => element('option', { value: `${index}` }, linkText(link))),
+    ...links.map((link, index) => element('option', { value: `${index}` }, linkName(link))),
   );
   const place = element('div', {
     class: 'timeline-lines',
@@ -97,7 +99,7 @@ export function createTable(options: TableOptions): TableView {
     show(row, pair) {
       const { value } = choice;
       choice.options[row + 1]?.remove();
-      if (pair) choice.append(element('option', { value: `${row}` }, linkText(pair)));
+      if (pair) choice.append(element('option', { value: `${row}` }, linkName(pair)));
       // What was chosen stays so, also the row of other two sites.
       choice.value = [...choice.options].some((one) => one.value === value) ? value : '';
     },
@@ -120,7 +122,7 @@ function tableOf(links: readonly LinkLines[], window: Period, context: TableCont
   const names = context.mayPick ? ['Book', ...HEADS] : HEADS;
   const across = { colspan: `${names.length}` };
   const bodies = links.map(({ row, link, lines }) => {
-    const title = `${linkText(link)}, ${formatBandwidth(link.bandwidth)}`;
+    const title = `${linkName(link)}, ${formatBandwidth(link.bandwidth)}`;
     const none = lines
       ? 'This time is over; its use is not kept.'
       : 'Could not be loaded; it is tried again.';
@@ -153,7 +155,7 @@ function lineRow(
 ): HTMLTableRowElement {
   const [from, to] = [instantText(line.start, calendar), instantText(line.end, calendar)];
   const facts = [formatBandwidth(line.free), formatBandwidth(line.freeMax), `${line.vlans}`];
-  const label = `Pick ${linkText(link)}, ${from} to ${to}`;
+  const label = `Pick ${linkName(link)}, ${from} to ${to}`;
   const pick = { type: 'button', 'aria-label': label, onclick: () => onPick(row, line) };
   const isBookable = isFree(line) && line.end > calendar.now;
   return element(

@@ -1,5 +1,7 @@
 import { DAY, MINUTE } from '../../contract/durations.ts';
-import type { Column, Link, Period } from '../service.ts';
+import type { Period } from '../../contract/phases.ts';
+import type { Column } from '../service.ts';
+import type { TimelineOptions } from './parts.ts';
 
 /** The lengths of a column at each level, in milliseconds: whole minutes, hours and days, as most reservations have. */
 export const LEVELS: readonly number[] = [
@@ -44,7 +46,7 @@ export function knownFrom(now: number): number {
 }
 
 /**
- * What to ask the service for a tile: the part of it that the service knows.
+ * The question to the service for a tile: the part of it that the service knows.
  *
  * @param before what was asked before; asked again while the service answers it, so that its ETag is found
  * @returns undefined where all of the tile is over
@@ -81,14 +83,8 @@ interface Entry extends Tile {
   request: AbortController | undefined;
 }
 
-/** What tiles are loaded with. */
-export interface TileSource {
-  /** A row each. */
-  links: readonly Link[];
-  /**
-   * Asks for what is free in columns. The same array as the time before says that nothing has changed in the link.
-   */
-  columns(link: Link, window: Period, points: number, signal: AbortSignal): Promise<readonly Column[]>;
+/** Options of {@link Tiles}. */
+export interface TileSource extends Pick<TimelineOptions, 'links' | 'columns'> {
   now(): number;
   /** A tile has new columns. */
   onChange(): void;
@@ -174,7 +170,7 @@ export class Tiles {
     return [...others.toSorted((one, other) => far(other) - far(one)), ...found];
   }
 
-  /** What is free of a link in a period, as exactly as it is known at the level or near it; undefined where it is not. */
+  /** The free capacity of a link in a period, as exactly as it is known at the level or near it; undefined where it is not known. */
   free(link: number, { start, end }: Period, level: number): Omit<Column, 'start' | 'end'> | undefined {
     const columns = this.columns(link, { start, end }, level);
     if (columns.length === 0) return undefined;

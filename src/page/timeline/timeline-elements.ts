@@ -1,6 +1,7 @@
+import { linkName } from '../../words/link-name.ts';
 import { element } from '../elements.ts';
 import type { Link } from '../service.ts';
-import { HINTS, linkText } from './words.ts';
+import { HINTS } from './words.ts';
 
 /** The elements of a timeline, between its buttons and its table. The last label is of two sites without a link. */
 export function timelineElements(links: readonly Link[]) {
@@ -9,7 +10,7 @@ export function timelineElements(links: readonly Link[]) {
     ...{ 'aria-label': 'Use of the links over time', 'aria-describedby': 'timeline-keys' },
   });
   const labels = [
-    ...links.map((link) => element('li', {}, linkText(link))),
+    ...links.map((link) => element('li', {}, linkName(link))),
     element('li', { class: 'pair' }),
   ];
   const shortKeys = element('p', { class: 'timeline-keys', 'aria-hidden': 'true' });

@@ -1,10 +1,13 @@
 import { DAY, MINUTE } from '../../contract/durations.ts';
+import type { Period } from '../../contract/phases.ts';
 import { lengthOfStep } from '../../words/civil-time.ts';
+import { linkName } from '../../words/link-name.ts';
 import { twoLineAxis } from '../../words/time-axis.ts';
 import { element, setText } from '../elements.ts';
-import type { Column, Link, Own, Period } from '../service.ts';
+import type { Point } from '../point.ts';
+import type { Column, Link, Own } from '../service.ts';
 import { FORCED, readColours } from './colours.ts';
-import { followGestures, type Point } from './gestures.ts';
+import { followGestures } from './gestures.ts';
 import { createGlide } from './glide.ts';
 import { isLane, rowAt } from './layout.ts';
 import { bookableMark, clickStep, KEYS, keyboardMark, type Mark, pickContext, rowsOf } from './model.ts';
@@ -17,7 +20,7 @@ import { knownFrom, levelFor, type Place, Tiles, tilesOf, tileWindow } from './t
 import { timelineElements } from './timeline-elements.ts';
 import { createToolbar } from './toolbar.ts';
 import { instantAt, panWindow, placeOf, zoomWindow } from './windows.ts';
-import { keysText, linkText, periodSentence, windowText } from './words.ts';
+import { keysText, periodSentence, windowText } from './words.ts';
 
 /** Below this width labels are above the rows, in CSS pixels. */
 const NARROW = 640;
@@ -36,7 +39,7 @@ const OVERVIEW_LEVEL = levelFor({ start: 0, end: 366 * DAY }, 800);
 
 /**
  * Every link's use over time: a drawing that is moved and zoomed, a table of the same facts, and the same in words. A view of
- * {@link TimelineState}; what it keeps itself is drawn pixels and loaded tiles.
+ * the timeline's state; it keeps only drawn pixels and loaded tiles itself.
  */
 export class Timeline {
   /** Buttons, the drawing, the live region and the table. */
@@ -136,7 +139,7 @@ export class Timeline {
     const row = this.#options.links.length;
     this.#tiles.forget(row);
     this.#links.splice(row, 1, ...(pair ? [pair] : []));
-    setText(this.#dom.labels[row] ?? this.#dom.title, pair ? linkText(pair) : '');
+    setText(this.#dom.labels[row] ?? this.#dom.title, pair ? linkName(pair) : '');
     this.#table.show(row, pair);
   }
 

@@ -1,7 +1,7 @@
+import { linkName } from '../../words/link-name.ts';
 import { element } from '../elements.ts';
 import type { Link } from '../service.ts';
 import { type TimelineAction, UNITS, type Unit } from './model.ts';
-import { linkText } from './words.ts';
 
 /** The buttons above the timeline. */
 export interface Toolbar {
@@ -25,7 +25,7 @@ export function createToolbar(links: readonly Link[], dispatch: (action: Timelin
     ...{ type: 'search', placeholder: 'Site…', 'aria-label': 'Show links of' },
     oninput: () => {
       const text = filter.value.trim().toLowerCase();
-      const rows = links.flatMap((link, row) => (linkText(link).includes(text) ? [row] : []));
+      const rows = links.flatMap((link, row) => (linkName(link).includes(text) ? [row] : []));
       dispatch({ type: 'filtered', rows: text === '' ? undefined : rows });
     },
   });

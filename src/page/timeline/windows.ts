@@ -1,6 +1,6 @@
 import { DAY, HOUR } from '../../contract/durations.ts';
-import { type Clock, lengthOfStep, movedByStep, type Step, startOfStep } from '../../words/civil-time.ts';
-import type { Period } from '../service.ts';
+import type { Period } from '../../contract/phases.ts';
+import { lengthOfStep, movedByStep, type Step, startOfStep, type ZoneClock } from '../../words/civil-time.ts';
 
 /** The shortest and the longest window that is shown, in milliseconds. */
 export const SHORTEST = HOUR;
@@ -46,7 +46,12 @@ export function panWindow({ start, end }: Period, share: number): Period {
  * A window moved by its whole length on the zone's clock, so that it begins at the same time of day after a change of the
  * clocks; by a month or a year where it is one.
  */
-export function turnedPage({ start, end }: Period, times: 1 | -1, clock: Clock, unit?: Step['unit']): Period {
+export function turnedPage(
+  { start, end }: Period,
+  times: 1 | -1,
+  clock: ZoneClock,
+  unit?: Step['unit'],
+): Period {
   const [from, to] = [clock.civil(start), clock.civil(end)];
   const moved = (civil: number): number =>
     clock.instant(unit ? movedByStep(civil, { unit, count: 1 }, times) : civil + times * (to - from));
@@ -60,7 +65,7 @@ export function turnedPage({ start, end }: Period, times: 1 | -1, clock: Clock, 
  * @param anchor the instant that must be in the window
  * @param fromToday whether the window begins today in place of at the start of its unit
  */
-export function unitWindow(unit: Step['unit'], anchor: number, clock: Clock, fromToday: boolean): Period {
+export function unitWindow(unit: Step['unit'], anchor: number, clock: ZoneClock, fromToday: boolean): Period {
   const step: Step = { unit, count: 1 };
   const first: Step = fromToday ? { unit: unit === 'year' ? 'month' : 'day', count: 1 } : step;
   const from = startOfStep(clock.civil(anchor), first);

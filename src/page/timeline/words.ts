@@ -1,5 +1,6 @@
 import { formatBandwidth } from '../../contract/bandwidth.ts';
 import { DAY } from '../../contract/durations.ts';
+import type { Period } from '../../contract/phases.ts';
 import type { Times } from '../../contract/said.ts';
 import {
   type Calendar,
@@ -10,11 +11,11 @@ import {
   weekdayName,
   yearOf,
 } from '../../words/civil-time.ts';
-import { routeText } from '../route.ts';
-import type { Ends, Link, Own, Period } from '../service.ts';
+import { linkName } from '../../words/link-name.ts';
+import type { Column, Link, Own } from '../service.ts';
 
 /** `Mon 23 Nov`, of a civil time. */
-export function dayText(civil: number): string {
+function dayText(civil: number): string {
   return `${weekdayName(civil)} ${dateText(civil)}`;
 }
 
@@ -32,7 +33,7 @@ export function timesIn(calendar: Calendar): Times {
 }
 
 /**
- * What a window shows, as a title: `Sun 22 Nov 2026`, `Sun 22 Nov to Sat 28 Nov 2026` where it consists of whole days, and
+ * A window's time as a title: `Sun 22 Nov 2026`, `Sun 22 Nov to Sat 28 Nov 2026` where it consists of whole days, and
  * with times where not.
  */
 export function windowText({ start, end }: Period, calendar: Calendar): string {
@@ -51,11 +52,6 @@ export function stepText({ unit, count }: Step): string {
   return `${times === 1 ? '' : `${times} `}${isHours ? 'hour' : unit}s`;
 }
 
-/** `be-gent1 – pl-poznan1`. */
-export function linkText({ site1, site2 }: Ends): string {
-  return routeText([site1, site2]);
-}
-
 /** `6 of 10 Gbps`; both units where they differ. */
 export function shareText(free: number, of: number): string {
   const [part, whole] = [formatBandwidth(free), formatBandwidth(of)];
@@ -70,16 +66,10 @@ export function vlansText(vlans: number): string {
   return `${vlans} ${vlans === 1 ? 'VLAN' : 'VLANs'}`;
 }
 
-/** What of a link is free in some period. */
-export interface Free {
-  /** Mbps throughout. */
-  free: number;
-  /** Mbps at best. */
-  freeMax: number;
-  vlans: number;
-}
+/** The free part of a link in some period; see {@link Column}. */
+type Free = Pick<Column, 'free' | 'freeMax' | 'vlans'>;
 
-/** What of a link is free, in words: `6 of 10 Gbps free throughout, up to 8 Gbps for part of it, 996 VLANs`. */
+/** The free part of a link, in words: `6 of 10 Gbps free throughout, up to 8 Gbps for part of it, 996 VLANs`. */
 export function freeText({ free, freeMax, vlans }: Free, link: Link): string {
   const best = freeMax > free ? `, up to ${formatBandwidth(freeMax)} for part of it` : '';
   return `${shareText(free, link.bandwidth)} free throughout${best}, ${vlansText(vlans)}`;
@@ -127,10 +117,10 @@ export function periodSentence(
       : others.length === 0
         ? `; yours: ${ownText(first)}`
         : `; ${own.length} of yours, ${most} at most`;
-  return `${linkText(link)}, ${periodText(period, calendar)}: ${free}${mine}.`;
+  return `${linkName(link)}, ${periodText(period, calendar)}: ${free}${mine}.`;
 }
 
-/** What a pointer and what a finger does: for who may pick, and for who may only look. */
+/** The use of a pointer and of a finger: for users who may pick, and for those who may only look. */
 export const HINTS = {
   pointer: {
     pick: 'Drag over a row, or click where it is free, to pick a time to book. Drag the dates to move; Ctrl and the wheel zoom.',
@@ -146,7 +136,7 @@ const KEYS =
   'Arrow keys move in time and between links, with Shift left and right change the length; plus and minus zoom; Page Up and Page Down turn pages; Home goes to now';
 const SHORT_KEYS = 'Arrows move, + and − zoom, Shift+arrows lengthen';
 
-/** What keys do: as screen readers say it, and as it is seen while the drawing has the focus. */
+/** The use of keys: as screen readers say it, and as it is seen while the drawing has the focus. */
 export function keysText(mayPick: boolean): { spoken: string; short: string } {
   const enter = mayPick ? 'Enter picks' : 'Enter says again what is free';
   return { spoken: `${KEYS}; ${enter}.`, short: `${SHORT_KEYS}, ${enter}.` };

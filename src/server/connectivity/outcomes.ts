@@ -1,7 +1,8 @@
 import type { Refusal } from '../../allocator/calendar.ts';
-import type { Period, TagPlace } from '../../allocator/demand.ts';
+import type { Demand, Period, TagPlace } from '../../allocator/demand.ts';
 import type { Offer } from '../../allocator/offers.ts';
 import type { ItemOutcome, RefusedOutcome } from '../../allocator/operations.ts';
+import type { TooLow } from '../../allocator/search.ts';
 import { idKind } from '../../contract/ids.ts';
 import { formatInstant } from '../../contract/instants.ts';
 import type { Link } from '../../contract/links.ts';
@@ -31,9 +32,11 @@ export interface ItemRefusal {
  * @param asked the period, or the window of a search
  */
 export function refusedOutcome(outcome: RefusedOutcome, asked: Period): ItemRefusal {
-  const { offers, free, demand } = outcome;
+  const { offers, free, demand, tooLow } = outcome;
   const limits = outcome.refusals.map((refusal) => limit(refusal, outcome));
-  const problems = limits.map((broken) => linkProblem(broken, outcome, demand.bandwidth));
+  const problems = tooLow
+    ? [tooLowProblem(tooLow, demand)]
+    : limits.map((broken) => linkProblem(broken, outcome, demand.bandwidth));
   return {
     problems: [...withAdvice(problems, offers, asked), ...givenUpIn(outcome)],
     facts: {
@@ -46,6 +49,10 @@ export function refusedOutcome(outcome: RefusedOutcome, asked: Period): ItemRefu
       alternatives: offers.map(alternative),
     },
   };
+}
+
+function tooLowProblem({ volume, most }: TooLow, { end, bandwidth }: Demand): Problem {
+  return problem('bandwidth_too_low', { volume, end_date: end, needed: bandwidth, bandwidth: most });
 }
 
 /** That what else would be accepted was not looked for to the end. */

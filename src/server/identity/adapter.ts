@@ -3,7 +3,7 @@ import { StoreUnavailableError } from '../../allocator/store.ts';
 import { hash, type IdentityRecords } from './records.ts';
 
 /** How long a rotated refresh token may be used once more, after a reply that was lost, in milliseconds. */
-export const REFRESH_GRACE = 30_000;
+const REFRESH_GRACE = 30_000;
 
 /** Marks an id that is a hash already, from `findByUserCode`. Codes and tokens don't hold a colon. */
 const HASHED = 'sha256:';

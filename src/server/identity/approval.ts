@@ -13,7 +13,7 @@ export const SCOPE_MEANING: Readonly<Record<string, string>> = {
 };
 
 /**
- * What a login is granted: the scopes that its client asked for and the server knows.
+ * Makes the grant of a login: the scopes that its client asked for and the server knows.
  *
  * @param audience `{base_url}`, for which the access token is granted
  */

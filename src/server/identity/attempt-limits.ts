@@ -61,7 +61,7 @@ export interface EndpointGuard {
 }
 
 /** A request that was admitted and is not answered yet. */
-type Admitted = { attempt: Attempt & { ok: true }; all: string } | { refusal: TooMany };
+type Admitted = { attempt: CountedAttempt & { ok: true }; all: string } | { refusal: TooMany };
 
 /** @param now milliseconds since the Unix epoch */
 export function createEndpointGuard(
@@ -155,7 +155,7 @@ export function addressLimits(name: string, address: string, most: number): Atte
 }
 
 /** A counted attempt, which can be taken back; or how many seconds to wait, at least one. */
-export type Attempt = { ok: true; takeBack: () => Promise<void> } | { ok: false; retryAfter: number };
+export type CountedAttempt = { ok: true; takeBack: () => Promise<void> } | { ok: false; retryAfter: number };
 
 /** Counts attempts in windows of {@link ATTEMPT_WINDOW}, in the database that replicas share. */
 export interface AttemptCounter {
@@ -164,7 +164,7 @@ export interface AttemptCounter {
    * An attempt beyond a limit is not counted under any key, so that it neither lengthens the wait nor uses up the limits
    * that come later in the list. Where a limit has been reached already, nothing is written.
    */
-  count(limits: readonly AttemptLimit[]): Promise<Attempt>;
+  count(limits: readonly AttemptLimit[]): Promise<CountedAttempt>;
   /** Seconds until a key that has reached its limit is free again; undefined below the limit. Counts nothing. */
   wait(limit: AttemptLimit): Promise<number | undefined>;
 }

@@ -1,7 +1,7 @@
 import { CI_SYSTEMS, type CiName } from '../../contract/ci-rules.ts';
 import { hash } from './records.ts';
 
-/** What a rule says of the jobs that it is for: exact values of their claims. Null where it says nothing. */
+/** The claims that a rule asks of its jobs: exact values. Null where any value will do. */
 export interface CiJobs {
   ci: CiName;
   /** The `iss` of their ID tokens. */

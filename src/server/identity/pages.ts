@@ -129,7 +129,7 @@ export function deniedPage(site: Site): Html {
   return page(
     site,
     'Login denied',
-    html`<p>Nobody was logged in, and the code can’t be used any more.</p><p class="soft">You can close this page.</p>`,
+    html`<p>No user was logged in, and the code can’t be used any more.</p><p class="soft">You can close this page.</p>`,
   );
 }
 

@@ -85,8 +85,9 @@ const NOT_OFFERED = [
 ];
 
 /**
- * The certified provider, set up for device login, and for the page's login by authorization code: ES256 access tokens with the claims of a user token (contract/README.md, "User token") ("User
- * token"), rotating refresh tokens, revocation. Its own pages and interactions are not used.
+ * The certified provider, set up for device login, and for the page's login by authorization code: ES256 access tokens
+ * with the claims of a user token (contract/README.md, "User token"), rotating refresh tokens, revocation. Its own pages and
+ * interactions are not used.
  */
 export function createProvider(options: ProviderOptions): Provider {
   const { issuer, interval, secret, log } = options;
@@ -175,7 +176,7 @@ function registerExchange(provider: Provider, exchange: TokenExchange, audience:
   provider.registerGrantType(TOKEN_EXCHANGE_GRANT, handle, parameters);
 }
 
-/** What a job is answered that gets no token. */
+/** The answer to a job that gets no token. */
 function refuse(error: unknown): never {
   if (error instanceof StoreUnavailableError) throw unavailable(error);
   if (!(error instanceof ExchangeRefused)) throw error;

@@ -14,7 +14,7 @@ import { type CiRule, type CiRules, differenceTo } from './ci-rules.ts';
 import { hash, type IdentityRecords } from './records.ts';
 import { CI_CLIENT_ID, type Person, userClaims } from './user-token.ts';
 
-/** What the exchange of an ID token needs. */
+/** Options of {@link createTokenExchange}. */
 export interface TokenExchangeOptions {
   issuers: CiIssuers;
   /** Trust in them, for ID tokens whose `aud` is `{auth_url}`. */
@@ -42,7 +42,7 @@ export interface ExchangedToken {
 /** Why a job gets no token. */
 export class ExchangeRefused extends Error {
   override readonly name = 'ExchangeRefused';
-  /** What the job may know; undefined for who has not proven to be a job that a rule is about. */
+  /** The reason that the job is told; undefined where the request is not proven to come from a job that a rule is for. */
   readonly told: string | undefined;
   /** Whether it may get one later. */
   readonly isTemporary: boolean;
@@ -59,7 +59,7 @@ const LIFETIME = 15 * MINUTE;
 /** How long one lasts at most where it can't. */
 const LONGEST = DAY;
 
-/** What opens an experiment, and not the user's logins and rules. */
+/** The scope that opens an experiment, and not the user's logins and rules. */
 const SCOPE = 'projects';
 
 /** The claims of a job's ID token that decide. Their names are each CI's own. */
@@ -151,7 +151,7 @@ async function jobOf(idToken: string, { issuers, trust }: TokenExchangeOptions):
   const name = CI_NAMES.find((one) => sameIssuer(issuers[one] ?? '', claims.iss));
   const issuer = name && issuers[name];
   if (name === undefined || issuer === undefined) throw new ExchangeRefused(`${claims.iss} is not named.`);
-  // Whom an ID token is for besides us could bring it here.
+  // Another recipient of the ID token could send it here.
   if ([claims['aud']].flat().length !== 1) throw new ExchangeRefused('The ID token is for others too.');
   const system = CI_SYSTEMS[name];
   const repository = { id: textOf(claims[system.repositoryId]), name: textOf(claims[system.repository]) };
@@ -171,7 +171,7 @@ async function ruleFor(
     throw new ExchangeRefused(`There is no rule for repository ${repository.name}, id ${repository.id}.`);
   }
   const named = all.filter((rule) => differenceTo(rule, claims) === undefined);
-  // What differs is told of a rule that counts, where there is one.
+  // Of several rules, the difference to the latest one is told.
   const [latest] = all.toSorted((one, other) => other.expiresAt - one.expiresAt);
   const difference = latest && differenceTo(latest, claims);
   if (named.length === 0 && difference) {
@@ -198,7 +198,8 @@ async function ruleFor(
     }),
   );
   const leads = usable.flat();
-  if (leads.length === 0) throw tell('Who added the rule is not a lead of its experiment any more.');
+  if (leads.length === 0)
+    throw tell('The rule was added by a user who is no longer a lead of its experiment.');
   const chosen = leads.filter(
     ({ rule, name }) => wanted === undefined || [rule.experiment, name].includes(wanted),
   );

@@ -46,12 +46,12 @@ export interface KeyStore {
    * @param past what is kept of it
    */
   forget(service: Service, key: KeyRecord, past?: PastJwk): Promise<void>;
-  /** What is kept of keys that were removed. */
+  /** The public parts of removed keys, with the time of their use. */
   past(service: Service): Promise<PastJwk[]>;
   /**
    * Adds a key and removes all earlier ones. A stored key of the same number stays, and signs from the earlier time.
    *
-   * @param pastOf what is kept of one that was removed
+   * @param pastOf the public part that is kept of a removed key
    */
   replace(
     service: Service,
@@ -87,7 +87,7 @@ export interface KeyRing {
    * @returns false when the key was removed and must not sign
    */
   note(key: StoredKey, expiry: number): Promise<boolean>;
-  /** What is kept of keys that were removed, as it was read a minute ago at most. */
+  /** The public parts of removed keys, as they were read a minute ago at most. */
   past(): Promise<PastJwk[]>;
 }
 
@@ -208,7 +208,7 @@ export async function newKey(number: number, signsFrom: number): Promise<StoredK
 }
 
 /**
- * The public part of a key with the time of its use; undefined for one that never signed.
+ * The public part of a key with the time of its use; undefined for a key that never signed.
  *
  * @param revoked from when on it proves nothing, in milliseconds
  */

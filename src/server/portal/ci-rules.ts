@@ -19,7 +19,7 @@ import { addressOf, readObject } from '../request-reading.ts';
 import type { RouteMounter } from '../routing.ts';
 import { type Directory, type ExperimentRecord, requireMembership } from './directory.ts';
 
-/** What the rules need. */
+/** Options of the rules' handlers. */
 export interface CiRulesOptions {
   directory: Directory;
   rules: CiRules;

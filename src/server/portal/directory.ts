@@ -89,7 +89,7 @@ export async function requireMembership(
 }
 
 /**
- * How many experiments of one project have not ended, or were made within {@link EXPERIMENTS_COUNT_FOR}: whoever may make
+ * How many experiments of one project have not ended, or were made within {@link EXPERIMENTS_COUNT_FOR}: a user who may make
  * experiments must not fill the disk with them.
  */
 export const MAX_EXPERIMENTS = 100;
@@ -97,9 +97,9 @@ export const MAX_EXPERIMENTS = 100;
 export const EXPERIMENTS_COUNT_FOR = DAY;
 
 /** How long the built-in projects last from each start on, in milliseconds: 365 days. */
-export const PROJECT_LIFETIME = 365 * DAY;
+const PROJECT_LIFETIME = 365 * DAY;
 /** How long the built-in experiments last from each start on, in milliseconds: 90 days. */
-export const EXPERIMENT_LIFETIME = 90 * DAY;
+const EXPERIMENT_LIFETIME = 90 * DAY;
 
 /**
  * The built-in users, projects and experiments (contract/README.md, "The reference server"): a user for each role, named after it; a
@@ -158,7 +158,7 @@ export type DirectoryFile = v.InferOutput<typeof DirectorySchema>;
 
 /** A directory that breaks a rule. */
 export class DirectoryError extends Error {
-  /** What `toString` begins with. */
+  /** The first word of `toString`. */
   override readonly name = 'DirectoryError';
   /** One sentence per violation, which begins with its place, such as `projects[0].members.alice`. */
   readonly violations: readonly string[];

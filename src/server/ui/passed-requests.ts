@@ -55,7 +55,7 @@ const RETURNED_HEADERS = [
 ];
 
 /** Names the experiment that a request acts in: its token is put in here. */
-export const EXPERIMENT_HEADER = 'Slices-Experiment';
+const EXPERIMENT_HEADER = 'Slices-Experiment';
 
 /** The path of the API's version, which the page's addresses leave out. */
 const API = `/apis/${API_VERSION}`;

@@ -74,7 +74,7 @@ const DEFAULT_TOKEN_LIFETIME_S = 300;
 
 /** For how long a provider's description is used without a look at it, in milliseconds: 10 minutes. */
 const FRESH_MS = 600_000;
-/** For how long it stands in for one that can't be had, in milliseconds: a day. */
+/** For how long it is used while the provider can't be reached, in milliseconds: a day. */
 const STALE_MS = DAY;
 /** Least time between two requests for it, in milliseconds. */
 const COOLDOWN_MS = 30_000;

@@ -1,5 +1,5 @@
 import { html } from 'hono/html';
-import { loginCommand } from '../../contract/loopback.ts';
+import { loginWords } from '../../contract/loopback.ts';
 import { KEY_SET_PATH } from '../../contract/routes.ts';
 import type { ServiceAddresses } from '../keys/service-issuer.ts';
 import type { Html } from './page.ts';
@@ -19,7 +19,7 @@ ${!usesForeignIssuers && html`<p>The login shows a code. <a href="${at}/auth/dev
 
 /** The commands for a login here. */
 function commands(addresses: ServiceAddresses): string[] {
-  const command = loginCommand(addresses);
+  const command = loginWords(addresses);
   if (command !== undefined) return [command];
   const { connectivity, portal, identity } = addresses;
   return [

@@ -2,7 +2,8 @@ import { join } from 'node:path';
 import { traced } from '../../client/exchange.ts';
 import type { DeviceLogin, IdentityClient, IssuedTokens } from '../../client/identity.ts';
 import { createTransport, type NetworkTransport } from '../../client/transport.ts';
-import { Failure, type FailureFacts, shellWord } from '../../contract/failure.ts';
+import { Failure, type FailureFacts, failureOrThrow, shellWord } from '../../contract/failure.ts';
+import { errorCode } from '../../contract/foreign-errors.ts';
 import { LAST_INSTANT } from '../../contract/instants.ts';
 import { DEFAULT_PORT, isLoopback } from '../../contract/loopback.ts';
 import { fetchOver, type Send, type Transport } from '../../contract/sending.ts';
@@ -25,7 +26,7 @@ import { commandToken, givenToken, type Placeholders, type TokenSource } from '.
 import { keySetFiles } from './trust.ts';
 
 /** The result of a logout. */
-export interface EndedLogin {
+interface EndedLogin {
   /** Why the session did not end at the identity provider, as a sentence. */
   problem?: string;
   /** When a copy of the access token expires at the latest, in milliseconds; absent when it has expired. */
@@ -74,8 +75,9 @@ export interface NetworkConnectionOptions {
   env: Variables;
   /** How long to wait for a reply, in milliseconds. */
   timeout: number;
-  /** Id or name of the experiment that the command names, which goes before the profile's. */
-  experiment?: string | undefined;
+  /** Ids or names of the experiment and the project that the command names, which go before the profile's. */
+  experiment?: string;
+  project?: string;
   /** Certificates to trust besides the usual ones, in PEM. */
   certificates?: string;
   /** Takes a line about each request and reply, without secrets. */
@@ -121,16 +123,20 @@ export function connectOverNetwork(profile: Profile, options: NetworkConnectionO
     get: () => loginToken({ profile, credentials, identity, now }),
   };
   const { userTokenCommand, experimentTokenCommand } = profile;
+  const named = {
+    experiment: options.experiment ?? profile.experiment,
+    project: options.project ?? profile.project,
+  };
   const refreshToken = givenToken(env, 'SLICES_CONN_REFRESH_TOKEN');
   const given =
     givenToken(env, 'SLICES_CONN_USER_TOKEN') ??
-    (refreshToken || !userTokenCommand ? undefined : commandToken(userTokenCommand, profile, env));
+    (refreshToken || !userTokenCommand ? undefined : commandToken(userTokenCommand, named, env));
   // A source that renews its token is asked for each request, the others once in a command.
   const job = jobIn(env, (address) => withTrace(open(new Set([new URL(address).origin]), false)));
   const ofJob = (): TokenSource =>
     job
       ? jobToken(job, login, {
-          profile: { ...profile, experiment: options.experiment ?? profile.experiment },
+          profile: { ...profile, experiment: named.experiment },
           identity: machine.identity,
           credentialsOf: (name) =>
             jobCredentials(join(stateFolder, 'jobs'), name, { profile, underLock, now }),
@@ -144,16 +150,13 @@ export function connectOverNetwork(profile: Profile, options: NetworkConnectionO
   return {
     send,
     userToken,
-    ...(experimentToken === undefined ? {} : { experimentToken: remembered(experimentToken, now) }),
-    ...(experimentTokenCommand === undefined
-      ? {}
-      : {
-          experimentTokenFrom: (placeholders) =>
-            remembered(commandToken(experimentTokenCommand, placeholders, env), now),
-        }),
+    experimentToken: experimentToken && remembered(experimentToken, now),
+    experimentTokenFrom:
+      experimentTokenCommand &&
+      ((placeholders) => remembered(commandToken(experimentTokenCommand, placeholders, env), now)),
     keySets: keySetFiles(cacheFolder, () => now() - uptime() * 1000),
     // They belong to the user who is logged in, and the user token may be another user's.
-    ...(userToken.origin === login.origin ? { portalTokens: portalTokens(credentials, now) } : {}),
+    portalTokens: userToken.origin === login.origin ? portalTokens(credentials, now) : undefined,
     machineLogin: machineLogin(machine),
     login: {
       path: credentials.path,
@@ -170,12 +173,8 @@ export function connectOverNetwork(profile: Profile, options: NetworkConnectionO
         if (ended === undefined) return { problem: 'You were not logged in.' };
         const { accessToken, expiresAt = claimedExpiry(accessToken.reveal()) } = ended;
         const problem = await revocationProblem(revokeLogin(identity, ended));
-        return {
-          problem,
-          ...(expiresAt === undefined || expiresAt <= now()
-            ? {}
-            : { aliveUntil: Math.min(expiresAt, LAST_INSTANT) }),
-        };
+        const isAlive = expiresAt !== undefined && expiresAt > now();
+        return { problem, aliveUntil: isAlive ? Math.min(expiresAt, LAST_INSTANT) : undefined };
       },
     },
     close: async () => {
@@ -190,22 +189,26 @@ function originsOf({ baseUrl, portalUrl, authUrl, issuer }: Profile): Set<string
   return new Set(addresses.map((address) => new URL(address).origin));
 }
 
-/** The same way; where nothing answers, its failure says how to start the server, or sets the address. */
-function whenReached(send: Send, { name }: Profile, env: Variables): Send {
+/** The same way; where nothing answers at an address of the profile, its failure says how to start the server, or sets the address. */
+function whenReached(send: Send, profile: Profile, env: Variables): Send {
+  const origins = originsOf(profile);
   return async (request) => {
     try {
       return await send(request);
     } catch (error) {
       if (!(error instanceof Failure) || error.code !== 'network') throw error;
-      const facts = nextStepTo(new URL(request.url), name, error.facts);
-      throw error.with(unsetInJob(env, new URL(request.url)) ?? facts);
+      const url = new URL(request.url);
+      if (!origins.has(url.origin)) throw error;
+      throw error.with(unsetInJob(env, url) ?? nextStepTo(url, profile.name, error.facts));
     }
   };
 }
 
 function nextStepTo(url: URL, profile: string, { why = '', cause }: FailureFacts): FailureFacts {
-  const refused = cause instanceof Error && 'code' in cause && cause.code === 'ECONNREFUSED';
-  if (!isLoopback(url) || !refused) return { fix: `slices-conn profile show ${shellWord(profile)}` };
+  const refused = errorCode(cause) === 'ECONNREFUSED';
+  // `serve` listens without TLS by itself.
+  if (!isLoopback(url) || !refused || url.protocol !== 'http:')
+    return { fix: `slices-conn profile show ${shellWord(profile)}` };
   const port = url.port === `${DEFAULT_PORT}` ? '' : ` --port ${url.port || '80'}`;
   // A saved token is verified by its own service: --offline would have no more keys.
   const isOfToken = /\/\.well-known\/jwks|\/status\//.test(url.pathname);
@@ -218,13 +221,8 @@ function nextStepTo(url: URL, profile: string, { why = '', cause }: FailureFacts
 
 /** Why a session has not ended at the identity provider; undefined where it has. */
 async function revocationProblem(revoking: Promise<boolean>): Promise<string | undefined> {
-  const result = await revoking.catch(asFailure);
+  const result = await revoking.catch(failureOrThrow);
   if (result === true) return undefined;
   const why = result === false ? 'The identity provider offers no revocation.' : result.message;
   return `The session could not be ended at the identity provider, where it lasts until it expires. ${why}`;
-}
-
-function asFailure(error: unknown): Failure {
-  if (error instanceof Failure) return error;
-  throw error;
 }

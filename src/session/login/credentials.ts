@@ -42,7 +42,7 @@ const Entry = v.object({
 export type StoredCredentials = Omit<v.InferOutput<typeof Entry>, 'version' | 'services'>;
 
 /** Returns the new login; undefined removes it. */
-export type CredentialsChange = (
+type CredentialsChange = (
   current: StoredCredentials | undefined,
 ) => Promise<StoredCredentials | undefined> | StoredCredentials | undefined;
 

@@ -1,11 +1,12 @@
 import type { PortalClient } from '../../client/portal.ts';
-import { Failure, ownCommand } from '../../contract/failure.ts';
+import { Failure, type FailureCode, ownCommand } from '../../contract/failure.ts';
 import { idKind } from '../../contract/ids.ts';
 import { Secret } from '../../contract/secret.ts';
 import { claimedName, claimedSubject } from '../../tokens/claimed.ts';
 import { type ChoiceOptions, chooseOne } from '../choice.ts';
-import type { PortalTokens } from './login-tokens.ts';
-import type { Placeholders, TokenOrigin, TokenSource } from './token-source.ts';
+import type { Profile } from '../profiles/profiles.ts';
+import type { Connection } from './connection.ts';
+import type { TokenOrigin, TokenSource } from './token-source.ts';
 
 /** The experiment that a command acts in, and a token for it. */
 export interface ExperimentAccess {
@@ -23,17 +24,12 @@ export interface ExperimentAccess {
 export interface ExperimentAccessOptions {
   /** Id or name given with the command. */
   wanted?: string;
-  /** Id or name from the environment or the profile. */
-  preferred?: string;
+  /** Id or name of the project given with the command. */
   project?: string;
-  /** A token that the environment gives. */
-  given?: TokenSource;
-  /** Makes a token by the profile's command. */
-  tokenFrom?: ((placeholders: Placeholders) => TokenSource) | undefined;
-  /** Tokens that the portal gave before. */
-  kept?: PortalTokens;
+  /** Its experiment and project are those where the command names none. */
+  profile: Pick<Profile, 'experiment' | 'project' | 'portalUrl' | 'experimentTokenCommand'>;
+  connection: Pick<Connection, 'experimentToken' | 'experimentTokenFrom' | 'portalTokens'>;
   portal: PortalClient;
-  portalUrl: string;
   /** Milliseconds since the Unix epoch. */
   now: () => number;
   /** See {@link ChoiceOptions}. */
@@ -48,15 +44,17 @@ export interface ExperimentAccessOptions {
  * @throws Failure `not_found` for an unknown one, `usage` where one must be chosen; or a failure to get the token
  */
 export async function accessExperiment(options: ExperimentAccessOptions): Promise<ExperimentAccess> {
-  const named = options.wanted ?? options.preferred;
-  return (await givenAccess(options)) ?? (await byCommand(named, options)) ?? byPortal(named, options);
+  const { wanted, profile, connection } = options;
+  const named = wanted ?? profile.experiment;
+  const given = await givenAccess(wanted, connection.experimentToken);
+  return given ?? (await byCommand(named, options)) ?? byPortal(named, options);
 }
 
 /** The experiment of a token in the environment; undefined where there is none, or another experiment is wanted. */
-export async function givenAccess({
-  wanted,
-  given,
-}: Pick<ExperimentAccessOptions, 'wanted' | 'given'>): Promise<ExperimentAccess | undefined> {
+export async function givenAccess(
+  wanted: string | undefined,
+  given: TokenSource | undefined,
+): Promise<ExperimentAccess | undefined> {
   if (!given) return undefined;
   const token = await given.get();
   const [id, name] = [claimedSubject(token.reveal()), claimedName(token.reveal())];
@@ -68,19 +66,39 @@ async function byCommand(
   named: string | undefined,
   options: ExperimentAccessOptions,
 ): Promise<ExperimentAccess | undefined> {
-  const { tokenFrom, project } = options;
-  if (!tokenFrom) return undefined;
+  const { connection, profile } = options;
+  if (!connection.experimentTokenFrom) return undefined;
   // Without a name only the portal knows which experiments there are.
   const experiment = named ?? (await chosen(undefined, options).catch(nameIt)).id;
-  const source = tokenFrom({ experiment, project });
+  const needsProject = profile.experimentTokenCommand?.some((word) => word.includes('{project}'));
+  const project =
+    options.project ?? profile.project ?? (needsProject ? await projectOf(experiment, options) : undefined);
+  const source = connection.experimentTokenFrom({ experiment, project });
   const token = await source.get();
-  return {
-    id: claimedSubject(token.reveal()),
-    name: claimedName(token.reveal()),
-    token,
-    origin: source.origin,
-    where: source.where,
-  };
+  const [id, name] = [claimedSubject(token.reveal()), claimedName(token.reveal())];
+  const byId = named === undefined || idKind(named) === 'experiment';
+  // What a token does not claim can't be compared.
+  const [came, isOther] = byId ? [id, id !== experiment] : [name, name !== experiment && id !== experiment];
+  if (came !== undefined && isOther) {
+    throw new Failure('unverified', `The program gave the token of another experiment than ${experiment}.`, {
+      why: `${source.where} gave one of ${name === undefined ? id : `${name} (${id})`}. The profile's experimentTokenCommand must give that of {experiment}. Nothing was sent.`,
+    });
+  }
+  return { id, name, token, origin: source.origin, where: source.where };
+}
+
+/** The project of an experiment, where the portal knows it; else the only active one; undefined where it has no projects. */
+async function projectOf(experiment: string, options: ExperimentAccessOptions): Promise<string | undefined> {
+  const { portal, now, choice } = options;
+  const unless =
+    (...codes: FailureCode[]) =>
+    (error: unknown): undefined => {
+      if (!(error instanceof Failure) || !codes.includes(error.code)) throw error;
+    };
+  const known = await chosen(experiment, options).catch(unless('not_supported', 'not_found'));
+  if (known?.project_id) return known.project_id;
+  const projects = await portal.projects().catch(unless('not_supported', 'not_found'));
+  return projects && (await chooseOne('project', undefined, projects, now(), choice)).id;
 }
 
 /** With a token command, a portal without experiments is no obstacle: the user can name the experiment. */
@@ -116,8 +134,9 @@ async function byPortal(
   named: string | undefined,
   options: ExperimentAccessOptions,
 ): Promise<ExperimentAccess> {
-  const { kept, portal, portalUrl } = options;
-  const from = { origin: 'portal', where: portalUrl } as const;
+  const { connection, portal, profile } = options;
+  const { portalTokens: kept } = connection;
+  const from = { origin: 'portal', where: profile.portalUrl } as const;
   const isId = named !== undefined && idKind(named) === 'experiment';
   const known = isId ? kept?.read(named) : undefined;
   if (isId && known) return { id: named, name: claimedName(known.reveal()), token: known, ...from };

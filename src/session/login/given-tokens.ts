@@ -9,7 +9,7 @@ import type { TokenSource } from './token-source.ts';
 
 /** A token that a command asked a source for. */
 export interface TakenToken {
-  /** What it is sent as. */
+  /** The kind of token that it is sent as. */
   kind: 'user' | 'experiment';
   source: TokenSource;
   /** Undefined where the source gave none. */
@@ -39,24 +39,46 @@ export function tokenExplained(error: unknown, taken: readonly TakenToken[], now
   );
   const refused = error.facts.details?.map(({ facts }) => facts?.['token']) ?? [];
   const named = given.filter(({ token }) => token && refused.includes(heldKind(token)));
-  const meant = named.length > 0 ? named : given;
+  // A token in the place of another kind is at fault, unless the service names another one.
+  const misplaced = (named.length > 0 ? named : given).filter(isMisplaced);
+  const meant = misplaced.length > 0 ? misplaced : named.length > 0 ? named : given;
   const [first] = meant;
   // A login's own token: a new login replaces it.
   if (!first) return error.facts.fix === undefined ? error.with({ fix: 'slices-conn login' }) : error;
+  const told = meant.flatMap((one) => toldOf(one, now));
   return error.with({
-    why: inOneText(error.facts.why, ...meant.flatMap((one) => toldOf(one, now))),
+    why: inOneText(
+      error.facts.why,
+      ...told,
+      isForPersons(error, first)
+        ? "A CI login never has the scope for a person's logins: that takes a login as a person."
+        : '',
+    ),
     fix: fixFor(error, first),
   });
 }
 
-function fixFor({ code, facts }: Failure, first: TakenToken): FailureFacts['fix'] {
+/** Whether a CI login was refused for the one scope that it never gets: jobs have no business with a person's logins. */
+function isForPersons({ code, message }: Failure, { source }: TakenToken): boolean {
+  return code === 'scope_missing' && /\bsessions\b/.test(message) && isOfMachine(source);
+}
+
+function fixFor(error: Failure, first: TakenToken): FailureFacts['fix'] {
+  const { code, facts } = error;
+  if (isForPersons(error, first)) return `unset ${first.source.variable} && slices-conn login`;
   // What is exchanged anew would have no more scopes.
   if (code === 'scope_missing' && exchangedBy(first.source)) return undefined;
   // A source that gave none may have said itself what to do.
   return first.token || facts.fix === undefined ? nextStepFor(first).fix : facts.fix;
 }
 
-/** What a text that should be a token is, without any part of it. @param now milliseconds */
+/** Whether a token is known to be of another kind than it is sent as. */
+function isMisplaced({ kind, token }: TakenToken): boolean {
+  const held = token && heldKind(token);
+  return held !== undefined && held !== 'service' && held !== kind;
+}
+
+/** A sentence that describes a text that should be a token, without any part of the text. @param now milliseconds */
 export function heldText(token: Secret, now: number): Said {
   const kind = heldKind(token);
   if (kind === undefined) return 'a text that is not a JWT.';
@@ -68,6 +90,11 @@ export function heldText(token: Secret, now: number): Said {
   if (expiry === undefined || expiry > now) return whose;
   const age = formatDuration(Math.max(SECOND, now - expiry));
   return sentence`${whose} It expired ${age} ago (${instant(expiry)}).`;
+}
+
+/** Whether a token's claims can be read. */
+export function isJwt(token: Secret): boolean {
+  return heldKind(token) !== undefined;
 }
 
 /** The kind that a token claims to be; undefined for a text that is no JWT. */
@@ -97,9 +124,15 @@ function nextStepFor({ kind, source }: TakenToken): Pick<FailureFacts, 'fix'> {
   return { fix: kind === 'user' ? `unset ${variable} && slices-conn login` : `unset ${variable}` };
 }
 
-/** What a source exchanges for user tokens, in words, and what to type for another; undefined where it exchanges nothing. */
-function exchangedBy({ variable = '' }: TokenSource): { given: string; fix: string } | undefined {
-  if (variable.startsWith('SLICES_CONN_REFRESH_TOKEN')) {
+/** Whether a source exchanges the refresh token of `login --ci`. */
+function isOfMachine({ variable = '' }: TokenSource): boolean {
+  return variable.startsWith('SLICES_CONN_REFRESH_TOKEN');
+}
+
+/** The token that a source exchanges for user tokens, in words, and the command that gives another; undefined where it exchanges nothing. */
+function exchangedBy(source: TokenSource): { given: string; fix: string } | undefined {
+  const { variable = '' } = source;
+  if (isOfMachine(source)) {
     return { given: `The refresh token in ${variable}`, fix: 'slices-conn login --ci' };
   }
   if (!/^(?:ACTIONS|SLICES_CONN)_ID_TOKEN/.test(variable)) return undefined;

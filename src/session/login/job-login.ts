@@ -88,7 +88,7 @@ function ciOf(env: Variables): CiName | undefined {
   return env['GITLAB_CI'] === 'true' ? 'gitlab' : undefined;
 }
 
-/** What a job needs that has no ID tokens, in the words of its CI. */
+/** The setting that a job without ID tokens needs, in the words of its CI. */
 const NEEDED: Readonly<Record<CiName, (audience: string) => string>> = {
   github: () =>
     'This job of GitHub may not ask for ID tokens. Its workflow needs permissions: { id-token: write }, which GitHub never gives to a pull request of a fork.',
@@ -119,7 +119,7 @@ export function loginInJob(env: Variables, login: TokenSource, { authUrl, issuer
   return explained(login, NEEDED[ci](issuerName(issuer ?? authUrl)));
 }
 
-/** The same source; where nobody is logged in, it says why a job is not. */
+/** The same source. Where no user is logged in, its failure says why the job is not. */
 function explained(login: TokenSource, why: string): TokenSource {
   return {
     ...login,
@@ -137,22 +137,31 @@ async function askRunner(address: string, secret: string, audience: string, send
   url.searchParams.set('audience', audience);
   const headers = { authorization: `Bearer ${secret}`, accept: 'application/json' };
   const reply = await send({ method: 'GET', url: url.href, headers });
+  const { status: httpStatus } = reply;
   const { bytes, whole } = await readUpTo(bodyOf(reply), MAX_REPLY);
-  const reading = whole && reply.status === 200 ? readJson(bytes) : undefined;
+  const reading = whole && httpStatus === 200 ? readJson(bytes) : undefined;
   const value = reading?.ok && isObject(reading.value) ? reading.value['value'] : undefined;
   if (typeof value === 'string' && isTokenText(value)) return new Secret(value);
-  throw new Failure('token_missing', `GitHub's runner gave no ID token.`, {
-    why: `${url.origin} answered ${reply.status}. The workflow needs permissions: { id-token: write }.`,
+  const says = "GitHub's runner gave no ID token.";
+  const answered = `${url.origin} answered ${httpStatus}`;
+  if (httpStatus === 429 || httpStatus >= 500) {
+    throw new Failure('unavailable', says, { why: `${answered}.`, httpStatus, retryable: true });
+  }
+  if (httpStatus < 400) {
+    throw new Failure('reply_invalid', says, { why: `${answered}, without a token.`, httpStatus });
+  }
+  throw new Failure('token_missing', says, {
+    why: `${answered}. The workflow needs permissions: { id-token: write }.`,
     fix: 'slices-conn help environment',
-    httpStatus: reply.status,
+    httpStatus,
   });
 }
 
 /** The largest reply of a runner that is read, in bytes. */
 const MAX_REPLY = 65_536;
 
-/** What {@link jobToken} needs. */
-export interface JobTokenOptions {
+/** The needs of {@link jobToken}. */
+interface JobTokenOptions {
   profile: Profile;
   identity: () => Promise<IdentityClient>;
   /** Where the token of a job with this name is kept. */

@@ -1,6 +1,6 @@
 import type { IdentityClient, IssuedTokens } from '../../client/identity.ts';
 import { MINUTE } from '../../contract/durations.ts';
-import { Failure } from '../../contract/failure.ts';
+import { Failure, mayBeRepeated } from '../../contract/failure.ts';
 import { isWithin } from '../../contract/instants.ts';
 import type { Secret } from '../../contract/secret.ts';
 import { claimedExpiry, claimedIssue } from '../../tokens/claimed.ts';
@@ -22,7 +22,7 @@ import type { TokenSource } from './token-source.ts';
  * @param now milliseconds
  */
 export function isAlmostOver(
-  { issuedAt, expiresAt }: { issuedAt: number; expiresAt?: number | undefined },
+  { issuedAt, expiresAt }: { issuedAt: number; expiresAt?: number },
   now: number,
 ): boolean {
   if (expiresAt === undefined) return false;
@@ -36,38 +36,50 @@ export function isSpent(token: Secret, now: number): boolean {
 }
 
 /**
+ * A value that is made once for all calls, and again when it is not good any more. A failure is not kept: the next call may
+ * succeed.
+ *
+ * @param now milliseconds
+ * @param isGood whether a value still serves that was asked for at this instant, in milliseconds
+ */
+export function renewing<Value>(
+  make: () => Promise<Value>,
+  now: () => number,
+  isGood: (value: Value, askedAt: number) => boolean,
+): () => Promise<Value> {
+  let held: { value: Promise<Value>; askedAt: number } | undefined;
+  const ask = (): Promise<Value> => {
+    const asked = { value: make(), askedAt: now() };
+    held = asked;
+    asked.value.catch(() => {
+      if (held === asked) held = undefined;
+    });
+    return asked.value;
+  };
+  return async () => {
+    const before = held;
+    if (!before) return ask();
+    const value = await before.value;
+    if (isGood(value, before.askedAt)) return value;
+    // Of several calls at once, the first one asks for all.
+    return held === before || !held ? ask() : held.value;
+  };
+}
+
+/**
  * The same source, asked once in a command however often its token is sent, and again when that is almost
  * over: a command may run for hours. A source that gives short tokens only is asked once a minute.
  *
  * @param now milliseconds
  */
 export function remembered(source: TokenSource, now: () => number): TokenSource {
-  let held: { token: Promise<Secret>; askedAt: number } | undefined;
-  const ask = (): Promise<Secret> => {
-    const asked = { token: source.get(), askedAt: now() };
-    held = asked;
-    // A failure is not kept: the source may give one the next time.
-    asked.token.catch(() => {
-      if (held === asked) held = undefined;
-    });
-    return asked.token;
-  };
-  return {
-    ...source,
-    async get() {
-      const before = held;
-      if (!before) return ask();
-      const token = await before.token;
-      const isKept = source.isFixed || isWithin(before.askedAt, MINUTE, now()) || !isSpent(token, now());
-      if (isKept) return token;
-      // Of several calls at once, the first one asks for all.
-      return held === before || !held ? ask() : held.token;
-    },
-  };
+  const isGood = (token: Secret, askedAt: number): boolean =>
+    source.isFixed || isWithin(askedAt, MINUTE, now()) || !isSpent(token, now());
+  return { ...source, get: renewing(() => source.get(), now, isGood) };
 }
 
 /** The needs of {@link loginToken}. */
-export interface UserTokenOptions {
+interface UserTokenOptions {
   profile: Profile;
   credentials: Credentials;
   identity: () => Promise<IdentityClient>;
@@ -109,8 +121,12 @@ async function refresh(
   }
   try {
     const tokens = await (await identity()).refresh(current.refreshToken);
-    return { ...storedFrom(tokens, now()), ...keptAcrossRefresh(current, tokens) };
+    const { portalTokens, loggedInAt } = current;
+    const renewed = { ...storedFrom(tokens, now()), portalTokens, loggedInAt };
+    // Without a new refresh token the old one stays (RFC 6749 §6).
+    return { ...renewed, refreshToken: tokens.refreshToken ?? current.refreshToken };
   } catch (error) {
+    // A refresh whose answer got lost can be repeated (THREATS.md 31).
     if (mayBeRepeated(error)) {
       // The provider may be back before the token is over.
       if (stillValid) return current;
@@ -131,12 +147,6 @@ async function refresh(
   }
 }
 
-/** Whether another attempt may succeed. A refresh whose answer got lost can be repeated (THREATS.md 31). */
-function mayBeRepeated(error: unknown): error is Failure {
-  if (!(error instanceof Failure)) return false;
-  return error.facts.retryable === true || error.facts.maybeDone === true;
-}
-
 /** Credentials as a login or a refresh gives them. @param now milliseconds */
 export function storedFrom(tokens: IssuedTokens, now: number): StoredCredentials {
   const { accessToken, refreshToken, expiresAt } = tokens;
@@ -147,18 +157,6 @@ export function storedFrom(tokens: IssuedTokens, now: number): StoredCredentials
     portalTokens: {},
     refreshToken,
     expiresAt,
-  };
-}
-
-/** The members that stay after a refresh. Without a new refresh token the old one stays (RFC 6749 §6). */
-function keptAcrossRefresh(
-  { refreshToken, portalTokens, loggedInAt }: StoredCredentials,
-  tokens: IssuedTokens,
-): Partial<StoredCredentials> {
-  return {
-    portalTokens,
-    loggedInAt,
-    ...(tokens.refreshToken === undefined && refreshToken !== undefined ? { refreshToken } : {}),
   };
 }
 
@@ -177,7 +175,7 @@ export async function revokeLogin(
 export function notLoggedIn({ name, baseUrl, redirectedBy = [] }: Profile): Failure {
   const why = `The token commands of profile ${name} are for its own services, but ${redirectedBy.join(' and ')} names another.`;
   return new Failure('not_logged_in', `You are not logged in to ${baseUrl}.`, {
-    ...(redirectedBy.length === 0 ? {} : { why }),
+    why: redirectedBy.length === 0 ? undefined : why,
     fix: redirectedBy.length === 0 ? 'slices-conn login' : `unset ${redirectedBy.join(' ')}`,
   });
 }

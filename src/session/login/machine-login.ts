@@ -1,14 +1,14 @@
 import type { DeviceLogin, IdentityClient, IssuedTokens } from '../../client/identity.ts';
 import { Failure } from '../../contract/failure.ts';
-import { type Said, sentence } from '../../contract/said.ts';
+import { inOneText, type Said, sentence } from '../../contract/said.ts';
 import type { Secret } from '../../contract/secret.ts';
 import type { Profile } from '../profiles/profiles.ts';
-import { heldText } from './given-tokens.ts';
-import { isAlmostOver, revokeLogin } from './login-tokens.ts';
+import { heldText, isJwt } from './given-tokens.ts';
+import { isAlmostOver, renewing, revokeLogin } from './login-tokens.ts';
 import type { TokenSource } from './token-source.ts';
 
 /** A refresh token that a machine keeps. */
-export interface MachineToken {
+interface MachineToken {
   refreshToken: Secret;
   /** Milliseconds; undefined where the provider does not tell. */
   expiresAt: number | undefined;
@@ -28,7 +28,7 @@ export interface MachineLogin {
 }
 
 /** The needs of a machine's login and its tokens. */
-export interface MachineOptions {
+interface MachineOptions {
   profile: Profile;
   /** The identity provider, asked as the profile's `ciClientId`. */
   identity: () => Promise<IdentityClient>;
@@ -94,7 +94,6 @@ export function machineLogin({ profile, identity }: MachineOptions): MachineLogi
  * @param given where the refresh token comes from
  */
 export function exchangedToken(given: TokenSource, { identity, now }: MachineOptions): TokenSource {
-  let held: Promise<Exchanged> | undefined;
   const exchange = async (): Promise<Exchanged> => {
     const refreshToken = await given.get();
     const issuedAt = now();
@@ -102,38 +101,24 @@ export function exchangedToken(given: TokenSource, { identity, now }: MachineOpt
       return { ...(await (await identity()).refresh(refreshToken)), issuedAt };
     } catch (error) {
       if (!(error instanceof Failure) || error.code !== 'not_logged_in') throw error;
-      throw notAccepted(given, error, heldText(refreshToken, now()));
+      // A refresh token may be any text; a JWT is most likely another token.
+      throw notAccepted(given, error, isJwt(refreshToken) ? heldText(refreshToken, now()) : undefined);
     }
   };
-  const renew = (): Promise<Exchanged> => {
-    const renewing = exchange();
-    held = renewing;
-    // A failure is not kept: the provider may be back for the next request.
-    renewing.catch(() => {
-      if (held === renewing) held = undefined;
-    });
-    return renewing;
-  };
-  return {
-    ...given,
-    isFixed: false,
-    async get() {
-      const last = held ?? renew();
-      const tokens = await last;
-      if (!isAlmostOver(tokens, now())) return tokens.accessToken;
-      // Of several requests at once, the first one renews it for all.
-      return (await (held === last ? renew() : (held ?? renew()))).accessToken;
-    },
-  };
+  const exchanged = renewing(exchange, now, (tokens) => !isAlmostOver(tokens, now()));
+  return { ...given, isFixed: false, get: async () => (await exchanged()).accessToken };
 }
 
 /** The tokens of an exchange, and when that was, in milliseconds. */
 type Exchanged = IssuedTokens & { issuedAt: number };
 
-/** @param held what was given as the refresh token, in words */
-function notAccepted({ where }: TokenSource, { facts }: Failure, held: Said): Failure {
+/** @param held what was given as the refresh token, in words, where that tells something */
+function notAccepted({ where }: TokenSource, { facts }: Failure, held: Said | undefined): Failure {
   return new Failure('not_logged_in', `The refresh token in ${where} is not accepted.`, {
-    why: sentence`${facts.why ?? ''}. It has expired or was revoked, it is for another client or provider, or the provider replaces such tokens at each use. ${where} holds ${held}`,
+    why: inOneText(
+      sentence`${facts.why ?? ''}. It has expired or was revoked, it is for another client or provider, or the provider replaces such tokens at each use.`,
+      held && sentence`${where} holds ${held}`,
+    ),
     httpStatus: facts.httpStatus,
     fix: 'slices-conn login --ci',
   });

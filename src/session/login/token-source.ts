@@ -5,9 +5,7 @@ import { readBounded } from '../../files/bounded.ts';
 import type { Variables } from '../profiles/folders.ts';
 
 /** Where tokens come from, in the words of `status`. */
-export const TOKEN_ORIGINS = ['environment', 'file', 'command', 'login', 'portal', 'offline'] as const;
-/** One of {@link TOKEN_ORIGINS}. */
-export type TokenOrigin = (typeof TOKEN_ORIGINS)[number];
+export type TokenOrigin = 'environment' | 'file' | 'command' | 'login' | 'portal' | 'offline';
 
 /** A source of a token. */
 export interface TokenSource {
@@ -104,8 +102,8 @@ const MAX_OUTPUT = 65_536;
 
 /** The values of `{experiment}` and `{project}` in a token command: ids or names. */
 export interface Placeholders {
-  experiment?: string;
-  project?: string;
+  experiment?: string | undefined;
+  project?: string | undefined;
 }
 
 /**
@@ -142,8 +140,9 @@ export function filledIn(args: readonly string[], placeholders: Placeholders): s
           'usage',
           `The profile's token command needs ${name === 'experiment' ? 'an' : 'a'} ${name}.`,
           {
-            why: `None was chosen. Choose one with slices-conn ${name} use.`,
-            fix: `slices-conn ${name} list`,
+            why: `None was chosen. Name one with --${name}, in SLICES_CONN_${name.toUpperCase()}, or as ${name} of the profile.`,
+            // No other command can tell which there are: each of them needs this token first.
+            fix: `--${name} ID`,
           },
         );
       }

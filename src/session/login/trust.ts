@@ -58,17 +58,26 @@ export function trustIn(
 
 /** Trusts the issuers of both. */
 export function union(one: TrustByKind, other: TrustByKind): TrustByKind {
-  const both = (kind: TokenKind): Trust => ({
+  return byKind((kind) => ({
     ...one[kind],
     issuers: new Map([...one[kind].issuers, ...other[kind].issuers]),
-  });
+  }));
+}
+
+/** The trust that is made for each kind of token. */
+export function byKind(make: (kind: TokenKind) => Trust): TrustByKind {
   return {
-    connectivity: both('connectivity'),
-    project: both('project'),
-    experiment: both('experiment'),
-    user: both('user'),
-    service: both('service'),
+    connectivity: make('connectivity'),
+    project: make('project'),
+    experiment: make('experiment'),
+    user: make('user'),
+    service: make('service'),
   };
+}
+
+/** Where an issuer publishes its keys. */
+export function keySetUrl(issuer: string): string {
+  return issuer.replace(/\/+$/, '') + KEY_SET_PATH;
 }
 
 /** An issuer's keys as they are kept on this machine, up to a day old: nothing is fetched (THREATS.md 26). */
@@ -80,7 +89,7 @@ export function keptKeys(
     onStale,
   }: Pick<Required<RemoteKeySetOptions>, 'now' | 'onStale'> & { stored: (url: string) => KeySetStore },
 ): KeySet {
-  const url = issuer.replace(/\/+$/, '') + KEY_SET_PATH;
+  const url = keySetUrl(issuer);
   return remoteKeySet({
     url,
     store: stored(url),
@@ -191,7 +200,7 @@ function readKept(path: string, url: string, bootedAt = Number.NaN): KeySetCopy 
   if (!result.success || result.output.url !== url) return undefined;
   const { keys, at, ahead, bootedAt: before = Number.NaN } = result.output;
   const isSameClock = Math.abs(bootedAt - before) <= SAME_START;
-  return { document: readKeySet({ keys }), at, ...(isSameClock && ahead !== undefined ? { ahead } : {}) };
+  return { document: readKeySet({ keys }), at, ahead: isSameClock ? ahead : undefined };
 }
 
 function orNothing<Answer>(work: () => Answer): Answer | undefined {

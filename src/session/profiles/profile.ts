@@ -175,7 +175,7 @@ export function valueFault(key: ProfileKey, value: unknown): string | undefined 
 }
 
 /** Where a value comes from; each overrides the ones after it (cli/README.md, "Global flags"). */
-export type Source = 'environment' | 'file' | 'built-in' | 'default';
+type Source = 'environment' | 'file' | 'built-in' | 'default';
 
 /** A key's value, undefined where nothing gives one, and where it comes from. */
 export interface ProfileEntry {
@@ -250,9 +250,13 @@ function entryOfVariable(key: ProfileKey, variable: string, text: string): Profi
 /**
  * Checks that a profile uses plain http only where it is allowed (THREATS.md 5).
  *
+ * @param look what to do about a value of the profile
  * @throws Failure `usage`, before anything is sent
  */
-export function checkProtected({ name, entries }: ProfileView): void {
+export function checkProtected(
+  { name, entries }: ProfileView,
+  look = `slices-conn profile show ${shellWord(name)}`,
+): void {
   const insecure = entries.insecure.value === true;
   const key = ADDRESSES.find((address) => {
     const { value } = entries[address];
@@ -262,6 +266,6 @@ export function checkProtected({ name, entries }: ProfileView): void {
   const { variable } = entries[key];
   throw new Failure('usage', `${variable ?? `The ${key} of profile ${name}`} is not an https address.`, {
     why: `${UNPROTECTED} Only a profile with insecure=true allows it.`,
-    fix: variable === undefined ? `slices-conn profile show ${shellWord(name)}` : `unset ${variable}`,
+    fix: variable === undefined ? look : `unset ${variable}`,
   });
 }

@@ -43,7 +43,7 @@ export interface ProfileChange {
 }
 
 /** The result of a removal. */
-export interface Removal {
+interface Removal {
   /** The profile still exists, with its built-in values. */
   builtIn: boolean;
   /** False where the user had set nothing. */
@@ -196,9 +196,9 @@ export class Profiles {
     return this.#change((current) => {
       if (!namesIn(current).includes(name)) checkName(name);
       checkKeys(name, [...KEY_NAMES.filter((key) => set[key] !== undefined), ...unset]);
-      const { ...settings } = { ...ownSettings(name, current), ...set };
+      const settings = { ...ownSettings(name, current), ...set };
       for (const key of unset) delete settings[key];
-      checkProtected(viewOf(name, settings, {}));
+      checkProtected(viewOf(name, settings, {}), 'slices-conn profile set --help');
       return {
         preferences: withSettings(name, settings, current),
         result: viewOf(name, settings, this.#env),

@@ -50,7 +50,7 @@ const NAMED = [
   'projectsApiGroup',
   'experimentsApiGroup',
 ] as const;
-/** What a service names: its portal, its identity provider, and how to log in there. */
+/** The services that a service names: its portal, its identity provider, and how to log in there. */
 export type NamedServices = Required<Pick<Settings, (typeof NAMED)[number]>>;
 
 /**
@@ -95,26 +95,12 @@ export function changedKeys(named: NamedServices, kept: Readonly<Settings>): (ke
 
 /** Private networks, whose addresses are another machine in each (RFC 6890). */
 const PRIVATE = new BlockList();
-for (const [network, prefix] of [
-  ...([
-    ['0.0.0.0', 8],
-    ['10.0.0.0', 8],
-    ['100.64.0.0', 10],
-    ['169.254.0.0', 16],
-  ] as const),
-  ...([
-    ['172.16.0.0', 12],
-    ['192.168.0.0', 16],
-  ] as const),
-] as const) {
-  PRIVATE.addSubnet(network, prefix);
-}
-for (const [network, prefix] of [
-  ['::', 128],
-  ['fc00::', 7],
-  ['fe80::', 10],
-] as const) {
-  PRIVATE.addSubnet(network, prefix, 'ipv6');
+for (const subnet of [
+  ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '169.254.0.0/16', '172.16.0.0/12', '192.168.0.0/16'],
+  ...['::/128', 'fc00::/7', 'fe80::/10'],
+]) {
+  const [network = '', prefix] = subnet.split('/');
+  PRIVATE.addSubnet(network, Number(prefix), isIP(network) === 4 ? 'ipv4' : 'ipv6');
 }
 
 /** How far an address leads: 0 to this machine, 1 to a private network, 2 further. A name that is looked up leads further. */

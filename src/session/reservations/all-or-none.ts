@@ -9,7 +9,7 @@ export interface Creation {
   key?: string;
 }
 
-/** What {@link createAllOrNone} came to. */
+/** The result of {@link createAllOrNone}. */
 export type Created =
   | { ok: true; made: readonly ProvenReservation[] }
   | {
@@ -17,6 +17,8 @@ export type Created =
       /** The first that failed, and its failure. */
       at: number;
       failure: Failure;
+      /** How many were made and deleted again. */
+      undone: number;
       /** The ids of reservations that were made and could not be deleted. */
       left: readonly string[];
     };
@@ -41,8 +43,13 @@ export async function createAllOrNone(
       if (!(error instanceof Failure)) throw error;
       const ids = made.map(({ reservation }) => reservation.id);
       // It was made, but its proof does not verify.
-      if (error.facts.reservation !== undefined) ids.push(error.facts.reservation);
-      return { ok: false, at, failure: error, left: await deleteEach(reservations, ids.toReversed()) };
+      const { reservation: own } = error.facts;
+      if (own !== undefined) ids.push(own);
+      const left = await deleteEach(reservations, ids.toReversed());
+      // Advice about a reservation that is gone again would lead nowhere.
+      const gone = { reservation: undefined, fix: undefined, maybeDone: false };
+      const failure = own === undefined || left.includes(own) ? error : error.with(gone);
+      return { ok: false, at, failure, undone: ids.length - left.length, left };
     }
   }
   return { ok: true, made };

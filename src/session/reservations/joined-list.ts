@@ -1,9 +1,14 @@
 import type { ConnectivityClient } from '../../client/connectivity.ts';
 import { differenceFrom } from '../../client/proof.ts';
 import { MINUTE } from '../../contract/durations.ts';
-import { type ReservationState, stateAt } from '../../contract/instants.ts';
+import type { ReservationState } from '../../contract/instants.ts';
 import type { Reservation } from '../../contract/reservation.ts';
-import { instantOf, periodOf, type ReservationRequest } from '../../contract/reservation-request.ts';
+import {
+  instantOf,
+  periodOf,
+  type ReservationRequest,
+  reservationState,
+} from '../../contract/reservation-request.ts';
 import type { Ledger, LedgerEntry } from './ledger.ts';
 
 /** Reservations as the service and this machine know them together. */
@@ -16,8 +21,8 @@ export interface JoinedList {
 /** Works with the ledger; undefined where the ledger can't be used, after a warning. */
 export type LedgerWork = <Answer>(work: (ledger: Ledger) => Promise<Answer>) => Promise<Answer | undefined>;
 
-/** What a list is made from. */
-export interface ListingOptions {
+/** The needs of {@link listJoined}. */
+interface ListingOptions {
   connectivity: ConnectivityClient;
   /** The id of the experiment. */
   experiment: string;
@@ -49,9 +54,7 @@ export async function listJoined(options: ListingOptions, current: boolean): Pro
  * @returns undefined where the service has no list
  * @throws Failure when it can't be fetched
  */
-export async function listCurrent(
-  connectivity: ConnectivityClient,
-): Promise<Map<string, Reservation> | undefined> {
+async function listCurrent(connectivity: ConnectivityClient): Promise<Map<string, Reservation> | undefined> {
   const scheduled = await connectivity.list('scheduled');
   if (!scheduled) return undefined;
   // A reservation that starts between the two requests is in both lists.
@@ -99,19 +102,19 @@ export interface ListedReservation {
   state: ReservationState | 'deleted' | 'unknown';
   source: 'service' | 'ledger';
   requested: ReservationRequest | null;
-  /** What the ledger knows of it, where this machine asked for it. */
+  /** Its entry in the ledger, where this machine asked for it. */
   entry: LedgerEntry | undefined;
 }
 
 /** The outcome of an attempt, as a list shows it; to be written into the ledger. */
-export interface Settlement {
+interface Settlement {
   entry: LedgerEntry;
   /** The reservation that the attempt turned out to have made; null: it is gone, or never was. */
   reservation: Reservation | null;
 }
 
 /** An attempt may still arrive at the service this long after it was sent: 10 min, in milliseconds. */
-const ARRIVAL_LIMIT_MS = 10 * MINUTE;
+export const ARRIVAL_LIMIT_MS = 10 * MINUTE;
 /** The service's clock may be this far from this machine's where an attempt's reservation is looked for: 5 min, in milliseconds. */
 const CLOCK_TOLERANCE_MS = 5 * MINUTE;
 
@@ -174,7 +177,7 @@ export function joinLedger(
     return {
       id: reservation.id,
       reservation,
-      state: stateAt(now, periodOf(reservation)),
+      state: reservationState(reservation, now),
       source: 'service',
       requested: entry?.requested ?? null,
       entry,
@@ -198,7 +201,7 @@ function startOf({ reservation, requested }: ListedReservation): number {
 
 function ledgerState({ outcome, reservation }: LedgerEntry, now: number): ListedReservation['state'] {
   if (outcome === 'deleted') return 'deleted';
-  return outcome === 'booked' && reservation ? stateAt(now, periodOf(reservation)) : 'unknown';
+  return outcome === 'booked' && reservation ? reservationState(reservation, now) : 'unknown';
 }
 
 /** The oldest reservation that an attempt may have made. */

@@ -1,4 +1,5 @@
 import { Failure } from '../../contract/failure.ts';
+import type { Period } from '../../contract/phases.ts';
 import { asRequest, type ReservationRequest } from '../../contract/reservation-request.ts';
 import { byStart, type JoinedList, joinLedger, type ListedReservation } from './joined-list.ts';
 import type { Ledger } from './ledger.ts';
@@ -7,7 +8,7 @@ import type { Ledger } from './ledger.ts';
 export type KnownReservation = ListedReservation & { id: string };
 
 /** Where {@link reservationsWith} looks. */
-export interface KnownOptions {
+interface KnownOptions {
   ledger: () => Promise<Ledger>;
   /** The list of the experiment that the command acts in. */
   list: (filter: { current: boolean }) => Promise<JoinedList>;
@@ -25,7 +26,7 @@ export interface KnownOptions {
  * the short ids of a list stay good, and a name can be given again. Where the person has chosen an experiment, names are
  * those of its reservations.
  *
- * @throws Failure when the service's list can't be fetched, unless the ledger knows one that fits
+ * @throws Failure when the service's list can't be fetched, unless the ledger knows a reservation that fits
  */
 export async function reservationsWith(word: string, options: KnownOptions): Promise<KnownReservation[]> {
   const current = (await found(word, options, true)).filter(isCurrent);
@@ -82,7 +83,7 @@ export function knownRequest({
  * The period of a listed reservation, in milliseconds; undefined where it is not known. A request for now began when it
  * was asked.
  */
-export function knownPeriod(item: ListedReservation): { start: number; end: number } | undefined {
+export function knownPeriod(item: ListedReservation): Period | undefined {
   const known = knownRequest(item);
   const start = known?.start === 'now' ? item.entry?.beganAt : known?.start;
   return known && start !== undefined && known.end > start ? { start, end: known.end } : undefined;
@@ -95,7 +96,7 @@ export function nameOf({
   entry,
 }: Pick<ListedReservation, 'reservation' | 'requested' | 'entry'>): string | undefined {
   // A change that is under way says nothing about the name.
-  return reservation?.name ?? entry?.requested?.name ?? requested?.name ?? undefined;
+  return reservation?.name ?? entry?.requested?.name ?? requested?.name;
 }
 
 /**

@@ -44,7 +44,7 @@ export interface LedgerEntry {
   experiment: string;
   /** The `Idempotency-Key` that it was asked for with. */
   key: string;
-  /** What was asked last, and when, in milliseconds. */
+  /** The last request, and when it was made, in milliseconds. */
   asked: (typeof ASKED)[number];
   askedAt: number;
   /** When the reservation was asked for first, in milliseconds, and as what. */
@@ -79,8 +79,8 @@ const COLUMNS =
   'experiment, key, asked, asked_ms, began_ms, requested, pending, outcome, reservation_id, reservation, token' as const;
 
 /**
- * What this machine asked of one connectivity service: on disk before the request leaves, its outcome after (cli/README.md,
- * "Files"). After a crash in between, the attempt is there and its outcome is unknown.
+ * The requests of this machine to one connectivity service. Each is on disk before it is sent, and its outcome after
+ * (cli/README.md, "Files"). After a crash in between, the outcome is unknown.
  *
  * Every method throws Failure `state_unusable` when the file can't be used.
  */
@@ -214,13 +214,13 @@ export class Ledger {
     );
   }
 
-  /** A reservation is gone. @param reservation as it was, where that is known */
-  async deleted(id: string, reservation?: Reservation): Promise<void> {
+  /** A reservation is gone. @param before the reservation as it was, where that is known */
+  async deleted(id: string, before?: Reservation): Promise<void> {
     await this.#run(
       `UPDATE attempt SET outcome = 'deleted', was = NULL, pending = NULL, reservation = coalesce($3, reservation)
        WHERE service = $1 AND reservation_id = $2`,
       id,
-      reservation === undefined ? null : JSON.stringify(reservation),
+      before === undefined ? null : JSON.stringify(before),
     );
   }
 

@@ -1,11 +1,14 @@
-import {
-  type ChangeResults,
-  type ChangeOptions as ClientChangeOptions,
-  isBatch,
-} from '../../client/changes.ts';
+import { type ChangeOptions, type ChangeResults, isBatch } from '../../client/changes.ts';
 import type { ConnectivityClient } from '../../client/connectivity.ts';
 import { differenceFrom, type ProofOptions, type ProvenReservation } from '../../client/proof.ts';
-import { Failure, type FailureFacts, isGone } from '../../contract/failure.ts';
+import { formatDuration } from '../../contract/durations.ts';
+import {
+  Failure,
+  type FailureFacts,
+  isGone,
+  mayBeRepeated,
+  undefinedIfGone,
+} from '../../contract/failure.ts';
 import { isWithin } from '../../contract/instants.ts';
 import { KEY_KEPT } from '../../contract/request-limits.ts';
 import type { Reservation } from '../../contract/reservation.ts';
@@ -17,11 +20,11 @@ import {
 } from '../../contract/reservation-request.ts';
 import { inOneText } from '../../contract/said.ts';
 import type { ExperimentAccess } from '../login/experiment-access.ts';
-import { type JoinedList, joinLedger, type LedgerWork, listJoined } from './joined-list.ts';
+import { ARRIVAL_LIMIT_MS, type JoinedList, joinLedger, type LedgerWork, listJoined } from './joined-list.ts';
 import type { AttemptName, Ledger, LedgerEntry } from './ledger.ts';
 
-/** What {@link Reservations} needs. */
-export interface ReservationsOptions {
+/** The needs of {@link Reservations}. */
+interface ReservationsOptions {
   connectivity: ConnectivityClient;
   ledger: () => Promise<Ledger>;
   /** The experiment and its token; fetched before anything is written to the ledger. */
@@ -37,13 +40,13 @@ export interface ReservationsOptions {
 }
 
 /** How changes are made under the ledger. */
-export interface ChangeOptions extends ProofOptions {
+interface LedgerChangeOptions extends ProofOptions {
   /** Of one create: the person's own key. The same command can be run again with it, and creates once. */
   idempotencyKey?: string;
   /** The words in which the times were typed: the same words under the same key mean the times of the first command. */
   typedTimes?: string;
   /** Of one deletion: the reservation as it was, so that this machine can tell later what it deleted. */
-  before?: Reservation | undefined;
+  before?: Reservation;
   /** Move all creates later by the smallest common offset at which everything fits. Default false. */
   earliest?: boolean;
 }
@@ -51,9 +54,9 @@ export interface ChangeOptions extends ProofOptions {
 /** Changes on their way, each with its name in the ledger. */
 interface Attempt {
   items: readonly { item: ChangeItem; name: AttemptName }[];
-  options: ClientChangeOptions & { idempotencyKey: string };
-  /** See {@link ChangeOptions}, `before`. */
-  deleted?: Reservation | undefined;
+  options: ChangeOptions & { idempotencyKey: string };
+  /** See {@link LedgerChangeOptions}. */
+  before?: Reservation;
 }
 
 type Results = (ProvenReservation | null)[];
@@ -91,11 +94,11 @@ export class Reservations {
    */
   async change<const Items extends readonly ChangeItem[]>(
     items: Items,
-    options?: ChangeOptions,
+    options?: LedgerChangeOptions,
   ): Promise<ChangeResults<Items>>;
-  async change(items: readonly ChangeItem[], options: ChangeOptions = {}): Promise<unknown> {
+  async change(items: readonly ChangeItem[], options: LedgerChangeOptions = {}): Promise<unknown> {
     checkItems(items, options);
-    const { typedTimes, before: deleted, ...sent } = options;
+    const { typedTimes, before, ...sent } = options;
     const { now, newKey } = this.#options;
     const { id: experiment = '' } = await this.#options.access();
     const idempotencyKey = sent.idempotencyKey ?? newKey();
@@ -106,7 +109,7 @@ export class Reservations {
         return { item, name: { experiment, key } };
       }),
       options: { ...sent, idempotencyKey, firstSentAt: now() },
-      deleted,
+      before,
     };
     const ledger = await this.#options.ledger();
     const begin = async (): Promise<Results> => {
@@ -115,17 +118,17 @@ export class Reservations {
       });
       return this.#send(attempt);
     };
-    const before =
+    const earlier =
       sent.idempotencyKey === undefined ? undefined : await ledger.find({ experiment, key: idempotencyKey });
-    if (!before || before.outcome === 'refused') return begin();
+    if (!earlier || earlier.outcome === 'refused') return begin();
     const [only] = items;
     const again = only?.action === 'create' && { request: only.request, at: now(), typedTimes };
-    const { requested, beganAt } = before;
-    const first = requested && { request: requested, at: beganAt, typedTimes: before.typedTimes };
+    const { requested, beganAt } = earlier;
+    const first = requested && { request: requested, at: beganAt, typedTimes: earlier.typedTimes };
     if (!again || !first || !isSameRequest(first, again)) {
       throw keyReused(`The key ${idempotencyKey} was used for another reservation.`);
     }
-    return [await this.#repeat({ ...before, requested: first.request }, attempt, begin)];
+    return [await this.#repeat({ ...earlier, requested: first.request }, attempt, begin)];
   }
 
   /** Shows a reservation, and records the answer in the ledger. */
@@ -200,7 +203,7 @@ export class Reservations {
         if (isDeletion && isGone(error)) return this.#made(attempt, [null]);
         // The service knows the key, and has nothing under it: so it decides as about any other request.
         if (idsIn(error) || isDecision(error)) throw await this.#failed(attempt, error);
-        if (!isUndecided(error)) break;
+        if (!mayBeRepeated(error)) break;
       }
     }
     // Another reservation may look like a create without a name; the next request under its key tells them apart.
@@ -214,8 +217,8 @@ export class Reservations {
   }
 
   /**
-   * What changes have made, where the service shows that all of them were made. Where it does not, the ledger stays as it
-   * is: they may still arrive, as a whole.
+   * The results of changes, where the service shows that all of them were made; else undefined. Then the ledger stays as it
+   * is: the changes may still arrive, as a whole.
    */
   async #look({ items, options }: Attempt): Promise<Results | undefined> {
     const { connectivity } = this.#options;
@@ -223,7 +226,8 @@ export class Reservations {
     const results: Results = [];
     for (const { item, name } of items) {
       const id = item.action === 'create' ? ids?.get(name.key) : item.id;
-      const found = id === undefined ? undefined : await connectivity.show(id, options).catch(orGone);
+      const found =
+        id === undefined ? undefined : await connectivity.show(id, options).catch(undefinedIfGone);
       const isMade =
         item.action === 'delete'
           ? !found
@@ -248,12 +252,12 @@ export class Reservations {
   }
 
   /** Records what changes have made: a result for each. */
-  async #made({ items, deleted }: Attempt, results: Results): Promise<Results> {
+  async #made({ items, before }: Attempt, results: Results): Promise<Results> {
     await this.#record((ledger) =>
       ledger.together(async (kept) => {
         for (const [index, { item, name }] of items.entries()) {
           const proven = results[index];
-          if (item.action === 'delete') await kept.deleted(item.id, deleted);
+          if (item.action === 'delete') await kept.deleted(item.id, before);
           else if (proven && item.action === 'create') await kept.booked(name, proven);
           else if (proven) await kept.observed(proven, item.request.name);
         }
@@ -299,7 +303,8 @@ export class Reservations {
     const { experiment, key, requested, beganAt } = before;
     const deleted = keyReused(`The reservation under the key ${key} was deleted.`);
     if (before.outcome === 'deleted' && before.asked === 'delete') throw deleted;
-    const shown = before.id === undefined ? undefined : await this.show(before.id, options).catch(orGone);
+    const shown =
+      before.id === undefined ? undefined : await this.show(before.id, options).catch(undefinedIfGone);
     if (shown) return shown;
     const can = await connectivity.features().catch((error: unknown) => {
       if (before.id === undefined && error instanceof Failure && error.facts.retryable)
@@ -325,10 +330,18 @@ export class Reservations {
     if (isKept) return only(await this.#send(attempt, key));
     const found = can?.list ? await this.#look(attempt) : undefined;
     if (found) return only(await this.#made(attempt, found));
+    // Without a list, `list` would lead back here.
+    const lead = can?.list
+      ? {
+          why: `Its answer got lost, and the service's list does not show it yet. What is not there ${formatDuration(ARRIVAL_LIMIT_MS)} after it was sent was never made.`,
+          fix: 'slices-conn list',
+        }
+      : {
+          why: "Its answer got lost, and this service can't look it up. Ask its operators whether the link is booked. Under another key it is booked anew, perhaps a second time.",
+        };
     throw new Failure('network', `The outcome of the request under the key ${key} is not known.`, {
-      why: "Its answer got lost, and this service can't look it up.",
+      ...lead,
       maybeDone: true,
-      fix: 'slices-conn list',
     });
   }
 
@@ -370,11 +383,6 @@ function whereToLook({ items }: Attempt, ids: readonly (string | null)[] = []): 
   return { reservation: id, fix: `slices-conn show ${id}` };
 }
 
-/** Undefined for a reservation that the service does not have. */
-function orGone(error: unknown): undefined {
-  if (!isGone(error)) throw error;
-}
-
 /** Whether the service decided about the link. Refusals before that say nothing about an idempotency key. */
 function isDecision({ code, facts }: Failure): boolean {
   return code === 'name_taken' || facts.details?.some(({ loc }) => loc.length > 0) === true;
@@ -393,10 +401,6 @@ function mayBeDone(failure: Failure, key: string): Failure {
   const said = `An earlier request under the key ${key} may have taken effect. The same command under this key tells whether.`;
   const { why, fix = 'slices-conn list' } = failure.facts;
   return failure.with({ why: inOneText(why, said), fix, maybeDone: true });
-}
-
-function isUndecided({ facts }: Failure): boolean {
-  return facts.maybeDone === true || facts.retryable === true;
 }
 
 function keyReused(message: string): Failure {

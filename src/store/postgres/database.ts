@@ -236,7 +236,7 @@ export class PostgresDatabase implements SqlDatabase {
     return this.#histories?.name ?? '';
   }
 
-  /** What the loss of the primary would take with it, in a sentence; undefined where a standby has all that is confirmed. */
+  /** Says in a sentence what a loss of the primary would lose; undefined where a standby has all that is confirmed. */
   async failoverLoses(): Promise<string | undefined> {
     const row = await this.reader.first(
       `SELECT current_setting('synchronous_standby_names') AS standbys, current_setting('synchronous_commit') AS commits`,
@@ -409,7 +409,7 @@ async function commit(client: PoolClient, finishing: Promise<void> | undefined):
 /** The setting by which a session is recognised; null where it has none. */
 const MARK = "SELECT current_setting('slices_conn.session', true) AS mark";
 
-/** What PgBouncer says to the limits that this program asks for, unless it ignores them, and to a transaction. */
+/** PgBouncer's refusals: of the limits that this program asks for, unless it ignores them, and of a transaction. */
 const POOLERS_REFUSAL = /unsupported startup parameter|statement pooling mode/;
 
 function behindPooler(cause?: unknown): Failure {

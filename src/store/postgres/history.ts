@@ -21,7 +21,7 @@ interface Place {
 
 /**
  * The histories that a pool's connections belong to. Only connections of the latest one are used: once a promoted standby
- * has been seen, the former primary is not written to any more, even where nobody has stopped it.
+ * has been seen, the former primary is not written to any more, even where it was not stopped.
  */
 export class Histories {
   readonly #of = new WeakMap<object, Place>();

@@ -228,7 +228,7 @@ export class SqliteDatabase {
     await this.#working;
     this.#isClosed = true;
     const failures: unknown[] = [];
-    // The one that writes is the last: only it can bring the log into the file and remove it.
+    // The connection that writes is closed last: only it can bring the log into the file and remove it.
     for (const each of [this.#reading, ...this.#idle, this.#writer]) {
       try {
         if (each?.database.isOpen) each.database.close();

@@ -32,7 +32,7 @@ export async function retryWhileBusy(work: () => void, timeout = BUSY_TIMEOUT): 
   }
 }
 
-/** What is kept beside a database in WAL mode for as long as it is open: changes that are not in the file yet, and locks. */
+/** The files beside an open database in WAL mode: changes that are not in its own file yet, and locks. */
 export const BESIDE_WAL: readonly string[] = ['-wal', '-shm'];
 /** The files that SQLite keeps beside a database, and trusts when it opens it. */
 const BESIDE = [...BESIDE_WAL, '-journal'];

@@ -22,7 +22,7 @@ export interface SqliteTransaction extends SqliteReads {
   run(sql: string, ...values: SqlValue[]): void;
 }
 
-/** What was committed at one instant, as SQLite gives it. */
+/** A snapshot of one instant's committed rows, as SQLite gives it. */
 export interface SqliteSnapshot extends SqliteReads {
   /** The rows of a statement in portions, with a round of the event loop now and then. */
   portions(sql: string, ...values: SqlValue[]): AsyncIterable<SqlValues[]>;

@@ -8,10 +8,10 @@ import {
   type Wanted,
   wantedAt,
 } from '../../../src/cli/completion/candidates.ts';
-import { createProgram, NO_HELP } from '../../../src/cli/program.ts';
+import { createCommandTree, NO_HELP } from '../../../src/cli/program.ts';
 import { SERVER_OPTIONS } from '../../../src/operate/options.ts';
 
-const program = createProgram({
+const program = createCommandTree({
   version: '0.0.0',
   serverOptions: SERVER_OPTIONS,
   help: NO_HELP,

@@ -13,7 +13,7 @@ import {
 import { dirname, join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { installCompletion, usualShell, withBlock } from '../../../src/cli/completion/run.ts';
-import { SHELLS, type Shell, scriptOf } from '../../../src/cli/completion/scripts.ts';
+import { type CompletionShell, SHELLS, scriptOf } from '../../../src/cli/completion/scripts.ts';
 import { Failure } from '../../../src/contract/failure.ts';
 import { filesOn } from '../../../src/main/files.ts';
 import { commandWorld, NO_SERVICE } from '../../fixtures/command-world.ts';
@@ -26,7 +26,7 @@ beforeEach(() => {
 
 const inHome = (path: string): string => join(home, path);
 const text = (path: string): string => readFileSync(inHome(path), 'utf8');
-const install = (shell: Shell, env: Record<string, string> = {}) =>
+const install = (shell: CompletionShell, env: Record<string, string> = {}) =>
   installCompletion(shell, { home, variables: env }, filesOn(home));
 
 /** Writes a file in the home folder, and makes its folders. */
@@ -50,7 +50,7 @@ const ZSH = '.local/share/slices-conn/zsh/_slices-conn';
 const FISH = '.config/fish/completions/slices-conn.fish';
 
 describe('the place of the script', () => {
-  test.each<[Shell, Record<string, string>, string[]]>([
+  test.each<[CompletionShell, Record<string, string>, string[]]>([
     ['bash', {}, [BASH, '.bashrc']],
     ['bash', { XDG_DATA_HOME: '~/data' }, ['data/bash-completion/completions/slices-conn', '.bashrc']],
     ['bash', { BASH_COMPLETION_USER_DIR: '~/own' }, ['own/completions/slices-conn', '.bashrc']],
@@ -187,7 +187,7 @@ test('a failed write is reported and leaves no draft', async () => {
   expect(left.filter((path) => path.endsWith('.tmp'))).toEqual([]);
 });
 
-test.each<[string | undefined, Shell | undefined]>([
+test.each<[string | undefined, CompletionShell | undefined]>([
   ['/bin/bash', 'bash'],
   ['/usr/local/bin/fish', 'fish'],
   ['zsh', 'zsh'],

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { DeviceLogin } from '../../../src/client/identity.ts';
+import { Failure } from '../../../src/contract/failure.ts';
 import { Secret } from '../../../src/contract/secret.ts';
 import type { Connection } from '../../../src/session/login/connection.ts';
 import { commandWorld } from '../../fixtures/command-world.ts';
@@ -7,6 +8,15 @@ import { NOW } from '../../fixtures/tokens.ts';
 
 /** Logs in at a provider that names this address. */
 async function logIn(device: Partial<DeviceLogin>, ...flags: string[]) {
+  return logInWith({}, device, ...flags);
+}
+
+/** The same where the connection is another one. */
+async function logInWith(
+  changes: Partial<Pick<Connection, 'userToken'>>,
+  device: Partial<DeviceLogin>,
+  ...flags: string[]
+) {
   const opened: string[] = [];
   const accessToken = new Secret('access');
   const connection: Connection = {
@@ -27,6 +37,7 @@ async function logIn(device: Partial<DeviceLogin>, ...flags: string[]) {
       end: async () => ({}),
     },
     close: async () => undefined,
+    ...changes,
   };
   const world = commandWorld(connection, {
     openBrowser: async (address) => {
@@ -92,5 +103,19 @@ describe('row 6: the address that the browser opens', () => {
       opened: [address],
       exitCode: 0,
     });
+  });
+});
+
+test('a login succeeds though commands use a program that gives no token', async () => {
+  const get = async () => {
+    throw new Failure('usage', "The profile's token command needs an experiment.");
+  };
+  const userToken = { origin: 'command', where: 'give {experiment}', get } as const;
+  const { exitCode, stdout, stderr } = await logInWith({ userToken }, {}, '--json');
+  expect(stderr).toContain('commands use give {experiment} instead of this login.');
+  expect(stderr).toContain("gives no token now. The profile's token command needs an experiment.");
+  expect({ exitCode, tokens: JSON.parse(stdout).tokens }).toMatchObject({
+    exitCode: 0,
+    tokens: [{ kind: 'user', source: 'login' }],
   });
 });

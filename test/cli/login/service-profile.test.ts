@@ -1,8 +1,10 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { Failure } from '../../../src/contract/failure.ts';
 import { Secret } from '../../../src/contract/secret.ts';
 import type { Connection } from '../../../src/session/login/connection.ts';
+import { reportOf } from '../../e2e/command.ts';
 import { SERVER_CERTIFICATE } from '../../fixtures/certificates.ts';
 import { commandWorld, NO_ENVIRONMENT } from '../../fixtures/command-world.ts';
 import { temporaryFolder } from '../../fixtures/temporary-folder.ts';
@@ -28,8 +30,10 @@ function machine(metadata: { now: object | undefined }, variables: Record<string
   const folders = { ...NO_ENVIRONMENT.folders, config };
   const started: string[] = [];
   const accessToken = new Secret('access');
+  let failure: Failure | undefined;
   const connection: Connection = {
     fetch: async ({ url }) => {
+      if (failure) throw failure;
       const isAsked = url.endsWith('/.well-known/oauth-protected-resource') && metadata.now !== undefined;
       return isAsked ? Response.json(metadata.now) : new Response(null, { status: 404 });
     },
@@ -56,6 +60,10 @@ function machine(metadata: { now: object | undefined }, variables: Record<string
   return {
     started,
     asked,
+    /** Nothing is reached from now on. */
+    away: (failed: Failure) => {
+      failure = failed;
+    },
     run: (...args: string[]) => world.run('login', ...args),
     /** On a terminal, where a person answers so. */
     answered: (answer: string | undefined, ...args: string[]) =>
@@ -115,6 +123,14 @@ describe('login ADDRESS', () => {
     metadata.now = undefined;
     expect((await run('conn.example.org')).exitCode).toBe(0);
     expect([exitCode, kept(), started]).toEqual([0, NEW, ['login', 'login', 'login', 'login']]);
+  });
+
+  test('advises no look at a profile that there is not', async () => {
+    const { away, run } = machine({ now: undefined });
+    const why = 'Its certificate is from an authority that is not known here: --ca-file FILE.';
+    away(new Failure('network', 'No.', { why, fix: 'slices-conn profile show conn.example.org' }));
+    const report = reportOf(await run('--json', 'conn.example.org', '--yes'));
+    expect(report).toMatchObject({ exitCode: 7, why: expect.stringContaining('--ca-file'), fix: null });
   });
 
   test('keeps --ca-file with the profile', async () => {

@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { type Applier, createApplier, NotApplied } from '../../../src/cli/plan/applier.ts';
+import {
+  type Applier,
+  type ApplierOptions,
+  createApplier,
+  NotApplied,
+} from '../../../src/cli/plan/applier.ts';
 import type { PlannedChange } from '../../../src/cli/plan/difference.ts';
 import type { WantedReservation } from '../../../src/cli/plan/plan-file.ts';
 import type { ChangeOptions } from '../../../src/client/changes.ts';
@@ -39,7 +44,7 @@ const about = (item: ChangeItem): string => (item.action === 'create' ? (item.re
 /** An applier over a service that answers each request so. */
 function applierOver(
   answer: (items: readonly ChangeItem[], options: ChangeOptions) => (Reservation | null)[],
-  { earliest = false, hasBatches = true } = {},
+  { earliest = false, hasBatches = true, all }: Partial<ApplierOptions> = {},
 ): { sent: [string[], ChangeOptions][]; applier: Applier } {
   const sent: [string[], ChangeOptions][] = [];
   const change = async (items: readonly ChangeItem[], options: ChangeOptions = {}) => {
@@ -52,7 +57,7 @@ function applierOver(
   const service = { change: change as never };
   const session = { connectivity: service, reservations: service };
   const options = { session, now: () => NOW, expiry: undefined, earliest, hasBatches, pending: new Map() };
-  return { sent, applier: createApplier(options) };
+  return { sent, applier: createApplier({ ...options, ...(all ? { all } : {}) }) };
 }
 
 const asWanted = (items: readonly ChangeItem[]) =>
@@ -116,6 +121,18 @@ describe('changes by one batch', () => {
       ['date_invalid', 'Too late. Not there.', undefined],
     ]);
     await expect(applier.apply(changes)).rejects.toThrow(NotApplied);
+  });
+
+  it('that are refused are told by their place in the plan, not in the request', async () => {
+    const all = [create('new'), drop('kept'), drop('old')];
+    const [added, , removed] = all as [PlannedChange, PlannedChange, PlannedChange];
+    const { applier, sent } = applierOver(fail('bandwidth_unavailable', 1, 422), { all });
+    const failed = await applier.apply([added, removed]).catch((error: unknown) => error);
+    expect(sent[0]?.[0]).toEqual(['old', 'new']);
+    const told = { facts: { details: [{ item: 0 }] } };
+    expect(failed).toMatchObject({ ...told, outcomes: [{ failure: told }, { failure: undefined }] });
+    const other = applierOver(fail('bandwidth_unavailable', 0, 422), { all }).applier;
+    await expect(other.apply([added, removed])).rejects.toMatchObject({ facts: { details: [{ item: 2 }] } });
   });
 
   it('that fail for no reason of a change are a failure like any other', async () => {

@@ -1,9 +1,9 @@
 import { describe, expect, it, test } from 'vitest';
 import {
   type ComparingOptions,
-  differenceFrom,
   type NamedReservation,
   type PlannedChange,
+  plannedChanges,
 } from '../../../src/cli/plan/difference.ts';
 import type { WantedReservation } from '../../../src/cli/plan/plan-file.ts';
 import { Failure } from '../../../src/contract/failure.ts';
@@ -63,7 +63,7 @@ function difference(
   existing: readonly NamedReservation[],
   options: Partial<ComparingOptions> = {},
 ): unknown[] {
-  return differenceFrom(file, existing, { now: NOW, ...options }).map((change) => [
+  return plannedChanges(file, existing, { now: NOW, ...options }).map((change) => [
     change.action,
     change.name,
     ...(change.action === 'update' ? [changed(change)] : []),
@@ -232,7 +232,7 @@ describe('the difference between a file and what exists', () => {
       [wanted(NOW_FOR_2H), {}],
       [wanted(), { earliest: true }],
     ] as const) {
-      const [update] = differenceFrom([one], [existing], { now: NOW, ...options });
+      const [update] = plannedChanges([one], [existing], { now: NOW, ...options });
       if (update?.action !== 'update') throw new Error('it is no update');
       const { bandwidth = 0, start, end } = update.request;
       const start_date = new Date(start === 'now' ? NOW : start).toISOString();

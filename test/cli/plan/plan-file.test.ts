@@ -326,13 +326,9 @@ describe('what is wrong is told with file, line and column', () => {
     expect(await errorsOf(text)).toEqual(errors);
   });
 
-  it('more than 64 reservations', async () => {
-    const many = (count: number): string =>
-      file(`a0: &a {${FIELDS}, ${WHEN}}`, ...Array.from({ length: count - 1 }, (_, at) => `a${at + 1}: *a`));
-    expect((await read(many(64))).reservations).toHaveLength(64);
-    expect(await errorsOf(many(65))).toEqual([
-      'demo.yaml:3:3: A plan file has at most 64 reservations, and this one has 65. Split it into several files; without --prune they do not touch each other.',
-    ]);
+  it('more than 64 reservations, of which some may exist already', async () => {
+    const aliases = Array.from({ length: 99 }, (_, at) => `a${at + 1}: *a`);
+    expect((await read(file(`a0: &a {${FIELDS}, ${WHEN}}`, ...aliases))).reservations).toHaveLength(100);
   });
 
   it('4,000 aliases, which take no longer than as many words (THREATS.md 109)', async () => {

@@ -39,6 +39,8 @@ let writes: string[];
 let requests: number;
 /** Whether the description of the service mentions batches. */
 let hasBatches: boolean;
+/** Whether it is a service that describes nothing and signs nothing. */
+let isBare: boolean;
 /** Kills the client at the request of this number, before it leaves or after the service has answered. */
 let killAt: { request: number; when: 'before' | 'after'; kill: () => void } | undefined;
 
@@ -57,6 +59,8 @@ function worldOf(changes: Changes = {}): CommandWorld {
       const { method, url } = request;
       if (method !== 'GET' && !url.includes('dry_run=true'))
         writes.push(`${method} ${new URL(url).pathname}`);
+      if (isBare && url.endsWith('/api-spec')) return new Response(null, { status: 404 });
+      if (isBare && url.includes('/connectivity')) request.headers.set('accept', 'application/json');
       const response = await server.fetch(request);
       if (at === 'after') return killed();
       return hasBatches ? response : withoutBatches(request, response);
@@ -82,6 +86,7 @@ beforeEach(async () => {
   writes = [];
   requests = 0;
   hasBatches = false;
+  isBare = false;
   killAt = undefined;
   server = await createReferenceServer({ now: () => now, topology: TOPOLOGY });
   world = worldOf();
@@ -277,6 +282,26 @@ describe('a service without batches', () => {
       '  try: slices-conn plan demo.yaml',
       '',
     ]);
+  });
+
+  it('that signs nothing: what was made is deleted again, and the next step leads on', async () => {
+    isBare = true;
+    const { error } = JSON.parse((await run(links(2), 'apply', '--json')).stderr);
+    expect(error).toMatchObject({ code: 'unsigned', exitCode: 9, reservation: null, maybeDone: false });
+    expect(error.why).toContain('The one that was made was deleted again.');
+    expect(writes).toEqual([expect.stringMatching(/^POST /), expect.stringMatching(/^DELETE /)]);
+    expect(await existing()).toEqual([]);
+    const [program, ...words] = error.fix.split(' ');
+    expect([program, words.at(-1)]).toEqual(['slices-conn', '--allow-unsigned']);
+    expect(await world.run(...words)).toMatchObject({ exitCode: 0 });
+  });
+
+  it('and without dry runs: a refused apply does not lead to plan, which it can not do', async () => {
+    isBare = true;
+    const { error } = JSON.parse((await run(links(1, { 1: '2G' }), 'apply', '--json')).stderr);
+    expect(error).toMatchObject({ code: 'bandwidth_unavailable', exitCode: 6 });
+    expect(error.fix).not.toContain(' plan ');
+    expect((await run(links(1, { 1: '2G' }), 'plan')).exitCode).toBe(3);
   });
 
   test.each([

@@ -67,7 +67,7 @@ test('filled up to what is free throughout, shaded up to what is free at best; h
 });
 
 describe('at every width', () => {
-  test.each([60, 80, 120, 200, 300])('no line is longer than %i columns', (width) => {
+  test.each([30, 40, 50, 60, 80, 120, 200, 300])('no line is longer than %i columns', (width) => {
     for (const ascii of [false, true]) {
       const text = draw(
         [

@@ -100,6 +100,17 @@ test('several links: one below the other, each with its name', () => {
   expect(text).toContain('2.488 Gbps');
 });
 
+test('the routes on which that is free are named', () => {
+  const routes = [
+    ['be-gent1', 'pl-poznan1', 'se-kth'],
+    ['be-gent1', 'fr-lille', 'se-kth'],
+  ];
+  const height = (svg: string): number => Number(/ height="(\d+)"/.exec(svg)?.[1]);
+  const svg = availabilitySvg({ ...view, links: [{ link, items: used, routes }] });
+  for (const sites of routes) expect(readXml(svg).text).toContain(`route ${sites.join(' – ')}`);
+  expect(height(svg)).toBeGreaterThan(height(availabilitySvg(view)));
+});
+
 test('text of a service is escaped', () => {
   const site1 = `</text><script>&"'\u0000\u001b\ud800\uffff\u202e`;
   const { names, text } = readXml(

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { asStarted, startedAs } from '../../../src/cli/print/as-started.ts';
-import { quoted, type Shell, shellOf } from '../../../src/cli/print/shells.ts';
+import { type AdviceShell, quoted, shellOf } from '../../../src/cli/print/shells.ts';
 import { ownCommand } from '../../../src/contract/failure.ts';
 import { offlineWorld } from '../../fixtures/command-world.ts';
 import { recordedStream } from '../../fixtures/recorded-stream.ts';
@@ -18,7 +18,7 @@ const POWERSHELL = {
   PSModulePath: `C:\\Users\\x\\OneDrive\\Dokumente\\WindowsPowerShell\\Modules;${WINDOWS.PSModulePath}`,
 };
 
-test.each<[Shell, Record<string, string>]>([
+test.each<[AdviceShell, Record<string, string>]>([
   ['posix', {}],
   ['posix', { PSModulePath: '/root/.local/share/powershell/Modules' }],
   ['cmd', WINDOWS],

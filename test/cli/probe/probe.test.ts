@@ -238,6 +238,21 @@ describe('probe', () => {
     expect([batches.length, made]).toEqual([2, []]);
   });
 
+  test.each([
+    ['ip', 'iproute2'],
+    ['ping', 'iputils-ping'],
+    // Without tcpdump counters are read.
+    ['grep', 'grep'],
+  ])('without %s: 3, and the package that has it', async (program, name) => {
+    begin({ ping: () => PING_LOST, arping: () => PING_LOST, grep: () => ok() });
+    delete programs[program];
+    const report = reportOf(await probe('--json'));
+    expect(report).toMatchObject({
+      ...{ code: 'not_supported', exitCode: 3, message: `There is no command "${program}".` },
+      why: expect.stringContaining(name),
+    });
+  });
+
   test('the other end’s file is judged together with this end', async () => {
     begin({
       ping: () => PING_LOST,
@@ -248,7 +263,9 @@ describe('probe', () => {
       'far.json',
       JSON.stringify({ verdict: 'own_tags_swapped', end: 'own', heard: [], checks: [] }),
     );
-    expect(await json('--far', 'far.json')).toMatchObject({ verdict: 'far_tags_swapped', end: 'far' });
+    const judged = await json('--far', 'far.json');
+    expect(judged).toMatchObject({ verdict: 'far_tags_swapped', end: 'far' });
+    expect(judged.checks.at(-1)).toMatchObject({ check: 'other_end', ok: false });
     world.files.set('far.json', '{}');
     expect(reportOf(await probe('--json', '--far', 'far.json'))).toMatchObject({
       exitCode: 2,
@@ -315,7 +332,7 @@ describe('probe', () => {
     });
 
     test.each([
-      ['has ended', 600_000, 2, /The reservation ended 1 Nov \d\d:\d\d UTC\./],
+      ['has ended', 600_000, 2, /The reservation ended at 2026-11-01T\S+Z\./],
       ['has expired with its token', 7_200_000, 9, /The token does not verify\./],
     ])('%s: nothing is run, and the command that removes its devices', async (_state, later, code, says) => {
       await reserved('short.jwt', '--start-now', '--for', '1m');

@@ -236,6 +236,17 @@ describe('the verdict', () => {
     expect(found.verdict).toBe('far_does_not_hear');
   });
 
+  test.each([
+    ['88a8:1001 8100:1001', 'own_other_sites_tags'],
+    ['88a8:1001 8100:99', 'own_device'],
+    ['88a8:1 8100:1001', 'own_tags_swapped'],
+  ])('where the other site’s C-tag is this site’s S-tag: %s', (made, code) => {
+    const end = { ...BE, sTag: 1001, cTag: 1, otherSTag: 1001, otherCTag: 1001 };
+    const [outer = '', inner = ''] = made.split(' ');
+    const found = verdictOf(end, PEER, evidence(tagged(outer, inner)));
+    expect([found.verdict, found.repair?.length]).toEqual([code, code === 'own_device' ? 2 : 1]);
+  });
+
   test('with --outer 802.1q, 0x88a8 is the wrong ethertype', () => {
     const end = { ...BE, outer: '802.1q' as const };
     const right = [device('eth1', { mtu: 1508 }), ...on('eth1', '8100:1001', '8100:17')];

@@ -393,3 +393,8 @@ describe('trusted certificates', () => {
     expect(certificates[0]?.match(/BEGIN CERTIFICATE/g)).toHaveLength(2);
   });
 });
+
+test('--experiment and --project reach what gives tokens', async () => {
+  await world().run('list', '--experiment', 'demo', '--project', 'testbed');
+  expect(opened).toMatchObject([{ network: { experiment: 'demo', project: 'testbed' } }]);
+});

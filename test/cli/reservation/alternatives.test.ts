@@ -1,12 +1,8 @@
 import { spawnSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
 import { type Offer, offerItem, offerLines, Refusal } from '../../../src/cli/print/offers.ts';
-import {
-  durationWord,
-  type Refused,
-  refusalOf,
-  timeWord,
-} from '../../../src/cli/reservation/alternatives.ts';
+import { type Refused, refusalOf, timeWord } from '../../../src/cli/reservation/alternatives.ts';
+import { durationWord } from '../../../src/contract/durations.ts';
 import { Failure, type FailureCode, type FailureFacts, ownCommand } from '../../../src/contract/failure.ts';
 import type { AlternativeReply, Limit } from '../../../src/contract/problems.ts';
 import type { ReservationRequest } from '../../../src/contract/reservation-request.ts';
@@ -149,6 +145,31 @@ describe('the command of an alternative changes only the flags that differ', () 
         '--bandwidth 6G --start-now --for 8h',
         `--bandwidth 9G --start ${at(5 * HOUR)} --for 8h`,
         `--bandwidth 9G --start-now --end ${at(3 * HOUR)}`,
+      ]);
+    });
+
+    test('what starts later ends when its command ends it', () => {
+      const moved = { ...earliest, end_date: iso(13 * HOUR + 5000) };
+      expect(refused([moved], asked).offers).toMatchObject([{ end: NOW + 13 * HOUR }]);
+    });
+
+    test.each<[string, AlternativeReply, label: string, words: string]>([
+      ['less for all of it', { ...most, end_date: iso(65_000) }, '6 Gbps, same period', '6G --for 1m'],
+      [
+        'a part of it',
+        { ...longest, end_date: iso(3 * HOUR - 1) },
+        '9 Gbps for 2 h 58 min',
+        '9G --for 2h58m',
+      ],
+    ])('with a command, %s: the label says what its command books', (_, alternative, label, words) => {
+      const short: ReservationRequest = { ...now, end: NOW + 65_000 };
+      const { offers } = refused([{ ...alternative, ...atOnce }], {
+        request: short,
+        typed: 'run be-gent1 pl-poznan1 --bandwidth 9G --for 1m -- true',
+        startsWithCommand: true,
+      });
+      expect(offers.map((offer) => [String(offer.label), offer.command])).toEqual([
+        [label, `slices-conn run be-gent1 pl-poznan1 --bandwidth ${words} -- true`],
       ]);
     });
 

@@ -22,6 +22,21 @@ test.each<[string, (Failure | undefined)[], string, FailureFacts]>([
   expect(summary(ids, failures)).toMatchObject({ code, facts });
 });
 
+test('several deletions: which were made is told to programs too, and no id twice', () => {
+  const ids = ['con_1', 'con_2', 'con_3'];
+  const known = new Failure('not_found', 'There is no reservation con_2.');
+  const failures = new Map([
+    ['con_1', gone],
+    ['con_2', known],
+  ]);
+  const { facts } = summary(ids, failures);
+  expect([String(facts.why), facts.fix, facts.items]).toEqual([
+    'con_1: It is gone. There is no reservation con_2.',
+    'slices-conn list',
+    ids.map((id) => ({ id, deleted: id === 'con_3' })),
+  ]);
+});
+
 test('row 43: several deletions that were not made have no maybeDone', () => {
   const failures = new Map([
     ['con_1', away],

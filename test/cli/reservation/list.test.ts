@@ -1,14 +1,19 @@
 import { beforeAll, describe, expect, test } from 'vitest';
+import { Failure } from '../../../src/contract/failure.ts';
 import type { ReferenceServer } from '../../../src/reference-server.ts';
 import { shortIds } from '../../../src/session/reservations/known.ts';
+import { html, jwt } from '../../client/replies.ts';
 import {
   type Changes,
   type CommandWorld,
   commandWorld,
+  connectionTo,
   offlineWorld,
   tokenOf,
 } from '../../fixtures/command-world.ts';
 import { recordedStream } from '../../fixtures/recorded-stream.ts';
+import { CONNECTIVITY } from '../../fixtures/service.ts';
+import { claimsOf, makeKey, makeToken } from '../../fixtures/tokens.ts';
 
 const env = { SLICES_CONN_PROFILE: 'offline' };
 const BRUSSELS = ['--tz', 'Europe/Brussels'];
@@ -97,7 +102,7 @@ ID0   scheduled  be-gent1 – pl-poznan1  demo
     );
   });
 
-  test.each([60, 80, 120, 200])('no line is wider than %i columns', async (columns) => {
+  test.each([30, 40, 50, 60, 80, 120, 200])('no line is wider than %i columns', async (columns) => {
     for (const args of [demo, ['list', '--all-experiments']]) {
       const lines = (await onTerminal(columns, ...args)).split('\n');
       for (const line of lines) expect(line.length).toBeLessThanOrEqual(columns);
@@ -336,5 +341,67 @@ describe('short ids', () => {
     [[], []],
   ])('%j are %j', (sections, short) => {
     expect(shortened(...sections).toSorted()).toEqual(short.toSorted());
+  });
+});
+
+describe('a request of which no valid answer came', () => {
+  /** What a service can look up. */
+  type Abilities = { list: boolean; key: boolean };
+
+  /** A machine whose next POST, PUT or DELETE is answered so, in place of the service's answer; undefined: it is lost. */
+  async function scene({ list, key }: Abilities) {
+    const { server } = await offlineWorld();
+    const answers: (Response | undefined)[] = [];
+    const world = commandWorld(
+      connectionTo(server, async (request) => {
+        const { pathname } = new URL(request.url);
+        if (pathname === '/api-spec' && !key) return new Response(null, { status: 404 });
+        if (request.method === 'GET' && pathname === CONNECTIVITY && !list)
+          return new Response(null, { status: 405 });
+        const isAnswered = request.method === 'GET' || answers.length === 0;
+        if (isAnswered) return server.fetch(request);
+        const answer = answers.shift();
+        if (answer) return answer;
+        throw new Failure('network', 'Lost.', { maybeDone: true });
+      }),
+      { variables: env },
+    );
+    return { world, answers };
+  }
+
+  test.each<[Abilities, RegExp]>([
+    [
+      { list: false, key: false },
+      /so the link may be booked\. This service can't look it up: ask its operators/,
+    ],
+    [{ list: true, key: false }, /What this list does not show by Sun 1 Nov 12:10 was never made\./],
+    [{ list: true, key: true }, /To settle it: slices-conn reserve be-gent1 .+ --idempotency-key \S+\n/],
+  ])('a create without an id, at a service with %j', async (abilities, says) => {
+    const { world, answers } = await scene(abilities);
+    answers.push(undefined, undefined, undefined);
+    await world.run(...LINK, '--start', 'tomorrow 14:00', '--for', '2h');
+    const { stderr } = await world.run('list');
+    expect(stderr).toMatch(/be-gent1 – pl-poznan1: no valid answer came to the request of Sun 1 Nov 12:00/);
+    expect(stderr).toMatch(says);
+  });
+
+  test('a create whose answer does not verify', async () => {
+    const { world, answers } = await scene({ list: false, key: false });
+    answers.push(jwt(makeToken(makeKey('ES256'), claimsOf('connectivity'))));
+    await world.run(...LINK, '--start', 'tomorrow 14:00', '--for', '2h');
+    const { stderr } = await world.run('list');
+    expect(stderr).toMatch(
+      /The service's answer about (\S+), asked for at .+, could not be verified\. To see its state: slices-conn show \1\n/,
+    );
+  });
+
+  test('a deletion', async () => {
+    const { world, answers } = await scene({ list: false, key: false });
+    const { stdout } = await world.run('--json', ...LINK, '--start', 'tomorrow 14:00', '--for', '2h');
+    const { id } = JSON.parse(stdout).reservation;
+    answers.push(html());
+    await world.run('--yes', 'delete', id);
+    const { stderr } = await world.run('list');
+    expect(stderr).toContain(`No valid answer came to the last request about ${id}, sent at`);
   });
 });

@@ -117,7 +117,7 @@ describe('without an ID argument', () => {
     async (...args) => {
       await open();
       expect(reportOf(await machine('lead').run('--json', ...args))).toMatchObject({
-        message: "Missing required argument 'id'.",
+        message: `slices-conn ${args[0]} needs <id>.`,
         exitCode: 2,
       });
     },

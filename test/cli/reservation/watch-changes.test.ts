@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type Change, changesBetween, type Look } from '../../../src/cli/reservation/watch/changes.ts';
+import { changesBetween, type Look, type SeenChange } from '../../../src/cli/reservation/watch/changes.ts';
 import { formatInstant } from '../../../src/contract/instants.ts';
 import { nextTurn as nextOf, SOON } from '../../../src/contract/phases.ts';
 import type { Reservation } from '../../../src/contract/reservation.ts';
@@ -35,7 +35,7 @@ const look = (minute: number, ...reservations: Reservation[]): Look => ({
   at: NOW + minute * MINUTE,
   reservations,
 });
-const events = (changes: readonly Change[]): string[] => changes.map(({ event }) => event);
+const events = (changes: readonly SeenChange[]): string[] => changes.map(({ event }) => event);
 
 const WHOLE = reservation(10, 60);
 
@@ -159,7 +159,7 @@ const life: fc.Arbitrary<Life> = fc
   });
 
 /** All changes of a life that is looked at in these minutes. */
-function toldOf(seen: Life, minutes: readonly number[]): Change[] {
+function toldOf(seen: Life, minutes: readonly number[]): SeenChange[] {
   let previous: Look | undefined;
   return minutes.flatMap((minute) => {
     const one = seen[minute];

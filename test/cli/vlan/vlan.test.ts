@@ -283,6 +283,8 @@ describe('vlan --out', () => {
     const own = `root/etc/netplan/61-slices-${inner}.yaml`;
     expect([exitCode, stdout]).toEqual([0, `${yaml}\n${own}\n${dropIn}\n`]);
     expect(stderr).toContain('netplan apply');
+    expect(stderr).toContain('Assumed: the outer tag is 802.1ad (0x88a8)');
+    expect(stderr).toContain('Assumed: the network carries packets of 1500 bytes');
     expect(world.files.get(dropIn)).toBe('[VLAN]\nProtocol=802.1ad\n');
     // The same content again is no replacement.
     expect(await world.run(...netplan)).toMatchObject({ exitCode: 0 });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { Column, Period } from '../../../src/page/service.ts';
+import type { Period } from '../../../src/contract/phases.ts';
+import type { Column } from '../../../src/page/service.ts';
 import {
   LEVELS,
   levelFor,

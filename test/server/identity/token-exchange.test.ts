@@ -425,7 +425,9 @@ test('row 158: who is a lead no more lets no job in', async () => {
   answered(await exchange(before, github.idToken(before.issuer)));
   await before.close();
   const server = await startIdentity({ ci, directory: member('viewer'), database: before.file });
-  expect(told(await exchange(server, github.idToken(server.issuer)))).toContain('not a lead');
+  expect(told(await exchange(server, github.idToken(server.issuer)))).toContain(
+    'added by a user who is no longer a lead of its experiment.',
+  );
 });
 
 test('row 156: while the keys of a CI are away its jobs are to ask again, and its keys are asked for once', async () => {

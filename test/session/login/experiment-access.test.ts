@@ -2,15 +2,18 @@ import { describe, expect, test } from 'vitest';
 import type { PortalClient } from '../../../src/client/portal.ts';
 import { Failure } from '../../../src/contract/failure.ts';
 import { Secret } from '../../../src/contract/secret.ts';
+import type { Connection } from '../../../src/session/login/connection.ts';
 import {
   accessExperiment,
   type ExperimentAccessOptions,
 } from '../../../src/session/login/experiment-access.ts';
 import type { PortalTokens } from '../../../src/session/login/login-tokens.ts';
+import type { Placeholders } from '../../../src/session/login/token-source.ts';
 import { claimsOf, IDS, makeKey, makeToken, NOW } from '../../fixtures/tokens.ts';
 
 const key = makeKey('ES256');
 const GIVEN = 'exp_portal.example.org_given';
+const OTHER_PROJECT = 'proj_portal.example.org_other';
 const [ONE, TWO] = [IDS.experiment, 'exp_portal.example.org_two'] as const;
 const tokenOf = (sub: string, name: string) => makeToken(key, claimsOf('experiment', { sub, name }));
 
@@ -21,7 +24,10 @@ function portalWith(names: Readonly<Record<string, string>>) {
     throw new Error('nobody expected this question');
   };
   const portal: PortalClient = {
-    projects: nobody,
+    async projects() {
+      asked.push('projects');
+      return [{ id: OTHER_PROJECT, name: 'other', role: 'lead', expires_at: '' } as never];
+    },
     projectToken: nobody,
     sessions: nobody,
     endSession: nobody,
@@ -54,14 +60,29 @@ const given = {
   get: async () => new Secret(tokenOf(GIVEN, 'ci')),
 } as const;
 
+/** What differs from a profile that names no experiment, and a connection that gives no token. */
+type Changes = Omit<Partial<ExperimentAccessOptions>, 'profile' | 'connection'> & {
+  preferred?: string;
+  given?: Connection['experimentToken'];
+  tokenFrom?: Connection['experimentTokenFrom'];
+  kept?: PortalTokens;
+  /** The words of the profile's command that have places. */
+  places?: readonly string[];
+};
+
 async function access(
-  changes: Partial<ExperimentAccessOptions>,
+  { preferred, given, tokenFrom, kept, places, ...changes }: Changes,
   names: Readonly<Record<string, string>> = { [ONE]: 'one', [TWO]: 'two' },
 ) {
   const { portal, asked } = portalWith(names);
   const { token, ...found } = await accessExperiment({
     portal,
-    portalUrl: 'https://portal.example.org',
+    profile: {
+      experiment: preferred,
+      portalUrl: 'https://portal.example.org',
+      experimentTokenCommand: places,
+    },
+    connection: { experimentToken: given, experimentTokenFrom: tokenFrom, portalTokens: kept },
     now: () => NOW,
     ...changes,
   });
@@ -71,7 +92,7 @@ async function access(
 const LISTED = 'experiments';
 
 describe('the choice of the experiment, and the requests to the portal', () => {
-  test.each<[string, Partial<ExperimentAccessOptions>, string, string[]]>([
+  test.each<[string, Changes, string, string[]]>([
     ['the flag, by name', { wanted: 'two', preferred: 'one' }, TWO, [LISTED, `token ${TWO}`]],
     ['the flag, by id', { wanted: TWO, preferred: 'one' }, TWO, [LISTED, `token ${TWO}`]],
     ['the profile', { preferred: 'one' }, ONE, [LISTED, `token ${ONE}`]],
@@ -101,26 +122,33 @@ describe('the choice of the experiment, and the requests to the portal', () => {
 });
 
 describe('the profile’s command', () => {
-  const tokenFrom: ExperimentAccessOptions['tokenFrom'] = ({ experiment, project }) => ({
+  let placed: Placeholders | undefined;
+  const tokenFrom: Connection['experimentTokenFrom'] = ({ experiment, project }) => ({
     origin: 'command',
     where: 'program',
-    get: async () => new Secret(tokenOf(`exp_portal.example.org_${experiment}`, `for ${project}`)),
+    get: async () => {
+      placed = { experiment, project };
+      const isId = experiment?.startsWith('exp_') === true;
+      const [sub, name] = isId ? [experiment, 'one'] : [`exp_portal.example.org_${experiment}`, experiment];
+      return new Secret(tokenOf(sub, name ?? ''));
+    },
   });
 
   test('gets the named experiment without a request to the portal', async () => {
     const found = await access({ tokenFrom, wanted: 'mine', preferred: 'one', project: 'p' });
     expect(found).toMatchObject({
       id: 'exp_portal.example.org_mine',
-      name: 'for p',
+      name: 'mine',
       origin: 'command',
       where: 'program',
       asked: [],
     });
+    expect(placed).toEqual({ experiment: 'mine', project: 'p' });
   });
 
   test('gets the id of the only active experiment when none is named', async () => {
     const found = await access({ tokenFrom }, { [ONE]: 'one' });
-    expect(found).toMatchObject({ id: `exp_portal.example.org_${ONE}`, asked: [LISTED] });
+    expect(found).toMatchObject({ id: ONE, asked: [LISTED] });
   });
 
   test('needs a name at a portal without experiments', async () => {
@@ -131,6 +159,41 @@ describe('the profile’s command', () => {
       code: 'usage',
       message: expect.stringContaining('--experiment'),
     });
+  });
+
+  test.each<[string, Changes, string, string[]]>([
+    ['the chosen one', { wanted: 'one', project: 'p' }, 'p', []],
+    ["the named experiment's", { wanted: 'one' }, IDS.project, [LISTED]],
+    ["the only experiment's", {}, IDS.project, [LISTED, LISTED]],
+    ['the only active one', { wanted: 'unknown' }, OTHER_PROJECT, [LISTED, 'projects']],
+  ])('gets the project, where it needs one: %s', async (_, options, project, asked) => {
+    const found = await access({ tokenFrom, places: ['give', '{project}'], ...options }, { [ONE]: 'one' });
+    expect([placed?.project, found.asked]).toEqual([project, asked]);
+  });
+
+  test.each<[string, string | undefined, string, string, boolean]>([
+    ['the name asked for', 'one', TWO, 'one', true],
+    ['another name', 'one', ONE, 'two', false],
+    ['the id asked for, under another name', ONE, ONE, 'two', true],
+    ['another id, under the same name', ONE, TWO, 'one', false],
+    ['another id than the only active one', undefined, TWO, 'one', false],
+  ])('gives a token with %s', async (_, wanted, sub, name, isTaken) => {
+    const get = async () => new Secret(tokenOf(sub, name));
+    const other = () => ({ origin: 'command', where: 'program', get }) as const;
+    const given = access({ tokenFrom: other, wanted }, { [ONE]: 'one' });
+    if (isTaken) await expect(given).resolves.toMatchObject({ id: sub, name });
+    else
+      await expect(given).rejects.toMatchObject({
+        code: 'unverified',
+        message: expect.stringContaining(wanted ?? ONE),
+        facts: { why: expect.stringContaining(`${name} (${sub})`) },
+      });
+  });
+
+  test('gives a token that claims nothing, which is passed on', async () => {
+    const opaque = () =>
+      ({ origin: 'command', where: 'program', get: async () => new Secret('opaque') }) as const;
+    expect(await access({ tokenFrom: opaque, wanted: 'one' })).toMatchObject({ id: undefined });
   });
 
   test('is not run when a token is given', async () => {

@@ -78,6 +78,33 @@ describe('a refused token that was given', () => {
     );
   });
 
+  test.each<[string, FailureFacts]>([
+    ['nothing', {}],
+    ['the kind of both', { details: [{ loc: [], msg: '', type: '', facts: { token: 'user' } }] }],
+  ])('of two, is the one in the place of another kind where the service names %s', (_, facts) => {
+    const both = [
+      taken('user', USER, 'SLICES_CONN_USER_TOKEN'),
+      taken('experiment', USER, 'SLICES_CONN_EXPERIMENT_TOKEN'),
+    ];
+    const [why, fix] = explained(both, facts, 'token_missing');
+    expect(fix).toBe('unset SLICES_CONN_EXPERIMENT_TOKEN');
+    expect(why).toMatch(
+      /^SLICES_CONN_EXPERIMENT_TOKEN holds a user token .*It must be an experiment token\./,
+    );
+  });
+
+  test('of a CI login is refused for its scope: no other CI login has it', () => {
+    const one = taken('user', USER, 'SLICES_CONN_REFRESH_TOKEN');
+    const refused = new Failure(
+      'scope_missing',
+      'Your login does not have the scope sessions. Log in again.',
+    );
+    const { why, fix } = (tokenExplained(refused, [one], NOW) as Failure).facts;
+    expect(String(why)).toContain('A CI login never has the scope');
+    expect(fix).toBe('unset SLICES_CONN_REFRESH_TOKEN && slices-conn login');
+    expect(explained([one], { fix: 'slices-conn login' }, 'scope_missing')[1]).toBeUndefined();
+  });
+
   test('is explained where no token was had at all', () => {
     const { token: _, ...one } = taken('user', USER, 'SLICES_CONN_USER_TOKEN');
     expect(explained([one], { why: 'It has other characters.' })).toEqual([

@@ -184,15 +184,17 @@ describe('the job that a program runs in', () => {
   });
 
   test.each([
-    [200, ''],
-    [200, '{"value":7}'],
-    [200, '{"value":"a\u0007b"}'],
-    [200, 'x'.repeat(70_000)],
-    [302, '{"value":"a.b.c"}'],
-    [403, '{"value":"a.b.c"}'],
-  ])('row 161: a runner that answers %i %s gives none', async (status, body) => {
+    [200, '', 'reply_invalid'],
+    [200, '{"value":7}', 'reply_invalid'],
+    [200, '{"value":"a\u0007b"}', 'reply_invalid'],
+    [200, 'x'.repeat(70_000), 'reply_invalid'],
+    [302, '{"value":"a.b.c"}', 'reply_invalid'],
+    [403, '{"value":"a.b.c"}', 'token_missing'],
+    [429, '', 'unavailable'],
+    [503, '{"value":"a.b.c"}', 'unavailable'],
+  ])('row 161: a runner that answers %i %s gives none', async (status, body, code) => {
     const failure = await failureOf(() => ask(status, body));
-    expect(failure).toMatchObject({ code: 'token_missing' });
+    expect(failure).toMatchObject({ code });
     expect(JSON.stringify(failure.facts)).not.toContain('secret');
   });
 

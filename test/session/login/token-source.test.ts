@@ -153,7 +153,7 @@ describe('placeholders', () => {
       expect.objectContaining({
         code: 'usage',
         message: `The profile's token command needs ${name === 'experiment' ? 'an' : 'a'} ${name}.`,
-        facts: expect.objectContaining({ fix: `slices-conn ${name} list` }),
+        facts: expect.objectContaining({ fix: `--${name} ID` }),
       }),
     );
   });

@@ -519,6 +519,7 @@ describe('changing a profile', () => {
       expect(failure).toMatchObject({
         code: 'usage',
         message: `The ${key} of profile lab is not an https address.`,
+        facts: { fix: 'slices-conn profile set --help' },
       });
       expect(existsSync(file)).toBe(false);
     });

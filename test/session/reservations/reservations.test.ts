@@ -649,8 +649,19 @@ describe('a person’s own idempotency key', () => {
     await failureOf(() => create(here.reservations, LATER, KEY));
     const { code, facts } = await failureOf(() => create(here.again(), LATER, KEY));
     expect([code, facts.maybeDone]).toEqual(['network', true]);
+    // `list` could not tell either, and would lead back here.
+    expect([facts.why, facts.fix]).toEqual([expect.stringContaining('Ask its operators'), undefined]);
     expect(here.sent('POST')).toBe(1);
     expect(await here.outcomes()).toEqual(['my-key reserve unknown no id']);
+  });
+
+  test('run again at a service whose list does not show it yet: leads to the list', async () => {
+    const here = await scene({ list: true, key: false });
+    here.fates['POST'] = [vanished];
+    await failureOf(() => create(here.reservations, LATER, KEY));
+    const { facts } = await failureOf(() => create(here.again(), LATER, KEY));
+    expect(facts).toMatchObject({ maybeDone: true, fix: 'slices-conn list' });
+    expect(facts.why).toContain('10 min after it was sent');
   });
 
   test.each<[string, Fate]>([

@@ -3,6 +3,7 @@ import { Failure, type FailureFacts, isGone, ownCommand } from '../../../contrac
 import { MAX_REASON } from '../../../contract/request-limits.ts';
 import type { Reservation } from '../../../contract/reservation.ts';
 import { instantOf } from '../../../contract/reservation-request.ts';
+import { inOneText, sentence } from '../../../contract/said.ts';
 import { isOneLine } from '../../../contract/visible-text.ts';
 import { isOwn, type KnownReservation, shortIds } from '../../../session/reservations/known.ts';
 import type { Session } from '../../../session/session.ts';
@@ -20,18 +21,18 @@ import { formatBandwidth, reservationWord } from '../../values.ts';
 import { againCommand } from '../alternatives.ts';
 import {
   checkPerson,
+  findReservation,
   linkAndPeriod,
   type MeantReservation,
-  meantReservation,
   pickedReservation,
-  reservationMeant,
+  requireReservation,
 } from '../reservation-argument.ts';
 
 /** The flags of the command, as typed. */
 export interface DeleteFlags {
   all?: boolean;
   everyone?: boolean;
-  /** What is gone, or not known, is no failure. */
+  /** Whether a reservation that is gone, or not known, is no failure. */
   ifExists?: boolean;
   asAdministrator?: boolean;
   reason?: string;
@@ -59,8 +60,8 @@ export async function deleteReservations(
       absent.add(id);
     });
   const meantBy = async (word: string): Promise<MeantReservation[]> => {
-    if (!flags.ifExists) return [await meantReservation(invocation, session, word)];
-    const meant = await reservationMeant(invocation, session, word);
+    if (!flags.ifExists) return [await requireReservation(invocation, session, word)];
+    const meant = await findReservation(invocation, session, word);
     if (!meant) absent.add(word);
     return meant ? [meant] : [];
   };
@@ -68,7 +69,7 @@ export async function deleteReservations(
     ? await undeleted(invocation, session, flags.everyone === true)
     : words.length === 0
       ? [await pickedReservation(invocation, session, 'delete')]
-      : (await each(words, meantBy)).flat();
+      : (await eachMeant(words, meantBy)).flat();
   const ids = unique(meant);
   const seen = new Map(
     meant.flatMap((one) => ('state' in one && one.reservation ? [[one.id, one.reservation]] : [])),
@@ -79,7 +80,7 @@ export async function deleteReservations(
     if (known.size > 0) await ask(invocation, times, known);
   }
   const again = new Map<string, string>();
-  const failures = await deleteEach(
+  const failures = await failuresOf(
     ids.filter((id) => !absent.has(id)),
     unlessGone(async (id) => {
       await session.actFor(id);
@@ -114,10 +115,7 @@ export async function deleteReservations(
 
 /** A reservation that is to be deleted, as this machine knows it, else as the service does; undefined where neither tells. */
 async function lastSeen(session: Session, id: string): Promise<Reservation | undefined> {
-  const entry = await session
-    .ledger()
-    .then((ledger) => ledger.about(id))
-    .catch(() => undefined);
+  const entry = await session.noted(id);
   if (entry?.reservation) return entry.reservation;
   return session.reservations.show(id, { allowUnsigned: true }).then(
     ({ reservation }) => reservation,
@@ -169,26 +167,33 @@ function checkFlags(
       '--help',
     );
   }
-  if (words.length === 0 && !all) checkPerson(invocation);
+  if (words.length === 0 && !all) checkPerson(invocation, 'delete');
   if (reason === undefined || asAdministrator) return;
   const why = 'Deleting a reservation of your own experiment needs no reason.';
   throw wrong('--reason is for administrators.', why, 'delete', ...(all ? ['--all'] : words));
 }
 
-async function each<Item, Result>(
-  items: readonly Item[],
-  work: (item: Item) => Promise<Result>,
-): Promise<Result[]> {
-  const results: Result[] = [];
-  for (const item of items) results.push(await work(item));
-  return results;
+/** The reservations that the words mean, one after the other. Where one means none, the failure says what that is for the others. */
+async function eachMeant<Meant>(
+  words: readonly string[],
+  meantBy: (word: string) => Promise<Meant>,
+): Promise<Meant[]> {
+  const meant: Meant[] = [];
+  try {
+    for (const word of words) meant.push(await meantBy(word));
+  } catch (error) {
+    // Of exit code 7 it is said anyway.
+    if (!(error instanceof Failure) || words.length === 1 || EXIT_CODE_OF[error.code] === 7) throw error;
+    throw error.with({ why: inOneText(error.facts.why, DECLINED) });
+  }
+  return meant;
 }
 
 const unique = (meant: readonly MeantReservation[]): string[] => [...new Set(meant.map(({ id }) => id))];
 
 /**
- * What `--all` means: the reservations of the experiment that have not ended, and that this user created. Where the user
- * token does not tell its user, those that this machine asked for.
+ * The reservations that `--all` means: those of the experiment that have not ended and that this user created. Where the
+ * user token does not tell its user, those that this machine asked for.
  *
  * @param everyone other users' too
  */
@@ -202,7 +207,7 @@ async function undeleted(
     output.notice(`The outcome of ${unknown} earlier requests is not known. To see them: slices-conn list`);
   }
   if (everyone) return items;
-  const user = claimedSubject((await session.userToken.get()).reveal());
+  const user = claimedSubject((await session.connection.userToken.get()).reveal());
   return items.filter((item) => isOwn(item, user));
 }
 
@@ -227,7 +232,7 @@ async function described(
 ): Promise<Map<string, string>> {
   const known = new Map(meant.map((one) => [one.id, 'state' in one ? linkAndPeriod(one, times) : '']));
   const ids = [...known.keys()];
-  const unread = await deleteEach(
+  const unread = await failuresOf(
     ids.filter((id) => known.get(id) === ''),
     unlessGone(async (id) => {
       await session.actFor(id);
@@ -266,9 +271,9 @@ async function deleteAsAdministrator(
   const reason = checkedReason(given);
   const session = await invocation.session();
   const { administration } = session;
-  const ids = unique(await each(words, (word) => meantReservation(invocation, session, word)));
+  const ids = unique(await eachMeant(words, (word) => requireReservation(invocation, session, word)));
   const found = new Map<string, ProvenReservation>();
-  const unread = await deleteEach(ids, async (id) => void found.set(id, await administration.show(id)));
+  const unread = await failuresOf(ids, async (id) => void found.set(id, await administration.show(id)));
   if (unread.size > 0) throw summary(ids, unread, () => false);
   const times = await invocation.times();
   const about = [...found.values()].map((one) => owned(one, times));
@@ -276,7 +281,7 @@ async function deleteAsAdministrator(
     unasked: UNASKED,
     declined: DECLINED,
   });
-  const failures = await deleteEach(
+  const failures = await failuresOf(
     ids,
     async (id) => void (await administration.change([{ action: 'delete', id, reason }])),
   );
@@ -311,7 +316,7 @@ function owned({ reservation }: ProvenReservation, times: TimeContext): string {
 }
 
 /** Does the work for each reservation, one after the other. @returns the failures, by id */
-async function deleteEach(
+async function failuresOf(
   ids: readonly string[],
   work: (id: string) => Promise<void>,
 ): Promise<Map<string, Failure>> {
@@ -341,13 +346,18 @@ export function summary(
   const [first, ...rest] = failures.values();
   if (!first) throw new RangeError('A summary needs a failure.');
   if (ids.length === 1) return first;
-  const why = [...failures].map(([id, { message }]) => `${id}: ${message}`).join(' ');
+  const why = inOneText(
+    ...[...failures].map(([id, { message, says }]) =>
+      message.includes(id) ? says : sentence`${id}: ${says}`,
+    ),
+  );
   const alike = rest.every(({ code }) => EXIT_CODE_OF[code] === EXIT_CODE_OF[first.code]);
   const deleted = ids.filter(deletes);
   const maybeDone = [...failures.values()].some(({ facts }) => facts.maybeDone);
-  const facts: FailureFacts = { why, ...(maybeDone ? { maybeDone, retryable: false } : {}) };
+  const items = ids.map((id) => ({ id, deleted: deletes(id) }));
+  const facts: FailureFacts = { why, items, ...(maybeDone ? { maybeDone, retryable: false } : {}) };
   const message = `${ids.length - deleted.length} of ${ids.length} reservations were not deleted${deleted.length > 0 ? `; deleted: ${deleted.join(', ')}` : ''}.`;
   return alike && deleted.length === 0
     ? new Failure(first.code, message, { ...first.facts, ...facts })
-    : new Failure('partly_done', message, facts);
+    : new Failure('partly_done', message, { ...facts, fix: 'slices-conn list' });
 }

@@ -1,7 +1,12 @@
 import { Failure, ownCommand } from '../../../contract/failure.ts';
-import { stateAt } from '../../../contract/instants.ts';
-import { periodOf } from '../../../contract/reservation-request.ts';
-import { byStart, type ListedReservation } from '../../../session/reservations/joined-list.ts';
+import { isWithin } from '../../../contract/instants.ts';
+import { KEY_KEPT } from '../../../contract/request-limits.ts';
+import { reservationState } from '../../../contract/reservation-request.ts';
+import {
+  ARRIVAL_LIMIT_MS,
+  byStart,
+  type ListedReservation,
+} from '../../../session/reservations/joined-list.ts';
 import { isCurrent, isOwn, knownPeriod, knownRequest } from '../../../session/reservations/known.ts';
 import type { Session } from '../../../session/session.ts';
 import { claimedSubject } from '../../../tokens/claimed.ts';
@@ -11,10 +16,11 @@ import type { ServiceFlags } from '../../global-options.ts';
 import type { Invocation } from '../../invocation.ts';
 import { conflict, onServiceTime, readSpan, type Span } from '../../period.ts';
 import { type NamedExperiment, requestResult } from '../../print/cards.ts';
+import { escapeText } from '../../print/output.ts';
 import { type ListedIn, reservationTable } from '../../print/reservation-table.ts';
 import { shortTime, type TimeContext } from '../../times.ts';
 import { nearestSite, siteName } from '../../values.ts';
-import { reserveCommand } from '../alternatives.ts';
+import { reserveText } from '../alternatives.ts';
 
 /** The flags of the command, as typed. */
 export interface ListFlags {
@@ -35,12 +41,12 @@ export async function list(given: Invocation, _args: readonly string[], flags: L
   if (flags.site !== undefined) siteName(flags.site);
   readSpan(flags, await given.times());
   const session = await given.session();
-  const invocation = await onServiceTime(given, session, true);
+  const invocation = await onServiceTime(given, session, { isLook: true });
   const { output } = invocation;
   const span = readSpan(flags, await invocation.times());
   const { found, experiments, hasList } = await read(invocation, session, flags);
-  const user = flags.mine ? claimedSubject((await session.userToken.get()).reveal()) : undefined;
-  const shown = found.filter(({ item }) => isWanted(item, flags, user) && isWithin(item, span));
+  const user = flags.mine ? claimedSubject((await session.connection.userToken.get()).reveal()) : undefined;
+  const shown = found.filter(({ item }) => isWanted(item, flags, user) && isInSpan(item, span));
   if (!hasList) {
     output.notice('This service does not list reservations. The list shows what this machine asked for.');
   }
@@ -55,18 +61,21 @@ export async function list(given: Invocation, _args: readonly string[], flags: L
   const { calendar } = flags.ics ? await import('../../print/calendar.ts') : {};
   await output.result({ items }, (print) => {
     if (calendar) return calendar(shown, { experiments, now: times.now });
-    if (shown.length === 0) return `${noneText(experiments, flags, sites)}\n`;
+    if (shown.length === 0) return `${escapeText(noneText(experiments, flags, sites))}\n`;
     const context = { experiments, times, known: found.map(({ item }) => item.id), span };
     if (timeline) return timeline(print, shown, context, output.columns);
     return reservationTable(print, shown, context);
   });
+  const isUnnamed = shown.some(({ item: { state, id } }) => state === 'unknown' && id === null);
+  const can = isUnnamed ? await session.connectivity.features().catch(() => undefined) : undefined;
+  const known = { hasList, hasKeys: can?.idempotencyKey === true };
   for (const { item, experiment } of shown) {
     const { id } = experiment;
     const services = {
       ...invocation.flags,
       ...(flags.allExperiments && id !== undefined ? { experiment: id } : {}),
     };
-    if (item.state === 'unknown') output.notice(whatToDo(item, services, times));
+    if (item.state === 'unknown') output.notice(whatToDo(item, services, times, known));
   }
 }
 
@@ -97,7 +106,7 @@ async function read(
   };
   if (!allExperiments) return readOne();
   const result: Found = { found: [], experiments: [], hasList: true };
-  for (const { id, name, expires_at } of await session.portal.experiments()) {
+  for (const { id, name, expires_at } of await session.ofNamedProject(await session.portal.experiments())) {
     if (Date.parse(expires_at) <= now()) continue;
     session.actIn(id);
     try {
@@ -118,7 +127,7 @@ async function read(
 function seenAt(now: number, item: ListedReservation): ListedReservation {
   const { state, reservation } = item;
   if (!reservation || state === 'deleted' || state === 'unknown') return item;
-  return { ...item, state: stateAt(now, periodOf(reservation)) };
+  return { ...item, state: reservationState(reservation, now) };
 }
 
 function isWanted(
@@ -135,7 +144,7 @@ function isWanted(
 }
 
 /** Whether any of a reservation lies in a period. */
-function isWithin(item: ListedReservation, { start, end }: Span): boolean {
+function isInSpan(item: ListedReservation, { start, end }: Span): boolean {
   if (start === undefined && end === undefined) return true;
   const period = knownPeriod(item);
   return (
@@ -166,21 +175,35 @@ function noneText(
   return `No reservation in ${where} is scheduled or active; --all shows those that ended or were deleted.`;
 }
 
-/** Explains an unknown outcome, with the command that settles it. */
+/**
+ * Explains an unknown outcome, with what settles it. An answer may have come that could not be read or verified.
+ *
+ * @param service by what it can look a request up
+ */
 function whatToDo(
   { id, requested, entry }: ListedReservation,
   services: ServiceFlags,
   times: TimeContext,
+  { hasList, hasKeys }: { hasList: boolean; hasKeys: boolean },
 ): string {
   const asked = entry ? `${shortTime(entry.askedAt, times)} ${times.zone}` : '';
   if (id !== null) {
     const shows = withServices(services, ownCommand('show', id));
-    return `The service never answered the last request about ${id}, sent at ${asked}. To see its state: ${shows}`;
+    // The id of a create is known from its answer alone.
+    const said =
+      entry?.asked === 'reserve'
+        ? `The service's answer about ${id}, asked for at ${asked}, could not be verified.`
+        : `No valid answer came to the last request about ${id}, sent at ${asked}.`;
+    return `${said} To see its state: ${shows}`;
   }
   const link = requested ? linkName(requested) : 'a link';
-  const again =
-    requested && entry
-      ? ` To settle it: ${withServices(services, reserveCommand(requested, '--idempotency-key', entry.key))}`
-      : '';
-  return `${link}: the service never answered the request of ${asked}, so the link may be booked.${again}`;
+  const said = `${link}: no valid answer came to the request of ${asked}, so the link may be booked.`;
+  if (!entry) return said;
+  if (requested && hasKeys && isWithin(entry.beganAt, KEY_KEPT, times.now)) {
+    const again = reserveText(requested, '--idempotency-key', entry.key);
+    return `${said} To settle it: ${withServices(services, again)}`;
+  }
+  return hasList
+    ? `${said} What this list does not show by ${shortTime(entry.askedAt + ARRIVAL_LIMIT_MS, times)} was never made.`
+    : `${said} This service can't look it up: ask its operators whether it is.`;
 }

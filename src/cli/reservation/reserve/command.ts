@@ -1,4 +1,5 @@
 import { Command, InvalidArgumentError } from 'commander';
+import { MAX_IDEMPOTENCY_KEY } from '../../../contract/request-limits.ts';
 import { RESERVATION_TEXTS } from '../../../contract/reservation-texts.ts';
 import { waitSeconds } from '../../global-options.ts';
 import type { Invoke } from '../../invocation.ts';
@@ -68,6 +69,8 @@ Examples:
 
 /** Checks a key: the characters that an HTTP header can carry. */
 function idempotencyKey(text: string): string {
-  if (/^[!-~]{1,255}$/.test(text)) return text;
-  throw new InvalidArgumentError('It must be 1 to 255 printable ASCII characters without spaces.');
+  if (/^[!-~]+$/.test(text) && text.length <= MAX_IDEMPOTENCY_KEY) return text;
+  throw new InvalidArgumentError(
+    `It must be 1 to ${MAX_IDEMPOTENCY_KEY} printable ASCII characters without spaces.`,
+  );
 }

@@ -17,13 +17,13 @@ import { formatBandwidth, formatVolume } from '../../values.ts';
  * when it could be done at best,
  * and its deadline.
  *
- * @param isBooked whether the reservation uses the link already
+ * @param state `isBooked`: the reservation uses the link already
  */
 export async function foundLines(
   { invocation, session }: { invocation: Invocation; session: Session },
   request: ReservationRequest,
   reservation: Reservation,
-  isBooked: boolean,
+  { isBooked }: { isBooked: boolean },
 ): Promise<CardLine[]> {
   const { duration, volume } = request;
   const { start, end } = periodOf(reservation);
@@ -69,10 +69,8 @@ export async function confirmRate(
   try {
     const [{ reservation }] = await connectivity.change([{ action: 'create', request }], { dryRun: true });
     const { start, end } = periodOf(reservation);
-    const { items } = await connectivity.availability({
-      ...{ site1, site2, ...askedRouteOf(request) },
-      ...{ start, end },
-    });
+    const window = { site1, site2, ...askedRouteOf(request), start, end };
+    const { items } = await connectivity.availability(window);
     const free = Math.min(...items.map(({ bandwidth }) => bandwidth));
     if (reservation.bandwidth <= free / 2) return;
     const times = await invocation.times();

@@ -25,7 +25,7 @@ export interface Missing {
   length: 'either' | '--for' | '--end' | undefined;
 }
 
-/** What is missing of a typed `reserve`: a search finds its start itself, and a volume its rate. */
+/** Finds the parts that a typed `reserve` lacks. A search finds its start itself, and a volume its rate. */
 export function missingOf([site1, site2]: readonly (string | undefined)[], flags: ReserveFlags): Missing {
   const { bandwidth, earliest = false, volume, start, startNow = false, end, for: lasting } = flags;
   const isVolume = volume !== undefined;
@@ -52,7 +52,7 @@ export function withLeast(
   return [[site1, site2], { ...flags, ...rate, ...(start ? { startNow: true } : {}), ...end }];
 }
 
-/** What is missing, as it would be typed. */
+/** The missing parts, as they would be typed. */
 export function missingParts({ site1, site2, bandwidth, start, length }: Missing): string[] {
   const ends = {
     '--for': '--for <duration>',
@@ -68,7 +68,7 @@ export function missingParts({ site1, site2, bandwidth, start, length }: Missing
   ];
 }
 
-/** What a person declines, who gives no answer. */
+/** The sentence for a person who gives no answer. */
 const DECLINED = 'Nothing was booked.';
 
 /**

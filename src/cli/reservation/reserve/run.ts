@@ -28,7 +28,7 @@ import { parseBandwidth, parseVolume, siteName } from '../../values.ts';
 import type { Files } from '../../world.ts';
 import { refusalOf, withHolder } from '../alternatives.ts';
 import { readRoute } from '../route-options.ts';
-import { noticeLocalName } from '../text-options.ts';
+import { noticeTextsNotKept, noticeUnsaved } from '../text-options.ts';
 import type { ReserveFlags } from './flags.ts';
 import { confirmRate, foundLines } from './found.ts';
 import { askForMissing, missingOf, missingParts, withLeast } from './missing.ts';
@@ -39,7 +39,7 @@ import { waitForStart } from './wait.ts';
  *
  * @throws Failure `usage`
  */
-export function parseReserve(
+function parseReserve(
   [site1 = '', site2 = '']: readonly string[],
   flags: ReserveFlags,
   times: TimeContext,
@@ -52,19 +52,12 @@ export function parseReserve(
   if (volume !== undefined) {
     const why = 'With --volume, --end is the deadline, and how long it takes is found.';
     if (flags.for !== undefined) throw conflict('--for', '--volume', why);
-    return { ...sites, ...most, volume: parseVolume(volume), ...readSearch(flags, 1, times) };
+    return { ...sites, ...most, volume: parseVolume(volume), ...readSearch(flags, times) };
   }
   const { bandwidth } = most;
   if (!earliest) return { ...sites, bandwidth, ...readPeriod(flags, times) };
   const duration = parseDuration(flags.for ?? '');
-  return { ...sites, bandwidth, duration, ...readSearch(flags, duration, times) };
-}
-
-function missing(message: string, why?: string): Failure {
-  return new Failure('usage', message, {
-    why,
-    fix: 'slices-conn reserve --help',
-  });
+  return { ...sites, bandwidth, duration, ...readSearch(flags, times, duration) };
 }
 
 /** One run of `reserve`. */
@@ -95,16 +88,12 @@ export async function reserve(
   const session = await given.session();
   const invocation = await onServiceTime(given, session);
   const isMoved = invocation !== given;
-  const { lasting, ...asked } = isMoved ? parseReserve(args, flags, await invocation.times()) : parsed;
+  const asked = isMoved ? parseReserve(args, flags, await invocation.times()) : parsed;
+  const { lasting } = asked;
   const experiment = await session.access();
   const expiry = claimedExperimentExpiry(experiment.token.reveal());
-  const now = invocation.now();
-  const sent = lasting === undefined ? {} : periodToSend({ start: 'now', end: now, lasting }, now, expiry);
-  const request = {
-    ...asked,
-    ...sent,
-    ...(asked.end === LAST_INSTANT ? { end: experimentEnd(expiry) } : {}),
-  };
+  const end = asked.end === LAST_INSTANT ? experimentEnd(expiry) : asked.end;
+  const request = periodToSend({ ...asked, end }, invocation.now(), expiry);
   const run = { invocation, flags, session, experiment };
   if (flags.dryRun) return rehearse(run, request);
   await confirmRate(invocation, session, request);
@@ -114,7 +103,10 @@ export async function reserve(
 /** The end of a search without --end. @throws Failure `usage` where it is not known */
 function experimentEnd(expiry: number | undefined): number {
   if (expiry !== undefined) return expiry;
-  throw missing('The end is missing.', "The experiment's token does not say when it ends. Give --end TIME.");
+  throw new Failure('usage', 'The end is missing.', {
+    why: "The experiment's token does not say when it ends. Give --end TIME.",
+    fix: 'slices-conn reserve --help',
+  });
 }
 
 async function rehearse(run: Run, request: ReservationRequest): Promise<void> {
@@ -123,7 +115,7 @@ async function rehearse(run: Run, request: ReservationRequest): Promise<void> {
     .change([{ action: 'create', request }], { dryRun: true })
     .catch(refusedTo(run, request));
   const { reservation } = rehearsed;
-  const more = await foundLines(run, request, reservation, false);
+  const more = await foundLines(run, request, reservation, { isBooked: false });
   const times = await invocation.times();
   await invocation.output.result({ ...reservationResult(rehearsed), dryRun: true }, (print) =>
     rehearsalCard(print, reservation, { times, experiment, more }),
@@ -164,7 +156,7 @@ async function printBooked(
   const { invocation, experiment, flags } = run;
   const { output } = invocation;
   const { save } = flags;
-  const more = await foundLines(run, request, proven.reservation, true);
+  const more = await foundLines(run, request, proven.reservation, { isBooked: true });
   const times = await invocation.times();
   await output.result(reservationResult(proven), (print) => {
     const saved = save !== undefined && proven.token !== null ? `  saved to ${escapeText(save)}\n` : '';
@@ -172,7 +164,8 @@ async function printBooked(
   });
   const warning = shortfall(periodOf(proven.reservation), lasting);
   if (warning !== undefined) output.notice(warning);
-  noticeLocalName(output, request, proven);
+  noticeTextsNotKept(output, request, proven);
+  noticeUnsaved(output, save, proven);
 }
 
 /** Handles a rejected request: a refusal gets what would be accepted, which a person can pick. */

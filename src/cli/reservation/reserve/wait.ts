@@ -1,10 +1,9 @@
 import type { ProvenReservation } from '../../../client/proof.ts';
 import { Failure, ownCommand } from '../../../contract/failure.ts';
-import { periodOf } from '../../../contract/reservation-request.ts';
+import { periodOf, reservationState } from '../../../contract/reservation-request.ts';
 import { inOneText, instant, sentence } from '../../../contract/said.ts';
 import type { Session } from '../../../session/session.ts';
 import type { Invocation } from '../../invocation.ts';
-import { reservationState } from '../../print/cards.ts';
 import { shortTime } from '../../times.ts';
 import { looks, readerOf } from '../watch/looks.ts';
 

@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { Failure } from '../../../contract/failure.ts';
+import { Failure, mayBeRepeated } from '../../../contract/failure.ts';
 import { ReservationRequest } from '../../../contract/reservation-request.ts';
 import type { Session } from '../../../session/session.ts';
 import type { Invocation } from '../../invocation.ts';
@@ -16,10 +16,10 @@ const Unfinished = v.object({
   /** The file with the signed reservation. */
   file: v.string(),
 });
-/** What a `run` leaves behind if it is killed now. Its guardian reads it, a line of JSON each time that it changes. */
+/** The reservation that a `run` leaves behind if it is killed now. Its guardian reads a line of JSON at each change. */
 export type Unfinished = v.InferOutput<typeof Unfinished>;
 
-/** What the guardian is told when nothing is left behind. */
+/** The line that tells the guardian that nothing is left behind. */
 export const NOTHING_LEFT = 'null';
 
 /** The pauses between two attempts to delete, in milliseconds: each twice as long as the one before, up to the last. */
@@ -44,7 +44,7 @@ export async function guard(invocation: Invocation): Promise<void> {
       try {
         return await clear(session, left);
       } catch (error) {
-        if (!mayWorkLater(error) || invocation.now() + pause >= left.end) return;
+        if (!mayBeRepeated(error) || invocation.now() + pause >= left.end) return;
       }
       await invocation.sleep(pause);
     }
@@ -60,8 +60,8 @@ async function clear(session: Session, left: Unfinished): Promise<void> {
 }
 
 /**
- * The reservation of a request whose answer `run` did not live to see: asked for again under its idempotency key, which
- * books nothing twice. Undefined where nothing was sent, or nothing was booked.
+ * The id of the reservation that `run` created without getting the answer. The request is sent again under its idempotency
+ * key, so nothing is created twice. Undefined where nothing was sent, or nothing was created.
  */
 async function idOf(session: Session, { experiment, key, request }: Unfinished): Promise<string | undefined> {
   const entry = await (await session.ledger()).find({ experiment, key });
@@ -76,9 +76,4 @@ async function idOf(session: Session, { experiment, key, request }: Unfinished):
     if (id === undefined) throw error;
     return id;
   }
-}
-
-/** Whether the guardian tries a deletion again that failed so. */
-export function mayWorkLater(error: unknown): boolean {
-  return error instanceof Failure && (error.facts.retryable === true || error.facts.maybeDone === true);
 }

@@ -1,8 +1,8 @@
 import type { News } from '../../../client/events.ts';
 import type { ProvenReservation } from '../../../client/proof.ts';
-import { formatDuration, MINUTE } from '../../../contract/durations.ts';
+import { durationWord, formatDuration, MINUTE } from '../../../contract/durations.ts';
 import type { EventType, ReservationEvent } from '../../../contract/events.ts';
-import { Failure, isGone, ownCommand } from '../../../contract/failure.ts';
+import { Failure, isGone, mayBeRepeated, ownCommand } from '../../../contract/failure.ts';
 import { LAST_INSTANT } from '../../../contract/instants.ts';
 import { asUpdate, periodOf, type ReservationRequest } from '../../../contract/reservation-request.ts';
 import { inOneText, instant, inTimes, type Said, sentence } from '../../../contract/said.ts';
@@ -17,9 +17,9 @@ import { jsonText } from '../../print/output.ts';
 import { formatDistance, shortTime, timesIn } from '../../times.ts';
 import { formatBandwidth } from '../../values.ts';
 import type { Pipe } from '../../world.ts';
-import { durationWord, refusalOf } from '../alternatives.ts';
+import { refusalOf, surelyFree } from '../alternatives.ts';
 import { rateAndTagChanges } from '../watch/changes.ts';
-import { mayWorkLater, NOTHING_LEFT, type Unfinished } from './guardian.ts';
+import { NOTHING_LEFT, type Unfinished } from './guardian.ts';
 
 /** How often the reservation is looked at, at least (cli/README.md, "Output"), and how soon after a look that failed. */
 const [LOOK_EVERY, LOOK_AGAIN] = [MINUTE, 5000];
@@ -32,7 +32,7 @@ interface GivenToken {
 
 /** The token in the environment that expires first; undefined where tokens are renewed, or don't say when they expire. */
 async function givenToken(session: Session): Promise<GivenToken | undefined> {
-  const { userToken, givenExperimentToken: given } = session;
+  const { userToken, experimentToken: given } = session.connection;
   // A flag may name another experiment than the given token's.
   const isUsed = given && (await session.access()).where === given.where;
   const fixed = [userToken, ...(isUsed ? [given] : [])].filter(({ isFixed }) => isFixed);
@@ -53,7 +53,7 @@ async function givenToken(session: Session): Promise<GivenToken | undefined> {
 export async function checkGivenTokens(session: Session, end: number, now: number): Promise<void> {
   const given = await givenToken(session);
   if (!given || given.expiry >= end) return;
-  const fitting = durationWord((Math.floor((given.expiry - now) / MINUTE) - 1) * MINUTE);
+  const fitting = durationWord(surelyFree(given.expiry, now));
   throw new Failure('usage', `The token in ${given.where} expires before the reservation would end.`, {
     why: sentence`It expires at ${instant(given.expiry)}, the reservation would end at ${instant(end)}, and without a token it can't be deleted. A token from the environment is not renewed; a login is, and so is SLICES_CONN_REFRESH_TOKEN.`,
     fix: fitting === undefined ? 'slices-conn login' : `--for ${fitting}`,
@@ -352,7 +352,7 @@ export class RunReservation {
   async #reportUndeleted(error: unknown): Promise<void> {
     const { flags, output, times } = this.#run.invocation;
     const command = withServices(flags, ownCommand('delete', '--yes', this.#id));
-    const goesOn = mayWorkLater(error);
+    const goesOn = mayBeRepeated(error);
     const next = goesOn
       ? 'The deletion is tried again in the background until that works, or the link ends'
       : 'It ends';

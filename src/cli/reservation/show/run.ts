@@ -2,17 +2,19 @@ import { calculateJwkThumbprint, exportJWK } from 'jose';
 import type { PublicJwk } from '../../../contract/claims.ts';
 import { Failure, isGone } from '../../../contract/failure.ts';
 import { forIssuer } from '../../../contract/issuer-address.ts';
+import { reservationState } from '../../../contract/reservation-request.ts';
 import { instant, sentence } from '../../../contract/said.ts';
 import type { Session } from '../../../session/session.ts';
 import { readCompact } from '../../../tokens/compact.ts';
 import { SERVICE_ALGORITHMS } from '../../../tokens/key-set.ts';
 import type { Invocation } from '../../invocation.ts';
-import { reservationCard, reservationResult, reservationState } from '../../print/cards.ts';
+import { reservationCard, reservationResult } from '../../print/cards.ts';
 import { escapeText } from '../../print/output.ts';
 import { confirmWriting } from '../../questions.ts';
 import { keyFileOf } from '../../tokens.ts';
 import { againCommand } from '../alternatives.ts';
 import { reservationArgument } from '../reservation-argument.ts';
+import { noticeUnsaved } from '../text-options.ts';
 
 /** The flags of the command, as typed. */
 export interface ShowFlags {
@@ -34,14 +36,15 @@ export async function show(
     throw new Failure('usage', '--with-key writes the key beside the file of --save.');
   }
   if (save !== undefined) await confirmWriting(invocation, save, 'Nothing was written.');
-  const { session, id } = await reservationArgument(invocation, typed, 'see');
+  const { session, id } = await reservationArgument(invocation, typed, 'see', 'show');
   const { reservations } = session;
-  const allowUnsigned = flags.allowUnsigned === true && !flags.token && save === undefined;
+  const allowUnsigned = flags.allowUnsigned === true && !flags.token;
   const proven = await reservations.show(id, { allowUnsigned }).catch(async (error: unknown) => {
     throw isGone(error) ? await deletedHere(error, session, id, invocation.now()) : error;
   });
   const { token, claims, reservation } = proven;
-  if (save !== undefined) await invocation.files.writePrivate(save, `${token}\n`);
+  if (save !== undefined && token !== null) await invocation.files.writePrivate(save, `${token}\n`);
+  noticeUnsaved(output, save, proven);
   const key = flags.withKey && token !== null ? await keyOf(session, token) : undefined;
   if (save !== undefined && key) {
     await invocation.files.writePublic(keyFileOf(save), `${JSON.stringify({ keys: [key.jwk] }, null, 2)}\n`);
@@ -56,7 +59,7 @@ export async function show(
   await output.result({ ...reservationResult(proven), ...added }, (print) => {
     const state = reservationState(reservation, times.now);
     const verb = `${state.charAt(0).toUpperCase()}${state.slice(1)}:`;
-    const saved = save === undefined ? '' : `  saved to ${escapeText(save)}\n`;
+    const saved = save === undefined || token === null ? '' : `  saved to ${escapeText(save)}\n`;
     const withKey = key ? `  its key beside it; to verify with that alone: --key ${key.thumbprint}\n` : '';
     return reservationCard(print, verb, proven, { times, experiment }) + saved + withKey;
   });
@@ -80,12 +83,9 @@ async function keyOf({ trust }: Session, token: string): Promise<{ jwk: PublicJw
   return { jwk, thumbprint: await calculateJwkThumbprint(jwk) };
 }
 
-/** The failure that a reservation is gone: of one that this machine deleted with when that was, and how to book it again. */
+/** The failure that a reservation is gone. Where this machine deleted it, the failure says when, and how to book it again. */
 async function deletedHere(gone: Failure, session: Session, id: string, now: number): Promise<Failure> {
-  const entry = await session
-    .ledger()
-    .then((ledger) => ledger.about(id))
-    .catch(() => undefined);
+  const entry = await session.noted(id);
   if (entry?.outcome !== 'deleted' || entry.asked !== 'delete') return gone;
   const why = sentence`This machine deleted it at ${instant(entry.askedAt)}.`;
   return gone.with({ why, fix: entry.reservation && againCommand(entry.reservation, now) });

@@ -18,7 +18,7 @@ import { shortEnd, shortTime } from '../../times.ts';
 import { formatBandwidth, parseBandwidth } from '../../values.ts';
 import { refusalOf, withHolder } from '../alternatives.ts';
 import { reservationArgument } from '../reservation-argument.ts';
-import { noticeLocalName } from '../text-options.ts';
+import { noticeTextsNotKept } from '../text-options.ts';
 
 /** The flags of the command, as typed. */
 export interface UpdateFlags extends PeriodChangeFlags, ReservationTexts {
@@ -83,7 +83,7 @@ export async function update(
     await invocation.output.result(reservationResult(proven), (print) =>
       reservationCard(print, 'Updated', proven, { times, experiment, before: current.reservation }),
     );
-    noticeLocalName(invocation.output, texts, proven);
+    noticeTextsNotKept(invocation.output, texts, proven);
     const warning = shortfall(periodOf(proven.reservation), due);
     if (warning !== undefined) invocation.output.notice(warning);
   }

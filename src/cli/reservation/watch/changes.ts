@@ -15,7 +15,7 @@ export interface Look {
 export type WatchEvent = PhaseEvent | 'updated' | 'deleted';
 
 /** Something that happened to a reservation between two looks. */
-export interface Change {
+export interface SeenChange {
   event: WatchEvent;
   /** When it was seen, in milliseconds. */
   at: number;
@@ -25,16 +25,16 @@ export interface Change {
   before?: Reservation;
 }
 
+/** The tags of a reservation, as a card names them. */
+const TAGS = [
+  ['site1_s_tag', 'site1', 'S-tag'],
+  ['site1_c_tag', 'site1', 'C-tag'],
+  ['site2_s_tag', 'site2', 'S-tag'],
+  ['site2_c_tag', 'site2', 'C-tag'],
+] as const;
+
 /** The members that an update can change. */
-const CHANGEABLE = [
-  'bandwidth',
-  'start_date',
-  'end_date',
-  'site1_s_tag',
-  'site1_c_tag',
-  'site2_s_tag',
-  'site2_c_tag',
-] as const satisfies readonly (keyof Reservation)[];
+const CHANGEABLE = ['bandwidth', 'start_date', 'end_date', ...TAGS.map(([tag]) => tag)] as const;
 
 /**
  * The changes between two looks, by reservation in the order of their starts: first its update, then the
@@ -44,14 +44,14 @@ const CHANGEABLE = [
  *
  * @param previous undefined: nothing was seen before
  */
-export function changesBetween(previous: Look | undefined, next: Look): Change[] {
+export function changesBetween(previous: Look | undefined, next: Look): SeenChange[] {
   const { at } = next;
   const before = new Map((previous?.reservations ?? []).map((one) => [one.id, one]));
   const now = new Map(next.reservations.map((one) => [one.id, one]));
   const gone = [...before.values()].filter(({ id }) => !now.has(id));
   return [...now.values(), ...gone]
     .toSorted((one, other) => instantOf(one.start_date) - instantOf(other.start_date))
-    .flatMap((reservation): Change[] => {
+    .flatMap((reservation): SeenChange[] => {
       const was = before.get(reservation.id);
       const phaseBefore = was && previous ? phaseAt(previous.at, periodOf(was)) : undefined;
       if (!now.has(reservation.id)) {
@@ -59,19 +59,11 @@ export function changesBetween(previous: Look | undefined, next: Look): Change[]
         return phaseBefore === 'ended' ? [] : [{ event: 'deleted', at, reservation }];
       }
       const isUpdated = was && CHANGEABLE.some((member) => was[member] !== reservation[member]);
-      const update: Change[] = isUpdated ? [{ event: 'updated', at, reservation, before: was }] : [];
+      const update: SeenChange[] = isUpdated ? [{ event: 'updated', at, reservation, before: was }] : [];
       const events = eventsBetween(phaseBefore, phaseAt(at, periodOf(reservation)));
-      return [...update, ...events.map((event): Change => ({ event, at, reservation }))];
+      return [...update, ...events.map((event): SeenChange => ({ event, at, reservation }))];
     });
 }
-
-/** The tags of a reservation, as a card names them. */
-const TAGS = [
-  ['site1_s_tag', 'site1', 'S-tag'],
-  ['site1_c_tag', 'site1', 'C-tag'],
-  ['site2_s_tag', 'site2', 'S-tag'],
-  ['site2_c_tag', 'site2', 'C-tag'],
-] as const;
 
 /**
  * The changes of rate and tags, in words.

@@ -1,18 +1,17 @@
 import type { News } from '../../../client/events.ts';
 import type { ReservationEvent } from '../../../contract/events.ts';
 import { Failure, isGone } from '../../../contract/failure.ts';
-import { stateAt } from '../../../contract/instants.ts';
 import { nextTurn } from '../../../contract/phases.ts';
 import type { Reservation } from '../../../contract/reservation.ts';
-import { periodOf } from '../../../contract/reservation-request.ts';
+import { periodOf, reservationState } from '../../../contract/reservation-request.ts';
 import { isCurrent } from '../../../session/reservations/known.ts';
 import type { Session } from '../../../session/session.ts';
 import { EXIT_CODE_OF } from '../../exit-codes.ts';
 import type { Invocation } from '../../invocation.ts';
-import { type Change, changesBetween, type Look } from './changes.ts';
+import { changesBetween, type Look, type SeenChange } from './changes.ts';
 
 /** How the watched reservations are known. */
-export interface Reader {
+interface Reader {
   /** Reads them. @param last undefined at the first look */
   read: (last: Look | undefined) => Promise<readonly Reservation[]>;
   /** Tells what happens to them, and to others of the experiment. */
@@ -24,7 +23,7 @@ export interface Reader {
 /** A look at the service, and what has happened since the one before. */
 export interface Seen {
   look: Look;
-  changes: readonly Change[];
+  changes: readonly SeenChange[];
 }
 
 /** From when until when to look. */
@@ -88,7 +87,7 @@ export async function* looks(
 
 /** The reservations of a look after what was told since; without those that had ended. */
 function changedBy(told: readonly ReservationEvent[], { at, reservations }: Look): Reservation[] {
-  const unended = reservations.filter((one) => stateAt(at, periodOf(one)) !== 'ended');
+  const unended = reservations.filter((one) => reservationState(one, at) !== 'ended');
   const known = new Map(unended.map((one) => [one.id, one]));
   for (const { type, reservation } of told) {
     if (type === 'deleted') known.delete(reservation.id);
@@ -130,7 +129,7 @@ export function readerOfAll(session: Session): Reader {
     const ids = new Set(listed.map(({ id }) => id));
     const asked = hasList ? [] : current.flatMap(({ id }) => id ?? []);
     const unended = (last?.reservations ?? [])
-      .filter((one) => last && stateAt(last.at, periodOf(one)) !== 'ended')
+      .filter((one) => last && reservationState(one, last.at) !== 'ended')
       .map(({ id }) => id);
     const more: Reservation[] = [];
     for (const id of new Set([...asked, ...unended])) {

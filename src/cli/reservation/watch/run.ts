@@ -9,11 +9,11 @@ import { escapeText, jsonText, type Printer } from '../../print/output.ts';
 import { formatDistance, shortEnd, shortTime, type TimeContext } from '../../times.ts';
 import { formatBandwidth } from '../../values.ts';
 import { linkAndPeriod, reservationArgument } from '../reservation-argument.ts';
-import { type Change, type Look, rateAndTagChanges, type WatchEvent } from './changes.ts';
+import { type Look, rateAndTagChanges, type SeenChange, type WatchEvent } from './changes.ts';
 import { looks, readerOf, readerOfAll } from './looks.ts';
 
 /** The flags of `watch`, as typed. */
-export interface WatchFlags {
+interface WatchFlags {
   /** A command of the shell. */
   exec?: string;
 }
@@ -105,7 +105,7 @@ interface LineContext {
  * A change for people. On a terminal with its name or a short id, and in two lines where one would be too
  * long; elsewhere with the full id and the name, in one line.
  */
-function lineOf(print: Printer, change: Change, { times, named, ids }: LineContext): string {
+function lineOf(print: Printer, change: SeenChange, { times, named, ids }: LineContext): string {
   const { event, at, reservation } = change;
   const { id } = reservation;
   const { isTerminal, paint, columns = Number.POSITIVE_INFINITY } = print;
@@ -122,7 +122,7 @@ function lineOf(print: Printer, change: Change, { times, named, ids }: LineConte
 }
 
 /** The text after the link: of an update, each change from and to; else bandwidth and period. */
-function detailOf({ event, at, reservation, before }: Change, times: TimeContext): string {
+function detailOf({ event, at, reservation, before }: SeenChange, times: TimeContext): string {
   if (before) return `: ${updatesOf(before, reservation, times).join(', ')}`;
   const { start, end } = periodOf(reservation);
   const period = `${shortEnd(at, start, times, true)} to ${shortEnd(start, end, times, true)}`;
