@@ -41,7 +41,7 @@ async function bundleAlone(name: 'clients' | 'verifier', found: Set<string>): Pr
 /** The page's style: its base, then a file for each view. */
 const STYLES = [
   ...['page.css', 'session-bar.css', 'booking-form.css', 'reservation-list.css'],
-  ...['map/map.css', 'timeline/timeline.css'],
+  ...['map/map.css', 'timeline/timeline.css', 'print.css'],
 ];
 
 /** The browser's application: a file of code, one of style and the map's land, beside each bundle that serves them (src/README.md, "The page"). */

@@ -1,4 +1,5 @@
 import { stateAt } from '../contract/instants.ts';
+import { clockOf } from '../words/civil-time.ts';
 import { type Draft, EMPTY_DRAFT, fixed, isSameDraft, isSameWish } from './draft.ts';
 import type { ExperimentChoice, Login, OwnReservation, Told } from './service.ts';
 import {
@@ -198,11 +199,13 @@ function selectedBy({ id, site1, site2 }: Draft, { draft, selected }: State): St
   return { site1, site2 };
 }
 
-/** What is typed means the same instants in another zone. */
+/** What is typed means the same instants in another zone, and the timeline shows the same days. */
 function zoned(state: State, zone: string): State {
   const { draft, aside, sent } = state;
   const inZone = (one: Draft): Draft => fixed(one, readForm({ ...state, draft: one }));
-  const next = { ...state, zone, draft: inZone(draft), aside: inZone(aside) };
+  const typed = { ...state, zone, draft: inZone(draft), aside: inZone(aside) };
+  const rezoned = { type: 'rezoned', before: clockOf(state.zone) } as const;
+  const next = { ...typed, timeline: changeTimeline(typed.timeline, rezoned, timelineTerms(typed)) };
   return sent && isSameDraft(sent.draft, draft) ? { ...next, sent: { ...sent, draft: next.draft } } : next;
 }
 

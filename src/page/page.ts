@@ -1,5 +1,5 @@
 import { DAY, HOUR, MINUTE } from '../contract/durations.ts';
-import { clockOf } from '../words/civil-time.ts';
+import { clockOf, instantText } from '../words/civil-time.ts';
 import { readView, viewOf, withView } from './address.ts';
 import { createBooking, keptForm, readKeptForm } from './booking.ts';
 import { BookingForm } from './booking-form.ts';
@@ -342,11 +342,21 @@ function keepAddress(): void {
   });
 }
 
-document.querySelector('header')?.append(bar.element);
+/** Paper says when it was printed, in place of what can be chosen. */
+const printed = element('p', { class: 'printed' });
+document.querySelector('header')?.append(bar.element, printed);
 document.querySelector('main')?.prepend(wrongClock, away, notice.element);
 store.view(
   ({ network, login: known, chosen, zone: shown }) => ({ network, login: known, chosen, zone: shown }),
   bar.show,
+);
+store.view(
+  ({ now, zone: shown }) => ({ at: now - (now % MINUTE), shown }),
+  ({ at, shown }) => {
+    // Of no year: paper outlasts this one.
+    const when = instantText(at, { clock: clockOf(shown), now: 0 });
+    setText(printed, `Printed ${when}, times in ${shown}.`);
+  },
 );
 store.view(({ login: known, chosen, now }) => ({ login: known, chosen, now }), welcome.show);
 store.view(

@@ -67,6 +67,13 @@ function findRoute(links: readonly Link[], { site1, site2 }: Ends): Route | unde
   return routesFrom(wide, site1).get(site2);
 }
 
+/** Two sites without a link, which have a row of their own; undefined for others. */
+export function pairOf(links: readonly Link[], { site1, site2 }: Ends): Link | undefined {
+  if (linkBetween(links, { site1, site2 })) return undefined;
+  const route = routeBetween(links, { site1, site2 });
+  return route && { site1, site2, bandwidth: route.bandwidth };
+}
+
 /** The route between two sites that passes some others. */
 export function routeOver(
   links: readonly Link[],

@@ -2,7 +2,7 @@ import { KEY_KEPT } from '../contract/request-limits.ts';
 import { may, type Action as Permission } from '../contract/roles.ts';
 import { type Calendar, clockOf } from '../words/civil-time.ts';
 import { type Draft, EMPTY_DRAFT, isSameDraft, type ReadDraft, readDraft, type Wish } from './draft.ts';
-import { hopsOf, isSamePair, linkBetween, type Route, routeBetween, routeOver } from './route.ts';
+import { hopsOf, isSamePair, linkBetween, pairOf, type Route, routeBetween, routeOver } from './route.ts';
 import type {
   Column,
   Ends,
@@ -310,13 +310,6 @@ export function shownRows(state: RouteParts): readonly number[] {
   if (!selected || !route) return [];
   const hops = linkRows(state, hopsOf(links, route.sites));
   return linkBetween(links, selected) ? hops : [links.length, ...hops];
-}
-
-/** Two sites without a link, which have a row of their own; undefined for others. */
-export function pairOf(links: readonly Link[], { site1, site2 }: Ends): Link | undefined {
-  if (linkBetween(links, { site1, site2 })) return undefined;
-  const route = routeBetween(links, { site1, site2 });
-  return route && { site1, site2, bandwidth: route.bandwidth };
 }
 
 /** The draft's period on its route, as the timeline marks it; undefined where it has none, or its user may send none. */

@@ -366,6 +366,25 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
     const page = await tabOf('lead');
     await page.getByRole('button', { name: 'Clear the form' }).click();
     const site = (name: string) => page.getByRole('button', { name, exact: true });
+    // Enlarged, a mouse drags the map and chooses nothing by that, and the wheel is the page's.
+    await page.getByRole('button', { name: 'Enlarge the map' }).click();
+    const corner = () =>
+      page.evaluate<number[]>(
+        "[document.querySelector('.map-place')].flatMap(({ scrollLeft, scrollTop }) => [scrollLeft, scrollTop])",
+      );
+    const [left = 0, top = 0] = await corner();
+    await page.locator('.map-place').hover();
+    await page.mouse.wheel(0, 40);
+    expect(await corner()).toEqual([left, top]);
+    await page.locator('.map-place').hover({ position: { x: 200, y: 150 } });
+    const { x = 0, y = 0 } = (await page.locator('.map-place').boundingBox()) ?? {};
+    await page.mouse.down();
+    await page.mouse.move(x + 140, y + 120, { steps: 3 });
+    await page.mouse.up();
+    expect(await corner()).toEqual([left + 60, top + 30]);
+    expect(await page.locator('.map-place .selected').count()).toBe(0);
+    await page.getByRole('button', { name: 'Reset the map' }).click();
+    expect(await corner()).toEqual([0, 0]);
     await site('be-gent1').click();
     const scrolled = await page.evaluate<number>('scrollY');
     await site('hu-sztaki').click();
@@ -375,9 +394,9 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
     // What is picked moves nothing, and the button is in view.
     expect(await page.evaluate<number>('scrollY')).toBe(scrolled);
     expect(await result(page).isVisible()).toBe(false);
-    const { y: top = 9999, height: tall = 0 } =
+    const { y: high = 9999, height: tall = 0 } =
       (await page.getByRole('button', { name: 'Book', exact: true }).boundingBox()) ?? {};
-    expect(top + tall).toBeLessThanOrEqual(page.viewportSize()?.height ?? 0);
+    expect(high + tall).toBeLessThanOrEqual(page.viewportSize()?.height ?? 0);
     await site('be-gent1').click();
     await page.getByText('be-gent1 is chosen. Choose another site.').waitFor();
     expect(await page.getByLabel('Site 1').inputValue()).toBe('be-gent1');
@@ -403,6 +422,10 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
     // The whole of its narrowest link: the next one is told so, and what would be accepted.
     await site('gr-uth').click();
     await site('be-antwerp').click();
+    // The pointer is still there.
+    expect(await readout.textContent()).toMatch(
+      /^Chosen: .* over hu-sztaki, pl-poznan1 and be-gent1, 1 Gbps at most$/,
+    );
     await page.locator('.answer[data-kind=refused]').waitFor();
     await page.getByRole('list', { name: 'What would be accepted' }).getByRole('button').first().waitFor();
     // A volume takes its time at the bandwidth; the first at which it fits is when the other has ended.

@@ -116,7 +116,7 @@ describe.skipIf(withoutChromium)(titleInChromium('the timeline in a browser'), (
     /** Where an instant of a row is in the window from Sunday's midnight for 7 days. */
     const at = (row: number, hours: number): [number, number] => {
       const isNarrow = width < 640;
-      const top = isNarrow ? 44 + 54 * row + 35 : 44 + 38 * row + 19;
+      const top = isNarrow ? 44 + 64 * row + 35 : 44 + 48 * row + 19;
       return [x + (width * (24 + hours)) / 168, y + top];
     };
     return { page, at };
@@ -165,13 +165,13 @@ describe.skipIf(withoutChromium)(titleInChromium('the timeline in a browser'), (
     await page.evaluate(`window.timeline.know({ mark: undefined, own: ${JSON.stringify([OWN, booked])} })`);
     await page.evaluate("window.timeline.act({ type: 'redrafted' })");
     expect(await readout(page)).toContain('Drag over a row');
-    // One's own bar is drawn from the top of the row; below it a click picks.
+    // My own bar lies below the plot, where a click picks; it can be clicked in the lowest 24 pixels of the row.
     const [ownX, ownY] = at(0, 12);
-    await page.mouse.click(ownX, ownY - 10);
+    await page.mouse.click(ownX, ownY + 6);
     expect(await page.evaluate('window.opened')).toEqual(['training']);
     // An edge of it is dragged.
     const [edgeX, edgeY] = at(0, 17);
-    await page.mouse.move(edgeX - 1, edgeY - 10);
+    await page.mouse.move(edgeX - 1, edgeY + 28);
     await page.mouse.down();
     await page.mouse.move(...at(0, 19));
     await page.mouse.move(...at(0, 20));
@@ -297,8 +297,8 @@ describe.skipIf(withoutChromium)(titleInChromium('the timeline in a browser'), (
     expect(await table.getByRole('rowheader').count()).toBeGreaterThan(2);
     const mine = table.getByRole('row', { name: 'training' }).first();
     expect(await mine.locator('th, td').allTextContents()).toEqual([
-      ...['Mon 23 Nov 06:00', 'Mon 23 Nov 18:00', '6 Gbps', '10 Gbps', '999'],
-      ...['yours: training with 4 Gbps', 'Pick'],
+      ...['Pick', 'Mon 23 Nov 06:00', 'Mon 23 Nov 18:00', '6 Gbps', '10 Gbps', '999'],
+      'training with 4 Gbps',
     ]);
     await mine.getByRole('button').click();
     expect(await picks(page)).toEqual([
@@ -306,6 +306,58 @@ describe.skipIf(withoutChromium)(titleInChromium('the timeline in a browser'), (
     ]);
     await page.getByRole('combobox').selectOption('All links');
     await table.getByText('gr-uth – hu-sztaki, 1 Gbps').waitFor();
+    // Of many of mine a line has the number, and their names when it is opened; the head stays in view.
+    const many = Array.from({ length: 40 }, (_, index) => ({
+      ...{ ...OWN, id: `con_x_${index}`, name: `a-rather-long-name-of-number-${index}`, bandwidth: 100 },
+    }));
+    await page.evaluate(`window.timeline.know({ own: ${JSON.stringify(many)} })`);
+    const several = table.locator('tr', { hasText: '40, 4 Gbps' });
+    await several.locator('summary').click();
+    await several.getByText('number-39 with 100 Mbps').waitFor();
+    const { overflow, head, top } = await page.evaluate<{
+      overflow: number;
+      head: number;
+      top: number;
+    }>(`(() => {
+      const place = document.querySelector('.timeline-lines');
+      place.scrollTo(0, 200);
+      const y = (element) => element.getBoundingClientRect().top;
+      return { overflow: place.scrollWidth - place.clientWidth, head: y(place.querySelector('thead th')), top: y(place) };
+    })()`);
+    expect([overflow, head]).toEqual([0, top]);
+  });
+
+  test('the line below the drawing is as high for a long text as for a short one', async () => {
+    const { page, at } = await open();
+    const height = (of: 'client' | 'scroll') =>
+      page.evaluate<number>(`document.querySelector('.timeline-readout').${of}Height`);
+    const empty = await height('client');
+    const many = Array.from({ length: 60 }, (_, index) => ({ ...OWN, id: `con_x_${index}` }));
+    await page.evaluate(`window.timeline.know({ own: ${JSON.stringify(many)} })`);
+    await page.mouse.move(...at(0, 10));
+    expect(await readout(page)).toMatch(/; 60 of yours, 240 Gbps at most\.$/);
+    expect([await height('client'), await height('scroll')]).toEqual([empty, empty]);
+  });
+
+  test('on paper it is light at once, also from a dark screen', async () => {
+    const { page, at } = await open();
+    const { x, y } = (await page.locator('canvas').boundingBox()) ?? { x: 0, y: 0 };
+    const [left, top] = at(2, 39.5);
+    const free = (): Promise<string> =>
+      page.evaluate<string>(
+        `(() => {
+          const pixel = new OffscreenCanvas(1, 1).getContext('2d', { willReadFrequently: true });
+          pixel.drawImage(document.querySelector('canvas'), ${x - left}, ${y - top});
+          return [...pixel.getImageData(0, 0, 1, 1).data].join();
+        })()`,
+      );
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await vi.waitFor(async () => expect(await free()).toBe('46,138,88,255'), PATIENCE);
+    // No frame comes before it is printed.
+    await page.evaluate('window.requestAnimationFrame = () => 0');
+    await page.emulateMedia({ colorScheme: 'light', media: 'print' });
+    await vi.waitFor(async () => expect(await free()).toBe('53,147,95,255'), PATIENCE);
+    await page.emulateMedia({ colorScheme: null, media: null });
   });
 
   test('who may not book is told what is free, and is not invited to book', async () => {

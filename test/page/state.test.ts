@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { change } from '../../src/page/change.ts';
 import { type Draft, EMPTY_DRAFT } from '../../src/page/draft.ts';
+import { pairOf } from '../../src/page/route.ts';
 import type { Link, OwnReservation } from '../../src/page/service.ts';
 import {
   type Action,
@@ -8,7 +9,6 @@ import {
   markOf,
   openRequest,
   openState,
-  pairOf,
   readForm,
   type SentRequest,
   type State,

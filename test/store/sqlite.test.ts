@@ -2,6 +2,7 @@ import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { yieldToEventLoop } from '../../src/allocator/event-loop.ts';
 import { StoreUnavailableError } from '../../src/allocator/store.ts';
 import { databaseFailure } from '../../src/operate/database.ts';
 import { reservationStore } from '../../src/store/reservations.ts';
@@ -318,6 +319,34 @@ describe('SqliteDatabase.transaction', () => {
     other.exec('BEGIN IMMEDIATE');
     other.exec('ROLLBACK');
     other.close();
+    await database.close();
+  });
+
+  test('row 38: what failed work goes on to write is refused: it would be in the work of another', async () => {
+    const database = await SqliteDatabase.open(file, SERVER_FORMAT);
+    const links = Array.from({ length: 3 }, (_, index) => `${index}`);
+    const add = (id: string) => ['INSERT INTO link (id, version) VALUES ($1, 0)', id] as const;
+    const late: Promise<void>[] = [];
+    const failed = database.transaction(async ({ run }) => {
+      const writing = async (): Promise<void> => {
+        for (const id of links) {
+          run(...add(id));
+          await yieldToEventLoop();
+        }
+      };
+      late.push(writing());
+      await Promise.all([...late, Promise.reject(new Error('on purpose'))]);
+    });
+    // In the same group.
+    const other = database.transaction(async ({ run }) => {
+      run(...add('other'));
+      await yieldToEventLoop();
+      await yieldToEventLoop();
+    });
+    await expect(failed).rejects.toThrow('on purpose');
+    await other;
+    await expect(late[0]).rejects.toThrow('over');
+    expect((await database.reader.all('SELECT id FROM link')).map(({ id }) => id)).toEqual(['other']);
     await database.close();
   });
 

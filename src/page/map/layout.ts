@@ -52,6 +52,10 @@ const MOST_INSETS = 3;
 /** Insets for which the map is made higher, where it has no room for them. */
 const MOST_BELOW = 2;
 const LABEL_HEIGHT = 17;
+/** How far around the sites an inset is rather not, in pixels. */
+const BESIDE = 90;
+/** A name that is closer to another dot than this seems to be its name. */
+const NEAR = 16;
 /** How far from the middle of an inset its sites can lie, as a share of its width. */
 const SHIFTS = [0, -0.14, 0.14];
 
@@ -75,28 +79,39 @@ export function layOut(
   if (placed.length === 0) return ring(sites, links, width, textWidth);
 
   const { units, box } = fitted(placed);
-  const height = Math.round(Math.min(Math.max(room * 0.5, 260), 360) * zoom);
+  const height = Math.round(Math.min(Math.max(room * 0.5, 260), 420) * zoom);
   const scale = Math.min(
     (width - 2 * MARGIN.x) / (box.width || 1),
     (height - 2 * MARGIN.y) / (box.height || 1),
     LARGEST.map * zoom,
   );
-  const land = {
-    scale,
-    x: width / 2 - scale * (box.x + box.width / 2),
-    y: height / 2 - scale * (box.y + box.height / 2),
+  /** The sites in the middle, or so far beside it. */
+  const placedAt = (beside: number) => {
+    const land = {
+      scale,
+      x: width / 2 + beside - scale * (box.x + box.width / 2),
+      y: height / 2 - scale * (box.y + box.height / 2),
+    };
+    return { land, at: onLand(units, land) };
   };
-  const at = onLand(units, land);
-  const names = [...at.keys()];
+  const middle = placedAt(0);
+  const names = [...units.keys()];
   const field = { x: 0, y: 0, width, height };
+  const groups = closeTogether(names, middle.at);
+  // Where there is room, an inset has a side for itself, and covers none of the land between the sites.
+  const spare = width - scale * box.width - 2 * MARGIN.x;
+  const aside = insetSize(field).width + GAP;
+  const isBeside = zoom === 1 && groups.length === 1 && spare > aside;
+  const { land, at } = isBeside
+    ? placedAt((aside / 2) * sideOf(groups[0] ?? new Set(), links, middle.at, width))
+    : middle;
   const map: Scene = {
     ...{ ...field, land, at, sites: names, labels: new Map() },
     links: links.filter(({ site1, site2 }) => at.has(site1) && at.has(site2)),
   };
   const insets: Inset[] = [];
-  const groups = closeTogether(names, at);
-  // Of many insets the map would be covered: it is enlarged instead.
-  for (const group of groups.length > MOST_INSETS ? [] : groups) {
+  // Of many insets the map would be covered: it is enlarged instead; then an inset would lie out of sight.
+  for (const group of zoom > 1 || groups.length > MOST_INSETS ? [] : groups) {
     const inset = enlarged(group, map, insets, units, textWidth);
     if (inset) insets.push(inset);
   }
@@ -167,6 +182,36 @@ function distance(at: ReadonlyMap<string, Point>, one: string, other: string): n
   return a && b ? Math.hypot(a.x - b.x, a.y - b.y) : Number.POSITIVE_INFINITY;
 }
 
+/** How large an inset is in a map. */
+function insetSize({ width, height }: Pick<Rect, 'width' | 'height'>): { width: number; height: number } {
+  return {
+    width: Math.min(Math.max(width * 0.3, 150), 320),
+    height: Math.min(Math.max(height * 0.4, 124), 220),
+  };
+}
+
+/** The side to which the sites move, away from a group's inset: -1 to the left. The inset is where fewer links lead. */
+function sideOf(
+  group: ReadonlySet<string>,
+  links: readonly Link[],
+  at: ReadonlyMap<string, Point>,
+  width: number,
+): 1 | -1 {
+  const from = around([...group].flatMap((name) => at.get(name) ?? []));
+  const covered = (x: number, until: number): number =>
+    links.reduce(
+      (sum, { site1, site2 }) =>
+        sum +
+        lengthIn(
+          { x, y: from.y - 40, width: until - x, height: from.height + 80 },
+          at.get(site1),
+          at.get(site2),
+        ),
+      0,
+    );
+  return covered(0, from.x) <= covered(from.x + from.width, width) ? 1 : -1;
+}
+
 /** The inset of a group, where the map has most room for it, else below; undefined where there are many already. */
 function enlarged(
   group: ReadonlySet<string>,
@@ -176,10 +221,7 @@ function enlarged(
   textWidth: (text: string) => number,
 ): Inset | undefined {
   const inside = [...group];
-  const size = {
-    width: Math.min(Math.max(map.width * 0.36, 150), 240),
-    height: Math.min(Math.max(map.height * 0.34, 124), 170),
-  };
+  const size = insetSize(map);
   const of = around(
     inside.flatMap((name) => map.at.get(name) ?? []),
     DOT + 3,
@@ -216,10 +258,10 @@ function enlarged(
     pushApart(inside, at, within);
     const scene = { ...frame, land, at, sites: inside, labels: new Map() };
     const labels = named(scene, inside, place, [], textWidth);
-    const hidden = [...labels.values()].reduce((sum, name) => sum + hiding(name, scene.links, at), 0);
+    const cost = [...labels].reduce((sum, [name, box]) => sum + costOf(name, box, scene), 0);
     return {
       inset: { ...scene, labels },
-      cost: hidden + 1000 * (inside.length - labels.size) + 20 * Math.abs(shift),
+      cost: cost + 1000 * (inside.length - labels.size) + 20 * Math.abs(shift),
     };
   };
   return SHIFTS.map(shifted).toSorted((one, other) => one.cost - other.cost)[0]?.inset;
@@ -247,6 +289,7 @@ function roomiest(
   ];
   const taken = [of, ...others.flatMap((other) => [other, other.of])];
   const dots = [...at].filter(([name]) => !group.has(name)).map(([, { x, y }]) => around([{ x, y }], 14));
+  const all = around([...at.values()], BESIDE);
   let best: { rect: Rect; cost: number } | undefined;
   for (const place of places) {
     const rect = { ...place, ...size };
@@ -255,11 +298,19 @@ function roomiest(
       (sum, { site1, site2 }) => sum + lengthIn(rect, at.get(site1), at.get(site2)),
       0,
     );
+    const covers = overlap(rect, all);
     const away = Math.hypot(rect.x + size.width / 2 - of.x, rect.y + size.height / 2 - of.y);
-    const cost = hidden * 4 + away * 0.2;
+    const cost = hidden * 4 + away * 0.2 + covers * 0.02;
     if (!best || cost < best.cost) best = { rect, cost };
   }
   return best?.rect;
+}
+
+/** The area that two rectangles have in common. */
+function overlap(one: Rect, other: Rect): number {
+  const across = Math.min(one.x + one.width, other.x + other.width) - Math.max(one.x, other.x);
+  const along = Math.min(one.y + one.height, other.y + other.height) - Math.max(one.y, other.y);
+  return Math.max(0, across) * Math.max(0, along);
 }
 
 /** Moves sites that an inset can't separate, such as two in one building, until each can be seen and chosen. */
@@ -320,12 +371,13 @@ function ring(
  * the places that are left, the one that hides the least of the links. The site with the fewest places chooses first.
  */
 function named(
-  { at, sites, links }: Scene,
+  scene: Scene,
   names: readonly string[],
   bounds: Rect,
   taken: readonly Rect[],
   textWidth: (text: string) => number,
 ): Map<string, LabelBox> {
+  const { at, sites } = scene;
   const dots = sites.flatMap((name) => {
     const point = at.get(name);
     return point ? [around([point], DOT + 2)] : [];
@@ -342,7 +394,7 @@ function named(
           box.x + box.width <= bounds.x + bounds.width - 2 &&
           box.y + box.height <= bounds.y + bounds.height - 2,
       );
-      return [{ name, boxes: boxes.map((box) => ({ box, cost: box.cost + hiding(box, links, at) })) }];
+      return [{ name, boxes: boxes.map((box) => ({ box, cost: box.cost + costOf(name, box, scene) })) }];
     })
     .toSorted((one, other) => one.boxes.length - other.boxes.length);
   const found = new Map<string, LabelBox>();
@@ -354,8 +406,21 @@ function named(
   return found;
 }
 
-/** How much of the links a name would lie on; of very many links it does not matter. */
-function hiding(box: Rect, links: readonly Link[], at: ReadonlyMap<string, Point>): number {
-  if (links.length > 300) return 0;
-  return links.reduce((sum, { site1, site2 }) => sum + lengthIn(box, at.get(site1), at.get(site2)), 0);
+/** How far a point is from a rectangle. */
+function apart({ x, y, width, height }: Rect, point: Point): number {
+  return Math.hypot(
+    Math.max(x - point.x, 0, point.x - x - width),
+    Math.max(y - point.y, 0, point.y - y - height),
+  );
+}
+
+/** How much of the links a name would lie on, which of very many does not matter; and whether it seems to be another dot's. */
+function costOf(name: string, box: Rect, { links, at, sites }: Scene): number {
+  const hidden = links.length > 300 ? [] : links;
+  const others = sites.flatMap((site) => (site === name ? [] : (at.get(site) ?? [])));
+  const near = Math.max(0, ...others.map((other) => NEAR - apart(box, other)));
+  return hidden.reduce(
+    (sum, { site1, site2 }) => sum + lengthIn(box, at.get(site1), at.get(site2)),
+    4 * near,
+  );
 }

@@ -1,4 +1,4 @@
-import { element as make, quietButton, setText, skipTo } from '../elements.ts';
+import { element as make, setText, skipTo } from '../elements.ts';
 import type { Link } from '../service.ts';
 import type { Selected } from '../state.ts';
 import { type Inset, layOut, type MapLayout, type MapSite, type Scene } from './layout.ts';
@@ -19,6 +19,7 @@ import {
   withSite,
 } from './marks.ts';
 import { type Land, WORLD } from './projection.ts';
+import { createZoom } from './zoom.ts';
 
 /** Options of {@link createMap}. */
 export interface MapOptions {
@@ -35,9 +36,6 @@ export interface NetworkMap {
   show(view: MapView): void;
 }
 
-/** How many times as large the map can be drawn. */
-const LARGEST = 8;
-
 /** Makes the map. It is drawn when it has a width, and again whenever that changes. */
 export function createMap({ sites, links, onSelect }: MapOptions): NetworkMap {
   const picture = svg('svg', {
@@ -49,11 +47,15 @@ export function createMap({ sites, links, onSelect }: MapOptions): NetworkMap {
   const element = make('div', { class: 'map' });
   const end = make('span', { id: 'after-map' });
   let width = 0;
-  const zoom = createZoom(picture, (times) => {
-    const layout = layOut(sites, links, width, textMeasure(element), times);
-    draw(layout);
-    return layout;
-  });
+  const zoom = createZoom(
+    picture,
+    (times) => {
+      const layout = layOut(sites, links, width, textMeasure(element), times);
+      draw(layout);
+      return layout;
+    },
+    () => view.route?.sites ?? [view.selected?.site1 ?? ''],
+  );
   const line = make('div', { class: 'map-line' }, readout, zoom.tools);
   element.append(skipTo(end, 'Skip the map'), zoom.place, line, legend(), spoken, end);
 
@@ -101,9 +103,10 @@ export function createMap({ sites, links, onSelect }: MapOptions): NetworkMap {
     return mark;
   }
 
-  function drawScene(scene: Scene): SVGElement[] {
+  function drawScene(scene: Scene, behind: readonly SVGElement[] = []): SVGElement[] {
     return [
       ...landBehind(scene),
+      ...behind,
       ...scene.links.flatMap((link) => linkLine(link, scene.at).map((line) => button(link, line))),
       ...scene.sites.flatMap((site) => siteMark(site, scene).map((mark) => button(site, mark))),
     ];
@@ -117,7 +120,8 @@ export function createMap({ sites, links, onSelect }: MapOptions): NetworkMap {
     picture.setAttribute('viewBox', `0 0 ${layout.width} ${layout.height}`);
     // What is in an inset comes first, so that keys reach it where it can be seen best.
     const insets = layout.insets.map((inset) => drawInset(inset, drawScene(inset)));
-    picture.replaceChildren(...drawScene(layout), ...insets);
+    const beams = layout.insets.flatMap((inset) => beamsTo(inset));
+    picture.replaceChildren(...drawScene(layout, beams), ...insets);
     show();
     const again = focused ? drawn.get(focused[0])?.find((mark) => mark.hasAttribute('tabindex')) : undefined;
     again?.focus();
@@ -147,31 +151,6 @@ export function createMap({ sites, links, onSelect }: MapOptions): NetworkMap {
       show();
     },
   };
-}
-
-/**
- * The place in which a picture is scrolled, and buttons that draw it larger. What is in the middle stays there.
- *
- * @param drawAt draws it so many times as large
- */
-function createZoom(picture: SVGElement, drawAt: (times: number) => MapLayout) {
-  const place = make('div', { class: 'map-place' }, picture);
-  let times = 1;
-  const zoomTo = (next: number): void => {
-    const { scrollLeft, scrollTop, clientWidth, clientHeight } = place;
-    const by = next / times;
-    times = next;
-    const { height } = drawAt(times);
-    if (times === 1) place.style.height = `${height}px`;
-    const [x, y] = [scrollLeft + clientWidth / 2, scrollTop + clientHeight / 2];
-    place.scrollTo(x * by - clientWidth / 2, y * by - clientHeight / 2);
-  };
-  const button = (text: string, label: string, by: number): HTMLElement => {
-    const onclick = (): void => zoomTo(Math.min(LARGEST, Math.max(1, times * by)));
-    return quietButton(text, onclick, { 'aria-label': label });
-  };
-  const tools = make('span', {}, button('−', 'Shrink the map', 0.5), button('+', 'Enlarge the map', 2));
-  return { place, tools, reset: () => zoomTo(1) };
 }
 
 /** The sites without a place, and their links; nothing where no site has one. */
@@ -248,7 +227,6 @@ function drawInset(inset: Inset, content: readonly SVGElement[]): SVGElement {
     'g',
     { class: 'map-inset' },
     svg('rect', { class: 'of', x: of.x, y: of.y, width: of.width, height: of.height }),
-    ...beams(of, inset).map((ends) => svg('line', { class: 'beam', ...ends })),
     svg(
       'svg',
       { ...frame, viewBox: `${x} ${y} ${width} ${height}` },
@@ -259,8 +237,8 @@ function drawInset(inset: Inset, content: readonly SVGElement[]): SVGElement {
   );
 }
 
-/** The two lines from the part on the map to its inset: between the corners that both can see. */
-function beams(of: Scene | Inset['of'], to: Inset['of']) {
+/** The two lines to an inset from its part on the map: between the corners that both can see. They lie behind the names. */
+function beamsTo({ of, ...to }: Inset): SVGElement[] {
   const corners = ({ x, y, width, height }: Inset['of']) => [
     { x, y },
     { x: x + width, y },
@@ -278,6 +256,8 @@ function beams(of: Scene | Inset['of'], to: Inset['of']) {
   const outer = [...from.keys()].toSorted((one, other) => side(from[one] ?? of) - side(from[other] ?? of));
   return [outer[0], outer.at(-1)].flatMap((index) => {
     const [start, end] = [from[index ?? 0], until[index ?? 0]];
-    return start && end ? [{ x1: start.x, y1: start.y, x2: end.x, y2: end.y }] : [];
+    return start && end
+      ? [svg('line', { class: 'beam', x1: start.x, y1: start.y, x2: end.x, y2: end.y })]
+      : [];
   });
 }

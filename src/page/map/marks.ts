@@ -87,7 +87,7 @@ export function readoutText({ use, selected, route, pointed, hinted, links }: Ma
   const link = linkBetween(links, ends);
   if (typeof pointed === 'object')
     return (pointed === link ? 'Chosen: ' : '') + nameOf(pointed, use.get(pointed) ?? null);
-  if (pointed !== undefined && pointed !== ends.site1) return pointed;
+  if (pointed !== undefined && pointed !== ends.site1 && pointed !== ends.site2) return pointed;
   if (ends.site1 === '') return HINT;
   if (ends.site2 === '') return `Chosen: ${ends.site1}. Choose another site.`;
   if (link && route?.sites.length === 2) return `Chosen: ${nameOf(link, use.get(link) ?? null)}`;

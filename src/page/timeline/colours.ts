@@ -12,6 +12,7 @@ const SOURCES: Readonly<Record<keyof Colours, readonly [property: string, forced
   text: ['--text', 'CanvasText'],
   soft: ['--soft', 'CanvasText'],
   over: ['--timeline-over', 'transparent'],
+  hatch: ['--timeline-hatch', 'GrayText'],
   pick: ['--timeline-pick', 'Highlight'],
   focus: ['--timeline-focus', 'Highlight'],
 };
@@ -35,6 +36,6 @@ export function readColours(probe: HTMLElement): Colours {
   return {
     ...{ free: read('free'), used: read('used'), mine: read('mine'), none: read('none') },
     ...{ now: read('now'), grid: read('grid'), span: read('span'), text: read('text'), soft: read('soft') },
-    ...{ over: read('over'), pick: read('pick'), focus: read('focus') },
+    ...{ over: read('over'), hatch: read('hatch'), pick: read('pick'), focus: read('focus') },
   };
 }

@@ -1,5 +1,3 @@
-import type { Own } from '../service.ts';
-
 /** Where things are, in CSS pixels. */
 export interface Layout {
   width: number;
@@ -10,13 +8,19 @@ export interface Layout {
   /** The plot within a row. */
   top: number;
   plot: number;
+  /** The lane of my reservations within a row, below its plot. */
+  lane: number;
 }
+
+/** How tall that lane is drawn, and how tall it is for a pointer: the lowest part of the row. */
+export const LANE = 7;
+const TARGET = 24;
 
 /** The rows are narrow strips under their labels where there is no room for labels beside them. */
 export function layoutFor(width: number, isNarrow: boolean): Layout {
   return isNarrow
-    ? { width, axis: 44, row: 54, top: 21, plot: 29 }
-    : { width, axis: 44, row: 38, top: 4, plot: 30 };
+    ? { width, axis: 44, row: 64, top: 21, plot: 29, lane: 52 }
+    : { width, axis: 44, row: 48, top: 4, plot: 30, lane: 36 };
 }
 
 /** The row at a height, of so many; undefined above the first and below the last. */
@@ -25,34 +29,9 @@ export function rowAt(y: number, { axis, row }: Layout, count: number): number |
   return found >= 0 && found < count ? found : undefined;
 }
 
-/** One of my reservations in its row, in CSS pixels from the top of the plot. */
-export interface Bar {
-  own: Own;
-  y: number;
-  height: number;
-}
-
-/** The lowest that a bar is drawn, in pixels. */
-const LOWEST = 4;
-
-/**
- * The bars of my reservations on a link: at the same time they stand below one another, as their bandwidths add up. Where
- * that is more than the plot has room for, the last ones lie upon each other.
- */
-export function barsOf(list: readonly Own[], capacity: number, { plot }: Pick<Layout, 'plot'>): Bar[] {
-  /** Until when each pixel is taken, from the top. */
-  const taken = new Float64Array(plot);
-  return list
-    .toSorted((one, other) => one.start - other.start)
-    .map((own) => {
-      const height = Math.min(plot, Math.max(LOWEST, Math.round((own.bandwidth / capacity) * plot)));
-      let y = 0;
-      for (let at = 0; at < y + height && y + height <= plot; at += 1)
-        if ((taken[at] ?? 0) > own.start) y = at + 1;
-      y = Math.min(y, plot - height);
-      for (let at = y; at < y + height; at += 1) taken[at] = Math.max(taken[at] ?? 0, own.end);
-      return { own, y, height };
-    });
+/** Whether the lane of a row is meant at a height. */
+export function isLane(y: number, { axis, row }: Layout): boolean {
+  return y >= axis && (y - axis) % row >= row - TARGET;
 }
 
 /**

@@ -1,3 +1,4 @@
+import { DAY } from '../../contract/durations.ts';
 import type { Period } from '../../contract/phases.ts';
 import { type Calendar, ceilToStep, lengthOfStep, type Step } from '../../words/civil-time.ts';
 import type { Link } from '../service.ts';
@@ -64,6 +65,8 @@ export type TimelineAction =
   | { type: 'loaded' }
   /** Another day has begun. */
   | { type: 'dawned' }
+  /** Times are of another zone than before. */
+  | { type: 'rezoned'; before: Calendar['clock'] }
   /** A filter leaves these rows, or all. */
   | { type: 'filtered'; rows?: readonly number[] }
   | { type: 'table'; isTable: boolean }
@@ -143,6 +146,8 @@ export function changeTimeline(
       return state.isToday && state.unit
         ? { ...state, window: unitWindow(state.unit, terms.now, terms.clock, true), goal: undefined }
         : state;
+    case 'rezoned':
+      return { ...state, window: rezoned(state.goal ?? state.window, action.before, terms), goal: undefined };
     case 'filtered':
       return { ...state, rows: action.rows, cursor: undefined };
     case 'table':
@@ -183,6 +188,15 @@ export function changeTimeline(
   }
 }
 
+/** A window of whole days is one of the same days in another zone; another window stays where it is. */
+function rezoned({ start, end }: Period, before: Calendar['clock'], { clock }: TimelineTerms): Period {
+  const days = [start, end].map((instant) => before.civil(instant));
+  const [from = start, to = end] = days.some((civil) => civil % DAY !== 0)
+    ? [start, end]
+    : days.map((civil) => clock.instant(civil));
+  return { start: from, end: to };
+}
+
 /** Moves at once; it is no longer a whole unit. */
 function movedTo(state: TimelineState, window: Period, { now }: TimelineTerms): TimelineState {
   const goal = { goal: undefined, unit: undefined, isToday: false, hasMoved: true };
@@ -203,12 +217,12 @@ function glideTo(
     ...{ ...state, goal: clampWindow(goal, now), unit, isToday, hasMoved: true },
   });
   switch (action.type) {
-    case 'unit':
-      return to(
-        unitWindow(action.unit, isNowShown ? now : middle, clock, isNowShown),
-        action.unit,
-        isNowShown,
-      );
+    case 'unit': {
+      // A year begins with a month that is shown: in January much of it may be over.
+      const isYear = action.unit === 'year';
+      const anchor = isNowShown ? now : isYear ? from.start : middle;
+      return to(unitWindow(action.unit, anchor, clock, isNowShown || isYear), action.unit, isNowShown);
+    }
     case 'turn':
       return to(turnedPage(from, action.times, clock, state.unit), state.unit);
     case 'now': {

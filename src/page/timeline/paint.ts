@@ -1,7 +1,7 @@
 import type { Period } from '../../contract/phases.ts';
 import type { TwoLineAxis } from '../../words/time-axis.ts';
-import type { Column } from '../service.ts';
-import { type Bar, barHeight, type Layout } from './layout.ts';
+import type { Column, Own } from '../service.ts';
+import { barHeight, LANE, type Layout } from './layout.ts';
 import type { Mark } from './model.ts';
 import { placeOf } from './windows.ts';
 
@@ -21,6 +21,8 @@ export interface Colours {
   soft: string;
   /** Laid over the time that has passed. */
   over: string;
+  /** The lines there. */
+  hatch: string;
   pick: string;
   focus: string;
 }
@@ -31,7 +33,8 @@ export interface Row {
   parts: readonly (readonly Column[])[];
   /** Mbps. */
   capacity: number;
-  own: readonly Bar[];
+  /** The longest first. */
+  own: readonly Own[];
   isSelected: boolean;
 }
 
@@ -54,6 +57,10 @@ export interface Scene {
 
 const FONT = '12px system-ui, sans-serif';
 const SPAN_FONT = '600 12px system-ui, sans-serif';
+/** From one line over what is over to the next, in pixels. */
+const HATCH = 8;
+/** From this width on a bar is parted from others, in pixels. */
+const PARTED = 6;
 
 /** Draws scenes on a canvas. What was drawn of columns is kept as a picture, a pixel wide for each, and stretched. */
 export class Painter {
@@ -100,11 +107,12 @@ export class Painter {
     context.setTransform(scale, 0, 0, scale, 0, 0);
     context.clearRect(0, 0, width, context.canvas.height / scale);
     context.imageSmoothingEnabled = false;
-    for (const [index, one] of rows.entries()) this.#row(one, top + index * row + layout.top, scene, x);
+    for (const [index, one] of rows.entries()) this.#row(one, top + index * row, scene, x);
     const over = Math.min(x(now), width);
     if (over > 0) {
       context.fillStyle = colours.over;
       context.fillRect(0, top, over, bottom - top);
+      this.#hatch(over, top, bottom);
     }
     this.#axis(axis, { ...scene, bottom }, x);
     if (now >= window.start && now < window.end) {
@@ -121,12 +129,13 @@ export class Painter {
 
   #row(
     { parts, capacity, own, isSelected }: Row,
-    y: number,
-    { window, layout: { width, plot }, marked }: Scene,
+    at: number,
+    { window, layout: { width, top, plot, lane }, marked }: Scene,
     x: (instant: number) => number,
   ): void {
     const context = this.#context;
     const colours = this.#colours;
+    const y = at + top;
     for (const columns of parts) {
       const [first, last] = [columns[0], columns.at(-1)];
       if (!first || !last || last.end <= window.start || first.start >= window.end) continue;
@@ -139,25 +148,42 @@ export class Painter {
       if (right <= left) continue;
       context.drawImage(picture, from, 0, until - from, picture.height, left, y, right - left, plot);
     }
-    for (const { own: one, y: below, height } of own) {
+    for (const one of own) {
       if (one.end <= window.start || one.start >= window.end) continue;
       const left = Math.max(-4, x(one.start));
       const right = Math.max(left + 2, Math.min(width + 4, x(one.end)));
-      // A line around it parts it from what is free, and from the one below.
-      context.fillStyle = colours.used;
-      context.fillRect(left - 1, y + below - 1, right - left + 2, height + 1);
+      // A gap parts it from those beside it and below it, where there is room for one.
+      if (right - left >= PARTED) context.clearRect(left - 1, at + lane, right - left + 2, LANE);
       context.fillStyle = colours.mine;
-      context.fillRect(left, y + below, right - left, height - 1);
+      context.fillRect(left, at + lane, right - left, LANE);
       if (one.id !== marked) continue;
       context.strokeStyle = colours.focus;
       context.lineWidth = 3;
-      context.strokeRect(left - 1.5, y + below - 1.5, right - left + 3, height + 2);
+      context.strokeRect(left - 1.5, at + lane - 1.5, right - left + 3, LANE + 3);
     }
     if (isSelected) {
       context.strokeStyle = colours.pick;
       context.lineWidth = 1;
       context.strokeRect(0.5, y - 1.5, width - 1, plot + 3);
     }
+  }
+
+  /** Lines over what is over, so that it differs from what is in use by more than a colour. */
+  #hatch(right: number, top: number, bottom: number): void {
+    const context = this.#context;
+    context.save();
+    context.beginPath();
+    context.rect(0, top, right, bottom - top);
+    context.clip();
+    context.beginPath();
+    for (let at = top - bottom; at < right; at += HATCH) {
+      context.moveTo(at, bottom);
+      context.lineTo(at + bottom - top, top);
+    }
+    context.strokeStyle = this.#colours.hatch;
+    context.lineWidth = 1;
+    context.stroke();
+    context.restore();
   }
 
   /** Columns as a picture: filled up to what is free throughout, in stripes up to what is free for some of it. */

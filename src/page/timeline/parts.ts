@@ -25,7 +25,7 @@ export interface TimelineOptions {
 export interface TimelineParts extends TimelineTerms {
   state: TimelineState;
   zone: string;
-  /** My reservations, which are drawn above others' use. */
+  /** My reservations, which are drawn below the use of each link. */
   own: readonly Own[];
   /** The id of the one that is looked at. */
   marked: string | undefined;
@@ -43,7 +43,7 @@ export const RESERVED: readonly Part[] = [
   ...([({ state }) => state.layout, ({ state }) => state.rows, ({ pair }) => pair] satisfies Part[]),
 ];
 /** The bars of my reservations depend on these. */
-export const BARS: readonly Part[] = [({ own }) => own, ({ pair }) => pair, ({ state }) => state.layout];
+export const BARS: readonly Part[] = [({ own }) => own, ({ pair }) => pair];
 /** The table depends on these. */
 export const TABLED: readonly Part[] = [
   ...([({ state }) => state.isTable, ({ own }) => own] satisfies Part[]),

@@ -34,7 +34,7 @@ export function isFree({ free, vlans }: Pick<Column, 'free' | 'vlans'>): boolean
 
 /**
  * The period that a click on a link means: of a length, from the step in which the instant lies, as far as the link is free
- * around it. Undefined where it is not free there, or all of it is over.
+ * around it. Undefined where it is not free there, or the instant is over.
  *
  * @param length in milliseconds
  * @param columns of the link around the instant, in order
@@ -47,7 +47,7 @@ export function clickedPeriod(
 ): Period | undefined {
   const at = columns.findIndex(({ start, end }) => start <= instant && instant < end);
   const clicked = columns[at];
-  if (!clicked || !isFree(clicked)) return undefined;
+  if (!clicked || !isFree(clicked) || instant < now) return undefined;
   const before = columns.slice(0, at).findLast((column) => !isFree(column))?.end ?? Number.NEGATIVE_INFINITY;
   const after = columns.slice(at).find((column) => !isFree(column))?.start ?? Number.POSITIVE_INFINITY;
   const start = Math.max(floorToStep(instant, step, clock), before);

@@ -8,7 +8,7 @@ import { type Line, tableLines, tableSegments, tableStep } from './lines.ts';
 import type { TimelineState } from './model.ts';
 import { isFree } from './pick.ts';
 import type { TileSource } from './tiles.ts';
-import { ownText, stepText, windowText } from './words.ts';
+import { mostOf, ownText, stepText, windowText } from './words.ts';
 
 /** Options of {@link createTable}. */
 export interface TableOptions extends Pick<TileSource, 'links' | 'columns'> {
@@ -84,7 +84,12 @@ export function createTable(options: TableOptions): TableView {
     class: 'timeline-lines',
     ...{ role: 'region', tabindex: '0', 'aria-label': 'What is free, as a table' },
   });
-  const whole = element('div', { hidden: true }, element('label', {}, 'Links ', choice), place);
+  const whole = element(
+    'div',
+    { class: 'timeline-table', hidden: true },
+    element('label', {}, 'Links ', choice),
+    place,
+  );
   return {
     element: whole,
     select(row) {
@@ -110,10 +115,11 @@ interface TableContext extends Pick<TableOptions, 'onPick'> {
 }
 
 const HEADS = ['From', 'To', 'Free throughout', 'At best', 'VLANs', 'Yours'];
+const CLASSES = new Map([['From', 'from'], ...HEADS.slice(2, 5).map((head) => [head, 'number'] as const)]);
 
 /** A body for each link, a row for each line. */
 function tableOf(links: readonly LinkLines[], window: Period, context: TableContext): HTMLTableElement {
-  const names = context.mayPick ? [...HEADS, 'Book'] : HEADS;
+  const names = context.mayPick ? ['Book', ...HEADS] : HEADS;
   const across = { colspan: `${names.length}` };
   const bodies = links.map(({ row, link, lines }) => {
     const title = `${linkName(link)}, ${formatBandwidth(link.bandwidth)}`;
@@ -123,10 +129,14 @@ function tableOf(links: readonly LinkLines[], window: Period, context: TableCont
     const rows = lines?.length
       ? lines.map((line) => lineRow({ row, link }, line, context))
       : [element('tr', {}, element('td', across, none))];
-    const head = element('tr', {}, element('th', { scope: 'rowgroup', ...across }, title));
+    const head = element(
+      'tr',
+      {},
+      element('th', { scope: 'rowgroup', ...across }, element('span', {}, title)),
+    );
     return element('tbody', {}, head, ...rows);
   });
-  const heads = names.map((head) => element('th', { scope: 'col' }, head));
+  const heads = names.map((head) => element('th', { scope: 'col', class: CLASSES.get(head) }, head));
   const rounded = `rounded to ${stepText(tableStep(window))}`;
   const caption = `What is free: ${windowText(window, context.calendar)}, times in ${context.zone}, ${rounded}`;
   return element(
@@ -144,18 +154,24 @@ function lineRow(
   { calendar, mayPick, onPick }: TableContext,
 ): HTMLTableRowElement {
   const [from, to] = [instantText(line.start, calendar), instantText(line.end, calendar)];
-  const cells = [
-    ...[to, formatBandwidth(line.free), formatBandwidth(line.freeMax), `${line.vlans}`],
-    line.own.map(ownText).join('; '),
-  ];
+  const facts = [formatBandwidth(line.free), formatBandwidth(line.freeMax), `${line.vlans}`];
   const label = `Pick ${linkName(link)}, ${from} to ${to}`;
   const pick = { type: 'button', 'aria-label': label, onclick: () => onPick(row, line) };
   const isBookable = isFree(line) && line.end > calendar.now;
   return element(
     'tr',
     { class: line.own.length > 0 ? 'mine' : undefined },
-    element('th', { scope: 'row' }, from),
-    ...cells.map((text) => element('td', {}, text)),
     ...(mayPick ? [element('td', {}, ...(isBookable ? [element('button', pick, 'Pick')] : []))] : []),
+    element('th', { scope: 'row', class: 'from' }, from),
+    element('td', {}, to),
+    ...facts.map((text) => element('td', { class: 'number' }, text)),
+    element('td', { class: 'own' }, ...ownCell(line)),
   );
+}
+
+/** One of my reservations by its name, several as a number that opens: with all their names a line is as long as many. */
+function ownCell({ own, start }: Line): (Node | string)[] {
+  if (own.length < 2) return own.map(ownText);
+  const summary = element('summary', {}, `${own.length}, ${formatBandwidth(mostOf(own, start))}`);
+  return [element('details', {}, summary, own.map(ownText).join('; '))];
 }

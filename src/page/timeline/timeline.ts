@@ -8,7 +8,8 @@ import type { Point } from '../point.ts';
 import type { Column, Link, Own } from '../service.ts';
 import { FORCED, readColours } from './colours.ts';
 import { followGestures } from './gestures.ts';
-import { rowAt } from './layout.ts';
+import { createGlide } from './glide.ts';
+import { isLane, rowAt } from './layout.ts';
 import { bookableMark, clickStep, KEYS, keyboardMark, type Mark, pickContext, rowsOf } from './model.ts';
 import { OwnBars } from './own-bars.ts';
 import { Painter } from './paint.ts';
@@ -18,7 +19,7 @@ import { createTable } from './table.ts';
 import { knownFrom, levelFor, type Place, Tiles, tilesOf, tileWindow } from './tiles.ts';
 import { timelineElements } from './timeline-elements.ts';
 import { createToolbar } from './toolbar.ts';
-import { betweenWindows, instantAt, panWindow, placeOf, zoomWindow } from './windows.ts';
+import { instantAt, panWindow, placeOf, zoomWindow } from './windows.ts';
 import { keysText, periodSentence, windowText } from './words.ts';
 
 /** Below this width labels are above the rows, in CSS pixels. */
@@ -29,8 +30,6 @@ const BAR_SLOP = 4;
 const LOAD_DELAY = 60;
 const SETTLE_DELAY = 250;
 const SAY_DELAY = 500;
-/** How long a glide takes, in milliseconds. */
-const GLIDE = 180;
 /** How much is loaded on each side of a window, as a share of it. */
 const MARGIN = 0.3;
 /** How many rows above and below the screen are drawn too: all of a usual network, so that scrolling finds them there. */
@@ -51,12 +50,12 @@ export class Timeline {
   readonly #tiles: Tiles;
   readonly #toolbar: ReturnType<typeof createToolbar>;
   readonly #table: ReturnType<typeof createTable>;
-  readonly #calmed = matchMedia('(prefers-reduced-motion: reduce)');
+  /** Moves to the goal; at once where the system asks for less motion. */
+  readonly #glide: ReturnType<typeof createGlide>;
   #parts: TimelineParts | undefined;
   /** A link each, and two sites without one as the last. */
   readonly #links: Link[];
   #own: OwnBars | undefined;
-  #frame = 0;
   #isPaintDue = false;
   #isLoadDue = false;
   #settling: ReturnType<typeof setTimeout> | undefined;
@@ -83,6 +82,8 @@ export class Timeline {
       onPick: (row, { start, end }) => this.#pick({ row, start, end }),
     });
     const { title, chart, live, probe } = this.#dom;
+    const calmed = matchMedia('(prefers-reduced-motion: reduce)');
+    this.#glide = createGlide(dispatch, () => calmed.matches || chart.hidden !== false);
     this.element = element(
       'div',
       { class: 'timeline' },
@@ -172,6 +173,12 @@ export class Timeline {
     for (const query of ['(prefers-color-scheme: dark)', FORCED]) {
       matchMedia(query).addEventListener('change', recolour);
     }
+    // Paper is light and has another width, and gets what was painted by the time that this returns.
+    matchMedia('print').addEventListener('change', () => {
+      recolour();
+      this.#measure();
+      this.#paint();
+    });
     new ResizeObserver(() => {
       // The style sheet is there by now.
       recolour();
@@ -202,7 +209,7 @@ export class Timeline {
         const row = point && this.#rowAt(point);
         canvas.classList.toggle('moves', row === undefined);
         canvas.classList.toggle('resizes', point !== undefined && this.#resized(point, point) !== undefined);
-        canvas.classList.toggle('opens', point !== undefined && this.#ownAt(point) !== undefined);
+        canvas.classList.toggle('opens', point !== undefined && this.#ownsAt(point).length > 0);
         if (!point || row === undefined) {
           dispatch({ type: 'pointed' });
           return;
@@ -222,7 +229,7 @@ export class Timeline {
       },
       onCancel: () => dispatch({ type: 'cancelled' }),
       onTap: (point) => {
-        const own = this.#ownAt(point);
+        const [own] = this.#ownsAt(point);
         const row = this.#rowAt(point);
         if (own) onOwn(own);
         else if (row !== undefined) this.#tap(row, this.#instantAt(point.x));
@@ -257,12 +264,16 @@ export class Timeline {
   /** One of my reservations as it is once an edge of it was dragged; undefined where none began there. */
   #resized(from: Point, to: Point): (Mark & { own: Own }) | undefined {
     const { state, now, mayPick } = this.#shown;
-    const [row, own] = [this.#rowAt(from), mayPick ? this.#ownAt(from) : undefined];
+    const row = this.#rowAt(from);
+    if (row === undefined || !mayPick) return undefined;
     const x = (instant: number): number => placeOf(instant, state.window, state.layout.width);
-    const edge = own && edgeAt(own, from.x, x, now);
-    if (row === undefined || !edge) return undefined;
-    const period = resizedPeriod(own, edge, this.#instantAt(to.x), pickContext(state, this.#shown));
-    return { row, own, ...period };
+    for (const own of this.#ownsAt(from)) {
+      const edge = edgeAt(own, from.x, x, now);
+      if (!edge) continue;
+      const period = resizedPeriod(own, edge, this.#instantAt(to.x), pickContext(state, this.#shown));
+      return { row, own, ...period };
+    }
+    return undefined;
   }
 
   #rowAt({ y }: Point): number | undefined {
@@ -289,19 +300,18 @@ export class Timeline {
   }
 
   get #bars(): OwnBars {
-    const { own, pair, state } = this.#shown;
-    this.#own ??= new OwnBars(own, this.#options.links, pair, state.layout);
+    const { own, pair } = this.#shown;
+    this.#own ??= new OwnBars(own, this.#options.links, pair);
     return this.#own;
   }
 
-  /** The reservation whose bar is here, or nearest. */
-  #ownAt(point: Point): Own | undefined {
+  /** My reservations whose bars are here, the uppermost first. */
+  #ownsAt(point: Point): Own[] {
     const row = this.#rowAt(point);
-    if (row === undefined) return undefined;
-    const { layout } = this.#shown.state;
-    const below = point.y - layout.axis - this.#rows.indexOf(row) * layout.row - layout.top;
-    const [from, until] = [this.#instantAt(point.x - BAR_SLOP), this.#instantAt(point.x + BAR_SLOP)];
-    return this.#bars.at(row, below, [from, until], BAR_SLOP);
+    const { window, layout } = this.#shown.state;
+    if (row === undefined || !isLane(point.y, layout)) return [];
+    const slop = (BAR_SLOP / layout.width) * (window.end - window.start);
+    return this.#bars.at(row, this.#instantAt(point.x), slop);
   }
 
   /** The line below the drawing. */
@@ -317,7 +327,7 @@ export class Timeline {
     const link = this.#links[row];
     if (!link) return '';
     const period = { start, end };
-    const isOver = end <= knownFrom(this.#shown.now);
+    const isOver = end <= this.#shown.now;
     const facts = isOver ? 'over' : this.#tiles.free(row, period, this.#level());
     const own = this.#bars.in(row).filter((one) => one.start < end && one.end > start);
     return periodSentence(link, period, { facts, own, calendar: this.#shown });
@@ -335,28 +345,6 @@ export class Timeline {
     this.#saying = setTimeout(() => {
       live.textContent = text;
     }, SAY_DELAY);
-  }
-
-  /** Moves to the goal in a short time, frame by frame; at once where the system asks for less motion. */
-  #glide({ window: from, goal }: TimelineParts['state']): void {
-    const { dispatch } = this.#options;
-    cancelAnimationFrame(this.#frame);
-    if (!goal) return;
-    if (this.#calmed.matches || this.#dom.chart.hidden) {
-      dispatch({ type: 'glided', window: goal });
-      return;
-    }
-    let began: number | undefined;
-    const step = (time: number): void => {
-      began ??= time;
-      const share = Math.min(1, (time - began) / GLIDE);
-      if (share < 1) this.#frame = requestAnimationFrame(step);
-      dispatch({
-        type: 'glided',
-        window: share === 1 ? goal : betweenWindows(from, goal, 1 - (1 - share) ** 3),
-      });
-    };
-    this.#frame = requestAnimationFrame(step);
   }
 
   /** Scrolls the page where the keyboard has left the screen. */
@@ -470,7 +458,7 @@ export class Timeline {
     const rows = this.#rows.slice(first, last).map((row) => ({
       parts: this.#tiles.over(row, window, level).flatMap(({ columns }) => (columns ? [columns] : [])),
       capacity: this.#links[row]?.bandwidth ?? 0,
-      own: this.#bars.barsIn(row),
+      own: this.#bars.in(row),
       isSelected: this.#shown.selectedRows.includes(row),
     }));
     const placed = ({ start, end }: Period, at: readonly number[]): Mark[] =>

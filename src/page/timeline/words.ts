@@ -77,13 +77,28 @@ export function freeText({ free, freeMax, vlans }: Free, link: Link): string {
 
 /** My reservation in words: its name, or the end of its id, and its bandwidth. */
 export function ownText({ id, name, bandwidth }: Own): string {
-  return `yours: ${name ?? `…${id.slice(-6)}`} with ${formatBandwidth(bandwidth)}`;
+  return `${name ?? `…${id.slice(-6)}`} with ${formatBandwidth(bandwidth)}`;
+}
+
+/** The most Mbps that my reservations have at the same time, from an instant on. */
+export function mostOf(own: readonly Own[], from: number): number {
+  const steps = own.flatMap(({ start, end, bandwidth }) => [
+    { at: Math.max(start, from), by: bandwidth },
+    { at: end, by: -bandwidth },
+  ]);
+  let [most, sum] = [0, 0];
+  // What ends makes room for what begins at that time.
+  for (const { by } of steps.toSorted((one, other) => one.at - other.at || one.by - other.by)) {
+    sum += by;
+    most = Math.max(most, sum);
+  }
+  return most;
 }
 
 /**
  * A period of a link in a sentence, as the live region says it.
  *
- * @param facts undefined where the service was not asked yet; `over` where it keeps no use
+ * @param facts undefined where the service was not asked yet; `over` where nothing can be booked any more
  * @example 'be-gent1 – pl-poznan1, Mon 23 Nov 09:00 to 17:00: 6 of 10 Gbps free throughout, 996 VLANs.'
  */
 export function periodSentence(
@@ -92,12 +107,16 @@ export function periodSentence(
   { facts, own, calendar }: { facts: Free | 'over' | undefined; own: readonly Own[]; calendar: Calendar },
 ): string {
   const free =
-    facts === undefined
-      ? 'not loaded yet'
-      : facts === 'over'
-        ? 'over, its use is not kept'
-        : freeText(facts, link);
-  const mine = own.map((one) => `; ${ownText(one)}`).join('');
+    facts === undefined ? 'not loaded yet' : facts === 'over' ? 'this time is over' : freeText(facts, link);
+  const [first, ...others] = own;
+  const most = formatBandwidth(mostOf(own, period.start));
+  // Of many the names would be more than a line can hold.
+  const mine =
+    first === undefined
+      ? ''
+      : others.length === 0
+        ? `; yours: ${ownText(first)}`
+        : `; ${own.length} of yours, ${most} at most`;
   return `${linkName(link)}, ${periodText(period, calendar)}: ${free}${mine}.`;
 }
 

@@ -293,13 +293,21 @@ export class SqliteDatabase {
 
   async #runOne({ work, resolve, reject }: Waiting): Promise<() => void> {
     const { database } = this.#writer;
+    let isOver = false;
+    // Work that fails may have begun other writes, which go on in slices: they would run after its rollback, in another's work.
+    const execute = <Answer>(sql: string, run: (statement: Prepared) => Answer): Answer => {
+      if (isOver) throw new RangeError('a statement came after its work was over');
+      return this.#execute(sql, run);
+    };
     database.exec('SAVEPOINT work');
     try {
       const answer = await work({
-        run: (sql, ...values) => this.#execute(sql, (statement) => statement.run(values)),
-        all: (sql, ...values) => this.#execute(sql, (statement) => statement.all(values)),
-        arrays: (sql, ...values) => this.#execute(sql, (statement) => statement.arrays(values)),
-        first: (sql, ...values) => this.#execute(sql, (statement) => statement.first(values)),
+        run: (sql, ...values) => execute(sql, (statement) => statement.run(values)),
+        all: (sql, ...values) => execute(sql, (statement) => statement.all(values)),
+        arrays: (sql, ...values) => execute(sql, (statement) => statement.arrays(values)),
+        first: (sql, ...values) => execute(sql, (statement) => statement.first(values)),
+      }).finally(() => {
+        isOver = true;
       });
       database.exec('RELEASE work');
       return () => resolve(answer);

@@ -73,6 +73,37 @@ describe('the map', () => {
     },
   );
 
+  test.each([790, 1110])(
+    '%i pixels wide: the inset lies beside the sites, and no name seems to be of another dot',
+    (width) => {
+      const layout = lay(SITES, width);
+      const [inset] = layout.insets;
+      const xs = [...layout.at.values()].map(({ x }) => x);
+      expect(inset).toBeDefined();
+      expect((inset?.x ?? 0) + (inset?.width ?? 0)).toBeLessThan(Math.min(...xs) - 40);
+      // The names that are nearest to a dot are its own.
+      for (const { labels, at, sites } of layout.insets) {
+        for (const [name, { x, y, width: wide, height }] of labels) {
+          const away = (site: string): number => {
+            const point = at.get(site) ?? { x: 0, y: 0 };
+            const [dx, dy] = [
+              Math.max(x - point.x, 0, point.x - x - wide),
+              Math.max(y - point.y, 0, point.y - y - height),
+            ];
+            return Math.hypot(dx, dy);
+          };
+          expect(sites.toSorted((one, other) => away(one) - away(other))[0]).toBe(name);
+        }
+      }
+    },
+  );
+
+  test('drawn larger it has no inset, which would lie out of sight, and all names', () => {
+    const { insets, labels } = layOut(SITES, topology.links, 720, textWidth, 2);
+    expect(insets).toEqual([]);
+    expect([...labels.keys()].toSorted()).toEqual(topology.sites.toSorted());
+  });
+
   test('two sites in one place can be told apart', () => {
     const twins: MapSite[] = ['a', 'b', 'c'].map((name) => ({ name, place: [3.72, 51.05] }));
     const { insets } = lay([...twins, { name: 'd', place: [16.9, 52.4] }], 700);

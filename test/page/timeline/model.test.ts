@@ -1,8 +1,11 @@
 import { describe, expect, it } from 'vitest';
+import { change } from '../../../src/page/change.ts';
 import type { Own } from '../../../src/page/service.ts';
-import { barHeight, barsOf, layoutFor, rowAt } from '../../../src/page/timeline/layout.ts';
+import { openState } from '../../../src/page/state.ts';
+import { barHeight, isLane, LANE, layoutFor, rowAt } from '../../../src/page/timeline/layout.ts';
 import { tableLines, tableSegments } from '../../../src/page/timeline/lines.ts';
 import { changeTimeline, openTimeline, type TimelineAction } from '../../../src/page/timeline/model.ts';
+import { OwnBars } from '../../../src/page/timeline/own-bars.ts';
 import {
   bookable,
   clickedPeriod,
@@ -48,6 +51,27 @@ describe('the timeline', () => {
     expect(after(monday, { type: 'dawned' }).window).toEqual(WEEK);
     const moved = { type: 'moved', window: { start: NOW - 7 * DAY, end: NOW } } as const;
     expect(after(monday, moved, { type: 'dawned' }).window).toEqual(moved.window);
+  });
+
+  it('begins a year that now is not in with the month that is shown, so that it is not over for the most part', () => {
+    const tomorrow = { type: 'moved', window: { start: at(2026, 10, 23), end: at(2026, 10, 30) } } as const;
+    const year = after(NOW, tomorrow, { type: 'unit', unit: 'year' });
+    expect(year.goal).toEqual({ start: at(2026, 10, 1), end: at(2027, 10, 1) });
+  });
+
+  it('shows the same days in another zone, and the same time where it shows no whole days', () => {
+    const { window } = change(
+      { ...openState(NOW, 'Europe/Brussels') },
+      { type: 'zoned', zone: 'UTC' },
+    ).timeline;
+    expect(window).toEqual({ start: Date.UTC(2026, 10, 22), end: Date.UTC(2026, 10, 29) });
+    const moved = { start: NOW, end: NOW + HOUR };
+    const zoomed = after(
+      NOW,
+      { type: 'moved', window: moved },
+      { type: 'rezoned', before: createClock('UTC') },
+    );
+    expect(zoomed.window).toEqual(moved);
   });
 
   it('lets the keyboard go to the rows that a filter leaves', () => {
@@ -125,27 +149,42 @@ describe('the drawing', () => {
     expect(rows.map((y) => rowAt(y, layout, 12))).toEqual([undefined, undefined, 0, 1, undefined]);
   });
 
-  it('stacks my reservations of the same time, as high as they need, within the plot', () => {
-    const own = (start: number, end: number, bandwidth: number): Own => ({
-      ...{ id: `con_${start}`, site1: 'a', site2: 'b', bandwidth, start, end },
+  it.each([
+    [375, true],
+    [800, false],
+  ])(
+    '%i pixels wide: my reservations have a lane below the plot, and a pointer 24 pixels of it',
+    (width, isNarrow) => {
+      const layout = layoutFor(width, isNarrow);
+      expect(layout.lane).toBeGreaterThan(layout.top + layout.plot);
+      expect(layout.lane + LANE).toBeLessThan(layout.row);
+      const isLaneAt = (y: number): boolean => isLane(layout.axis + 3 * layout.row + y, layout);
+      const tall = Array.from({ length: layout.row }, (_, y) => y).filter(isLaneAt);
+      expect([tall.length, tall.at(-1)]).toEqual([24, layout.row - 1]);
+      expect([isLaneAt(layout.lane), isLaneAt(layout.top)]).toEqual([true, false]);
+      // As much is left to pick a time.
+      expect(layout.row - tall.length).toBeGreaterThanOrEqual(24);
+    },
+  );
+
+  it('finds my reservations where they are: the shorter ones lie upon the longer ones', () => {
+    const own = (name: string, start: number, end: number): Own => ({
+      ...{ id: name, name, site1: 'a', site2: 'b', bandwidth: 10, start, end },
     });
-    const places = (...list: Own[]) =>
-      barsOf(list, 10_000, { plot: 30 }).map(({ own: { start }, y, height }) => [start, y, height]);
-    expect(places(own(4, 9, 10), own(0, 5, 1000), own(6, 9, 5000))).toEqual([
-      [0, 0, 4],
-      [4, 4, 4],
-      [6, 8, 15],
-    ]);
-    // The room of one that has ended is taken again.
-    expect(places(own(0, 5, 4000), own(1, 9, 1000), own(5, 9, 2000))).toEqual([
-      [0, 0, 12],
-      [1, 12, 4],
-      [5, 0, 6],
-    ]);
-    expect(places(own(0, 5, 10_000), own(1, 5, 10_000))).toEqual([
-      [0, 0, 30],
-      [1, 0, 30],
-    ]);
+    const link = { site1: 'b', site2: 'a', bandwidth: 1000 };
+    const bars = new OwnBars(
+      [own('short', 20, 30), own('long', 0, 100), own('late', 102, 110)],
+      [link],
+      undefined,
+    );
+    const at = (instant: number): (string | undefined)[] => bars.at(0, instant, 3).map(({ name }) => name);
+    expect(bars.in(0).map(({ name }) => name)).toEqual(['long', 'short', 'late']);
+    expect(at(25)).toEqual(['short', 'long']);
+    // Beside a bar the one that is there comes first.
+    expect(at(18)).toEqual(['long', 'short']);
+    expect(at(101.5)).toEqual(['late', 'long']);
+    expect(at(120)).toEqual([]);
+    expect(bars.at(1, 25, 3)).toEqual([]);
   });
 
   it('lets nothing look free that is not, and draws a little as something', () => {
@@ -203,6 +242,9 @@ describe('picking', () => {
       undefined,
       undefined,
     ]);
+    // What is over picks nothing, also where the click would reach into the time to come.
+    const late = { ...context, now: at(2026, 10, 23, 9, 30) };
+    expect(clickedPeriod(at(2026, 10, 23, 9, 20), 2 * HOUR, columns, late)).toBeUndefined();
     const long = { ...context, step: { unit: 'day', count: 1 } as const };
     expect(clickedPeriod(at(2026, 10, 23, 10), DAY, columns, long)?.start).toBe(at(2026, 10, 23, 9));
   });

@@ -1,6 +1,12 @@
 import { expect, it } from 'vitest';
 import { MINUTE } from '../../../src/contract/durations.ts';
-import { freeText, periodSentence, periodText, windowText } from '../../../src/page/timeline/words.ts';
+import {
+  freeText,
+  mostOf,
+  periodSentence,
+  periodText,
+  windowText,
+} from '../../../src/page/timeline/words.ts';
 import { createClock } from '../../../src/words/civil-time.ts';
 
 const brussels = createClock('Europe/Brussels');
@@ -22,7 +28,22 @@ it('say a period of a link as a person would', () => {
   expect(periodSentence(link, period, { facts: undefined, own, calendar })).toBe(
     'be-gent1 – pl-poznan1, Mon 23 Nov 09:00 to 17:00: not loaded yet; yours: training with 500 Mbps.',
   );
-  expect(periodSentence(link, period, { facts: 'over', own: [], calendar })).toContain('its use is not kept');
+  expect(periodSentence(link, period, { facts: 'over', own: [], calendar })).toContain(
+    ': this time is over.',
+  );
+});
+
+it('say of several reservations how many they are, and the most that they have at the same time', () => {
+  const ends = { site1: 'be-gent1', site2: 'pl-poznan1' };
+  const own = (start: number, end: number, bandwidth: number) => ({
+    ...{ ...ends, id: `con_x_${start}`, bandwidth, start: NOW + start, end: NOW + end },
+  });
+  const some = [own(0, 10, 1000), own(10, 20, 1400), own(15, 40, 300), own(-5, 2, 600)];
+  expect([mostOf(some, NOW), mostOf(some, NOW + 3), mostOf([], NOW)]).toEqual([1700, 1700, 0]);
+  const period = { start: NOW, end: NOW + 30 };
+  expect(periodSentence(link, period, { facts: undefined, own: some, calendar })).toMatch(
+    /: not loaded yet; 4 of yours, 1\.7 Gbps at most\.$/,
+  );
 });
 
 it('say what is free with its units', () => {
