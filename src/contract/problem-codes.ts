@@ -22,7 +22,10 @@ interface ProblemKind {
   example: string;
 }
 
-const { reservation: RESERVATION, experiment: EXPERIMENT, project: PROJECT } = EXAMPLE_IDS;
+// Taken one by one: a pattern would keep all examples in the page's bundle.
+const RESERVATION = EXAMPLE_IDS.reservation;
+const EXPERIMENT = EXAMPLE_IDS.experiment;
+const PROJECT = EXAMPLE_IDS.project;
 const EXPIRED = '2025-01-01T12:00:00.000Z';
 
 /** Sites, dates and bandwidth are refused alike. */
