@@ -248,13 +248,13 @@ async function orUndefined<Answer>(answer: Promise<Answer>): Promise<Answer | un
   }
 }
 
-/** Whether a service answered, and not that it is busy, or that a token was not accepted. */
+/** Whether a service answered itself, and not that it is busy, or that a token was not accepted. */
 function isAnswered(error: unknown): boolean {
   if (!(error instanceof Failure)) return false;
   const { httpStatus = 0 } = error.facts;
-  return (
-    httpStatus > 0 && httpStatus < 429 && !(isProblemCode(error.code) && PROBLEMS[error.code].exit === 4)
-  );
+  // A redirect leads to another service, which may have the reservations.
+  if (httpStatus === 0 || httpStatus >= 429 || Math.floor(httpStatus / 100) === 3) return false;
+  return !(isProblemCode(error.code) && PROBLEMS[error.code].exit === 4);
 }
 
 /** Nothing in place of a description that the service does not give. @throws where it did not answer */

@@ -381,7 +381,8 @@ describe('row 7: text from a service or a token is escaped before it reaches a t
     ['experiment show nope', 3],
     ['experiment token', 9],
     ['project token', 6],
-    ['list', 6],
+    // A service whose description can't be had, and whose list is refused, has none.
+    ['list', 0],
     ['sites', 6],
     [LINK.join(' '), 6],
     [`show ${IDS.reservation}`, 6],

@@ -39,6 +39,7 @@ const Audit = v.strictObject({
     }),
   ),
   more: v.boolean(),
+  database: v.string(),
 });
 
 /** Serves until it is told to stop; as a process of its own where a password reaches it by its environment. */

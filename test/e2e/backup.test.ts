@@ -17,7 +17,12 @@ import { newClient, serveHere, serveWith } from './served.ts';
 import { book, idIn, logIn } from './wire-caller.ts';
 
 const FILE = 'slices-conn.sqlite';
-const Printed = v.strictObject({ file: v.string(), bytes: v.number(), reservations: v.number() });
+const Printed = v.strictObject({
+  file: v.string(),
+  bytes: v.number(),
+  reservations: v.number(),
+  database: v.string(),
+});
 
 test('a copy that is made under load holds every reservation that was acknowledged before, and serves', async () => {
   const data = temporaryFolder();
@@ -46,7 +51,7 @@ test('a copy that is made under load holds every reservation that was acknowledg
   const after = acknowledged.length;
   expect(made).toMatchObject({ exitCode: 0, stderr: '' });
   const told = v.parse(Printed, JSON.parse(made.stdout));
-  expect(told).toMatchObject({ file: copy, bytes: statSync(copy).size });
+  expect(told).toMatchObject({ file: copy, bytes: statSync(copy).size, database: data });
   expect(told.reservations).toBeGreaterThanOrEqual(before.length);
   expect(statSync(copy).mode & 0o777).toBe(0o600);
   // The load went on meanwhile, and goes on.

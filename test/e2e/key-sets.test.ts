@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { KEY_HISTORY_PATH, KEY_SET_PATH } from '../../src/contract/routes.ts';
 import { freePort } from '../fixtures/postgres.ts';
 import { claimsOf, keySetOf, makeKey, makeToken, RESERVATION, type TestKey } from '../fixtures/tokens.ts';
 import { reportOf } from './command.ts';
@@ -136,10 +137,10 @@ describe('rows 25, 27: a kid that is not among the keys', () => {
     }
   });
 
-  test('an unknown key is 9 after one fetch', async () => {
+  test('an unknown key is 9 after one fetch of the keys, and of those that were revoked', async () => {
     await verify(own);
     expect(reportOf(await verify(next))).toMatchObject({ exitCode: 9, code: 'unverified' });
-    expect(service.requests).toHaveLength(2);
+    expect(service.requests.map(({ path }) => path)).toEqual([KEY_SET_PATH, KEY_SET_PATH, KEY_HISTORY_PATH]);
   });
 });
 
