@@ -1,8 +1,8 @@
 import { type Role, readRole } from '../contract/roles.ts';
 
 const ALLOWS: Readonly<Record<Role, string>> = {
-  lead: 'may book, change and delete reservations',
-  admin: 'may change and delete reservations, not book',
+  lead: 'may book, change and delete',
+  admin: 'may change and delete, not book',
   member: 'may not see its reservations',
   viewer: 'may look, not book',
 };

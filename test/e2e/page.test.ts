@@ -145,7 +145,7 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
     await logIn(page, 'lead');
     whose = 'lead';
     await page.waitForURL(/\?experiment=exp_/);
-    await page.getByText('lead: may book, change and delete reservations').waitFor();
+    await page.getByText('lead: may book, change and delete').waitFor();
 
     await fill(page, '500G', 'night-run');
     await answer(page).getByText('The link has 100 Gbps; 500 Gbps were asked for.').waitFor();

@@ -148,8 +148,8 @@ describe('the confirmation in words', () => {
     const { browser } = await atConfirmation();
     const words = [...browser.reply.text.matchAll(/required> (\w+)<small>([^<]*)<\/small>/g)];
     expect(words.map(([, name, may]) => `${name} ${may}`)).toEqual([
-      'lead in demo: may book, change and delete reservations',
-      'admin in demo: may change and delete reservations, not book',
+      'lead in demo: may book, change and delete',
+      'admin in demo: may change and delete, not book',
       'member in demo: may not see its reservations',
       'viewer in demo: may look, not book',
     ]);
