@@ -312,14 +312,17 @@ describe('the installers', () => {
   });
 });
 
-test.skipIf(!has('man'))('the page of the manual has every command', () => {
-  const file = join(folder, 'slices-conn.1');
-  writeFileSync(file, manualPage('1.0.0'));
-  const { stdout, stderr } = spawnSync('man', ['--warnings', '-l', file], {
-    encoding: 'utf8',
-    env: { ...process.env, MANWIDTH: '100' },
-  });
-  expect(stderr).toBe('');
-  for (const part of ['slices-conn reserve', '--bandwidth', 'SLICES_CONN_USER_TOKEN'])
-    expect(stdout).toContain(part);
-});
+test.skipIf(!has('man')).each(['C', 'C.UTF-8'])(
+  'the page of the manual has every command, in %s',
+  (locale) => {
+    const file = join(folder, 'slices-conn.1');
+    writeFileSync(file, manualPage('1.0.0'));
+    const { stdout, stderr } = spawnSync('man', ['--warnings', '-l', file], {
+      encoding: 'utf8',
+      env: { ...process.env, LC_ALL: locale, MANWIDTH: '100' },
+    });
+    expect(stderr).toBe('');
+    for (const part of ['slices-conn reserve', '--bandwidth', 'SLICES_CONN_USER_TOKEN'])
+      expect(stdout).toContain(part);
+  },
+);

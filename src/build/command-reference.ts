@@ -83,11 +83,12 @@ export function manualPage(version: string): string {
   ].join('\n');
 }
 
-/** Text as roff prints it as it stands: backslashes, hyphens, and no line that begins a request. */
+/** Text as roff prints it as it stands, in ASCII too: backslashes, hyphens, dots, and no line that begins a request. */
 function roff(text: string): string {
   return text
     .replaceAll('\\', '\\e')
     .replaceAll('-', '\\-')
+    .replaceAll('…', '...')
     .replaceAll(/^(?=[.'])/gm, '\\&');
 }
 
