@@ -96,8 +96,8 @@ function requestOf({ github, gitlab, ref, refType, environment }: CiFlags): CiRu
       fix: [{ flags: ['--ref'], words: ['--ref', `refs/heads/${ref}`] }],
     });
   }
-  if (gitlab !== undefined && ref !== undefined && /^refs\/(?:heads|tags)\//.test(ref)) {
-    const [, kind, name = ''] = /^refs\/(heads|tags)\/(.*)$/.exec(ref) ?? [];
+  const [, kind, name = ''] = (gitlab !== undefined && /^refs\/(heads|tags)\/(.*)$/s.exec(ref ?? '')) || [];
+  if (kind !== undefined) {
     const words = ['--ref', name, ...(kind === 'tags' ? ['--ref-type', 'tag'] : [])];
     throw new Failure('usage', 'On GitLab --ref must be the name of a branch or tag alone.', {
       why: `No job has the ref ${ref} there.`,
