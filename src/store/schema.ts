@@ -23,7 +23,7 @@ interface Dialect {
 export function serverTables({ bigint, id, sequence, table, sequenceTable, tagGuard }: Dialect): string {
   return `
   CREATE TABLE link (
-    id TEXT PRIMARY KEY,
+    id ${id} PRIMARY KEY,
     version ${bigint} NOT NULL,
     -- Up to which version the link's deleted reservations may be gone.
     forgotten ${bigint} NOT NULL DEFAULT 0
@@ -56,7 +56,7 @@ export function serverTables({ bigint, id, sequence, table, sequenceTable, tagGu
   CREATE TABLE hop (
     reservation ${id} NOT NULL REFERENCES reservation (id) DEFERRABLE INITIALLY DEFERRED,
     position INTEGER NOT NULL,
-    link TEXT NOT NULL REFERENCES link (id),
+    link ${id} NOT NULL REFERENCES link (id),
     version ${bigint} NOT NULL,
     start_ms ${bigint} NOT NULL,
     end_ms ${bigint} NOT NULL,

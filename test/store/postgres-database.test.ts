@@ -115,6 +115,14 @@ describe.each(TAG_PLACES)('the exclusion constraint on %s, past all of our code'
     await expect(update('deleted_ms = NULL', 'r1')).rejects.toThrow(held);
   });
 
+  test('it is exact to the millisecond and to the tag, as late as a number can say', async () => {
+    const latest = Number.MAX_SAFE_INTEGER;
+    await reserve('r4', latest - 20, latest - 10);
+    await reserve('r5', latest - 10, latest);
+    await reserve('r6', latest - 20, latest, { tag: 2 });
+    await expect(reserve('r7', latest - 21, latest - 19)).rejects.toThrow(held);
+  });
+
   test('who holds it when can be looked at', async () => {
     await update('deleted_ms = 1', 'r2');
     const holds = `SELECT link, tag, start_ms, end_ms, reservation FROM tag_hold WHERE place = $1 ORDER BY reservation`;
@@ -142,7 +150,7 @@ describe.each(TAG_PLACES)('the exclusion constraint on %s, past all of our code'
       `BEGIN; UPDATE hop SET ${place} = 7, start_ms = 0, end_ms = 10 WHERE reservation = 'r1'`,
     );
     const waiting = expect(update(`${place} = 7, start_ms = 9, end_ms = 20`)).rejects.toThrow(held);
-    await vi.waitUntil(async () => (await waitingFor(url)) > 0, PATIENCE);
+    await vi.waitUntil(async () => (await postgres.waiting(url)) > 0, PATIENCE);
     await other.query('COMMIT');
     await other.end();
     await waiting;
@@ -461,14 +469,6 @@ test('of replicas that start at once, all sign with one key', async () => {
 async function failureIn(asked: Promise<unknown>): Promise<unknown> {
   const error = await asked.catch((thrown: unknown) => thrown);
   return error instanceof Error && error.name;
-}
-
-async function waitingFor(address: string): Promise<number> {
-  const [row] = await postgres.ask(
-    address,
-    'SELECT count(*)::int AS waiting FROM pg_locks WHERE NOT granted',
-  );
-  return Number(row?.['waiting']);
 }
 
 async function connections(address: string): Promise<number> {
