@@ -23,6 +23,8 @@ export interface ChoiceOptions {
   pick?: Picker;
   /** Names by id, of what a profile keeps: it is found by name where its id is not known (cli/README.md, "Files"). */
   chosenNames?: Readonly<Record<string, string>>;
+  /** The name of the project whose items they are; undefined where they are those of all. */
+  project?: string;
 }
 
 /**
@@ -36,20 +38,20 @@ export async function chooseOne<Item extends Choosable>(
   wanted: string | undefined,
   items: readonly Item[],
   now: number,
-  { pick, chosenNames = {} }: ChoiceOptions = {},
+  { pick, chosenNames = {}, project }: ChoiceOptions = {},
 ): Promise<Item> {
+  const where = project === undefined ? '' : ` in the project ${project}`;
   const active = items.filter(
     ({ expires_at }) => (parseInstant(expires_at, 'utc-if-absent') ?? Infinity) > now,
   );
   if (wanted === undefined) {
     const [only, another] = active;
     if (only && !another) return only;
-    if (!only) throw new Failure('usage', `You have no active ${noun}.`, adviceForNone(noun));
+    if (!only) throw new Failure('usage', `You have no active ${noun}${where}.`, adviceForNone(noun));
     if (pick) return pick(noun, active);
-    throw new Failure('usage', `You have several active ${noun}s; name one with --${noun}.`, {
+    throw new Failure('usage', `You have several active ${noun}s${where}; name one with --${noun}.`, {
       why: `They are ${listed(active)}`,
-      // A name that looks like a flag or is shown escaped can't be typed: its id can.
-      fix: `slices-conn ${noun} use ${shellWord(/^\w[\w .'-]*$/.test(only.name) ? only.name : only.id)}`,
+      fix: `slices-conn ${noun} use ${shellWord(canBeTyped(only, active) ? only.name : only.id)}`,
     });
   }
   const byId = items.find(({ id }) => id === wanted);
@@ -59,13 +61,20 @@ export async function chooseOne<Item extends Choosable>(
   const [only, another] = named.length > 1 ? named.filter((item) => active.includes(item)) : named;
   if (only && !another) return only;
   if (named.length > 0) {
-    throw new Failure('usage', `Several ${noun}s are named ${name}; give the id.`, { why: listed(named) });
+    throw new Failure('usage', `Several ${noun}s${where} are named ${name}; give the id.`, {
+      why: listed(named),
+    });
   }
   const names = items.map((item) => item.name).filter((known) => known !== '');
-  throw new Failure('not_found', hinted(`You have no ${noun} ${wanted}.`, name, names), {
-    why: items.length > 0 ? `Yours: ${listed(items)}` : `You are in no ${noun}.`,
+  throw new Failure('not_found', hinted(`You have no ${noun} ${wanted}${where}.`, name, names), {
+    why: items.length > 0 ? `Yours: ${listed(items)}` : `You are in no ${noun}${where}.`,
     fix: `slices-conn ${noun} list`,
   });
+}
+
+/** Whether an item can be named by its name: not one that looks like a flag, is shown escaped, or is another's too. */
+function canBeTyped({ name }: Choosable, items: readonly Choosable[]): boolean {
+  return /^\w[\w .'-]*$/.test(name) && items.filter((item) => item.name === name).length === 1;
 }
 
 function adviceForNone(noun: 'project' | 'experiment'): { why: string; fix?: string } {

@@ -12,7 +12,12 @@ import type { TokenStatus } from '../tokens/status-list.ts';
 import { IAT_LEEWAY, type TokenKind, type Trust, type VerifiedToken } from '../tokens/verify.ts';
 import { type ChoiceOptions, chooseOne, type Picker } from './choice.ts';
 import type { Connection } from './login/connection.ts';
-import { accessExperiment, type ExperimentAccess, withTokenAdvice } from './login/experiment-access.ts';
+import {
+  accessExperiment,
+  chooseExperiment,
+  type ExperimentAccess,
+  withTokenAdvice,
+} from './login/experiment-access.ts';
 import { isSpent } from './login/login-tokens.ts';
 import { keySetUrl, trustIn, type VerificationSource, verifyAny } from './login/trust.ts';
 import type { Profile } from './profiles/profiles.ts';
@@ -171,7 +176,7 @@ export class Session {
   async experiment(named?: string): Promise<Experiment> {
     if (named !== undefined) return this.#chooseExperiment(named);
     const { experiment } = this.#options;
-    this.#experiment ??= this.#chooseExperiment(experiment ?? this.profile.experiment);
+    this.#experiment ??= this.#chooseExperiment(experiment);
     return this.#experiment;
   }
 
@@ -324,14 +329,10 @@ export class Session {
     });
   }
 
-  async #chooseExperiment(wanted: string | undefined): Promise<Experiment> {
-    return chooseOne(
-      'experiment',
-      wanted,
-      await this.portal.experiments(),
-      this.#options.now(),
-      this.#choice,
-    );
+  #chooseExperiment(wanted: string | undefined): Promise<Experiment> {
+    const { profile, portal } = this;
+    const { project, now } = this.#options;
+    return chooseExperiment(wanted, { project, profile, portal, now, choice: this.#choice });
   }
 }
 

@@ -137,6 +137,12 @@ describe('with a choice', () => {
     },
   );
 
+  test('the advised command has the id where two have the name', async () => {
+    const twin = item('twin', { name: 'demo' });
+    const { facts } = await failureOf(() => choose(undefined, [twin, demo]));
+    expect(facts.fix).toBe(`slices-conn experiment use ${twin.id}`);
+  });
+
   test('row 7: a name from the portal is one quoted word of the advised command', async () => {
     for (const name of ['$(touch pwned)', 'a; touch pwned', "it's", 'two words']) {
       const failure = await failureOf(() => choose(undefined, [item(name), other]));

@@ -1,4 +1,5 @@
 import type { PortalClient } from '../../client/portal.ts';
+import type { Experiment } from '../../contract/directory.ts';
 import { Failure, type FailureCode, ownCommand } from '../../contract/failure.ts';
 import { idKind } from '../../contract/ids.ts';
 import { Secret } from '../../contract/secret.ts';
@@ -38,16 +39,43 @@ export interface ExperimentAccessOptions {
 
 /**
  * The experiment: of the command's flag, else of a token in the environment, else of the environment or the
- * profile, else the only active one (cli/README.md, "Global flags", "Environment"). Its token comes from the
+ * profile, else the only active one (cli/README.md, "Global flags", "Environment"); where the command names a project, one of that,
+ * unless its id is given. Its token comes from the
  * environment, the profile's command, the tokens that the portal gave before, or the portal.
  *
  * @throws Failure `not_found` for an unknown one, `usage` where one must be chosen; or a failure to get the token
  */
 export async function accessExperiment(options: ExperimentAccessOptions): Promise<ExperimentAccess> {
   const { wanted, profile, connection } = options;
-  const named = wanted ?? profile.experiment;
   const given = await givenAccess(wanted, connection.experimentToken);
-  return given ?? (await byCommand(named, options)) ?? byPortal(named, options);
+  return given ?? (await byCommand(wanted ?? profile.experiment, options)) ?? byPortal(options);
+}
+
+/** Of what an experiment is chosen. */
+type ExperimentChoice = Pick<ExperimentAccessOptions, 'project' | 'profile' | 'portal' | 'now' | 'choice'>;
+
+/**
+ * Chooses an experiment of the portal as {@link accessExperiment} does.
+ *
+ * @param wanted id or name; undefined: the profile's, else the only active one
+ */
+export async function chooseExperiment(
+  wanted: string | undefined,
+  { project, profile, portal, now, choice = {} }: ExperimentChoice,
+): Promise<Experiment> {
+  const all = await portal.experiments();
+  const isId = wanted !== undefined && idKind(wanted) === 'experiment';
+  if (project === undefined || isId) {
+    return chooseOne('experiment', wanted ?? profile.experiment, all, now(), choice);
+  }
+  const within = await chooseOne('project', project, await portal.projects(), now(), choice);
+  const items = all.filter(({ project_id }) => project_id === within.id);
+  const { experiment: chosen = '' } = profile;
+  const isWithin = items.some(
+    ({ id, name }) => id === chosen || name === (choice.chosenNames?.[chosen] ?? chosen),
+  );
+  const named = wanted ?? (isWithin ? chosen : undefined);
+  return chooseOne('experiment', named, items, now(), { ...choice, project: within.name });
 }
 
 /** The experiment of a token in the environment; undefined where there is none, or another experiment is wanted. */
@@ -69,7 +97,7 @@ async function byCommand(
   const { connection, profile } = options;
   if (!connection.experimentTokenFrom) return undefined;
   // Without a name only the portal knows which experiments there are.
-  const experiment = named ?? (await chosen(undefined, options).catch(nameIt)).id;
+  const experiment = named ?? (await chooseExperiment(undefined, options).catch(nameIt)).id;
   const needsProject = profile.experimentTokenCommand?.some((word) => word.includes('{project}'));
   const project =
     options.project ?? profile.project ?? (needsProject ? await projectOf(experiment, options) : undefined);
@@ -95,7 +123,7 @@ async function projectOf(experiment: string, options: ExperimentAccessOptions): 
     (error: unknown): undefined => {
       if (!(error instanceof Failure) || !codes.includes(error.code)) throw error;
     };
-  const known = await chosen(experiment, options).catch(unless('not_supported', 'not_found'));
+  const known = await chooseExperiment(experiment, options).catch(unless('not_supported', 'not_found'));
   if (known?.project_id) return known.project_id;
   const projects = await portal.projects().catch(unless('not_supported', 'not_found'));
   return projects && (await chooseOne('project', undefined, projects, now(), choice)).id;
@@ -130,24 +158,18 @@ export function withTokenAdvice(portal: PortalClient, profile: string): PortalCl
   };
 }
 
-async function byPortal(
-  named: string | undefined,
-  options: ExperimentAccessOptions,
-): Promise<ExperimentAccess> {
-  const { connection, portal, profile } = options;
+async function byPortal(options: ExperimentAccessOptions): Promise<ExperimentAccess> {
+  const { wanted, project, connection, portal, profile } = options;
   const { portalTokens: kept } = connection;
   const from = { origin: 'portal', where: profile.portalUrl } as const;
+  const named = wanted ?? (project === undefined ? profile.experiment : undefined);
   const isId = named !== undefined && idKind(named) === 'experiment';
   const known = isId ? kept?.read(named) : undefined;
   if (isId && known) return { id: named, name: claimedName(known.reveal()), token: known, ...from };
-  const { id, name } = await chosen(named, options);
+  const { id, name } = await chooseExperiment(wanted, options);
   const again = kept?.read(id);
   if (again) return { id, name, token: again, ...from };
   const token = new Secret(await portal.experimentToken(id));
   await kept?.keep(id, token);
   return { id, name, token, ...from };
-}
-
-async function chosen(named: string | undefined, { portal, now, choice }: ExperimentAccessOptions) {
-  return chooseOne('experiment', named, await portal.experiments(), now(), choice);
 }

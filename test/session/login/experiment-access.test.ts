@@ -15,6 +15,7 @@ const key = makeKey('ES256');
 const GIVEN = 'exp_portal.example.org_given';
 const OTHER_PROJECT = 'proj_portal.example.org_other';
 const [ONE, TWO] = [IDS.experiment, 'exp_portal.example.org_two'] as const;
+const THREE = 'exp_portal.example.org_three';
 const tokenOf = (sub: string, name: string) => makeToken(key, claimsOf('experiment', { sub, name }));
 
 /** A portal with these experiments, and the requests that it got. */
@@ -37,8 +38,11 @@ function portalWith(names: Readonly<Record<string, string>>) {
     createExperiment: nobody,
     async experiments() {
       asked.push('experiments');
-      const made = { project_id: IDS.project, role: 'lead', expires_at: '2027-01-30T12:00:00Z' } as const;
-      return Object.entries(names).map(([id, name]) => ({ id, name, ...made }) as never);
+      const made = { role: 'lead', expires_at: '2027-01-30T12:00:00Z' } as const;
+      return Object.entries(names).map(([id, name]) => {
+        const project_id = id === THREE ? OTHER_PROJECT : IDS.project;
+        return { id, name, project_id, ...made } as never;
+      });
     },
     async experimentToken(id) {
       asked.push(`token ${id}`);
@@ -113,6 +117,33 @@ describe('the choice of the experiment, and the requests to the portal', () => {
 
   test('several active experiments are not guessed', async () => {
     await expect(access({})).rejects.toMatchObject({ code: 'usage' });
+  });
+
+  const inTwo = { [ONE]: 'one', [TWO]: 'two', [THREE]: 'three' };
+
+  test.each<[string, Changes, string, string[]]>([
+    [
+      'the only one of it, before the profile',
+      { preferred: 'one' },
+      THREE,
+      [LISTED, 'projects', `token ${THREE}`],
+    ],
+    [
+      "the profile's, where it is one of it",
+      { preferred: THREE },
+      THREE,
+      [LISTED, 'projects', `token ${THREE}`],
+    ],
+    ['another one by its id', { wanted: ONE }, ONE, [LISTED, `token ${ONE}`]],
+  ])('of a project that the command names: %s', async (_, options, id, asked) => {
+    expect(await access({ project: 'other', ...options }, inTwo)).toMatchObject({ id, asked });
+  });
+
+  test('a name of another project than the command names is not found', async () => {
+    await expect(access({ project: 'other', wanted: 'one' }, inTwo)).rejects.toMatchObject({
+      code: 'not_found',
+      message: 'You have no experiment one in the project other.',
+    });
   });
 
   test('a given opaque token is used when no experiment is named', async () => {
