@@ -201,10 +201,9 @@ export function createHttpServer(
     if (isAnswered || !isServed || !socket.writable) socket.destroy();
     else refuseUnread(socket, 'code' in error ? String(error.code) : '');
   });
-  server.on('checkExpectation', (request, response) => {
-    refuse(request, response, 'request_invalid', 'The server can expect nothing but 100-continue.', 417);
-  });
-  server.on('request', (request, response) => {
+  const take: RequestListener = (request, response) => {
+    // What fails while one reply is written ends its connection, not the server.
+    response.once('error', () => request.socket.destroy());
     if (held.has(request.socket)) return;
     if (draining) response.shouldKeepAlive = false;
     if (closing) return refuse(request, response, 'unavailable', 'This server is stopping.');
@@ -218,22 +217,18 @@ export function createHttpServer(
       return refuse(request, response, 'unavailable', 'Too many requests of one address are under way.');
     }
     const fault = headFault(request, limits);
-    if (fault !== undefined) return refuse(request, response, 'request_invalid', fault);
+    if (fault) return refuse(request, response, 'request_invalid', ...fault);
     underWay.add(response);
-    // A client that does not read its reply would keep it in memory.
-    const deadline = setTimeout(() => {
-      const isRead = response.headersSent && request.socket.writableLength === 0;
-      if (isRead) deadline.refresh();
-      else request.socket.destroy();
-    }, limits.exchangeTimeout);
+    limitExchange(request, response, limits.exchangeTimeout);
     response.once('close', () => {
-      clearTimeout(deadline);
       underWay.delete(response);
       if (closing) server.closeIdleConnections();
       if (!request.complete) endSoon(request, limits.rest);
     });
     listener.then((answer) => turns.begin(response, () => answer(request, response)));
-  });
+  };
+  server.on('request', take);
+  server.on('checkExpectation', take);
 
   return {
     open: (host, port) => listen(server, { host, port }),
@@ -364,14 +359,26 @@ function countWhileOpen(
   return before;
 }
 
-/** What is wrong with the headers of a request, if anything. */
+/** Ends the connection of a client that does not read its reply, which would stay in memory. @param most milliseconds */
+function limitExchange({ socket }: IncomingMessage, response: ServerResponse, most: number): void {
+  const deadline = setTimeout(() => {
+    const isRead = response.headersSent && socket.writableLength === 0;
+    if (isRead) deadline.refresh();
+    else socket.destroy();
+  }, most);
+  response.once('close', () => clearTimeout(deadline));
+}
+
+/** What is wrong with the headers of a request, if anything, and the status where it is not that of an invalid request. */
 function headFault(
   { headers, httpVersion, rawHeaders }: IncomingMessage,
   limits: Limits,
-): string | undefined {
-  if (headers.host === undefined && httpVersion === '1.1') return 'The request has no Host.';
+): [msg: string, status?: number] | undefined {
+  const { host, expect = '100-continue' } = headers;
+  if (!/^100-continue$/i.test(expect)) return ['The server can expect nothing but 100-continue.', 417];
+  if (host === undefined && httpVersion === '1.1') return ['The request has no Host.'];
   const isTooMany = rawHeaders.length > 2 * limits.headers;
-  return isTooMany ? `The request has more than ${limits.headers} headers.` : undefined;
+  return isTooMany ? [`The request has more than ${limits.headers} headers.`] : undefined;
 }
 
 function isSecure(server: Server | SecureServer): server is SecureServer {
@@ -442,7 +449,8 @@ function refuse(
   const body = problemBody([{ code, msg: away ? `${msg} Nothing was changed; try again.` : msg }]);
   const answer = (): void => {
     clearTimeout(patience);
-    response.end(JSON.stringify(body));
+    // Its end may come after the answer.
+    if (!response.writableEnded) response.end(JSON.stringify(body));
   };
   const patience = setTimeout(answer, REST);
   request.once('end', answer).once('error', answer).resume();

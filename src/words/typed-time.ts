@@ -251,7 +251,7 @@ function dayOf(
   if (weekday === undefined && on !== undefined) return startOfDay(clock.civil(on));
   const isNext = form.includes('X');
   const reference = isNext ? today + DAY - 1 : clock.civil(isPast ? now : after);
-  const ofDay = time ?? (isEnd && !isPast ? DAY : 0);
+  const ofDay = time ?? (isEnd && !isPast && !isNext ? DAY : 0);
   const to = weekday === undefined ? 0 : (weekday - new Date(reference).getUTCDay() + 7) % 7;
   const found = startOfDay(reference) + to * DAY;
   const step = weekday === undefined ? DAY : WEEK;

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { RequestListener, ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { connect as connectSecurely, type SecureVersion, type TLSSocket } from 'node:tls';
 import * as v from 'valibot';
 import { afterEach, describe, expect, test, vi } from 'vitest';
@@ -201,6 +202,19 @@ describe('row 41: slow clients', () => {
     const dribble = setInterval(() => client.socket.write('a'), 20);
     expect(await client.closed).toMatch(/^HTTP\/1\.1 408 /);
     clearInterval(dribble);
+  });
+
+  test('a body that ends after its refusal, which waits behind an unread reply: the refusal comes, and the server goes on', async () => {
+    const { port } = await opened({}, (_, response) => response.end(Buffer.alloc(16_000_000)));
+    const client = await dial(port);
+    client.socket.pause();
+    client.socket.write(`${get()}POST / HTTP/1.1\r\nHost: x\r\nExpect: foo\r\nContent-Length: 1\r\n\r\n`);
+    // Longer than the rest of a refused request is waited for.
+    await sleep(800);
+    client.socket.write('a');
+    await sleep(50);
+    client.socket.resume();
+    expect((await client.closed).slice(-1000)).toMatch(/HTTP\/1\.1 417 [\s\S]*expect nothing but/);
   });
 
   test.each(['POST', 'GET'])(

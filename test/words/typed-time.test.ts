@@ -273,6 +273,8 @@ describe('a day as people write it', () => {
   test.each([
     ['friday', '2026-11-07'],
     ['sunday', '2026-11-02'],
+    ['next sunday', '2026-11-09'],
+    ['next friday', '2026-11-07'],
     ['today', '2026-11-02'],
     ['2026-12-04', '2026-12-05'],
     ['4 dec', '2026-12-05'],

@@ -107,7 +107,8 @@ export class Ledger {
    *
    * @param name of an update or a deletion: for a reservation that this machine did not create itself
    * @param now milliseconds
-   * @param typedTimes of a create: see {@link LedgerEntry}
+   * @param typedTimes of a create: see {@link LedgerEntry}. Where its key made a reservation before, the service forgets the key
+   *   as it would have
    */
   async begin(item: ChangeItem, name: AttemptName, now: number, typedTimes?: string): Promise<void> {
     const { experiment, key } = name;
@@ -115,8 +116,8 @@ export class Ledger {
       await this.#run(
         `INSERT INTO attempt (service, experiment, key, asked, asked_ms, began_ms, requested, outcome)
          VALUES ($1, $2, $3, 'reserve', $4, $4, $5, 'unknown')
-         ON CONFLICT (service, experiment, key) DO UPDATE SET asked = 'reserve', asked_ms = $4, began_ms = $4,
-           requested = $5, outcome = 'unknown'`,
+         ON CONFLICT (service, experiment, key) DO UPDATE SET asked = 'reserve', asked_ms = $4,
+           began_ms = iif(reservation_id IS NULL, $4, began_ms), requested = $5, outcome = 'unknown'`,
         experiment,
         key,
         now,

@@ -574,10 +574,16 @@ describe('a person’s own idempotency key', () => {
       expect(await here.onServer()).toEqual([]);
       expect(await here.outcomes()).toEqual(['my-key reserve deleted id']);
     }
-    // Who may have forgotten the key, and who knows no keys, is not asked to book.
-    here.wait(23 * HOUR);
-    await failureOf(() => create(here.again(), LATER, KEY));
-    expect(here.sent('POST')).toBe(3);
+    // Who may have forgotten the key, however often it was asked, and who knows no keys, is not asked to book.
+    const far = { ...LATER, start: NOW + 40 * HOUR, end: NOW + 41 * HOUR };
+    const NIGHTLY = { ...KEY, idempotencyKey: 'nightly' };
+    const nightly = await create(here.again(), far, NIGHTLY);
+    await here.deletedElsewhere(nightly.reservation.id);
+    for (const _ of ['6 h', '12 h', '18 h', '24 h', '30 h']) {
+      here.wait(6 * HOUR);
+      await failureOf(() => create(here.again(), far, NIGHTLY));
+    }
+    expect(here.sent('POST')).toBe(3 + 1 + 3);
     const keyless = await scene({ list: true, key: false });
     const other = await create(keyless.reservations, LATER, KEY);
     await keyless.deletedElsewhere(other.reservation.id);
