@@ -195,6 +195,18 @@ describe('a commit that can be released', () => {
     expect(releaseFaults('v1.0.0', { ...fit, ...other })).toEqual([expect.stringContaining(named)]);
   });
 
+  test('is not one before a release', () => {
+    const version = '1.0.0-rc.1';
+    const early = {
+      manifest: { ...fit.manifest, version },
+      lock: { version },
+      changelog: `## [${version}] - 2026-12-01\n`,
+    };
+    expect(releaseFaults(`v${version}`, { ...fit, ...early })).toEqual([
+      expect.stringContaining('pre-release'),
+    ]);
+  });
+
   test('is not one of another tag', () => {
     expect(releaseFaults('v1.0.1', fit)).toEqual([expect.stringContaining('v1.0.1')]);
   });

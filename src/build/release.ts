@@ -35,6 +35,9 @@ export function releaseFaults(tag: string, { manifest, lock, changelog, changes 
   if (tag !== `v${version}`) {
     faults.push(`The tag is ${tag}, and package.json has version ${version}: they must be the same.`);
   }
+  if (version.includes('-')) {
+    faults.push(`package.json has version ${version}: npm would give a pre-release out as the latest.`);
+  }
   if (lock.version !== version) {
     faults.push(
       `package-lock.json has version ${lock.version}, and package.json ${version}: npm install sets it.`,

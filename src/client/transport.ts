@@ -100,7 +100,7 @@ export function createTransport(options: TransportOptions): NetworkTransport {
       origin,
       path: pathname + search,
       method: request.method as 'GET',
-      headers: request.headers,
+      headers: { ...request.headers, ...(request.cache ? { 'cache-control': request.cache } : {}) },
       body: request.body ?? null,
       signal,
     });

@@ -62,6 +62,8 @@ export const ExperimentClaims = v.looseObject({
   proj: v.optional(ProjectId),
   proj_name: v.optional(v.string()),
   act,
+  /** Of a CI job's, as in its user token. */
+  limited_to: v.optional(ExperimentId),
 });
 /** See {@link ExperimentClaims}. */
 export type ExperimentClaims = v.InferOutput<typeof ExperimentClaims>;

@@ -24,7 +24,7 @@ export const START_NOW: Parameter = {
   description: 'Start at the time of the request; start_date is then null.',
   type: 'boolean',
 };
-/** Of requests to create, update or delete. */
+/** Of requests to create or update, and of batches. */
 export const DRY_RUN: Parameter = {
   description:
     'Decide and answer as if it were done, and leave nothing behind: 200 with the reservation, JSON only.',

@@ -9,6 +9,8 @@ export interface Outgoing {
   /** By name, in lower case. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array<ArrayBuffer>;
+  /** Asks the origin, whatever caches keep. A header of the caller's own would need another site's permission in a browser. */
+  readonly cache?: 'no-cache';
   /** Gives the request up. */
   readonly signal?: AbortSignal;
   /** Whether the reply may go on: its body is then neither waited for nor limited. */
@@ -45,9 +47,10 @@ export function sendFrom({ send, fetch }: Transport): Send {
 /** The {@link Fetch} over a {@link Send}, for what needs the platform's types. */
 export function fetchOver(send: Send): Fetch {
   return async (request) => {
-    const { method, url, headers, signal } = request;
+    const { method, url, headers, signal, cache } = request;
+    const anew = cache === 'no-cache' ? { cache } : {};
     const body = request.body ? { body: new Uint8Array(await request.arrayBuffer()) } : {};
-    const reply = await send({ method, url, headers: Object.fromEntries(headers), signal, ...body });
+    const reply = await send({ method, url, headers: Object.fromEntries(headers), signal, ...anew, ...body });
     const { status } = reply;
     return new Response([204, 205, 304].includes(status) ? null : bodyFor(reply.body), {
       status,

@@ -172,12 +172,12 @@ export async function authenticateCaller(
     presented.add(token);
     const { kind, claims } = await verifiedToken(token, trust);
     expiry = Math.min(expiry, claims.exp * 1000);
+    if (kind !== 'project' && claims.limited_to !== undefined) limits.add(claims.limited_to);
     if (kind === 'user') {
       requireScope(claims, trust, 'projects');
       users.add(claims.sub);
       name ??= claims.preferred_username;
       issuers.add(issuerName(claims.iss));
-      if (claims.limited_to !== undefined) limits.add(claims.limited_to);
       return kind;
     }
     const { sub: id, act, iss: issuer } = claims;

@@ -77,9 +77,9 @@ export function createServices(options: ServicesOptions): (request: Request) => 
   app.route(prefix === '' ? '/' : prefix, health);
   app.route(prefix === '' ? '/' : prefix, connectivity);
   app.notFound(({ req }) => {
-    const below = addressOf(req.raw).pathname.slice(prefix.length);
-    const methods = allowedAt(below, groups);
-    if (methods.length === 0) return problemReply(refusal('not_found', `There is nothing at ${below}.`));
+    const { pathname } = addressOf(req.raw);
+    const methods = pathname.startsWith(prefix) ? allowedAt(pathname.slice(prefix.length), groups) : [];
+    if (methods.length === 0) return problemReply(refusal('not_found', `There is nothing at ${pathname}.`));
     const allow = [...new Set(methods)].join(', ');
     return problemReply(refusal('method_not_allowed', `This address allows ${allow} only.`), { allow });
   });

@@ -77,7 +77,7 @@ export function sharedCopy<Value>(options: SharedCopyOptions<Value>): SharedCopy
   }
 
   function isYoungerThan(span: number): boolean {
-    if (!isKeptRead) copy = kept?.();
+    if (!isKeptRead) copy ??= kept?.();
     isKeptRead = true;
     return copy !== undefined && isWithin(copy.at, span, now());
   }

@@ -109,8 +109,8 @@ async function fetchList(
   url: string,
   { send, signal, isAnew }: { send: Send; signal: AbortSignal; isAnew: boolean },
 ): Promise<string> {
-  const headers = { accept: STATUS_LIST_TYPE, ...(isAnew ? { 'cache-control': 'no-cache' } : {}) };
-  const response = await send({ method: 'GET', url, headers, signal });
+  const anew = isAnew ? ({ cache: 'no-cache' } as const) : {};
+  const response = await send({ method: 'GET', url, headers: { accept: STATUS_LIST_TYPE }, signal, ...anew });
   const { bytes, whole } = await readUpTo(bodyOf(response), MAX_TOKEN_LENGTH);
   if (response.status !== 200) {
     throw new TokenError(

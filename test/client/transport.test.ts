@@ -80,6 +80,15 @@ describe('an address leads to this machine alone', () => {
   });
 });
 
+test('a request past the caches says so', async () => {
+  const port = await listening(
+    createPlainServer(({ headers }, reply) => void reply.end(headers['cache-control'] ?? 'nothing')),
+  );
+  const url = `http://127.0.0.1:${port}/`;
+  expect(await asked(url)).toBe('nothing');
+  expect(await asked(url, {}, { cache: 'no-cache' })).toBe('no-cache');
+});
+
 describe('the base address of a host to listen on', () => {
   test.each([
     ['localhost', '127.0.0.1'],

@@ -74,7 +74,7 @@ test('a list is used as long as it says, and asked for anew where it is older th
   expect(sent).toHaveLength(1);
   // The token is from now, and the list from before.
   expect(await ask(0, URI, clock / 1000)).toEqual({ stands: true, at: clock });
-  expect(sent.map(({ headers }) => headers['cache-control'])).toEqual([undefined, 'no-cache']);
+  expect(sent.map(({ cache }) => cache)).toEqual([undefined, 'no-cache']);
   clock += 60_000;
   await ask(0);
   expect(sent).toHaveLength(3);

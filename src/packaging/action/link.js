@@ -159,7 +159,7 @@ function setUp() {
 /** Runs a step of the installation, which needs no secret. */
 function install(command, args, cwd) {
   const env = Object.fromEntries(
-    Object.entries(process.env).filter(([name]) => !/^(INPUT|SLICES_CONN|ACTIONS_ID_TOKEN)_/.test(name)),
+    Object.entries(process.env).filter(([name]) => !/^(INPUT|SLICES_CONN|ACTIONS)_/.test(name)),
   );
   const { PATH = '' } = env;
   // What npm starts finds this Node.js first.

@@ -150,9 +150,8 @@ function streamOf(
     experiment,
     links,
     take(frames) {
-      // What waits is not sent any more: the client has got none of it, and its cursor is older.
-      if ((controller?.desiredSize ?? 0) <= 0)
-        over()?.error(new Error('The reader of a stream is too slow.'));
+      // A reader that is too slow gets what waits for it, and asks for the rest anew: the cursor it has is older.
+      if ((controller?.desiredSize ?? 0) <= 0) stream.end();
       else controller?.enqueue(encoder.encode(frames));
     },
     end: () => over()?.close(),

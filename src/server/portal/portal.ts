@@ -157,8 +157,8 @@ async function createExperiment(
 }
 
 /** The session of the user token: the new token ends with that login too (THREATS.md 57). */
-function sessionOf(user: UserClaims): { sid?: unknown } {
-  return user['sid'] === undefined ? {} : { sid: user['sid'] };
+function sessionOf({ sid, limited_to }: UserClaims): { sid?: unknown; limited_to?: string } {
+  return { ...(sid === undefined ? {} : { sid }), ...(limited_to === undefined ? {} : { limited_to }) };
 }
 
 /** A token for a project or experiment lasts 15 minutes, and no longer than the user token that asked for it. */

@@ -126,6 +126,23 @@ describe('a job', () => {
     expect(server.log.filter(({ event }) => event === 'login')).toMatchObject([
       { fields: { name: 'lead', repository: 'octo/measure', experiment: 'demo' } },
     ]);
+    // Its experiment tokens say so too: alone in a request, they are as limited.
+    const id = await experimentOf(server, answer.access_token);
+    const headers = { accept: 'application/jwt' };
+    const token = await ask(server, 'GET', addressOf('experimentToken', id), {
+      user: answer.access_token,
+      headers,
+    });
+    expect(decodeJwt(token.text)).toMatchObject({ sub: id, limited_to: id });
+  });
+
+  test("can't revoke its token, and is told so: its rule can be removed (RFC 7009 §2.2.1)", async () => {
+    const server = await startIdentity({ ci });
+    await addRule(server);
+    const { access_token: token } = answered(await exchange(server, github.idToken(server.issuer)));
+    const reply = await post(server, '/token/revocation', { client_id: 'slices-conn-ci', token });
+    expect([reply.status, JSON.parse(reply.text)]).toMatchObject([400, { error: 'unsupported_token_type' }]);
+    expect((await ask(server, 'GET', EXPERIMENTS, { user: token })).status).toBe(200);
   });
 
   test('of GitHub gets its ID token by the toolkit of GitHub, from the same runner', async () => {
