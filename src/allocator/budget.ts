@@ -1,4 +1,4 @@
-import { LoopTurns } from './event-loop.ts';
+import type { LoopTurns } from './event-loop.ts';
 
 /** How many looks at a link's calendar one question may take: each takes some 10 µs at a million live reservations. */
 const MOST_LOOKS = 50_000;
@@ -20,6 +20,14 @@ export class BudgetSpentError extends Error {
   }
 }
 
+/** How a question was asked so far. */
+interface Asked {
+  /** In which turn it was asked last; undefined where that is over. */
+  turn?: number | undefined;
+  /** When it was asked first, in milliseconds. */
+  first?: number;
+}
+
 /**
  * The limits of one question's cost, and its findings so far (THREATS.md 81).
  *
@@ -28,15 +36,17 @@ export class BudgetSpentError extends Error {
  * on, and the answer is about the links as they were when each part of it was found.
  */
 export class Budget {
-  readonly #turns: LoopTurns;
+  readonly #turns: LoopTurns | undefined;
   readonly #most: number;
   readonly #found = new Map<string, unknown>();
   #looks = 0;
-  /** In which turn the question was asked last; undefined where that is over. */
-  readonly #asked: { turn?: number | undefined };
+  readonly #asked: Asked;
 
-  /** @param most how many looks it may take */
-  constructor(turns: LoopTurns = new LoopTurns(), most: number = MOST_LOOKS, asked: { turn?: number } = {}) {
+  /**
+   * @param turns undefined: it is asked once, and goes on to its end
+   * @param most how many looks it may take
+   */
+  constructor(turns: LoopTurns | undefined, most: number = MOST_LOOKS, asked: Asked = {}) {
     this.#turns = turns;
     this.#most = most;
     this.#asked = asked;
@@ -45,6 +55,12 @@ export class Budget {
   /** Another budget of the same size, in the same turns. */
   again(): Budget {
     return new Budget(this.#turns, this.#most, this.#asked);
+  }
+
+  /** When the question was asked first, so that what it asks for stays the same. @param now milliseconds */
+  firstAsked(now: number): number {
+    this.#asked.first ??= now;
+    return this.#asked.first;
   }
 
   /** Counts looks at a link's calendar, before they are taken. @throws BudgetSpentError where none are left */
@@ -58,6 +74,7 @@ export class Budget {
    * for that long. To be called where all that was found is kept. @throws TurnOverError
    */
   pause(): void {
+    if (!this.#turns) return;
     this.#asked.turn ??= this.#turns.count;
     if (!this.#turns.isOver && this.#asked.turn === this.#turns.count) return;
     this.#asked.turn = undefined;

@@ -219,17 +219,14 @@ export class LinkCalendar {
    * that it allows, until all agree.
    *
    * @param tenant whose share is a limit too
+   * @param latest no later start is looked for
    */
-  earliest(from: number, duration: number, bandwidth: number, tenant?: string): number | undefined {
-    const far = Number.POSITIVE_INFINITY;
-    return this.#earliestUpTo(far, { from, duration, bandwidth }, tenant);
-  }
-
-  /** As {@link earliest}, for starts up to `latest`; undefined when there is none. */
-  #earliestUpTo(
-    latest: number,
-    { from, duration, bandwidth }: { from: number; duration: number; bandwidth: number },
+  earliest(
+    from: number,
+    duration: number,
+    bandwidth: number,
     tenant?: string,
+    latest: number = Number.POSITIVE_INFINITY,
   ): number | undefined {
     if (bandwidth > this.#capacity) return undefined;
     const limits = { load: this.#capacity - bandwidth };
@@ -321,7 +318,7 @@ export class LinkCalendar {
     tenant?: string,
   ): Generator<{ first: number; last: number }> {
     for (let from = start; ; ) {
-      const first = this.#earliestUpTo(end - duration, { from, duration, bandwidth }, tenant);
+      const first = this.earliest(from, duration, bandwidth, tenant, end - duration);
       if (first === undefined) return;
       const last = this.#lastOfRun(first, { end, bandwidth, duration }, tenant);
       yield { first, last };
@@ -357,8 +354,7 @@ export class LinkCalendar {
   mostBandwidth(window: Period & { duration: number }, tenant?: string): number {
     const { end, duration } = window;
     return mostWithin(window, this.#capacity, {
-      earliest: (from, bandwidth) =>
-        this.#earliestUpTo(end - duration, { from, duration, bandwidth }, tenant),
+      earliest: (from, bandwidth) => this.earliest(from, duration, bandwidth, tenant, end - duration),
       free: (period) => this.freeBandwidth(period, tenant),
     });
   }

@@ -1,7 +1,6 @@
 import { type DecidedList, decideItems, undoneTo } from './attempt.ts';
 import { Budget, BudgetSpentError } from './budget.ts';
 import type { Demand } from './demand.ts';
-import { LoopTurns } from './event-loop.ts';
 import {
   type AllocationRules,
   type ChangeItem,
@@ -63,8 +62,7 @@ export class CommonOffset {
     this.#items = items;
     this.#needs = needs;
     this.#rules = rules;
-    // With locks there is no later turn.
-    this.#budget = budget ?? new Budget(new LoopTurns(() => 0), LOOKS_WITH_LOCKS);
+    this.#budget = budget ?? new Budget(undefined, LOOKS_WITH_LOCKS);
     this.#last = until - Math.max(...this.#creates().map(({ request }) => request.end), 0);
     this.#nexts = [...this.#alone(), ...this.#together()];
   }

@@ -293,7 +293,7 @@ function decideCreate(
   const asked = { start, end, bandwidth: request.bandwidth ?? calendar.capacity };
   const live = Number.isFinite(maxLive) ? view.live(tenant) : 0;
   const isFull = live >= maxLive;
-  const offerTerms = { calendar, tenant, now, expiry, startsNow };
+  const offerTerms = { calendar, tenant, now: calendar.firstAsked(now), expiry, startsNow };
   const search = searchOf(request);
   // With too many live reservations no demand would be accepted, so none is searched for.
   const judged = !search
@@ -408,7 +408,8 @@ function decideUpdate(
     // A start that has passed never changes; nor does one that the update does not name.
     const movable = update.start !== undefined && current.start > now;
     const allows = (offer: Demand): boolean => check(current, offer) === undefined;
-    const terms = { calendar, tenant, now, expiry, startsNow, current, movable, allows };
+    const first = calendar.firstAsked(now);
+    const terms = { calendar, tenant, now: first, expiry, startsNow, current, movable, allows };
     const explain = (): Explanation =>
       calendar.without(id, () => explained(calendar, demand, offersFor(demand, terms)));
     const why = reasonOf(refusals);

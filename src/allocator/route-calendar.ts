@@ -117,6 +117,11 @@ export class RouteCalendar {
     return planOver(this.#routeFor(demand, terms.tenant), demand, terms);
   }
 
+  /** When a question was asked first; without a budget, `now`. @param now milliseconds */
+  firstAsked(now: number): number {
+    return this.#asked?.budget.firstAsked(now) ?? now;
+  }
+
   /** Runs `ask` as if a reservation were on none of the links, and puts it back whatever happens. */
   without<Answer>(id: string, ask: () => Answer): Answer {
     const calendars = [...this.#links.values()].map(({ calendar }) => calendar);
@@ -191,10 +196,10 @@ export class RouteCalendar {
     const { start, end, bandwidth, duration } = window;
     const latest = end - duration;
     for (let from = start; ; ) {
-      const first = this.earliest(from, duration, bandwidth, tenant);
-      if (first === undefined || first > latest) return;
+      const first = this.earliest(from, duration, bandwidth, tenant, latest);
+      if (first === undefined) return;
       let last = this.#lastStart({ ...window, start: first }, tenant);
-      while (last < latest && this.earliest(last + 1, duration, bandwidth, tenant) === last + 1) {
+      while (last < latest && this.earliest(last + 1, duration, bandwidth, tenant, last + 1) === last + 1) {
         last = this.#lastStart({ ...window, start: last + 1 }, tenant);
       }
       yield { first, last };
@@ -227,14 +232,22 @@ export class RouteCalendar {
   }
 
   /** As {@link LinkCalendar.earliest}, over the route that is free first. */
-  earliest(from: number, duration: number, bandwidth: number, tenant?: string): number | undefined {
-    const asked = [from, duration, bandwidth, tenant];
-    const free = (calendar: LinkCalendar, at: number) => calendar.earliest(at, duration, bandwidth, tenant);
+  earliest(
+    from: number,
+    duration: number,
+    bandwidth: number,
+    tenant?: string,
+    latest?: number,
+  ): number | undefined {
+    const asked = [from, duration, bandwidth, tenant, latest];
+    const free = (calendar: LinkCalendar, at: number) =>
+      calendar.earliest(at, duration, bandwidth, tenant, latest);
     return this.#once(['earliest', ...asked], () => {
       if (this.#only) return free(this.#only.calendar, from);
       const search = this.#once(['search', ...asked], (): StartSearch => ({ start: from, known: new Map() }));
       try {
         return earliestStart(this.#routes, search, {
+          latest,
           free: (link, at) => free(this.#at(link).calendar, at),
           pause: () => this.#pause(),
         });
@@ -256,8 +269,9 @@ export class RouteCalendar {
   /** As {@link LinkCalendar.mostBandwidth}, over any route. */
   mostBandwidth(window: Period & { duration: number }, tenant?: string): number {
     if (this.#only) return this.#only.calendar.mostBandwidth(window, tenant);
+    const { end, duration } = window;
     return mostWithin(window, this.capacity, {
-      earliest: (from, bandwidth) => this.earliest(from, window.duration, bandwidth, tenant),
+      earliest: (from, bandwidth) => this.earliest(from, duration, bandwidth, tenant, end - duration),
       free: (period) => this.freeBandwidth(period, tenant),
     });
   }

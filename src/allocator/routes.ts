@@ -227,16 +227,19 @@ export interface StartSearch {
  * The earliest start from an instant on at which some route has all its links free. Exact: before the next instant that it
  * looks at, each route has a link that is not free.
  *
- * @param free the earliest start, at an instant or after it, at which a link is free; undefined for never. Milliseconds
+ * @param latest no later start is looked for
+ * @param free the earliest start, at an instant or after it, at which a link is free; undefined for none up to `latest`. Milliseconds
  * @param pause is called after each look at a link. Where it throws, the search can go on later
  */
 export function earliestStart(
   routes: readonly Route[],
   search: StartSearch,
   {
+    latest = Infinity,
     free,
     pause,
   }: {
+    latest?: number;
     free: (link: Link, from: number) => number | undefined;
     pause?: () => void;
   },
@@ -250,7 +253,7 @@ export function earliestStart(
     pause?.();
     return next;
   };
-  while (search.start < Infinity) {
+  while (search.start <= latest && search.start < Infinity) {
     const next = Math.min(...routes.map((route) => Math.max(...route.map(freeFrom))));
     if (next === search.start) return next;
     search.start = next;

@@ -60,13 +60,13 @@ function earliestIn({ start, end, bandwidth }: Demand, duration: number, terms: 
   return {
     ...judge(at(best ?? start, bandwidth), terms),
     *offers() {
-      if (spent) throw spent;
       if (best !== undefined) yield { kind: 'most_bandwidth', startsNow: false, ...at(best, most) };
       const later =
         first !== undefined && first < from ? calendar.earliest(from, duration, bandwidth, tenant) : first;
       if (later !== undefined && later + duration <= expiry) {
         yield { kind: 'earliest', startsNow: false, ...at(later, bandwidth) };
       }
+      if (spent) throw spent;
     },
   };
 

@@ -126,6 +126,29 @@ test('a refusal’s alternatives and what is free over routes are found in short
   expect(clock.end()).toBeLessThan(20);
 });
 
+test('a question goes on with what it has found while time goes on (THREATS.md 81)', async () => {
+  const clock = counted();
+  let now = 10;
+  const allocator = start({ turns: clock.turns, now: () => now++ });
+  await taken(allocator);
+  now = 10;
+  // Both begin now: a start that has passed is not offered.
+  const refused = create('a', 'd', [10, 5010], 900);
+  expect(await allocator.change([refused], { dryRun: true })).toMatchObject({
+    ok: false,
+    items: [{ offers: [{ kind: 'earliest', start: 20 * COUNT }] }],
+  });
+  now = 10;
+  const found = { start: 20 * COUNT, end: 20 * COUNT + 100 };
+  const searched = create('a', 'd', [10, FAR], 900);
+  if (searched.action === 'create') searched.request.duration = 100;
+  expect(await allocator.change([searched], { dryRun: true })).toMatchObject({
+    ok: true,
+    records: [found],
+  });
+  clock.end();
+});
+
 test('the largest batch over routes is decided on, written and listed in many turns of the event loop (THREATS.md 81)', async () => {
   const allocator = start();
   const count = 64;
