@@ -1,6 +1,6 @@
 import { applyAccepted, type DecidedList, decideItems, decideOne, undoneTo } from './attempt.ts';
 import type { Budget } from './budget.ts';
-import { CommonOffset } from './common-offset.ts';
+import { CommonOffset, movedBy } from './common-offset.ts';
 import {
   type AllocationRules,
   type ChangeItem,
@@ -71,14 +71,18 @@ export function changeOperation(
   budget?: Budget,
 ): Operation<ChangeOutcome> {
   if (items.length === 0) throw new RangeError('a list of changes has an item');
-  const needs = items.map((item, index) =>
-    itemOperation(item, budget ? { ...rules, asked: { budget, state: `item ${index}` } } : rules),
-  );
+  const movedNeeds = (offset: number): ItemOperation[] =>
+    items.map((item, index) => {
+      const asked = budget ? { asked: { budget, state: `item ${index}` } } : {};
+      return itemOperation(movedBy(item, offset), { ...rules, ...asked });
+    });
+  const needs = movedNeeds(0);
   const { keyed, earliest } = terms;
   const search = earliest && new CommonOffset(items, needs, { ...earliest, rules, budget: budget?.again() });
   function* decideInSteps(view: LinksView): Generator<void, Decision<ChangeOutcome>> {
     const found = search && (yield* search.find(view));
-    const attempt = found?.attempt ?? (yield* decideItems(view, needs, { budget }));
+    const refused = found?.isRefused ? movedNeeds(found.offset) : needs;
+    const attempt = found?.attempt ?? (yield* decideItems(view, refused, { budget }));
     const isOk = attempt.decisions.every(({ answer }) => answer.ok);
     if (terms.dryRun || !isOk) yield* undoneTo(view, attempt.before);
     const searched = found?.attempt ? found : { givenUpAt: found?.givenUpAt };

@@ -1,5 +1,6 @@
 import { type DecidedList, decideItems, undoneTo } from './attempt.ts';
 import { Budget, BudgetSpentError } from './budget.ts';
+import type { Refusal } from './calendar.ts';
 import type { Demand } from './demand.ts';
 import {
   type AllocationRules,
@@ -20,6 +21,8 @@ export interface FoundOffset {
   offset: number;
   /** None below this offset fits, and more was not looked for. */
   givenUpAt?: number;
+  /** Its time fits at the offset, and it is refused for what no other offset mends, such as a name that is taken. */
+  isRefused?: true;
 }
 
 /**
@@ -87,8 +90,8 @@ export class CommonOffset {
       const answer = attempt.decisions.at(-1)?.answer;
       if (!answer || answer.ok) return { attempt, offset: this.#offset };
       yield* undoneTo(view, attempt.before);
-      if (answer.reason !== 'refused') break;
-      if (answer.refusals.some((refusal) => refusal.limit === 'share' && refusal.of === 'live')) break;
+      if (answer.reason !== 'refused' || answer.refusals.some(isOfLive))
+        return { offset: this.#offset, isRefused: true };
       this.#offset = this.#nextChange(view);
       this.#budget.pause();
     }
@@ -187,6 +190,10 @@ export class CommonOffset {
   #creates(): Extract<ChangeItem, { action: 'create' }>[] {
     return this.#items.flatMap((item) => (item.action === 'create' ? [item] : []));
   }
+}
+
+function isOfLive(refusal: Refusal): boolean {
+  return refusal.limit === 'share' && refusal.of === 'live';
 }
 
 /** The next offset, from one on, at which a demand would be accepted; infinity for never. */

@@ -47,6 +47,7 @@ interface Waiting {
 /** A caller that waits until the queue is idle, and then calls `resume` to let it continue. */
 interface Pause {
   pause: (resume: () => void) => void;
+  reject: (error: unknown) => void;
 }
 
 /**
@@ -85,7 +86,14 @@ class Groups {
 
   /** Resolves once what waits now is decided. Nothing else is until the function that it gives is called. */
   pause(): Promise<() => void> {
-    return new Promise((resolve) => this.#add({ pause: resolve }));
+    return new Promise((resolve, reject) => this.#add({ pause: resolve, reject }));
+  }
+
+  /** Fails all that wait, since the database failed at other work: each would wait as long again (THREATS.md 64). */
+  fail(failure: StoreUnavailableError): void {
+    this.#alone = 0;
+    const waited = notBegun(failure);
+    for (const { reject } of this.#waiting.splice(0)) reject(waited);
   }
 
   #add(waiting: Waiting | Pause): void {
@@ -139,15 +147,8 @@ class Groups {
         return;
       }
       const cause = refused ? (error.cause ?? error) : error;
-      const away = cause instanceof StoreUnavailableError;
       for (const { reject } of group) reject(cause);
-      if (!away) return;
-      // The others would each wait as long again (THREATS.md 64); nothing of theirs was written.
-      this.#alone = 0;
-      const waited = notBegun(cause);
-      const others = this.#waiting.filter((each) => 'operation' in each);
-      this.#waiting = this.#waiting.filter((each) => 'pause' in each);
-      for (const { reject } of others) reject(waited);
+      if (cause instanceof StoreUnavailableError) this.fail(cause);
     } finally {
       isOpen = false;
     }
@@ -268,6 +269,11 @@ export class LinkQueue implements Lender {
   pause(): Promise<() => void> {
     return this.#changes.pause();
   }
+
+  /** Fails the changes that wait, since the database failed at other work. */
+  fail(failure: StoreUnavailableError): void {
+    this.#changes.fail(failure);
+  }
 }
 
 /** The tools of operations over several links. */
@@ -278,6 +284,7 @@ type SeveralLinks = Pick<LinkQueueOptions, 'store' | 'now' | 'observe'>;
  * two pieces of work of this process would wait for each other's calendar.
  *
  * @param queues of the operation's links, in their order
+ * @throws StoreUnavailableError when the database is away; then all that waits for the links fails too
  */
 export async function runOnSeveral<Answer>(
   queues: readonly LinkQueue[],
@@ -294,6 +301,10 @@ export async function runOnSeveral<Answer>(
       }),
     );
     return answerIn(decisions);
+  } catch (error) {
+    const cause = error instanceof RolledBackError ? (error.cause ?? error) : error;
+    if (cause instanceof StoreUnavailableError) for (const queue of queues) queue.fail(cause);
+    throw cause;
   } finally {
     for (const each of resume) each();
   }

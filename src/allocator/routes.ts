@@ -1,3 +1,4 @@
+import { setBounded } from '../contract/bounded-map.ts';
 import type { Link } from '../contract/links.ts';
 import { MAX_HOPS } from '../contract/request-limits.ts';
 import type { Network } from './network.ts';
@@ -112,11 +113,14 @@ export function allowedRoutes(
     if (routes.length === MAX_ROUTES) break;
   }
   if (routes.length === 0) return undefined;
-  if (isAny) known.set(name, routes);
+  if (isAny) setBounded(known, name, routes, MAX_KNOWN);
   return routes;
 }
 
-/** The routes of a network between each two sites that were asked for: it never changes. */
+/** Between how many pairs of sites routes are known: with very many routes each, they are some 30 MiB. */
+const MAX_KNOWN = 500;
+
+/** The routes of a network between the pairs of sites that were asked for last: it never changes. */
 const KNOWN_ROUTES = new WeakMap<object, Map<string, readonly Route[]>>();
 
 /**

@@ -325,6 +325,24 @@ describe('a batch that moves as a whole', () => {
     });
   });
 
+  test('says what no other time would mend, and nothing of times that do not fit', async () => {
+    const allocator = start();
+    await allocator.batch([
+      create(0, { bandwidth: 900 }),
+      create(1, { start: 500, end: 510, name: 'taken' }),
+    ]);
+    const outcome = await allocator.batch([create(0, { bandwidth: 200 }), create(1, { name: 'taken' })], {
+      earliest: { until: FAR },
+    });
+    expect(outcome).toMatchObject({
+      ok: false,
+      items: [
+        { ok: true, record: { start: 20 } },
+        { ok: false, reason: 'name_taken' },
+      ],
+    });
+  });
+
   test('by the smallest offset: as brute force finds it', async () => {
     const demand = fc.record({
       link: fc.nat(1),

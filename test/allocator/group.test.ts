@@ -2,10 +2,12 @@ import { setImmediate as nextRound } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Demand } from '../../src/allocator/demand.ts';
 import { createNetwork } from '../../src/allocator/network.ts';
+import type { ChangeItem } from '../../src/allocator/operations.ts';
 import {
   CommitUnknownError,
   type LinkReading,
   type ReservationStore,
+  RolledBackError,
   StoreUnavailableError,
 } from '../../src/allocator/store.ts';
 import { linkId } from '../../src/contract/links.ts';
@@ -272,6 +274,37 @@ describe('a database that fails', () => {
     expect(await book(allocator)).toMatchObject({ ok: true });
     expect(await liveIds()).toHaveLength(1);
   });
+
+  test.each([
+    ['is away', new StoreUnavailableError('away')],
+    ['has rolled back', new RolledBackError('rolled back', { cause: new StoreUnavailableError('full') })],
+  ])(
+    'and %s, as changes over several links find: they and all behind them fail at once',
+    async (_, error) => {
+      let asked = 0;
+      const failed = Promise.withResolvers<never>();
+      const allocator = start({
+        ...counted,
+        changeLinks: () => {
+          asked += 1;
+          return failed.promise;
+        },
+      });
+      const who = { experiment: 'exp', createdBy: 'user', expiry: 100 * HOUR };
+      const beside = [LINK, BESIDE].map(({ site1, site2 }): ChangeItem => {
+        return { action: 'create', request: { site1, site2, ...SOME, ...who } };
+      });
+      const changes = [1, 2, 3].map(() => allocator.change(beside));
+      await expect.poll(() => asked).toBe(1);
+      const behind = book(allocator);
+      failed.reject(error);
+      const answers = await Promise.allSettled([...changes, behind]);
+      expect(answers.map((answer) => answer.status === 'rejected' && answer.reason.name)).toEqual(
+        answers.map(() => 'StoreUnavailableError'),
+      );
+      expect(asked).toBe(1);
+    },
+  );
 
   test('leaves the outcome of a group unknown when its commit fails; later requests know that nothing was done', async () => {
     const lost = Promise.withResolvers<void>();

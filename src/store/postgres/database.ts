@@ -303,7 +303,7 @@ export class PostgresDatabase implements SqlDatabase {
 
   async #transact<Answer>(timeout: number, work: (sql: SqlTransaction) => Promise<Answer>): Promise<Answer> {
     return this.#connected(timeout, async (client, lease) => {
-      const sql = statementsOf(client);
+      const sql = statementsOf(client, timeout);
       // BEGIN is not awaited here. It fails only when the connection is lost, or the database is read-only.
       const begun = sql.run('BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE');
       let finishing: Promise<void> | undefined;

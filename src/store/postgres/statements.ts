@@ -8,9 +8,10 @@ import { storeError } from './errors.ts';
 /** How many rows a portion has. */
 const PORTION = 2000;
 
-/** Statements on one connection. */
-export function statementsOf(client: ClientBase): SqlStatements {
+/** Statements on one connection. @param limit how long each may take, in milliseconds. Default: as the connection says */
+export function statementsOf(client: ClientBase, limit?: number): SqlStatements {
   const together = gathering(client);
+  const limited = limit === undefined ? {} : { query_timeout: limit };
   const query = async <Row extends object>(
     text: string,
     values: readonly unknown[],
@@ -20,7 +21,7 @@ export function statementsOf(client: ClientBase): SqlStatements {
       // Several statements in one text, as migrations are, can't be prepared; they take no values.
       const prepared = values.length > 0 ? { name: nameOf(text), values: values.map(storable) } : {};
       together();
-      return (await send({ text, ...prepared })).rows;
+      return (await send({ text, ...prepared, ...limited })).rows;
     } catch (error) {
       throw storeError(error);
     }
