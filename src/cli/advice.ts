@@ -20,7 +20,9 @@ export function missingFailure(path: string, parts: readonly string[]): Failure 
 const USES_SERVICES = /^slices-conn (?!-|(?:help|profile|serve|token|completion)\b|.* --help$)/;
 /** Commands that act in an experiment and a project. */
 const ACTS_IN =
-  /^slices-conn (?:reserve|run|list|show|update|delete|watch|plan|apply|vlan|probe|(?:experiment|project) (?:show|create|token))\b/;
+  /^slices-conn (?:reserve|run|list|show|update|delete|watch|plan|apply|vlan|probe|(?:experiment|project) (?:show|create|token)|experiment ci)\b/;
+/** The command that chooses an experiment, of a project. */
+const CHOOSES = /^slices-conn experiment use\b/;
 
 /**
  * Adds to an advised command of this program the flags that choose the services, the project and the
@@ -33,7 +35,7 @@ export function withServices(services: ServiceFlags, advice: string): string {
   if (unset !== '') return unset + withServices(services, advice.slice(unset.length));
   if (!USES_SERVICES.test(advice)) return advice;
   const { offline, profile, caFile, project, experiment } = services;
-  const where = ACTS_IN.test(advice) ? { project, experiment } : {};
+  const where = ACTS_IN.test(advice) ? { project, experiment } : CHOOSES.test(advice) ? { project } : {};
   // `verify` alone takes both: then the reservation is one of the profile's service.
   const isOffline = (offline && profile === undefined) || undefined;
   const values = Object.entries({ offline: isOffline, profile, 'ca-file': caFile, ...where });
@@ -88,9 +90,9 @@ export function completed(typed: readonly string[], services: ServiceFlags, advi
   if (!advice.startsWith('--')) return withServices(services, advice);
   const words = [...typed];
   const [flag = '', ...values] = advice.split(' ');
-  const at = words.findIndex((word) => word === flag || word.startsWith(`${flag}=`));
-  const end = words.indexOf('--');
-  const place = at === -1 ? (end === -1 ? words.length : end) : at;
+  const end = words.includes('--') ? words.indexOf('--') : words.length;
+  const at = words.slice(0, end).findIndex((word) => word === flag || word.startsWith(`${flag}=`));
+  const place = at === -1 ? end : at;
   const after = words.slice(place + 1, place + 1 + values.length);
   const other = after.findIndex((word) => word.startsWith('-'));
   const given = at === -1 ? 0 : words[at] === flag ? 1 + (other === -1 ? after.length : other) : 1;

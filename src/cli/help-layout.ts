@@ -113,7 +113,7 @@ function section(heading: string, items: readonly Item[], least = 0): string[] {
   return [heading, ...items.map(([term, about]) => `  ${term.padEnd(width)}  ${about}`.trimEnd()), ''];
 }
 
-/** A summary as a asSentence. */
+/** A summary as a sentence. */
 export function asSentence(summary: string): string {
   return `${summary.charAt(0).toUpperCase()}${summary.slice(1)}.`;
 }
@@ -169,7 +169,7 @@ export function laidOut(text: string, { columns, bold, shell }: HelpPage): strin
 /** A whole command that stands by itself, under whatever heading. */
 const COMMAND = /^ {2}(?:sudo )?slices-conn \S/;
 
-/** A asSentence, or an item of a list with its description in one column. */
+/** A sentence, or an item of a list with its description in one column. */
 function wrapped(line: string, width: number): string {
   const [, indent = '', term = '', gap = '', rest = ''] =
     /^( *)(?:(\S(?:.*?\S)?)( {2,}))?(.*)$/.exec(line) ?? [];

@@ -72,6 +72,15 @@ export async function chooseOne<Item extends Choosable>(
   });
 }
 
+/** Whether a word is an item's id or name. @param options the names of a profile's choices */
+export function isNamed(
+  { id, name }: Choosable,
+  word: string | undefined,
+  { chosenNames = {} }: ChoiceOptions = {},
+): boolean {
+  return word !== undefined && (id === word || name === (chosenNames[word] ?? word));
+}
+
 /** Whether an item can be named by its name: not one that looks like a flag, is shown escaped, or is another's too. */
 function canBeTyped({ name }: Choosable, items: readonly Choosable[]): boolean {
   return /^\w[\w .'-]*$/.test(name) && items.filter((item) => item.name === name).length === 1;

@@ -180,6 +180,12 @@ export class Session {
     return this.#experiment;
   }
 
+  /** The experiment that the next command acts in, of those that the portal tells; no person is asked. @throws Failure as {@link experiment} */
+  experimentIn(all: readonly Experiment[]): Promise<Experiment> {
+    const { chosenNames } = this.profile;
+    return chooseExperiment(this.#options.experiment, all, { ...this.#choosing, choice: { chosenNames } });
+  }
+
   /**
    * Those of some experiments that are of the project that the command names; all where it names none.
    *
@@ -189,6 +195,20 @@ export class Session {
     if (this.#options.project === undefined) return experiments;
     const { id } = await this.project();
     return experiments.filter(({ project_id }) => project_id === id);
+  }
+
+  /** Whether the next command acts in the experiment with this id, without a flag that says so. */
+  async isInUse(id: string): Promise<boolean> {
+    const { experiment, project } = this.#options;
+    const named = experiment ?? (project === undefined ? this.profile.experiment : undefined);
+    if (named === id || this.connection.experimentToken) return true;
+    return this.portal
+      .experiments()
+      .then((all) => this.experimentIn(all))
+      .then(
+        (found) => found.id === id,
+        () => false,
+      );
   }
 
   /**
@@ -265,9 +285,7 @@ export class Session {
 
   /** An experiment with a token for it, fetched at each call. @param wanted its id or name */
   async accessTo(wanted: string | undefined): Promise<ExperimentAccess> {
-    const { profile, connection, portal } = this;
-    const { project, now } = this.#options;
-    return accessExperiment({ wanted, project, profile, connection, portal, now, choice: this.#choice });
+    return accessExperiment({ ...this.#choosing, wanted, connection: this.connection });
   }
 
   /** A token for a project: the kept one, or a new one from the portal. */
@@ -329,10 +347,15 @@ export class Session {
     });
   }
 
-  #chooseExperiment(wanted: string | undefined): Promise<Experiment> {
+  async #chooseExperiment(wanted: string | undefined): Promise<Experiment> {
+    return chooseExperiment(wanted, await this.portal.experiments(), this.#choosing);
+  }
+
+  /** What an experiment is chosen by. */
+  get #choosing() {
     const { profile, portal } = this;
     const { project, now } = this.#options;
-    return chooseExperiment(wanted, { project, profile, portal, now, choice: this.#choice });
+    return { project, profile, portal, now, choice: this.#choice };
   }
 }
 

@@ -40,6 +40,12 @@ export function claimedName(token: string): string | undefined {
   return text(claimedClaims(token)['name']);
 }
 
+/** The user whom a project's or an experiment's token claims to be for (`act`); see {@link claimedClaims}. */
+export function claimedActor(token: string): string | undefined {
+  const { act } = claimedClaims(token);
+  return isObject(act) ? text(act['sub']) : undefined;
+}
+
 /** The user name that a user token claims (contract/README.md, "User token"); see {@link claimedClaims}. */
 export function claimedUserName(token: string): string | undefined {
   return text(claimedClaims(token)['preferred_username']);

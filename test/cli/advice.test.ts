@@ -9,6 +9,7 @@ describe('advice that is a flag becomes the whole command that was typed', () =>
     ['reserve a b --for', '--for 2h', 'reserve a b --for 2h'],
     ['delete --reason -- x', '--reason y', 'delete --reason y -- x'],
     ['show -- x', '--debug', 'show --debug -- x'],
+    ['run a b -- tool --wait 5', '--wait 1d', 'run a b --wait 1d -- tool --wait 5'],
     ['audit --link a --since 2d', '--link a b', 'audit --link a b --since 2d'],
   ])('%s, %s', (typed, advice, expected) => {
     expect(completed(typed.split(' '), {}, advice)).toBe(`slices-conn ${expected}`);
@@ -54,6 +55,15 @@ describe('a command with other flags than were typed', () => {
     expect(withServices({ offline: true, profile: 'lab' }, 'slices-conn show ID')).toBe(
       'slices-conn --profile lab show ID',
     );
+  });
+
+  test.each([
+    ['experiment ci remove 1e14', '--project p --experiment e experiment ci remove 1e14'],
+    ['experiment use demo', '--project p experiment use demo'],
+    ['project use demo', 'project use demo'],
+  ])('gets the project and the experiment that it acts in: %s', (advice, expected) => {
+    const services = { project: 'p', experiment: 'e' };
+    expect(withServices(services, `slices-conn ${advice}`)).toBe(`slices-conn ${expected}`);
   });
 
   test('does not get the flags of the services twice', () => {

@@ -222,7 +222,7 @@ describe('every next step works when it is pasted', () => {
     '`--experiment ${experiment}`': 'slices-conn apply demo.yaml --experiment demo',
     "ownCommand('delete', ...left)": 'slices-conn delete ID',
     'ownCommand(...words)': 'slices-conn plan demo.yaml',
-    'reservation && againCommand(reservation, now)':
+    'reservation && againCommand(reservation, now, ...named)':
       'slices-conn reserve be-gent1 pl-poznan1 --bandwidth 1G --start-now --for 1h',
     'fixOf(code, details)': 'slices-conn show ID',
     'retyped(words, [])': undefined,
@@ -265,7 +265,7 @@ describe('every next step works when it is pasted', () => {
       "slices-conn serve --database 'postgres://user@host/name?sslmode=verify-ca&sslrootcert=ca.pem'",
     "ownCommand('serve', ...where)": 'slices-conn serve --data folder',
     '`slices-conn serve${port}`': 'slices-conn serve --port 5000',
-    "`slices-conn ${noun} use ${shellWord(/^\\w[\\w .'-]*$/.test(only.name) ? only.name : only.id)}`":
+    '`slices-conn ${noun} use ${shellWord(canBeTyped(only, active) ? only.name : only.id)}`':
       'slices-conn experiment list',
     '`slices-conn ${noun} list`': 'slices-conn project list',
     '`--${name} ID`': 'slices-conn list --experiment demo',

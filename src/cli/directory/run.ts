@@ -1,7 +1,6 @@
 import { Failure } from '../../contract/failure.ts';
 import { formatInstant } from '../../contract/instants.ts';
 import { chooseOne } from '../../session/choice.ts';
-import type { Session } from '../../session/session.ts';
 import { claimedClaims } from '../../tokens/claimed.ts';
 import { parseTime } from '../../words/typed-time.ts';
 import type { CommandAction, Invocation } from '../invocation.ts';
@@ -22,14 +21,19 @@ export interface CreateFlags {
 /** Lists the person's projects or experiments. */
 export function listOf(noun: Noun): CommandAction<object> {
   return async (invocation) => {
-    const { session, output, times } = invocation;
+    const { session, output, times, flags, now } = invocation;
     const opened = await session();
-    const { portal } = opened;
+    const { portal, profile } = opened;
     const experiments = noun === 'experiment' ? await portal.experiments() : undefined;
     const all: readonly DirectoryEntry[] = experiments ?? (await portal.projects());
     const items = experiments ? await opened.ofNamedProject(experiments) : all;
     const shown = await times();
-    const inUse = await idInUse(noun, invocation, opened, all).catch(noneWithout);
+    const inUse = experiments
+      ? await experimentInUse(invocation, opened, experiments).then(idIn)
+      : await chooseOne('project', flags.project ?? profile.project, all, now(), profile).then(
+          idIn,
+          noneWithout,
+        );
     const told = items.map((item) => ({ ...directoryItem(item), in_use: item.id === inUse }));
     await output.result({ items: told }, (print) =>
       directoryTable(print, items.length < all.length ? `${noun} of this project` : noun, items, {
@@ -40,19 +44,7 @@ export function listOf(noun: Noun): CommandAction<object> {
   };
 }
 
-/** The id of the project or experiment that the next command acts in. @throws Failure where none is chosen */
-async function idInUse(
-  noun: Noun,
-  invocation: Invocation,
-  session: Session,
-  items: readonly DirectoryEntry[],
-): Promise<string | null> {
-  const { flags, now } = invocation;
-  if (noun === 'project') {
-    const { profile } = session;
-    return (await chooseOne(noun, flags.project ?? profile.project, items, now(), profile)).id;
-  }
-  const used = await experimentInUse(invocation, session, items);
+function idIn(used: { id: string | null } | Failure): string | null {
   return used instanceof Failure ? null : used.id;
 }
 

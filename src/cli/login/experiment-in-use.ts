@@ -1,5 +1,6 @@
+import type { Experiment } from '../../contract/directory.ts';
 import { Failure, failureOrThrow } from '../../contract/failure.ts';
-import { type Choosable, chooseOne } from '../../session/choice.ts';
+import { isNamed } from '../../session/choice.ts';
 import { givenAccess } from '../../session/login/experiment-access.ts';
 import type { Session } from '../../session/session.ts';
 import type { Invocation } from '../invocation.ts';
@@ -18,30 +19,30 @@ interface ExperimentInUse {
 /**
  * The experiment that the next command acts in; no person is asked to choose, and no token is fetched.
  *
- * @param experiments those that the portal tells, or why it tells none
+ * @param experiments those that the portal tells
  * @returns a failure where none is chosen, or there is none of that name
  */
 export async function experimentInUse(
-  invocation: Pick<Invocation, 'flags' | 'profiles' | 'now'>,
-  { profile, connection: { experimentToken: given } }: Session,
-  experiments: readonly Choosable[] | Failure,
+  invocation: Pick<Invocation, 'flags' | 'profiles'>,
+  session: Session,
+  experiments: readonly Experiment[],
 ): Promise<ExperimentInUse | Failure> {
-  const { flags, profiles, now } = invocation;
-  const token = await givenAccess(flags.experiment, given);
+  const { flags, profiles } = invocation;
+  const { profile } = session;
+  const token = await givenAccess(flags.experiment, session.connection.experimentToken);
   if (token) return { id: token.id ?? null, name: token.name ?? null, from: 'variable', where: token.where };
+  const chosen = await session.experimentIn(experiments).catch(failureOrThrow);
+  if (chosen instanceof Failure) return chosen;
   const { variable } = (await profiles()).inspect(profile.name).entries.experiment;
   const chosenBy =
     flags.experiment !== undefined
       ? ({ from: 'flag', where: '--experiment' } as const)
-      : profile.experiment === undefined
+      : !isNamed(chosen, profile.experiment, profile)
         ? ({ from: 'only', where: 'the only active one' } as const)
         : variable === undefined
           ? ({ from: 'profile', where: `profile ${profile.name}` } as const)
           : ({ from: 'variable', where: variable } as const);
-  if (experiments instanceof Failure) return experiments;
-  const wanted = flags.experiment ?? profile.experiment;
-  const chosen = await chooseOne('experiment', wanted, experiments, now(), profile).catch(failureOrThrow);
-  return chosen instanceof Failure ? chosen : { id: chosen.id, name: chosen.name || null, ...chosenBy };
+  return { id: chosen.id, name: chosen.name || null, ...chosenBy };
 }
 
 /** The experiment in use as a line of a card. */

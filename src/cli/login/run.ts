@@ -15,7 +15,7 @@ import type { Invocation } from '../invocation.ts';
 import { onServiceTime } from '../period.ts';
 import { type CardLine, escapeText } from '../print/output.ts';
 import { timeTeller } from '../times.ts';
-import { experimentsOf, type HeldRole, heldRoles, roleLines, userOf } from '../user/run.ts';
+import { type Memberships, membershipsOf, roleLines, rolesIn, userOf } from '../user/run.ts';
 import { experimentInUse, inUseLine } from './experiment-in-use.ts';
 import { serviceProfile } from './service-profile.ts';
 
@@ -63,7 +63,7 @@ export async function login(
       return loginTokenOf(session, now);
     }
   };
-  await showStatus(invocation, session, await rolesOrReason(session), ofUser);
+  await showStatus(invocation, session, await membershipsOf(session).catch(failureOrThrow), ofUser);
 }
 
 /** Prints a machine's refresh token, once (cli/README.md, "Environment"). The login here stays as it is. */
@@ -194,21 +194,17 @@ export async function status(given: Invocation): Promise<void> {
   const { now } = await invocation.times();
   const ofUser = () => userTokenOf(session, now);
   await ofUser();
-  const roles = await rolesOrReason(session);
-  if (roles instanceof Failure && EXIT_CODE_OF[roles.code] === EXIT_CODE_OF.not_logged_in) throw roles;
-  await showStatus(invocation, session, roles, ofUser);
-}
-
-/** The user's roles, or why the portal does not tell them. */
-async function rolesOrReason(session: Session): Promise<HeldRole[] | Failure> {
-  return heldRoles(session).catch(failureOrThrow);
+  // Or why the portal does not tell.
+  const told = await membershipsOf(session).catch(failureOrThrow);
+  if (told instanceof Failure && EXIT_CODE_OF[told.code] === EXIT_CODE_OF.not_logged_in) throw told;
+  await showStatus(invocation, session, told, ofUser);
 }
 
 /** See {@link status}. @throws Failure `not_logged_in`, `token_expired`, as `ofUser` does */
 async function showStatus(
   invocation: Invocation,
   session: Session,
-  roles: HeldRole[] | Failure,
+  told: Memberships | Failure,
   ofUser: () => Promise<KnownToken>,
 ): Promise<void> {
   const { profile } = session;
@@ -220,7 +216,7 @@ async function showStatus(
     portal_url: profile.portalUrl,
     auth_url: profile.authUrl,
   };
-  const told = tokens.map(({ kind, source, sub, expiresAt }) => ({
+  const listed = tokens.map(({ kind, source, sub, expiresAt }) => ({
     kind,
     source,
     sub,
@@ -228,21 +224,17 @@ async function showStatus(
   }));
   const [first] = tokens;
   const { sub = null, name = null } = first ?? {};
-  const held = roles instanceof Failure ? null : roles;
-  const used = await experimentInUse(
-    invocation,
-    session,
-    roles instanceof Failure ? roles : experimentsOf(roles),
-  );
+  const roles = told instanceof Failure ? null : rolesIn(told);
+  const used = told instanceof Failure ? told : await experimentInUse(invocation, session, told.experiments);
   const experiment = used instanceof Failure ? null : used;
-  const value = { profile: profile.name, addresses, sub, name, roles: held, experiment, tokens: told };
+  const value = { profile: profile.name, addresses, sub, name, roles, experiment, tokens: listed };
   await invocation.output.result(value, (print) => {
     const tell = timeTeller(times);
     const unknown = (reason: string): CardLine[] => [['roles', `not known: ${reason}`]];
     const lines: CardLine[] = [
       ['profile', profile.name],
-      ...(roles instanceof Failure ? unknown(roles.message) : roleLines(roles, invocation)),
-      ...(used === roles ? [] : [inUseLine(used)]),
+      ...(told instanceof Failure ? unknown(told.message) : roleLines(rolesIn(told), invocation)),
+      ...(used === told ? [] : [inUseLine(used)]),
       ...tokens.flatMap((token) => linesOf(token, tell)),
     ];
     const as = name === null ? '' : ` as ${print.paint.bold(escapeText(name))}`;

@@ -18,10 +18,11 @@ export async function toldOfGone(
   if (!isGone(error)) return error;
   const entry = await session.noted(id);
   if (entry?.outcome !== 'deleted') return error;
-  const { asked, askedAt, reservation } = entry;
+  const { asked, askedAt, experiment, reservation } = entry;
   if (asked === 'delete') {
     const why = sentence`This machine deleted it at ${instant(askedAt)}.`;
-    return error.with({ why, fix: reservation && againCommand(reservation, now) });
+    const named = (await session.isInUse(experiment)) ? [] : ['--experiment', experiment];
+    return error.with({ why, fix: reservation && againCommand(reservation, now, ...named) });
   }
   const done = asked === 'reserve' ? 'booked' : 'updated';
   return error.with({

@@ -1,5 +1,5 @@
+import type { Experiment, Project } from '../../contract/directory.ts';
 import { Failure } from '../../contract/failure.ts';
-import type { Choosable } from '../../session/choice.ts';
 import type { Session } from '../../session/session.ts';
 import { claimedClaims, claimedSubject, claimedUserName } from '../../tokens/claimed.ts';
 import type { Invocation } from '../invocation.ts';
@@ -25,32 +25,30 @@ export function userOf(token: string): UserNames {
   return { sub: claimedSubject(token) ?? null, name: claimedUserName(token) ?? null };
 }
 
-/**
- * The user's roles in projects and experiments. A portal without experiments tells of projects only.
- *
- * @throws Failure when the portal can't be asked
- */
-export async function heldRoles({ portal }: Session): Promise<HeldRole[]> {
+/** What a user is in. */
+export interface Memberships {
+  projects: readonly Project[];
+  experiments: readonly Experiment[];
+}
+
+/** The user's projects and experiments. A portal without experiments tells of projects only. @throws Failure when it can't be asked */
+export async function membershipsOf({ portal }: Session): Promise<Memberships> {
   const none = (error: unknown): never[] => {
     if (error instanceof Failure && error.code === 'not_supported') return [];
     throw error;
   };
   const projects = await portal.projects();
-  const experiments = await portal.experiments().catch(none);
-  type Item = (typeof projects)[number];
+  return { projects, experiments: await portal.experiments().catch(none) };
+}
+
+/** The user's roles in projects and experiments. */
+export function rolesIn({ projects, experiments }: Memberships): HeldRole[] {
   const held =
     (kind: HeldRole['kind']) =>
-    ({ id, name, role, expires_at }: Item): HeldRole => {
+    ({ id, name, role, expires_at }: Project | Experiment): HeldRole => {
       return { kind, id, name: name || null, role: role || null, expires_at: expires_at || null };
     };
   return [...projects.map(held('project')), ...experiments.map(held('experiment'))];
-}
-
-/** The experiments among roles, to choose one of. */
-export function experimentsOf(roles: readonly HeldRole[]): Choosable[] {
-  return roles.flatMap(({ kind, id, name, expires_at }) =>
-    kind === 'experiment' ? [{ id, name: name ?? '', expires_at: expires_at ?? '' }] : [],
-  );
 }
 
 /** The most roles that a card shows. */
@@ -71,7 +69,7 @@ export async function showUser(invocation: Invocation): Promise<void> {
   const { session, output } = invocation;
   const opened = await session();
   const { sub, name } = userOf((await opened.connection.userToken.get()).reveal());
-  const roles = await heldRoles(opened);
+  const roles = rolesIn(await membershipsOf(opened));
   const profile = opened.profile.name;
   await output.result({ sub, name, profile, roles }, (print) =>
     print.card(

@@ -4,7 +4,7 @@ import { Failure, type FailureCode, ownCommand } from '../../contract/failure.ts
 import { idKind } from '../../contract/ids.ts';
 import { Secret } from '../../contract/secret.ts';
 import { claimedName, claimedSubject } from '../../tokens/claimed.ts';
-import { type ChoiceOptions, chooseOne } from '../choice.ts';
+import { type ChoiceOptions, chooseOne, isNamed } from '../choice.ts';
 import type { Profile } from '../profiles/profiles.ts';
 import type { Connection } from './connection.ts';
 import type { TokenOrigin, TokenSource } from './token-source.ts';
@@ -46,35 +46,33 @@ export interface ExperimentAccessOptions {
  * @throws Failure `not_found` for an unknown one, `usage` where one must be chosen; or a failure to get the token
  */
 export async function accessExperiment(options: ExperimentAccessOptions): Promise<ExperimentAccess> {
-  const { wanted, profile, connection } = options;
+  const { wanted, connection } = options;
   const given = await givenAccess(wanted, connection.experimentToken);
-  return given ?? (await byCommand(wanted ?? profile.experiment, options)) ?? byPortal(options);
+  return given ?? (await byCommand(options)) ?? byPortal(options);
 }
 
 /** Of what an experiment is chosen. */
 type ExperimentChoice = Pick<ExperimentAccessOptions, 'project' | 'profile' | 'portal' | 'now' | 'choice'>;
 
 /**
- * Chooses an experiment of the portal as {@link accessExperiment} does.
+ * Chooses an experiment as {@link accessExperiment} does.
  *
  * @param wanted id or name; undefined: the profile's, else the only active one
+ * @param all those that the portal tells
  */
 export async function chooseExperiment(
   wanted: string | undefined,
+  all: readonly Experiment[],
   { project, profile, portal, now, choice = {} }: ExperimentChoice,
 ): Promise<Experiment> {
-  const all = await portal.experiments();
   const isId = wanted !== undefined && idKind(wanted) === 'experiment';
   if (project === undefined || isId) {
     return chooseOne('experiment', wanted ?? profile.experiment, all, now(), choice);
   }
   const within = await chooseOne('project', project, await portal.projects(), now(), choice);
   const items = all.filter(({ project_id }) => project_id === within.id);
-  const { experiment: chosen = '' } = profile;
-  const isWithin = items.some(
-    ({ id, name }) => id === chosen || name === (choice.chosenNames?.[chosen] ?? chosen),
-  );
-  const named = wanted ?? (isWithin ? chosen : undefined);
+  const isWithin = items.some((item) => isNamed(item, profile.experiment, choice));
+  const named = wanted ?? (isWithin ? profile.experiment : undefined);
   return chooseOne('experiment', named, items, now(), { ...choice, project: within.name });
 }
 
@@ -90,14 +88,12 @@ export async function givenAccess(
   return isMeant ? { id, name, token, origin: given.origin, where: given.where } : undefined;
 }
 
-async function byCommand(
-  named: string | undefined,
-  options: ExperimentAccessOptions,
-): Promise<ExperimentAccess | undefined> {
-  const { connection, profile } = options;
+async function byCommand(options: ExperimentAccessOptions): Promise<ExperimentAccess | undefined> {
+  const { wanted, connection, profile } = options;
   if (!connection.experimentTokenFrom) return undefined;
-  // Without a name only the portal knows which experiments there are.
-  const experiment = named ?? (await chooseExperiment(undefined, options).catch(nameIt)).id;
+  // Only the portal knows which experiments there are, and whether the profile's is of the project.
+  const named = wanted ?? (options.project === undefined ? profile.experiment : undefined);
+  const experiment = named ?? (await chosenByPortal(options));
   const needsProject = profile.experimentTokenCommand?.some((word) => word.includes('{project}'));
   const project =
     options.project ?? profile.project ?? (needsProject ? await projectOf(experiment, options) : undefined);
@@ -115,6 +111,25 @@ async function byCommand(
   return { id, name, token, origin: source.origin, where: source.where };
 }
 
+/**
+ * The experiment that the portal's ones leave to choose: the profile's in its own words. With a token command, a portal without
+ * experiments is no obstacle: then it is the profile's.
+ *
+ * @throws Failure `usage` where only the user can name it
+ */
+async function chosenByPortal(options: ExperimentAccessOptions): Promise<string> {
+  const { profile, portal, choice } = options;
+  const all = await portal.experiments().catch((error: unknown) => {
+    if (!(error instanceof Failure) || error.code !== 'not_supported') throw error;
+    if (profile.experiment !== undefined) return undefined;
+    const what = 'No experiment was chosen; name one with --experiment.';
+    throw new Failure('usage', what, { why: error.message });
+  });
+  if (!all) return profile.experiment ?? '';
+  const chosen = await chooseExperiment(undefined, all, options);
+  return isNamed(chosen, profile.experiment, choice) ? (profile.experiment ?? chosen.id) : chosen.id;
+}
+
 /** The project of an experiment, where the portal knows it; else the only active one; undefined where it has no projects. */
 async function projectOf(experiment: string, options: ExperimentAccessOptions): Promise<string | undefined> {
   const { portal, now, choice } = options;
@@ -123,16 +138,13 @@ async function projectOf(experiment: string, options: ExperimentAccessOptions): 
     (error: unknown): undefined => {
       if (!(error instanceof Failure) || !codes.includes(error.code)) throw error;
     };
-  const known = await chooseExperiment(experiment, options).catch(unless('not_supported', 'not_found'));
+  const known = await portal
+    .experiments()
+    .then((all) => chooseExperiment(experiment, all, options))
+    .catch(unless('not_supported', 'not_found'));
   if (known?.project_id) return known.project_id;
   const projects = await portal.projects().catch(unless('not_supported', 'not_found'));
   return projects && (await chooseOne('project', undefined, projects, now(), choice)).id;
-}
-
-/** With a token command, a portal without experiments is no obstacle: the user can name the experiment. */
-function nameIt(error: unknown): never {
-  if (!(error instanceof Failure) || error.code !== 'not_supported') throw error;
-  throw new Failure('usage', 'No experiment was chosen; name one with --experiment.', { why: error.message });
 }
 
 /**
@@ -166,7 +178,7 @@ async function byPortal(options: ExperimentAccessOptions): Promise<ExperimentAcc
   const isId = named !== undefined && idKind(named) === 'experiment';
   const known = isId ? kept?.read(named) : undefined;
   if (isId && known) return { id: named, name: claimedName(known.reveal()), token: known, ...from };
-  const { id, name } = await chooseExperiment(wanted, options);
+  const { id, name } = await chooseExperiment(wanted, await portal.experiments(), options);
   const again = kept?.read(id);
   if (again) return { id, name, token: again, ...from };
   const token = new Secret(await portal.experimentToken(id));

@@ -1,6 +1,7 @@
 import type { ConnectivityClient } from '../../client/connectivity.ts';
 import { differenceFrom } from '../../client/proof.ts';
 import { MINUTE } from '../../contract/durations.ts';
+import { idKind } from '../../contract/ids.ts';
 import type { ReservationState } from '../../contract/instants.ts';
 import type { Reservation } from '../../contract/reservation.ts';
 import {
@@ -26,6 +27,8 @@ interface ListingOptions {
   connectivity: ConnectivityClient;
   /** The id of the experiment. */
   experiment: string;
+  /** The id of the user, where it is known. */
+  user: string | undefined;
   record: LedgerWork;
   /** Milliseconds since the Unix epoch. */
   now: () => number;
@@ -78,11 +81,11 @@ async function currentJoined(options: ListingOptions): Promise<JoinedList | unde
 }
 
 async function join(
-  { record, now }: ListingOptions,
+  { record, now, user }: ListingOptions,
   service: readonly Reservation[] | undefined,
   entries: readonly LedgerEntry[],
 ): Promise<JoinedList> {
-  const { items, settlements } = joinLedger(service, entries, now());
+  const { items, settlements } = joinLedger(service, entries, now(), user);
   for (const settlement of settlements) await record((ledger) => settle(ledger, settlement));
   return { items, hasList: service !== undefined };
 }
@@ -133,12 +136,14 @@ const CLOCK_TOLERANCE_MS = 5 * MINUTE;
  * @param service the experiment's reservations; undefined where the service has no list
  * @param entries the ledger's, read before the list was asked for, oldest first
  * @param now milliseconds
+ * @param user whose attempts they are, where that is known: another user's reservation fits none
  * @returns `items` in the order of {@link byStart}
  */
 export function joinLedger(
   service: readonly Reservation[] | undefined,
   entries: readonly LedgerEntry[],
   now: number,
+  user?: string,
 ): { items: ListedReservation[]; settlements: Settlement[] } {
   const unclaimed = new Map((service ?? []).map((reservation) => [reservation.id, reservation]));
   const entryOf = new Map<string, LedgerEntry>();
@@ -150,7 +155,8 @@ export function joinLedger(
   const listed = new Set((service ?? []).map(({ id }) => id));
   for (const entry of entries) {
     if (entry.outcome === 'refused' || (entry.id !== undefined && listed.has(entry.id))) continue;
-    const found = entry.id === undefined && service ? fitting(entry, [...unclaimed.values()]) : undefined;
+    const found =
+      entry.id === undefined && service ? fitting(entry, [...unclaimed.values()], user) : undefined;
     if (found) {
       unclaimed.delete(found.id);
       entryOf.set(found.id, entry);
@@ -208,9 +214,14 @@ function ledgerState({ outcome, reservation }: LedgerEntry, now: number): Listed
 function fitting(
   { requested, beganAt }: LedgerEntry,
   candidates: readonly Reservation[],
+  user: string | undefined,
 ): Reservation | undefined {
   if (!requested) return undefined;
+  // What is no id of a user may name them in another way.
+  const isOthers = ({ created_by: by }: Reservation): boolean =>
+    user !== undefined && by !== user && idKind(by) === 'user';
   return candidates
+    .filter((candidate) => !isOthers(candidate))
     .filter((candidate) => {
       const created = instantOf(candidate.created_at);
       const now = { from: created - CLOCK_TOLERANCE_MS, to: created + CLOCK_TOLERANCE_MS };

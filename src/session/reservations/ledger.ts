@@ -130,7 +130,9 @@ export class Ledger {
        VALUES ($1, $2, $3, $4, $5, $5, $6, 'unknown', $7)
        ON CONFLICT (service, reservation_id) WHERE reservation_id IS NOT NULL
        DO UPDATE SET asked = $4, asked_ms = $5, pending = $6, outcome = 'unknown',
-         was = CASE outcome WHEN 'unknown' THEN was ELSE outcome END`,
+         was = CASE outcome WHEN 'unknown' THEN was ELSE outcome END,
+         was_asked = CASE outcome WHEN 'unknown' THEN was_asked ELSE asked END,
+         was_asked_ms = CASE outcome WHEN 'unknown' THEN was_asked_ms ELSE asked_ms END`,
       experiment,
       key,
       item.action,
@@ -153,7 +155,8 @@ export class Ledger {
         key,
       );
       run(
-        `UPDATE attempt SET outcome = 'booked', was = NULL, reservation_id = $4, reservation = $5, token = $6
+        `UPDATE attempt SET outcome = 'booked', was = NULL, reservation_id = $4, reservation = $5,
+           token = iif(reservation_id = $4, coalesce($6, token), $6)
          WHERE service = $1 AND experiment = $2 AND key = $3`,
         this.#service,
         experiment,
@@ -190,7 +193,9 @@ export class Ledger {
     const own = 'service = $1 AND reservation_id = $2 AND outcome = ';
     // This machine did not book it and has no answer about it, so the row would say nothing.
     const empty = 'reservation IS NULL AND requested IS NULL';
-    const asBefore = `outcome = coalesce(was, 'unknown'), was = NULL, pending = NULL`;
+    const asked = `asked = iif(was IS NULL, asked, coalesce(was_asked, asked)),
+      asked_ms = iif(was IS NULL, asked_ms, coalesce(was_asked_ms, asked_ms))`;
+    const asBefore = `outcome = coalesce(was, 'unknown'), was = NULL, pending = NULL, ${asked}`;
     await this.#database.transaction(async ({ run }) => {
       run(`DELETE FROM attempt WHERE ${own} 'unknown' AND ${empty}`, this.#service, id);
       run(`UPDATE attempt SET ${asBefore} WHERE ${own} 'unknown'`, this.#service, id);
@@ -223,6 +228,11 @@ export class Ledger {
       id,
       before === undefined ? null : JSON.stringify(before),
     );
+  }
+
+  /** Whether the outcome of a create under this key is unknown, in whatever experiment. */
+  async isUnknown(key: string): Promise<boolean> {
+    return (await this.#read(`key = $2 AND asked = 'reserve' AND outcome = 'unknown'`, key)).length > 0;
   }
 
   /** One attempt. */

@@ -19,6 +19,7 @@ import {
   type ReservationRequest,
 } from '../../contract/reservation-request.ts';
 import { inOneText } from '../../contract/said.ts';
+import { claimedActor } from '../../tokens/claimed.ts';
 import type { ExperimentAccess } from '../login/experiment-access.ts';
 import { ARRIVAL_LIMIT_MS, type JoinedList, joinLedger, type LedgerWork, listJoined } from './joined-list.ts';
 import type { AttemptName, Ledger, LedgerEntry } from './ledger.ts';
@@ -131,6 +132,16 @@ export class Reservations {
     return [await this.#repeat({ ...earlier, requested: first.request }, attempt, begin)];
   }
 
+  /**
+   * The failure of a command before its request was sent: where the outcome of an earlier one under its key is unknown, that may
+   * have taken effect.
+   */
+  async sinceAsked(key: string, error: unknown): Promise<unknown> {
+    if (!(error instanceof Failure)) return error;
+    const isUnknown = await this.#record((ledger) => ledger.isUnknown(key));
+    return isUnknown ? mayBeDone(error, key) : error;
+  }
+
   /** Shows a reservation, and records the answer in the ledger. */
   async show(id: string, options: ProofOptions = {}): Promise<ProvenReservation> {
     const { connectivity } = this.#options;
@@ -147,9 +158,10 @@ export class Reservations {
   /** The experiment's reservations; see {@link listJoined}. @param filter `current`: without what is past */
   async list({ current = false } = {}): Promise<JoinedList> {
     const { connectivity, now } = this.#options;
-    const { id: experiment = '' } = await this.#options.access();
+    const { id: experiment = '', token } = await this.#options.access();
     const record: LedgerWork = (work) => this.#record(work);
-    return listJoined({ connectivity, experiment, record, now }, current);
+    const user = claimedActor(token.reveal());
+    return listJoined({ connectivity, experiment, user, record, now }, current);
   }
 
   /**
@@ -243,7 +255,8 @@ export class Reservations {
   async #idsByKey([first]: Attempt['items']): Promise<Map<string, string>> {
     const { connectivity, now } = this.#options;
     const entries = await (await this.#options.ledger()).entries(first?.name.experiment ?? '');
-    const { items } = joinLedger((await connectivity.list()) ?? [], entries, now());
+    const user = claimedActor((await this.#options.access()).token.reveal());
+    const { items } = joinLedger((await connectivity.list()) ?? [], entries, now(), user);
     return new Map(
       items.flatMap(({ entry, id, source }) =>
         source === 'service' && entry && id !== null ? [[entry.key, id]] : [],

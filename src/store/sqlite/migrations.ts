@@ -176,6 +176,11 @@ export const LEDGER_FORMAT: DatabaseFormat = {
     CREATE UNIQUE INDEX attempt_reservation ON attempt (service, reservation_id) WHERE reservation_id IS NOT NULL;
     CREATE INDEX attempt_past ON attempt (service, past_ms);
     `,
+    `
+    -- What was asked before a change or deletion that is not answered yet, and when.
+    ALTER TABLE attempt ADD COLUMN was_asked TEXT;
+    ALTER TABLE attempt ADD COLUMN was_asked_ms INTEGER;
+    `,
   ],
   journal: 'DELETE',
 };

@@ -3,7 +3,7 @@ import type { Reservation } from '../../../src/contract/reservation.ts';
 import type { ReservationRequest } from '../../../src/contract/reservation-request.ts';
 import { joinLedger } from '../../../src/session/reservations/joined-list.ts';
 import type { LedgerEntry } from '../../../src/session/reservations/ledger.ts';
-import { NOW, RESERVATION } from '../../fixtures/tokens.ts';
+import { IDS, NOW, RESERVATION } from '../../fixtures/tokens.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -175,6 +175,16 @@ describe('a reservation that fits an attempt', () => {
   ])('%s: %j %s', (_, changes, fits) => {
     const found = made('a', changes);
     const { settlements } = joinLedger([found], [attempt('lost')], NOW);
+    expect(settlements.map(({ reservation }) => reservation)).toEqual(fits ? [found] : []);
+  });
+
+  test.each([
+    [IDS.user, true],
+    ['user_portal.example.org_another', false],
+    ['ada@example.org', true],
+  ])('made by %s: %s', (created_by, fits) => {
+    const found = made('a', { created_by });
+    const { settlements } = joinLedger([found], [attempt('lost')], NOW, IDS.user);
     expect(settlements.map(({ reservation }) => reservation)).toEqual(fits ? [found] : []);
   });
 

@@ -792,8 +792,8 @@ describe('changes that are made together', () => {
     const failure = await failureOf(() => here.reservations.change([...items, tooMuch]));
     expect(failure.facts.details?.map(({ item }) => item)).toEqual([3]);
     expect((await here.outcomes()).toSorted()).toEqual([
-      'made-1 update booked id',
-      'made-2 delete booked id',
+      'made-1 reserve booked id',
+      'made-2 reserve booked id',
       'made-3/1 reserve refused no id',
       'made-3/4 reserve refused no id',
     ]);

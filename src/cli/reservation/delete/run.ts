@@ -93,7 +93,7 @@ export async function deleteReservations(
       if (command !== undefined) again.set(id, command);
     }),
   );
-  if (failures.size > 0) throw summary(ids, failures);
+  if (failures.size > 0) throw summary(ids, failures, { absent });
   const items = [...new Set([...ids, ...absent])].map((id) => ({
     id,
     deleted: !absent.has(id),
@@ -136,13 +136,11 @@ async function commandFor(
   session: Session,
   reservation: Reservation,
 ): Promise<string | undefined> {
-  const { id, name, token } = await session.access();
+  const { id, token } = await session.access();
   const { act } = claimedClaims(token.reveal());
   const role = isObject(act) && typeof act['role'] === 'string' ? readRole(act['role']) : undefined;
   if (role !== undefined && !may(role, 'create')) return undefined;
-  const chosen = flags.experiment ?? session.profile.experiment;
-  const isChosen = chosen === undefined || chosen === id || chosen === name;
-  const named = isChosen || !id ? [] : ['--experiment', id];
+  const named = !id || (await session.isInUse(id)) ? [] : ['--experiment', id];
   return withServices(flags, againCommand(reservation, now(), ...named));
 }
 
@@ -247,7 +245,7 @@ async function described(
       known.set(id, linkAndPeriod({ reservation, requested: null }, times));
     }),
   );
-  if (unread.size > 0) throw summary(ids, unread, () => false);
+  if (unread.size > 0) throw summary(ids, unread, { isTried: false });
   return new Map([...known].filter(([, words]) => words !== ''));
 }
 
@@ -280,7 +278,7 @@ async function deleteAsAdministrator(
   const ids = unique(await eachMeant(words, (word) => namedByAdministrator(invocation, session, word)));
   const found = new Map<string, ProvenReservation>();
   const unread = await failuresOf(ids, async (id) => void found.set(id, await administration.show(id)));
-  if (unread.size > 0) throw summary(ids, unread, () => false);
+  if (unread.size > 0) throw summary(ids, unread, { isTried: false });
   const times = await invocation.times();
   const about = [...found.values()].map((one) => owned(one, times));
   await confirm(invocation, `Delete ${about.join(', and ')}?`, {
@@ -361,13 +359,15 @@ async function failuresOf(
  * One failure for several deletions. The failure of a single deletion stays as it is. When all have failed with the same
  * exit code, the code is that of the first; otherwise it is `partly_done`.
  *
- * @param deletes whether the reservation with this id was deleted
+ * @param absent of those that did not fail, the ones that were not there, which is fine
+ * @param isTried false: none was deleted, since some could not be read
  */
 export function summary(
   ids: readonly string[],
   failures: ReadonlyMap<string, Failure>,
-  deletes = (id: string): boolean => !failures.has(id),
+  { absent = new Set(), isTried = true }: { absent?: ReadonlySet<string>; isTried?: boolean } = {},
 ): Failure {
+  const deletes = (id: string): boolean => isTried && !failures.has(id) && !absent.has(id);
   const [first, ...rest] = failures.values();
   if (!first) throw new RangeError('A summary needs a failure.');
   if (ids.length === 1) return first;
@@ -382,7 +382,7 @@ export function summary(
   const items = ids.map((id) => ({ id, deleted: deletes(id) }));
   const facts: FailureFacts = { why, items, ...(maybeDone ? { maybeDone, retryable: false } : {}) };
   const message = `${ids.length - deleted.length} of ${ids.length} reservations were not deleted${deleted.length > 0 ? `; deleted: ${deleted.join(', ')}` : ''}.`;
-  return alike && deleted.length === 0
+  return alike && deleted.length === 0 && !ids.some((id) => absent.has(id))
     ? new Failure(first.code, message, { ...first.facts, ...facts })
     : new Failure('partly_done', message, { ...facts, fix: 'slices-conn list' });
 }

@@ -199,7 +199,9 @@ function whatToDo(
   const link = requested ? linkName(requested) : 'a link';
   const said = `${link}: no valid answer came to the request of ${asked}, so the link may be booked.`;
   if (!entry) return said;
-  if (requested && hasKeys && isWithin(entry.beganAt, KEY_KEPT, times.now)) {
+  // A part of a list of changes was never asked for alone.
+  const isPart = entry.key.includes('/');
+  if (requested && hasKeys && !isPart && isWithin(entry.beganAt, KEY_KEPT, times.now)) {
     const again = reserveText(requested, '--idempotency-key', entry.key);
     return `${said} To settle it: ${withServices(services, again)}`;
   }

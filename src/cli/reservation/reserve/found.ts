@@ -81,8 +81,9 @@ export async function confirmRate(
     const taken = `${formatVolume(volume)} would take ${formatBandwidth(reservation.bandwidth)} of the ${formatBandwidth(free)} that are free ${period}. --bandwidth is the most that it may use.`;
     for (const line of folded(taken, invocation.output.columns)) invocation.output.prompt(line);
   } catch (error) {
-    if (error instanceof Failure) return;
-    throw error;
+    const isHarmless = error instanceof Failure && !error.facts.maybeDone && !error.facts.reservation;
+    if (!isHarmless) throw error;
+    return;
   }
   await confirmIfAsked(invocation, 'Book that?', 'Nothing was booked.');
 }

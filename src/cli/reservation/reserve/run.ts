@@ -86,11 +86,15 @@ export async function reserve(
     await confirmWriting(given, flags.save, 'Nothing was booked.');
   }
   const session = await given.session();
-  const invocation = await onServiceTime(given, session);
+  const sinceAsked = async (error: unknown): Promise<never> => {
+    const { idempotencyKey: key } = flags;
+    throw key === undefined ? error : await session.reservations.sinceAsked(key, error);
+  };
+  const invocation = await onServiceTime(given, session).catch(sinceAsked);
   const isMoved = invocation !== given;
   const asked = isMoved ? parseReserve(args, flags, await invocation.times()) : parsed;
   const { lasting } = asked;
-  const experiment = await session.access();
+  const experiment = await session.access().catch(sinceAsked);
   const expiry = claimedExperimentExpiry(experiment.token.reveal());
   const end = asked.end === LAST_INSTANT ? experimentEnd(expiry) : asked.end;
   const request = periodToSend({ ...asked, end }, invocation.now(), expiry);
