@@ -138,16 +138,13 @@ function linksOf(needs: readonly ItemOperation[]): readonly string[] {
 /** The decision on a list: all is written, or only the refusals where an item is refused; nothing in a dry run. */
 function concluded(
   view: LinksView,
-  { decisions, before }: DecidedList,
+  { decisions }: DecidedList,
   searched: { offset?: number; givenUpAt?: number | undefined },
   { dryRun = false, tentative = false, keyed }: ChangeTerms,
 ): Decision<ChangeOutcome> {
   const answer = answerOf(decisions, searched);
   const written = tentative && !answer.ok ? [] : decisions.flatMap((decision) => decision.written);
-  if (dryRun || !answer.ok) {
-    view.undo(before);
-    return { answer, written: written.filter(({ change }) => !change) };
-  }
+  if (dryRun || !answer.ok) return { answer, written: written.filter(({ change }) => !change) };
   applyAccepted(view, decisions.at(-1));
   const [first] = written;
   if (!keyed || !first?.change) return { answer, written };

@@ -3,7 +3,7 @@ import { type Holding, type Period, TAG_PLACES, type TagPlace, type Tags } from 
 import type { LoadStep } from './load-profile.ts';
 import { SortedTimes } from './sorted-times.ts';
 import { NONE, TagLayer } from './tag-layer.ts';
-import { doubledFloats, doubledInts, doubledShorts } from './typed-arrays.ts';
+import { doubled } from './typed-arrays.ts';
 
 /** How many slots there are at first; the arrays double when they are full. */
 const FIRST_CAPACITY = 256;
@@ -269,11 +269,11 @@ export class Holdings {
   }
 
   #grow(): void {
-    this.#starts = doubledFloats(this.#starts);
-    this.#ends = doubledFloats(this.#ends);
-    this.#bandwidths = doubledFloats(this.#bandwidths);
-    this.#tags = doubledShorts(this.#tags);
-    this.#nexts = doubledInts(this.#nexts);
+    this.#starts = doubled(this.#starts);
+    this.#ends = doubled(this.#ends);
+    this.#bandwidths = doubled(this.#bandwidths);
+    this.#tags = doubled(this.#tags);
+    this.#nexts = doubled(this.#nexts);
   }
 }
 

@@ -1,4 +1,4 @@
-import { doubledFloats, doubledInts, lastAtOrBefore } from './typed-arrays.ts';
+import { doubled, lastAtOrBefore } from './typed-arrays.ts';
 
 /** The extremes of a load over a period, in Mbps, and the most reservations at an instant of it. */
 export interface LoadExtremes {
@@ -190,22 +190,22 @@ export class LoadBlocks {
     const base = this.used;
     this.used += 2 * CAPACITY;
     if (this.used > this.points.length) {
-      this.points = doubledFloats(this.points);
-      this.lives = doubledInts(this.lives);
+      this.points = doubled(this.points);
+      this.lives = doubled(this.lives);
     }
     return base;
   }
 
   protected insert(index: number, { base, length, raised, liveRaised }: Inserted): void {
     if (this.count === this.firsts.length) {
-      this.firsts = doubledFloats(this.firsts);
-      this.raised = doubledFloats(this.raised);
-      this.peaks = doubledFloats(this.peaks);
-      this.lows = doubledFloats(this.lows);
-      this.liveRaised = doubledInts(this.liveRaised);
-      this.livePeaks = doubledInts(this.livePeaks);
-      this.lengths = doubledInts(this.lengths);
-      this.bases = doubledInts(this.bases);
+      this.firsts = doubled(this.firsts);
+      this.raised = doubled(this.raised);
+      this.peaks = doubled(this.peaks);
+      this.lows = doubled(this.lows);
+      this.liveRaised = doubled(this.liveRaised);
+      this.livePeaks = doubled(this.livePeaks);
+      this.lengths = doubled(this.lengths);
+      this.bases = doubled(this.bases);
     }
     for (const each of this.columns()) each.copyWithin(index + 1, index, this.count);
     this.count += 1;

@@ -404,12 +404,11 @@ function decideUpdate(
   );
   if (!plan.accepted) {
     const { link, refusals } = plan;
-    const { startsNow = false } = update;
     // A start that has passed never changes; nor does one that the update does not name.
     const movable = update.start !== undefined && current.start > now;
     const allows = (offer: Demand): boolean => check(current, offer) === undefined;
-    const first = calendar.firstAsked(now);
-    const terms = { calendar, tenant, now: first, expiry, startsNow, current, movable, allows };
+    const since = { now: calendar.firstAsked(now), startsNow: update.startsNow ?? false };
+    const terms = { calendar, tenant, expiry, ...since, current, movable, allows };
     const explain = (): Explanation =>
       calendar.without(id, () => explained(calendar, demand, offersFor(demand, terms)));
     const why = reasonOf(refusals);

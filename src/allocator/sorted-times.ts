@@ -1,4 +1,4 @@
-import { doubledFloats } from './typed-arrays.ts';
+import { doubled } from './typed-arrays.ts';
 
 /** How many entries a block holds at most; a full block is split in two. */
 const CAPACITY = 256;
@@ -299,11 +299,7 @@ export class SortedTimes {
     upper.length = block.length - kept;
     block.length = kept;
     this.#blocks.splice(index + 1, 0, upper);
-    this.#firsts.splice(
-      index + 1,
-      0,
-      upper.length > 0 ? (upper.times[0] ?? 0) : (block.times[kept - 1] ?? 0),
-    );
+    this.#firsts.splice(index + 1, 0, upper.times[0] ?? 0);
     for (const each of [...this.#furthest, ...this.#longest]) each.insert(index + 1);
     for (let column = 0; column < this.#gaps.columns; column += 1) {
       this.#measure(index, column);
@@ -336,10 +332,10 @@ class Extremes {
   }
 
   insert(index: number): void {
-    if (this.#count === this.#blocks.length) this.#blocks = doubledFloats(this.#blocks);
+    if (this.#count === this.#blocks.length) this.#blocks = doubled(this.#blocks);
     this.#blocks.copyWithin(index + 1, index, this.#count);
     this.#count += 1;
-    if (this.#count > this.#groups.length * GROUP) this.#groups = doubledFloats(this.#groups);
+    if (this.#count > this.#groups.length * GROUP) this.#groups = doubled(this.#groups);
     this.#groups.fill(Number.NaN, Math.floor(index / GROUP));
   }
 

@@ -1,20 +1,6 @@
 /** The same numbers with room for twice as many. */
-export function doubledFloats(values: Float64Array): Float64Array<ArrayBuffer> {
-  const larger = new Float64Array(2 * values.length);
-  larger.set(values);
-  return larger;
-}
-
-/** The same numbers with room for twice as many. */
-export function doubledInts(values: Int32Array): Int32Array<ArrayBuffer> {
-  const larger = new Int32Array(2 * values.length);
-  larger.set(values);
-  return larger;
-}
-
-/** The same numbers with room for twice as many. */
-export function doubledShorts(values: Uint16Array): Uint16Array<ArrayBuffer> {
-  const larger = new Uint16Array(2 * values.length);
+export function doubled<Numbers extends Float64Array | Int32Array | Uint16Array>(values: Numbers): Numbers {
+  const larger = new (values.constructor as new (length: number) => Numbers)(2 * values.length);
   larger.set(values);
   return larger;
 }

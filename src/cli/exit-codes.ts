@@ -48,7 +48,6 @@ const OF_CLIENT = {
   command_not_found: 127,
   command_not_runnable: 126,
   link_lost: 124,
-  planned: 2,
   interrupted: 130,
   terminated: 143,
   bug: 1,

@@ -25,7 +25,6 @@ export const CLIENT_FAILURES = [
   'command_not_found',
   'command_not_runnable',
   'link_lost',
-  'planned',
   'interrupted',
   'terminated',
   'bug',

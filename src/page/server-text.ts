@@ -1,12 +1,13 @@
 import type { Reservation } from '../contract/reservation.ts';
-import { deviceFault, endAt, sitesOf } from '../vlan/end.ts';
+import { deviceFault, endAt } from '../vlan/end.ts';
 import { iproute2 } from '../vlan/iproute2.ts';
 import { showText } from './dialogs.ts';
 import { element } from './elements.ts';
 
 /** Shows what to paste on a server at one end of a reservation. @param copy whether the browser let it be copied */
 export function showServerText(reservation: Reservation, copy: (text: string) => Promise<boolean>): void {
-  const sites = sitesOf(reservation).map((site) => element('option', {}, site));
+  const { site1, site2 } = reservation;
+  const sites = [site1, site2].map((each) => element('option', {}, each));
   const site = element('select', { id: 'server-site' }, ...sites);
   const device = element('input', {
     ...{ id: 'server-device', type: 'text', autocomplete: 'off', spellcheck: 'false', maxlength: '15' },

@@ -1,4 +1,5 @@
 import { Hono } from 'hono';
+import { withinTime } from '../contract/bounded-reading.ts';
 import { ROUTES } from '../contract/routes.ts';
 import { jsonReply } from './json-reply.ts';
 import type { Log } from './log.ts';
@@ -6,7 +7,7 @@ import { refusal } from './problem-error.ts';
 import type { RouteMounter } from './routing.ts';
 
 /** How long the database may take to answer before this server counts as not ready, in milliseconds. */
-export const READY_TIMEOUT = 2000;
+const READY_TIMEOUT = 2000;
 
 /** Options of the checks of health and readiness. */
 export interface HealthOptions {
@@ -14,7 +15,7 @@ export interface HealthOptions {
   /** Runs one cheap query on the database. @throws StoreUnavailableError */
   ping: () => Promise<void>;
   log: Log;
-  /** Default {@link READY_TIMEOUT}. */
+  /** Default 2 s. Milliseconds. */
   timeout?: number;
 }
 
@@ -48,7 +49,8 @@ export function createHealth({ mount, ping, log, timeout = READY_TIMEOUT }: Heal
       .finally(() => {
         underWay = undefined;
       });
-    return within(timeout, underWay);
+    const answer = underWay;
+    return withinTime(timeout, () => answer).catch(() => false);
   }
 
   mount(routes, 'health', async () => well());
@@ -82,14 +84,4 @@ const HEALTH_PATHS: ReadonlySet<string> = new Set(
 
 function well(): Response {
   return jsonReply({ status: 'ok' }, { headers: { 'cache-control': 'no-store' } });
-}
-
-async function within(timeout: number, answer: Promise<boolean>): Promise<boolean> {
-  const { promise: late, resolve } = Promise.withResolvers<boolean>();
-  const alarm = setTimeout(resolve, timeout, false);
-  try {
-    return await Promise.race([answer, late]);
-  } finally {
-    clearTimeout(alarm);
-  }
 }

@@ -78,8 +78,10 @@ export function createServices(options: ServicesOptions): (request: Request) => 
   app.route(prefix === '' ? '/' : prefix, connectivity);
   app.notFound(({ req }) => {
     const { pathname } = addressOf(req.raw);
-    const methods = pathname.startsWith(prefix) ? allowedAt(pathname.slice(prefix.length), groups) : [];
-    if (methods.length === 0) return problemReply(refusal('not_found', `There is nothing at ${pathname}.`));
+    const isBelow = pathname.startsWith(prefix);
+    const below = isBelow ? pathname.slice(prefix.length) : pathname;
+    const methods = isBelow ? allowedAt(below, groups) : [];
+    if (methods.length === 0) return problemReply(refusal('not_found', `There is nothing at ${below}.`));
     const allow = [...new Set(methods)].join(', ');
     return problemReply(refusal('method_not_allowed', `This address allows ${allow} only.`), { allow });
   });

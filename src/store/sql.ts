@@ -60,7 +60,7 @@ export interface SqlTransaction extends SqlStatements, OfHistory {
  * @throws CommitUnknownError from everything but the reader and snapshots when it was lost after a change, or a commit,
  * had been sent
  */
-export interface SqlDatabase extends SqlStatements {
+export interface SqlDatabase extends Pick<SqlStatements, 'run' | 'all' | 'first'> {
   /** Sees what is committed, and waits for no writer. */
   readonly reader: SqlReader;
   /**
@@ -95,7 +95,7 @@ export class DatabaseFormatError extends Error {
 
 /** Runs a statement that returns something of the row it has changed. @returns whether there was such a row */
 export async function changed(
-  sql: SqlStatements,
+  sql: Pick<SqlStatements, 'first'>,
   statement: string,
   ...values: SqlValue[]
 ): Promise<boolean> {

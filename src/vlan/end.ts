@@ -45,15 +45,10 @@ export interface End {
 /** How many bytes a VLAN tag takes. */
 export const TAG_BYTES = 4;
 
-/** The sites of a reservation, in its order. */
-export function sitesOf({ site1, site2 }: Pick<Reservation, 'site1' | 'site2'>): readonly [string, string] {
-  return [site1, site2];
-}
-
 /**
  * One end of a reservation.
  *
- * @param site one of {@link sitesOf}
+ * @param site one of the reservation's two
  * @param device a name without a {@link deviceFault}
  * @returns undefined where the site is not one of the reservation's
  * @throws RangeError for a device, an MTU or an address with a fault: all texts rely on their form

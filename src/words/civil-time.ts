@@ -1,4 +1,5 @@
 import { DAY, HOUR, MINUTE } from '../contract/durations.ts';
+import type { Period } from '../contract/phases.ts';
 
 /**
  * The clock of a time zone. A civil time is written as the milliseconds that `Date.UTC` gives for its year, month, day,
@@ -144,12 +145,6 @@ export function nextBeginning(instant: number, step: Step, clock: ZoneClock): nu
 /** The first instant at or after one at which a step begins. */
 export function ceilToStep(instant: number, step: Step, clock: ZoneClock): number {
   return floorToStep(instant, step, clock) === instant ? instant : nextBeginning(instant, step, clock);
-}
-
-/** A half-open period, in milliseconds since the Unix epoch. */
-export interface Period {
-  start: number;
-  end: number;
 }
 
 /** The instants of a period at which a step begins. */

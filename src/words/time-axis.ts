@@ -1,3 +1,4 @@
+import type { Period } from '../contract/phases.ts';
 import {
   beginnings,
   dateText,
@@ -5,7 +6,6 @@ import {
   lengthOfStep,
   monthName,
   nextBeginning,
-  type Period,
   type Step,
   timeText,
   weekdayName,

@@ -16,8 +16,6 @@ export interface RaceOrder {
   book: readonly Demand[];
   /** The idempotency key of all of them, for one user. */
   key?: string;
-  /** Updates of one reservation. */
-  amend?: { id: string; changes: readonly Partial<Demand>[] };
 }
 
 /** The outcome of a request, or its error. */
@@ -25,7 +23,7 @@ export type RaceAnswer = { ok: true; id: string } | { ok: false; why: string };
 
 // Run as a process of its own: the order as JSON in argv; `ready` once the database is open; then it waits for stdin to
 // end, so that several start together, and prints its answers as JSON.
-const { path, link, name, book, key, amend }: RaceOrder = JSON.parse(process.argv[2] ?? '');
+const { path, link, name, book, key }: RaceOrder = JSON.parse(process.argv[2] ?? '');
 const { store, close } = await openEither(path);
 let ids = 0;
 const allocator = new Allocator({
@@ -38,16 +36,11 @@ const sites = { site1: link.site1, site2: link.site2 };
 const who = { experiment: 'exp', createdBy: key === undefined ? name : 'user', expiry: 1_000_000 };
 process.stdout.write('ready');
 await text(process.stdin);
-const requests = [
-  ...book.map((demand) => {
-    const request = { ...sites, ...demand, ...who };
-    if (key === undefined) return allocator.create(request);
-    return allocator.create({ ...request, key, fingerprint: JSON.stringify(demand) });
-  }),
-  ...(amend?.changes ?? []).map((change) =>
-    allocator.update(amend?.id ?? '', change, { by: 'user', expiry: who.expiry, check: () => undefined }),
-  ),
-];
+const requests = book.map((demand) => {
+  const request = { ...sites, ...demand, ...who };
+  if (key === undefined) return allocator.create(request);
+  return allocator.create({ ...request, key, fingerprint: JSON.stringify(demand) });
+});
 const answers = requests.map(async (asked): Promise<RaceAnswer> => {
   try {
     const outcome = await asked;

@@ -8,7 +8,6 @@ import { linkId } from '../../src/contract/links.ts';
 import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 import { type OpenedStore, openSqlite } from '../store/opened-store.ts';
 import { Allocator, type Outcome, type Replay } from './allocator.ts';
-import { race } from './race.ts';
 import { smallLink } from './small-link.ts';
 import { sweep } from './sweep.ts';
 
@@ -185,17 +184,6 @@ describe('many requests at once under one key', () => {
       expect(answers.filter((answer) => !('replayed' in answer))).toHaveLength(1);
     },
   );
-
-  test('of two processes make one reservation, and every answer names it', async () => {
-    const order = { path, link: AB, book: Array.from({ length: 12 }, () => SOME), key: 'key' };
-    const answers = await race([
-      { ...order, name: 'one' },
-      { ...order, name: 'other' },
-    ]);
-    const live = await liveIds();
-    expect(live).toHaveLength(1);
-    expect(answers).toEqual(Array.from({ length: 24 }, () => ({ ok: true, id: live[0] })));
-  });
 
   test('for two links book one of them, and the others learn that the key is taken', async () => {
     const answers = await forTwoLinks(opened.store);

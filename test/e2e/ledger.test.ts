@@ -235,30 +235,6 @@ describe('row 12: a reply that never arrives', () => {
   });
 });
 
-test('a token signed by another key: 9 with the reservation’s id, and list shows it', async () => {
-  const [service, stranger] = [await newService(), await createReferenceServer()];
-  servers.push(stranger);
-  const { client } = service;
-  service.extended = false;
-  service.way = async (request, forward) => {
-    const reply = await forward();
-    if (request.method !== 'POST') return reply;
-    const [header, payload] = (await reply.text()).split('.');
-    const [, , signature] = (await stranger.signIn('lead')).split('.');
-    return new Response([header, payload, signature].join('.'), reply);
-  };
-  const report = await failed(client, ...LATER);
-  const [reservation] = await service.booked();
-  const id = reservation?.id ?? '';
-  expect(report).toMatchObject({ code: 'unverified', exitCode: 9, reservation: id });
-  expect(report.fix).toContain(id);
-  expect((await client.result('list'))['items']).toMatchObject([
-    { id, reservation: null, state: 'unknown', source: 'ledger', requested: { site1: 'be-gent1' } },
-  ]);
-  expect(bookedIn(await client.result('show', id)).id).toBe(id);
-  expect((await client.result('list'))['items']).toMatchObject([{ id, state: 'scheduled' }]);
-});
-
 describe('the file', () => {
   test.each<[string, (path: string) => void]>([
     ['garbage', (path) => writeFileSync(path, 'garbage '.repeat(1000))],

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { OTHER_CERTIFICATE, SERVER_CERTIFICATE, SERVER_KEY } from '../fixtures/certificates.ts';
 import { listenOnLoopback } from '../fixtures/loopback.ts';
-import { type Machine, newMachine, reportOf } from './command.ts';
+import { type Machine, newMachine } from './command.ts';
 import { providerReply, record, type Served, serveHere } from './served.ts';
 
 let served: Served;
@@ -55,17 +55,6 @@ describe('a deployment of one’s own', () => {
 });
 
 describe('row 5: plain http beyond loopback', () => {
-  test('of a name: 2, before it is looked up', async () => {
-    await printed(['profile', 'set', 'lab', 'insecure=true', ...addressesOf('http://example.invalid')]);
-    writeFileSync(join(own.config, 'config.json'), config().replace('true', 'false'));
-    for (const command of ['login', 'status', 'list', 'sites']) {
-      const report = reportOf(await own.run(['--json', '--profile', 'lab', command]));
-      expect(report).toMatchObject({ code: 'usage', exitCode: 2 });
-    }
-    const env = { SLICES_CONN_BASE_URL: 'http://example.invalid' };
-    expect(reportOf(await own.run(['--json', 'list'], { env })).message).toContain('SLICES_CONN_BASE_URL');
-  });
-
   test('of an address: nothing arrives, and with insecure everything does, a login with its scope included', async () => {
     const provider = await record(
       ({ path }, url) =>
@@ -127,30 +116,8 @@ describe('certificates', () => {
     return requests.length > 0;
   }
 
-  test('from an unknown issuer are refused, also with insecure', async () => {
-    expect(await reaches([])).toBe(false);
-    await printed(['profile', 'set', 'lab', 'insecure=true']);
-    expect(await reaches([])).toBe(false);
-  });
-
-  test('are trusted by the profile’s file, which the flag’s goes before', async () => {
-    await printed(['profile', 'set', 'lab', `caFile=${theirs}`]);
-    expect(await reaches([])).toBe(true);
-    expect(await reaches(['--ca-file', others])).toBe(false);
-    await printed(['profile', 'set', 'lab', `caFile=${others}`]);
-    expect(await reaches(['--ca-file', theirs])).toBe(true);
-  });
-
   test('that Node trusts stay trusted beside them', async () => {
     expect(await reaches([], { NODE_EXTRA_CA_CERTS: theirs })).toBe(true);
     expect(await reaches(['--ca-file', others], { NODE_EXTRA_CA_CERTS: theirs })).toBe(true);
-  });
-
-  test('in a file that can’t be read: 2, offline too', async () => {
-    for (const flags of [[], ['--offline']]) {
-      const args = ['--json', ...flags, '--ca-file', join(own.home, 'gone.pem'), 'sites'];
-      expect(reportOf(await own.run(args))).toMatchObject({ code: 'file_unusable', exitCode: 2 });
-    }
-    expect(requests).toEqual([]);
   });
 });

@@ -52,7 +52,9 @@ export function failingDatabase(database: SqlDatabase, plan: FailurePlan): SqlDa
     write: (...given) => step(() => sql.write(...given)),
   });
   return {
-    ...failing(database),
+    run: (...given) => step(() => database.run(...given)),
+    all: (...given) => step(() => database.all(...given)),
+    first: (...given) => step(() => database.first(...given)),
     reader: failingReader(database.reader),
     async transaction(work) {
       pass('before BEGIN');

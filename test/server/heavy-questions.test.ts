@@ -73,7 +73,7 @@ const HEAVY: Record<'create' | 'read', Record<string, Ask>> = {
   read: {
     columns: (caller) => caller.send('GET', `${ROUTE}/availability?${WINDOW}&points=50`),
     steps: (caller) => caller.send('GET', `${ROUTE}/availability?${WINDOW}`),
-    slots: (caller) => caller.send('GET', `${ROUTE}/slots?${WINDOW}&bandwidth=1000&duration=PT15M`),
+    slots: (caller) => caller.send('GET', `${ROUTE}/slots?${WINDOW}&bandwidth=1000&duration=PT5M`),
   },
 };
 const LIGHT: Record<string, Ask> = {

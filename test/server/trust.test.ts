@@ -1,4 +1,3 @@
-import { createServer, type RequestListener } from 'node:http';
 import { DatabaseSync } from 'node:sqlite';
 import * as v from 'valibot';
 import { afterAll, describe, expect, test } from 'vitest';
@@ -6,7 +5,6 @@ import { ProblemBody } from '../../src/contract/problems.ts';
 import { ROUTES, type Route } from '../../src/contract/routes.ts';
 import { createReferenceServer } from '../../src/reference-server.ts';
 import type { ForeignIssuers } from '../../src/server/trust.ts';
-import { listenOnLoopback } from '../fixtures/loopback.ts';
 import {
   addressOf,
   booking,
@@ -20,7 +18,7 @@ import {
   reservationIn,
   SECOND,
 } from '../fixtures/service.ts';
-import { claimsOf, IDS, keySetOf, makeKey, makeToken, SECONDS } from '../fixtures/tokens.ts';
+import { claimsOf, IDS, makeKey, makeToken, SECONDS } from '../fixtures/tokens.ts';
 import {
   book,
   experiment,
@@ -248,34 +246,5 @@ describe('the addresses in refusals', () => {
     ]) {
       expect(problemIn(await service.send('GET', String(address))).detail[0]?.msg).toContain(` ${where}.`);
     }
-  });
-});
-
-describe('the built-in fetch', () => {
-  const closing: (() => void)[] = [];
-  afterAll(() => {
-    for (const close of closing) close();
-  });
-
-  /** An issuer on loopback, and a service that trusts it. */
-  async function trusting(answer: RequestListener) {
-    let asked = 0;
-    const server = createServer((request, response) => {
-      asked += 1;
-      answer(request, response);
-    });
-    closing.push(() => server.close().closeAllConnections());
-    const issuer = `http://127.0.0.1:${await listenOnLoopback(server)}`;
-    const service = await openService({ trust: { issuers: [issuer] } });
-    const send = () =>
-      service.send('GET', LINKS, { headers: { authorization: `Bearer ${user({ iss: issuer })}` } });
-    return { send, asked: () => asked };
-  }
-
-  test('fetches the key set', async () => {
-    const { send, asked } = await trusting((_, response) => response.end(JSON.stringify(keySetOf(loginKey))));
-    expect(outcome(await send())).toBe('200');
-    expect(outcome(await send())).toBe('200');
-    expect(asked()).toBe(1);
   });
 });

@@ -1,6 +1,6 @@
 import type { AvailablePart } from '../../contract/availability.ts';
+import type { Period } from '../../contract/phases.ts';
 import { instantOf } from '../../contract/reservation-request.ts';
-import type { Period } from '../../words/civil-time.ts';
 import { linkName } from '../../words/link-name.ts';
 import type { Tick } from '../../words/time-axis.ts';
 import { formatBandwidth } from '../values.ts';

@@ -1,4 +1,5 @@
-import { createClock, type Period } from '../../words/civil-time.ts';
+import type { Period } from '../../contract/phases.ts';
+import { createClock } from '../../words/civil-time.ts';
 import { oneLineTicks, type Tick } from '../../words/time-axis.ts';
 
 /** The column in which an instant lies, of so many: column i is from `start + floor(i * length / count)` on. */

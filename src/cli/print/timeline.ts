@@ -1,6 +1,7 @@
+import type { Period } from '../../contract/phases.ts';
 import type { ListedReservation } from '../../session/reservations/joined-list.ts';
 import { knownPeriod, knownRequest, nameOf, shortIds } from '../../session/reservations/known.ts';
-import { clockOf, clockText, type Period } from '../../words/civil-time.ts';
+import { clockOf, clockText } from '../../words/civil-time.ts';
 import { linkName } from '../../words/link-name.ts';
 import type { Span } from '../period.ts';
 import { bandwidthWord } from '../values.ts';

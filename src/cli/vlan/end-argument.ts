@@ -16,7 +16,6 @@ import {
   mtuFault,
   OUTER_PROTOCOLS,
   type OuterProtocol,
-  sitesOf,
   USUAL_MTU,
 } from '../../vlan/end.ts';
 import type { Invocation } from '../invocation.ts';
@@ -189,7 +188,7 @@ async function siteOf(
   reservation: Reservation,
   typed: string | undefined,
 ): Promise<string> {
-  const sites = sitesOf(reservation);
+  const sites = [reservation.site1, reservation.site2];
   if (typed === undefined) {
     if (invocation.ask) return pick(invocation, 'At which site is this server?', sites, (site) => site);
     throw new Failure('usage', 'The site of this server is missing.', {

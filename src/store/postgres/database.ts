@@ -19,7 +19,6 @@ import {
   type SqlStatements,
   type SqlTransaction,
   type SqlValue,
-  type SqlValues,
   type SqlWrite,
 } from '../sql.ts';
 import { readConnection } from './connection.ts';
@@ -258,16 +257,8 @@ export class PostgresDatabase implements SqlDatabase {
     return this.#alone((statements) => statements.all(sql, ...values));
   }
 
-  async arrays(sql: string, ...values: SqlValue[]): Promise<SqlValues[]> {
-    return this.#alone((statements) => statements.arrays(sql, ...values));
-  }
-
   async first(sql: string, ...values: SqlValue[]): Promise<SqlRow | undefined> {
     return this.#alone((statements) => statements.first(sql, ...values));
-  }
-
-  async write(...writes: readonly SqlWrite[]): Promise<void> {
-    await this.#alone((statements) => statements.write(...writes));
   }
 
   async snapshot<Answer>(work: (sql: SqlSnapshot) => Promise<Answer>): Promise<Answer> {

@@ -352,11 +352,7 @@ export function statementsOn(database: SqliteDatabase): SqlDatabase {
     reader: database.reader,
     run: (sql, ...values) => database.transaction(async (transaction) => transaction.run(sql, ...values)),
     all: (sql, ...values) => database.transaction(async (transaction) => transaction.all(sql, ...values)),
-    arrays: (sql, ...values) =>
-      database.transaction(async (transaction) => transaction.arrays(sql, ...values)),
     first: (sql, ...values) => database.transaction(async (transaction) => transaction.first(sql, ...values)),
-    write: (...writes) =>
-      database.transaction((transaction) => awaitedTransaction(transaction).write(...writes)),
     transaction: (work) =>
       database.transaction((transaction) => {
         const statements = awaitedTransaction(transaction);

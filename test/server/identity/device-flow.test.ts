@@ -27,8 +27,6 @@ import { LINKS, PROJECTS } from '../../fixtures/service.ts';
 const SECOND = 1000;
 const DISCOVERY = ['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server'];
 
-const KeySet = v.object({ keys: v.array(v.record(v.string(), v.unknown())) });
-
 async function keySet(target: Provider): Promise<JSONWebKeySet> {
   const { status, text } = await send(target, 'GET', '/auth/.well-known/jwks.json');
   expect(status).toBe(200);
@@ -344,14 +342,6 @@ describe('the provider’s description', () => {
       }
       expect(document['authorization_endpoint']).toBeUndefined();
     }
-  });
-
-  test('publishes the public key alone', async () => {
-    const server = await startIdentity();
-    const { keys } = v.parse(KeySet, await keySet(server));
-    expect(keys).toHaveLength(1);
-    expect(Object.keys(keys[0] ?? {}).toSorted()).toEqual(['alg', 'crv', 'kid', 'kty', 'use', 'x', 'y']);
-    expect(keys[0]).toMatchObject({ alg: 'ES256', kty: 'EC', crv: 'P-256', use: 'sig' });
   });
 
   test.each([
