@@ -479,8 +479,9 @@ export function listen(server: Server, { host, port }: ListeningPlace): Promise<
   });
 }
 
-/** The command that shows which program listens on a port. @param platform as `process.platform` */
-export function ownerCommand(port: number, platform = process.platform): string {
+/** The command that shows which program listens on a port. */
+function ownerCommand(port: number): string {
+  const { platform } = process;
   if (platform === 'linux') return `ss -ltnp 'sport = :${port}'`;
   return platform === 'win32' ? `netstat -ano | findstr :${port}` : `lsof -nP -iTCP:${port} -sTCP:LISTEN`;
 }

@@ -43,7 +43,7 @@ export function lastEnd({ expiry, project }: Omit<PeriodBounds, 'now'>): number 
  *
  * @returns one problem for each rule that is broken
  */
-export function newPeriodProblems(period: KnownPeriod, bounds: PeriodBounds): Problem[] {
+function newPeriodProblems(period: KnownPeriod, bounds: PeriodBounds): Problem[] {
   const { start, end } = period;
   const { now } = bounds;
   if (end !== undefined && end <= now && (isAbsent(start) || start < end))
@@ -58,11 +58,7 @@ export function newPeriodProblems(period: KnownPeriod, bounds: PeriodBounds): Pr
  * The same for an update: an unchanged start may lie in the past, a reservation that has ended can't be updated, and
  * its end can't be set to the past.
  */
-export function updatedPeriodProblems(
-  current: Period,
-  updated: KnownPeriod,
-  bounds: PeriodBounds,
-): Problem[] {
+function updatedPeriodProblems(current: Period, updated: KnownPeriod, bounds: PeriodBounds): Problem[] {
   const { now } = bounds;
   const { start, end } = updated;
   if (current.end <= now) {
@@ -100,7 +96,7 @@ export function nearestPeriod(
 }
 
 /** A duration that is longer than the window in which it is looked for. */
-export function durationProblems(duration: number | undefined, { start, end }: KnownPeriod): Problem[] {
+function durationProblems(duration: number | undefined, { start, end }: KnownPeriod): Problem[] {
   if (duration === undefined || isAbsent(start) || end === undefined) return [];
   const room = end - start;
   if (room <= 0 || duration <= room) return [];
