@@ -201,7 +201,9 @@ export class Session {
   async isInUse(id: string): Promise<boolean> {
     const { experiment, project } = this.#options;
     const named = experiment ?? (project === undefined ? this.profile.experiment : undefined);
-    if (named === id || this.connection.experimentToken) return true;
+    const { experimentToken, experimentTokenFrom } = this.connection;
+    // A program that gives tokens by name is asked by that name again, and there may be no portal to ask.
+    if (named === id || experimentToken || (experimentTokenFrom && named !== undefined)) return true;
     return this.portal
       .experiments()
       .then((all) => this.experimentIn(all))
