@@ -13,6 +13,8 @@ export interface RouteTerms {
   avoid?: readonly string[];
   /** How many hops it may have, 1 to {@link MAX_HOPS}. Default: {@link MAX_HOPS}. */
   maxHops?: number;
+  /** How many steps the walk takes at most. Default: {@link MAX_STEPS}. */
+  maxSteps?: number;
 }
 
 /** Links that lead from one site to another, each site passed once. */
@@ -38,13 +40,13 @@ const MAX_STEPS = 50_000;
  * The routes between two sites: by the number of their hops, then by the names of the sites that they pass.
  *
  * It lengthens a path only while the rest of the way can fit into the hops that are left, so the first routes are found
- * without a look at the others. After {@link MAX_STEPS} it is given up: many paths may lead to a site, and none on from there.
+ * without a look at the others. After `maxSteps` it is given up: many paths may lead to a site, and none on from there.
  *
  * @example
  * // a – b – c, a – c: from a to c the routes are a – c, and a – b – c.
  */
 export function* routesBetween(network: Pick<Network, 'links'>, terms: RouteTerms): Generator<Route> {
-  const { site1, site2, via = [], maxHops = MAX_HOPS } = terms;
+  const { site1, site2, via = [], maxHops = MAX_HOPS, maxSteps = MAX_STEPS } = terms;
   const stops = [...via, site2];
   // No site is passed twice.
   if (new Set([site1, ...stops]).size <= stops.length) return;
@@ -55,7 +57,7 @@ export function* routesBetween(network: Pick<Network, 'links'>, terms: RouteTerm
   let steps = 0;
   function* lengthen(at: string, stop: number, length: number): Generator<Route> {
     steps += 1;
-    if (steps > MAX_STEPS) return;
+    if (steps > maxSteps) return;
     const [first, ...rest] = path;
     if (first && stop === stops.length) {
       if (path.length === length) yield [first, ...rest];
@@ -81,7 +83,7 @@ export function* routesBetween(network: Pick<Network, 'links'>, terms: RouteTerm
 export const MAX_ROUTES = 1000;
 
 /** The routes that are asked for between two sites, whatever the network allows. */
-export type AskedRoutes = Omit<RouteTerms, 'maxHops'> & {
+export type AskedRoutes = Omit<RouteTerms, 'maxHops' | 'maxSteps'> & {
   /** Whether one link must connect the two. Default: no. */
   direct?: boolean;
 };
@@ -140,9 +142,11 @@ export function obstaclesOf(
   // A direct link passes no site, so none is in its way.
   if (direct) return { route, hops: 1, via: [], avoid: [] };
   const hops = Math.min(MAX_HOPS, shortest.length + network.detour);
+  // All walks together take as long as one.
+  const maxSteps = Math.ceil(MAX_STEPS / (via.length + avoid.length));
   const alone = [...via, ...avoid].filter((one) => {
     const [passed, avoided] = [via, avoid].map((sites) => sites.filter((site) => site !== one));
-    const terms = { site1, site2, via: passed, avoid: avoided, maxHops: hops };
+    const terms = { site1, site2, via: passed, avoid: avoided, maxHops: hops, maxSteps };
     return routesBetween(network, terms).next().done === false;
   });
   const inTheWay = (sites: readonly string[]) =>

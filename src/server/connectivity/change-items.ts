@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { Slices } from '../../allocator/event-loop.ts';
 import type { Network } from '../../allocator/network.ts';
 import { type Offer, STAYS_TRUE } from '../../allocator/offers.ts';
 import {
@@ -127,18 +128,31 @@ export async function checkChanges(
     : await Promise.all(
         asked.map((each) => (each.action === 'create' ? undefined : reservations.find(each.id))),
       );
-  return asked.map((each, index) => {
-    if (each.action === 'create') return checkCreate(each, asker, network);
-    const record = found[index];
-    const { action, id } = each;
-    if (!record) return { action, problems: [notFoundProblem(id)], end: 0 };
-    if (record.experiment !== asker.experiment.id) {
-      return { action, problems: [otherExperimentProblem(id, asker.experiment.id)], end: 0 };
-    }
-    if (each.action === 'update') return checkUpdate(each, record, asker, network);
-    const item: ChangeItem = { action: 'delete', found: record, terms: { by: asker.user } };
-    return { action, problems: [], item, end: record.end };
-  });
+  const checked: CheckedChange[] = [];
+  const slices = new Slices();
+  for (const [index, each] of asked.entries()) {
+    checked.push(checkChange(each, found[index], asker, network));
+    // Where a network has very many routes, each may take milliseconds.
+    if (slices.isOver) await slices.next();
+  }
+  return checked;
+}
+
+function checkChange(
+  each: AskedChange,
+  record: ReservationRecord | undefined,
+  asker: Asker,
+  network: Network,
+): CheckedChange {
+  if (each.action === 'create') return checkCreate(each, asker, network);
+  const { action, id } = each;
+  if (!record) return { action, problems: [notFoundProblem(id)], end: 0 };
+  if (record.experiment !== asker.experiment.id) {
+    return { action, problems: [otherExperimentProblem(id, asker.experiment.id)], end: 0 };
+  }
+  if (each.action === 'update') return checkUpdate(each, record, asker, network);
+  const item: ChangeItem = { action: 'delete', found: record, terms: { by: asker.user } };
+  return { action, problems: [], item, end: record.end };
 }
 
 function checkCreate(
