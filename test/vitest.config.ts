@@ -2,10 +2,11 @@ import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** Begins with what starts programs, browsers and guests, which takes longest: so no worker is left alone at the end. */
+/** Begins with what starts programs, browsers and guests, tries many histories or waits, which takes longest: so no worker is left alone at the end. */
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const isLong = ({ moduleId }: TestSpecification) => /\/test\/(?:e2e|packets|proof)\//.test(moduleId);
+    const isLong = ({ moduleId }: TestSpecification) =>
+      /\/test\/(?:e2e|packets|proof|operate)\/|\/(?:histories|postgres)[^/]*$/.test(moduleId);
     const sorted = await super.sort(files);
     return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))];
   }
