@@ -72,10 +72,12 @@ export function changeOperation(
 ): Operation<ChangeOutcome> {
   if (items.length === 0) throw new RangeError('a list of changes has an item');
   const movedNeeds = (offset: number): ItemOperation[] =>
-    items.map((item, index) => {
-      const asked = budget ? { asked: { budget, state: `item ${index}` } } : {};
-      return itemOperation(movedBy(item, offset), { ...rules, ...asked });
-    });
+    items.map((item, index) =>
+      itemOperation(
+        movedBy(item, offset),
+        budget ? { ...rules, asked: { budget, state: `item ${index}` } } : rules,
+      ),
+    );
   const needs = movedNeeds(0);
   const { keyed, earliest } = terms;
   const search = earliest && new CommonOffset(items, needs, { ...earliest, rules, budget: budget?.again() });

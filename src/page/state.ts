@@ -31,7 +31,7 @@ import {
 export type Answer =
   /** Nothing is known: something is missing, or no question was asked yet. */
   | { kind: 'none' }
-  /** The draft means another wish than the one that was answered, though nobody has typed: nothing is sent until it is asked again. */
+  /** The last answer is about other times than the draft means now. Nothing is sent until the question was asked again. */
   | { kind: 'moved' }
   /** A dry run is under way. */
   | { kind: 'asking'; wish: Wish }

@@ -68,7 +68,7 @@ export function inOrder<One extends Period & { id: string }>(list: readonly One[
   ];
 }
 
-/** Those of a list that have each of some words in their name, id, sites or state; all where there is no word. */
+/** The reservations of a list in whose name, id, sites or state each of the words stands; without words all of them. */
 export function foundIn(list: readonly OwnReservation[], words: string, now: number): OwnReservation[] {
   const wanted = words.toLowerCase().split(/\s+/);
   return list.filter((own) => {

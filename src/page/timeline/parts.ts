@@ -27,7 +27,7 @@ export interface TimelineParts extends TimelineTerms {
   zone: string;
   /** My reservations, which are drawn below the use of each link. */
   own: readonly Own[];
-  /** The id of the one that is looked at. */
+  /** The id of my reservation that is looked at. */
   marked: string | undefined;
 }
 

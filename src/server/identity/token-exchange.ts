@@ -231,7 +231,7 @@ const MOST_TOLD = 8;
 function listed(values: readonly string[]): string {
   const more = values.length - MOST_TOLD;
   const told = more > 0 ? [...values.slice(0, MOST_TOLD), `${more} more`] : values;
-  return `${told.slice(0, -1).join(', ')} and ${told.at(-1)}`;
+  return new Intl.ListFormat('en-GB').format(told);
 }
 
 function textOf(claim: unknown): string {

@@ -217,7 +217,7 @@ function fitting(
   user: string | undefined,
 ): Reservation | undefined {
   if (!requested) return undefined;
-  // What is no id of a user may name them in another way.
+  // A service may name the user by something else than an id, which can't be compared.
   const isOthers = ({ created_by: by }: Reservation): boolean =>
     user !== undefined && by !== user && idKind(by) === 'user';
   return candidates
