@@ -3,7 +3,7 @@ import { createPortalClient, type PortalClient } from '../client/portal.ts';
 import type { ConnectivityClaims } from '../contract/claims.ts';
 import type { Experiment, Project } from '../contract/directory.ts';
 import { formatDuration, MINUTE } from '../contract/durations.ts';
-import { Failure } from '../contract/failure.ts';
+import { Failure, failureOrThrow } from '../contract/failure.ts';
 import { forIssuer } from '../contract/issuer-address.ts';
 import { Secret } from '../contract/secret.ts';
 import { type Send, sendFrom } from '../contract/sending.ts';
@@ -16,6 +16,8 @@ import {
   accessExperiment,
   chooseExperiment,
   type ExperimentAccess,
+  namedExperiment,
+  ofNamedProject,
   withTokenAdvice,
 } from './login/experiment-access.ts';
 import { isSpent } from './login/login-tokens.ts';
@@ -78,6 +80,8 @@ export class Session {
   /** The connectivity service's keys. */
   readonly #serviceKeys: RemoteKeySet;
   #experiment: Promise<Experiment> | undefined;
+  /** The experiment of commands that name none, or why there is none. */
+  #inUse: Promise<Experiment | Failure> | undefined;
   /** By what was named. */
   readonly #accesses = new Map<string | undefined, Promise<ExperimentAccess>>();
   #actsIn: string | undefined;
@@ -192,25 +196,21 @@ export class Session {
    * @throws Failure `not_found` for an unknown project
    */
   async ofNamedProject(experiments: readonly Experiment[]): Promise<readonly Experiment[]> {
-    if (this.#options.project === undefined) return experiments;
-    const { id } = await this.project();
-    return experiments.filter(({ project_id }) => project_id === id);
+    return (await ofNamedProject(experiments, this.#choosing)).items;
   }
 
   /** Whether the next command acts in the experiment with this id, without a flag that says so. */
   async isInUse(id: string): Promise<boolean> {
-    const { experiment, project } = this.#options;
-    const named = experiment ?? (project === undefined ? this.profile.experiment : undefined);
+    const named = namedExperiment({ ...this.#choosing, wanted: this.#options.experiment });
     const { experimentToken, experimentTokenFrom } = this.connection;
     // A program that gives tokens by name is asked by that name again, and there may be no portal to ask.
     if (named === id || experimentToken || (experimentTokenFrom && named !== undefined)) return true;
-    return this.portal
+    this.#inUse ??= this.portal
       .experiments()
       .then((all) => this.experimentIn(all))
-      .then(
-        (found) => found.id === id,
-        () => false,
-      );
+      .catch(failureOrThrow);
+    const inUse = await this.#inUse;
+    return !(inUse instanceof Failure) && inUse.id === id;
   }
 
   /**

@@ -222,7 +222,7 @@ describe('every next step works when it is pasted', () => {
     '`--experiment ${experiment}`': 'slices-conn apply demo.yaml --experiment demo',
     "ownCommand('delete', ...left)": 'slices-conn delete ID',
     'ownCommand(...words)': 'slices-conn plan demo.yaml',
-    'reservation && againCommand(reservation, now, ...named)':
+    'reservation && (await againIn(session, experiment, reservation, now))':
       'slices-conn reserve be-gent1 pl-poznan1 --bandwidth 1G --start-now --for 1h',
     'fixOf(code, details)': 'slices-conn show ID',
     'retyped(words, [])': undefined,

@@ -1,7 +1,19 @@
 import { isGone } from '../../contract/failure.ts';
+import type { Reservation } from '../../contract/reservation.ts';
 import { instant, sentence } from '../../contract/said.ts';
 import type { Session } from '../../session/session.ts';
 import { againCommand } from './alternatives.ts';
+
+/** The command that books a deleted reservation again, in its own experiment. @param now milliseconds */
+export async function againIn(
+  session: Session,
+  experiment: string | undefined,
+  reservation: Reservation,
+  now: number,
+): Promise<string> {
+  const isKnown = experiment === undefined || (await session.isInUse(experiment));
+  return againCommand(reservation, now, ...(isKnown ? [] : ['--experiment', experiment]));
+}
 
 /**
  * Says of a reservation that is gone what this machine knows: when it deleted it, and how to book it again; or that it was
@@ -21,8 +33,7 @@ export async function toldOfGone(
   const { asked, askedAt, experiment, reservation } = entry;
   if (asked === 'delete') {
     const why = sentence`This machine deleted it at ${instant(askedAt)}.`;
-    const named = (await session.isInUse(experiment)) ? [] : ['--experiment', experiment];
-    return error.with({ why, fix: reservation && againCommand(reservation, now, ...named) });
+    return error.with({ why, fix: reservation && (await againIn(session, experiment, reservation, now)) });
   }
   const done = asked === 'reserve' ? 'booked' : 'updated';
   return error.with({

@@ -40,8 +40,8 @@ export interface ExperimentAccessOptions {
 /**
  * The experiment: of the command's flag, else of a token in the environment, else of the environment or the
  * profile, else the only active one (cli/README.md, "Global flags", "Environment"); where the command names a project, one of that,
- * unless its id is given. Its token comes from the
- * environment, the profile's command, the tokens that the portal gave before, or the portal.
+ * unless its id is given. Its token comes from the environment, the profile's command, the tokens that the portal gave before, or
+ * the portal.
  *
  * @throws Failure `not_found` for an unknown one, `usage` where one must be chosen; or a failure to get the token
  */
@@ -55,6 +55,32 @@ export async function accessExperiment(options: ExperimentAccessOptions): Promis
 type ExperimentChoice = Pick<ExperimentAccessOptions, 'project' | 'profile' | 'portal' | 'now' | 'choice'>;
 
 /**
+ * What the command, else the profile names; undefined where nothing is named, and where the portal must tell first whether the
+ * profile's is of the project that the command names.
+ */
+export function namedExperiment({
+  wanted,
+  project,
+  profile,
+}: Pick<ExperimentAccessOptions, 'wanted' | 'project' | 'profile'>): string | undefined {
+  return wanted ?? (project === undefined ? profile.experiment : undefined);
+}
+
+/**
+ * Those of some experiments that are of the project that the command names, and its name; all where it names none.
+ *
+ * @throws Failure `not_found` for an unknown project
+ */
+export async function ofNamedProject(
+  all: readonly Experiment[],
+  { project, portal, now, choice }: ExperimentChoice,
+): Promise<{ items: readonly Experiment[]; project?: string }> {
+  if (project === undefined) return { items: all };
+  const { id, name } = await chooseOne('project', project, await portal.projects(), now(), choice);
+  return { items: all.filter(({ project_id }) => project_id === id), project: name };
+}
+
+/**
  * Chooses an experiment as {@link accessExperiment} does.
  *
  * @param wanted id or name; undefined: the profile's, else the only active one
@@ -63,17 +89,15 @@ type ExperimentChoice = Pick<ExperimentAccessOptions, 'project' | 'profile' | 'p
 export async function chooseExperiment(
   wanted: string | undefined,
   all: readonly Experiment[],
-  { project, profile, portal, now, choice = {} }: ExperimentChoice,
+  terms: ExperimentChoice,
 ): Promise<Experiment> {
+  const { profile, now, choice } = terms;
   const isId = wanted !== undefined && idKind(wanted) === 'experiment';
-  if (project === undefined || isId) {
-    return chooseOne('experiment', wanted ?? profile.experiment, all, now(), choice);
-  }
-  const within = await chooseOne('project', project, await portal.projects(), now(), choice);
-  const items = all.filter(({ project_id }) => project_id === within.id);
-  const isWithin = items.some((item) => isNamed(item, profile.experiment, choice));
-  const named = wanted ?? (isWithin ? profile.experiment : undefined);
-  return chooseOne('experiment', named, items, now(), { ...choice, project: within.name });
+  const { items, project } = await ofNamedProject(all, isId ? { ...terms, project: undefined } : terms);
+  const isElsewhere =
+    project !== undefined && !items.some((item) => isNamed(item, profile.experiment, choice));
+  const named = wanted ?? (isElsewhere ? undefined : profile.experiment);
+  return chooseOne('experiment', named, items, now(), { ...choice, project });
 }
 
 /** The experiment of a token in the environment; undefined where there is none, or another experiment is wanted. */
@@ -89,10 +113,9 @@ export async function givenAccess(
 }
 
 async function byCommand(options: ExperimentAccessOptions): Promise<ExperimentAccess | undefined> {
-  const { wanted, connection, profile } = options;
+  const { connection, profile } = options;
   if (!connection.experimentTokenFrom) return undefined;
-  // Only the portal knows which experiments there are, and whether the profile's is of the project.
-  const named = wanted ?? (options.project === undefined ? profile.experiment : undefined);
+  const named = namedExperiment(options);
   const experiment = named ?? (await chosenByPortal(options));
   const needsProject = profile.experimentTokenCommand?.some((word) => word.includes('{project}'));
   const project =
@@ -112,22 +135,23 @@ async function byCommand(options: ExperimentAccessOptions): Promise<ExperimentAc
 }
 
 /**
- * The experiment that the portal's ones leave to choose: the profile's in its own words. With a token command, a portal without
- * experiments is no obstacle: then it is the profile's.
+ * The experiment that is chosen from those of the portal, for a token command: the profile's in the profile's own words. A portal
+ * that has no experiments leaves the profile's.
  *
  * @throws Failure `usage` where only the user can name it
  */
 async function chosenByPortal(options: ExperimentAccessOptions): Promise<string> {
   const { profile, portal, choice } = options;
-  const all = await portal.experiments().catch((error: unknown) => {
+  const { experiment: own } = profile;
+  const told = await portal.experiments().catch((error: unknown) => {
     if (!(error instanceof Failure) || error.code !== 'not_supported') throw error;
-    if (profile.experiment !== undefined) return undefined;
+    if (own !== undefined) return own;
     const what = 'No experiment was chosen; name one with --experiment.';
     throw new Failure('usage', what, { why: error.message });
   });
-  if (!all) return profile.experiment ?? '';
-  const chosen = await chooseExperiment(undefined, all, options);
-  return isNamed(chosen, profile.experiment, choice) ? (profile.experiment ?? chosen.id) : chosen.id;
+  if (typeof told === 'string') return told;
+  const chosen = await chooseExperiment(undefined, told, options);
+  return own !== undefined && isNamed(chosen, own, choice) ? own : chosen.id;
 }
 
 /** The project of an experiment, where the portal knows it; else the only active one; undefined where it has no projects. */
@@ -171,10 +195,10 @@ export function withTokenAdvice(portal: PortalClient, profile: string): PortalCl
 }
 
 async function byPortal(options: ExperimentAccessOptions): Promise<ExperimentAccess> {
-  const { wanted, project, connection, portal, profile } = options;
+  const { wanted, connection, portal, profile } = options;
   const { portalTokens: kept } = connection;
   const from = { origin: 'portal', where: profile.portalUrl } as const;
-  const named = wanted ?? (project === undefined ? profile.experiment : undefined);
+  const named = namedExperiment(options);
   const isId = named !== undefined && idKind(named) === 'experiment';
   const known = isId ? kept?.read(named) : undefined;
   if (isId && known) return { id: named, name: claimedName(known.reveal()), token: known, ...from };

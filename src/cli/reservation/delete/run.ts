@@ -1,5 +1,5 @@
 import type { ProvenReservation } from '../../../client/proof.ts';
-import { Failure, type FailureFacts, isGone, ownCommand } from '../../../contract/failure.ts';
+import { Failure, type FailureFacts, failureOrThrow, isGone, ownCommand } from '../../../contract/failure.ts';
 import { idKind } from '../../../contract/ids.ts';
 import { isObject } from '../../../contract/json.ts';
 import { MAX_REASON } from '../../../contract/request-limits.ts';
@@ -21,7 +21,7 @@ import { escapeText } from '../../print/output.ts';
 import { checkConfirmable, confirm } from '../../questions.ts';
 import { shortTime, type TimeContext } from '../../times.ts';
 import { formatBandwidth, reservationWord } from '../../values.ts';
-import { againCommand } from '../alternatives.ts';
+import { againIn } from '../gone.ts';
 import {
   checkPerson,
   findReservation,
@@ -88,9 +88,10 @@ export async function deleteReservations(
     unlessGone(async (id) => {
       await session.actFor(id);
       const before = seen.get(id) ?? (await lastSeen(session, id));
-      const command = before && (await commandFor(invocation, session, before));
       await session.reservations.change([{ action: 'delete', id }], { before });
-      if (command !== undefined) again.set(id, command);
+      // It may ask the portal, which keeps no deletion waiting, and fails none.
+      const command = before && (await commandFor(invocation, session, before).catch(failureOrThrow));
+      if (typeof command === 'string') again.set(id, command);
     }),
   );
   if (failures.size > 0) throw summary(ids, failures, { absent });
@@ -140,8 +141,7 @@ async function commandFor(
   const { act } = claimedClaims(token.reveal());
   const role = isObject(act) && typeof act['role'] === 'string' ? readRole(act['role']) : undefined;
   if (role !== undefined && !may(role, 'create')) return undefined;
-  const named = !id || (await session.isInUse(id)) ? [] : ['--experiment', id];
-  return withServices(flags, againCommand(reservation, now(), ...named));
+  return withServices(flags, await againIn(session, id, reservation, now()));
 }
 
 /** @throws Failure `usage` for flags and arguments that don't go together */
