@@ -68,6 +68,9 @@ function timeZone(text: string): string {
   throw new InvalidArgumentError('It must be a time zone, such as Europe/Brussels.');
 }
 
+/** The flag of commands that would else refuse what a service did not sign. */
+export const ALLOW_UNSIGNED = ['--allow-unsigned', 'accept an answer that the service did not sign'] as const;
+
 /** Reads the value of a command's `--wait`: whole seconds, or a duration; up to 999,999 s. */
 export function waitSeconds(text: string): number {
   const value = secondsIn(text);

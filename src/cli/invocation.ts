@@ -1,5 +1,5 @@
 import type { FailureFacts } from '../contract/failure.ts';
-import type { Send } from '../contract/sending.ts';
+import type { Connection } from '../session/login/connection.ts';
 import type { TrustByKind } from '../session/login/trust.ts';
 import type { Profile, Profiles } from '../session/profiles/profiles.ts';
 import type { Session } from '../session/session.ts';
@@ -36,8 +36,8 @@ export interface Invocation
   profiles(): Promise<Profiles>;
   /** The session with the services of the profile that the flags name, or of the one given. */
   session(profile?: string): Promise<Session>;
-  /** The way to the services of a profile that is not kept. No token is sent. */
-  sendTo(profile: Profile): Promise<Send>;
+  /** The way to the services of a profile that is not kept. */
+  connectTo(profile: Profile): Promise<Connection>;
   /** The issuers whose key sets are on this machine. */
   keptTrust(): Promise<KeptTrust>;
   /**

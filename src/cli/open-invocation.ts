@@ -125,10 +125,10 @@ export function openInvocation(
     },
     ifStopped: (facts) => running.sent.settle(facts),
     session: (named) => openSession(opening, named ?? wantedProfile(flags), notice),
-    async sendTo(profile) {
+    async connectTo(profile) {
       const connection = await connect(opening, profile);
       running.opened(connection);
-      return sendFrom(connection);
+      return connection;
     },
     keptTrust: () => keptTrust(opening),
   };

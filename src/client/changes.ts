@@ -12,9 +12,10 @@ import {
   type ReservationRequest,
   toBody,
 } from '../contract/reservation-request.ts';
+import { RESERVATION_TEXTS } from '../contract/reservation-texts.ts';
 import { IDEMPOTENCY_KEY_HEADER, JWT_TYPE } from '../contract/routes.ts';
 import { readAs } from './exchange.ts';
-import { requireFeatures } from './features.ts';
+import { describedFeatures, requireFeatures } from './features.ts';
 import {
   type Due,
   type ProofOptions,
@@ -94,6 +95,9 @@ export function createChange(service: ServiceRequests): Change<ChangeOptions> {
   return change;
 }
 
+/** A change is sent once, so it takes what a service without signatures has too (RFC 9110 §12.5.1). */
+const SIGNED_OR_JSON = `${JWT_TYPE}, application/json;q=0.5`;
+
 /** Sends one item by its own route (contract/README.md, "Endpoints"). */
 async function sendAlone(
   service: ServiceRequests,
@@ -124,7 +128,7 @@ async function sendAlone(
   ]);
   const parts = {
     tokens: 'both',
-    accept: dryRun ? 'application/json' : JWT_TYPE,
+    accept: dryRun ? 'application/json' : SIGNED_OR_JSON,
     query: queryOf(request, { dryRun }),
     body: await bodyOf(service, item),
   } as const;
@@ -174,9 +178,15 @@ function keyHeader({ idempotencyKey, dryRun }: ChangeOptions): Record<string, st
   return idempotencyKey === undefined || dryRun ? {} : { [IDEMPOTENCY_KEY_HEADER]: idempotencyKey };
 }
 
-/** The body of a create or an update. */
+/** The body of a create or an update. Texts are sent where the service announces them: others refuse members that they don't know. */
 async function bodyOf(service: ServiceRequests, { request }: Exclude<ChangeItem, { action: 'delete' }>) {
-  return toBody(request, [(await service.userToken()).reveal()]);
+  const tokens = [(await service.userToken()).reveal()];
+  const hasTexts = RESERVATION_TEXTS.some((text) => request[text] !== undefined);
+  if (!hasTexts || (await describedFeatures(service.features))?.names) return toBody(request, tokens);
+  return toBody(
+    { ...request, ...Object.fromEntries(RESERVATION_TEXTS.map((text) => [text, undefined])) },
+    tokens,
+  );
 }
 
 /** An item as it travels in a batch. */

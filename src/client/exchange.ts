@@ -12,7 +12,7 @@ import { readJson } from '../contract/json.ts';
 import { JWT_TYPE, ROUTES, type RouteName, routePath } from '../contract/routes.ts';
 import { Secret, withoutSecrets, withoutTokens } from '../contract/secret.ts';
 import type { Incoming, Outgoing, Send } from '../contract/sending.ts';
-import { type Reply, replyFailure, saysNothingWasDone } from './reply-failure.ts';
+import { isRefusal, type Reply, replyFailure, saysNothingWasDone } from './reply-failure.ts';
 
 /** The most that is read of a reply, in bytes: 1 MiB (THREATS.md 10). */
 export const MAX_REPLY = 1_048_576;
@@ -111,6 +111,8 @@ export async function exchange(
     });
   }
   if (status < 200 || status > 299) throw unsuccessful(reply, method);
+  // Some services answer a refusal with 200: its body has no reservation.
+  if (isRefusal(reply)) throw replyFailure(reply);
   if (body.whole) return reply;
   throw new Failure('reply_invalid', `The reply is larger than ${MAX_REPLY} bytes.`, {
     httpStatus: status,
@@ -125,9 +127,15 @@ const MAYBE_DONE = {
   retryable: false,
 } as const;
 
-/** After a 5xx or 408 the request may have taken effect, unless the service itself says that it has not. */
+/**
+ * After a 5xx or 408 the request may have taken effect, unless the service itself says that it has not. After a 406 too: many
+ * frameworks look at `Accept` when the work is done.
+ */
 function unsuccessful(reply: Reply, method: string): Failure {
   const failure = replyFailure(reply);
+  if (reply.status === 406 && method !== 'GET') {
+    return new Failure('outcome_unknown', failure.says, { ...failure.facts, ...MAYBE_DONE });
+  }
   const unclear = reply.status >= 500 || reply.status === 408;
   const unsure = unclear && method !== 'GET' && !saysNothingWasDone(reply);
   return unsure ? failure.with(MAYBE_DONE) : failure;

@@ -16,16 +16,30 @@ export type ServiceFeatures = Record<Extension, boolean> & { sites?: readonly st
 /** Reading routes: a path in the description is enough, also of a service that announces no extensions. */
 const READ_BY = { list: 'listReservations', availability: 'linkAvailability', slots: 'linkSlots' } as const;
 
+/** Reads YAML, of which JSON is a part. @throws for a text that is neither */
+export type ReadYaml = (text: string) => Promise<unknown>;
+
 /**
- * Reads a service's extensions from its API description (contract/README.md, "Extensions"). A description that is not JSON
+ * Reads a service's extensions from its API description (contract/README.md, "Extensions"). A description that can't be read
  * has none.
  *
+ * @param readYaml reads a description in YAML; without it only JSON is read
  * @throws Failure when the description can't be fetched
  */
-export async function readFeatures(send: Send, baseUrl: string): Promise<ServiceFeatures> {
-  const request = { method: 'GET', url: `${baseUrl}/api-spec`, headers: { accept: 'application/json' } };
-  const reading = readJson((await exchange(send, request)).text);
-  const description = reading.ok ? reading.value : undefined;
+export async function readFeatures(
+  send: Send,
+  baseUrl: string,
+  readYaml: ReadYaml = async () => undefined,
+): Promise<ServiceFeatures> {
+  const headers = { accept: 'application/json, application/yaml;q=0.5' };
+  const { text, type } = await exchange(send, { method: 'GET', url: `${baseUrl}/api-spec`, headers });
+  const reading = readJson(text);
+  const isPage = type === 'text/html';
+  const description = reading.ok
+    ? reading.value
+    : isPage
+      ? undefined
+      : await readYaml(text).catch(() => undefined);
   const announced = member(member(description, 'info'), EXTENSIONS_MEMBER);
   const paths = member(description, 'paths');
   const has = (extension: Extension): boolean => {
@@ -54,17 +68,28 @@ export function rememberedFeatures(
   send: Send,
   baseUrl: string,
   now: () => number,
+  readYaml?: ReadYaml,
 ): () => Promise<ServiceFeatures> {
   let read: { at: number; features: Promise<ServiceFeatures> } | undefined;
   return () => {
     if (read && isWithin(read.at, DESCRIPTION_TTL_MS, now())) return read.features;
-    const current = { at: now(), features: readFeatures(send, baseUrl) };
+    const current = { at: now(), features: readFeatures(send, baseUrl, readYaml) };
     current.features.catch(() => {
       if (read === current) read = undefined;
     });
     read = current;
     return current.features;
   };
+}
+
+/** The extensions of a service; undefined where it answers, and describes itself not. @throws Failure where no answer came */
+export async function describedFeatures(
+  features: () => Promise<ServiceFeatures>,
+): Promise<ServiceFeatures | undefined> {
+  return features().catch((error: unknown) => {
+    if (error instanceof Failure && error.facts.httpStatus !== undefined) return undefined;
+    throw error;
+  });
 }
 
 /**
@@ -80,10 +105,7 @@ export async function requireFeatures(
   isQuestion = false,
 ): Promise<void> {
   if (needed.length === 0) return;
-  const known = await features().catch((error: unknown) => {
-    if (error instanceof Failure && error.facts.httpStatus !== undefined) return undefined;
-    throw error;
-  });
+  const known = await describedFeatures(features);
   const lacked = needed.find((feature) => !known?.[feature]);
   if (lacked !== undefined) throw lacking(lacked, isQuestion);
 }

@@ -70,7 +70,7 @@ export async function prove(
 ): Promise<ProvenReservation> {
   const token = tokenIn(answer);
   if (token !== undefined) return proveToken(token, trust, due);
-  const id = due.id ?? readReservation(answer, claimedId(answer)).id;
+  const id = due.id ?? unsignedId(answer, due);
   const reading = send('readReservation', { tokens: 'both', accept: JWT_TYPE, values: { id } });
   const again = await reading.catch((error: unknown) => {
     throw error instanceof Failure ? error.with({ reservation: id }) : error;
@@ -86,6 +86,13 @@ export async function prove(
     fix: `slices-conn show ${shellWord(id)} --allow-unsigned`,
     reservation: id,
   });
+}
+
+/** The id in the unsigned answer to a create, which says what was asked for. @throws Failure `unverified`, `reply_invalid` */
+function unsignedId(answer: Reply, due: Due): string {
+  const reservation = readReservation(answer, claimedId(answer));
+  checkDifference(reservation, due);
+  return reservation.id;
 }
 
 /** The answer to a dry run, which nothing signs. @throws Failure `unverified`, which names no reservation: none exists */
@@ -117,7 +124,9 @@ function checkDifference(reservation: Reservation, due: Due): void {
   if (difference === undefined) return;
   throw new Failure('unverified', 'The service answered about another reservation than the one requested.', {
     why: difference,
-    reservation: reservation.id,
+    reservation: due.id ?? reservation.id,
+    // The answer to a create names no reservation that was known before.
+    isOther: due.id === undefined,
   });
 }
 

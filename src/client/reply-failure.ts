@@ -59,11 +59,14 @@ export function replyFailure(reply: Reply): Failure {
   const code = codeFor(status, location, named, own);
   return refusedBy(code, details, {
     httpStatus: status,
+    hasOwnCode: own !== undefined,
     retryable: code !== 'outcome_unknown' && (status === 429 || status >= 500),
     alternatives: readItems(AlternativeReply, body['alternatives']),
     limits: readItems(Limit, body['limits']),
     free: readItems(FreePart, body['free']),
     fix: fixOf(code, details),
+    // A success that is none: whatever it names, the service has refused.
+    ...(status < 300 && !location ? { exitCode: 6 } : {}),
   });
 }
 
@@ -89,6 +92,13 @@ function fixOf(code: FailureCode, details: readonly FailureDetail[]): string | u
   if (code === 'scope_missing') return 'slices-conn login';
   const { holder } = details.find((detail) => detail.code === 'name_taken')?.facts ?? {};
   return typeof holder === 'string' ? ownCommand('show', holder) : undefined;
+}
+
+/** Whether a reply is a refusal whatever its status: its body is a list of errors and nothing else that is known. */
+export function isRefusal(reply: Pick<Reply, 'text'>): boolean {
+  if (!reply.text.includes('"detail"')) return false;
+  const { detail, id, items } = readBody(reply);
+  return Array.isArray(detail) && detail.length > 0 && id === undefined && items === undefined;
 }
 
 /** The codes with which a service says that it changed nothing, and that the same is worth asking again. */

@@ -15,7 +15,7 @@ import {
   type TokenHeaders,
   type TokenInput,
 } from './exchange.ts';
-import { rememberedFeatures, type ServiceFeatures } from './features.ts';
+import { type ReadYaml, rememberedFeatures, type ServiceFeatures } from './features.ts';
 import { expiredInstead, type Reply } from './reply-failure.ts';
 
 /** Where the two tokens go (contract/README.md, "Experiment token's header", column Client). */
@@ -45,6 +45,10 @@ export interface ConnectivityClientOptions {
   tokenPlacement?: TokenPlacement;
   /** Default `Slices-Experiment-Token`. */
   experimentTokenHeader?: string;
+  /** The command that changes `tokenPlacement`, for people whose tokens are refused. */
+  placementFix?: string;
+  /** Reads an API description in YAML. Without it only JSON is read. */
+  readYaml?: ReadYaml;
 }
 
 /**
@@ -115,10 +119,15 @@ export function serviceRequests(
       try {
         return await exchange(transport, request, held.secrets, timeout);
       } catch (error) {
-        // It has done nothing, and can't sign (RFC 9110 §15.5.7): what it says unsigned is judged as such.
+        // A question can be asked again of a service that can't sign (RFC 9110 §15.5.7): what it says unsigned is judged as such.
         const signsNothing = error instanceof Failure && error.facts.httpStatus === 406;
-        if (signsNothing && accept === JWT_TYPE) return sendAs('application/json');
-        throw expiredInstead(error, Object.values(held.headers), now());
+        if (signsNothing && accept === JWT_TYPE && request.method === 'GET')
+          return sendAs('application/json');
+        const known = expiredInstead(error, Object.values(held.headers), now());
+        const isPlaced = tokens === 'both' && held.secrets.length > 1;
+        throw isPlaced
+          ? placedOtherwise(known, tokenPlacement, experimentTokenHeader, options.placementFix)
+          : known;
       }
     };
     const sent = sendAs(parts.accept);
@@ -140,7 +149,7 @@ export function serviceRequests(
   return {
     send,
     open,
-    features: rememberedFeatures(transport, baseUrl, now),
+    features: rememberedFeatures(transport, baseUrl, now, options.readYaml),
     userToken,
     async experiment() {
       const token = await experimentToken(false);
@@ -149,6 +158,18 @@ export function serviceRequests(
     trust,
     now,
   };
+}
+
+/** Says where tokens were sent that a service did not accept, without a code of its own: it may expect them elsewhere. */
+function placedOtherwise(error: unknown, placement: TokenPlacement, header: string, fix?: string): unknown {
+  if (!(error instanceof Failure) || error.facts.hasOwnCode !== false) return error;
+  if (error.code !== 'forbidden' && error.code !== 'token_invalid') return error;
+  const [first, second] = placement === 'user' ? ['user', 'experiment'] : ['experiment', 'user'];
+  const place = placement === 'user' ? header : 'the body';
+  return error.with({
+    why: `The ${first} token was sent in Authorization, and the ${second} token in ${place}. Some services expect the ${second} token in Authorization: tokenPlacement=${second}.`,
+    fix,
+  });
 }
 
 /** A service asks users who are not administrators for an experiment token: that failure becomes `forbidden`. */

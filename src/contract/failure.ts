@@ -67,6 +67,8 @@ export interface FailureFacts {
   fix?: string | readonly Retyping[];
   /** The status of the answer; absent where none came. */
   httpStatus?: number;
+  /** Whether the service named a code of its own; absent where no answer came. */
+  hasOwnCode?: boolean;
   /** The request may still have taken effect: only a look at the service can tell. */
   maybeDone?: boolean;
   /** Whether trying the same again can succeed. */
@@ -75,6 +77,8 @@ export interface FailureFacts {
   details?: readonly FailureDetail[];
   /** The id of a reservation that exists, or may exist, in spite of the failure. */
   reservation?: string;
+  /** The reservation differs from what was asked for: it may be somebody else's, and nothing is done to it by itself. */
+  isOther?: boolean;
   /** Of a batch: for each item the id of a reservation that it may have left behind; null where none is known. */
   reservations?: readonly (string | null)[];
   /** Requests that would be accepted instead, where the service says so: the most bandwidth, the earliest, the longest. */
@@ -87,8 +91,11 @@ export interface FailureFacts {
   standing?: 'deleted_or_replaced' | 'ended';
   /** Of changes that were asked for together: each of them (cli/README.md, "Output", plan and apply). */
   items?: readonly object[];
-  /** The exit code in place of the code's own: `not_supported` is 5 for `login --ci` (cli/README.md, "Environment"), 9 for a login. */
-  exitCode?: 5 | 9;
+  /**
+   * The exit code in place of the code's own: `not_supported` is 5 for `login --ci` (cli/README.md, "Environment"), 9 for a login;
+   * a refusal with a status of success is 6.
+   */
+  exitCode?: 5 | 6 | 9;
   /** The error behind it. */
   cause?: unknown;
 }

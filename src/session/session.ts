@@ -3,7 +3,7 @@ import { createPortalClient, type PortalClient } from '../client/portal.ts';
 import type { ConnectivityClaims } from '../contract/claims.ts';
 import type { Experiment, Project } from '../contract/directory.ts';
 import { formatDuration, MINUTE } from '../contract/durations.ts';
-import { Failure, failureOrThrow } from '../contract/failure.ts';
+import { Failure, failureOrThrow, ownCommand } from '../contract/failure.ts';
 import { forIssuer } from '../contract/issuer-address.ts';
 import { Secret } from '../contract/secret.ts';
 import { type Send, sendFrom } from '../contract/sending.ts';
@@ -17,6 +17,7 @@ import {
   chooseExperiment,
   type ExperimentAccess,
   namedExperiment,
+  noPortal,
   ofNamedProject,
   withTokenAdvice,
 } from './login/experiment-access.ts';
@@ -96,23 +97,33 @@ export class Session {
     this.profile = profile;
     this.send = send;
     this.connection = connection;
-    const portal = createPortalClient({ ...profile, ...LIMITED_ALREADY, send, userToken });
-    this.portal = withTokenAdvice(portal, profile.name);
+    const portal = createPortalClient({
+      ...profile,
+      ...LIMITED_ALREADY,
+      send,
+      portalUrl: profile.portalUrl ?? profile.baseUrl,
+      userToken: profile.portalUrl === undefined ? noPortal(profile) : userToken,
+    });
+    this.portal = withTokenAdvice(portal, profile);
     this.#serviceKeys = this.#keysOf(profile.baseUrl);
     const keysOf = (issuer: string) =>
       issuer === profile.baseUrl ? this.#serviceKeys : this.#keysOf(issuer);
     this.trust = trustIn(profile, keysOf, now);
-    const service = { ...profile, ...LIMITED_ALREADY, send, userToken, trust: this.trust.connectivity };
+    const other = profile.tokenPlacement === 'user' ? 'experiment' : 'user';
+    const service = {
+      ...profile,
+      ...LIMITED_ALREADY,
+      ...{ send, userToken, trust: this.trust.connectivity },
+      placementFix: ownCommand('profile', 'set', profile.name, `tokenPlacement=${other}`),
+      readYaml: async (text: string): Promise<unknown> => (await import('yaml')).parse(text),
+    };
     this.administration = createConnectivityClient(service);
     const experimentToken = async () => (await this.access()).token;
     this.connectivity = createConnectivityClient({ ...service, experimentToken });
     this.reservations = new Reservations({
       connectivity: this.connectivity,
       ledger: () => this.ledger(),
-      access: async () => {
-        await userToken();
-        return this.access();
-      },
+      access: () => this.signedIn(),
       now,
       newKey,
       sleep,
@@ -229,6 +240,18 @@ export class Session {
     if (renewed && renewed !== asked) return renewed;
     const again = this.accessTo(access.origin === 'portal' ? access.id : wanted);
     return this.#remembered(wanted, again, asked);
+  }
+
+  /**
+   * See {@link access}, with the user token beside it, so that both are there before a time is computed from the clock. Programs
+   * that give them run side by side. A failure is the user token's, where that fails too.
+   */
+  async signedIn(): Promise<ExperimentAccess> {
+    const access = this.access().catch(failureOrThrow);
+    await this.connection.userToken.get();
+    const found = await access;
+    if (found instanceof Failure) throw found;
+    return found;
   }
 
   /** Remembers an access, unless it fails: then the one before is. */

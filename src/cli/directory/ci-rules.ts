@@ -57,7 +57,7 @@ export async function addCiRule(
 }
 
 /** The line in the file of a job by which its CI gives it ID tokens. */
-function permissionOf({ ci }: CiRule, { authUrl, issuer }: Profile): string {
+function permissionOf({ ci }: CiRule, { authUrl = '', issuer }: Profile): string {
   if (ci === 'github') return 'permissions: { id-token: write, contents: read }';
   return `id_tokens: { SLICES_CONN_ID_TOKEN: { aud: ${issuerName(issuer ?? authUrl)} } }`;
 }
@@ -68,7 +68,8 @@ function variablesOf(profile: Profile, experiment: string): Readonly<Record<stri
   for (const key of ['baseUrl', 'portalUrl', 'authUrl', 'projectsApiGroup', 'experimentsApiGroup'] as const) {
     const { variables, default: usual }: KeyDeclaration = PROFILE_KEYS[key];
     const [variable = ''] = variables ?? [];
-    if (profile[key] !== usual) found[variable] = profile[key];
+    const value = profile[key];
+    if (value !== undefined && value !== usual) found[variable] = value;
   }
   return { ...found, SLICES_CONN_EXPERIMENT: experiment };
 }

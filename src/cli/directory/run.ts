@@ -1,13 +1,17 @@
 import { Failure } from '../../contract/failure.ts';
 import { formatInstant } from '../../contract/instants.ts';
+import { withoutTokens } from '../../contract/secret.ts';
 import { chooseOne } from '../../session/choice.ts';
+import { officialClient } from '../../session/login/token-source.ts';
 import { claimedClaims } from '../../tokens/claimed.ts';
 import { parseTime } from '../../words/typed-time.ts';
 import type { CommandAction, Invocation } from '../invocation.ts';
 import { experimentInUse } from '../login/experiment-in-use.ts';
 import { type DirectoryEntry, directoryCard, directoryItem, directoryTable } from '../print/cards.ts';
+import { escapeText } from '../print/output.ts';
 import { accepts } from '../questions.ts';
 import { verifiedToken } from '../tokens.ts';
+import { experimentOfToken } from '../user/run.ts';
 
 /** Entries of the portal's directory, which people choose by id or name. */
 export type Noun = 'project' | 'experiment';
@@ -24,6 +28,8 @@ export function listOf(noun: Noun): CommandAction<object> {
     const { session, output, times, flags, now } = invocation;
     const opened = await session();
     const { portal, profile } = opened;
+    const client = profile.portalUrl === undefined && !flags.json ? officialClient(profile) : undefined;
+    if (client !== undefined) return listOfClient(invocation, client, noun);
     const experiments = noun === 'experiment' ? await portal.experiments() : undefined;
     const all: readonly DirectoryEntry[] = experiments ?? (await portal.projects());
     const items = experiments ? await opened.ofNamedProject(experiments) : all;
@@ -42,6 +48,17 @@ export function listOf(noun: Noun): CommandAction<object> {
       }),
     );
   };
+}
+
+/** Shows the list that the official client prints. @throws Failure `not_supported` where it prints none */
+async function listOfClient({ processes, output }: Invocation, client: string, noun: Noun): Promise<void> {
+  const { exitCode, stdout, stderr } = await processes.runProgram([client, noun, 'list']);
+  const lines = (text: string): string => text.split('\n').map(escapeText).join('\n');
+  if (exitCode === 0) return output.result({}, () => lines(stdout));
+  throw new Failure('not_supported', `${client} ${noun} list ended with ${exitCode}.`, {
+    why: withoutTokens(stderr.trim().split('\n').at(-1) ?? ''),
+    fix: `${client} ${noun} list`,
+  });
 }
 
 function idIn(used: { id: string | null } | Failure): string | null {
@@ -65,8 +82,9 @@ export function showOne(noun: Noun): CommandAction<object> {
 export function useOne(noun: Noun): CommandAction<object> {
   return async (invocation, [wanted]) => {
     const session = await invocation.session();
-    const entry = await session[noun](wanted);
-    const { name } = session.profile;
+    const { name, portalUrl } = session.profile;
+    const isByToken = portalUrl === undefined && noun === 'experiment';
+    const entry = isByToken ? await experimentOfToken(session, wanted) : await session[noun](wanted);
     await (await invocation.profiles()).choose(name, noun, entry);
     await print(invocation, noun, `Profile ${name} now uses ${noun}`, entry);
   };

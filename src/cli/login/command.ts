@@ -3,7 +3,7 @@ import { waitSeconds } from '../global-options.ts';
 import type { Invoke } from '../invocation.ts';
 import type { LoginFlags } from './run.ts';
 
-/** `slices-conn login [ADDRESS] [--no-browser] [--qr] [--wait SECONDS] [--ci]`: OAuth 2.0 device login (RFC 8628). */
+/** `slices-conn login [ADDRESS] [--with-slices] [--no-browser] [--qr] [--wait SECONDS] [--ci]`: OAuth 2.0 device login (RFC 8628). */
 export function loginCommand(invoke: Invoke): Command {
   return new Command('login')
     .summary('log in, with a code that is entered in a browser')
@@ -11,6 +11,7 @@ export function loginCommand(invoke: Invoke): Command {
       'Prints an address and a code, and waits until the code was entered there, in any browser that reaches the address.\nNeeds no terminal. Ctrl-C gives up.\nWith the address of a service, it asks the service for its portal and its identity provider, and keeps them, once you have\naccepted them (--yes does), in a profile that is named after the service. Without one it logs in to the profile in use.',
     )
     .argument('[address]', 'the service, such as conn.example.org; https, and http on this machine')
+    .option('--with-slices', 'use the login of the official client: its tokens, and no other login')
     .option('--no-browser', 'open no browser')
     .option('--qr', 'show the address as a QR code too')
     .option('--wait <seconds>', 'give up with exit code 8 after this long', waitSeconds)
@@ -23,6 +24,7 @@ export function loginCommand(invoke: Invoke): Command {
       `
 Examples:
   slices-conn login conn.example.org
+  slices-conn login conn.example.org --with-slices
   slices-conn login
   slices-conn login --no-browser --qr
   slices-conn login --wait 60 --json

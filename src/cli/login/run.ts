@@ -6,18 +6,18 @@ import { instant, sentence } from '../../contract/said.ts';
 import type { Secret } from '../../contract/secret.ts';
 import type { Login } from '../../session/login/connection.ts';
 import { notLoggedIn } from '../../session/login/login-tokens.ts';
-import type { TokenOrigin } from '../../session/login/token-source.ts';
+import { noProvider, OFFICIAL_CLIENT, type TokenOrigin } from '../../session/login/token-source.ts';
 import type { Session } from '../../session/session.ts';
 import { claimedExpiry } from '../../tokens/claimed.ts';
 import { retyped } from '../advice.ts';
 import { EXIT_CODE_OF } from '../exit-codes.ts';
 import type { Invocation } from '../invocation.ts';
-import { onServiceTime } from '../period.ts';
+import { conflict, onServiceTime } from '../period.ts';
 import { type CardLine, escapeText } from '../print/output.ts';
 import { timeTeller } from '../times.ts';
 import { type Memberships, membershipsOf, roleLines, rolesIn, userOf } from '../user/run.ts';
 import { experimentInUse, inUseLine } from './experiment-in-use.ts';
-import { serviceProfile } from './service-profile.ts';
+import { officialProfile, serviceProfile } from './service-profile.ts';
 
 /** The flags of the command, as typed. */
 export interface LoginFlags {
@@ -27,6 +27,8 @@ export interface LoginFlags {
   /** Seconds. */
   wait?: number;
   ci?: boolean;
+  /** Whether the official client logs in. */
+  withSlices?: boolean;
 }
 
 /** Logs in by a device code: a person on this machine, or with `--ci` a machine elsewhere. */
@@ -35,13 +37,14 @@ export async function login(
   [address]: readonly string[],
   flags: LoginFlags,
 ): Promise<void> {
+  if (flags.withSlices) return loginWithSlices(invocation, address, flags);
   const profile = address === undefined ? undefined : await serviceProfile(invocation, address);
   const session = await invocation.session(profile);
   if (flags.ci) return loginForMachine(invocation, session, flags);
   const account = loginOf(session);
   // An unusable credentials file fails here, before the user enters a code.
   account.read();
-  const { host } = new URL(session.profile.authUrl);
+  const host = hostOf(session);
   const started = await invocation.waitFor(host, () => account.startLogin());
   await announce(invocation, started, flags);
   const tokens = await invocation.waitFor('the code to be entered', () =>
@@ -66,12 +69,33 @@ export async function login(
   await showStatus(invocation, session, await membershipsOf(session).catch(failureOrThrow), ofUser);
 }
 
+/** Uses the login of the official client, whose tokens the profile's commands ask for. */
+async function loginWithSlices(
+  invocation: Invocation,
+  address: string | undefined,
+  { ci, qr, wait }: LoginFlags,
+): Promise<void> {
+  for (const [flag, value] of Object.entries({ '--ci': ci, '--qr': qr, '--wait': wait })) {
+    if (value !== undefined) throw conflict(flag, '--with-slices');
+  }
+  const session = await invocation.session(await officialProfile(invocation, address));
+  const { now } = await invocation.times();
+  await showStatus(invocation, session, await membershipsOf(session).catch(failureOrThrow), () =>
+    userTokenOf(session, now),
+  );
+  if (session.profile.experiment === undefined && invocation.flags.experiment === undefined) {
+    invocation.output.notice(
+      `Each reservation needs an experiment: name yours by --experiment, or in SLICES_EXPERIMENT. To see them: ${OFFICIAL_CLIENT} experiment list`,
+    );
+  }
+}
+
 /** Prints a machine's refresh token, once (cli/README.md, "Environment"). The login here stays as it is. */
 async function loginForMachine(invocation: Invocation, session: Session, flags: LoginFlags): Promise<void> {
   const { output, times, typed, waitFor } = invocation;
   const { machineLogin: machine } = session.connection;
-  if (!machine) throw needsNoLogin();
-  const { host } = new URL(session.profile.authUrl);
+  if (!machine) throw needsNoLogin(session);
+  const host = hostOf(session);
   const started = await waitFor(host, () => machine.start());
   await announce(invocation, started, flags);
   const tokens = await waitFor('the code to be entered', () => decided(started, flags.wait, typed));
@@ -93,11 +117,18 @@ async function loginForMachine(invocation: Invocation, session: Session, flags: 
 /** Ends the session, here and at the identity provider. */
 export async function logout(invocation: Invocation): Promise<void> {
   const session = await invocation.session();
+  const { connection, profile } = session;
+  connection.forget?.();
+  if (!connection.login && profile.authUrl === undefined) {
+    return invocation.output.result(
+      { profile: profile.name, loggedIn: false },
+      () =>
+        `The tokens of profile ${profile.name} were forgotten. The program that gives them is still logged in.\n`,
+    );
+  }
   const account = loginOf(session);
   const wasLoggedIn = account.read() !== undefined;
-  const { problem, aliveUntil } = await invocation.waitFor(new URL(session.profile.authUrl).host, () =>
-    account.end(),
-  );
+  const { problem, aliveUntil } = await invocation.waitFor(hostOf(session), () => account.end());
   if (problem !== undefined) invocation.output.notice(problem);
   if (aliveUntil !== undefined) {
     const until = timeTeller(await invocation.times())(aliveUntil);
@@ -111,12 +142,18 @@ export async function logout(invocation: Invocation): Promise<void> {
   );
 }
 
-function loginOf({ connection }: Session): Login {
-  if (connection.login) return connection.login;
-  throw needsNoLogin();
+function loginOf(session: Session): Login {
+  if (session.connection.login) return session.connection.login;
+  throw needsNoLogin(session);
 }
 
-function needsNoLogin(): Failure {
+/** The identity provider, for people who wait for it. */
+function hostOf({ profile: { authUrl, baseUrl } }: Session): string {
+  return new URL(authUrl ?? baseUrl).host;
+}
+
+function needsNoLogin({ profile }: Session): Failure {
+  if (profile.authUrl === undefined) return noProvider(profile);
   return new Failure('usage', 'The built-in server needs no login.', {
     why: 'With --offline you are its lead already.',
   });
@@ -213,8 +250,8 @@ async function showStatus(
   const tokens = [await ofUser(), ...(await otherTokens(session))];
   const addresses = {
     base_url: profile.baseUrl,
-    portal_url: profile.portalUrl,
-    auth_url: profile.authUrl,
+    portal_url: profile.portalUrl ?? null,
+    auth_url: profile.authUrl ?? null,
   };
   const listed = tokens.map(({ kind, source, sub, expiresAt }) => ({
     kind,
@@ -235,11 +272,22 @@ async function showStatus(
       ['profile', profile.name],
       ...(told instanceof Failure ? unknown(told.message) : roleLines(rolesIn(told), invocation)),
       ...(used === told ? [] : [inUseLine(used)]),
+      ...endLine(session, told, tell),
       ...tokens.flatMap((token) => linesOf(token, tell)),
     ];
     const as = name === null ? '' : ` as ${print.paint.bold(escapeText(name))}`;
     return print.card(`Logged in to ${print.paint.bold(profile.baseUrl)}${as}`, lines);
   });
+}
+
+/** Without a portal: when the experiment ends, as its token says. */
+function endLine(
+  { profile }: Session,
+  told: Memberships | Failure,
+  tell: (instant: number) => string,
+): CardLine[] {
+  const [only] = profile.portalUrl === undefined && !(told instanceof Failure) ? told.experiments : [];
+  return only?.expires_at ? [['  until', tell(Date.parse(only.expires_at))]] : [];
 }
 
 async function userTokenOf(session: Session, now: number): Promise<KnownToken> {
@@ -270,11 +318,17 @@ function loginTokenOf({ profile, connection }: Session, now: number): KnownToken
 }
 
 async function otherTokens(session: Session): Promise<KnownToken[]> {
-  const { experimentToken: given, portalTokens } = session.connection;
+  const { experimentToken: given, experimentTokenFrom, portalTokens } = session.connection;
   const kept = [...(portalTokens?.all() ?? [])].map(([id, token]): KnownToken => {
     const kind = id.startsWith('proj_') ? 'project' : 'experiment';
-    return { kind, source: 'portal', where: session.profile.portalUrl, ...claimed(token) };
+    return { kind, source: 'portal', where: session.profile.portalUrl ?? '', ...claimed(token) };
   });
+  if (!given && experimentTokenFrom) {
+    const access = await session.access().catch(failureOrThrow);
+    if (access instanceof Failure) return kept;
+    const { origin, where, token } = access;
+    return [{ kind: 'experiment', source: origin, where, ...claimed(token) }, ...kept];
+  }
   if (!given) return kept;
   const { origin: source, where } = given;
   return [{ kind: 'experiment', source, where, ...claimed(await given.get()) }, ...kept];

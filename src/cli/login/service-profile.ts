@@ -1,5 +1,7 @@
 import { resolve } from 'node:path';
 import { Failure, ownCommand } from '../../contract/failure.ts';
+import { sendFrom } from '../../contract/sending.ts';
+import { OFFICIAL_CLIENT } from '../../session/login/token-source.ts';
 import { ADDRESSES, type ProfileView, type Settings } from '../../session/profiles/profile.ts';
 import {
   KEY_NAMES,
@@ -7,7 +9,7 @@ import {
   PROFILE_KEYS,
   type ProfileKey,
 } from '../../session/profiles/profile-keys.ts';
-import { unkeptProfile } from '../../session/profiles/profiles.ts';
+import { type Profiles, unkeptProfile } from '../../session/profiles/profiles.ts';
 import {
   askForServices,
   changedKeys,
@@ -32,7 +34,89 @@ import { confirm } from '../questions.ts';
  */
 export async function serviceProfile(invocation: Invocation, typed: string): Promise<string> {
   const { flags, output, waitFor } = invocation;
-  if (wantedProfile(flags) !== undefined) {
+  const profiles = await profilesOfNoOther(invocation);
+  const address = readServiceAddress(typed);
+  const { name, url } = address;
+  const known = profiles.names().includes(name) ? profiles.inspect(name) : undefined;
+  checkSame(known, address);
+  const send = sendFrom(await invocation.connectTo(unkeptProfile(name, { baseUrl: url })));
+  const asked = waitFor(name, () => askForServices(address, send));
+  if (known && ADDRESSES.every((key) => known.entries[key].value !== undefined)) {
+    // A profile that is there needs no answer.
+    const named = await asked.catch((error: unknown) => {
+      if (error instanceof Failure) return undefined;
+      throw error;
+    });
+    if (named) tellChanges(output, known, named);
+  } else {
+    const named = await asked.catch(async (error: unknown) => {
+      if (!(error instanceof Failure)) throw error;
+      // There is no profile yet that a look at would help.
+      if (error.facts.fix === ownCommand('profile', 'show', name)) throw error.with({ fix: undefined });
+      throw error.code === 'not_supported' ? await orWithSlices(invocation, typed, error) : error;
+    });
+    // Without its certificates, later commands would not reach the service.
+    const settings = { ...named, ...certificatesOf(flags) };
+    await acceptServices(invocation, name, settings);
+    await profiles.set(name, { set: settings, unset: [] });
+  }
+  await chooseProfile(output, profiles, name);
+  return name;
+}
+
+/** The failure of a login at a service that names no identity provider: where the official client is here, it logs in. */
+async function orWithSlices({ processes }: Invocation, typed: string, failure: Failure): Promise<Failure> {
+  const hasClient = await processes.check(OFFICIAL_CLIENT).then(
+    () => true,
+    () => false,
+  );
+  if (!hasClient) return failure;
+  return failure.with({
+    why: `The official client ${OFFICIAL_CLIENT} is on this machine: its tokens are a way in.`,
+    lines: undefined,
+    fix: ownCommand('login', typed, '--with-slices'),
+  });
+}
+
+/**
+ * Makes the profile of a service whose tokens the official client gives the preferred one. Nothing is asked of the service, and
+ * nothing is confirmed: the only address is the one that was typed.
+ *
+ * @param typed the service's address; undefined for the one that the profile has
+ * @returns the profile's name
+ * @throws Failure `usage` without an address, and where there is no official client; `not_logged_in` where it gives no token. Then
+ *   nothing was changed
+ */
+export async function officialProfile(invocation: Invocation, typed: string | undefined): Promise<string> {
+  const { flags, output, waitFor } = invocation;
+  const profiles = await profilesOfNoOther(invocation);
+  const { value: before } = profiles.inspect(OFFICIAL_CLIENT).entries.baseUrl;
+  if (typed === undefined && typeof before !== 'string') {
+    throw new Failure('usage', 'The address of the service is missing.', { fix: 'slices-conn login --help' });
+  }
+  const baseUrl = typed === undefined ? String(before) : readServiceAddress(typed).url;
+  const settings: Settings = {
+    ...{ baseUrl, tokenPlacement: 'experiment', ...certificatesOf(flags) },
+    userTokenCommand: [OFFICIAL_CLIENT, 'auth', 'get-for-audience', baseUrl],
+    experimentTokenCommand: [OFFICIAL_CLIENT, 'experiment', 'jwt', '{experiment}'],
+  };
+  const { userToken } = await invocation.connectTo(unkeptProfile(OFFICIAL_CLIENT, settings));
+  await waitFor(OFFICIAL_CLIENT, () => userToken.get());
+  // A portal of another service is not this one's.
+  const unset = baseUrl === before ? [] : (['portalUrl', 'authUrl'] as const);
+  await profiles.set(OFFICIAL_CLIENT, { set: settings, unset });
+  await chooseProfile(output, profiles, OFFICIAL_CLIENT);
+  return OFFICIAL_CLIENT;
+}
+
+/** The certificates that a login was told to trust, for its profile. */
+function certificatesOf({ caFile }: Invocation['flags']): Pick<Settings, 'caFile'> {
+  return caFile === undefined ? {} : { caFile: resolve(caFile) };
+}
+
+/** Opens the profiles, where nothing but the address chooses the services. @throws Failure `usage` */
+async function profilesOfNoOther(invocation: Invocation): Promise<Profiles> {
+  if (wantedProfile(invocation.flags) !== undefined) {
     throw new Failure(
       'usage',
       'An address, --profile and --offline are each a choice of the services: give one.',
@@ -46,32 +130,7 @@ export async function serviceProfile(invocation: Invocation, typed: string): Pro
       fix: `unset ${variables.join(' ')}`,
     });
   }
-  const address = readServiceAddress(typed);
-  const { name, url } = address;
-  const known = profiles.names().includes(name) ? profiles.inspect(name) : undefined;
-  checkSame(known, address);
-  const send = await invocation.sendTo(unkeptProfile(name, url));
-  const asked = waitFor(name, () => askForServices(address, send));
-  if (known && ADDRESSES.every((key) => known.entries[key].value !== undefined)) {
-    // A profile that is there needs no answer.
-    const named = await asked.catch((error: unknown) => {
-      if (error instanceof Failure) return undefined;
-      throw error;
-    });
-    if (named) tellChanges(output, known, named);
-  } else {
-    const named = await asked.catch((error: unknown) => {
-      // There is no profile yet that a look at would help.
-      const looks = error instanceof Failure && error.facts.fix === ownCommand('profile', 'show', name);
-      throw looks ? error.with({ fix: undefined }) : error;
-    });
-    // Without its certificates, later commands would not reach the service.
-    const settings = { ...named, ...(flags.caFile === undefined ? {} : { caFile: resolve(flags.caFile) }) };
-    await acceptServices(invocation, name, settings);
-    await profiles.set(name, { set: settings, unset: [] });
-  }
-  await chooseProfile(output, profiles, name);
-  return name;
+  return profiles;
 }
 
 /** Checks that a profile of a service's name is for that service. @throws Failure `usage` */

@@ -17,7 +17,7 @@ import { periodToSend } from '../period.ts';
 import type { PlannedChange } from './difference.ts';
 import type { WantedReservation } from './plan-file.ts';
 
-/** The outcome of one change, or of its rehearsal. */
+/** The outcome of one change, or of its rehearsal. Where the service can't be asked, a change that would be made. */
 export interface ChangeOutcome {
   change: PlannedChange;
   /** The reservation after the change; null for a deletion, and where the change was refused. */
@@ -84,6 +84,10 @@ export interface ApplierOptions {
   earliest: boolean;
   /** Whether the service describes batches. Without them, or where it has none all the same, creations are made one by one. */
   hasBatches: boolean;
+  /** Whether the service can be asked whether a change fits. */
+  canRehearse: boolean;
+  /** Whether unsigned answers are accepted. */
+  allowUnsigned: boolean;
   /** Without batches: the keys of earlier requests under a name whose outcome is not known. */
   pending: ReadonlyMap<string, string>;
   /** The changes of a plan by whose index problems are told: those that are made are some of them. Default: those that are made. */
@@ -97,7 +101,7 @@ type Creation = PlannedChange & { action: 'create' };
  * the other, and try each alone (cli/README.md, "Output").
  */
 export function createApplier(options: ApplierOptions): Applier {
-  const { earliest, hasBatches, pending } = options;
+  const { earliest, hasBatches, canRehearse, pending, allowUnsigned } = options;
   const { connectivity, reservations } = options.session;
 
   const rehearse = (changes: readonly PlannedChange[], how: ChangeOptions): Promise<Attempted> =>
@@ -113,6 +117,7 @@ export function createApplier(options: ApplierOptions): Applier {
         request: requestFor(change, options),
         key: pending.get(change.name),
       })),
+      { allowUnsigned },
     );
     if (created.ok) {
       const made = created.made.map(({ reservation }) => reservation);
@@ -144,7 +149,8 @@ export function createApplier(options: ApplierOptions): Applier {
         async () => {
           const outcomes: ChangeOutcome[] = [];
           for (const change of creationsIn(changes, earliest)) {
-            outcomes.push(...outcomesIfRehearsed(await rehearse([change], {})));
+            if (!canRehearse) outcomes.push({ change, reservation: null, failure: undefined });
+            else outcomes.push(...outcomesIfRehearsed(await rehearse([change], {})));
           }
           return outcomes;
         },
@@ -152,7 +158,7 @@ export function createApplier(options: ApplierOptions): Applier {
     apply: (changes) =>
       togetherOr(
         async () => {
-          const how = { earliest };
+          const how = { earliest, allowUnsigned };
           const { outcomes, failure } = await attempt(changes, how, options, (items) =>
             reservations.change(items, how),
           );

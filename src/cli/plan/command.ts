@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { ALLOW_UNSIGNED } from '../global-options.ts';
 import type { Invoke } from '../invocation.ts';
 import type { ApplyFlags, PlanFlags } from './run.ts';
 
@@ -34,9 +35,10 @@ Examples:
     .action(invoke<PlanFlags>(async () => (await import('./run.ts')).plan));
 }
 
-/** `slices-conn apply FILE [--prune] [--earliest] [--move]`. */
+/** `slices-conn apply FILE [--prune] [--earliest] [--move] [--allow-unsigned]`. */
 export function applyCommand(invoke: Invoke): Command {
   return withFile(new Command('apply'))
+    .option(...ALLOW_UNSIGNED)
     .summary('create, update and delete reservations as a plan file says, all or none')
     .description(
       'Makes the reservations of a plan file, all or none. What is as the file says stays, so that a second run changes nothing; slices-conn plan --help shows such a file.\nWhat is later than the file says, as --earliest may have put it, stays without --move.\nOn a terminal it asks before an update that shrinks or moves a reservation; before --prune deletes it always asks.',

@@ -20,6 +20,8 @@ interface PlanTableOptions {
   times: TimeContext;
   /** Whether the changes were made; else they are only planned. */
   isApplied: boolean;
+  /** Whether the service could be asked what fits. Default true. */
+  isKnown?: boolean;
 }
 
 /** A change as text. */
@@ -112,12 +114,13 @@ function idOf(change: PlannedChange): string | undefined {
 
 function rowOf(
   { change, reservation, failure }: ChangeOutcome,
-  { times, isApplied }: PlanTableOptions,
+  { times, isApplied, isKnown = true }: PlanTableOptions,
   idText: (id: string) => string,
 ): Row {
   const { name } = change;
   const link = linkName(change.action === 'delete' ? change.current : change.wanted);
   const row = { name, link, bandwidth: bandwidthText(change) };
+  const fits = isKnown ? 'fits' : '';
   if (failure) {
     const isOfFile = change.action !== 'delete' && failure.facts.details?.some(isUnknownSite);
     const place = isOfFile ? `${change.wanted.place}: ` : '';
@@ -142,7 +145,7 @@ function rowOf(
       const { description = '' } = change.current;
       const about = (change.request.description ?? '') === description ? '' : ', new description';
       const kept = change.keptAt === undefined ? '' : `, ${keptText(change.keptAt, change.wanted, times)}`;
-      const outcome = `${isApplied ? 'updated' : 'fits'}${was}${about}${kept}${tags}`;
+      const outcome = `${isApplied ? 'updated' : fits}${was}${about}${kept}${tags}`;
       return { ...row, mark: '~', when, outcome };
     }
     case 'none':
@@ -156,7 +159,7 @@ function rowOf(
             ? `now, for ${formatDuration(length)}`
             : periodText({ start, end }, times);
       const via = reservation ? viaAside(reservation, ', ') : '';
-      const outcome = (isApplied && reservation ? tagsText(reservation) : 'fits') + via;
+      const outcome = (isApplied && reservation ? tagsText(reservation) : fits) + via;
       return { ...row, mark: '+', when, outcome };
     }
   }

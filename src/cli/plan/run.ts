@@ -1,6 +1,7 @@
-import type { ServiceFeatures } from '../../client/features.ts';
+import { describedFeatures } from '../../client/features.ts';
 import { withinTime } from '../../contract/bounded-reading.ts';
 import { Failure, ownCommand, undefinedIfGone } from '../../contract/failure.ts';
+import { textsOf } from '../../contract/reservation-texts.ts';
 import { inOneText, Sentence, sentence } from '../../contract/said.ts';
 import type { ExperimentAccess } from '../../session/login/experiment-access.ts';
 import { nameOf } from '../../session/reservations/known.ts';
@@ -14,7 +15,6 @@ import { requestResult } from '../print/cards.ts';
 import { folded } from '../print/folded.ts';
 import { captionOf } from '../print/reservation-table.ts';
 import { checkConfirmable, confirm, confirmIfAsked } from '../questions.ts';
-import { reserveText } from '../reservation/alternatives.ts';
 import { linkAndPeriod } from '../reservation/reservation-argument.ts';
 import { shortTime } from '../times.ts';
 import {
@@ -35,6 +35,7 @@ export interface ApplyFlags {
   prune?: boolean;
   earliest?: boolean;
   move?: boolean;
+  allowUnsigned?: boolean;
 }
 
 /** The flags of `plan`, as typed. */
@@ -50,11 +51,12 @@ export async function plan(
 ): Promise<void> {
   const { output } = given;
   const { invocation, ...acting } = await open(given, path, flags);
-  const { changes, needed, applier, others } = await compare(acting, invocation);
+  const { changes, needed, applier, others, canRehearse } = await compare(acting, invocation);
   const outcomes = needed.length === 0 ? [] : await applier.rehearse(needed);
   const fits = outcomes.every(({ failure }) => failure === undefined);
   const start = fits || output.json ? undefined : await applier.earliestStart(needed);
-  await print(invocation, acting, { changes, outcomes, others, start, fits });
+  const isKnown = needed.length === 0 || canRehearse;
+  await print(invocation, acting, { changes, outcomes, others, start, fits: isKnown ? fits : null });
   if (!fits) invocation.exitWith(6);
   else if (flags.exitCode && needed.length > 0) invocation.exitWith(11);
 }
@@ -144,25 +146,19 @@ async function compare(
   { session, experiment, wanted, flags }: Acting,
   { now }: Pick<Invocation, 'now'>,
 ): Promise<Compared> {
-  const { earliest = false } = flags;
+  const { earliest = false, allowUnsigned = false } = flags;
   const { existing, pending } = await namedIn(session, wanted, now());
   const changes = plannedChanges(wanted.reservations, existing, { ...flags, now: now() });
   const needed = changes.filter(({ action }) => action !== 'none');
   const expiry = claimedExperimentExpiry(experiment.token.reveal());
-  const { batch = false, dryRun = false } = (needed.length > 0 && (await featuresOf(session))) || {};
-  const how = { earliest, hasBatches: batch, pending, all: changes };
+  const asked = needed.length > 0 ? await describedFeatures(session.connectivity.features) : undefined;
+  const { batch = false, dryRun = false } = asked ?? {};
+  const canRehearse = batch || dryRun;
+  const how = { earliest, hasBatches: batch, canRehearse, allowUnsigned, pending, all: changes };
   const applier = createApplier({ session, now, expiry, ...how });
   const names = new Set(wanted.reservations.map(({ name }) => name));
   const others = existing.filter(({ name }) => !names.has(name)).length;
-  return { changes, needed, applier, canRehearse: batch || dryRun, others };
-}
-
-/** What the service can do; undefined where it does not describe itself. */
-async function featuresOf({ connectivity }: Session): Promise<ServiceFeatures | undefined> {
-  return connectivity.features().catch((error: unknown) => {
-    if (error instanceof Failure && error.facts.httpStatus !== undefined) return undefined;
-    throw error;
-  });
+  return { changes, needed, applier, canRehearse, others };
 }
 
 /**
@@ -177,7 +173,7 @@ async function actIn(
   flag: string | undefined,
 ): Promise<ExperimentAccess> {
   if (experiment !== undefined && flag === undefined) session.actIn(experiment);
-  const access = await session.access();
+  const access = await session.signedIn();
   if (experiment === undefined || experiment === access.id || experiment === access.name) return access;
   throw new Failure(
     'usage',
@@ -191,7 +187,9 @@ async function actIn(
 
 /**
  * The reservations with a name: those that have not ended, and past ones too where the file is about the past. Of names
- * under which a request was sent whose answer is not known, its key.
+ * under which a request was sent whose answer is not known, its key. A service that keeps no texts leaves them to the ledger.
+ *
+ * @throws Failure `unavailable` where the service could not be asked for one of them
  */
 async function namedIn(
   session: Session,
@@ -199,17 +197,29 @@ async function namedIn(
   now: number,
 ): Promise<{ existing: NamedReservation[]; pending: Map<string, string> }> {
   const isPast = reservations.some(({ end }) => end <= now);
-  const { items } = await session.reservations.list({ current: !isPast });
+  const wanted = new Set(reservations.map(({ name }) => name));
+  const unasked: string[] = [];
+  const { items, unasked: failures } = await session.reservations.list({ current: !isPast });
   const existing: NamedReservation[] = [];
   const pending = new Map<string, string>();
   for (const item of items) {
     const name = nameOf(item);
     if (name === undefined || item.state === 'deleted') continue;
-    if (item.state !== 'unknown' && item.reservation) existing.push({ name, reservation: item.reservation });
-    else if (item.id !== null) {
-      const found = await session.reservations.show(item.id).catch(undefinedIfGone);
+    const failure = item.id === null ? undefined : failures.get(item.id);
+    if (failure && wanted.has(name)) unasked.push(`${name}: ${failure.message}`);
+    const texts = textsOf(item.entry?.requested ?? {});
+    if (item.state !== 'unknown' && item.reservation) {
+      existing.push({ name, reservation: { ...texts, ...item.reservation } });
+    } else if (item.id !== null) {
+      const found = await session.reservations.show(item.id, { allowUnsigned: true }).catch(undefinedIfGone);
       if (found) existing.push({ name, reservation: found.reservation });
     } else if (item.entry) pending.set(name, item.entry.key);
+  }
+  if (unasked.length > 0) {
+    throw new Failure('unavailable', 'The service could not be asked for what the file names.', {
+      lines: unasked,
+      retryable: true,
+    });
   }
   return { existing, pending };
 }
@@ -281,7 +291,7 @@ async function asTold(
   path: string,
 ): Promise<Failure> {
   const { outcomes, undone, left, code, says, facts } = failed;
-  const items = itemsOf(changes, outcomes, false);
+  const items = itemsOf(changes, outcomes, { isApplied: false });
   const told = outcomes.flatMap(({ change, failure }) =>
     failure ? [sentence`${change.name}: ${inOneText(failure.says, failure.facts.why) ?? ''}`] : [],
   );
@@ -302,12 +312,8 @@ async function asTold(
   }
   if (EXIT_CODE_OF[code] !== 6) {
     const why = inOneText(facts.why, before);
-    const refused = outcomes.find(({ failure }) => failure !== undefined)?.change;
-    const request = refused && requestedBy(refused);
-    if (code !== 'unsigned' || !request) return new Failure(code, says, { ...facts, why, items });
-    const fix = reserveText(request, '--allow-unsigned');
-    const alone = 'Only reserve takes unsigned answers, one at a time.';
-    return new Failure(code, says, { ...facts, why: inOneText(why, alone), items, fix });
+    if (code !== 'unsigned') return new Failure(code, says, { ...facts, why, items });
+    return new Failure(code, says, { ...facts, why, items, fix: ownCommand(...typed, '--allow-unsigned') });
   }
   const count = told.length === 1 ? '1 of the changes does' : `${told.length} of the changes do`;
   // Alternatives of one reservation would not be all or none.
@@ -354,8 +360,8 @@ interface Result {
   outcomes: readonly ChangeOutcome[];
   /** See {@link Compared}. */
   others: number;
-  /** Of `plan`: whether all fits. Undefined: it was applied. */
-  fits?: boolean;
+  /** Of `plan`: whether all fits; null where the service can't be asked. Undefined: it was applied. */
+  fits?: boolean | null;
   /** Of `plan`: see `Applier.earliestStart`. */
   start?: CommonStart;
 }
@@ -367,8 +373,8 @@ async function print(
 ): Promise<void> {
   const context = await times();
   const isApplied = fits === undefined;
-  const items = itemsOf(changes, outcomes, isApplied);
-  await output.result({ items, applies: fits ?? true }, (printer) => {
+  const items = itemsOf(changes, outcomes, { isApplied, isKnown: fits !== null });
+  await output.result({ items, applies: fits === undefined ? true : fits }, (printer) => {
     const outcomeOf = new Map(outcomes.map((outcome) => [outcome.change, outcome]));
     const rows = changes.flatMap((change): ChangeOutcome[] => {
       const isKept = change.action === 'none' && change.keptAt !== undefined;
@@ -378,12 +384,14 @@ async function print(
     });
     const caption =
       rows.length > 0 ? captionOf(printer, { experiments: [experiment], times: context, known: [] }) : '';
-    const table = planTable(printer, rows, { times: context, isApplied, columns: output.columns });
+    const told = { times: context, isApplied, isKnown: fits !== null };
+    const table = planTable(printer, rows, { ...told, columns: output.columns });
     const kept = rows.length - outcomes.length;
     const untouched = { unchanged: changes.length - rows.length, kept, others };
     const summary = (isApplied ? appliedSummary : planSummary)(outcomes, untouched);
     const sentences = [
       summary,
+      ...(fits === null ? ["This service can't be asked whether they fit: apply tells."] : []),
       ...(start === undefined ? [] : [togetherFrom(start, (at) => shortTime(at, context, true))]),
     ];
     const lines = printer.isTerminal ? sentences.flatMap((text) => folded(text, output.columns)) : sentences;
@@ -395,7 +403,7 @@ async function print(
 function itemsOf(
   changes: readonly PlannedChange[],
   outcomes: readonly ChangeOutcome[],
-  isApplied: boolean,
+  { isApplied, isKnown = true }: { isApplied: boolean; isKnown?: boolean },
 ): object[] {
   const outcomeOf = new Map(outcomes.map((outcome) => [outcome.change, outcome]));
   return changes.map((change) => {
@@ -407,7 +415,7 @@ function itemsOf(
     return {
       name,
       action,
-      fits: failure === undefined,
+      fits: isKnown || action === 'none' ? failure === undefined : null,
       kept: 'keptAt' in change && change.keptAt !== undefined,
       reservation: isDone ? reservation : current,
       requested: requested && requestResult(requested),

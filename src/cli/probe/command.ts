@@ -1,5 +1,6 @@
 import { Command, Option } from 'commander';
 import { OUTER_PROTOCOLS } from '../../vlan/end.ts';
+import { ALLOW_UNSIGNED } from '../global-options.ts';
 import type { Invoke } from '../invocation.ts';
 import type { ProbeFlags } from './run.ts';
 
@@ -16,6 +17,7 @@ export function probeCommand(invoke: Invoke): Command {
       "the server's network device that reaches the site's switch, such as eth1",
     )
     .option('--site <end>', 'where the server is: one of the two sites')
+    .option(...ALLOW_UNSIGNED)
     .requiredOption('--peer <address>', "the other end's IP address")
     .option('--far <file>', 'what probe --json printed at the other end: both are judged together')
     .option('--mtu <bytes>', 'as it was given to vlan (default: 1500)')

@@ -1,7 +1,14 @@
 import type { Experiment, Project } from '../../contract/directory.ts';
 import { Failure } from '../../contract/failure.ts';
+import { formatInstant } from '../../contract/instants.ts';
+import { isObject } from '../../contract/json.ts';
 import type { Session } from '../../session/session.ts';
-import { claimedClaims, claimedSubject, claimedUserName } from '../../tokens/claimed.ts';
+import {
+  claimedClaims,
+  claimedExperimentExpiry,
+  claimedSubject,
+  claimedUserName,
+} from '../../tokens/claimed.ts';
 import type { Invocation } from '../invocation.ts';
 import { type CardLine, escapeText } from '../print/output.ts';
 
@@ -31,14 +38,35 @@ export interface Memberships {
   experiments: readonly Experiment[];
 }
 
-/** The user's projects and experiments. A portal without experiments tells of projects only. @throws Failure when it can't be asked */
-export async function membershipsOf({ portal }: Session): Promise<Memberships> {
+/**
+ * The user's projects and experiments. A portal without experiments tells of projects only; without a portal, the experiment's token
+ * tells of that one. @throws Failure when it can't be asked
+ */
+export async function membershipsOf(session: Session): Promise<Memberships> {
+  const { portal, profile } = session;
+  if (profile.portalUrl === undefined)
+    return { projects: [], experiments: [await experimentOfToken(session)] };
   const none = (error: unknown): never[] => {
     if (error instanceof Failure && error.code === 'not_supported') return [];
     throw error;
   };
   const projects = await portal.projects();
   return { projects, experiments: await portal.experiments().catch(none) };
+}
+
+/** An experiment as its token tells it. @param wanted its id or name; default: the one in use */
+export async function experimentOfToken(session: Session, wanted?: string): Promise<Experiment> {
+  const named = wanted ?? session.profile.experiment ?? '';
+  const {
+    id = '',
+    name = named,
+    token,
+  } = await (wanted === undefined ? session.access() : session.accessTo(wanted));
+  const { act } = claimedClaims(token.reveal());
+  const role = isObject(act) && typeof act['role'] === 'string' ? act['role'] : '';
+  const ends = claimedExperimentExpiry(token.reveal());
+  const unknown = { description: '', project_id: '', created_at: '' };
+  return { id, name, role, expires_at: ends === undefined ? '' : formatInstant(ends), ...unknown };
 }
 
 /** The user's roles in projects and experiments. */

@@ -1,5 +1,6 @@
 import { Command, Option } from 'commander';
 import { OUTER_PROTOCOLS } from '../../vlan/end.ts';
+import { ALLOW_UNSIGNED } from '../global-options.ts';
 import type { Invoke } from '../invocation.ts';
 import type { VlanFlags } from './run.ts';
 
@@ -39,6 +40,7 @@ export function vlanCommand(invoke: Invoke): Command {
     )
     .option('--remove', 'print what removes it again; an expired token will do')
     .option('--apply', 'run the ip commands here, as root; asks first')
+    .option(...ALLOW_UNSIGNED)
     .option('--out <dir>', 'write the files below this folder; / puts them in place')
     .addHelpText(
       'after',

@@ -1,3 +1,4 @@
+import type { ProofOptions } from '../../client/proof.ts';
 import { Failure, isGone, ownCommand } from '../../contract/failure.ts';
 import { idKind } from '../../contract/ids.ts';
 import { issuerName } from '../../contract/issuer-address.ts';
@@ -32,6 +33,8 @@ export interface EndFlags {
   address?: string;
   mtu?: string;
   outer?: OuterProtocol;
+  /** Whether an unsigned answer of the service is accepted. */
+  allowUnsigned?: boolean;
 }
 
 /** The use of an end. */
@@ -62,7 +65,12 @@ export async function endArgument(
   if (address !== undefined) check('an address', address, addressFault(address, mtu));
   const fix = (site = flags.site, id = ''): string =>
     verb === 'probe' ? removalOf(typed ?? id, { ...flags, site }) : '--remove';
-  const reservation = await verifiedReservation(invocation, typed, { verb, removing }, fix());
+  const reservation = await verifiedReservation(
+    invocation,
+    typed,
+    { verb, removing, allowUnsigned: flags.allowUnsigned },
+    fix(),
+  );
   const site = await siteOf(invocation, reservation, flags.site);
   if (!removing) await checkPeriod(invocation, reservation, fix(site, reservation.id));
   const end = endAt(reservation, site, dev, {
@@ -99,7 +107,7 @@ function check(what: string, typed: string, fault: string | undefined, fix?: str
 async function verifiedReservation(
   invocation: Invocation,
   typed: string | undefined,
-  { verb, removing }: Required<EndUse>,
+  { verb, removing, allowUnsigned }: Required<EndUse> & ProofOptions,
   fix: string,
 ): Promise<Reservation> {
   const isFile =
@@ -118,7 +126,7 @@ async function verifiedReservation(
       : error;
   });
   try {
-    return (await session.reservations.show(id)).reservation;
+    return (await session.reservations.show(id, { allowUnsigned })).reservation;
   } catch (error) {
     if (!(isGone(error) && removing)) throw error;
     // The devices here follow from the tags, which this machine may have noted.

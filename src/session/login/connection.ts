@@ -1,3 +1,4 @@
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { traced } from '../../client/exchange.ts';
 import type { DeviceLogin, IdentityClient, IssuedTokens } from '../../client/identity.ts';
@@ -12,8 +13,9 @@ import type { KeySetStore } from '../../tokens/remote-key-set.ts';
 import type { Variables } from '../profiles/folders.ts';
 import type { Profile, UnderLock } from '../profiles/profiles.ts';
 import { Credentials, type StoredCredentials } from './credentials.ts';
-import { jobCredentials, jobIn, jobToken, loginInJob, unsetInJob } from './job-login.ts';
+import { jobIn, jobToken, loginInJob, shortCredentials, unsetInJob } from './job-login.ts';
 import {
+  keptToken,
   loginToken,
   type PortalTokens,
   portalTokens,
@@ -22,7 +24,7 @@ import {
   storedFrom,
 } from './login-tokens.ts';
 import { exchangedToken, type MachineLogin, machineLogin } from './machine-login.ts';
-import { commandToken, givenToken, type Placeholders, type TokenSource } from './token-source.ts';
+import { commandToken, givenToken, noProvider, type Placeholders, type TokenSource } from './token-source.ts';
 import { keySetFiles } from './trust.ts';
 
 /** The result of a logout. */
@@ -58,9 +60,11 @@ export type Connection = Transport & {
   portalTokens?: PortalTokens;
   /** Stores key sets on disk, by their addresses; undefined where they are not stored. */
   keySets?: (url: string) => KeySetStore;
-  /** Undefined for the built-in server, which needs no login. */
+  /** Forgets the tokens that the profile's commands gave. */
+  forget?: () => void;
+  /** Undefined for the built-in server, which needs no login, and for a profile without an identity provider. */
   login?: Login;
-  /** Logs a machine in; undefined for the built-in server. */
+  /** Logs a machine in; undefined where {@link login} is. */
   machineLogin?: MachineLogin;
   /** Closes what was opened. */
   close: () => Promise<void>;
@@ -95,6 +99,7 @@ export interface NetworkConnectionOptions {
 /** The way to a profile's services over the network, with its stored login or the given tokens. */
 export function connectOverNetwork(profile: Profile, options: NetworkConnectionOptions): Connection {
   const { stateFolder, cacheFolder, underLock, env, timeout, certificates, trace } = options;
+  const { authUrl } = profile;
   const { now, uptime, random, sleep } = options;
   const unchecked = env['NODE_TLS_REJECT_UNAUTHORIZED'] === '0';
   const opened: NetworkTransport[] = [];
@@ -104,14 +109,23 @@ export function connectOverNetwork(profile: Profile, options: NetworkConnectionO
     return transport.send;
   };
   const withTrace = (way: Send): Send => (trace ? traced(way, trace) : way);
-  const send = withTrace(whenReached(open(originsOf(profile), profile.insecure), profile, env));
+  const commandTokens = join(stateFolder, 'commands');
+  const forget = (): void => rmSync(commandTokens, { recursive: true, force: true });
+  const reached = whenReached(open(originsOf(profile), profile.insecure), profile, env);
+  const send = withTrace(async (request) => {
+    const reply = await reached(request);
+    // The program may give another token now: somebody else may have logged in there.
+    if (reply.status === 401 || reply.status === 403) forget();
+    return reply;
+  });
   const credentials = new Credentials(stateFolder, profile, underLock);
   const identityAs = (clientId: string) => {
     let loaded: Promise<IdentityClient> | undefined;
     // Loaded for a login or a refresh only.
     const load = async (): Promise<IdentityClient> => {
+      if (authUrl === undefined) throw noProvider(profile);
       const { createIdentityClient } = await import('../../client/identity.ts');
-      return createIdentityClient({ ...profile, clientId, fetch: fetchOver(send), now, sleep });
+      return createIdentityClient({ ...profile, authUrl, clientId, fetch: fetchOver(send), now, sleep });
     };
     return () => (loaded ??= load());
   };
@@ -123,6 +137,13 @@ export function connectOverNetwork(profile: Profile, options: NetworkConnectionO
     get: () => loginToken({ profile, credentials, identity, now }),
   };
   const { userTokenCommand, experimentTokenCommand } = profile;
+  // Its own variables say which user and experiment the official client means.
+  const meant = Object.entries(env).filter(([name]) => /^SLICES_(?!CONN_)/.test(name));
+  const fromCommand = (command: readonly string[], placeholders: Placeholders): TokenSource => {
+    const source = commandToken(command, placeholders, env);
+    const name = JSON.stringify([source.where, ...meant.toSorted()]);
+    return keptToken(source, shortCredentials(commandTokens, name, { profile, underLock, now }), now);
+  };
   const named = {
     experiment: options.experiment ?? profile.experiment,
     project: options.project ?? profile.project,
@@ -130,7 +151,7 @@ export function connectOverNetwork(profile: Profile, options: NetworkConnectionO
   const refreshToken = givenToken(env, 'SLICES_CONN_REFRESH_TOKEN');
   const given =
     givenToken(env, 'SLICES_CONN_USER_TOKEN') ??
-    (refreshToken || !userTokenCommand ? undefined : commandToken(userTokenCommand, named, env));
+    (refreshToken || !userTokenCommand ? undefined : fromCommand(userTokenCommand, named));
   // A source that renews its token is asked for each request, the others once in a command.
   const job = jobIn(env, (address) => withTrace(open(new Set([new URL(address).origin]), false)));
   const ofJob = (): TokenSource =>
@@ -139,7 +160,7 @@ export function connectOverNetwork(profile: Profile, options: NetworkConnectionO
           profile: { ...profile, experiment: named.experiment },
           identity: machine.identity,
           credentialsOf: (name) =>
-            jobCredentials(join(stateFolder, 'jobs'), name, { profile, underLock, now }),
+            shortCredentials(join(stateFolder, 'jobs'), name, { profile, underLock, now }),
           now,
         })
       : loginInJob(env, login, profile);
@@ -153,30 +174,34 @@ export function connectOverNetwork(profile: Profile, options: NetworkConnectionO
     experimentToken: experimentToken && remembered(experimentToken, now),
     experimentTokenFrom:
       experimentTokenCommand &&
-      ((placeholders) => remembered(commandToken(experimentTokenCommand, placeholders, env), now)),
+      ((placeholders) => remembered(fromCommand(experimentTokenCommand, placeholders), now)),
     keySets: keySetFiles(cacheFolder, () => now() - uptime() * 1000),
     // They belong to the user who is logged in, and the user token may be another user's.
     portalTokens: userToken.origin === login.origin ? portalTokens(credentials, now) : undefined,
-    machineLogin: machineLogin(machine),
-    login: {
-      path: credentials.path,
-      startLogin: async () => (await identity()).startLogin(profile.scope),
-      read: () => credentials.read(),
-      keep: async (tokens) => void (await credentials.change(() => storedFrom(tokens, now()))),
-      end: async () => {
-        let ended: StoredCredentials | undefined;
-        // Removed first, so that this machine keeps nothing even when the network fails.
-        await credentials.change((current) => {
-          ended = current;
-          return undefined;
-        });
-        if (ended === undefined) return { problem: 'You were not logged in.' };
-        const { accessToken, expiresAt = claimedExpiry(accessToken.reveal()) } = ended;
-        const problem = await revocationProblem(revokeLogin(identity, ended));
-        const isAlive = expiresAt !== undefined && expiresAt > now();
-        return { problem, aliveUntil: isAlive ? Math.min(expiresAt, LAST_INSTANT) : undefined };
-      },
-    },
+    forget,
+    machineLogin: authUrl === undefined ? undefined : machineLogin(machine),
+    login:
+      authUrl === undefined
+        ? undefined
+        : {
+            path: credentials.path,
+            startLogin: async () => (await identity()).startLogin(profile.scope),
+            read: () => credentials.read(),
+            keep: async (tokens) => void (await credentials.change(() => storedFrom(tokens, now()))),
+            end: async () => {
+              let ended: StoredCredentials | undefined;
+              // Removed first, so that this machine keeps nothing even when the network fails.
+              await credentials.change((current) => {
+                ended = current;
+                return undefined;
+              });
+              if (ended === undefined) return { problem: 'You were not logged in.' };
+              const { accessToken, expiresAt = claimedExpiry(accessToken.reveal()) } = ended;
+              const problem = await revocationProblem(revokeLogin(identity, ended));
+              const isAlive = expiresAt !== undefined && expiresAt > now();
+              return { problem, aliveUntil: isAlive ? Math.min(expiresAt, LAST_INSTANT) : undefined };
+            },
+          },
     close: async () => {
       for (const { close } of opened) await close();
     },
@@ -185,7 +210,7 @@ export function connectOverNetwork(profile: Profile, options: NetworkConnectionO
 
 /** Where tokens may be sent: the profile's services, and the identity provider under its own name. */
 function originsOf({ baseUrl, portalUrl, authUrl, issuer }: Profile): Set<string> {
-  const addresses = [baseUrl, portalUrl, authUrl, ...(issuer === undefined ? [] : [issuer])];
+  const addresses = [baseUrl, portalUrl, authUrl, issuer].filter((address) => address !== undefined);
   return new Set(addresses.map((address) => new URL(address).origin));
 }
 

@@ -19,10 +19,10 @@ const Entry = v.object({
   version: v.literal(1),
   /** The services that the login is for: a file that was moved or copied is refused. */
   services: v.strictObject({
-    authUrl: v.string(),
+    authUrl: v.exactOptional(v.string()),
     clientId: v.string(),
     baseUrl: v.string(),
-    portalUrl: v.string(),
+    portalUrl: v.exactOptional(v.string()),
     /** Where the profile names one beside authUrl. */
     issuer: v.exactOptional(v.string()),
   }),

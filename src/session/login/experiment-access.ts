@@ -1,13 +1,13 @@
 import type { PortalClient } from '../../client/portal.ts';
 import type { Experiment } from '../../contract/directory.ts';
-import { Failure, type FailureCode, ownCommand } from '../../contract/failure.ts';
+import { Failure, type FailureCode, ownCommand, shellWord } from '../../contract/failure.ts';
 import { idKind } from '../../contract/ids.ts';
 import { Secret } from '../../contract/secret.ts';
 import { claimedName, claimedSubject } from '../../tokens/claimed.ts';
 import { type ChoiceOptions, chooseOne, isNamed } from '../choice.ts';
 import type { Profile } from '../profiles/profiles.ts';
 import type { Connection } from './connection.ts';
-import type { TokenOrigin, TokenSource } from './token-source.ts';
+import { officialClient, type TokenOrigin, type TokenSource } from './token-source.ts';
 
 /** The experiment that a command acts in, and a token for it. */
 export interface ExperimentAccess {
@@ -147,7 +147,7 @@ async function chosenByPortal(options: ExperimentAccessOptions): Promise<string>
     if (!(error instanceof Failure) || error.code !== 'not_supported') throw error;
     if (own !== undefined) return own;
     const what = 'No experiment was chosen; name one with --experiment.';
-    throw new Failure('usage', what, { why: error.message });
+    throw new Failure('usage', what, { why: error.message, fix: error.facts.fix });
   });
   if (typeof told === 'string') return told;
   const chosen = await chooseExperiment(undefined, told, options);
@@ -171,19 +171,27 @@ async function projectOf(experiment: string, options: ExperimentAccessOptions): 
   return projects && (await chooseOne('project', undefined, projects, now(), choice)).id;
 }
 
+/** Fails in place of a user token for a portal that the profile does not name. */
+export function noPortal(profile: Profile): () => never {
+  const program = officialClient(profile);
+  return () => {
+    throw new Failure('not_supported', `Profile ${profile.name} has no portal.`, {
+      why: program === undefined ? 'Its tokens are given.' : `Its tokens come from ${program}.`,
+      fix: program === undefined ? 'slices-conn profile show' : `${shellWord(program)} experiment list`,
+    });
+  };
+}
+
 /**
  * A portal whose failures say how to give an experiment token where the portal has no experiments
  * (cli/README.md, "Environment").
- *
- * @param profile the name of the profile that a command can be set in
  */
-export function withTokenAdvice(portal: PortalClient, profile: string): PortalClient {
-  const command = `experimentTokenCommand=${JSON.stringify(['slices', 'experiment', 'jwt', '{experiment}'])}`;
+export function withTokenAdvice(portal: PortalClient, { baseUrl }: Pick<Profile, 'baseUrl'>): PortalClient {
   const advise = (error: unknown): never => {
-    if (!(error instanceof Failure) || error.code !== 'not_supported') throw error;
+    if (!(error instanceof Failure) || error.code !== 'not_supported' || error.facts.fix) throw error;
     throw error.with({
-      why: `${error.facts.why} Give one in SLICES_CONN_EXPERIMENT_TOKEN or SLICES_CONN_EXPERIMENT_TOKEN_FILE, or let a program give it, by the profile's experimentTokenCommand.`,
-      fix: ownCommand('profile', 'set', profile, command),
+      why: `${error.facts.why} Give one in SLICES_CONN_EXPERIMENT_TOKEN or SLICES_CONN_EXPERIMENT_TOKEN_FILE, or let the official client slices give it.`,
+      fix: ownCommand('login', baseUrl, '--with-slices'),
     });
   };
   return {
@@ -197,7 +205,7 @@ export function withTokenAdvice(portal: PortalClient, profile: string): PortalCl
 async function byPortal(options: ExperimentAccessOptions): Promise<ExperimentAccess> {
   const { wanted, connection, portal, profile } = options;
   const { portalTokens: kept } = connection;
-  const from = { origin: 'portal', where: profile.portalUrl } as const;
+  const from = { origin: 'portal', where: profile.portalUrl ?? '' } as const;
   const named = namedExperiment(options);
   const isId = named !== undefined && idKind(named) === 'experiment';
   const known = isId ? kept?.read(named) : undefined;

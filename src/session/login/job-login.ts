@@ -102,7 +102,7 @@ export function unsetInJob(env: Variables, url: URL): FailureFacts | undefined {
 /** The token of a login, where a job has none of its own: says what the job needs. */
 export function loginInJob(env: Variables, login: TokenSource, { authUrl, issuer }: Profile): TokenSource {
   const ci = ciOf(env);
-  if (!ci) return login;
+  if (!ci || authUrl === undefined) return login;
   return explained(login, NEEDED[ci](issuerName(issuer ?? authUrl)));
 }
 
@@ -244,10 +244,10 @@ const USED_BEFORE =
   'Where it was used before, in this job or elsewhere: it is taken once, and the state folder has what it was exchanged for.';
 
 /**
- * Where the token of a job is kept: apart from logins, and from other jobs, of which several may run on one machine. What
- * jobs of before left is removed: no token of theirs lasts longer than a day.
+ * Where the token of a job, or of a program, is kept: apart from logins, and from others, of which there may be several on one
+ * machine. What was left before is removed: no token of theirs lasts longer than a day.
  */
-export function jobCredentials(
+export function shortCredentials(
   folder: string,
   name: string,
   { profile, underLock, now }: { profile: Profile; underLock: UnderLock; now: () => number },

@@ -78,6 +78,39 @@ export function remembered(source: TokenSource, now: () => number): TokenSource 
   return { ...source, get: renewing(() => source.get(), now, isGood) };
 }
 
+/**
+ * The same source, whose token is kept on this machine until it is almost over: a program may take seconds to give one. A token
+ * that does not say when it ends is not kept.
+ *
+ * @param credentials where it is kept. Where that can't be written, the source is asked each time
+ * @param now milliseconds
+ */
+export function keptToken(source: TokenSource, credentials: Credentials, now: () => number): TokenSource {
+  const isGood = (stored: StoredCredentials | undefined) => stored && !isAlmostOver(stored, now());
+  return {
+    ...source,
+    async get() {
+      let given: Secret | undefined;
+      try {
+        const kept = credentials.known();
+        if (kept && isGood(kept)) return kept.accessToken;
+        const next = await credentials.change(async (current) => {
+          if (isGood(current)) return current;
+          given = await source.get();
+          const expiresAt = claimedExpiry(given.reveal());
+          if (expiresAt === undefined) return undefined;
+          return storedFrom({ accessToken: given, refreshToken: undefined, expiresAt }, now());
+        });
+        return given ?? next?.accessToken ?? source.get();
+      } catch (error) {
+        if (given) return given;
+        if (error instanceof Failure && error.code === 'state_unusable') return source.get();
+        throw error;
+      }
+    },
+  };
+}
+
 /** The needs of {@link loginToken}. */
 interface UserTokenOptions {
   profile: Profile;

@@ -1,8 +1,12 @@
-import { Failure, shellWord } from '../../contract/failure.ts';
+import { basename } from 'node:path';
+import { Failure, ownCommand, shellWord } from '../../contract/failure.ts';
 import { systemReason } from '../../contract/foreign-errors.ts';
+import { inOneText } from '../../contract/said.ts';
 import { isTokenText, Secret, withoutSecrets, withoutTokens } from '../../contract/secret.ts';
 import { readBounded } from '../../files/bounded.ts';
 import type { Variables } from '../profiles/folders.ts';
+import type { Settings } from '../profiles/profile.ts';
+import type { Profile } from '../profiles/profiles.ts';
 
 /** Where tokens come from, in the words of `status`. */
 export type TokenOrigin = 'environment' | 'file' | 'command' | 'login' | 'portal' | 'offline';
@@ -119,12 +123,38 @@ export function commandToken(
   env: NodeJS.ProcessEnv,
 ): TokenSource {
   const [program = '', ...args] = command;
+  const known = args.map((arg) =>
+    arg.replace(PLACEHOLDER, (found, name: keyof Placeholders) => placeholders[name] ?? found),
+  );
   return {
     origin: 'command',
-    where: command.map(shellWord).join(' '),
+    where: [program, ...known].map(shellWord).join(' '),
     get: async () => run(program, filledIn(args, placeholders), env),
   };
 }
+
+/** The official client where a profile's tokens come from it: its name on the PATH, or its path. */
+export function officialClient({
+  userTokenCommand,
+  experimentTokenCommand,
+}: Pick<Settings, 'userTokenCommand' | 'experimentTokenCommand'>): string | undefined {
+  const programs = [experimentTokenCommand?.[0], userTokenCommand?.[0]];
+  return programs.find((program) => program !== undefined && basename(program) === OFFICIAL_CLIENT);
+}
+
+/** The failure of a login where the profile's tokens come from elsewhere. */
+export function noProvider(profile: Profile): Failure {
+  const program = officialClient(profile);
+  return new Failure('usage', `Profile ${profile.name} has no identity provider to log in to.`, {
+    why: program === undefined ? 'Its tokens are given.' : `Its tokens come from ${program}: log in there.`,
+    fix: program && [program, 'auth', 'login'].map(shellWord).join(' '),
+  });
+}
+
+/** The program of SLICES that logs people in. */
+export const OFFICIAL_CLIENT = 'slices';
+
+const PLACEHOLDER = /\{(experiment|project)\}/g;
 
 /**
  * Arguments with their placeholders replaced.
@@ -133,7 +163,7 @@ export function commandToken(
  */
 export function filledIn(args: readonly string[], placeholders: Placeholders): string[] {
   return args.map((arg) =>
-    arg.replace(/\{(experiment|project)\}/g, (found, name: keyof Placeholders) => {
+    arg.replace(PLACEHOLDER, (found, name: keyof Placeholders) => {
       const value = placeholders[name];
       if (value === undefined) {
         throw new Failure(
@@ -141,8 +171,7 @@ export function filledIn(args: readonly string[], placeholders: Placeholders): s
           `The profile's token command needs ${name === 'experiment' ? 'an' : 'a'} ${name}.`,
           {
             why: `None was chosen. Name one with --${name}, in SLICES_CONN_${name.toUpperCase()}, or as ${name} of the profile.`,
-            // No other command can tell which there are: each of them needs this token first.
-            fix: `--${name} ID`,
+            fix: ownCommand(name, 'list'),
           },
         );
       }
@@ -167,24 +196,43 @@ async function run(program: string, args: readonly string[], env: NodeJS.Process
     try {
       const child = execFile(program, [...args], options, (error, stdout, stderr) => {
         const token = stdout.trim();
-        if (!error && isTokenText(token)) resolve(new Secret(token));
-        else reject(commandFailure(shown, error, lastLine(stderr, token)));
+        if (!error && /^[\x21-\x7e]+$/.test(token)) resolve(new Secret(token));
+        else reject(commandFailure(shown, error, { said: lastLine(stderr, token), came: kindOf(token) }));
       });
       child.stdin?.end();
     } catch (error) {
       // Some invalid paths are thrown synchronously.
-      reject(error instanceof Error ? commandFailure(shown, error, '') : error);
+      reject(error instanceof Error ? commandFailure(shown, error, { said: '', came: '' }) : error);
     }
   });
 }
 
-function commandFailure(shown: string, error: Error | null, said: string): Failure {
-  const facts = { ...(said === '' ? {} : { why: `It said: ${said}` }), fix: shown };
-  if (!error) return new Failure('not_logged_in', `${shown} gave no token.`, facts);
+/** What a program printed in place of a token: never its content, which may hold a secret. */
+function kindOf(printed: string): string {
+  if (printed === '') return 'It printed nothing.';
+  const lines = printed.split('\n').length;
+  const kind = printed.startsWith('<') ? 'HTML' : /^[[{]/.test(printed) ? 'JSON' : 'text';
+  return `It printed ${lines === 1 ? 'a line' : `${lines} lines`} of ${kind}; a token is one line without spaces.`;
+}
+
+/** @param told the last line of its errors, and what it printed */
+function commandFailure(shown: string, error: Error | null, told: { said: string; came: string }): Failure {
+  const said = told.said === '' ? undefined : `It said: ${told.said}`;
+  const [program = '', noun] = shown.split(' ');
+  const isOfficial = basename(program) === OFFICIAL_CLIENT;
+  const fix = !isOfficial ? shown : `${program} ${noun === 'experiment' ? 'experiment list' : 'auth login'}`;
+  const facts = { why: said, fix };
+  if (!error) {
+    return new Failure('not_logged_in', `${shown} gave no token.`, { why: inOneText(told.came, said), fix });
+  }
   const { code, killed } = error as { code?: unknown; killed?: unknown };
   if (typeof code === 'string' && code !== 'ERR_CHILD_PROCESS_STDIO_MAXBUFFER') {
+    const why =
+      code === 'ENOENT'
+        ? `There is no program ${program}. Activate its virtual environment, or give its path in the profile.`
+        : error.message;
     return new Failure('usage', `${shown}, which should give the token, can't be run.`, {
-      why: error.message,
+      why,
     });
   }
   if (killed === true && code !== 'ERR_CHILD_PROCESS_STDIO_MAXBUFFER') {

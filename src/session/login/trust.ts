@@ -43,9 +43,10 @@ export function trustIn(
   keysOf: (issuer: string) => KeySet,
   now: () => number,
 ): TrustByKind {
-  const from = (issuer: string): [string, KeySet] => [issuer, keysOf(issuer)];
+  const from = (address?: string): [string, KeySet][] =>
+    address === undefined ? [] : [[address, keysOf(address)]];
   const [connectivity, portal, identity] = [from(baseUrl), from(portalUrl), from(issuer)];
-  const trust = (...issuers: [string, KeySet][]): Trust => ({ issuers: new Map(issuers), now });
+  const trust = (...issuers: [string, KeySet][][]): Trust => ({ issuers: new Map(issuers.flat()), now });
   return {
     connectivity: trust(connectivity),
     project: trust(portal),

@@ -61,10 +61,12 @@ export const PROFILE_KEYS = {
   },
   experimentTokenHeader: {
     about: 'HTTP header that carries the experiment token',
+    variables: ['SLICES_CONN_EXPERIMENT_TOKEN_HEADER'],
     default: EXPERIMENT_TOKEN_HEADER,
   },
   tokenPlacement: {
     about: 'whose token is in Authorization: user, or experiment',
+    variables: ['SLICES_CONN_TOKEN_PLACEMENT'],
     default: 'user',
   },
   userTokenCommand: {

@@ -121,12 +121,15 @@ export const Settings = v.looseObject({
 /** See {@link Settings}. */
 export type Settings = v.InferOutput<typeof Settings>;
 
-/** The keys that every profile needs. They have no default, since a guessed host would receive tokens. */
+/** The addresses of a profile. They have no default, since a guessed host would receive tokens. */
 export const ADDRESSES = ['baseUrl', 'portalUrl', 'authUrl'] as const satisfies readonly ProfileKey[];
 
-/** The values of a profile that has all addresses; keys with a default always have a value. */
+/**
+ * The values of a profile that can be used: keys with a default always have a value. Portal and identity provider are
+ * needed only where tokens come from them.
+ */
 export const ProfileValues = v.required(v.object(Settings.entries), [
-  ...ADDRESSES,
+  'baseUrl',
   'clientId',
   'ciClientId',
   'scope',

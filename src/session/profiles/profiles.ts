@@ -146,7 +146,12 @@ export class Profiles {
     const own = ownSettings(name, preferences);
     const view = this.#inspect(name, preferences);
     const { entries, ...redirection } = forItsServices(view, own);
-    const missing = ADDRESSES.filter((key) => entries[key].value === undefined);
+    // Tokens that are given, or that commands give, need neither portal nor identity provider.
+    const isGiven = (kind: 'USER' | 'EXPERIMENT'): boolean =>
+      ['', '_FILE'].some((ending) => this.#env[`SLICES_CONN_${kind}_TOKEN${ending}`]) ||
+      entries[`${kind === 'USER' ? 'user' : 'experiment'}TokenCommand`].value !== undefined;
+    const needed = isGiven('USER') && isGiven('EXPERIMENT') ? (['baseUrl'] as const) : ADDRESSES;
+    const missing = needed.filter((key) => entries[key].value === undefined);
     if (missing.length > 0) {
       const what = missing.length === ADDRESSES.length ? 'addresses' : missing.join(' and no ');
       throw new Failure('usage', `Profile ${name} has no ${what} yet.`, {
@@ -259,13 +264,12 @@ export class Profiles {
   }
 }
 
-/** A profile of one address alone, which is not kept: the way to a service that no profile names yet. */
-export function unkeptProfile(name: string, address: string): Profile {
-  const settings = Object.fromEntries(ADDRESSES.map((key) => [key, address]));
+/** A profile that is not kept: the way to a service that no profile names yet. */
+export function unkeptProfile(name: string, settings: Settings): Profile {
   return { name, ...valuesIn(viewOf(name, settings, {}).entries) };
 }
 
-/** The values of a profile that has all addresses. */
+/** The values of a profile that can be used. */
 function valuesIn(entries: ProfileView['entries']): ProfileValues {
   const given = KEY_NAMES.filter((key) => entries[key].value !== undefined);
   return v.parse(ProfileValues, Object.fromEntries(given.map((key) => [key, entries[key].value])));

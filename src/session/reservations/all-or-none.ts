@@ -1,4 +1,4 @@
-import type { ProvenReservation } from '../../client/proof.ts';
+import type { ProofOptions, ProvenReservation } from '../../client/proof.ts';
 import { Failure, isGone } from '../../contract/failure.ts';
 import type { ReservationRequest } from '../../contract/reservation-request.ts';
 import type { Reservations } from './reservations.ts';
@@ -33,17 +33,20 @@ export type Created =
 export async function createAllOrNone(
   reservations: Pick<Reservations, 'change'>,
   creations: readonly Creation[],
+  options: ProofOptions = {},
 ): Promise<Created> {
   const made: ProvenReservation[] = [];
   for (const [at, { request, key }] of creations.entries()) {
     try {
-      const [proven] = await reservations.change([{ action: 'create', request }], { idempotencyKey: key });
+      const how = { ...options, idempotencyKey: key };
+      const [proven] = await reservations.change([{ action: 'create', request }], how);
       made.push(proven);
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
       const ids = made.map(({ reservation }) => reservation.id);
       // It was made, but its proof does not verify.
-      const { reservation: own } = error.facts;
+      const { reservation, isOther } = error.facts;
+      const own = isOther ? undefined : reservation;
       if (own !== undefined) ids.push(own);
       const left = await deleteEach(reservations, ids.toReversed());
       // Advice about a reservation that is gone again would lead nowhere.

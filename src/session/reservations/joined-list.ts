@@ -1,6 +1,7 @@
 import type { ConnectivityClient } from '../../client/connectivity.ts';
 import { differenceFrom } from '../../client/proof.ts';
 import { MINUTE } from '../../contract/durations.ts';
+import { Failure, failureOrThrow, isGone } from '../../contract/failure.ts';
 import { idKind } from '../../contract/ids.ts';
 import type { ReservationState } from '../../contract/instants.ts';
 import type { Reservation } from '../../contract/reservation.ts';
@@ -15,8 +16,10 @@ import type { Ledger, LedgerEntry } from './ledger.ts';
 /** Reservations as the service and this machine know them together. */
 export interface JoinedList {
   items: ListedReservation[];
-  /** Whether the service has a list; without one, all is from the ledger. */
+  /** Whether the service has a list; without one, it is asked for each reservation that the ledger has. */
   hasList: boolean;
+  /** Without a list: why the service could not be asked, by the ids of the reservations. They are as the ledger has them. */
+  unasked: ReadonlyMap<string, Failure>;
 }
 
 /** Works with the ledger; undefined where the ledger can't be used, after a warning. */
@@ -48,7 +51,51 @@ export async function listJoined(options: ListingOptions, current: boolean): Pro
   if (short) return short;
   // Read before the list: a reservation that is booked in between must not seem to be missing from the list.
   const entries = (await record((ledger) => ledger.entries(experiment))) ?? [];
-  return join(options, await connectivity.list(), entries);
+  const service = await connectivity.list();
+  return service ? join(options, service, entries) : askedEach(options, entries);
+}
+
+/** How many reservations are asked for at the same time. */
+const AT_ONCE = 8;
+
+/** The ledger's reservations, as the service has each of them that may have a future. */
+async function askedEach(
+  { connectivity, record, now }: ListingOptions,
+  entries: readonly LedgerEntry[],
+): Promise<JoinedList> {
+  const known = new Map<LedgerEntry, LedgerEntry>();
+  const unasked = new Map<string, Failure>();
+  const left = entries
+    .filter((entry) => entry.outcome !== 'deleted' && ledgerState(entry, now()) !== 'ended')
+    .values();
+  const askInTurn = async (): Promise<void> => {
+    for (const entry of left) {
+      const { id } = entry;
+      if (id === undefined) continue;
+      const found = await connectivity.show(id, { allowUnsigned: true }).catch(failureOrThrow);
+      if (!(found instanceof Failure)) {
+        known.set(entry, { ...entry, outcome: 'booked', pending: null, reservation: found.reservation });
+        await record((ledger) => ledger.observed(found));
+      } else if (isGone(found)) {
+        known.set(entry, { ...entry, outcome: 'deleted' });
+        await record((ledger) => ledger.deleted(id));
+      } else unasked.set(id, found);
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, askInTurn));
+  const { items } = joinLedger(
+    undefined,
+    entries.map((entry) => known.get(entry) ?? entry),
+    now(),
+  );
+  const asked = new Set([...known.values()].map(({ id }) => id));
+  return {
+    items: items.map((item) =>
+      item.id !== null && asked.has(item.id) ? { ...item, source: 'service' } : item,
+    ),
+    hasList: false,
+    unasked,
+  };
 }
 
 /**
@@ -70,7 +117,7 @@ async function currentJoined(options: ListingOptions): Promise<JoinedList | unde
   const { connectivity, experiment, record, now } = options;
   const entries = (await record((ledger) => ledger.entries(experiment, now()))) ?? [];
   const service = await listCurrent(connectivity);
-  if (!service) return join(options, undefined, entries);
+  if (!service) return askedEach(options, entries);
   if (!entries.every(({ id }) => id !== undefined && service.has(id))) return undefined;
   const known = new Set(entries.map(({ id }) => id));
   const others = [...service.keys()].filter((id) => !known.has(id));
@@ -82,12 +129,12 @@ async function currentJoined(options: ListingOptions): Promise<JoinedList | unde
 
 async function join(
   { record, now, user }: ListingOptions,
-  service: readonly Reservation[] | undefined,
+  service: readonly Reservation[],
   entries: readonly LedgerEntry[],
 ): Promise<JoinedList> {
   const { items, settlements } = joinLedger(service, entries, now(), user);
   for (const settlement of settlements) await record((ledger) => settle(ledger, settlement));
-  return { items, hasList: service !== undefined };
+  return { items, hasList: true, unasked: new Map() };
 }
 
 async function settle(ledger: Ledger, { entry, reservation }: Settlement): Promise<void> {

@@ -385,6 +385,7 @@ function nameIn(item: ChangeItem): string | undefined {
 
 /** The ids of reservations that exist, or may exist, in spite of a failure: one for each item. */
 function idsIn({ facts }: Failure): readonly (string | null)[] | undefined {
+  if (facts.isOther) return undefined;
   return facts.reservations ?? (facts.reservation === undefined ? undefined : [facts.reservation]);
 }
 

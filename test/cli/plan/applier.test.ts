@@ -44,7 +44,7 @@ const about = (item: ChangeItem): string => (item.action === 'create' ? (item.re
 /** An applier over a service that answers each request so. */
 function applierOver(
   answer: (items: readonly ChangeItem[], options: ChangeOptions) => (Reservation | null)[],
-  { earliest = false, hasBatches = true, all }: Partial<ApplierOptions> = {},
+  { earliest = false, hasBatches = true, canRehearse = true, all }: Partial<ApplierOptions> = {},
 ): { sent: [string[], ChangeOptions][]; applier: Applier } {
   const sent: [string[], ChangeOptions][] = [];
   const change = async (items: readonly ChangeItem[], options: ChangeOptions = {}) => {
@@ -56,7 +56,8 @@ function applierOver(
   // The result has a type for each item.
   const service = { change: change as never };
   const session = { connectivity: service, reservations: service };
-  const options = { session, now: () => NOW, expiry: undefined, earliest, hasBatches, pending: new Map() };
+  const can = { hasBatches, canRehearse, allowUnsigned: false };
+  const options = { session, now: () => NOW, expiry: undefined, earliest, ...can, pending: new Map() };
   return { sent, applier: createApplier({ ...options, ...(all ? { all } : {}) }) };
 }
 

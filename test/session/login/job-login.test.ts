@@ -8,10 +8,10 @@ import { Secret } from '../../../src/contract/secret.ts';
 import type { Outgoing } from '../../../src/contract/sending.ts';
 import {
   type Job,
-  jobCredentials,
   jobIn,
   jobToken,
   loginInJob,
+  shortCredentials,
   unsetInJob,
 } from '../../../src/session/login/job-login.ts';
 import type { TokenSource } from '../../../src/session/login/token-source.ts';
@@ -48,7 +48,7 @@ function machine(answer: 'offered' | 'not offered' | Failure = 'offered', ofLogi
     },
   };
   const credentialsOf = (name: string) =>
-    jobCredentials(folder, name, { profile, underLock: (_, work) => work(), now: () => now });
+    shortCredentials(folder, name, { profile, underLock: (_, work) => work(), now: () => now });
   return {
     asked,
     folder,

@@ -6,7 +6,7 @@ import type { ListFlags } from './run.ts';
 const STATES = ['scheduled', 'active', 'ended', 'deleted', 'unknown'] as const;
 
 /** `slices-conn list [--all] [--all-experiments] [--mine] [--site SITE] [--state STATE] [--start T] [--end T]
- * [--timeline | --ics]`. */
+ * [--timeline | --ics] [--forget KEY]`. */
 export function listCommand(invoke: Invoke): Command {
   return new Command('list')
     .summary("list the experiment's reservations")
@@ -22,6 +22,10 @@ export function listCommand(invoke: Invoke): Command {
     .option('--end <time>', 'only those that start before then')
     .option('--timeline', 'draw them as bars over time')
     .option('--ics', 'print them as a calendar (RFC 5545)')
+    .option(
+      '--forget <key>',
+      'settle by hand a request that was never answered, by its idempotency key: it made nothing',
+    )
     .addHelpText(
       'after',
       `

@@ -18,9 +18,11 @@ import { conflict, onServiceTime, readSpan, type Span } from '../../period.ts';
 import { type NamedExperiment, requestResult } from '../../print/cards.ts';
 import { escapeText } from '../../print/output.ts';
 import { type ListedIn, reservationTable } from '../../print/reservation-table.ts';
+import { checkConfirmable, confirm } from '../../questions.ts';
 import { shortTime, type TimeContext } from '../../times.ts';
 import { nearestSite, siteName } from '../../values.ts';
 import { reserveText } from '../alternatives.ts';
+import { linkAndPeriod } from '../reservation-argument.ts';
 
 /** The flags of the command, as typed. */
 export interface ListFlags {
@@ -33,10 +35,13 @@ export interface ListFlags {
   end?: string;
   timeline?: boolean;
   ics?: boolean;
+  /** The idempotency key of a request that was never answered. */
+  forget?: string;
 }
 
 /** Lists the experiment's reservations: the service's list joined with the ledger. */
 export async function list(given: Invocation, _args: readonly string[], flags: ListFlags): Promise<void> {
+  if (flags.forget !== undefined) return forget(given, flags.forget);
   if (flags.timeline && flags.ics) throw conflict('--timeline', '--ics');
   if (flags.site !== undefined) siteName(flags.site);
   readSpan(flags, await given.times());
@@ -44,11 +49,18 @@ export async function list(given: Invocation, _args: readonly string[], flags: L
   const invocation = await onServiceTime(given, session, { isLook: true });
   const { output } = invocation;
   const span = readSpan(flags, await invocation.times());
-  const { found, experiments, hasList } = await read(invocation, session, flags);
+  const { found, experiments, hasList, unasked } = await read(invocation, session, flags);
   const user = flags.mine ? claimedSubject((await session.connection.userToken.get()).reveal()) : undefined;
   const shown = found.filter(({ item }) => isWanted(item, flags, user) && isInSpan(item, span));
   if (!hasList) {
-    output.notice('This service does not list reservations. The list shows what this machine asked for.');
+    output.notice(
+      'This service does not list reservations. It was asked for each that this machine asked for; others are not shown.',
+    );
+  }
+  for (const [id, failure] of unasked) {
+    output.notice(
+      `warning: The service could not be asked for ${id}, which is shown as it was last: ${failure.message}`,
+    );
   }
   const times = await invocation.times();
   const items = shown.map(({ item: { entry: _entry, requested, ...item } }) => ({
@@ -85,6 +97,8 @@ interface Found {
   /** The experiments that were asked about. */
   experiments: NamedExperiment[];
   hasList: boolean;
+  /** See `JoinedList`. */
+  unasked: Map<string, Failure>;
 }
 
 /** Reads the reservations of the chosen experiment, or of every experiment that has not expired. */
@@ -95,22 +109,24 @@ async function read(
 ): Promise<Found> {
   const isPast = state === undefined ? all === true : state === 'ended' || state === 'deleted';
   const readOne = async (): Promise<Found> => {
-    const { items, hasList } = await session.reservations.list({ current: !isPast });
+    const { items, hasList, unasked } = await session.reservations.list({ current: !isPast });
     const { id, name } = await session.access();
     const experiment = { id, name };
     return {
       found: items.map((item) => ({ item: seenAt(now(), item), experiment })),
       experiments: [experiment],
       hasList,
+      unasked: new Map(unasked),
     };
   };
   if (!allExperiments) return readOne();
-  const result: Found = { found: [], experiments: [], hasList: true };
+  const result: Found = { found: [], experiments: [], hasList: true, unasked: new Map() };
   for (const { id, name, expires_at } of await session.ofNamedProject(await session.portal.experiments())) {
     if (Date.parse(expires_at) <= now()) continue;
     session.actIn(id);
     try {
-      const { found, experiments, hasList } = await readOne();
+      const { found, experiments, hasList, unasked } = await readOne();
+      for (const [one, failure] of unasked) result.unasked.set(one, failure);
       result.found.push(...found);
       result.experiments.push(...experiments.map((one) => ({ ...one, name: name || one.name })));
       result.found.sort((one, other) => byStart(one.item, other.item));
@@ -207,5 +223,39 @@ function whatToDo(
   }
   return hasList
     ? `${said} What this list does not show by ${shortTime(entry.askedAt + ARRIVAL_LIMIT_MS, times)} was never made.`
-    : `${said} This service can't look it up: ask its operators whether it is.`;
+    : `${said} This service can't look it up: ask its operators whether it is. If it is not: ${withServices(services, ownCommand('list', '--forget', entry.key))}`;
+}
+
+/**
+ * Settles by hand what no service can tell: a request that was never answered made nothing.
+ *
+ * @throws Failure `not_found`, `usage`; Declined
+ */
+async function forget(invocation: Invocation, key: string): Promise<void> {
+  const { output } = invocation;
+  const session = await invocation.session();
+  const ledger = await session.ledger();
+  const entry = (await ledger.all()).find((one) => one.key === key);
+  if (!entry) {
+    throw new Failure('not_found', `This machine sent no request under the key ${key} to this service.`, {
+      fix: 'slices-conn list',
+    });
+  }
+  if (entry.outcome !== 'unknown' || entry.id !== undefined) {
+    throw new Failure('usage', `What became of the request under the key ${key} is known.`, {
+      why: 'Only a request that was never answered can be forgotten.',
+      fix: entry.id === undefined ? 'slices-conn list --all' : ownCommand('show', entry.id),
+    });
+  }
+  const times = await invocation.times();
+  const link = entry.requested
+    ? linkAndPeriod({ reservation: null, requested: entry.requested }, times)
+    : key;
+  const unasked = `To forget ${link} was not confirmed.`;
+  checkConfirmable(invocation, unasked);
+  output.prompt(`${link}, asked for at ${shortTime(entry.askedAt, times)} ${times.zone}`);
+  output.prompt('If it was booked after all, it stays booked, and this machine does not know it.');
+  await confirm(invocation, 'Forget it?', { unasked, declined: 'Nothing was changed.' });
+  await ledger.refused(entry);
+  await output.result({ forgotten: key }, () => `Forgotten: ${escapeText(link)}\n`);
 }

@@ -1,7 +1,7 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { MAX_IDEMPOTENCY_KEY } from '../../../contract/request-limits.ts';
 import { RESERVATION_TEXTS } from '../../../contract/reservation-texts.ts';
-import { waitSeconds } from '../../global-options.ts';
+import { ALLOW_UNSIGNED, waitSeconds } from '../../global-options.ts';
 import type { Invoke } from '../../invocation.ts';
 import { addPeriodOptions } from '../../period.ts';
 import { addRouteOptions } from '../route-options.ts';
@@ -49,7 +49,7 @@ export function reserveCommand(invoke: Invoke): Command {
       'repeat the command with the same key: it books only once',
       idempotencyKey,
     )
-    .option('--allow-unsigned', 'accept an answer that the service did not sign')
+    .option(...ALLOW_UNSIGNED)
     .addHelpText(
       'after',
       `

@@ -94,7 +94,7 @@ export async function reserve(
   const isMoved = invocation !== given;
   const asked = isMoved ? parseReserve(args, flags, await invocation.times()) : parsed;
   const { lasting } = asked;
-  const experiment = await session.access().catch(sinceAsked);
+  const experiment = await session.signedIn().catch(sinceAsked);
   const expiry = claimedExperimentExpiry(experiment.token.reveal());
   const end = asked.end === LAST_INSTANT ? experimentEnd(expiry) : asked.end;
   const request = periodToSend({ ...asked, end }, invocation.now(), expiry);

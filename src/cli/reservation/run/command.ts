@@ -1,5 +1,5 @@
 import { Command, Option } from 'commander';
-import { waitSeconds } from '../../global-options.ts';
+import { ALLOW_UNSIGNED, waitSeconds } from '../../global-options.ts';
 import type { Invoke } from '../../invocation.ts';
 import { addRouteOptions } from '../route-options.ts';
 import type { RunFlags } from './run.ts';
@@ -29,6 +29,7 @@ export function runCommand(invoke: Invoke): Command {
       'the same, but wait at most so long, such as 30m: where nothing starts by then, nothing is booked',
       waitSeconds,
     )
+    .option(...ALLOW_UNSIGNED)
     .option('--extend', 'when a third of the time is left, book as much again, while the command runs')
     .option(
       '--with-token',

@@ -72,8 +72,8 @@ async function idOf(session: Session, { experiment, key, request }: Unfinished):
     const [{ reservation }] = await session.reservations.change([{ action: 'create', request }], options);
     return reservation.id;
   } catch (error) {
-    const id = error instanceof Failure ? error.facts.reservation : undefined;
-    if (id === undefined) throw error;
+    const { reservation: id, isOther } = error instanceof Failure ? error.facts : {};
+    if (id === undefined || isOther) throw error;
     return id;
   }
 }

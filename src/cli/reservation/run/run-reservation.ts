@@ -1,5 +1,5 @@
 import type { News } from '../../../client/events.ts';
-import type { ProvenReservation } from '../../../client/proof.ts';
+import type { ProofOptions, ProvenReservation } from '../../../client/proof.ts';
 import { durationWord, formatDuration, MINUTE } from '../../../contract/durations.ts';
 import type { EventType, ReservationEvent } from '../../../contract/events.ts';
 import { Failure, isGone, mayBeRepeated, ownCommand } from '../../../contract/failure.ts';
@@ -79,6 +79,8 @@ interface Run {
   session: Session;
   /** How much the reservation is extended by, in milliseconds. */
   duration: number;
+  /** Whether unsigned answers are accepted. */
+  proof: ProofOptions;
 }
 
 /**
@@ -124,7 +126,7 @@ export class RunReservation {
     const left: Unfinished = { experiment, key, request, id: null, end: request.end, file };
     await guardian.tell(JSON.stringify(left));
     const [proven] = await session.reservations
-      .change([{ action: 'create', request }], { idempotencyKey: key })
+      .change([{ action: 'create', request }], { ...run.proof, idempotencyKey: key })
       .catch(async (error: unknown) => {
         throw await undone(session, guardian, error);
       });
@@ -146,7 +148,8 @@ export class RunReservation {
     const { id, site1, site2, bandwidth, end_date } = reservation;
     return {
       SLICES_CONN_RESERVATION_ID: id,
-      SLICES_CONN_RESERVATION_FILE: this.#left.file,
+      // Nothing that is not signed stands in that file.
+      ...(this.#proven.token === null ? {} : { SLICES_CONN_RESERVATION_FILE: this.#left.file }),
       SLICES_CONN_SITE1: site1,
       SLICES_CONN_SITE2: site2,
       SLICES_CONN_SITE1_S_TAG: String(reservation.site1_s_tag),
@@ -198,7 +201,7 @@ export class RunReservation {
     const { invocation, session } = this.#run;
     const { now } = invocation;
     try {
-      await this.#observe(await session.reservations.show(this.#id));
+      await this.#observe(await session.reservations.show(this.#id, this.#run.proof));
       if (extend && now() >= this.#extendAt && now() < this.#end) await this.#extend();
       this.#isSeen = true;
     } catch (error) {
@@ -286,7 +289,8 @@ export class RunReservation {
     this.#left = { ...this.#left, id: this.#id, end: this.#end };
     this.#extendAt = this.#end - this.#run.duration / 3;
     await this.#guardian.tell(JSON.stringify(this.#left));
-    await this.#run.invocation.files.writePrivate(this.#left.file, `${proven.token}\n`);
+    const { token } = proven;
+    if (token !== null) await this.#run.invocation.files.writePrivate(this.#left.file, `${token}\n`);
   }
 
   /** Keeps it where it has changed, and says so where that matters to the command. */
@@ -318,7 +322,7 @@ export class RunReservation {
     }
     try {
       const item = { action: 'update', id: this.#id, request: { ...asUpdate(reservation), end } } as const;
-      const [extended] = await session.reservations.change([item]);
+      const [extended] = await session.reservations.change([item], this.#run.proof);
       await this.#observe(extended);
     } catch (error) {
       // Others may delete theirs, and a service may come back: asked for again at two thirds of what is left.
@@ -389,8 +393,8 @@ async function guardianFlags({ invocation: { flags }, session }: Run): Promise<s
 async function undone(session: Session, guardian: Pipe, error: unknown): Promise<unknown> {
   try {
     if (!(error instanceof Failure)) return error;
-    const { reservation, maybeDone = false, why } = error.facts;
-    if (reservation === undefined) {
+    const { reservation, isOther, maybeDone = false, why } = error.facts;
+    if (reservation === undefined || isOther) {
       if (!maybeDone) await guardian.tell(NOTHING_LEFT);
       else return error.with({ why: inOneText(why, 'What was booked is deleted in the background.') });
       return error;

@@ -22,6 +22,8 @@ export interface RunFlags extends RouteFlags {
   /** Seconds until the latest start. */
   wait?: number;
   extend?: boolean;
+  /** Whether unsigned answers are accepted. */
+  allowUnsigned?: boolean;
   /** Whether the command gets the tokens of this program's environment. */
   withToken?: boolean;
   /** The action when the link is lost: a warning, or the end of the command. */
@@ -45,7 +47,8 @@ export async function run(
   await given.processes.check(command[0] ?? '');
   const session = await given.session();
   const invocation = await onServiceTime(given, session);
-  const access = await session.access();
+  const access = await session.signedIn();
+  const proof = { allowUnsigned: flags.allowUnsigned };
   // Before anything is booked: the profile may name a zone that does not exist.
   await invocation.times();
   const now = invocation.now();
@@ -64,7 +67,7 @@ export async function run(
   return bookAndRun({ ...asked, start: 'now', end });
 
   async function bookAndRun(request: ReservationRequest): Promise<void> {
-    const reservation = await RunReservation.create({ invocation, session, duration }, request).catch(
+    const reservation = await RunReservation.create({ invocation, session, duration, proof }, request).catch(
       (error: unknown) => {
         const { typed } = invocation;
         const period = { for: flags.for };

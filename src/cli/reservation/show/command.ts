@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { ALLOW_UNSIGNED } from '../../global-options.ts';
 import type { Invoke } from '../../invocation.ts';
 import type { ShowFlags } from './run.ts';
 
@@ -16,7 +17,7 @@ export function showCommand(invoke: Invoke): Command {
       '--with-key',
       'with --save: write its public key beside it, and print its thumbprint (verify --key)',
     )
-    .option('--allow-unsigned', 'accept an answer that the service did not sign')
+    .option(...ALLOW_UNSIGNED)
     .addHelpText(
       'after',
       `

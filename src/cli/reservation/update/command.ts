@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import { RESERVATION_TEXTS } from '../../../contract/reservation-texts.ts';
+import { ALLOW_UNSIGNED } from '../../global-options.ts';
 import type { Invoke } from '../../invocation.ts';
 import { addPeriodChangeOptions } from '../../period.ts';
 import { addTextOptions } from '../text-options.ts';
@@ -18,7 +19,7 @@ export function updateCommand(invoke: Invoke): Command {
     )
     .option('--bandwidth <rate>', '100 (Mbps), 100M, 1G, 2.5G');
   return addTextOptions(addPeriodChangeOptions(command), RESERVATION_TEXTS)
-    .option('--allow-unsigned', 'accept an answer that the service did not sign')
+    .option(...ALLOW_UNSIGNED)
     .addHelpText(
       'after',
       `

@@ -117,23 +117,21 @@ export function readerOf(session: Session, id: string, now: () => number): Reade
 
 /**
  * Reads the experiment's reservations that have not ended, and those of the look before that had not: of one
- * that is missing in the list, only the service can tell whether it has ended or was deleted. Where the
- * service has no list, each reservation that this machine asked for is read.
+ * that is missing in the list, only the service can tell whether it has ended or was deleted.
  */
 export function readerOfAll(session: Session): Reader {
   const readAll: Reader['read'] = async (last) => {
-    const { items, hasList } = await session.reservations.list({ current: true });
-    const current = items.filter(isCurrent);
-    const listed = hasList
-      ? current.flatMap(({ source, reservation }) => (source === 'service' && reservation) || [])
-      : [];
+    const { items, unasked } = await session.reservations.list({ current: true });
+    for (const failure of unasked.values()) throw failure;
+    const listed = items
+      .filter(isCurrent)
+      .flatMap(({ source, reservation }) => (source === 'service' && reservation) || []);
     const ids = new Set(listed.map(({ id }) => id));
-    const asked = hasList ? [] : current.flatMap(({ id }) => id ?? []);
     const unended = (last?.reservations ?? [])
       .filter((one) => last && reservationState(one, last.at) !== 'ended')
       .map(({ id }) => id);
     const more: Reservation[] = [];
-    for (const id of new Set([...asked, ...unended])) {
+    for (const id of unended) {
       const found = ids.has(id) ? undefined : await read(session, id);
       if (found && !(found instanceof Failure)) more.push(found);
     }
