@@ -89,7 +89,7 @@ describe('requests', () => {
     );
     await create(client, REQUEST);
     expect(methodsAndAddresses(sent)).toEqual(['POST ']);
-    expect(sent[0]?.headers.get('accept')).toBe('application/jwt');
+    expect(sent[0]?.headers.get('accept')).toBe('application/jwt, application/json;q=0.5');
     expect(sent[0]?.headers.get('content-type')).toBe('application/json');
     expect(JSON.parse(sent[0]?.body ?? '')).toEqual({
       site1: 'be-gent1',
@@ -178,7 +178,7 @@ describe('requests', () => {
   });
 });
 
-describe.each(PROVING)('the answer to %s', (_method, call) => {
+describe.each(PROVING)('the answer to %s', (method, call) => {
   test('is the verified content of the token', async () => {
     const token = signed();
     expect(await call(service(jwt(token)).client)).toEqual({
@@ -280,19 +280,23 @@ describe.each(PROVING)('the answer to %s', (_method, call) => {
     });
   });
 
-  test('406 to a signed answer: the service is asked again for JSON, and nothing is signed', async () => {
-    const answers = () => [html(406), json(wire()), html(406), json(wire())];
-    const { client, sent } = service(...answers());
-    const failure = await failureOf(() => call(client));
-    expect(failure).toMatchObject({ code: 'unsigned', facts: { reservation: IDS.reservation } });
-    expect(sent.map(({ headers }) => headers.get('accept'))).toEqual([
-      ...['application/jwt', 'application/json', 'application/jwt', 'application/json'],
-    ]);
-    expect(sent[1]).toMatchObject({ method: sent[0]?.method, url: sent[0]?.url, body: sent[0]?.body });
-    expect(await call(service(...answers()).client, { allowUnsigned: true })).toMatchObject({
-      verified: false,
-      reservation: RESERVATION,
-    });
+  // Frameworks choose the form of an answer after the handler ran: a change that is sent again would be made twice.
+  test('406 to a change: it is not sent again, and may have been made; 406 to a GET: JSON is asked for', async () => {
+    const { client, sent } = service(html(406), json(wire()), html(406), json(wire()));
+    const called = call(client, { allowUnsigned: true });
+    if (method === 'show') {
+      expect(await called).toMatchObject({ verified: false, reservation: RESERVATION });
+      expect(sent.slice(0, 2).map(({ headers }) => headers.get('accept'))).toEqual([
+        'application/jwt',
+        'application/json',
+      ]);
+    } else {
+      expect(await failureOf(() => called)).toMatchObject({
+        code: 'outcome_unknown',
+        facts: { maybeDone: true },
+      });
+      expect(sent).toHaveLength(1);
+    }
   });
 
   test('is refused even with --allow-unsigned when another issuer signed it', async () => {

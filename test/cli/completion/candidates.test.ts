@@ -29,7 +29,18 @@ const COMMANDS = program
   .visibleCommands(program)
   .map((command) => command.name());
 const LIST = [
-  ...['--all', '--all-experiments', '--mine', '--site', '--state', '--start', '--end', '--timeline', '--ics'],
+  ...[
+    '--all',
+    '--all-experiments',
+    '--mine',
+    '--site',
+    '--state',
+    '--start',
+    '--end',
+    '--timeline',
+    '--ics',
+    '--forget',
+  ],
 ];
 const GROUP = ['list', 'show', 'use', 'token'];
 const RESERVE = [
@@ -216,6 +227,7 @@ describe('live values', () => {
     expect(values(at(run))).toEqual([
       '--earliest',
       '--wait',
+      '--allow-unsigned',
       '--extend',
       '--with-token',
       '--on-lost',

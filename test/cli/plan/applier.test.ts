@@ -82,7 +82,10 @@ describe('changes by one batch', () => {
     ];
     const outcomes = await applier.apply(changes);
     expect(sent).toEqual([
-      [['old', 'less', 'shorter', 'more', 'longer', 'sooner', 'new'], { earliest: false }],
+      [
+        ['old', 'less', 'shorter', 'more', 'longer', 'sooner', 'new'],
+        { earliest: false, allowUnsigned: false },
+      ],
     ]);
     expect(outcomes.map(({ change, reservation }) => [change.name, reservation?.id])).toEqual([
       ...['new', 'more', 'longer', 'sooner', 'less', 'shorter'].map((name) => [name, name]),

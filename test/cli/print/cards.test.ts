@@ -156,9 +156,7 @@ describe('a portal without experiments', () => {
     expect({ code, exitCode }).toEqual({ code: 'not_supported', exitCode: 3 });
     expect(message).toContain('has no experiments');
     expect(why).toContain('SLICES_CONN_EXPERIMENT_TOKEN or SLICES_CONN_EXPERIMENT_TOKEN_FILE');
-    expect(fix).toBe(
-      `slices-conn profile set local 'experimentTokenCommand=["slices","experiment","jwt","{experiment}"]'`,
-    );
+    expect(fix).toBe('slices-conn login http://127.0.0.1:4280 --with-slices');
     expect(result.exitCode).toBe(3);
   });
 });

@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { Failure } from '../../../src/contract/failure.ts';
+import type { Secret } from '../../../src/contract/secret.ts';
 import {
   commandToken,
   filledIn,
@@ -89,8 +90,15 @@ const CANARY = 'eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJjYW5hcnkifQ.c2ln';
 /** A token of a program: Node with a line of code. */
 function nodeToken(code: string, args: readonly string[] = [], placeholders: Placeholders = {}) {
   return commandToken([process.execPath, '-e', code, '--', ...args], placeholders, {
-    SEEN: 'in the environment',
+    SEEN: 'in-the-environment',
   });
+}
+
+/** Prints its arguments in the place of a token, which has no spaces. */
+const SHOWN_WORDS = 'console.log(Buffer.from(JSON.stringify(process.argv.slice(1))).toString("base64url"))';
+
+function wordsIn(token: Secret): unknown {
+  return JSON.parse(Buffer.from(token.reveal(), 'base64url').toString());
 }
 
 /** All text of a failure. */
@@ -111,25 +119,19 @@ describe('a program that gives a token', () => {
 
   test('runs without a shell, with unchanged words', async () => {
     const words = ['a b', '$HOME', '`id`', ';', '*', '>out', "it's", '"', '\\'];
-    const token = await nodeToken('console.log(JSON.stringify(process.argv.slice(1)))', words).get();
-    expect(JSON.parse(token.reveal())).toEqual(words);
+    const token = await nodeToken(SHOWN_WORDS, words).get();
+    expect(wordsIn(token)).toEqual(words);
   });
 
   test('gets the experiment and the project in place of every placeholder', async () => {
     const words = ['{experiment}', '--project={project}', '{experiment}/{experiment}', '{other}'];
-    const code = 'console.log(JSON.stringify(process.argv.slice(1)))';
-    const token = await nodeToken(code, words, { experiment: '$& my; demo', project: 'p' }).get();
-    expect(JSON.parse(token.reveal())).toEqual([
-      '$& my; demo',
-      '--project=p',
-      '$& my; demo/$& my; demo',
-      '{other}',
-    ]);
+    const token = await nodeToken(SHOWN_WORDS, words, { experiment: '$& my; demo', project: 'p' }).get();
+    expect(wordsIn(token)).toEqual(['$& my; demo', '--project=p', '$& my; demo/$& my; demo', '{other}']);
   });
 
   test('gets the given environment and an empty stdin', async () => {
     const code = 'process.stdin.on("end", () => console.log(process.env.SEEN)).resume()';
-    expect((await nodeToken(code).get()).reveal()).toBe('in the environment');
+    expect((await nodeToken(code).get()).reveal()).toBe('in-the-environment');
   });
 
   test('is described by its words, with the placeholders', () => {
@@ -153,7 +155,7 @@ describe('placeholders', () => {
       expect.objectContaining({
         code: 'usage',
         message: `The profile's token command needs ${name === 'experiment' ? 'an' : 'a'} ${name}.`,
-        facts: expect.objectContaining({ fix: `--${name} ID` }),
+        facts: expect.objectContaining({ fix: `slices-conn ${name} list` }),
       }),
     );
   });

@@ -54,7 +54,7 @@ export async function list(given: Invocation, _args: readonly string[], flags: L
   const shown = found.filter(({ item }) => isWanted(item, flags, user) && isInSpan(item, span));
   if (!hasList) {
     output.notice(
-      'This service does not list reservations. It was asked for each that this machine asked for; others are not shown.',
+      'This service does not list reservations: it was asked for each that this machine knows. Others are not shown.',
     );
   }
   for (const [id, failure] of unasked) {
