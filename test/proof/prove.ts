@@ -108,11 +108,11 @@ if (isChosen(HISTORIES)) {
   const files = [
     ...['allocator/histories', 'allocator/searches', 'allocator/load-profile', 'allocator/routed'],
     ...['allocator/common-offset', 'allocator/batch', 'server/identity/once'],
-    ...['cli/reservation/pasted-alternatives', 'e2e/run', 'server/http'],
+    ...['cli/reservation/pasted-alternatives', 'cli/slices-conversations', 'e2e/run', 'server/http'],
   ].map((name) => `test/${name}.test.ts`);
   runSuite(files, {
     PROVE_HISTORIES: String(Math.ceil(seconds * 10)),
-    ...{ PROVE_CALENDARS: '2000', PROVE_PASTED: '500', PROVE_RUN: '2000' },
+    ...{ PROVE_CALENDARS: '2000', PROVE_PASTED: '500', PROVE_RUN: '2000', PROVE_CONVERSATIONS: '2000' },
     ...{
       PROVE_SEEDS: '8',
       PROVE_BODIES: '20000',

@@ -1,7 +1,11 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import type { ProvenReservation } from '../../client/proof.ts';
 import { RESERVATION_NAME } from '../../contract/ids.ts';
-import type { ReservationText, ReservationTexts } from '../../contract/reservation-texts.ts';
+import {
+  RESERVATION_TEXTS,
+  type ReservationText,
+  type ReservationTexts,
+} from '../../contract/reservation-texts.ts';
 import type { Output } from '../print/output.ts';
 
 /** The flag of each text of a reservation, whose value is that text. */
@@ -29,16 +33,16 @@ export function addTextOptions(command: Command, texts: readonly ReservationText
 /** Says which texts were asked for that the service does not keep. */
 export function noticeTextsNotKept(
   output: Pick<Output, 'notice'>,
-  { name, description }: ReservationTexts,
+  asked: ReservationTexts,
   { reservation }: Pick<ProvenReservation, 'reservation'>,
 ): void {
-  if (name !== undefined && reservation.name === undefined) {
-    output.notice(`This service keeps no names: only this machine knows the name ${name}.`);
-  }
-  // An empty one takes the description away.
-  if (description && reservation.description === undefined) {
-    output.notice('This service keeps no descriptions: it dropped this one.');
-  }
+  // An empty description takes it away.
+  const left = RESERVATION_TEXTS.filter((text) => asked[text] && reservation[text] === undefined);
+  if (left.length === 0) return;
+  const names = left.map((text) => `${text}s`).join(' and no ');
+  output.notice(
+    `This service keeps no ${names}: only this machine knows ${left.length > 1 ? 'these' : 'this one'}.`,
+  );
 }
 
 /** Says that the file of `--save` was not written: a service that signs nothing has no token for it. */

@@ -211,7 +211,7 @@ describe('reserve --name', () => {
       ...['reserve', ...LINK, '--start', '+1h', '--for', '2h', '--name', 'nightly'],
     );
     expect(exitCode).toBe(0);
-    expect(stderr).toBe('This service keeps no names: only this machine knows the name nightly.\n');
+    expect(stderr).toBe('This service keeps no names: only this machine knows this one.\n');
     expect(stdout).toContain((await result('show', 'nightly')).reservation.id);
   });
 });
@@ -267,7 +267,7 @@ describe('update --name', () => {
     });
     await run('reserve', ...LINK, '--start', '+1h', '--for', '2h', '--name', 'one');
     const { stderr, stdout } = await run('update', 'one', '--name', 'two');
-    expect(stderr).toBe('This service keeps no names: only this machine knows the name two.\n');
+    expect(stderr).toBe('This service keeps no names: only this machine knows this one.\n');
     expect(stdout).toContain((await result('show', 'two')).reservation.id);
   });
 });
@@ -281,7 +281,7 @@ test('a service without descriptions: reserve and update say that it dropped one
     const body = (await request.text()).replace(/,"description":"\w*"/, '');
     return forward(new Request(url, { method, headers, body }));
   });
-  const dropped = 'This service keeps no descriptions: it dropped this one.\n';
+  const dropped = 'This service keeps no descriptions: only this machine knows this one.\n';
   const reserve = ['reserve', ...LINK, '--start', '+1h', '--for', '2h', '--name', 'one'];
   expect((await run(...reserve, '--description', 'first')).stderr).toBe(dropped);
   expect((await run('update', 'one', '--description', 'second')).stderr).toBe(dropped);

@@ -251,7 +251,7 @@ async function forget(invocation: Invocation, key: string): Promise<void> {
   const link = entry.requested
     ? linkAndPeriod({ reservation: null, requested: entry.requested }, times)
     : key;
-  const unasked = `To forget ${link} was not confirmed.`;
+  const unasked = `To forget the request under the key ${key} was not confirmed.`;
   checkConfirmable(invocation, unasked);
   output.prompt(`${link}, asked for at ${shortTime(entry.askedAt, times)} ${times.zone}`);
   output.prompt('If it was booked after all, it stays booked, and this machine does not know it.');
