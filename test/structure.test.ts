@@ -120,6 +120,27 @@ it('Node.js runs every file as it stands: proofs and benchmarks are not bundled'
   expect(refused).toEqual([]);
 });
 
+/** Lines of code that there may be. These numbers only fall: a commit that raises one says why in its message. */
+const BUDGET = { src: 51_516, test: 75_200 };
+
+/** The lines of a text that are neither blank nor part of a comment that has lines of its own. */
+function linesOfCode(text: string): number {
+  let isComment = false;
+  return text.split('\n').filter((typed) => {
+    const line = typed.trim();
+    const wasComment = isComment;
+    if (wasComment || line.startsWith('/*')) isComment = !line.includes('*/');
+    return line !== '' && !wasComment && !line.startsWith('/*') && !line.startsWith('//');
+  }).length;
+}
+
+it.each(Object.entries(BUDGET))('%s has at most %i lines of code', (folder, most) => {
+  const texts = globSync(`${folder}/**/*.{ts,tsx}`, { cwd: root }).map((path) =>
+    readFileSync(join(root, path), 'utf8'),
+  );
+  expect(texts.reduce((sum, text) => sum + linesOfCode(text), 0)).toBeLessThanOrEqual(most);
+});
+
 describe('imports', () => {
   it('finds them at all', () => {
     expect(imports.length).toBeGreaterThan(200);

@@ -93,7 +93,7 @@ const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
 const MAX_CODE_LIFETIME_S = 86_400;
 /** Longest lifetime of a token that is accepted, in seconds: ten years. Larger numbers give dates that Date can't hold. */
 const MAX_TOKEN_LIFETIME_S = 315_576_000;
-/** Longest address that a person is asked to open, in characters; a QR code holds little more. */
+/** Longest address that a person is asked to open, in characters. */
 const MAX_ADDRESS = 2048;
 /** Longest code that a person is asked to enter, in characters. */
 const MAX_USER_CODE = 256;

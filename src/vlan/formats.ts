@@ -1,9 +1,9 @@
 import { ansible } from './ansible.ts';
 import type { Configuration } from './configuration.ts';
 import { assumedOf, type End, ETHERTYPE, protocolName } from './end.ts';
-import { ifupdown, ifupdown2 } from './ifupdown.ts';
+import { ifupdown } from './ifupdown.ts';
 import { iproute2 } from './iproute2.ts';
-import { netplan, netplanNm } from './netplan.ts';
+import { netplan } from './netplan.ts';
 import { networkd } from './networkd.ts';
 import { nmcli } from './nmcli.ts';
 
@@ -12,10 +12,8 @@ export const CONFIGURATION_OF = {
   iproute2,
   networkd,
   netplan,
-  'netplan-nm': netplanNm,
   nmcli,
   ifupdown,
-  ifupdown2,
   ansible,
   json: iproute2,
 } as const satisfies Readonly<Record<string, (end: End) => Configuration>>;

@@ -1,8 +1,8 @@
 import { type Configuration, type ConfigurationFile, contentOf, printedFiles } from './configuration.ts';
 import { type End, isIpv6Address } from './end.ts';
-import { aboutDeviceMtu, carriesAnother, deleteLine, ipLines, removalLines, shellLine } from './iproute2.ts';
+import { carriesAnother, deleteLine, ipLines, removalLines, shellLine } from './iproute2.ts';
 
-/** Where both programs read files, if /etc/network/interfaces says so. */
+/** Where it reads files, if /etc/network/interfaces says so. */
 const FOLDER = '/etc/network/interfaces.d';
 
 /** A file of ifupdown. Its own script for VLANs makes 802.1Q only, so `ip` makes the devices. */
@@ -14,7 +14,6 @@ export function ifupdown(ofBoth: End): Configuration {
   const { mtu, outer, inner } = ipLines({ ...end, address: null });
   const before = (line: string): string => `    pre-up ${line}`;
   return inInterfaces(end, {
-    about: [],
     devices: [names.outer, names.inner],
     outer: [
       `auto ${names.outer}`,
@@ -33,46 +32,15 @@ export function ifupdown(ofBoth: End): Configuration {
   });
 }
 
-/** A file of ifupdown2, which knows the protocol. */
-export function ifupdown2(end: End): Configuration {
-  const { device, names, sTag, cTag, outer, mtu, address } = end;
-  return inInterfaces(end, {
-    about: [aboutDeviceMtu(end)],
-    devices: [device, names.outer, names.inner],
-    outer: [
-      `auto ${device}`,
-      `iface ${device}`,
-      `    mtu ${mtu.device}`,
-      '',
-      `auto ${names.outer}`,
-      `iface ${names.outer}`,
-      `    vlan-raw-device ${device}`,
-      `    vlan-id ${sTag}`,
-      `    vlan-protocol ${outer}`,
-      `    mtu ${mtu.outer}`,
-    ],
-    inner: [
-      `auto ${names.inner}`,
-      `iface ${names.inner}`,
-      ...(address === null ? [] : [`    address ${address}`]),
-      `    vlan-raw-device ${names.outer}`,
-      `    vlan-id ${cTag}`,
-      '    vlan-protocol 802.1q',
-      `    mtu ${mtu.inner}`,
-    ],
-  });
-}
-
-/** The files of both programs: one for the outer device, which reservations share, one for the inner. */
+/** Its files: one for the outer device, which reservations share, one for the inner. */
 interface Interfaces {
-  readonly about: readonly string[];
   /** In the order in which they come up. */
   readonly devices: readonly string[];
   readonly outer: readonly string[];
   readonly inner: readonly string[];
 }
 
-function inInterfaces(end: End, { about, devices, outer, inner }: Interfaces): Configuration {
+function inInterfaces(end: End, { devices, outer, inner }: Interfaces): Configuration {
   const { names } = end;
   const file = (name: string, lines: readonly string[]): ConfigurationFile => ({
     path: `${FOLDER}/${name}`,
@@ -82,7 +50,7 @@ function inInterfaces(end: End, { about, devices, outer, inner }: Interfaces): C
   // Both fail for a device that is not theirs.
   const down = (name: string): string => `${shellLine(['ifdown', name])} || true`;
   return printedFiles(end, {
-    about: [...about, `/etc/network/interfaces must have the line: source ${FOLDER}/*`],
+    about: [`/etc/network/interfaces must have the line: source ${FOLDER}/*`],
     files: [shared, own],
     commands: [shellLine(['ifup', ...devices])],
     aboutRemoval: [`The file of ${names.outer} goes with the last file of a device on it.`],

@@ -89,10 +89,10 @@ describe('services by another hand, with an opaque token and no refresh', () => 
     expect(provider.objections).toEqual([]);
   });
 
-  test('list says that the service has no list and shows this machine’s reservations', async () => {
+  test('list says that the service has no list, and asks for each that this machine knows', async () => {
     const { exitCode, stdout, stderr } = await machine.run('list', '--json');
     expect(stderr).toMatch(/^This service does not list reservations/m);
-    expect(JSON.parse(stdout)).toMatchObject({ items: [{ id: IDS.reservation }] });
+    expect(JSON.parse(stdout)).toMatchObject({ items: [{ id: IDS.reservation, source: 'service' }] });
     expect(exitCode).toBe(0);
   });
 

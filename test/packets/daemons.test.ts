@@ -35,24 +35,7 @@ const DAEMONS: Partial<
     start: `${NETWORKD}; ${NETPLAN}`,
     replaced: ['netplan apply', 'rm -f /run/systemd/network/*; netplan generate; networkctl reload'],
   },
-  'netplan-nm': {
-    needs: ['/usr/sbin/NetworkManager', '/usr/sbin/netplan', '/usr/bin/dbus-daemon'],
-    start: `${NETWORK_MANAGER}; ${NETPLAN}`,
-    // It starts NetworkManager anew, by systemd, which forgets what its devices had.
-    replaced: [
-      'netplan apply',
-      `netplan generate; for d in $(nmcli -g DEVICE device | grep -e '^sc' -e '^eth1$'); do nmcli device disconnect $d || true; done
-       kill $(cat /run/NetworkManager/NetworkManager.pid); ${until('[ ! -e /run/NetworkManager/NetworkManager.pid ]')}
-       rm -rf /run/NetworkManager/devices; ${NM}`,
-    ],
-  },
-  // Programs of the same names, of which a server has one.
   ifupdown: { needs: ['/lib/ifupdown/settle-dad.sh'], start: INTERFACES },
-  ifupdown2: {
-    needs: ['/usr/share/ifupdown2/ifupdown2'],
-    start: `cp -r /etc/network/ifupdown2 /tmp; ${INTERFACES}; cp -r /tmp/ifupdown2 /etc/network
-      for d in /var/tmp /var/log; do mount -t tmpfs t $d; done`,
-  },
 };
 
 /** A server may be an end of several reservations: the first two share the device with the S-tag. */

@@ -23,7 +23,6 @@ import { officialProfile, serviceProfile } from './service-profile.ts';
 export interface LoginFlags {
   /** False with `--no-browser`. */
   browser: boolean;
-  qr?: boolean;
   /** Seconds. */
   wait?: number;
   ci?: boolean;
@@ -73,9 +72,9 @@ export async function login(
 async function loginWithSlices(
   invocation: Invocation,
   address: string | undefined,
-  { ci, qr, wait }: LoginFlags,
+  { ci, wait }: LoginFlags,
 ): Promise<void> {
-  for (const [flag, value] of Object.entries({ '--ci': ci, '--qr': qr, '--wait': wait })) {
+  for (const [flag, value] of Object.entries({ '--ci': ci, '--wait': wait })) {
     if (value !== undefined) throw conflict(flag, '--with-slices');
   }
   const session = await invocation.session(await officialProfile(invocation, address));
@@ -163,7 +162,7 @@ function needsNoLogin({ profile }: Session): Failure {
 async function announce(
   { output, openBrowser, times }: Invocation,
   login: DeviceLogin,
-  { browser, qr }: LoginFlags,
+  { browser }: LoginFlags,
 ): Promise<void> {
   const { userCode, verificationUri, verificationUriComplete, expiresAt } = login;
   const url = URL.canParse(verificationUri) ? new URL(verificationUri) : undefined;
@@ -175,15 +174,11 @@ async function announce(
   output.prompt(`It expires at ${timeTeller(await times())(expiresAt)}.`);
   const address = webAddress(verificationUriComplete ?? verificationUri);
   if (address === undefined) return;
-  if (qr) {
-    const { renderUnicodeCompact } = await import('uqr');
-    for (const line of renderUnicodeCompact(address, { border: 2 }).split('\n')) output.prompt(line);
-  }
   if (browser && (await openBrowser(address))) output.notice('Your browser was opened.');
 }
 
 /**
- * The address to open in a browser or to draw as a QR code; undefined for an address that is only printed
+ * The address to open in a browser; undefined for an address that is only printed
  * (THREATS.md 6). It must be https, or http on this machine, without user and password, white space and
  * control characters: URL parsing drops the latter two, but the program that opens the browser may not.
  */

@@ -9,10 +9,8 @@ const FORMATS = [
   'iproute2',
   'networkd',
   'netplan',
-  'netplan-nm',
   'nmcli',
   'ifupdown',
-  'ifupdown2',
   'ansible',
   'json',
 ] as const satisfies readonly NonNullable<VlanFlags['format']>[];
