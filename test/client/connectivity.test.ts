@@ -299,6 +299,15 @@ describe.each(PROVING)('the answer to %s', (method, call) => {
     }
   });
 
+  test('a list of errors under a status of success is a refusal', async () => {
+    const detail = [{ loc: ['Bandwidth'], msg: 'no available vlans', type: 'NotValid' }];
+    const failure = await failureOf(() => call(service(json({ detail })).client));
+    expect(failure).toMatchObject({
+      code: 'bandwidth_unavailable',
+      facts: { details: detail },
+    });
+  });
+
   test('is refused even with --allow-unsigned when another issuer signed it', async () => {
     const token = signed({}, {}, makeKey('ES256', {}, 'stranger'));
     const failure = await failureOf(() => call(service(jwt(token)).client, { allowUnsigned: true }));

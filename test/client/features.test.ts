@@ -48,6 +48,14 @@ test.each<[string, Response, readonly Extension[]]>([
   expect(sent).toHaveLength(1);
 });
 
+test('a description in YAML is read by the reader that is given', async () => {
+  const { send } = answeredBy(http.get(`${BASE}/api-spec`, () => text('batch', 'application/yaml')));
+  const read = async (typed: string) => ({ info: { 'x-slices-extensions': [typed] } });
+  expect(await readFeatures(send, BASE, read)).toEqual(only('batch'));
+  const unreadable = async () => Promise.reject(new Error('no YAML'));
+  expect(await readFeatures(send, BASE, unreadable)).toEqual(only());
+});
+
 test('a description is remembered for a minute, then read again; a failure is not remembered', async () => {
   let now = 0;
   const replies = [json({}, 503), json(openapi), json({ openapi: '3.1.0', paths: {} })];
