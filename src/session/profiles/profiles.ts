@@ -71,6 +71,7 @@ interface Outcome<Result> {
 
 /** Where user and experiment tokens are sent. */
 const TOKEN_DESTINATIONS = ['baseUrl', 'portalUrl'] as const satisfies readonly ProfileKey[];
+const TOKENS_GIVEN = ['SLICES_CONN_USER_TOKEN', 'SLICES_CONN_EXPERIMENT_TOKEN'];
 const TOKEN_COMMANDS = [
   'userTokenCommand',
   'experimentTokenCommand',
@@ -145,7 +146,13 @@ export class Profiles {
     const name = this.#activeName(wanted, () => preferences);
     const own = ownSettings(name, preferences);
     const view = this.#inspect(name, preferences);
-    const { entries, ...redirection } = forItsServices(view, own);
+    const { entries: all, ...redirection } = forItsServices(view, own);
+    const entries = { ...all };
+    for (const key of ADDRESSES) {
+      // The built-in ones are this machine's own, not those of a service that the environment names.
+      const isOther = all.baseUrl.source === 'environment' && all[key].source === 'built-in';
+      if (isOther) entries[key] = { ...all[key], value: undefined };
+    }
     // Tokens that are given, or that commands give, need neither portal nor identity provider.
     const isGiven = (kind: 'USER' | 'EXPERIMENT'): boolean =>
       ['', '_FILE'].some((ending) => this.#env[`SLICES_CONN_${kind}_TOKEN${ending}`]) ||
@@ -154,8 +161,9 @@ export class Profiles {
     const missing = needed.filter((key) => entries[key].value === undefined);
     if (missing.length > 0) {
       const what = missing.length === ADDRESSES.length ? 'addresses' : missing.join(' and no ');
+      const empty = TOKENS_GIVEN.filter((variable) => this.#env[variable] === '');
       throw new Failure('usage', `Profile ${name} has no ${what} yet.`, {
-        why: `The addresses of a deployment are never guessed, since they would receive tokens. Log in by the address of the service (slices-conn login ADDRESS), or set ${missing.join(', ')} of profile ${name}.`,
+        why: `${empty.map((variable) => `${variable} is empty. `).join('')}The addresses of a deployment are never guessed, since they would receive tokens. Log in by the address of the service (slices-conn login ADDRESS), or set ${missing.join(', ')} of profile ${name}.`,
         fix: 'slices-conn profile set --help',
       });
     }
