@@ -274,7 +274,7 @@ describe('every next step works when it is pasted', () => {
     '`slices-conn ${noun} list`': 'slices-conn project list',
     "ownCommand(name, 'list')": 'slices-conn experiment list',
     'error.facts.fix': undefined,
-    "ownCommand('login', typed, '--with-slices')": 'slices-conn login conn.example.org --with-slices',
+    command: 'slices-conn login conn.example.org --with-slices',
     "ownCommand('login', baseUrl, '--with-slices')": 'slices-conn login conn.example.org --with-slices',
     "ownCommand(...typed, '--allow-unsigned')": 'slices-conn apply demo.yaml --allow-unsigned',
     "entry.id === undefined ? 'slices-conn list --all' : ownCommand('show', entry.id)":

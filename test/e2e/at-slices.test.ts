@@ -136,6 +136,16 @@ test('apply twice changes nothing, and again after both were deleted elsewhere i
   site.reservations.clear();
   await run(client, 'apply', 'demo.yaml');
   expect(site.reservations.size).toBe(2);
+  // One update needs no batch; two do.
+  writeFileSync(join(client.home, 'demo.yaml'), PLAN.replace('bandwidth: 1G', 'bandwidth: 3G'));
+  await run(client, 'apply', 'demo.yaml', '--yes');
+  expect([...site.reservations.values()].map(({ bandwidth }) => bandwidth).toSorted()).toEqual([2000, 3000]);
+  writeFileSync(join(client.home, 'demo.yaml'), PLAN.replace('2G', '4G'));
+  expect(await fail(client, 'apply', 'demo.yaml', '--yes')).toMatchObject({
+    code: 'not_supported',
+    why: expect.stringContaining('would update a'),
+  });
+  writeFileSync(join(client.home, 'demo.yaml'), PLAN);
   // Where the service can't be asked for what the file names, nothing is made.
   site.fates = Array.from({ length: 12 }, () => '500' as const);
   expect(await fail(client, 'apply', 'demo.yaml')).toMatchObject({ code: 'unavailable', exitCode: 7 });
@@ -162,8 +172,9 @@ describe('the way in', () => {
     const site = await openSlicesSite();
     const { fix } = await fail(machineAt(site), 'login', site.url);
     expect(typed(fix)).toEqual(['login', site.url, '--with-slices']);
-    // Where there is no such program, there is nothing to name.
-    expect((await fail(newClient({}), 'login', site.url)).fix).not.toContain('--with-slices');
+    // Where there is no such program, its environment may not be active.
+    const { stderr } = await newClient({}).command('login', site.url);
+    expect(stderr).toMatch(/activate its virtual environment: .*login http\S+ --with-slices/);
   });
 
   test.each<[string, Readonly<Record<string, string>>, RegExp]>([
@@ -175,6 +186,13 @@ describe('the way in', () => {
     const { exitCode, stderr } = await client.command('login', site.url, '--with-slices');
     expect([exitCode === 0, stderr]).toEqual([false, expect.stringMatching(says)]);
     expect((await client.command('profile', 'list')).stdout).not.toContain(site.url);
+  });
+
+  test('an address where no service answers is not kept', async () => {
+    const client = machineAt(await openSlicesSite());
+    const refused = await fail(client, 'login', 'http://127.0.0.1:1', '--with-slices');
+    expect(refused).toMatchObject({ code: 'network', exitCode: 7 });
+    expect((await client.command('profile', 'list')).stdout).not.toContain('127.0.0.1:1');
   });
 
   test('a service that wants the tokens the other way round: which setting to try', async () => {

@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import { describedFeatures, readFeatures } from '../../client/features.ts';
 import { Failure, ownCommand } from '../../contract/failure.ts';
 import { sendFrom } from '../../contract/sending.ts';
 import { OFFICIAL_CLIENT } from '../../session/login/token-source.ts';
@@ -70,22 +71,26 @@ async function orWithSlices({ processes }: Invocation, typed: string, failure: F
     () => true,
     () => false,
   );
-  if (!hasClient) return failure;
+  const command = ownCommand('login', typed, '--with-slices');
+  if (!hasClient) {
+    const way = `Where you are logged in by the official client ${OFFICIAL_CLIENT}, activate its virtual environment: ${command}`;
+    return failure.with({ lines: [...(failure.facts.lines ?? []), way] });
+  }
   return failure.with({
     why: `The official client ${OFFICIAL_CLIENT} is on this machine: its tokens are a way in.`,
     lines: undefined,
-    fix: ownCommand('login', typed, '--with-slices'),
+    fix: command,
   });
 }
 
 /**
- * Makes the profile of a service whose tokens the official client gives the preferred one. Nothing is asked of the service, and
+ * Makes the profile of a service whose tokens the official client gives the preferred one. The service is sent no token, and
  * nothing is confirmed: the only address is the one that was typed.
  *
  * @param typed the service's address; undefined for the one that the profile has
  * @returns the profile's name
- * @throws Failure `usage` without an address, and where there is no official client; `not_logged_in` where it gives no token. Then
- *   nothing was changed
+ * @throws Failure `usage` without an address, and where there is no official client; `not_logged_in` where it gives no token;
+ *   `network` where no service answers. Then nothing was changed
  */
 export async function officialProfile(invocation: Invocation, typed: string | undefined): Promise<string> {
   const { flags, output, waitFor } = invocation;
@@ -100,8 +105,9 @@ export async function officialProfile(invocation: Invocation, typed: string | un
     userTokenCommand: [OFFICIAL_CLIENT, 'auth', 'get-for-audience', baseUrl],
     experimentTokenCommand: [OFFICIAL_CLIENT, 'experiment', 'jwt', '{experiment}'],
   };
-  const { userToken } = await invocation.connectTo(unkeptProfile(OFFICIAL_CLIENT, settings));
-  await waitFor(OFFICIAL_CLIENT, () => userToken.get());
+  const connection = await invocation.connectTo(unkeptProfile(OFFICIAL_CLIENT, settings));
+  await waitFor(OFFICIAL_CLIENT, () => connection.userToken.get());
+  await describedFeatures(() => readFeatures(sendFrom(connection), baseUrl));
   // A portal of another service is not this one's.
   const unset = baseUrl === before ? [] : (['portalUrl', 'authUrl'] as const);
   await profiles.set(OFFICIAL_CLIENT, { set: settings, unset });

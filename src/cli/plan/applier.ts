@@ -148,25 +148,25 @@ export function createApplier(options: ApplierOptions): Applier {
         async () => outcomesIfRehearsed(await rehearse(changes, { earliest })),
         async () => {
           const outcomes: ChangeOutcome[] = [];
-          for (const change of creationsIn(changes, earliest)) {
+          for (const change of isAlone(changes, earliest) ? changes : creationsIn(changes, earliest)) {
             if (!canRehearse) outcomes.push({ change, reservation: null, failure: undefined });
             else outcomes.push(...outcomesIfRehearsed(await rehearse([change], {})));
           }
           return outcomes;
         },
       ),
-    apply: (changes) =>
-      togetherOr(
-        async () => {
-          const how = { earliest, allowUnsigned };
-          const { outcomes, failure } = await attempt(changes, how, options, (items) =>
-            reservations.change(items, how),
-          );
-          if (failure) throw new NotApplied(failure, outcomes);
-          return outcomes;
-        },
-        () => applyOneByOne(changes),
-      ),
+    apply(changes) {
+      const together = async (): Promise<ChangeOutcome[]> => {
+        const how = { earliest, allowUnsigned };
+        const { outcomes, failure } = await attempt(changes, how, options, (items) =>
+          reservations.change(items, how),
+        );
+        if (failure) throw new NotApplied(failure, outcomes);
+        return outcomes;
+      };
+      if (isAlone(changes, earliest)) return together();
+      return togetherOr(together, () => applyOneByOne(changes));
+    },
     earliestStart: (changes) =>
       togetherOr<CommonStart | undefined>(
         async () => {
@@ -285,13 +285,18 @@ function lacksRoute(error: unknown): boolean {
   return !isAboutItem && isMissing(error) && !error.facts.details?.some(({ item }) => item !== undefined);
 }
 
+/** Whether all is one update or deletion, which needs no batch. A creation may have been asked for before, under a key. */
+function isAlone(changes: readonly PlannedChange[], earliest: boolean): boolean {
+  return !earliest && changes.length === 1 && changes[0]?.action !== 'create';
+}
+
 /** @throws Failure `not_supported` for anything but creations at their own times */
 function creationsIn(changes: readonly PlannedChange[], earliest: boolean): Creation[] {
   if (earliest) throw lacksBatches('--earliest moves all creations together.');
   return changes.map((change) => {
     if (change.action === 'create') return change;
     throw lacksBatches(
-      'The file needs updates or deletions, and they are made together with all else or not at all.',
+      `The file needs several changes, of which one would ${change.action} ${change.name}: they are made together or not at all.`,
     );
   });
 }

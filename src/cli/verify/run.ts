@@ -198,7 +198,8 @@ async function askedStatus(
     if (!(error instanceof TokenError)) throw error;
     output.notice(`warning: Whether it still stands could not be asked. ${error.message}`);
   }
-  return { says: 'only its service knows whether it was deleted or changed since' };
+  const look = session.profile.baseUrl === claims.iss ? `: ${ownCommand('show', claims.sub)}` : '';
+  return { says: `only its service knows whether it was deleted or changed since${look}` };
 }
 
 /** Adds what a person can do: a verifier's own messages repeat no claim. */

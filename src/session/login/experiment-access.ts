@@ -175,8 +175,11 @@ async function projectOf(experiment: string, options: ExperimentAccessOptions): 
 export function noPortal(profile: Profile): () => never {
   const program = officialClient(profile);
   return () => {
-    throw new Failure('not_supported', `Profile ${profile.name} has no portal.`, {
-      why: program === undefined ? 'Its tokens are given.' : `Its tokens come from ${program}.`,
+    throw new Failure('not_supported', `Profile ${profile.name} has no portal that could be asked.`, {
+      why:
+        program === undefined
+          ? 'Its tokens are given, and SLICES_CONN_EXPERIMENT_TOKEN is unset, empty, or of another experiment.'
+          : `Its tokens come from ${program}.`,
       fix: program === undefined ? 'slices-conn profile show' : `${shellWord(program)} experiment list`,
     });
   };

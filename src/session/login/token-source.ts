@@ -146,7 +146,10 @@ export function officialClient({
 export function noProvider(profile: Profile): Failure {
   const program = officialClient(profile);
   return new Failure('usage', `Profile ${profile.name} has no identity provider to log in to.`, {
-    why: program === undefined ? 'Its tokens are given.' : `Its tokens come from ${program}: log in there.`,
+    why:
+      program === undefined
+        ? 'Give a token in SLICES_CONN_USER_TOKEN, or log in by the address of the service: slices-conn login ADDRESS.'
+        : `Its tokens come from ${program}: log in there.`,
     fix: program && [program, 'auth', 'login'].map(shellWord).join(' '),
   });
 }

@@ -71,7 +71,6 @@ interface Outcome<Result> {
 
 /** Where user and experiment tokens are sent. */
 const TOKEN_DESTINATIONS = ['baseUrl', 'portalUrl'] as const satisfies readonly ProfileKey[];
-const TOKENS_GIVEN = ['SLICES_CONN_USER_TOKEN', 'SLICES_CONN_EXPERIMENT_TOKEN'];
 const TOKEN_COMMANDS = [
   'userTokenCommand',
   'experimentTokenCommand',
@@ -147,23 +146,23 @@ export class Profiles {
     const own = ownSettings(name, preferences);
     const view = this.#inspect(name, preferences);
     const { entries: all, ...redirection } = forItsServices(view, own);
+    const isElsewhere = all.baseUrl.source === 'environment';
     const entries = { ...all };
     for (const key of ADDRESSES) {
       // The built-in ones are this machine's own, not those of a service that the environment names.
-      const isOther = all.baseUrl.source === 'environment' && all[key].source === 'built-in';
-      if (isOther) entries[key] = { ...all[key], value: undefined };
+      if (isElsewhere && all[key].source === 'built-in') entries[key] = { ...all[key], value: undefined };
     }
     // Tokens that are given, or that commands give, need neither portal nor identity provider.
     const isGiven = (kind: 'USER' | 'EXPERIMENT'): boolean =>
       ['', '_FILE'].some((ending) => this.#env[`SLICES_CONN_${kind}_TOKEN${ending}`]) ||
       entries[`${kind === 'USER' ? 'user' : 'experiment'}TokenCommand`].value !== undefined;
-    const needed = isGiven('USER') && isGiven('EXPERIMENT') ? (['baseUrl'] as const) : ADDRESSES;
+    const needed =
+      isElsewhere || (isGiven('USER') && isGiven('EXPERIMENT')) ? (['baseUrl'] as const) : ADDRESSES;
     const missing = needed.filter((key) => entries[key].value === undefined);
     if (missing.length > 0) {
       const what = missing.length === ADDRESSES.length ? 'addresses' : missing.join(' and no ');
-      const empty = TOKENS_GIVEN.filter((variable) => this.#env[variable] === '');
       throw new Failure('usage', `Profile ${name} has no ${what} yet.`, {
-        why: `${empty.map((variable) => `${variable} is empty. `).join('')}The addresses of a deployment are never guessed, since they would receive tokens. Log in by the address of the service (slices-conn login ADDRESS), or set ${missing.join(', ')} of profile ${name}.`,
+        why: `The addresses of a deployment are never guessed, since they would receive tokens. Log in by the address of the service (slices-conn login ADDRESS), or set ${missing.join(', ')} of profile ${name}.`,
         fix: 'slices-conn profile set --help',
       });
     }

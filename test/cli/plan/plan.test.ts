@@ -308,11 +308,11 @@ describe('a service without batches', () => {
   });
 
   test.each([
-    ['an update', links(1, { 1: '200M' }), []],
-    ['a deletion', links(0).replace('reservations:', 'reservations: {}'), ['--prune', '--yes']],
-    ['--earliest', links(2), ['--earliest']],
+    ['an update beside a creation', links(3, { 1: '200M' }), []],
+    ['two deletions', links(0).replace('reservations:', 'reservations: {}'), ['--prune', '--yes']],
+    ['--earliest', links(3), ['--earliest']],
   ])('can not do %s, and nothing is sent', async (_, file, flags) => {
-    await run(links(1), 'apply');
+    await run(links(2), 'apply');
     writes = [];
     for (const command of ['plan', 'apply']) {
       const result = await run(file, command, ...flags);
@@ -320,6 +320,15 @@ describe('a service without batches', () => {
       expect(result.stderr).toContain("This service can't make several changes together.");
     }
     expect(writes).toEqual([]);
+  });
+
+  test('makes one update, and one deletion', async () => {
+    await run(links(2), 'apply');
+    writes = [];
+    const alone = await run(links(2, { 1: '200M' }), 'apply');
+    const pruned = await run(links(1, { 1: '200M' }), 'apply', '--prune', '--yes');
+    expect([alone.exitCode, pruned.exitCode]).toEqual([0, 0]);
+    expect(writes).toEqual([expect.stringMatching(/^PUT /), expect.stringMatching(/^DELETE /)]);
   });
 });
 

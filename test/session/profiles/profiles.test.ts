@@ -211,9 +211,7 @@ describe('precedence: environment, then profile, then default', () => {
     const [own, given] = ['of-the-profile', 'of-the-environment'].map((text) =>
       key.endsWith('Url') ? `https://${text}.example` : text,
     );
-    // A service that the environment names has no portal of this machine's.
-    const others = key === 'baseUrl' ? { portalUrl: 'https://a.example', authUrl: 'https://a.example' } : {};
-    configure({ profiles: { local: { ...others, [key]: own } } });
+    configure({ profiles: { local: { [key]: own } } });
     expect((await resolve('local'))[key]).toBe(own);
     expect((await resolve('local', { [variable]: given }))[key]).toBe(given);
     expect((await resolve('local', { [variable]: '' }))[key]).toBe(own);
@@ -221,18 +219,8 @@ describe('precedence: environment, then profile, then default', () => {
     expect((await resolve('local', { [variable]: '' }))[key]).toBe(plain);
   });
 
-  test('SLICES_CONN_BASE_URL alone sends nobody to the portal of this machine, and an empty token is named', async () => {
-    const env = {
-      SLICES_CONN_BASE_URL: 'https://conn.example.org',
-      SLICES_CONN_USER_TOKEN: 'canary',
-      SLICES_CONN_EXPERIMENT_TOKEN: '',
-    };
-    const failure = await failureOf(() => resolve('local', env));
-    expect(failure).toMatchObject({
-      code: 'usage',
-      facts: { why: expect.stringMatching(/^SLICES_CONN_EXPERIMENT_TOKEN is empty\. /) },
-    });
-    const given = await resolve('local', { ...env, SLICES_CONN_EXPERIMENT_TOKEN: 'canary' });
+  test('SLICES_CONN_BASE_URL alone sends nobody to the portal of this machine', async () => {
+    const given = await resolve('local', { SLICES_CONN_BASE_URL: 'https://conn.example.org' });
     expect([given.portalUrl, given.authUrl]).toEqual([undefined, undefined]);
   });
 
