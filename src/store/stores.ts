@@ -111,7 +111,7 @@ function storesOn(database: SqlDatabase, locking: Locking, own: Pick<Stores, 'hi
     reservations: reservationStore(database, locking),
     directory: directoryStore(database),
     identityRecords: identityRecordStore(database),
-    ciRules: ciRuleStore(database),
+    ciRules: ciRuleStore(database, locking),
     keys: signingKeyStore(database),
     owners: ownerStore(database),
     pageSessions: pageSessionStore(database),
