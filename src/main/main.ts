@@ -74,6 +74,9 @@ const server: ServerCommands = {
   options: SERVER_OPTIONS,
   databaseOf: ({ data, database }) => database ?? resolve(data ?? serveFolder()),
   async serve(options, given) {
+    // systemd and logrotate send it to reload. On Windows this signal is the closed window.
+    let reload: (() => void) | undefined;
+    if (process.platform !== 'win32') process.on('SIGHUP', () => reload?.());
     const { serve } = await import('../operate/serve.ts');
     const running = await serve(options, {
       defaultFolder: serveFolder(),
@@ -83,9 +86,7 @@ const server: ServerCommands = {
       ownsProcess: true,
       ...given,
     });
-    const { reload } = running;
-    // On Windows this signal is the closed window.
-    if (reload && process.platform !== 'win32') process.on('SIGHUP', reload);
+    reload = running.reload;
     return running;
   },
   async rotateKeys(options, confirm) {
