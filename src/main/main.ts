@@ -63,6 +63,13 @@ const processes: Processes = {
   check: async (program) => (await loaded()).checkProgram(program, env),
   start: async (command, environment) => (await loaded()).startCommand(command, environment, env),
   startGuardian: async (flags) => (await loaded()).startGuardian(flags),
+  terminate(pid) {
+    try {
+      process.kill(pid, 'SIGTERM');
+    } catch {
+      // It has ended, or is another user's by now.
+    }
+  },
   isRoot: () => process.geteuid?.() === 0,
   runProgram: async (call, options = {}) => (await loaded()).runProgram(call, options, env),
   stopSignal,
