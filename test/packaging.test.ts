@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as v from 'valibot';
 import { describe, expect, test } from 'vitest';
@@ -338,3 +338,11 @@ test.skipIf(!has('man')).each(['C', 'C.UTF-8'])(
       expect(stdout).toContain(part);
   },
 );
+
+test('a build that has nothing to do does nothing, and leaves nothing beside', () => {
+  const entry = () => statSync(join(root, 'dist/cli/entry.cjs'));
+  const before = entry();
+  execFileSync('npm', ['run', 'build'], { cwd: root, stdio: 'pipe' });
+  expect([entry().ino, entry().mtimeMs]).toEqual([before.ino, before.mtimeMs]);
+  expect(readdirSync(join(root, 'dist')).filter((name) => name.startsWith('new-'))).toEqual([]);
+});

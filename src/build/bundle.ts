@@ -7,7 +7,8 @@ import { drawLand } from './land.ts';
 import { MANIFEST, noticesOf, packagesIn, packagesUsed, ROOT } from './packages.ts';
 import { bundleProgram } from './program.ts';
 
-const DIST = join(ROOT, 'dist');
+/** build.ts names another folder. */
+const DIST = process.env['SLICES_CONN_DIST'] ?? join(ROOT, 'dist');
 
 /** The library: its dependencies stay the user's own, to share and to patch. */
 async function bundleLibrary(found: Set<string>): Promise<void> {
@@ -84,7 +85,8 @@ function copyDocs(): void {
 }
 
 // What `npm run package` has made stays.
-for (const made of ['cli', 'lib', 'types']) rmSync(join(DIST, made), { recursive: true, force: true });
+for (const made of ['cli', 'lib', 'types', 'built'])
+  rmSync(join(DIST, made), { recursive: true, force: true });
 const found = new Set<string>();
 await bundleProgram(join(DIST, 'cli'), found);
 await bundleLibrary(found);

@@ -150,6 +150,8 @@ export interface Processes {
    * @param flags the guardian's flags
    */
   startGuardian(flags: readonly string[]): Promise<Pipe>;
+  /** Sends SIGTERM to another process, where it is still there. */
+  terminate(pid: number): void;
   /** Whether this process may change network devices: it has the rights of root. */
   isRoot(): boolean;
   /**
@@ -181,6 +183,7 @@ export interface CommandEnvironment {
 
 /** A command that runs. */
 export interface StartedCommand {
+  readonly pid: number;
   /** Its exit code; 128 plus the number of the signal that ended it. */
   readonly ended: Promise<number>;
   signal(name: 'SIGTERM' | 'SIGKILL'): void;

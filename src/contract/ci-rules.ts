@@ -24,9 +24,13 @@ export interface CiSystem {
   /** The claim with the repository's name, and the one with its id: the name can be given up, and taken by somebody else. */
   repository: string;
   repositoryId: string;
-  /** The claim that says why the job runs, and the values of jobs that may run code which is not the repository's own. */
+  /**
+   * The claim that says why the job runs, and its values of jobs that get a token: those of a push, of a branch or a tag, of a
+   * schedule, and those that a member of the repository starts. A job of any other event may run code of others, or be started
+   * by them, with an ID token of the repository.
+   */
   event: string;
-  foreignEvents: readonly string[];
+  events: readonly string[];
   /** Whether a job can ask for another ID token. Otherwise its user token lasts as long as the only one. */
   asksAnew: boolean;
 }
@@ -39,12 +43,7 @@ export const CI_SYSTEMS = {
     repository: 'repository',
     repositoryId: 'repository_id',
     event: 'event_name',
-    foreignEvents: [
-      'pull_request',
-      'pull_request_target',
-      'pull_request_review',
-      'pull_request_review_comment',
-    ],
+    events: ['push', 'schedule', 'workflow_dispatch'],
     asksAnew: true,
   },
   gitlab: {
@@ -53,8 +52,7 @@ export const CI_SYSTEMS = {
     repository: 'project_path',
     repositoryId: 'project_id',
     event: 'pipeline_source',
-    // A child pipeline of a merge request does not say that it is one, but runs for the branch of that name too.
-    foreignEvents: ['merge_request_event', 'external_pull_request_event', 'parent_pipeline'],
+    events: ['push', 'schedule', 'web'],
     asksAnew: false,
   },
 } as const satisfies Record<string, CiSystem>;

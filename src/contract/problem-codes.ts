@@ -72,6 +72,11 @@ const ROWS = {
     command: 'help times',
     example: `The end, ${EXAMPLE_START}, is not after the start, ${EXAMPLE_END}.`,
   },
+  reservation_started: {
+    ...{ ...DATE, of: 'updates' },
+    command: 'update --help',
+    example: `The reservation began at ${EXPIRED}, so its start can't change any more. Its end and bandwidth can.`,
+  },
   reservation_ended: {
     ...{ ...DATE, of: 'updates' },
     command: 'list',

@@ -63,6 +63,13 @@ const processes: Processes = {
   check: async (program) => (await loaded()).checkProgram(program, env),
   start: async (command, environment) => (await loaded()).startCommand(command, environment, env),
   startGuardian: async (flags) => (await loaded()).startGuardian(flags),
+  terminate(pid) {
+    try {
+      process.kill(pid, 'SIGTERM');
+    } catch {
+      // It has ended, or is another user's by now.
+    }
+  },
   isRoot: () => process.geteuid?.() === 0,
   runProgram: async (call, options = {}) => (await loaded()).runProgram(call, options, env),
   stopSignal,
@@ -74,6 +81,9 @@ const server: ServerCommands = {
   options: SERVER_OPTIONS,
   databaseOf: ({ data, database }) => database ?? resolve(data ?? serveFolder()),
   async serve(options, given) {
+    // systemd and logrotate send it to reload. On Windows this signal is the closed window.
+    let reload: (() => void) | undefined;
+    if (process.platform !== 'win32') process.on('SIGHUP', () => reload?.());
     const { serve } = await import('../operate/serve.ts');
     const running = await serve(options, {
       defaultFolder: serveFolder(),
@@ -83,9 +93,7 @@ const server: ServerCommands = {
       ownsProcess: true,
       ...given,
     });
-    const { reload } = running;
-    // On Windows this signal is the closed window.
-    if (reload && process.platform !== 'win32') process.on('SIGHUP', reload);
+    reload = running.reload;
     return running;
   },
   async rotateKeys(options, confirm) {

@@ -127,7 +127,7 @@ export async function startCommand(
       });
     });
     await begun(started);
-    return { ended, signal: (name) => void started.kill(name) };
+    return { pid: Number(started.pid), ended, signal: (name) => void started.kill(name) };
   } catch (cause) {
     over();
     throw notStarted(program, errorCode(cause), { cause });

@@ -4,7 +4,7 @@ import { idKind } from '../contract/ids.ts';
 import { formatInstant } from '../contract/instants.ts';
 import { linkId } from '../contract/links.ts';
 import { dataFolder } from '../files/private.ts';
-import { type AuditRecord, readAudit, readNames } from '../store/audit.ts';
+import { type AuditRecord, CI_TOKEN, readAudit, readNames } from '../store/audit.ts';
 import { openToRead } from '../store/stores.ts';
 import { databaseFailure, dataPlace } from './database.ts';
 import type { AuditOptions } from './options.ts';
@@ -55,7 +55,10 @@ export async function readServerAudit(
   }
 }
 
-/** A decision as `--json` shows it. Instants are RFC 3339 in UTC with milliseconds, `bandwidth` is in Mbps. */
+/**
+ * A decision as `--json` shows it. Instants are RFC 3339 in UTC with milliseconds, `bandwidth` is in Mbps. What is said of a
+ * link and a period is null for a CI job that asked for a token.
+ */
 export type AuditItem = ReturnType<typeof toItem>;
 
 /** The id of a user who is named by it, or by a name. @throws Failure `usage` for a name that no user of this server has */
@@ -76,10 +79,11 @@ const MOST_NAMED = 20;
 function toItem(record: AuditRecord, name: string | undefined) {
   const { at, link, version, action, accepted, by, experiment, reservation, demand, tags, why, count, of } =
     record;
+  const isOfLink = action !== CI_TOKEN;
   return {
     at: formatInstant(at),
-    link,
-    version,
+    link: isOfLink ? link : null,
+    version: isOfLink ? version : null,
     action,
     accepted,
     by,
@@ -89,9 +93,9 @@ function toItem(record: AuditRecord, name: string | undefined) {
     reservation_name: of?.name ?? null,
     site1: of?.site1 ?? null,
     site2: of?.site2 ?? null,
-    start_date: formatInstant(demand.start),
-    end_date: formatInstant(demand.end),
-    bandwidth: demand.bandwidth,
+    start_date: isOfLink ? formatInstant(demand.start) : null,
+    end_date: isOfLink ? formatInstant(demand.end) : null,
+    bandwidth: isOfLink ? demand.bandwidth : null,
     tags,
     why,
     count,

@@ -199,7 +199,7 @@ export function createHttpServer(
     // Over https, one that has no end of its handshake can't be answered.
     const isServed = (served as ReadonlySet<Duplex>).has(socket);
     if (isAnswered || !isServed || !socket.writable) socket.destroy();
-    else refuseUnread(socket, 'code' in error ? String(error.code) : '');
+    else refuseUnread(socket, { code: '', reason: '', ...error });
   });
   const take: RequestListener = (request, response) => {
     // What fails while one reply is written ends its connection, not the server.
@@ -237,7 +237,7 @@ export function createHttpServer(
       listenWith(listener);
     },
     renew: (renewed) => {
-      if (isSecure(server)) server.setSecureContext({ ...TLS, ...renewed });
+      if ('setSecureContext' in server) server.setSecureContext({ ...TLS, ...renewed });
     },
     drain() {
       draining = true;
@@ -374,15 +374,12 @@ function headFault(
   { headers, httpVersion, rawHeaders }: IncomingMessage,
   limits: Limits,
 ): [msg: string, status?: number] | undefined {
-  const { host, expect = '100-continue' } = headers;
+  const { host, expect = '100-continue', 'transfer-encoding': coding = 'chunked' } = headers;
   if (!/^100-continue$/i.test(expect)) return ['The server can expect nothing but 100-continue.', 417];
+  if (!/^chunked$/i.test(coding)) return ['The server knows no transfer coding but chunked.', 501];
   if (host === undefined && httpVersion === '1.1') return ['The request has no Host.'];
   const isTooMany = rawHeaders.length > 2 * limits.headers;
   return isTooMany ? [`The request has more than ${limits.headers} headers.`] : undefined;
-}
-
-function isSecure(server: Server | SecureServer): server is SecureServer {
-  return 'setSecureContext' in server;
 }
 
 /**
@@ -409,15 +406,16 @@ function endSoon(request: IncomingMessage, rest: number): void {
   }, CHECK_EVERY);
 }
 
-/** The status and the reason of a request that can't be read, by the platform's code of the error; else 400. */
+/** The status and the reason of a request that can't be read, by the platform's reason or code of the error; else 400. */
 const UNREAD: Readonly<Record<string, readonly [status: number, msg: string]>> = {
   HPE_HEADER_OVERFLOW: [431, 'The headers are too large.'],
+  'Request has invalid `Transfer-Encoding`': [501, 'The server knows no transfer coding but chunked.'],
   ERR_HTTP_REQUEST_TIMEOUT: [408, 'The request did not come to its end in time.'],
 };
 
 /** Refuses a request that is not HTTP, or whose end does not come, and closes the connection. */
-function refuseUnread(socket: Duplex, error: string): void {
-  const [status, msg] = UNREAD[error] ?? [PROBLEMS.request_invalid.status, 'The request is not HTTP/1.1.'];
+function refuseUnread(socket: Duplex, { code, reason }: { code: string; reason: string }): void {
+  const [status, msg] = UNREAD[reason] ?? UNREAD[code] ?? [400, 'The request is not HTTP/1.1.'];
   const body = JSON.stringify(problemBody([{ code: 'request_invalid', msg }]));
   const head = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,

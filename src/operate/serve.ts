@@ -3,8 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { TopologyError } from '../allocator/network.ts';
 import { createTransport, type NetworkTransport } from '../client/transport.ts';
 import { HOUR } from '../contract/durations.ts';
-import { Failure } from '../contract/failure.ts';
+import { Failure, shellWord } from '../contract/failure.ts';
 import { dataFolder } from '../files/private.ts';
+import { readPrivateFile, writePrivateFile } from '../files/whole.ts';
 import {
   createReferenceServer,
   type ReferenceServer,
@@ -102,7 +103,7 @@ export async function serve(options: ServeOptions, surroundings: ServeSurroundin
   const bound = await server.open(host, port).catch((cause: unknown) => {
     throw listeningFailure(cause, { host, port }, '--port 0');
   });
-  const opened: { close(): Promise<void> }[] = [server];
+  const opened: Opened[] = [server];
   try {
     const watched = settings.metricsPlace && (await openMetrics(settings.metricsPlace));
     if (watched) opened.push(watched);
@@ -113,11 +114,11 @@ export async function serve(options: ServeOptions, surroundings: ServeSurroundin
       ? { database: ':memory:' }
       : dataPlace(settings, surroundings.defaultFolder);
     const metrics = watched?.metrics;
+    const isShared = lockData(place, baseUrl, opened);
     const given = { baseUrl, topology, directory, log, now, metrics };
     const services = await openServices(settings, { ...given, place, issuers });
-    opened.push(services);
-    const lock = place.folder === undefined ? undefined : lockData(place.folder);
-    if (lock) opened.push(lock);
+    // Closed before the lock: until then it uses the data.
+    opened.splice(1, 0, services);
     server.answerWith(services.listener);
     const url = watched?.url;
     const listen = addressOf(tls ? 'https' : 'http', { host, port: bound }).replace(/^https?:\/\//, '');
@@ -134,7 +135,7 @@ export async function serve(options: ServeOptions, surroundings: ServeSurroundin
       loginPage: settings.trust ? services.addresses.identity : `${services.addresses.identity}/device`,
       warnings: [
         ...warningsAbout(settings, baseUrl),
-        ...(lock?.isShared ? [SHARED_DATA] : []),
+        ...(isShared ? [SHARED_DATA] : []),
         ...(services.stranded > 0 ? [strandedText(services.stranded)] : []),
       ],
       reload: tls && (() => renew(server, tls, { now, log })),
@@ -160,8 +161,10 @@ export async function serve(options: ServeOptions, surroundings: ServeSurroundin
   }
 }
 
+type Opened = { close(): Promise<void> };
+
 /** Closes all, one after the other, also where one can't be closed. @throws the first one's error */
-async function closeAll(opened: readonly { close(): Promise<void> }[]): Promise<void> {
+async function closeAll(opened: readonly Opened[]): Promise<void> {
   const failures: unknown[] = [];
   for (const each of opened) await each.close().catch((error: unknown) => failures.push(error));
   if (failures.length > 0) throw failures[0];
@@ -228,7 +231,6 @@ async function openServices(settings: ServeSettings, opening: Opening): Promise<
   const { issuers, place, ...given } = opening;
   const { trust, ciIssuers } = settings;
   try {
-    if (place.folder !== undefined) dataFolder(place.folder);
     return await createReferenceServer({
       ...settings,
       ...given,
@@ -256,10 +258,30 @@ function strandedText(count: number): string {
   return `${are} on links that the topology lacks. Such a reservation can be shown and deleted, not updated.`;
 }
 
-/** Marks a data folder as served, for as long as this process runs. `isShared`: another process had marked it. */
-function lockData(folder: string): { isShared: boolean; close(): Promise<void> } {
-  const unlock = takeFileLock(join(folder, 'serve.lock'));
-  return { isShared: unlock === undefined, close: async () => unlock?.() };
+/**
+ * Marks a data folder as served, until what is opened is closed.
+ *
+ * @returns whether another process had marked it
+ * @throws Failure `file_unusable` where that one has another address: ids, keys and tokens in the data are of one address
+ */
+function lockData({ folder, ...place }: DataPlace, baseUrl: string, opened: Opened[]): boolean {
+  if (folder === undefined) return false;
+  // Others can't read the lock's own file.
+  const note = join(folder, 'serve.address');
+  try {
+    dataFolder(folder);
+    const unlock = takeFileLock(join(folder, 'serve.lock'));
+    opened.push({ close: async () => unlock?.() });
+    if (unlock) writePrivateFile(note, baseUrl);
+    const address = readPrivateFile(note) ?? baseUrl;
+    if (address === baseUrl) return unlock === undefined;
+    throw new Failure('file_unusable', `The server ${address} is using the data in ${folder}.`, {
+      why: `This one would be ${baseUrl}. Ids, keys and tokens in the data are those of one address.`,
+      fix: `--data ${shellWord(`${folder}-2`)}`,
+    });
+  } catch (cause) {
+    throw databaseFailure(cause, place);
+  }
 }
 
 /** Warnings for the person who starts the server. */

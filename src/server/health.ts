@@ -12,7 +12,7 @@ const READY_TIMEOUT = 2000;
 /** Options of the checks of health and readiness. */
 export interface HealthOptions {
   mount: RouteMounter;
-  /** Runs one cheap query on the database. @throws StoreUnavailableError */
+  /** Checks that the database answers and takes changes. @throws StoreUnavailableError */
   ping: () => Promise<void>;
   log: Log;
   /** Default 2 s. Milliseconds. */
@@ -28,7 +28,8 @@ export interface HealthChecks {
 
 /**
  * `GET /healthz`: the process answers, even without its database, so that a supervisor does not restart it for a database
- * that is away. `GET /readyz`: 503 while the database does not answer, and from {@link HealthChecks.drain} on.
+ * that is away. `GET /readyz`: 503 while the database does not answer or takes no changes, as on a full disk, and from
+ * {@link HealthChecks.drain} on.
  *
  * At most one query runs at a time, however many requests come: these addresses are open to everyone.
  */
@@ -56,7 +57,8 @@ export function createHealth({ mount, ping, log, timeout = READY_TIMEOUT }: Heal
   mount(routes, 'health', async () => well());
   mount(routes, 'readiness', async () => {
     if (stopping) throw refusal('unavailable', 'This server is about to stop. Ask another one.');
-    if (!(await databaseAnswers())) throw refusal('unavailable', 'The database does not answer.');
+    if (!(await databaseAnswers()))
+      throw refusal('unavailable', 'The database does not answer, or takes no changes.');
     // `drain` may have been called during the query.
     if (stopping) throw refusal('unavailable', 'This server is about to stop. Ask another one.');
     return well();

@@ -124,12 +124,21 @@ export function createListener(options: ListenerOptions): RequestListener {
   }
 
   return (request, response) => {
+    readAbsoluteTarget(request);
     const ended = metrics?.requestBegan(request.method ?? '', request.url ?? '');
     if (ended) response.once('close', () => ended(response.headersSent ? response.statusCode : undefined));
     route(request, response).catch((error: unknown) =>
       refuse(request, response, problemOf(error, request.method ?? '', options), site),
     );
   };
+}
+
+/** Takes an absolute target apart: its host counts, and not the header's (RFC 9112 §3.2.2). */
+function readAbsoluteTarget(request: IncomingMessage): void {
+  const [, host, target = ''] = /^https?:\/\/([^/?#]*)(.*)$/is.exec(request.url ?? '') ?? [];
+  if (host === undefined) return;
+  request.url = target.startsWith('/') ? target : `/${target}`;
+  request.headers.host = host;
 }
 
 /** The part of a request that decides on the form of a refusal. */

@@ -8,7 +8,7 @@ const DOT_SEGMENT = /\/\.{1,2}(?:\/|$)/;
 /**
  * Checks a request's target. A path has several spellings (RFC 3986 §6.2.2), and only one is accepted, so that a proxy, a
  * limit, a log and a router all see the same request (THREATS.md 62): a path without dot segments, without a fragment, and
- * without an escape of a character that needs no escape. An absolute address is refused too.
+ * without an escape of a character that needs no escape.
  *
  * @param target with its query, whose spelling is free because it is read in one place only
  * @returns the fault, as a sentence; undefined when the target is accepted

@@ -1,8 +1,10 @@
 import * as v from 'valibot';
 import type { AuditEntry } from '../allocator/store.ts';
 import { HOUR, MINUTE } from '../contract/durations.ts';
+import type { CiAuditEntry } from '../server/identity/ci-rules.ts';
 import {
   DatabaseFormatError,
+  type Locking,
   type SqlDatabase,
   type SqlInsert,
   type SqlReader,
@@ -124,6 +126,30 @@ function minuteOf(at: number): number {
   return at - (at % MINUTE);
 }
 
+/** The action of rows about CI jobs. They are about no link. */
+export const CI_TOKEN = 'ci_token';
+
+/** Adds to the audit that a CI job got a token, or was refused one; see `CiRules.audit`. */
+export function auditCiJob(
+  database: SqlDatabase,
+  locking: Locking,
+  { at, accepted, by, experiment, why }: CiAuditEntry,
+): Promise<void> {
+  const same = [minuteOf(at), by, experiment, Number(accepted), why];
+  return database.transaction(async (sql) => {
+    await locking.lockNames(sql, [CI_TOKEN]);
+    const counted = await sql.first(
+      `UPDATE audit SET times = times + 1 WHERE seq = (
+         SELECT max(seq) FROM audit WHERE at_ms >= $1 AND minute_ms = $1 AND action = '${CI_TOKEN}'
+           AND actor = $2 AND experiment = $3 AND accepted = $4 AND why = $5) RETURNING seq`,
+      ...same,
+    );
+    if (counted) return;
+    const decided = ['', 0, at, CI_TOKEN, Number(accepted), by, experiment, null];
+    await sql.finish({ insert: AUDIT, rows: [[...decided, at, at, 0, null, why, 1, minuteOf(at)]] });
+  });
+}
+
 /** Which decisions to read. A condition that is left out matches every decision. */
 export interface AuditQuery {
   /** The id of a reservation. */
@@ -146,7 +172,8 @@ export interface AuditQuery {
 }
 
 /** A decision as it is kept. */
-export interface AuditRecord extends AuditEntry {
+export interface AuditRecord extends Omit<AuditEntry, 'action'> {
+  action: AuditEntry['action'] | typeof CI_TOKEN;
   /** The link's version that the decision made or, when it was refused, was decided on. */
   version: number;
   accepted: boolean;
@@ -225,7 +252,7 @@ const AuditRow = v.object({
   link: v.string(),
   version: v.number(),
   at_ms: v.number(),
-  action: v.picklist(['create', 'update', 'delete']),
+  action: v.picklist(['create', 'update', 'delete', CI_TOKEN]),
   accepted: v.pipe(
     v.picklist([0, 1]),
     v.transform((accepted) => accepted === 1),

@@ -1,12 +1,13 @@
 import { CI_NAMES } from '../contract/ci-rules.ts';
 import type { CiRule, CiRules } from '../server/identity/ci-rules.ts';
-import { changed, type SqlDatabase, type SqlRow } from './sql.ts';
+import { auditCiJob } from './audit.ts';
+import { changed, type Locking, type SqlDatabase, type SqlRow } from './sql.ts';
 
 const COLUMNS = `id, experiment, person, ci, issuer, repository, repository_id, ref, ref_type, environment,
   created_ms, expires_ms`;
 
 /** Whose CI jobs act for whom. Rules that have expired are removed when the next one is added to their experiment. */
-export function ciRuleStore(database: SqlDatabase): CiRules {
+export function ciRuleStore(database: SqlDatabase, locking: Locking): CiRules {
   return {
     add: (rule, most) =>
       database.transaction(async (sql) => {
@@ -80,6 +81,8 @@ export function ciRuleStore(database: SqlDatabase): CiRules {
       const sql = 'SELECT 1 AS live FROM ci_rule WHERE id = $1 AND expires_ms > $2';
       return (await database.reader.first(sql, id, now)) !== undefined;
     },
+
+    audit: (entry) => auditCiJob(database, locking, entry),
   };
 }
 

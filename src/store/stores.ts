@@ -33,9 +33,10 @@ export interface Stores {
    */
   history(): string;
   /**
-   * Checks that the database answers and has the schema, by one cheap statement.
+   * Checks that the database answers, by one cheap statement, and that it takes changes, by one in {@link WRITE_EVERY}: on a
+   * full disk it still answers. Everyone may ask for it, so most calls write nothing.
    *
-   * @throws StoreUnavailableError when it is away, slow or locked
+   * @throws StoreUnavailableError when it is away, slow, locked or full
    */
   ping(): Promise<void>;
   /** Waits for what is under way and closes the database. */
@@ -106,17 +107,27 @@ export async function openToRead(database: string): Promise<ReadDatabase> {
   return PostgresDatabase.openToRead(database);
 }
 
+/** How long after a write `ping` writes again, in milliseconds. */
+const WRITE_EVERY = 200;
+/** A change for its own sake. SQLite writes nothing where all values are as they were, so one of them is counted up. */
+const WRITE_NOTHING = `INSERT INTO attempt (key, began_ms, attempts) VALUES ('/readyz', 0, 1)
+  ON CONFLICT (key) DO UPDATE SET attempts = attempt.attempts + 1`;
+
 function storesOn(database: SqlDatabase, locking: Locking, own: Pick<Stores, 'history' | 'close'>): Stores {
+  let writtenAt = Number.NEGATIVE_INFINITY;
   return {
     reservations: reservationStore(database, locking),
     directory: directoryStore(database),
     identityRecords: identityRecordStore(database),
-    ciRules: ciRuleStore(database),
+    ciRules: ciRuleStore(database, locking),
     keys: signingKeyStore(database),
     owners: ownerStore(database),
     pageSessions: pageSessionStore(database),
     ping: async () => {
       await database.first('SELECT issuer FROM signing_key LIMIT 1');
+      if (performance.now() - writtenAt < WRITE_EVERY) return;
+      await database.run(WRITE_NOTHING);
+      writtenAt = performance.now();
     },
     ...own,
   };

@@ -77,6 +77,9 @@ const SENTENCES = {
   period_empty: row(['start_date', 'end_date'], ({ start_date, end_date }, times) => {
     return `The end, ${times.instant(end_date)}, is not after the start, ${times.instant(start_date)}.`;
   }),
+  reservation_started: row(['at'], ({ at }, times) => {
+    return `The reservation began at ${times.instant(at)}, so its start can't change any more. Its end and bandwidth can.`;
+  }),
   reservation_ended: row(['at'], ({ at }, times) => `The reservation ended at ${times.instant(at)}.`),
   experiment_ends_first: row(['member', 'at', 'expires_at'], ({ member, at, expires_at }, times) => {
     const [wanted, last] = [times.instant(at), times.instant(expires_at)];

@@ -61,7 +61,7 @@ beforeAll(async () => {
       stderr: '',
     }),
     check: async () => undefined,
-    start: async () => ({ ended: Promise.resolve(0), signal: () => undefined }),
+    start: async () => ({ pid: 1, ended: Promise.resolve(0), signal: () => undefined }),
     startGuardian: async () => ({ tell: async () => undefined, close: () => undefined }),
     privatePath: async (name) => name,
   });
@@ -268,6 +268,7 @@ describe('every next step works when it is pasted', () => {
     "'--database postgres://user@host/name?sslmode=verify-ca&sslrootcert=ca.pem'":
       "slices-conn serve --database 'postgres://user@host/name?sslmode=verify-ca&sslrootcert=ca.pem'",
     "ownCommand('serve', ...where)": 'slices-conn serve --data folder',
+    '`--data ${shellWord(`${folder}-2`)}`': 'slices-conn serve --data folder-2',
     '`slices-conn serve${port}`': 'slices-conn serve --port 5000',
     '`slices-conn ${noun} use ${shellWord(canBeTyped(only, active) ? only.name : only.id)}`':
       'slices-conn experiment list',

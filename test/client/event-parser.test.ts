@@ -37,6 +37,7 @@ describe('a stream of events is read the same wherever it is cut', () => {
       undefined,
     ],
     ['a byte order mark', '\uFEFFdata: x\n\n', [{ event: 'message', data: 'x' }], undefined],
+    ['a later byte order mark', 'data: \uFEFFx\n\n', [{ event: 'message', data: '\uFEFFx' }], undefined],
     ['an id alone', 'id: 1\n\nid: 2\n\n', [], '2'],
     [
       'an event that is cut off',
@@ -49,6 +50,9 @@ describe('a stream of events is read the same wherever it is cut', () => {
   ])('%s', (_what, text, events, id) => {
     const bytes = new TextEncoder().encode(text);
     for (let at = 0; at <= bytes.length; at += 1) expect(cutAt(bytes, at)).toEqual({ events, id });
+    const parser = new EventParser();
+    const one = [...bytes].flatMap((byte) => parser.push(Uint8Array.of(byte)));
+    expect({ events: one, id: parser.lastId }).toEqual({ events, id });
   });
 });
 

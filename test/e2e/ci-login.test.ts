@@ -73,7 +73,7 @@ test('what a job says that a rule does not is told, and what to do', async () =>
   expect(reportOf(refused)).toMatchObject({
     exitCode: 4,
     code: 'not_logged_in',
-    why: 'This job has event_name pull_request: it may run code of another repository. A lead of the experiment says which jobs may act.',
+    why: 'This job has event_name pull_request, and only jobs of push, schedule and workflow_dispatch get a token. A lead of the experiment says which jobs may act.',
     fix: null,
   });
 });

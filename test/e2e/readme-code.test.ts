@@ -1,9 +1,11 @@
-import { spawnSync } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 import { newMachine } from './command.ts';
+import { serveHere } from './served.ts';
 
 /** What the README and the pages that it links show besides tours: the first command, and programs that use the package. */
 const root = new URL('../..', import.meta.url).pathname;
@@ -18,6 +20,7 @@ beforeAll(() => {
   writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
   mkdirSync(join(folder, 'node_modules'));
   symlinkSync(root, join(folder, 'node_modules', 'slices-conn'));
+  symlinkSync(join(root, 'node_modules/jose'), join(folder, 'node_modules', 'jose'));
 });
 
 test('the first command of the README books a link on a machine that has never seen it', async () => {
@@ -79,5 +82,40 @@ describe('the programs of the page on programs of your own', () => {
     const { stdout, stderr, status } = spawnSync(process.execPath, [file], { cwd: folder, encoding: 'utf8' });
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
     expect(stdout).toContain("name: 'demo'");
+  });
+});
+
+describe('a program of ten lines with a library of others', async () => {
+  const page = read('src/tokens/README.md');
+  const hasPyJwt = spawnSync('python3', ['-c', 'import jwt, cryptography']).status === 0;
+  const server = await serveHere('--auto-approve', 'lead');
+  const machine = newMachine();
+  await machine.run(['login', '--quiet'], { env: server.env });
+  const file = join(folder, 'link.jwt');
+  const link = ['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start-now', '--for', '1h'];
+  const { stdout } = await machine.run([...link, '--save', file, '--json'], { env: server.env });
+  const { reservation, token } = JSON.parse(stdout);
+  const forged = join(folder, 'forged.jwt');
+  writeFileSync(
+    forged,
+    token.replace(/\.(.)/, (_: string, first: string) => (first === 'e' ? '.f' : '.e')),
+  );
+
+  test.each([
+    ['js', process.execPath, 'verify.mjs', true],
+    ['python', 'python3', 'verify.py', hasPyJwt],
+  ] as const)('verifies a reservation: %s', async (language, program, name, isThere) => {
+    const [, text = ''] = new RegExp(`\`\`\`${language}\n([\\s\\S]*?)\`\`\``).exec(page) ?? [];
+    expect(text.trim().split('\n').length).toBeLessThanOrEqual(10);
+    writeFileSync(join(folder, name), text);
+    if (!isThere) return;
+    const run = (...args: string[]) =>
+      promisify(execFile)(program, [join(folder, name), ...args]).then(
+        ({ stdout: printed }) => printed.trim(),
+        () => 'refused',
+      );
+    expect(await run(file, server.base)).toBe(reservation.id);
+    expect(await run(forged, server.base)).toBe('refused');
+    expect(await run(file, server.base.replace('127.0.0.1', 'localhost'))).toBe('refused');
   });
 });

@@ -194,6 +194,18 @@ describe('run is killed', () => {
     await vi.waitFor(() => expect(readdirSync(join(client.state, 'run'))).toEqual([]), PATIENCE);
   });
 
+  test('with --on-lost term its guardian ends the command too', async () => {
+    const client = await loggedIn();
+    const waiting = "trap 'echo asked to end; exit' TERM; while :; do sleep 0.05; done";
+    const started = client.start(...RUN, '--on-lost', 'term', ...shell(waiting));
+    await ready(started);
+    const since = performance.now();
+    started.signal('SIGKILL');
+    await gone(client, since);
+    await vi.waitFor(() => expect(started.output.stdout).toBe('asked to end\n'), PATIENCE);
+    await started.ended;
+  });
+
   test.skipIf(!existsSync('/proc/self/environ'))(
     'row 164: with all that a job of GitHub has started, at its end: its guardian outlives the job',
     async () => {

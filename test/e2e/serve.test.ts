@@ -98,8 +98,10 @@ describe('serve', () => {
     expect(stderr).not.toMatch(/Warning|\bat .*:\d+:\d+/);
   });
 
-  test('keeps nothing on disk with --memory, and ends with 0 at SIGINT too', async () => {
+  test('keeps nothing on disk with --memory, goes on at SIGHUP, and ends with 0 at SIGINT too', async () => {
     const server = await serveInProcess('--auto-approve', 'lead');
+    // A reload, with nothing to be read anew.
+    for (let times = 0; times < 3; times += 1) server.process.signal('SIGHUP');
     await logIn(server);
     server.process.signal('SIGINT');
     await server.process.ended;

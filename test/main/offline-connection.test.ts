@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { expect, onTestFinished, test } from 'vitest';
 import { sendFrom } from '../../src/contract/sending.ts';
 import { connectOffline } from '../../src/main/offline-connection.ts';
@@ -49,5 +50,26 @@ test.skipIf(!CAN_LIMIT_FILES)(
     expect(failure).toMatchObject({ code: 'unavailable', facts: { retryable: true } });
     expect(failure.facts.maybeDone).toBeUndefined();
     expect(failure.facts.why).toMatch(/Nothing was changed/);
+  },
+);
+
+test.each(['reservation', 'ci_rule', 'audit'])(
+  'a database of our version without the table %s is named, and can be moved away',
+  async (table) => {
+    const folder = temporaryFolder();
+    const profile = await new Profiles('/dev/null/config', {}).resolve('offline');
+    const ask = async () => {
+      const connection = connectOffline(profile, { stateFolder: folder, now: () => NOW });
+      await connection.userToken.get().finally(connection.close);
+    };
+    await ask();
+    const file = join(folder, 'offline', 'reservations.sqlite');
+    const database = new DatabaseSync(file);
+    database.exec(`PRAGMA foreign_keys = OFF; DROP TABLE ${table}`);
+    database.close();
+    const { code, message, facts } = await failureOf(ask);
+    expect([code, message]).toEqual(['state_unusable', `The file ${file} can't be used.`]);
+    expect(facts.why).toContain(`It lacks the table ${table}.`);
+    expect(facts.fix).toContain(`mv ${file}`);
   },
 );

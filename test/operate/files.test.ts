@@ -72,19 +72,26 @@ describe('row 51: a server’s data folder', () => {
     chmodSync(wal, 0o666);
     const failure = await failureOf(() => started({ data: folder }));
     expect(failure.message).toContain(wal);
-    expect(readdirSync(folder)).toEqual(['slices-conn.sqlite-wal']);
+    expect(readdirSync(folder)).not.toContain('slices-conn.sqlite');
   });
 });
 
-test('a second server on a data folder says so, and one that follows the first does not', async () => {
+test('a second server on a data folder has its address, and says so; one that follows may have another', async () => {
   const data = join(folder, 'shared');
   const first = await started({ data });
-  const second = await started({ data });
+  const base = first.addresses.connectivity;
+  for (const options of [{ data }, { data, baseUrl: base.replace('127.0.0.1', 'localhost') }]) {
+    const { code, message, facts } = await failureOf(() => started(options));
+    expect([code, message]).toEqual(['file_unusable', `The server ${base} is using the data in ${data}.`]);
+    expect(facts.fix).toBe(`--data ${data}-2`);
+  }
+  const second = await started({ data, baseUrl: base });
   expect([first.warnings.length, second.warnings.length]).toEqual([0, 1]);
   await second.stop();
   await first.stop();
   const next = await started({ data });
   expect(next.warnings).toEqual([]);
+  expect(next.addresses.connectivity).not.toBe(base);
   await next.stop();
 });
 

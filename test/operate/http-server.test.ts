@@ -160,6 +160,11 @@ describe('a request that the platform refuses has a body too', () => {
     ['no Host', 'GET / HTTP/1.1\r\n\r\n', 400],
     ['large headers', get(`X-Long: ${'a'.repeat(20_000)}`), 431],
     ['an expectation', `${post}Content-Length: 1\r\nExpect: foo\r\n\r\na`, 417],
+    ...['gzip', 'gzip, chunked', 'identity', 'deflate'].map((coding): [string, string, number] => [
+      `the coding ${coding}`,
+      `${post}Transfer-Encoding: ${coding}\r\n\r\n0\r\n\r\n`,
+      501,
+    ]),
     ['two lengths', `${post}Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n`, 400],
   ])('%s', async (_, text, status) => {
     const seen = vi.fn(greeting);

@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs';
 import { afterAll, describe, expect, test, vi } from 'vitest';
 import { StoreUnavailableError } from '../../src/allocator/store.ts';
 import { createHealth } from '../../src/server/health.ts';
@@ -5,6 +6,7 @@ import { noLog } from '../../src/server/log.ts';
 import { ProblemError } from '../../src/server/problem-error.ts';
 import { routeMounter } from '../../src/server/routing.ts';
 import { openStores } from '../../src/store/stores.ts';
+import { CAN_LIMIT_FILES, underFileLimit } from '../fixtures/file-limit.ts';
 import { send, startIdentity } from '../fixtures/identity.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
 import { usePostgres } from '../fixtures/postgres.ts';
@@ -106,6 +108,19 @@ describe('readiness', () => {
     expect(asked).toBe(0);
     expect(await ask(READY)).toBe(503);
     away = false;
+    expect(await ask(READY)).toBe(200);
+  });
+
+  test.skipIf(!CAN_LIMIT_FILES)('is 503 while the disk is full, and every change is refused', async () => {
+    const { server, file } = await startIdentity();
+    const ask = async (path: string): Promise<number> =>
+      (await server.fetch(new Request(server.addresses.connectivity + path))).status;
+    expect([await ask(READY), await ask(HEALTH)]).toEqual([200, 200]);
+    await underFileLimit(statSync(`${file}-wal`).size, async () => {
+      await vi.waitFor(async () => expect(await ask(READY)).toBe(503), PATIENCE);
+      expect(await ask('/.well-known/jwks.json')).toBe(200);
+      expect(await ask(HEALTH)).toBe(200);
+    });
     expect(await ask(READY)).toBe(200);
   });
 

@@ -55,9 +55,22 @@ describe('row 62: one spelling of a path', () => {
     },
   );
 
-  test('an absolute address', async () => {
-    expect(await answered(server.base + LINKS, host(), bearer())).toBe('400 request_invalid');
-  });
+  test.each<[string, string, string, string]>([
+    ['ours', 'BASE', LINKS, '200'],
+    ['ours in capitals', 'HTTP://HOST', LINKS, '200'],
+    ['ours without a path', 'BASE', '', '200'],
+    ['ours with a query alone', 'BASE', '?a=b', '200'],
+    ["another server's", 'http://example.org', LINKS, '421 host_unknown'],
+    ['with a user', 'http://x@HOST', LINKS, '421 host_unknown'],
+    ['ours, and a path with dots', 'BASE', `/x/..${LINKS}`, '400 request_invalid'],
+  ])(
+    'an absolute target, %s, is as its path, whatever Host says (RFC 9112 §3.2.2)',
+    async (_, at, path, due) => {
+      const address = at.replace('BASE', server.base).replace('HOST', new URL(server.base).host);
+      expect(await answered(address + path, host(), bearer())).toBe(due);
+      expect(await answered(address + path, 'Host: example.org', bearer())).toBe(due);
+    },
+  );
 
   test.each([
     LINKS,

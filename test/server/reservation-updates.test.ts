@@ -139,11 +139,13 @@ describe('update of a reservation that has started', async () => {
   test.each([
     ['a later end', { end_date: at(11 * HOUR) }, '200'],
     ['the same start, spelled otherwise', { start_date: '2026-11-01T14:00:00+01:00' }, '200'],
-    ['a later start', { start_date: at(3 * HOUR) }, '200'],
+    ['another bandwidth', { bandwidth: '200' }, '200'],
+    ['a later start', { start_date: at(3 * HOUR) }, '422 reservation_started Date'],
     ['the whole body, its start unchanged', booking(hours(1, 9)), '200'],
     ['an end that is just to come', { end_date: at(2 * HOUR + 1) }, '200'],
-    ['another start in the past', { start_date: at(HOUR + 1) }, '422 date_past Date'],
-    ['an earlier start', { start_date: at(0) }, '422 date_past Date'],
+    ['another start in the past', { start_date: at(HOUR + 1) }, '422 reservation_started Date'],
+    ['an earlier start', { start_date: at(0) }, '422 reservation_started Date'],
+    ['the whole body, its start moved', booking(hours(3, 9)), '422 reservation_started Date'],
     ['an end that is now', { end_date: at(2 * HOUR) }, '422 date_past Date'],
     ['an end in the past', { end_date: at(1.5 * HOUR) }, '422 date_past Date'],
   ])('with %s: %3$s', async (_, change, expected) => {
@@ -157,13 +159,21 @@ describe('update of a reservation that has started', async () => {
     else expect(after).toEqual(own);
   });
 
-  test('with start_now=true moves its start to the time of the request', async () => {
+  test.each([
+    ['a millisecond before its start', HOUR - 1, '200', at(HOUR - 1)],
+    ['from its start on', HOUR, '200', at(HOUR)],
+    ['once it has begun', HOUR + 1, '422 reservation_started Date', at(HOUR)],
+  ])('start_now=true moves a start only before it: %s', async (_, now, expected, start_date) => {
     service.moveTo(0);
     const own = await booked(early, hours(1, 10));
-    service.moveTo(2 * HOUR);
+    service.moveTo(now);
     const lead = await service.as('lead');
     const reply = await lead.update(own.id, { start_date: null, tokens: [] }, 'start_now=true');
-    expect(reply.body).toEqual({ ...own, start_date: at(2 * HOUR) });
+    expect(outcome(reply)).toBe(expected);
+    expect(reservationIn(await lead.read(own.id))).toEqual({ ...own, start_date });
+    expect(outcome(await lead.update(own.id, { start_date: at(5 * HOUR), tokens: [] }))).toBe(
+      '422 reservation_started Date',
+    );
   });
 
   test('is refused once it has ended, at its end on the millisecond', async () => {

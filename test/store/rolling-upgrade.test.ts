@@ -143,6 +143,7 @@ async function useAll(stores: Stores, run: string): Promise<void> {
       ofRepository: () => rules.ofRepository('issuer', { id: '74', name: 'octo/measure' }),
       hold: () => rules.hold(run, '74'),
       isLive: () => rules.isLive(run, 1),
+      audit: () => rules.audit({ at: 100, accepted: true, by: 'user', experiment: 'exp', why: run }),
       remove: () => rules.remove('experiment', run),
     },
     keys: {

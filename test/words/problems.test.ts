@@ -44,6 +44,10 @@ describe('a problem with facts', () => {
     ],
     [problem('reservation_ended', { at: AT }), 'The reservation ended at 12 h.'],
     [
+      problem('reservation_started', { at: AT }),
+      "The reservation began at 12 h, so its start can't change any more. Its end and bandwidth can.",
+    ],
+    [
       problem('experiment_ends_first', { ...WANTED, expires_at: LAST }),
       "The end, 12 h, is after the experiment's expiry, 10 h.",
     ],

@@ -41,7 +41,7 @@ function ciCommand(invoke: Invoke): Command {
     .command('add')
     .summary('let the jobs of a repository act as you')
     .description(
-      'Jobs of the repository that run for exactly this branch, tag or environment act as you in the experiment, and nowhere else. They prove who they are by the ID token of their CI, so no secret is kept there. Jobs of pull requests and merge requests do not.\nThe repository is known by its id from its first job on: who takes its name later is refused.',
+      'Jobs of the repository that run for exactly this branch, tag or environment act as you in the experiment, and nowhere else. They prove who they are by the ID token of their CI, so no secret is kept there. Only jobs of a push, of a schedule and of a start by hand do: pull requests and merge requests may run code of others.\nThe repository is known by its id from its first job on: who takes its name later is refused.',
     )
     .addOption(
       new Option('--github <owner/repository>', 'a repository on GitHub').conflicts(['gitlab', 'refType']),

@@ -101,7 +101,7 @@ type Tell = (instant: string) => string;
 
 function rowOf(item: AuditItem, tell: Tell): string[] {
   const { action, by, name, why } = item;
-  const asked = [linkText(item), tagsText(item), formatBandwidth(item.bandwidth), periodText(item, tell)];
+  const asked = [linkText(item), tagsText(item), rateText(item), periodText(item, tell)];
   return [tell(item.at), action, outcome(item), ...asked, reservationText(item), name ?? by, why ?? '–'];
 }
 
@@ -112,26 +112,31 @@ function card(print: Printer, item: AuditItem, tell: Tell, zone: string): string
   const what = `${tell(item.at)} ${zone}  ${colour(escapeText(`${action} ${outcome(item)}`))}`;
   const lines: CardLine[] = [
     ...(why === null ? [] : [['why', why] as const]),
-    ['link', `${linkText(item)}, ${formatBandwidth(item.bandwidth)}`],
+    ...(item.link === null ? [] : [['link', `${linkText(item)}, ${rateText(item)}`] as const]),
     ...(item.tags === null ? [] : [['S/C tags', tagsText(item)] as const]),
-    ['period', periodText(item, tell)],
-    ['reservation', reservationText(item)],
+    ...(item.link === null ? [] : [['period', periodText(item, tell)] as const]),
+    ...(item.link === null ? [] : [['reservation', reservationText(item)] as const]),
     ['by', name === null ? by : `${name} (${by})`],
-    ['experiment', experiment],
+    ...(experiment === '' ? [] : [['experiment', experiment] as const]),
   ];
   return print.card(what, lines);
 }
 
 function outcome({ accepted, count }: AuditItem): string {
-  if (accepted) return 'accepted';
-  return count === 1 ? 'refused' : `refused ${count} times`;
+  const what = accepted ? 'accepted' : 'refused';
+  return count === 1 ? what : `${what} ${count} times`;
 }
 
 /** A link, and of a reservation over several its two ends. @example 'gr-uth – hu-sztaki, of be-gent1 – gr-uth' */
 function linkText({ link, site1, site2 }: AuditItem): string {
+  if (link === null) return '–';
   const name = link.replace('~', ' – ');
   const ends = site1 === null || site2 === null ? name : linkName({ site1, site2 });
   return ends === name ? name : `${name}, of ${ends}`;
+}
+
+function rateText({ bandwidth }: AuditItem): string {
+  return bandwidth === null ? '–' : formatBandwidth(bandwidth);
 }
 
 /** The id of a reservation, and the name that it has now. */
@@ -147,6 +152,7 @@ function tagsText({ tags }: AuditItem): string {
 
 /** A period; the end's date is left out where it equals the start's. */
 function periodText({ start_date, end_date }: AuditItem, tell: Tell): string {
+  if (start_date === null || end_date === null) return '–';
   const [start, end] = [tell(start_date), tell(end_date)];
   return `${start} – ${start.slice(0, 10) === end.slice(0, 10) ? end.slice(11) : end}`;
 }

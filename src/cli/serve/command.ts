@@ -16,7 +16,7 @@ export function serveCommand(invoke: Invoke, options: ServerOptions): Command {
   const serve = new Command('serve')
     .summary('run the reference server: identity provider, portal, connectivity service')
     .description(
-      'Runs all three services on one port of this machine: the connectivity service at /, the portal at /portal, the identity provider at /auth. With --trust it is the connectivity service alone, for the users of another portal and identity provider. SIGINT and SIGTERM end it; SIGHUP reads the certificate anew.',
+      'Runs all three services on one port of this machine: the connectivity service at /, the portal at /portal, the identity provider at /auth. With --trust it is the connectivity service alone, for the users of another portal and identity provider. SIGINT and SIGTERM end it; SIGHUP reads the certificate anew, where there is one, and never ends it.',
     );
   return (
     addOptions(serve, options.serve)

@@ -55,8 +55,8 @@ function newPeriodProblems(period: KnownPeriod, bounds: PeriodBounds): Problem[]
 }
 
 /**
- * The same for an update: an unchanged start may lie in the past, a reservation that has ended can't be updated, and
- * its end can't be set to the past.
+ * The same for an update: a reservation that has ended can't be updated, the start of one that has begun can't be changed,
+ * since its link is in use, and no end can be set to the past.
  */
 function updatedPeriodProblems(current: Period, updated: KnownPeriod, bounds: PeriodBounds): Problem[] {
   const { now } = bounds;
@@ -65,10 +65,10 @@ function updatedPeriodProblems(current: Period, updated: KnownPeriod, bounds: Pe
     return [problem('reservation_ended', { at: current.end }, 'Book a new one.')];
   }
   const problems = [...emptyProblems(updated), ...expiryProblems(updated, bounds)];
-  if (!isAbsent(start) && start !== current.start && start < now) {
-    problems.push(
-      pastProblem('start_date', start, 'An unchanged start may lie in the past, a new one may not.'),
-    );
+  if (!isAbsent(start) && start !== current.start) {
+    if (current.start <= now) problems.push(problem('reservation_started', { at: current.start }));
+    else if (start < now)
+      problems.push(pastProblem('start_date', start, 'Give start_now=true to start at once.'));
   }
   if (end !== undefined && end <= now) {
     problems.push(pastProblem('end_date', end, 'Delete the reservation to end it at once.'));

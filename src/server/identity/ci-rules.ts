@@ -25,6 +25,19 @@ export interface CiRule extends CiJobs {
   expiresAt: number;
 }
 
+/** A row of the audit: a job got a token, or was refused one. */
+export interface CiAuditEntry {
+  /** Milliseconds. */
+  at: number;
+  accepted: boolean;
+  /** The person whom the job acts for; of a refused one the issuer of its ID token. */
+  by: string;
+  /** The experiment's id; empty for a refused one. */
+  experiment: string;
+  /** The rule, or the reason. It holds no text that whoever asks can choose: each text has a row of its own. */
+  why: string;
+}
+
 /** The most rules of one experiment. */
 export const MAX_CI_RULES = 100;
 
@@ -46,6 +59,8 @@ export interface CiRules {
   remove(experiment: string, id: string): Promise<boolean>;
   /** Whether a rule of this id has not expired. */
   isLive(id: string, now: number): Promise<boolean>;
+  /** Adds to the audit. Of what is the same within one minute one row counts all, so that strangers can't fill the disk. */
+  audit(entry: CiAuditEntry): Promise<void>;
 }
 
 /** The id of a rule: the same for the same jobs, experiment and person, so that who adds it again renews it. */

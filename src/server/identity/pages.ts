@@ -36,7 +36,7 @@ export function codePage(
       form,
       html`<label class="field"><span>Code</span><input type="text" name="user_code" value="${code}" aria-describedby="form-of-code" autocomplete="off" autocapitalize="characters" spellcheck="false" maxlength="20" required autofocus></label>
 <p class="hint" id="form-of-code">Twelve letters, such as ${EXAMPLE}. Small letters, and no dashes, are fine too.</p>
-<div class="actions"><button>Continue</button></div>`,
+<div class="actions"><button type="submit">Continue</button></div>`,
     )}<p class="below">No code yet? Run ${LOG_IN} in a terminal.</p>`,
   );
 }
@@ -79,7 +79,7 @@ export function pageLoginPage(
 <form method="post" action="${action}">${[...parameters].map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
 ${choiceOf(people, people[0]?.id)}
 ${abilities(scopes)}
-<div class="actions"><button name="action" value="approve">Log in</button><button class="quiet" name="action" value="deny" formnovalidate>Cancel</button></div></form>`,
+<div class="actions"><button type="submit" name="action" value="approve">Log in</button><button type="submit" class="quiet" name="action" value="deny" formnovalidate>Cancel</button></div></form>`,
   );
 }
 
@@ -110,7 +110,7 @@ ${formOf(
   html`<input type="hidden" name="user_code" value="${userCode}">
 ${choiceOf(people, chosen)}
 ${abilities(scopes)}
-<div class="actions"><button name="action" value="approve">Log in</button><button class="quiet" name="action" value="deny">Deny</button></div>`,
+<div class="actions"><button type="submit" name="action" value="approve">Log in</button><button type="submit" class="quiet" name="action" value="deny">Deny</button></div>`,
 )}`,
   );
 }

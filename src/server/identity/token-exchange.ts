@@ -5,6 +5,7 @@ import { DAY, MINUTE } from '../../contract/durations.ts';
 import { formatInstant } from '../../contract/instants.ts';
 import { sameIssuer } from '../../contract/issuer-address.ts';
 import { may } from '../../contract/roles.ts';
+import { claimedClaims } from '../../tokens/claimed.ts';
 import { TokenError } from '../../tokens/token-error.ts';
 import { type KindRules, type Trust, verifyAs } from '../../tokens/verify.ts';
 import type { ServiceIssuer } from '../keys/service-issuer.ts';
@@ -19,7 +20,7 @@ export interface TokenExchangeOptions {
   issuers: CiIssuers;
   /** Trust in them, for ID tokens whose `aud` is `{auth_url}`. */
   trust: Trust;
-  rules: Pick<CiRules, 'ofRepository' | 'hold'>;
+  rules: Pick<CiRules, 'ofRepository' | 'hold' | 'audit'>;
   records: Pick<IdentityRecords, 'save'>;
   /** `{base_url}`: the `aud` of user tokens. */
   audience: string;
@@ -46,9 +47,16 @@ export class ExchangeRefused extends Error {
   readonly told: string | undefined;
   /** Whether it may get one later. */
   readonly isTemporary: boolean;
+  /** The reason as the audit has it: without any text that the job has chosen. */
+  readonly reason: string;
 
-  constructor(message: string, options: { told?: boolean; isTemporary?: boolean } = {}) {
+  /** @param options.reason where the message has a text that the job has chosen */
+  constructor(
+    message: string,
+    options: { told?: boolean; isTemporary?: boolean; reason?: string | undefined } = {},
+  ) {
     super(message);
+    this.reason = options.reason ?? message;
     this.told = options.told ? message : undefined;
     this.isTemporary = options.isTemporary ?? false;
   }
@@ -76,15 +84,21 @@ export type TokenExchange = (idToken: string, experiment: string | undefined) =>
 
 /**
  * The exchange of a CI job's ID token for a user token of the person who added a rule for such jobs, limited to the rule's
- * experiment (RFC 8693). The reason of a refusal is logged; it is told to jobs of a repository that has a rule only.
+ * experiment (RFC 8693). The reason of a refusal is logged and is in the audit; it is told to jobs of a repository that has a
+ * rule only.
  */
 export function createTokenExchange(options: TokenExchangeOptions): TokenExchange {
-  const { log } = options;
+  const { log, issuers, rules, now } = options;
   return async (idToken, experiment) => {
     try {
       return await exchange(idToken, experiment, options);
     } catch (error) {
-      if (error instanceof ExchangeRefused) log('info', 'ci_refused', { why: error.message });
+      if (error instanceof ExchangeRefused) {
+        log('info', 'ci_refused', { why: error.message });
+        const claimed = String(claimedClaims(idToken)['iss']);
+        const by = Object.values(issuers).find((issuer) => sameIssuer(issuer, claimed)) ?? 'another issuer';
+        await rules.audit({ at: now(), accepted: false, by, experiment: '', why: error.reason });
+      }
       throw error;
     }
   };
@@ -125,6 +139,8 @@ async function exchange(
     limited_to: rule.experiment,
   });
   const { repository } = rule;
+  const why = `A job of ${repository}, by rule ${rule.id}.`;
+  await rules.audit({ at: login, accepted: true, by: person.id, experiment: rule.experiment, why });
   log('info', 'login', {
     by: person.id,
     name: person.name,
@@ -146,7 +162,11 @@ interface Job {
 async function jobOf(idToken: string, { issuers, trust }: TokenExchangeOptions): Promise<Job> {
   const claims = await verifyAs(JOB_TOKEN, idToken, trust).catch((error: unknown) => {
     if (!(error instanceof TokenError)) throw error;
-    throw new ExchangeRefused(error.message, { isTemporary: error.code === 'keys_unreachable' });
+    const isTemporary = error.code === 'keys_unreachable';
+    throw new ExchangeRefused(error.message, {
+      isTemporary,
+      reason: `The ID token is not valid: ${error.code}.`,
+    });
   });
   const name = CI_NAMES.find((one) => sameIssuer(issuers[one] ?? '', claims.iss));
   const issuer = name && issuers[name];
@@ -165,19 +185,25 @@ async function ruleFor(
   wanted: string | undefined,
   { rules, users, now }: TokenExchangeOptions,
 ): Promise<{ rule: CiRule; person: Person; name: string }> {
-  const tell = (why: string) => new ExchangeRefused(why, { told: true });
+  const tell = (why: string, reason?: string) =>
+    new ExchangeRefused(why, { told: true, reason: `${all[0]?.repository}: ${reason ?? why}` });
   const all = await rules.ofRepository(issuer, repository);
   if (all.length === 0) {
-    throw new ExchangeRefused(`There is no rule for repository ${repository.name}, id ${repository.id}.`);
+    const why = `There is no rule for repository ${repository.name}, id ${repository.id}.`;
+    throw new ExchangeRefused(why, { reason: 'There is no rule for its repository.' });
   }
   const event = textOf(claims[system.event]);
-  if (system.foreignEvents.includes(event)) {
-    throw tell(`This job has ${system.event} ${event}: it may run code of another repository.`);
+  if (!system.events.includes(event)) {
+    const known = new Intl.ListFormat('en-GB').format(system.events);
+    throw tell(`This job has ${system.event} ${event || 'none'}, and only jobs of ${known} get a token.`);
   }
   const named = all.filter((rule) => differenceTo(rule, claims) === undefined);
   // What differs is told of rules that count, where there are some.
   const unexpired = all.filter(({ expiresAt }) => expiresAt > now());
-  if (named.length === 0) throw tell(differenceText(unexpired.length > 0 ? unexpired : all, claims));
+  if (named.length === 0) {
+    const why = differenceText(unexpired.length > 0 ? unexpired : all, claims);
+    throw tell(why, 'The job differs from each rule.');
+  }
   const fitting = named.filter(({ expiresAt }) => expiresAt > now());
   if (fitting.length === 0) {
     const end = Math.max(...named.map(({ expiresAt }) => expiresAt));
@@ -200,7 +226,10 @@ async function ruleFor(
     ({ rule, name }) => wanted === undefined || [rule.experiment, name].includes(wanted),
   );
   const [first] = chosen;
-  if (!first) throw tell(`The rules for this job are for other experiments than ${wanted}.`);
+  if (!first) {
+    const reason = 'The rules for this job are for other experiments.';
+    throw tell(`The rules for this job are for other experiments than ${wanted}.`, reason);
+  }
   if (chosen.some(({ rule }) => rule.experiment !== first.rule.experiment)) {
     const names = new Set(chosen.map(({ name }) => name).sort());
     throw tell(`Rules of several experiments are for this job: ${[...names].join(', ')}.`);

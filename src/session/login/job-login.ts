@@ -62,7 +62,7 @@ function ruleFor(idToken: Secret): string[] | undefined {
   if (ci === undefined) return undefined;
   const system: CiSystem = CI_SYSTEMS[ci];
   const { ref, ref_type: type, [system.repository]: repository, [system.event]: event } = claims;
-  if (typeof ref !== 'string' || system.foreignEvents.includes(String(event))) return undefined;
+  if (typeof ref !== 'string' || !system.events.includes(String(event))) return undefined;
   // No branch or tag, but a pull request, has such a name.
   if (ci === 'github' && !/^refs\/(?:heads|tags)\//.test(ref)) return undefined;
   const ofTag = ci === 'gitlab' && type === 'tag' ? ['--ref-type', 'tag'] : [];

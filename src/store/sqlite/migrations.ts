@@ -20,8 +20,8 @@ export interface DatabaseFormat {
 /**
  * The schema version of a file that will be brought up to date; 0 for a new one.
  *
- * @throws DatabaseFormatError when the file is another program's, from before the first release or of a newer version; it
- *   is left as it is
+ * @throws DatabaseFormatError when the file is another program's, from before the first release, of a newer version, or of
+ *   this one without its tables; it is left as it is
  */
 export function versionOf(database: DatabaseSync, format: DatabaseFormat): number {
   const { version, isOurs, isNew } = markOf(database, format);
@@ -41,25 +41,33 @@ export function checkFormat(database: DatabaseSync, format: DatabaseFormat): voi
   checkCurrent(version, format.migrations);
 }
 
-/** How a file is marked. @throws DatabaseFormatError when it is from before the first release */
+/** How a file is marked. @throws DatabaseFormatError when it is from before the first release, or lacks a table of its version */
 function markOf(
   database: DatabaseSync,
   format: DatabaseFormat,
 ): { version: number; isOurs: boolean; isNew: boolean } {
   // One statement, since another process may be making the schema meanwhile.
-  const { owner, version, tables } =
+  const { owner, version, names } =
     database
       .prepare(
         `SELECT (SELECT application_id FROM pragma_application_id) AS owner,
                 (SELECT user_version FROM pragma_user_version) AS version,
-                (SELECT count(*) FROM sqlite_schema) AS tables`,
+                (SELECT group_concat(name) FROM sqlite_schema) AS names`,
       )
       .get() ?? {};
   if (owner === format.unreleasedId) throw new UnreleasedFormatError();
+  const isOurs = owner === format.applicationId;
+  if (isOurs && version === format.migrations.length) {
+    const tables = [...format.migrations.join('').matchAll(/CREATE TABLE (\w+)/g)].map(
+      ([, name = '']) => name,
+    );
+    const missing = tables.filter((name) => !String(names).split(',').includes(name));
+    if (missing.length > 0) throw new DatabaseFormatError(`It lacks the table ${missing.join(', ')}.`);
+  }
   return {
     version: Number(version),
-    isOurs: owner === format.applicationId,
-    isNew: owner === 0 && tables === 0,
+    isOurs,
+    isNew: owner === 0 && names === null,
   };
 }
 

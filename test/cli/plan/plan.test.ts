@@ -160,6 +160,20 @@ describe('plan and apply', () => {
     expect((await run(file, 'apply')).stdout).toMatch(/Applied: 1 created\.\n$/);
   });
 
+  it('never moves the start of one that has begun', async () => {
+    hasBatches = true;
+    await run(links(1), 'apply');
+    const before = await existing();
+    now = Date.parse('2026-12-01T10:00:00Z');
+    for (const start of ['T11', 'T08', 'T10']) {
+      const moved = links(1).replace('T09', start);
+      const { exitCode, stdout, stderr } = await run(moved, 'apply', '--yes', '--move');
+      expect([exitCode, stdout + stderr]).toEqual([6, expect.stringContaining('began at Tue 1 Dec 09:00')]);
+    }
+    expect(await existing()).toEqual(before);
+    expect((await run(links(1, { 1: '200M' }).replace('8h', '9h'), 'apply')).exitCode).toBe(0);
+  });
+
   it('plan says what apply would do, and does nothing', async () => {
     await run(links(1), 'apply');
     writes = [];

@@ -66,7 +66,10 @@ async function scene(changes: { connection?: Partial<Parts>; world?: Changes; ev
     }
     now = until;
   };
-  const processes: Pick<Processes, 'check' | 'start' | 'startGuardian'> = {
+  /** The processes that a guardian has asked to end. */
+  const terminated: number[] = [];
+  const processes: Pick<Processes, 'check' | 'start' | 'startGuardian' | 'terminate'> = {
+    terminate: (pid) => void terminated.push(pid),
     check: async () => undefined,
     async start(words, { variables }) {
       begun = now;
@@ -74,6 +77,7 @@ async function scene(changes: { connection?: Partial<Parts>; world?: Changes; ev
       const started: Command = { words, variables, signals: [], end: resolve };
       command = started;
       return {
+        pid: 4711,
         ended: promise,
         signal(name) {
           started.signals.push(name);
@@ -124,6 +128,7 @@ async function scene(changes: { connection?: Partial<Parts>; world?: Changes; ev
     server,
     requests,
     guardians,
+    terminated,
     stderr,
     get now() {
       return now;
@@ -766,6 +771,7 @@ describe('the guardian', () => {
     held: 'asked' | 'booked',
     answer: (request: Request, here: Scene) => Promise<Response> = (request, { server }) =>
       server.fetch(request),
+    flags: readonly string[] = [],
   ) {
     const here: Scene = await scene({
       connection: {
@@ -785,7 +791,7 @@ describe('the guardian', () => {
         resolve();
       };
     });
-    void here.under([[1, () => halted()]], ...line('--', 'a'));
+    void here.under([[1, () => halted()]], ...line(...flags, '--', 'a'));
     await stopped;
     const { args, lines } = here.guardians[0] ?? { args: [], lines: [] };
     /** Runs the guardian, which reads this. */
@@ -808,6 +814,25 @@ describe('the guardian', () => {
       expect(JSON.parse(stdout).items.map(({ state }: { state: string }) => state)).toEqual(['deleted']);
     },
   );
+
+  test.each<[string[], number[]]>([
+    [['--on-lost', 'term'], [4711]],
+    [['--on-lost', 'warn'], []],
+    [[], []],
+  ])('with %j ends the processes %j', async (flags, ended) => {
+    const { here, guard } = await killed('booked', undefined, flags);
+    expect(await guard()).toEqual({ exitCode: 0, stdout: '', stderr: '' });
+    expect(here.terminated).toEqual(ended);
+    expect(await here.list()).toEqual([]);
+  });
+
+  test('is told when the command has ended, so that no later process is taken for it', async () => {
+    const here: Scene = await scene();
+    await here.under([endsAfter(1, () => here)], ...line('--on-lost', 'term', '--', 'a'));
+    const told = (here.guardians[0]?.lines ?? []).slice(0, -2).map((text) => JSON.parse(text).command);
+    expect(told).toEqual([null, null, 4711, null]);
+    await here.server.close();
+  });
 
   test('deletes it where the ledger does not know its id, and only the line end is missing', async () => {
     const { here, lines, guard } = await killed('booked');

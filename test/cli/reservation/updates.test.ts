@@ -70,6 +70,22 @@ test('a start behind the end is refused with the command that keeps the length',
   expect(report.fix).toBe('slices-conn --offline --json update own --start 2026-11-02T18:00Z --for 6h');
 });
 
+test('the start of one that has begun is refused, and what can change is said', async () => {
+  const { run } = await scene('');
+  await run('reserve', ...LINK.with(2, '--start-now').toSpliced(3, 1), '--name', 'begun');
+  for (const start of [
+    ['--start', '+1h'],
+    ['--start', '+1h', '--extend', '2h'],
+  ]) {
+    const report = reportOf(await run('--json', 'update', 'begun', ...start));
+    expect([start, report.code, report.exitCode]).toEqual([start, 'reservation_started', 6]);
+    expect(report.message).toMatch(
+      /began at .*, so its start can't change any more. Its end and bandwidth can\./,
+    );
+  }
+  expect((await run('update', 'begun', '--extend', '1h', '--bandwidth', '150M')).exitCode).toBe(0);
+});
+
 test('where only an instant is free at the higher rate, that is not offered', async () => {
   const { run } = await scene('');
   const link = ['reserve', 'gr-uth', 'hu-sztaki', '--start', '2026-11-02T09:00Z'];

@@ -108,6 +108,24 @@ test('without a terminal the audit is a table with one line for each decision', 
   expect(end).toEqual(['']);
 });
 
+test('a CI job that asked for a token has a row without a link', async () => {
+  const why = 'There is no rule for its repository.';
+  const none = { link: null, version: null, bandwidth: null, start_date: null, end_date: null };
+  const by = 'https://ci.example';
+  const job: AuditItem = { ...refused, ...none, action: 'ci_token', by, experiment: '', why, count: 3 };
+  const { stdout } = await audit([], [[job]]);
+  expect(stdout.split('\n')[1]?.split(/ {2,}/)).toEqual([
+    '2026-11-01 11:59:58',
+    'ci_token',
+    'refused 3 times',
+    ...Array(5).fill('–'),
+    by,
+    why,
+  ]);
+  const card = await audit([], [[job]], { columns: 60 });
+  expect(card.stdout).not.toMatch(/link|period|reservation|experiment/);
+});
+
 test('a link of a route is shown with the ends of the route, and a reservation with its name', async () => {
   const hop: AuditItem = {
     ...booked,

@@ -78,7 +78,7 @@ describe('the confirmation page', () => {
     expect([...browser.people.ids.keys()]).toEqual(['lead', 'admin', 'member', 'viewer']);
     expect(browser.people.chosen).toEqual(['lead']);
     expect(browser.hidden).toMatchObject({ user_code: login.user_code });
-    expect(text).toMatch(/<button name="action" value="approve">/);
+    expect(text).toMatch(/<button type="submit" name="action" value="approve">/);
     expect(text).toMatch(/<button [^>]*name="action" value="deny">/);
     expectGuarded(browser.reply);
   });

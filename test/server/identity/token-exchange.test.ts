@@ -5,6 +5,8 @@ import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { CiRule, TOKEN_EXCHANGE_GRANT } from '../../../src/contract/ci-rules.ts';
 import { EXPERIMENT_TOKEN_HEADER, ROUTES, type RouteName } from '../../../src/contract/routes.ts';
 import { administratorsNamed } from '../../../src/server/credentials.ts';
+import { readAudit } from '../../../src/store/audit.ts';
+import { openToRead } from '../../../src/store/stores.ts';
 import { type Changes, type CiIssuer, ciIssuer } from '../../fixtures/ci-issuer.ts';
 import {
   type IdentityServer,
@@ -287,51 +289,57 @@ describe('a stranger is told nothing, and the log the reason', () => {
     refused(gitlab.idToken(server.issuer, { project_path: 'octo/measure', project_id: '9' })));
 });
 
-test.each<[string, CiIssuer, Changes, Changes, string]>([
+const IN_LAB = { ref: undefined, ref_type: undefined, environment: 'lab' };
+
+/** Events that let others start a job, or run their code in it; and none, and what is none. */
+const OTHER_EVENTS: [CiIssuer, string, unknown[]][] = [
   [
-    'a pull request of a fork',
     github,
-    GITHUB,
-    { ref: 'refs/pull/7/merge', event_name: 'pull_request' },
-    'This job has event_name pull_request: it may run code of another repository.',
-  ],
-  [
-    'a pull request on the code of the branch',
-    github,
-    GITHUB,
-    { event_name: 'pull_request_target' },
-    'pull_request_target',
-  ],
-  [
-    'a pull request in the environment',
-    github,
-    { ref: undefined, environment: 'lab' },
-    { environment: 'lab', event_name: 'pull_request' },
-    'pull_request',
-  ],
-  [
-    'a merge request of a fork from a branch of that name',
-    gitlab,
-    GITLAB,
-    { pipeline_source: 'merge_request_event' },
-    'merge_request_event',
-  ],
-  ...['pull_request_review', 'pull_request_review_comment'].map(
-    (event_name): [string, CiIssuer, Changes, Changes, string] => [
-      `a ${event_name} in the environment`,
-      github,
-      { ref: undefined, environment: 'lab' },
-      { environment: 'lab', ref: 'refs/pull/7/merge', event_name },
-      event_name,
+    'event_name',
+    [
+      ...['pull_request', 'pull_request_target', 'pull_request_review', 'pull_request_review_comment'],
+      ...['workflow_run', 'issue_comment', 'issues', 'discussion_comment', 'fork', 'watch', 'merge_group'],
+      ...['repository_dispatch', 'Push', 'web', 'toString', '', undefined, null, 7, ['push'], { push: true }],
     ],
-  ),
-  [
-    'a child pipeline, maybe of such a merge request',
-    gitlab,
-    GITLAB,
-    { pipeline_source: 'parent_pipeline' },
-    'parent_pipeline',
   ],
+  [
+    gitlab,
+    'pipeline_source',
+    [
+      ...['merge_request_event', 'external_pull_request_event', 'parent_pipeline', 'pipeline', 'external'],
+      ...['trigger', 'api', 'chat', 'webide', 'workflow_dispatch', '', undefined, null, 7, ['push']],
+    ],
+  ],
+];
+
+test.each(OTHER_EVENTS.flatMap(([of, claim, events]) => events.map((event) => ({ of, claim, event }))))(
+  'row 151: a job of $of.name with $claim $event is refused, and told why',
+  async ({ of, claim, event }) => {
+    const server = await startIdentity({ ci });
+    const rule = of === github ? GITHUB : GITLAB;
+    for (const changes of [{}, IN_LAB]) await addRule(server, { ...rule, ...changes });
+    const reply = await exchange(server, of.idToken(server.issuer, { environment: 'lab', [claim]: event }));
+    const shown = typeof event === 'string' && event !== '' ? event : 'none';
+    expect(told(reply)).toMatch(
+      `400 invalid_grant: This job has ${claim} ${shown}, and only jobs of push, schedule and `,
+    );
+  },
+);
+
+test.each([
+  ...['push', 'schedule', 'workflow_dispatch'].map((event) => ({
+    of: github,
+    changes: { event_name: event },
+  })),
+  ...['push', 'schedule', 'web'].map((event) => ({ of: gitlab, changes: { pipeline_source: event } })),
+])('a job of $of.name with $changes gets a token', async ({ of, changes }) => {
+  const server = await startIdentity({ ci });
+  await addRule(server, of === github ? GITHUB : GITLAB);
+  answered(await exchange(server, of.idToken(server.issuer, changes)));
+});
+
+test.each<[string, CiIssuer, Changes, Changes, string]>([
+  ['a branch of a pull request', github, GITHUB, { ref: 'refs/pull/7/merge' }, 'refs/pull/7/merge'],
   ['a tag of the name of the branch', gitlab, GITLAB, { ref_type: 'tag' }, 'ref_type'],
 ])('row 151: %s is refused, and told why', async (_, of, rule, changes, due) => {
   const server = await startIdentity({ ci });
@@ -363,11 +371,52 @@ test.each<[string, Changes[], string]>([
   );
 });
 
+/** The rows of the audit about jobs, the first one first. */
+async function audited({ file }: IdentityServer): Promise<unknown[]> {
+  const rows: unknown[] = [];
+  const database = await openToRead(file);
+  await readAudit(database, { limit: 99 }, async (portion) => {
+    rows.push(...portion.map(({ by, experiment, why, count }) => [by, experiment, why, count]));
+  });
+  await database.close();
+  return rows;
+}
+
 describe.each([
   ['SQLite', undefined],
   ['PostgreSQL', () => postgres.withTables()],
 ])('on %s', (_, database) => {
   const start = async () => startIdentity({ ci, ...(database ? { database: await database() } : {}) });
+
+  test('row 151: the audit has what was refused and granted, one row for what is the same in a minute', async () => {
+    const server = await start();
+    // At the beginning of a minute.
+    server.advance(MINUTE - (Date.now() % MINUTE));
+    const rule = await addRule(server);
+    const experiment = await experimentOf(server, await server.server.signIn('lead'));
+    const ask = (changes: Changes) => exchange(server, github.idToken(server.issuer, changes));
+    const together = (all: readonly Changes[]) => Promise.all(all.map(ask));
+    await together(['1', '2', '3'].map((id) => ({ repository: `a/${id}`, repository_id: id })));
+    await together([{ ref: 'refs/heads/x' }, { ref: 'refs/heads/y' }, { environment: 'z', ref: 'z' }]);
+    await ask({ event_name: 'workflow_run' });
+    await Promise.all(['eyJ', 'x', ''].map((idToken) => exchange(server, idToken)));
+    await exchange(server, gitlab.idToken('https://elsewhere.example'));
+    await together([{}, {}]);
+    server.advance(MINUTE);
+    await together([{ repository_id: '75' }, {}]);
+    const [own, none] = [github.issuer, 'There is no rule for its repository.'];
+    const granted = [rule.user, experiment, `A job of octo/measure, by rule ${rule.id}.`];
+    expect(await audited(server)).toEqual([
+      [own, '', none, 3],
+      [own, '', 'octo/measure: The job differs from each rule.', 3],
+      [own, '', expect.stringMatching(/^octo\/measure: This job has event_name workflow_run, /), 1],
+      ['another issuer', '', 'The ID token is not valid: malformed.', 2],
+      [gitlab.issuer, '', 'The ID token is not valid: audience.', 1],
+      [...granted, 2],
+      [own, '', none, 1],
+      [...granted, 1],
+    ]);
+  });
 
   test('row 152: a repository is known by its id from its first job on', async () => {
     const server = await start();

@@ -130,6 +130,7 @@ describe('the token of a job', () => {
       '--gitlab lab/measure --ref v1 --ref-type tag',
     ],
     ['a pull request', { ...ON_GITHUB, event_name: 'pull_request_target' }, undefined],
+    ['a comment', { ...ON_GITHUB, event_name: 'issue_comment' }, undefined],
     ['what has the ref of one', { ...ON_GITHUB, ref: 'refs/pull/7/merge' }, undefined],
     ['a merge request', { ...ON_GITLAB, pipeline_source: 'merge_request_event' }, undefined],
     ['nobody knows what', { repository: 'octo/measure' }, undefined],

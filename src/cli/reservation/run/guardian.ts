@@ -15,6 +15,8 @@ const Unfinished = v.object({
   end: v.number(),
   /** The file with the signed reservation. */
   file: v.string(),
+  /** The process of the command, while it runs and is to end with the link; else null. */
+  command: v.nullable(v.number()),
 });
 /** The reservation that a `run` leaves behind if it is killed now. Its guardian reads a line of JSON at each change. */
 export type Unfinished = v.InferOutput<typeof Unfinished>;
@@ -27,7 +29,7 @@ const [FIRST_PAUSE, LAST_PAUSE] = [1000, 60_000];
 
 /**
  * Waits until its input ends: then the `run` that started it has ended. Where that did not say that nothing is left, it
- * was killed, and its reservation is deleted. A service that can't be reached is asked again until the reservation has
+ * was killed: its command is asked to end, where it said `--on-lost term`, and its reservation is deleted. A service that can't be reached is asked again until the reservation has
  * ended by itself. Nothing is printed: the terminal may belong to other commands by now.
  */
 export async function guard(invocation: Invocation): Promise<void> {
@@ -39,6 +41,7 @@ export async function guard(invocation: Invocation): Promise<void> {
   // What follows the last line end was not written to its end.
   const left = v.parse(v.nullable(Unfinished), JSON.parse(told.split('\n').at(-2) ?? NOTHING_LEFT));
   if (!left) return;
+  if (left.command !== null) invocation.processes.terminate(left.command);
   try {
     for (let pause = FIRST_PAUSE; ; pause = Math.min(2 * pause, LAST_PAUSE)) {
       try {

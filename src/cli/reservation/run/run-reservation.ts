@@ -123,7 +123,7 @@ export class RunReservation {
     const file = await files.privatePath(`${key}.jwt`);
     const guardian = await processes.startGuardian(await guardianFlags(run));
     invocation.ifStopped({ why: 'A reservation that was made is deleted in the background.' });
-    const left: Unfinished = { experiment, key, request, id: null, end: request.end, file };
+    const left: Unfinished = { experiment, key, request, id: null, end: request.end, file, command: null };
     await guardian.tell(JSON.stringify(left));
     const [proven] = await session.reservations
       .change([{ action: 'create', request }], { ...run.proof, idempotencyKey: key })
@@ -231,6 +231,12 @@ export class RunReservation {
         if (loss !== undefined) throw new Failure('not_found', loss, { why: 'The command was not started.' });
       }
     });
+  }
+
+  /** Says which process ends with the link, where `run` is killed; null once it has ended, so that no other one is taken for it. */
+  async guardCommand(pid: number | null): Promise<void> {
+    this.#left = { ...this.#left, command: pid };
+    await this.#guardian.tell(JSON.stringify(this.#left));
   }
 
   /** Prints a notice, with times in the person's zone. */

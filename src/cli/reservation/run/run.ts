@@ -88,6 +88,10 @@ export async function run(
         variables: reservation.variables,
         withTokens: flags.withToken,
       });
+      if (flags.onLost === 'term') {
+        await reservation.guardCommand(started.pid);
+        void started.ended.then(() => reservation.guardCommand(null));
+      }
       invocation.exitWith(await untilEnded(invocation, flags, reservation, started));
     } finally {
       await reservation.delete();
