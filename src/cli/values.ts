@@ -6,7 +6,7 @@ import { SITES } from '../contract/sites.ts';
 import { nearest } from '../session/choice.ts';
 
 export { bandwidthChange, bandwidthWord, formatBandwidth, parseBandwidth } from '../contract/bandwidth.ts';
-export { formatVolume, parseVolume } from '../contract/volume.ts';
+export { formatVolume, parseVolume, withLastingVolume } from '../contract/volume.ts';
 
 /**
  * The known site with the name {@link nearest} to a mistyped one; undefined where none is near.

@@ -261,6 +261,13 @@ describe('what is wrong is told with file, line and column', () => {
       ],
     ],
     [
+      'a range',
+      file(`a: {${FIELDS}, start: 2026-12-01 14:00-16:00, for: 1h}`),
+      [
+        `demo.yaml:3:60: "2026-12-01 14:00-16:00" is not a time. A start and an end are two times: start: '2026-12-01 14:00' end: '2026-12-01 16:00'.`,
+      ],
+    ],
+    [
       'a time of day',
       file(`a: {${FIELDS}, start: 2026-12-01T09:00:00Z, end: 14:00}`),
       [
