@@ -148,8 +148,10 @@ export const HELP_TOPICS: readonly string[] = Object.keys(TOPICS);
 export function helpTopic(name: string, program: Command): string {
   const topic = Object.hasOwn(TOPICS, name) ? TOPICS[name] : undefined;
   if (topic) return topic(program);
+  const letters = (text: string): string => text.replaceAll(/\W/g, '');
+  const wanted = letters(name);
   const meant = HELP_TOPICS.find(
-    (each) => name.length > 2 && (each.startsWith(name) || name.startsWith(each)),
+    (each) => wanted.length > 2 && (letters(each).startsWith(wanted) || wanted.startsWith(letters(each))),
   );
   const hint = meant === undefined ? '' : ` Did you mean ${meant}?`;
   throw new Failure('usage', `There is no help on ${JSON.stringify(name)}.${hint}`, {

@@ -18,10 +18,9 @@ export function nearestSite(
   name: string,
   { others = [], sites = SITES }: { others?: readonly string[]; sites?: readonly string[] } = {},
 ): string | undefined {
-  return nearest(
-    name,
-    sites.filter((site) => !others.includes(site)),
-  );
+  const possible = sites.filter((site) => !others.includes(site));
+  // The official client names infrastructures after their sites: be-gent1-bi-vm1.
+  return possible.find((site) => name.startsWith(`${site}-`)) ?? nearest(name, possible);
 }
 
 /**

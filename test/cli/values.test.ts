@@ -26,6 +26,7 @@ describe('the nearest site', () => {
     ['frlille', 'fr-lille'],
     ['kth', 'se-kth'],
     ['es-upvehy', 'es-upvehu'],
+    ['be-gent1-bi-vm1', 'be-gent1'],
   ])('to %s is %s', (typed, site) => {
     expect(nearestSite(typed)).toBe(site);
   });
