@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import { refusedValue } from '../contract/foreign-errors.ts';
 import { isObject } from '../contract/json.ts';
-import { type Link, linkId, type Place, type TagRange, Topology } from '../contract/links.ts';
+import { Link, linkId, type Place, type TagRange, Topology } from '../contract/links.ts';
 import { BUILT_IN_LINKS, BUILT_IN_PLACES, SITES } from '../contract/sites.ts';
 
 /** A topology that breaks a rule. Each violation is named in `violations`. */
@@ -47,7 +47,17 @@ export function createNetwork(topology: unknown, detour = 0): Network {
   if (!Number.isInteger(detour) || detour < 0) throw new RangeError('detour is a whole number, 0 or more');
   const result = v.safeParse(Topology, topology);
   if (!result.success) {
-    throw new TopologyError(result.issues.map((issue) => formViolation(issue, topology)));
+    // What has the form is checked all the same: all that is wrong is said at once.
+    const { sites, links } = topology as { sites?: unknown; links?: unknown };
+    const [named, whole] = [sites, links].map((list): unknown[] => (Array.isArray(list) ? list : []));
+    const known = named?.filter((site) => typeof site === 'string') ?? [];
+    const sound = whole?.filter((link) => v.is(Link, link)) ?? [];
+    throw new TopologyError([
+      ...result.issues.map((issue) => formViolation(issue, topology)),
+      ...siteViolations(known),
+      ...(known.length > 0 ? linkViolations(known, sound) : []),
+      ...tagViolations(sound),
+    ]);
   }
   const { sites, links, places = {} } = result.output;
   const violations = [

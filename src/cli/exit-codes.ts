@@ -5,7 +5,7 @@ import { PROBLEM_CODES, PROBLEMS, type ProblemCode } from '../contract/problem-c
 export const EXIT_CODES = {
   0: 'done (a closed pipe on stdout included)',
   1: 'unexpected: a bug here, or a request that the service does not understand',
-  2: "usage: a flag, a value, a file's content",
+  2: "usage: a flag, a value, a file's content; an idempotency key that was used for another request",
   3: 'not found, or not supported by this service',
   4: 'not logged in, token expired or not accepted, device code expired',
   5: 'forbidden: the role or the scope does not allow it, device login denied',
@@ -13,7 +13,7 @@ export const EXIT_CODES = {
   7: 'network, timeout, service or key set unavailable: worth trying again, unless it may have taken effect (maybeDone)',
   8: 'still pending',
   9: 'not verified: a token, key set or reply is not valid; verify: the reservation was deleted, replaced or has ended',
-  10: 'several asked, some failed',
+  10: 'several asked (delete, verify), some failed; where all failed alike, their code',
   11: 'plan --exit-code: it fits, and there are changes',
   124: 'run --on-lost term: the link was lost, and the command was ended',
   126: "run: the command can't be started",

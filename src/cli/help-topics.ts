@@ -87,10 +87,10 @@ in the order most_bandwidth, earliest, longest; fix is the first one's command.
 const TIMES = `Times
 
   An instant is written as
-    2026-12-01T10:00:00Z           RFC 3339, with Z or an offset such as +01:00
+    2026-12-01T10:00:00Z           RFC 3339, with Z or an offset such as +01:00, from -12:00 to +14:00
     now                            for --start: at the time of the request
     +2h30m, in 2 h                 that long after now
-    14:00, 9am, noon               the next one; for --end, the first one after the start
+    14:00, 9am, noon, midnight     the next one; for --end, the first one after the start
     friday 14:00                   the next one; next friday is the first one after today
     friday next week               of the week after this one; weeks begin on Monday
     tomorrow 9am, 4 dec 09:00, Fri 4 Dec 2026 09:00, 2026-12-04 09:00, 2026-12-04T09:00
@@ -102,6 +102,7 @@ const TIMES = `Times
 
   A period begins at its start and ends just before its end, so one can follow another without a gap.
 
+  Of the letters of zones Z, UTC and GMT are read: in place of CET or EST write 09:00 +01:00 or 09:00 Europe/Brussels.
   A time without a zone is in the zone of --tz, else of the profile (slices-conn profile set local tz=Europe/Brussels),
   else of TZ, else of the system. Results show times in the same zone, and name it; --json has UTC.
   A plan file is for every machine: its times name their zone, or the file does for all of them: tz: Europe/Brussels.
@@ -147,8 +148,10 @@ export const HELP_TOPICS: readonly string[] = Object.keys(TOPICS);
 export function helpTopic(name: string, program: Command): string {
   const topic = Object.hasOwn(TOPICS, name) ? TOPICS[name] : undefined;
   if (topic) return topic(program);
+  const letters = (text: string): string => text.replaceAll(/\W/g, '');
+  const wanted = letters(name);
   const meant = HELP_TOPICS.find(
-    (each) => name.length > 2 && (each.startsWith(name) || name.startsWith(each)),
+    (each) => wanted.length > 2 && (letters(each).startsWith(wanted) || wanted.startsWith(letters(each))),
   );
   const hint = meant === undefined ? '' : ` Did you mean ${meant}?`;
   throw new Failure('usage', `There is no help on ${JSON.stringify(name)}.${hint}`, {

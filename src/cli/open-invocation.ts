@@ -95,6 +95,7 @@ export function openInvocation(
     warned.add(text);
   };
   let zone: ReturnType<typeof zoneFor> | undefined;
+  const typedDurations = new Map<number, number>();
   return {
     ...{ environment, files, server, flags, typed, output, ask, profiles },
     now: clock.now,
@@ -115,7 +116,7 @@ export function openInvocation(
     waitFor: (what, work) => progress.during(what, work),
     async times() {
       zone ??= zoneFor(flags, world, output);
-      return { ...(await zone), now: clock.now() };
+      return { ...(await zone), now: clock.now(), typedDurations };
     },
     exitWith(exitCode) {
       running.exitCode = exitCode;

@@ -74,11 +74,64 @@ const ALSO: Readonly<Record<string, readonly string[]>> = {
   reserve: ['book'],
 };
 
-/** Commands of other programs, and the one that is meant here. */
-const MEANT: Readonly<Record<string, string>> = {
-  ...{ create: 'reserve', new: 'reserve', edit: 'update' },
-  ...{ '--duration': '--for', '--bw': '--bandwidth', '-b': '--bandwidth' },
+/**
+ * Commands and flags of other programs, such as the official client, and what is meant here: the first that exists where the word
+ * was typed. A word in capitals stands for the next one that was typed.
+ */
+const MEANT: Readonly<Record<string, readonly string[]>> = {
+  ...{ create: ['reserve'], new: ['reserve'], edit: ['update'], get: ['show'], reservations: ['list'] },
+  ...{ release: ['delete'], destroy: ['delete'], rename: ['update ID --name NAME'] },
+  ...{ extend: ['update ID --extend DURATION'], 'list-resources': ['sites'] },
+  ...{ bi: ['reserve'], 'bi create': ['reserve'], 'bi list': ['list'], 'bi show': ['show'] },
+  ...{
+    'bi destroy': ['delete'],
+    'bi extend': ['update ID --extend DURATION'],
+    'bi list-resources': ['sites'],
+  },
+  ...{
+    auth: ['login'],
+    'auth login': ['login'],
+    'auth logout': ['logout'],
+    'auth show': ['status'],
+    'auth status': ['status'],
+  },
+  ...{ '--duration': ['--for', '--end +DURATION'], '-d': ['--for', '--end +DURATION'] },
+  ...{ '--bw': ['--bandwidth'], '-b': ['--bandwidth'] },
+  ...{ '--format json': ['--json'], '--output json': ['--json'], '-o json': ['--json'] },
 };
+
+/**
+ * What is meant by a word of another program, as {@link MEANT} says it, and the typed command line with it. A value that was not
+ * typed is left out with its flag.
+ *
+ * @param known the commands or flags that can stand in the word's place
+ */
+function meantBy(
+  wrong: string,
+  typed: readonly string[],
+  known: readonly string[],
+): { meant: string; words: string[] } | undefined {
+  const at = typed.findIndex((word) => word === wrong || word.startsWith(`${wrong}=`));
+  const [, attached] = typed[at]?.split('=') ?? [];
+  const rest = typed.slice(at + 1);
+  if (attached !== undefined) rest.unshift(attached);
+  const two = MEANT[`${wrong} ${rest[0]}`];
+  const meant = (two ?? MEANT[wrong])?.find((each) => known.includes(each.split(' ')[0] ?? ''));
+  if (meant === undefined) return undefined;
+  if (two) rest.shift();
+  // What follows an unknown command of a group is for that command.
+  else if (Object.keys(MEANT).some((key) => key.startsWith(`${wrong} `))) rest.length = 0;
+  const filled: string[] = [];
+  for (const word of meant.split(' ')) {
+    const isValue = /[A-Z]$/.test(word);
+    if (!isValue) filled.push(word);
+    else if (rest[0] !== undefined && !rest[0].startsWith('-'))
+      filled.push(word.replace(/[A-Z]+$/, rest.shift() ?? ''));
+    else if (filled.at(-1)?.startsWith('--')) filled.pop();
+  }
+  if (attached !== undefined && attached === rest[0]) filled.push(`${filled.pop()}=${rest.shift()}`);
+  return { meant, words: [...typed.slice(0, at), ...filled, ...rest] };
+}
 
 /** The whole command tree (cli/README.md, "Commands"). */
 export function createCommandTree({ version, serverOptions, open, help }: CommandTreeOptions): Command {
@@ -252,11 +305,16 @@ async function usage(
     import('./advice.ts'),
   ]);
   const unknown = (what: string, wrong: string, known: readonly string[]): Failure => {
-    const meant = MEANT[wrong] ?? nearest(wrong, known);
     const says = `${path} has no ${what} ${wrong}.`;
-    if (meant === undefined || !known.includes(meant)) return new Failure('usage', says, { fix: help });
-    const words = typed.map((each) => (each === wrong ? meant : each.replace(`${wrong}=`, `${meant}=`)));
-    return new Failure('usage', `${says} Did you mean ${meant}?`, { fix: ownCommand(...words) });
+    const other = meantBy(wrong, typed, known);
+    if (other)
+      return new Failure('usage', `${says} Did you mean ${other.meant}?`, {
+        fix: ownCommand(...other.words),
+      });
+    const near = nearest(wrong, known);
+    if (near === undefined) return new Failure('usage', says, { fix: help });
+    const words = typed.map((each) => (each === wrong ? near : each.replace(`${wrong}=`, `${near}=`)));
+    return new Failure('usage', `${says} Did you mean ${near}?`, { fix: ownCommand(...words) });
   };
   const names = command.commands.map((child) => child.name());
   // Flags after it are unknown without it; a word after an unknown flag may be that flag's value.

@@ -65,9 +65,8 @@ export async function run(args: readonly string[], world: World, server: ServerC
     if (help === '') return;
     const { has } = typed();
     const text = isDumb(world) ? asciiText(help, { spelled: true }) : help;
-    // The official client reads the line of --version, whatever else is typed.
-    const isText = !has('--json') || has('--version');
-    stdout.write(isText ? text : `${jsonText({ help })}\n`);
+    const { version } = environment;
+    stdout.write(has('--json') ? `${jsonText(has('--version') ? { version } : { help })}\n` : text);
   };
   const report = (error: unknown, times?: TimeContext): ExitCode => {
     isReported = true;

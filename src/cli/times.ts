@@ -1,4 +1,4 @@
-import { formatDuration } from '../contract/durations.ts';
+import { formatDuration, MINUTE } from '../contract/durations.ts';
 import { isTimeZone } from '../contract/instants.ts';
 import type { Times } from '../contract/said.ts';
 import {
@@ -131,6 +131,16 @@ export function formatDistance(instant: number, now: number): string {
   return distance > 0 ? `in ${duration}` : `${duration} ago`;
 }
 
+/** How far an instant is from now: the duration that was typed for it, whatever time has passed in the meantime. */
+export function distanceIn(
+  instant: number,
+  { now, typedDurations }: Pick<TimeContext, 'now' | 'typedDurations'>,
+): string {
+  const length = typedDurations?.get(instant);
+  const isFresh = length !== undefined && Math.abs(instant - now - length) < MINUTE;
+  return formatDistance(isFresh ? now + length : instant, now);
+}
+
 /**
  * A function that prints instants for people, with the zone beside the first one, and how far away each is.
  *
@@ -142,7 +152,7 @@ export function formatDistance(instant: number, now: number): string {
  */
 export function timeTeller(context: TimeContext): (instant: number, aside?: string) => string {
   let isFirst = true;
-  return (instant, aside = formatDistance(instant, context.now)) => {
+  return (instant, aside = distanceIn(instant, context)) => {
     const zone = isFirst ? ` ${context.zone}` : '';
     isFirst = false;
     return `${shortTime(instant, context)}${zone} (${aside})`;

@@ -6,7 +6,7 @@ import { SITES } from '../contract/sites.ts';
 import { nearest } from '../session/choice.ts';
 
 export { bandwidthChange, bandwidthWord, formatBandwidth, parseBandwidth } from '../contract/bandwidth.ts';
-export { formatVolume, parseVolume } from '../contract/volume.ts';
+export { formatVolume, parseVolume, withLastingVolume } from '../contract/volume.ts';
 
 /**
  * The known site with the name {@link nearest} to a mistyped one; undefined where none is near.
@@ -18,10 +18,9 @@ export function nearestSite(
   name: string,
   { others = [], sites = SITES }: { others?: readonly string[]; sites?: readonly string[] } = {},
 ): string | undefined {
-  return nearest(
-    name,
-    sites.filter((site) => !others.includes(site)),
-  );
+  const possible = sites.filter((site) => !others.includes(site));
+  // The official client names infrastructures after their sites: be-gent1-bi-vm1.
+  return possible.find((site) => name.startsWith(`${site}-`)) ?? nearest(name, possible);
 }
 
 /**

@@ -1,3 +1,4 @@
+import { BlockList, isIP } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici';
 import { readUpTo } from '../contract/bounded-reading.ts';
@@ -96,7 +97,7 @@ export function createTransport(options: TransportOptions): NetworkTransport {
   function begin(request: Outgoing, signal: AbortSignal | undefined): Promise<Dispatcher.ResponseData> {
     const url = new URL(request.url);
     const { origin, pathname, search } = url;
-    return (isLoopback(url) ? near : beyond()).request({
+    return (isLoopback(url) || isInNoProxy(url) ? near : beyond()).request({
       origin,
       path: pathname + search,
       method: request.method as 'GET',
@@ -165,6 +166,21 @@ function environmentProxy(options: EnvHttpProxyAgent.Options): Dispatcher {
     ...(http === undefined ? {} : { httpProxy: http.address }),
     ...(https === undefined ? {} : { httpsProxy: https.address }),
   });
+}
+
+/** Whether `NO_PROXY` has this address, or a network that it is in, as for curl; a name is left to the agent. */
+function isInNoProxy({ hostname }: URL): boolean {
+  const host = hostname.replace(/^\[|\]$/g, '');
+  if (isIP(host) === 0) return false;
+  const direct = new BlockList();
+  for (const entry of (process.env['no_proxy'] ?? process.env['NO_PROXY'] ?? '').split(/[,\s]+/)) {
+    const [network = '', length] = entry.split('/');
+    const [version, most] = isIP(network) === 4 ? (['ipv4', 32] as const) : (['ipv6', 128] as const);
+    const bits = Number(length ?? most);
+    if (isIP(network) > 0 && Number.isInteger(bits) && bits >= 0 && bits <= most && length !== '')
+      direct.addSubnet(network, bits, version);
+  }
+  return direct.check(host, isIP(host) === 4 ? 'ipv4' : 'ipv6');
 }
 
 /** A proxy's host and port, with or without a user. */

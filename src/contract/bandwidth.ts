@@ -7,15 +7,18 @@ export const MAX_BANDWIDTH = 999_999_999_999_999;
 const FACTOR = { M: 1, G: 1000, T: 1_000_000 } as const;
 
 /**
- * Bandwidth as people type it, in Mbps: `100`, `100M`, `1G`, `2.5G`, `2,5 Gbps` (cli/README.md, "Values").
+ * Bandwidth as people type it, in Mbps: `100`, `100M`, `1G`, `2.5G`, `2,5 Gbps`, `10 Gbit`, `1Gb/s` (cli/README.md, "Values").
  *
  * @example parseBandwidth('2.5G') // 2500
  * @throws Failure `usage` for another form, or a fraction of 1 Mbps
  */
 export function parseBandwidth(text: string): number {
-  const match = /^(\d{1,15})(?:\.(\d{1,6}))?\s*(?:([MGT])(?:bps|bit\/s)?)?$/i.exec(
+  const match = /^(\d{1,15})(?:\.(\d{1,6}))?\s*(?:([MGT])(?:b(?:its?)?(?:ps|\/s)?)?)?$/i.exec(
     withDecimalPoint(text.trim()),
   );
+  if (match && /B(?!IT)/.test(text.replace(/bit/i, 'BIT'))) {
+    throw wrong(text, 'A capital B is a byte, of 8 bits: write 1 GB/s as 8G.');
+  }
   if (!match) throw wrong(text, 'Write it as 100 (Mbps), 100M, 1G or 2.5G.');
   const [, whole = '', fraction = '', unit = 'M'] = match;
   // In integers: 1.1 * 1000 is not 1100 in floating point.

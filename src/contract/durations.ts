@@ -60,12 +60,13 @@ const TYPED = new RegExp(
 /**
  * The milliseconds of a duration as people type it (cli/README.md, "Values"): `90m`, `2h30m`, `1h30`, `11 h 6 min`,
  * `1.5 hours`, `3d`, `1w`, or ISO 8601, in any case; undefined for other text. Units go from the largest to the smallest,
- * and only the last number may have a fraction. Months and years have no fixed length and are other text.
+ * and only the last number may have a fraction. Months and years have no fixed length and are other text, and so is a
+ * capital M outside ISO 8601: it can be read as a month.
  */
 export function readTypedDuration(text: string): number | undefined {
   const typed = withDecimalPoint(text.trim()).replace(/\s+/g, ' ');
   const iso = readIsoDuration(typed.toUpperCase());
-  if (iso !== undefined || typed === '') return iso;
+  if (iso !== undefined || typed === '' || /\d ?M(?!in|IN)/.test(typed)) return iso;
   const counts = TYPED.exec(typed.replace(/h ?([0-5]\d)$/i, 'h$1m'))?.slice(1);
   const last = counts?.findLastIndex((count) => count !== undefined);
   if (!counts || counts.some((count, at) => at !== last && count?.includes('.'))) return undefined;

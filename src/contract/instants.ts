@@ -92,8 +92,11 @@ function dateOf(day: number): string {
 /** The abbreviations that are names of zones. The platform takes others too, such as BST, which is Bangladesh's to it. */
 const ABBREVIATIONS = /^(?:CET|EET|EST|GMT|HST|MET|MST|PRC|ROC|ROK|UCT|UTC|WET)$/i;
 
-/** Whether a text names a time zone: an IANA name, or an offset such as `+02:00`. */
+/** Whether a text names a time zone: an IANA name, or an offset such as `+02:00`, from -12:00 to +14:00 as on the map. */
 export function isTimeZone(text: string): boolean {
+  const [, sign, hours, minutes = '00'] = /^([+-])(\d\d):?(\d\d)?$/.exec(text) ?? [];
+  // The platform takes others up to 23:59: "14:00-16:00" would be a time with an offset.
+  if (sign && `${hours}${minutes}` > (sign === '-' ? '1200' : '1400')) return false;
   if (/^[a-z]{3}$/i.test(text) && !ABBREVIATIONS.test(text)) return false;
   try {
     new Intl.DateTimeFormat('en', { timeZone: text });

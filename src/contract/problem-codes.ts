@@ -196,7 +196,7 @@ const ROWS = {
     example: 'Project demo has an experiment named throughput-1 already.',
   },
   idempotency_key_reused: {
-    ...{ status: 409, exit: 1 },
+    ...{ status: 409, exit: 2 },
     example: 'The Idempotency-Key was used for another request.',
   },
   /** A stream of events can't go on where it ended: the client lists again, and goes on from the present. */

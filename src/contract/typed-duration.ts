@@ -10,8 +10,11 @@ import { Failure } from './failure.ts';
 export function parseDuration(text: string): number {
   const length = readTypedDuration(text);
   if (length !== undefined && length >= SECOND) return length;
+  const form = /\d\s*(?:M|mo)\s*$/.test(text)
+    ? '1m is a minute; write 30d for a month.'
+    : 'Write it as 90m, 2h, 2h30m, 3d, 1w or P3D.';
   throw new Failure('usage', `${JSON.stringify(text)} is not a duration.`, {
-    why: length === undefined ? 'Write it as 90m, 2h, 2h30m, 3d, 1w or P3D.' : 'It must be at least 1 s.',
+    why: length === undefined ? form : 'It must be at least 1 s.',
     fix: 'slices-conn help times',
   });
 }

@@ -1,5 +1,5 @@
 import { bandwidthWord, parseBandwidth } from '../contract/bandwidth.ts';
-import { SECOND } from '../contract/durations.ts';
+import { MINUTE, SECOND } from '../contract/durations.ts';
 import { Failure } from '../contract/failure.ts';
 import { RESERVATION_NAME } from '../contract/ids.ts';
 import { LAST_INSTANT } from '../contract/instants.ts';
@@ -148,14 +148,16 @@ function readTime(
   reading: TimeReading,
 ): number | undefined {
   if (typeof time === 'number') return time;
-  return readTyped(problems, field, time, (text) => parseTime(text, { now, zone }, reading));
+  return readTyped(problems, field, time, (text) =>
+    parseTime(text, { now, zone }, { ...reading, names: ['start', 'end'] }),
+  );
 }
 
 /** How long something lasts: a duration, or as long as a volume takes at a bandwidth; undefined where that is not known. */
 function readLasting(text: string, bandwidth: number | undefined): number | undefined {
-  if (!/\d\s*(?:[GTPE]|[KMGTPE]i?B)$/i.test(text.trim())) return parseDuration(text);
+  if (!/\d\s*(?:[GTPE]|[KMGTPE]?i?B)$/i.test(text.trim())) return parseDuration(text);
   const bytes = parseVolume(text);
-  return bandwidth && Math.ceil((bytes * 8) / (bandwidth * MEGA)) * SECOND;
+  return bandwidth && Math.max(MINUTE, Math.ceil((bytes * 8) / (bandwidth * MEGA)) * SECOND);
 }
 
 /** Reads a typed value; a failure becomes the field's problem. */

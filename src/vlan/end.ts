@@ -175,7 +175,12 @@ export function addressFault(address: string, mtu: number): string | undefined {
   if (isIpv4(host)) {
     return length >= 1 && length <= 32 ? hostFault(octets(host), 8, length) : 'The prefix length is 1 to 32.';
   }
-  if (!isIpv6(host)) return form;
+  if (!isIpv6(host)) {
+    if (host === '') return form;
+    return host.includes(':')
+      ? `${host} is not an IPv6 address: it has eight groups of 0 to ffff, or :: in place of zeros.`
+      : `${host} is not an IPv4 address: it has four numbers of 0 to 255, without leading zeros.`;
+  }
   if (length < 1 || length > 128) return 'The prefix length is 1 to 128.';
   if (mtu < IPV6_MTU) return `IPv6 needs an MTU of ${IPV6_MTU} or more.`;
   return hostFault(groups(host), 16, length);

@@ -22,6 +22,8 @@ export interface TimeContext {
   zone: string;
   /** The text of a `TZ` that should decide and is no zone: then times without a zone are refused. */
   faultyZone?: string;
+  /** Durations that were typed for instants, such as `+2h`, by instant: they are repeated so. Both in milliseconds. */
+  typedDurations?: Map<number, number>;
 }
 
 /** How {@link parseTime} reads a text. */
@@ -36,6 +38,8 @@ export interface TimeReading {
   isEnd?: boolean;
   /** A time must name its zone; this is what to write where it does not. */
   zoneAdvice?: string;
+  /** What comes before a start and an end where a text names both. Default: the flags. */
+  names?: readonly [start: string, end: string];
 }
 
 /** The words of a typed time. */
@@ -60,7 +64,15 @@ interface Words {
 
 /** The orders in which a day is written. */
 const DAY_FORM = 'R|X?W|WXK|XKW|W?(?:(?:NM|MN)Y?|D)';
-const FORM = new RegExp(`^(?:(?:${DAY_FORM})T?|T(?:${DAY_FORM})?)O?Z?$`);
+const FORM = new RegExp(`^(?:(?:${DAY_FORM})T?|T(?:${DAY_FORM})?|H)O?Z?$`);
+/** A time of day and another one that is glued to it: a range, or an offset. ISO 8601 (`T`, or seconds) means an offset. */
+const TWO_TIMES = /(?<![t:\d])\d\d?:\d\d-\d/i;
+const TIME_OF_DAY = '\\d\\d?(?::\\d\\d|\\s?[ap]m)';
+/** A range: its day, the two times, and what is between them. */
+const RANGE = new RegExp(
+  `^(?:(.+?)[\\sT])??(${TIME_OF_DAY})(\\s*(?:[-–—]|to\\b|until\\b|till\\b)\\s*)(${TIME_OF_DAY}|\\d\\d?)$`,
+  'i',
+);
 /** The next step after a mistyped time: a command with another time could book a wrong one. */
 const HELP_ON_TIMES = 'slices-conn help times';
 /** Longer texts are no times. */
@@ -82,14 +94,24 @@ export function parseTime(text: string, context: TimeContext, reading: TimeReadi
   const typed = text.trim();
   if (/^now$/i.test(typed)) return now;
   const [, ahead, back] = /^(?:\+|in\s)(.+)$|^(.+)\sago$/i.exec(typed) ?? [];
-  if (ahead !== undefined) return later(now, parseDuration(ahead));
+  if (ahead !== undefined) {
+    const length = parseDuration(ahead);
+    const instant = later(now, length);
+    context.typedDurations?.set(instant, length);
+    return instant;
+  }
   if (back !== undefined) return Math.max(0, now - parseDuration(back));
-  const exact = parseInstant(typed);
+  const whole = typed.replace(
+    /(T[\d:.]{8,}[+-]\d\d):?(\d\d)?$/i,
+    (_, head, rest = '00') => `${head}:${rest}`,
+  );
+  const [offset = 'UTC'] = /[+-]\d\d:\d\d$/.exec(whole) ?? [];
+  const exact = isTimeZone(offset) ? parseInstant(whole) : undefined;
   if (exact !== undefined) return exact;
-  const words = typed.length > LONGEST ? undefined : readWords(typed);
+  const words = typed.length > LONGEST ? undefined : readWords(typed, context.zone);
   if (!words) {
     throw new Failure('usage', `${JSON.stringify(text)} is not a time.`, {
-      why: "Write it as 'friday 09:00', '2026-12-04 09:00', 14:00, +2h or now.",
+      why: typed.length > LONGEST ? WRITE : adviceOn(typed, reading.names),
       fix: HELP_ON_TIMES,
     });
   }
@@ -129,23 +151,48 @@ export function later(instant: number, duration: number): number {
   throw new Failure('usage', 'That is after the year 9999.');
 }
 
+const quoted = (text: string): string => (text.includes(' ') ? `'${text}'` : text);
+
+const WRITE = "Write it as 'friday 09:00', '2026-12-04 09:00', 14:00, +2h or now.";
+
+/** What was probably meant by a text that is not a time. */
+function adviceOn(typed: string, [start, end]: readonly [string, string] = ['--start', '--end']): string {
+  const [, day, from = '', between = '', until] = RANGE.exec(typed) ?? [];
+  if (until !== undefined) {
+    const at = (time: string): string => quoted(day === undefined ? time : `${day} ${time}`);
+    const isOffset = between === '-' && readOffset(`-${until}`) !== undefined;
+    const other = isOffset ? ` Where -${until} is an offset, write ${at(`${from} UTC-${until}`)}.` : '';
+    return `A start and an end are two times: ${start} ${at(from)} ${end} ${at(until)}.${other}`;
+  }
+  const [, date, time] = /^(\d{4}-\d\d-\d\d)\s?[-+](\d\d:\d\d)$/.exec(typed) ?? [];
+  if (date) return `Write '${date} ${time}'. An offset stands behind a time of day.`;
+  if (/\bmidnight\b/i.test(typed))
+    return "A day has two midnights: write 'friday 00:00' or 'saturday 00:00'.";
+  const [, rest = '', zone] = /^(.*?)\s*\(?([a-z][a-z0-9/_+-]*)\)?$/i.exec(typed) ?? [];
+  if (readWords(rest, '')?.time === undefined) return WRITE;
+  return `${zone} is not a zone that is read. Write its offset, as '${rest} +01:00', or its IANA name, as '${rest} Europe/Brussels'.`;
+}
+
 /** The words of a time; undefined where one is unknown, or they are not in an order in which times are written. */
-function readWords(text: string): Words | undefined {
+function readWords(text: string, ownZone: string): Words | undefined {
+  if (TWO_TIMES.test(text)) return undefined;
   const words: Words = { form: '' };
   const parts = text
     .toLowerCase()
     // What is printed beside a time.
     .replace(/ \((?!utc)[^()]*\)$/, '')
     .replace(/^(\d{4}-\d\d-\d\d)t(?=\d)/, '$1 ')
-    .replace(/(\d)(z|[+-]\d\d:\d\d)$/, '$1 $2')
+    .replace(/(:\d\d)(z|[+-]\d\d(?::?\d\d)?)$/, '$1 $2')
     .replace(/(\d) (?=[ap]m\b)/, '$1')
     .split(/[\s(),]+/);
   for (const part of parts) {
     if (part === '' || part === 'at' || part === 'on' || part === 'of') continue;
-    const word = readWord(part);
+    const word = readWord(part, ownZone);
     if (!word) return undefined;
     Object.assign(words, word, { form: words.form + word.form });
   }
+  // "2026-12-01 -09:00" may be a time of day.
+  if (words.time === undefined && parts.some((part) => /^[+-]/.test(part))) return undefined;
   return FORM.test(words.form) ? words : undefined;
 }
 
@@ -155,13 +202,16 @@ const SAID: Readonly<Record<string, Words>> = {
   next: { form: 'X' },
   week: { form: 'K' },
   noon: { form: 'T', time: 12 * HOUR },
+  // Only alone: of a day it may be the first or the last.
+  midnight: { form: 'H', time: 0 },
 };
 
 /**
  * One word of a time: today (R), next (X), week (K), a weekday (W), a number of a day (N), a month (M), a year (Y), a
- * date (D), a time of day (T), an offset (O), a zone (Z); undefined for any other.
+ * date (D), a time of day (T), midnight (H), an offset (O), a zone (Z); undefined for any other. Letters such as CET and
+ * EST follow different rules in different places, so they are read only where they are the person's own zone.
  */
-function readWord(word: string): Words | undefined {
+function readWord(word: string, ownZone: string): Words | undefined {
   if (Object.hasOwn(SAID, word)) return SAID[word];
   const [, year, month, day] = /^(\d{4})-(\d\d)-(\d\d)$/.exec(word) ?? [];
   if (year) return { form: 'D', year: Number(year), month: Number(month) - 1, day: Number(day) };
@@ -175,7 +225,8 @@ function readWord(word: string): Words | undefined {
   if (named(MONTHS) >= 0) return { form: 'M', month: named(MONTHS) };
   const offset = readOffset(word);
   if (offset !== undefined) return { form: 'O', offset };
-  return isTimeZone(word) ? { form: 'Z', zone: word } : undefined;
+  const isRead = word.length > 3 || word === 'gmt' || word === ownZone.toLowerCase();
+  return isRead && isTimeZone(word) ? { form: 'Z', zone: word } : undefined;
 }
 
 function readTimeOfDay(word: string): number | undefined {
@@ -206,7 +257,7 @@ function instantOf(typed: string, words: Words, context: TimeContext, reading: T
   const { zone = context.zone, offset = zone, time } = words;
   const clock = clockOf(offset);
   // An offset is of one instant: today and this year are those of the zone.
-  const days = words.form === 'TO' ? clock : clockOf(zone);
+  const days = /^[TH]O$/.test(words.form) ? clock : clockOf(zone);
   const day = dayOf(typed, words, days, { ...reading, now: context.now });
   const isThrough = time === undefined && reading.isEnd;
   const local = day + (isThrough ? DAY : (time ?? 0));

@@ -178,6 +178,14 @@ describe('a wrong topology is refused with each violation', () => {
       named: [/places\.a\.0: .*180/, /places\.b\.1: .*-90/, /places\.c/, /places\.d/],
     },
     {
+      rule: 'all that is wrong is said at once, of form and of content',
+      topology: {
+        sites: ['a', 'a', 'b', 'c'],
+        links: [smallLink({ bandwidth: -1 }), { ...toC, site2: 'x' }, { ...toC, site1: 'c' }],
+      },
+      named: [/Link a – b, bandwidth/, /a is listed twice/, /names x,/, /connects a site with itself/],
+    },
+    {
       rule: 'all that is wrong is said at once',
       topology: {
         sites: ['a', 'a', 'b', 'c'],

@@ -224,6 +224,7 @@ describe('a typing mistake names itself; the next step is what was meant, else t
       "--json reserve be-gent1 se-kth --start 'friday next week 9am' --for 8h",
     ],
     ['help exit-code', 'There is no help on "exit-code". Did you mean exit-codes?', 'help exit-codes'],
+    ['help exitcodes', 'There is no help on "exitcodes". Did you mean exit-codes?', 'help exit-codes'],
     ['help me', 'There is no help on "me".', '--help'],
     [
       'reserve be-gent1 se-kth --duration 1h',
@@ -240,6 +241,42 @@ describe('a typing mistake names itself; the next step is what was meant, else t
       'slices-conn run has no flag --bw. Did you mean --bandwidth?',
       '--json run be-gent1 se-kth --bandwidth=1G',
     ],
+    ...Object.entries({
+      'release night': ['command release', 'delete', 'delete night'],
+      'destroy night': ['command destroy', 'delete', 'delete night'],
+      'rename night day': ['command rename', 'update ID --name NAME', 'update night --name day'],
+      'extend night 2h': ['command extend', 'update ID --extend DURATION', 'update night --extend 2h'],
+      'extend night --for 2h': ['command extend', 'update ID --extend DURATION', 'update night --for 2h'],
+      'get night': ['command get', 'show', 'show night'],
+      'create be-gent1 se-kth': ['command create', 'reserve', 'reserve be-gent1 se-kth'],
+      reservations: ['command reservations', 'list', 'list'],
+      'list-resources': ['command list-resources', 'sites', 'sites'],
+      'bi list': ['command bi', 'list', 'list'],
+      'bi destroy night': ['command bi', 'delete', 'delete night'],
+      'bi extend night 2h': ['command bi', 'update ID --extend DURATION', 'update night --extend 2h'],
+      'auth login': ['command auth', 'login', 'login'],
+      'auth logout': ['command auth', 'logout', 'logout'],
+      'auth show': ['command auth', 'status', 'status'],
+      'auth id-token x': ['command auth', 'login', 'login'],
+    }).map(([typed, [what, meant, next]]) => [
+      typed,
+      `slices-conn has no ${what}. Did you mean ${meant}?`,
+      `--json ${next}`,
+    ]),
+    ...Object.entries({
+      'list --format json': ['list', '--format', '--json', 'list --json'],
+      'list --output=json': ['list', '--output', '--json', 'list --json'],
+      'show night -o json': ['show', '-o', '--json', 'show night --json'],
+      'update night -d 3h': ['update', '-d', '--for', 'update night --for 3h'],
+      'experiment create e -d 3h': [
+        ...['experiment create', '-d', '--end +DURATION'],
+        'experiment create e --end +3h',
+      ],
+    }).map(([typed, [command, flag, meant, next]]) => [
+      typed,
+      `slices-conn ${command} has no flag ${flag}. Did you mean ${meant}?`,
+      `--json ${next}`,
+    ]),
   ])('%s', async (command, message, next) => {
     const world = commandWorld(NO_SERVICE);
     const { exitCode, stderr } = await world.run('--json', ...command.split(' '));

@@ -8,6 +8,7 @@ import {
   parseBandwidth,
   parseVolume,
   siteName,
+  withLastingVolume,
 } from '../../src/cli/values.ts';
 import { MAX_BANDWIDTH } from '../../src/contract/bandwidth.ts';
 import { SITES } from '../../src/contract/sites.ts';
@@ -25,6 +26,7 @@ describe('the nearest site', () => {
     ['frlille', 'fr-lille'],
     ['kth', 'se-kth'],
     ['es-upvehy', 'es-upvehu'],
+    ['be-gent1-bi-vm1', 'be-gent1'],
   ])('to %s is %s', (typed, site) => {
     expect(nearestSite(typed)).toBe(site);
   });
@@ -79,6 +81,11 @@ describe('parseBandwidth', () => {
     ['100 Mbit/s', 100],
     ['1G', 1000],
     ['1 Gbps', 1000],
+    ['1Gbit', 1000],
+    ['1Gb/s', 1000],
+    ['1 GBit/s', 1000],
+    ['10gbit', 10_000],
+    ['10 Gbits/s', 10_000],
     [' 1G ', 1000],
     ['2.5G', 2500],
     ['0.001G', 1],
@@ -104,6 +111,8 @@ describe('parseBandwidth', () => {
     ['an exponent', '1e3'],
     ['a hexadecimal number', '0x10'],
     ['kilobits', '100k'],
+    ['bytes', '1GB/s'],
+    ['bytes each second', '1GBps'],
     ['another unit', '1P'],
     ['two units', '1GM'],
     ['two values', '1G 2G'],
@@ -155,8 +164,9 @@ test.each([
 
 describe('a volume, in bytes', () => {
   test.each<[string, number]>([
-    ['1', 1],
-    ['5000000', 5_000_000],
+    ['1B', 1],
+    ['5000000 B', 5_000_000],
+    ['1T', 1e12],
     ['800G', 800e9],
     ['800 GB', 800e9],
     ['50T', 50e12],
@@ -165,18 +175,28 @@ describe('a volume, in bytes', () => {
     ['2TiB', 2 * 1024 ** 4],
     ['2Ti', 2 * 1024 ** 4],
     ['1.5KiB', 1536],
-    ['9007199254740991', Number.MAX_SAFE_INTEGER],
+    ['9007199254740991B', Number.MAX_SAFE_INTEGER],
   ])('%s', (text, bytes) => {
     expect(parseVolume(text)).toBe(bytes);
   });
 
   test.each([
     ...['', 'T', '50X', '-1G', '1e12', '1,500T', '50Gb', '2tib', '2iB', '١G'],
-    ...['0', '0.1', '0.5B', '1.0001K', '9.1P', '9007199254740992'],
+    ...['0B', '0.5B', '1.0001K', '9.1P', '9007199254740992B', '500', '5000000'],
   ])('%j is refused, with what is wrong', async (text) => {
     const { code, facts } = await failureOf(() => parseVolume(text));
     expect([code, facts.fix]).toEqual(['usage', 'slices-conn reserve --help']);
     expect(facts.why).toMatch(/^(?:Write it as|It must be|The most is) /);
+  });
+
+  test.each<[number, number | undefined, number, number]>([
+    [500, undefined, 7_500_000, 1],
+    [1e6, 1000, 7_500_000, 1],
+    [100e9, undefined, 100e9, 13_333],
+    [100e9, 5000, 100e9, 5000],
+  ])('%d bytes at most at %j Mbps last a minute: %d at %d', (volume, most, sent, bandwidth) => {
+    expect(withLastingVolume({ volume, bandwidth: most })).toEqual({ volume: sent, bandwidth });
+    expect(sent / (125 * bandwidth)).toBeGreaterThanOrEqual(60_000);
   });
 
   test.each<[number, string]>([

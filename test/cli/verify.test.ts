@@ -95,6 +95,46 @@ test('one that has ended is 9, and says that it was real; --ended accepts it', a
   expect(JSON.parse((await verify('--ended')).stdout)).toMatchObject({ verified: true, standing: 'ended' });
 });
 
+describe('several tokens are a row each', () => {
+  test.each<[string, string[], number, (boolean | string)[]]>([
+    ['all hold', ['link.jwt', 'again.jwt'], 0, [true, true]],
+    ['some hold', ['link.jwt', 'bad.jwt'], 10, [true, 'unverified']],
+    ['all fail alike: their code', ['bad.jwt', 'bad.jwt'], 9, ['unverified', 'unverified']],
+    ['they fail in different ways', ['bad.jwt', 'none.jwt'], 10, ['unverified', 'file_unusable']],
+    ['lines of standard input', ['-'], 10, [true, 'unverified', true]],
+  ])('%s: %j is exit %i', async (_, files, exitCode, due) => {
+    const { world } = await machine();
+    const token = String(world.files.get('link.jwt')).trim();
+    world.files.set('again.jwt', token);
+    world.files.set('bad.jwt', 'not a token');
+    world.files.set('-', `${token}\r\nnot a token\n\n${token}`);
+    const json = await world.run('--offline', '--json', 'verify', ...files);
+    expect(json.exitCode).toBe(exitCode);
+    if (exitCode !== 0) expect(json.stdout).toBe('');
+    const { items } = JSON.parse(json.stdout || json.stderr).error ?? JSON.parse(json.stdout);
+    const told = (items as { verified: boolean; error?: { code: string } }[]).map(
+      ({ verified, error }) => error?.code ?? verified,
+    );
+    expect(told).toEqual(due);
+    const { stdout } = await world.run('--offline', 'verify', ...files);
+    const rows = stdout.trimEnd().split('\n').slice(1);
+    expect(rows.map((row) => / yes +be-gent1 – pl-poznan1, 1 Gbps/.test(row))).toEqual(
+      due.map((one) => one === true),
+    );
+    if (files[0] === '-') expect(rows.map((row) => row.slice(0, 3))).toEqual(['-:1', '-:2', '-:4']);
+  });
+
+  test('a thousand in one run', async () => {
+    const { world, id } = await machine();
+    const token = String(world.files.get('link.jwt'));
+    world.files.set('-', token.repeat(1000));
+    const { stdout } = await world.run('--offline', '--json', 'verify');
+    const { items } = JSON.parse(stdout);
+    expect(items).toHaveLength(1000);
+    expect(items[999]).toMatchObject({ file: '-:1000', verified: true, reservation: { id } });
+  });
+});
+
 test('where no key set can be had it could not be verified: 7', async () => {
   const { verify, leave } = await machine();
   leave();

@@ -241,6 +241,21 @@ describe('row 46: requests to this machine', () => {
     }
   });
 
+  test.each([
+    ['10.0.0.0/8', 'http://10.1.2.3/', false],
+    ['example.org, fd00::/8', 'http://[fd00::1]/', false],
+    ['fd00:0::1', 'http://[fd00::1]/', false],
+    ['10.1.2.3', 'http://10.1.2.3/', false],
+    ['10.0.0.0/8', 'http://11.0.0.1/', true],
+    ['10.0.0.0/33 10.0.0.0/ 10/8', 'http://10.1.2.3/', true],
+  ])('NO_PROXY=%s and %s: by the proxy %j', async (networks, url, isProxied) => {
+    const seen = await proxied();
+    vi.stubEnv('NO_PROXY', networks);
+    vi.stubEnv('no_proxy', undefined);
+    await asked(url, { insecure: true, timeout: 200 }).catch(() => undefined);
+    expect(seen.length > 0).toBe(isProxied);
+  });
+
   test('requests to other machines go to the proxy', async () => {
     const seen = await proxied();
     vi.stubEnv('NO_PROXY', '');

@@ -68,6 +68,15 @@ describe('parseDuration', () => {
     expect(failure.facts.fix).toBe('slices-conn help times');
   });
 
+  test.each(['1M', '30 M', '1h30M', '2H30M', 'P1M', '1mo'])('%s may be months', async (text) => {
+    const { facts } = await failureOf(() => parseDuration(text));
+    expect(facts.why).toBe('1m is a minute; write 30d for a month.');
+  });
+
+  test.each(['90 MIN', '90 Minutes', 'PT90M', 'pt90m', '1H30'])('%s are 90 minutes', (text) => {
+    expect(parseDuration(text)).toBe(90 * MINUTE);
+  });
+
   test.each(['0m', 'PT0S', 'PT0.9S'])('%s is refused for being zero', async (text) => {
     expect((await failureOf(() => parseDuration(text))).facts.why).toBe('It must be at least 1 s.');
   });

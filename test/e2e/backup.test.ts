@@ -110,7 +110,7 @@ test('after a restore a command under its idempotency key books again, once (THR
   expect(reservationIn(await person.result(...under('kept')))).toEqual(anew);
   // What the person deleted stays deleted, though this service knows nothing of it.
   const refused = reportOf(await person.command('--json', ...under('deleted')));
-  expect(refused).toMatchObject({ code: 'idempotency_key_reused', exitCode: 1 });
+  expect(refused).toMatchObject({ code: 'idempotency_key_reused', exitCode: 2 });
   expect(await person.result('list')).toMatchObject({ items: [{ reservation: { id: anew.id } }] });
   await again.stop();
 });

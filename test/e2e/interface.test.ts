@@ -193,8 +193,13 @@ describe('help and version', () => {
     own = newMachine();
   });
 
-  test.each([['--version'], ['--offline', '--version', '--json']])(
-    '%s %s %s prints one line that starts with v, and nothing else',
+  test('--version --json prints JSON, as all else does', async () => {
+    const { stdout } = await own.run(['--offline', '--version', '--json']);
+    expect(JSON.parse(stdout)).toEqual({ version: expect.stringMatching(/^\d+\.\d+\.\d+/) });
+  });
+
+  test.each([['--version'], ['--offline', '--version']])(
+    '%s %s prints one line that starts with v, and nothing else',
     async (...args) => {
       const { exitCode, stdout, stderr } = await own.run(args, { ownProcess: true });
       expect([exitCode, stderr]).toEqual([0, '']);

@@ -177,4 +177,14 @@ describe('addresses', () => {
   it('of IPv6 need 1280 bytes', () => {
     expect(addressFault('fd00::1/64', 1279)).toBe('IPv6 needs an MTU of 1280 or more.');
   });
+
+  it.each([
+    ['300.0.0.1/24', '300.0.0.1 is not an IPv4 address: it has four numbers of 0 to 255'],
+    ['10.0.0/24', '10.0.0 is not an IPv4 address'],
+    ['fd00::12345/64', 'fd00::12345 is not an IPv6 address: it has eight groups of 0 to ffff'],
+    ['10.0.0.1', 'An address has a prefix length'],
+    ['10.0.0.1/33', 'The prefix length is 1 to 32.'],
+  ])('%s is told what is wrong with it', (address, fault) => {
+    expect(addressFault(address, 1500)).toContain(fault);
+  });
 });

@@ -27,6 +27,10 @@ describe('RFC 3339 with an offset', () => {
     ' 2026-12-01T10:00:00Z ',
     '2026-12-01T10:00Z',
     '2026-12-01T11:00+01:00',
+    '2026-12-01T11:00:00+0100',
+    '2026-12-01T11:00:00.000+01',
+    '2026-12-01 09:00:00-01',
+    '2026-12-01T09:00-0100',
   ])('%s is 10:00 UTC in every zone', (text) => {
     expect(iso(text)).toBe('2026-12-01T10:00:00.000Z');
     expect(iso(text, 'Asia/Tokyo')).toBe('2026-12-01T10:00:00.000Z');
@@ -212,6 +216,44 @@ describe('text that is not a time', () => {
   );
 });
 
+describe('what could mean two things is refused with what was probably meant', () => {
+  test.each([
+    ['14:00-16:00', 'two times: --start 14:00 --end 16:00.'],
+    ['14:00 -16:00', 'two times: --start 14:00 --end 16:00.'],
+    ['2pm – 4pm', 'two times: --start 2pm --end 4pm.'],
+    ['14:00 to 16', 'two times: --start 14:00 --end 16.'],
+    ['2026-12-01T14:00-16:00', "--start '2026-12-01 14:00' --end '2026-12-01 16:00'."],
+    ['09:00-11:00', "--start 09:00 --end 11:00. Where -11:00 is an offset, write '09:00 UTC-11:00'."],
+    ['2026-12-01-09:00', "Write '2026-12-01 09:00'."],
+    ['2026-12-01 +09:00', "Write '2026-12-01 09:00'."],
+    ['friday midnight', "write 'friday 00:00' or 'saturday 00:00'"],
+    [
+      '2027-07-04 09:00 CET',
+      "CET is not a zone that is read. Write its offset, as '2027-07-04 09:00 +01:00'",
+    ],
+    ['09:00 EST', "EST is not a zone that is read. Write its offset, as '09:00 +01:00', or its IANA name"],
+    ['9am PST', 'PST is not'],
+    ['09:00CEST', 'CEST is not'],
+    ['09:00 GMT+1', 'GMT+1 is not'],
+    ['tomorrow 09:00 Brussels', "as 'tomorrow 09:00 Europe/Brussels'"],
+    ['2026-12-01T14:00:00-16:00', 'Write it as'],
+    ['14:00 +14:30', 'Write it as'],
+  ])('%s: %s', async (text, advice) => {
+    const { code, facts } = await failureOf(() => at(text, 'Europe/Brussels'));
+    expect([code, facts.why]).toEqual(['usage', expect.stringContaining(advice)]);
+  });
+
+  test('the letters of the own zone are read as it: so they are printed', () => {
+    expect(iso('2027-07-04 09:00 CET', 'CET')).toBe('2027-07-04T07:00:00.000Z');
+  });
+
+  test('a reader may name the two in its own words', async () => {
+    const names = ['start:', 'end:'] as const;
+    const { facts } = await failureOf(() => at('14:00-16:00', 'UTC', NOW, { names }));
+    expect(facts.why).toContain('start: 14:00 end: 16:00');
+  });
+});
+
 describe('a day as people write it', () => {
   // NOW is a Sunday: 12:00 UTC, 13:00 in Brussels.
   test.each([
@@ -231,6 +273,8 @@ describe('a day as people write it', () => {
     ['sunday of next week 12:00', '2026-11-08T11:00'],
     ['monday next week 12:00', '2026-11-02T11:00'],
     ['noon', '2026-11-02T11:00'],
+    ['midnight', '2026-11-01T23:00'],
+    ['midnight UTC', '2026-11-02T00:00'],
     ['tomorrow noon', '2026-11-02T11:00'],
     ['9am', '2026-11-02T08:00'],
     ['9:30 pm', '2026-11-01T20:30'],
@@ -247,6 +291,8 @@ describe('a day as people write it', () => {
     ['Sun 1 Nov 14:00 Europe/Brussels (in 2 h)', '2026-11-01T13:00'],
     ['Sun 1 Nov 14:00:30 europe/brussels', '2026-11-01T13:00:30'],
     ['tomorrow 09:00 UTC', '2026-11-02T09:00'],
+    ['tomorrow 09:00 GMT', '2026-11-02T09:00'],
+    ['tomorrow 09:00 z', '2026-11-02T09:00'],
     ['2026-12-01T10:00:00 UTC', '2026-12-01T10:00'],
     ['2026-12-01 10:00 +05:30', '2026-12-01T04:30'],
     ['2026-12-01 10:00 +0530', '2026-12-01T04:30'],

@@ -110,6 +110,7 @@ class PlanFile {
   readonly #document: Document.Parsed | undefined;
   readonly #lines = new LineCounter();
   readonly #name: string;
+  readonly #text: string;
   readonly #sites: readonly string[] | undefined;
   readonly #now: number;
   /** The zone of the file's times, once it has named one. */
@@ -120,6 +121,7 @@ class PlanFile {
 
   constructor(text: string, name: string, times: TimeContext, sites: readonly string[] | undefined) {
     this.#name = name;
+    this.#text = text;
     this.#sites = sites;
     this.#now = times.now;
     this.#zone = { ...times, isOfFile: false };
@@ -150,6 +152,12 @@ class PlanFile {
 
   /** Throws where there were errors. @throws Failure `usage` */
   check(): void {
+    // YAML takes a comment of JavaScript for text, and what is said then is hard to understand.
+    const comment = this.#errors.length > 0 ? COMMENT.exec(this.#text) : null;
+    if (comment) {
+      const text = 'JSON has no comments: leave them out, or write the plan as YAML.';
+      this.#errors.splice(0, Infinity, { offset: comment[0].length, text });
+    }
     const told = this.#errors
       .toSorted((one, other) => one.offset - other.offset)
       .map(({ offset, text }) => `${this.#placeOf(offset)}: ${text}`);
@@ -400,7 +408,15 @@ class PlanFile {
       const keyNode = key as Node;
       const name = textIn(this.#resolved(keyNode));
       if (name === undefined) {
-        this.#wrong(keyNode, 'A key must be one word.');
+        const resolved = this.#resolved(keyNode);
+        const isNull = isScalar(resolved) && resolved.value === null;
+        const { source = '' } = isNull ? resolved : {};
+        this.#wrong(
+          keyNode,
+          isNull
+            ? `The key ${source} is nothing in YAML: write "${source}" in quotes.`
+            : 'A key must be one word.',
+        );
         continue;
       }
       const before = members.get(name);
@@ -460,10 +476,15 @@ function textIn(node: Node | undefined): string | undefined {
   return value === null ? undefined : (source ?? String(value));
 }
 
+/** A text that begins as JSON, or with a comment of JavaScript, up to its first such comment. */
+const COMMENT = /^(?=\s*(?:[{[]|\/[/*]))(?:[^"/]|"(?:[^"\\]|\\.)*"|\/(?![/*]))*(?<=^|[\s,{}[\]])(?=\/[/*])/;
+
 /** The engine's message for thousands of lists in each other. */
 const TOO_DEEP = 'Maximum call stack size exceeded';
 
 function syntaxError(message = ''): string {
   if (message.includes(TOO_DEEP)) return 'This is nested too deeply.';
+  if (message.includes('multiple documents'))
+    return 'A plan is one document, and "---" begins another one: two documents are two plans.';
   return /[.!?]$/.test(message) ? message : `${message}.`;
 }

@@ -27,7 +27,11 @@ export interface PlanZone {
 export function readPlanTime(text: string, plan: PlanZone, reading: TimeReading, or = ''): number {
   const { now, zone } = plan;
   const read = (zoneAdvice?: string): number =>
-    parseTime(text, { now, zone }, { ...reading, ...(zoneAdvice === undefined ? {} : { zoneAdvice }) });
+    parseTime(
+      text,
+      { now, zone },
+      { ...reading, names: ['start:', 'end:'], ...(zoneAdvice === undefined ? {} : { zoneAdvice }) },
+    );
   if (ABSOLUTE.test(text)) return plan.isOfFile ? read() : read(toWrite(read(), plan));
   let why = `Write it as 2026-12-01T10:00:00Z${or}.`;
   try {

@@ -40,6 +40,9 @@ export function calendar(
   return `${made}\r\n`;
 }
 
+/** From here on sequences count quarters of a second, which are whole numbers of 32 bits until 2043. */
+const SEQUENCE_FROM = Date.UTC(2026, 0, 1);
+
 function eventOf({ item, experiment }: ListedIn, now: number): ICalEventData | undefined {
   const { id, state, reservation } = item;
   const [asked, period] = [knownRequest(item), knownPeriod(item)];
@@ -55,6 +58,9 @@ function eventOf({ item, experiment }: ListedIn, now: number): ICalEventData | u
   return {
     id,
     stamp: new Date(now),
+    // Nothing counts the changes that a list has gone through: it is as new as the list, so of two lists the later one counts.
+    lastModified: new Date(now),
+    sequence: Math.max(0, Math.floor((now - SEQUENCE_FROM) / 250)) + (state === 'deleted' ? 1 : 0),
     created: reservation && new Date(reservation.created_at),
     start: new Date(period.start),
     end: new Date(period.end),

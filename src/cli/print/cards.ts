@@ -6,7 +6,7 @@ import type { Reservation } from '../../contract/reservation.ts';
 import { periodOf, type ReservationRequest } from '../../contract/reservation-request.ts';
 import { RESERVATION_TEXTS, textsOf } from '../../contract/reservation-texts.ts';
 import { linkEnds, linkName, routeName } from '../../words/link-name.ts';
-import { endAside, formatDistance, shortTime, type TimeContext, timeTeller } from '../times.ts';
+import { distanceIn, endAside, shortTime, type TimeContext, timeTeller } from '../times.ts';
 import { bandwidthChange, formatBandwidth } from '../values.ts';
 import { type CardLine, escapeText, type Printer } from './output.ts';
 
@@ -131,7 +131,7 @@ function periodLines(reservation: Reservation, times: TimeContext, before = rese
   const length = `for ${lasts}${lasted === lasts ? '' : `, was ${lasted}`}`;
   return [
     ['from', line(was.start, start)],
-    ['until', line(was.end, end, endAside(end, isAhead ? length : formatDistance(end, times.now), times))],
+    ['until', line(was.end, end, endAside(end, isAhead ? length : distanceIn(end, times), times))],
   ];
 }
 
@@ -212,7 +212,7 @@ export function directoryCard(
   const lines: CardLine[] = [
     ['id', id],
     ['role', role || UNKNOWN],
-    ['expires', expiryText(expires_at, (at) => tell(at, endAside(at, formatDistance(at, times.now), times)))],
+    ['expires', expiryText(expires_at, (at) => tell(at, endAside(at, distanceIn(at, times), times)))],
   ];
   const projectName = project?.id === project_id && project?.name;
   if (project_id) lines.push(['project', projectName ? `${projectName} (${project_id})` : project_id]);

@@ -158,6 +158,11 @@ function painted(
   return column === 'state' ? paint[color](text) : text;
 }
 
+/** A line in pieces of at most so many columns: a name may be longer than a narrow terminal has room for. */
+function pieces(line: string, room: number): string[] {
+  return line.length <= room ? [line] : (line.match(new RegExp(`.{1,${Math.max(8, room)}}`, 'gu')) ?? []);
+}
+
 /** Two lines for each reservation, and more where they are too long: id, state, link, name and experiment; bandwidth and period. */
 function stacked(print: Printer, rows: readonly Row[], columns: readonly (keyof Row)[]): string {
   const widest = (texts: readonly string[]): number => Math.max(...texts.map(({ length }) => length));
@@ -172,7 +177,9 @@ function stacked(print: Printer, rows: readonly Row[], columns: readonly (keyof 
       ...(columns.includes('experiment') ? [experiment] : []),
     ];
     const beside = (whole: string, parts: readonly string[]): string[] =>
-      whole.length <= room ? [whole] : parts.flatMap((part) => folded(part, room));
+      whole.length <= room
+        ? [whole]
+        : parts.flatMap((part) => folded(part, room).flatMap((line) => pieces(line, room)));
     const period = `${from} – ${until}`;
     return [
       ...beside(about.join('  '), about).map((text, at) => (at === 0 ? [id, state, text] : ['', '', text])),

@@ -194,7 +194,7 @@ export function reserveText(request: ReservationRequest, ...more: readonly strin
     duration !== undefined
       ? ['--earliest', '--for', isoDuration(duration)]
       : volume !== undefined
-        ? ['--volume', String(volume)]
+        ? ['--volume', `${volume}B`]
         : [];
   const from = start === 'now' ? ['--start-now'] : ['--start', timeWord(start)];
   return reserveIn(request, [...from, '--end', timeWord(end), ...search], more);
@@ -286,6 +286,12 @@ function withoutOffers(failure: Failure, asked: Refused): Failure {
     const goesOn = isLater && request.duration !== undefined && !asked.startsWithCommand;
     if (goesOn) return failure.with({ fix: retyped(typed, [startRetyping(at, asked)]) });
     return failure.with({ fix: `slices-conn availability ${site1} ${site2}` });
+  }
+  const { start } = request;
+  if (code === 'date_past' && start !== 'now' && flags.for !== undefined && request.end <= now) {
+    // The end was not typed: what is wrong is the start.
+    const passed = new Sentence((times) => `The start, ${times.instant(start)}, has passed.`);
+    return new Failure(code, passed, { ...facts, why: 'To start at once, give --start-now.' });
   }
   if (code === 'date_past' && flags.start !== undefined && request.end > now) {
     const started = { bandwidth: 0, start: 'now', end: request.end } as const;

@@ -56,7 +56,10 @@ export async function requireReservation(
   if (meant) return meant;
   const what = isEnd(word) ? `has an id that ends in ${word}` : `is named ${word} or has it in its id`;
   throw new Failure('not_found', `No reservation that is known ${what}.`, {
-    why: "Known are the experiment's reservations, and those that this machine asked for.",
+    why:
+      word.length < 4
+        ? 'Of an id, four characters or more are needed.'
+        : "Known are the experiment's reservations, and those that this machine asked for.",
     fix: 'slices-conn list --all',
   });
 }

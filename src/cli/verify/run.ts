@@ -1,13 +1,13 @@
 import { calculateJwkThumbprint } from 'jose';
 import { differenceFrom } from '../../client/proof.ts';
 import type { ConnectivityClaims, KeySetDocument } from '../../contract/claims.ts';
-import { Failure, ownCommand, shellWord } from '../../contract/failure.ts';
+import { Failure, failureOrThrow, ownCommand, shellWord } from '../../contract/failure.ts';
 import { formatInstant, parseInstant } from '../../contract/instants.ts';
 import { issuerName } from '../../contract/issuer-address.ts';
 import { isObject, readJson } from '../../contract/json.ts';
 import { isProtected, UNPROTECTED } from '../../contract/loopback.ts';
 import { asRequest, periodOf } from '../../contract/reservation-request.ts';
-import { inOneText, instant, sentence } from '../../contract/said.ts';
+import { inOneText, instant, inTimes, sentence } from '../../contract/said.ts';
 import { OFFLINE_URL } from '../../session/profiles/profile-keys.ts';
 import type { Profile } from '../../session/profiles/profiles.ts';
 import type { Session } from '../../session/session.ts';
@@ -17,11 +17,14 @@ import { type KeySet, localKeySet, readKeySet } from '../../tokens/key-set.ts';
 import { remoteKeySet } from '../../tokens/remote-key-set.ts';
 import { TokenError } from '../../tokens/token-error.ts';
 import { claimedKind, type VerifiedToken } from '../../tokens/verify.ts';
+import { linkName } from '../../words/link-name.ts';
+import { EXIT_CODE_OF } from '../exit-codes.ts';
 import type { Invocation } from '../invocation.ts';
 import { reservationCard } from '../print/cards.ts';
 import { type CardLine, type Printer, valueText } from '../print/output.ts';
-import { formatDistance, type TimeContext } from '../times.ts';
+import { formatDistance, shortTimes, type TimeContext } from '../times.ts';
 import { checkedToken, keyFileOf, readTokenFile } from '../tokens.ts';
+import { formatBandwidth } from '../values.ts';
 import type { Files } from '../world.ts';
 import { sessionForTokens, verifySaved } from './saved-token.ts';
 
@@ -33,39 +36,153 @@ export interface VerifyFlags {
   key?: string;
 }
 
-/** Verifies a token of any kind. */
+/** A token as it was given. */
+interface GivenToken {
+  /** The file, `-`, or a line of it as `-:3`. */
+  name: string;
+  file: string;
+  read: () => Promise<string>;
+}
+
+/** A token that verifies, and of a reservation whether it is good still. */
+interface Checked {
+  token: string;
+  verified: VerifiedToken;
+  found: Standing | undefined;
+}
+
+/** Verifies tokens of any kind: one, or several with a row for each. */
 export async function verify(
   invocation: Invocation,
-  [file = '-']: readonly string[],
+  files: readonly string[],
   flags: VerifyFlags,
 ): Promise<void> {
-  const { output, files, now } = invocation;
-  const { jwks, issuer } = flags;
-  if (flags.key !== undefined && jwks === undefined && file === '-') {
+  const { output } = invocation;
+  const { jwks } = flags;
+  const given = await givenTokens(invocation, files.length > 0 ? files : ['-']);
+  if (flags.key !== undefined && jwks === undefined && given.some(({ file }) => file === '-')) {
     throw new Failure('usage', '--key needs --jwks where the token comes from standard input.', {
       why: 'There is no file beside the token that could have its key.',
     });
   }
-  const token = await readTokenFile(invocation, file);
-  const { offline = false } = invocation.flags;
-  const session = await sessionForTokens(invocation);
-  if (offline && jwks !== undefined && isAddress(jwks) && !jwks.startsWith(`${OFFLINE_URL}/`)) {
+  if (
+    invocation.flags.offline &&
+    jwks !== undefined &&
+    isAddress(jwks) &&
+    !jwks.startsWith(`${OFFLINE_URL}/`)
+  ) {
     throw new Failure('usage', '--offline fetches no key set.', {
       why: `${jwks} is an address; give a file, or leave --offline out.`,
     });
   }
-  const keys =
-    flags.key !== undefined
-      ? await keysNamed(flags.key, jwks ?? keyFileOf(file), files)
-      : jwks === undefined
-        ? undefined
-        : await keysFrom(jwks, files, session, now);
+  const session = await sessionForTokens(invocation);
+  const shared =
+    flags.key === undefined && jwks !== undefined
+      ? await keysFrom(jwks, invocation.files, session, invocation.now)
+      : undefined;
+  const check = async ({ file, read }: GivenToken): Promise<Checked> => {
+    const keys =
+      flags.key === undefined
+        ? shared
+        : await keysNamed(flags.key, jwks ?? keyFileOf(file), invocation.files);
+    return checkedOne(invocation, session, await read(), { ...flags, keys });
+  };
+  const [only, another] = given;
+  const times = await invocation.times();
+  if (only && !another) {
+    const checked = await check(only);
+    return output.result(resultOf(checked), (print) => verifiedCard(print, checked, times));
+  }
+  const checks: (Checked | Failure)[] = [];
+  for (const one of given) checks.push(await check(one).catch(failureOrThrow));
+  const items = checks.map((one, at) => {
+    const file = given[at]?.name;
+    if (!(one instanceof Failure)) return { file, ...resultOf(one) };
+    const { code, message, facts } = one;
+    return { file, verified: false, standing: facts.standing ?? null, error: { code, message } };
+  });
+  const failures = checks.filter((one) => one instanceof Failure);
+  const [first] = failures;
+  if (!first || !output.json) {
+    await output.result({ items }, (print) => rowsOf(print, given, checks, times));
+  }
+  if (!first) return;
+  const isAlike =
+    failures.length === checks.length && new Set(failures.map(({ code }) => EXIT_CODE_OF[code])).size === 1;
+  const facts = { items, exitCode: first.facts.exitCode };
+  throw new Failure(
+    isAlike ? first.code : 'partly_done',
+    `${failures.length} of ${checks.length} tokens do not verify.`,
+    facts,
+  );
+}
+
+/** The tokens in files, and each line of standard input. */
+async function givenTokens(invocation: Invocation, files: readonly string[]): Promise<GivenToken[]> {
+  const given: GivenToken[] = [];
+  for (const file of files) {
+    if (file !== '-') given.push({ name: file, file, read: () => readTokenFile(invocation, file) });
+    else {
+      const lines = (await readTokenFile(invocation, file)).split(/\r?\n/).map((line, at) => ({ line, at }));
+      const filled = lines.length === 1 ? lines : lines.filter(({ line }) => line !== '');
+      given.push(
+        ...filled.map(({ line, at }) => ({
+          name: filled.length > 1 ? `-:${at + 1}` : '-',
+          file,
+          read: async () => line,
+        })),
+      );
+    }
+  }
+  return given;
+}
+
+function resultOf({ verified, found }: Checked): object {
+  const { kind, claims } = verified;
+  const as_of = found?.at === undefined ? null : formatInstant(found.at);
+  const reservation = verified.kind === 'connectivity' ? verified.claims.connectivity : null;
+  return { verified: true, kind, claims, reservation, standing: found?.standing ?? null, as_of };
+}
+
+/** A row for each token: whether it verifies, and of a reservation its link, else why not. */
+function rowsOf(
+  print: Printer,
+  given: readonly GivenToken[],
+  checks: readonly (Checked | Failure)[],
+  context: TimeContext,
+): string {
+  const rows = checks.map((one, at) => {
+    const name = given[at]?.name ?? '';
+    if (one instanceof Failure)
+      return [name, 'no', inTimes(inOneText(one.says, one.facts.why) ?? '', shortTimes(context))];
+    const { verified, found } = one;
+    if (verified.kind !== 'connectivity') return [name, 'yes', `${verified.kind} token`];
+    const { connectivity } = verified.claims;
+    const says = found?.standing === 'ended' ? 'ended' : found?.says;
+    return [
+      name,
+      'yes',
+      `${linkName(connectivity)}, ${formatBandwidth(connectivity.bandwidth)}${says === undefined ? '' : `: ${says}`}`,
+    ];
+  });
+  return print.table(['file', 'verified', 'what'], rows);
+}
+
+/** Verifies one token; see {@link standingOf}. */
+async function checkedOne(
+  invocation: Invocation,
+  session: Session,
+  token: string,
+  flags: VerifyFlags & { keys: KeySet | undefined },
+): Promise<Checked> {
+  const { output, now } = invocation;
+  const { issuer, keys } = flags;
   const how = { source: { keys, issuer }, evenExpired: claimedEnd(token) <= now() };
   const check = (): Promise<VerifiedToken> =>
     verifySaved(invocation, session, token, how)
       .catch(async (error: unknown) => {
         const isGone = error instanceof Failure && isUnknownKey(error.cause);
-        const isAsked = !offline && keys === undefined;
+        const isAsked = !invocation.flags.offline && keys === undefined;
         const past =
           isGone && isAsked ? await checkedToken(() => keyInHistory(token, session.send)) : undefined;
         if (!past) throw error;
@@ -78,20 +195,13 @@ export async function verify(
         throw withNextStep(error, token, session.profile);
       });
   const verified = await check();
-  const { kind, claims } = verified;
   const found =
     verified.kind === 'connectivity'
-      ? await standingOf(invocation, session, verified.claims, { ...flags, keys })
+      ? await standingOf(invocation, session, verified.claims, flags)
       : undefined;
   // A list that another key has signed has the key set fetched anew: the token's own key may have been retired since.
   if (found?.standing === 'stands') await check();
-  const standing = found?.standing ?? null;
-  const as_of = found?.at === undefined ? null : formatInstant(found.at);
-  const reservation = verified.kind === 'connectivity' ? verified.claims.connectivity : null;
-  const times = await invocation.times();
-  await output.result({ verified: true, kind, claims, reservation, standing, as_of }, (print) =>
-    verifiedCard(print, verified, found, token, times),
-  );
+  return { token, verified, found };
 }
 
 /** When the reservation that a token claims to be about ends, in milliseconds; never, for another token. */
@@ -289,13 +399,7 @@ async function keysIn(source: string, files: Files): Promise<KeySetDocument> {
   }
 }
 
-function verifiedCard(
-  print: Printer,
-  verified: VerifiedToken,
-  found: Standing | undefined,
-  token: string,
-  times: TimeContext,
-): string {
+function verifiedCard(print: Printer, { verified, found, token }: Checked, times: TimeContext): string {
   const { kind, claims } = verified;
   if (kind === 'connectivity') {
     const proven = { reservation: claims.connectivity, verified: true, token, claims };

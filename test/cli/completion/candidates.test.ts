@@ -255,7 +255,7 @@ describe('live values', () => {
 describe('files', () => {
   test.each<[string, boolean]>([
     ['verify ', true],
-    ['verify x ', false],
+    ['verify x ', true],
     ['verify --jwks ', true],
     ['verify --issuer ', false],
     ['token inspect ', true],

@@ -261,6 +261,27 @@ describe('what is wrong is told with file, line and column', () => {
       ],
     ],
     [
+      'a key null',
+      'version: 1\nnull: x\nreservations: {}\n',
+      ['demo.yaml:2:1: The key null is nothing in YAML: write "null" in quotes.'],
+    ],
+    ...['{"version": 1, // x', '{"version": 1, /* x */', '["http://a", // x'].map(
+      (text): [string, string, string[]] => [
+        'a comment in JSON',
+        `${text}\n}`,
+        [
+          `demo.yaml:1:${text.search(/\/[/*] ?x/) + 1}: JSON has no comments: leave them out, or write the plan as YAML.`,
+        ],
+      ],
+    ),
+    [
+      'a range',
+      file(`a: {${FIELDS}, start: 2026-12-01 14:00-16:00, for: 1h}`),
+      [
+        `demo.yaml:3:60: "2026-12-01 14:00-16:00" is not a time. A start and an end are two times: start: '2026-12-01 14:00' end: '2026-12-01 16:00'.`,
+      ],
+    ],
+    [
       'a time of day',
       file(`a: {${FIELDS}, start: 2026-12-01T09:00:00Z, end: 14:00}`),
       [
@@ -333,7 +354,7 @@ describe('what is wrong is told with file, line and column', () => {
     [
       'two documents',
       `${file(`a: {${FIELDS}, ${WHEN}}`)}---\nversion: 1\n`,
-      [expect.stringMatching(/^demo\.yaml:4:1: .*documents/)],
+      ['demo.yaml:4:1: A plan is one document, and "---" begins another one: two documents are two plans.'],
     ],
     [
       'broken JSON',

@@ -5,6 +5,7 @@ import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { offlineWorld } from '../../fixtures/command-world.ts';
 import { temporaryFolder } from '../../fixtures/temporary-folder.ts';
+import { NOW } from '../../fixtures/tokens.ts';
 
 const run = promisify(execFile);
 const hasKhal = await run('sh', ['-c', 'command -v khal']).then(
@@ -57,6 +58,10 @@ test('each reservation is an event; lines end as RFC 5545 says, and have at most
   ]) {
     expect(events[1]).toContain(`\r\n${line}\r\n`);
   }
+  const sequences = events.map((event) => Number(/\r\nSEQUENCE:(\d+)\r\n/.exec(event)?.[1]));
+  expect(sequences[0]).toBe((sequences[1] ?? 0) + 1);
+  expect(sequences[1]).toBe((NOW - Date.UTC(2026, 0, 1)) / 250);
+  expect(events[1]).toContain('\r\nLAST-MODIFIED:20261101T120000Z\r\n');
   const none = await slices('--offline', 'list', '--mine', '--site', 'gr-uth', '--ics');
   expect(none.stdout).toMatch(/^BEGIN:VCALENDAR\r\n[\s\S]*END:VCALENDAR\r\n$/);
   expect(none.stdout).not.toContain('VEVENT');

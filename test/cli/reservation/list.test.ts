@@ -109,6 +109,17 @@ ID0   scheduled  be-gent1 – pl-poznan1  demo
     }
   });
 
+  test.each([40, 60, 80])('nor with a name of 54 characters, at %i columns', async (columns) => {
+    const { world } = await busyWorld();
+    const name = `a${'b'.repeat(53)}`;
+    await world.run('--experiment', 'demo', ...LINK, '--start-now', '--for', '1h', '--name', name);
+    const stdout = recordedStream(columns);
+    await machineOf(world.server, 'lead', { stdout }).run('--color', 'never', ...demo);
+    const lines = stdout.text.split('\n');
+    for (const line of lines) expect(line.length).toBeLessThanOrEqual(columns);
+    expect(stdout.text.replaceAll(/\s/g, '')).toContain('bbb');
+  });
+
   test('states have colours', async () => {
     const stdout = recordedStream(120);
     await machineOf(busy.world.server, 'lead', { stdout }).run('--color', 'always', ...demo);

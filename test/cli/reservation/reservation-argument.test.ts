@@ -111,7 +111,11 @@ describe('an ID argument', () => {
     await open();
     const { run } = machine('lead');
     expect(reportOf(await run('--json', 'show', 'zzzz'))).toMatchObject({ code: 'not_found', exitCode: 3 });
-    expect(reportOf(await run('--json', 'show', 'zzz'))).toMatchObject({ code: 'not_found', exitCode: 3 });
+    expect(reportOf(await run('--json', 'show', 'zzz'))).toMatchObject({
+      code: 'not_found',
+      exitCode: 3,
+      why: 'Of an id, four characters or more are needed.',
+    });
   });
 });
 

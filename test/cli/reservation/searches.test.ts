@@ -78,6 +78,7 @@ describe('reserve --volume', () => {
     ['with all that the link has', '--volume 45T --end +2h', 100_000, 0, 1],
     ['at one rate through what is taken', '--volume 9T --end +3h --start +1h', 10_000, 1, 3],
     ['with no more than --bandwidth', '--volume 2.25T --end +9h --bandwidth 5G', 5000, 0, 1],
+    ['for a minute at least', '--volume 1MB --end +9h', 1, 0, 1 / 60],
   ])('books what finishes first, %s', async (_, flags, bandwidth, start, end) => {
     expect(await booked(flags)).toMatchObject({ bandwidth, start_date: iso(start), end_date: iso(end) });
   });

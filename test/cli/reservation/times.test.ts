@@ -52,6 +52,30 @@ describe('a time of day, at Sunday 12:00 UTC', () => {
   );
 });
 
+test.each<[string[], string]>([
+  [['--start', '+2h', '--for', '90m'], 'from        Sun 1 Nov 14:00 UTC (in 2 h)'],
+  [['--start', '+90m', '--end', '+4h'], 'from        Sun 1 Nov 13:30 UTC (in 1 h 30 min)'],
+  [['--start-now', '--for', '45m'], 'until       Sun 1 Nov 12:45 (in 45 min)'],
+  [['--start-now', '--end', '+3h'], 'until       Sun 1 Nov 15:00 (in 3 h)'],
+])('a duration is repeated as typed, whatever time the answer took: %j', async (flags, line) => {
+  let late = 0;
+  const now = () => {
+    late = Math.min(300, late + 10);
+    return NOW + late;
+  };
+  const { stdout } = await book(flags, { now });
+  expect(stdout).toContain(line);
+});
+
+test.each([
+  ['today', 'The start, Sun 1 Nov 00:00 UTC, has passed.'],
+  ['today 08:00', 'The start, Sun 1 Nov 08:00 UTC, has passed.'],
+])('--start %s --for 2h: the start is what is wrong', async (start, message) => {
+  const { exitCode, stderr } = await book(['--start', start, '--for', '2h']);
+  expect([exitCode, stderr]).toEqual([6, expect.stringContaining(message)]);
+  expect(stderr).toContain('To start at once, give --start-now.');
+});
+
 describe('--start-now --for 2h', () => {
   const flags = ['--start-now', '--for', '2h', '--json'];
 

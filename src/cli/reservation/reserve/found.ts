@@ -9,8 +9,8 @@ import type { Invocation } from '../../invocation.ts';
 import { folded } from '../../print/folded.ts';
 import type { CardLine } from '../../print/output.ts';
 import { confirmIfAsked } from '../../questions.ts';
-import { endAside, formatDistance, shortEnd, shortTime } from '../../times.ts';
-import { formatBandwidth, formatVolume } from '../../values.ts';
+import { distanceIn, endAside, shortEnd, shortTime } from '../../times.ts';
+import { formatBandwidth, formatVolume, withLastingVolume } from '../../values.ts';
 
 /**
  * The result of a search, for its card: how far away the earliest start is; of a volume how long it takes,
@@ -28,9 +28,9 @@ export async function foundLines(
   const { duration, volume } = request;
   const { start, end } = periodOf(reservation);
   const times = await invocation.times();
-  if (duration !== undefined) return [['found', `the earliest start: ${formatDistance(start, times.now)}`]];
+  if (duration !== undefined) return [['found', `the earliest start: ${distanceIn(start, times)}`]];
   if (volume === undefined || invocation.output.json) return [];
-  const deadline = `${shortTime(request.end, times)} (${endAside(request.end, formatDistance(request.end, times.now), times)})`;
+  const deadline = `${shortTime(request.end, times)} (${endAside(request.end, distanceIn(request.end, times), times)})`;
   const found: CardLine[] = [
     ['found', `${formatVolume(volume)} in ${formatDuration(end - start)}`],
     ['deadline', deadline],
@@ -70,7 +70,10 @@ export async function confirmRate(
   const { volume, bandwidth: limit, site1, site2 } = request;
   if (volume === undefined || limit !== undefined || !invocation.ask || invocation.flags.yes) return;
   try {
-    const [{ reservation }] = await connectivity.change([{ action: 'create', request }], { dryRun: true });
+    const [{ reservation }] = await connectivity.change(
+      [{ action: 'create', request: withLastingVolume(request) }],
+      { dryRun: true },
+    );
     const { start, end } = periodOf(reservation);
     const window = { site1, site2, ...askedRouteOf(request), start, end };
     const { items } = await connectivity.availability(window);

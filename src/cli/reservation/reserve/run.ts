@@ -24,7 +24,7 @@ import { rehearsalCard, reservationCard, reservationResult } from '../../print/c
 import { escapeText } from '../../print/output.ts';
 import { confirmWriting } from '../../questions.ts';
 import type { TimeContext } from '../../times.ts';
-import { parseBandwidth, parseVolume, siteName } from '../../values.ts';
+import { parseBandwidth, parseVolume, siteName, withLastingVolume } from '../../values.ts';
 import type { Files } from '../../world.ts';
 import { refusalOf, withHolder } from '../alternatives.ts';
 import { readRoute } from '../route-options.ts';
@@ -98,6 +98,8 @@ export async function reserve(
   const expiry = claimedExperimentExpiry(experiment.token.reveal());
   const end = asked.end === LAST_INSTANT ? experimentEnd(expiry) : asked.end;
   const request = periodToSend({ ...asked, end }, invocation.now(), expiry);
+  if (asked.lasting !== undefined && request.end !== undefined)
+    (await invocation.times()).typedDurations?.set(request.end, asked.lasting);
   const run = { invocation, flags, session, experiment };
   if (flags.dryRun) return rehearse(run, request);
   await confirmRate(invocation, session, request);
@@ -113,11 +115,12 @@ function experimentEnd(expiry: number | undefined): number {
   });
 }
 
-async function rehearse(run: Run, request: ReservationRequest): Promise<void> {
+async function rehearse(run: Run, asked: ReservationRequest): Promise<void> {
+  const request = withLastingVolume(asked);
   const { invocation, session, experiment } = run;
   const [rehearsed] = await session.connectivity
     .change([{ action: 'create', request }], { dryRun: true })
-    .catch(refusedTo(run, request));
+    .catch(refusedTo(run, asked));
   const { reservation } = rehearsed;
   const more = await foundLines(run, request, reservation, { isBooked: false });
   const times = await invocation.times();
@@ -127,7 +130,8 @@ async function rehearse(run: Run, request: ReservationRequest): Promise<void> {
 }
 
 /** @param lasting see {@link NewPeriod} */
-async function book(run: Run, request: ReservationRequest, lasting?: number): Promise<void> {
+async function book(run: Run, asked: ReservationRequest, lasting?: number): Promise<void> {
+  const request = withLastingVolume(asked);
   const { invocation, flags, session, experiment } = run;
   const { output } = invocation;
   const { allowUnsigned = false, save, idempotencyKey, wait } = flags;
@@ -136,7 +140,7 @@ async function book(run: Run, request: ReservationRequest, lasting?: number): Pr
   const options = { allowUnsigned, ...(idempotencyKey === undefined ? {} : { idempotencyKey, typedTimes }) };
   const [proven] = await session.reservations
     .change([{ action: 'create', request }], options)
-    .catch(refusedTo(run, request));
+    .catch(refusedTo(run, asked));
   if (save !== undefined) await saveProof(invocation.files, save, proven);
   if (wait === undefined) return printBooked(run, proven, request, lasting);
   const started = () => waitForStart(proven, { invocation, session, wait, allowUnsigned });

@@ -14,7 +14,7 @@ import type { Invocation } from '../../invocation.ts';
 import { reservationResult } from '../../print/cards.ts';
 import { Refusal } from '../../print/offers.ts';
 import { jsonText } from '../../print/output.ts';
-import { formatDistance, shortTime, timesIn } from '../../times.ts';
+import { distanceIn, formatDistance, shortTime, timesIn } from '../../times.ts';
 import { formatBandwidth } from '../../values.ts';
 import type { Pipe } from '../../world.ts';
 import { refusalOf, surelyFree } from '../alternatives.ts';
@@ -286,7 +286,9 @@ export class RunReservation {
   }
 
   get #until(): Said {
-    return sentence`${instant(this.#end)} (${formatDistance(this.#end, this.#run.invocation.now())})`;
+    const { invocation, duration } = this.#run;
+    const context = { now: invocation.now(), typedDurations: new Map([[this.#end, duration]]) };
+    return sentence`${instant(this.#end)} (${distanceIn(this.#end, context)})`;
   }
 
   /** Keeps the reservation as the service has shown it. */

@@ -55,6 +55,8 @@ export async function update(
   const expiry = claimedExperimentExpiry(experiment.token.reveal());
   const before = asUpdate(current.reservation);
   const period = periodToSend(asked, invocation.now(), expiry);
+  if (asked.lasting !== undefined && period.end !== undefined)
+    (await invocation.times()).typedDurations?.set(period.end, asked.lasting);
   const { start = before.start, end = before.end } = period;
   const wanted = { ...before, ...rate, ...texts, start, end };
   await confirmGrowth(invocation, before, wanted);
