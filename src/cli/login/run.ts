@@ -42,8 +42,6 @@ export async function login(
   const session = await invocation.session(profile);
   if (flags.ci) return loginForMachine(invocation, session, flags);
   const account = loginOf(session);
-  // An unusable credentials file fails here, before the user enters a code.
-  account.read();
   const host = hostOf(session);
   const started = await invocation.waitFor(host, () => account.startLogin());
   await announce(invocation, started, flags);

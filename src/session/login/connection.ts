@@ -37,6 +37,7 @@ interface EndedLogin {
 
 /** A login, where it is kept, and how to make or end it. */
 export interface Login {
+  /** @throws Failure `state_unusable` where a login could not be kept, before a person is asked for anything */
   startLogin(): Promise<DeviceLogin>;
   /** Keeps what a login gave. */
   keep(tokens: IssuedTokens): Promise<void>;
@@ -185,7 +186,13 @@ export function connectOverNetwork(profile: Profile, options: NetworkConnectionO
         ? undefined
         : {
             path: credentials.path,
-            startLogin: async () => (await identity()).startLogin(profile.scope),
+            startLogin: async () => {
+              await credentials.change((current, takeRoom) => {
+                takeRoom();
+                return current;
+              });
+              return (await identity()).startLogin(profile.scope);
+            },
             read: () => credentials.read(),
             keep: async (tokens) => void (await credentials.change(() => storedFrom(tokens, now()))),
             end: async () => {
