@@ -13,7 +13,7 @@ import {
   type ReplyHeaders,
   type Send,
 } from '../contract/sending.ts';
-import { lookupLoopback } from '../tokens/loopback.ts';
+import { decoded, lookupLoopback } from '../tokens/loopback.ts';
 import { MAX_REPLY } from './exchange.ts';
 import { saysNothingWasDone } from './reply-failure.ts';
 
@@ -100,7 +100,12 @@ export function createTransport(options: TransportOptions): NetworkTransport {
       origin,
       path: pathname + search,
       method: request.method as 'GET',
-      headers: { ...request.headers, ...(request.cache ? { 'cache-control': request.cache } : {}) },
+      headers: {
+        // Without it a server may choose any coding (RFC 9110 §12.5.3).
+        'accept-encoding': 'identity',
+        ...request.headers,
+        ...(request.cache ? { 'cache-control': request.cache } : {}),
+      },
       body: request.body ?? null,
       signal,
     });
@@ -109,8 +114,9 @@ export function createTransport(options: TransportOptions): NetworkTransport {
   async function attempt(request: Outgoing, signal: AbortSignal): Promise<WholeReply> {
     const reply = await begin(request, signal);
     // Of a reply that is too large, a part is passed on: enough for the reader to refuse it.
-    const { bytes } = await readUpTo(reply.body, MAX_REPLY);
-    return { status: reply.statusCode, headers: headersOf(reply.headers), body: [bytes] as const };
+    const headers = headersOf(reply.headers);
+    const { bytes } = await readUpTo(decoded(reply.body, headers.get('content-encoding')), MAX_REPLY);
+    return { status: reply.statusCode, headers, body: [bytes] as const };
   }
 
   /** The caller limits how long it waits, and comes back by itself. */
@@ -119,7 +125,11 @@ export function createTransport(options: TransportOptions): NetworkTransport {
       throw networkFailure(cause, request, false);
     });
     const { statusCode: status, body } = reply;
-    return { status, headers: headersOf(reply.headers), body: ReadableStream.from<Uint8Array>(body) };
+    return {
+      status,
+      headers: headersOf(reply.headers),
+      body: ReadableStream.from(decoded(body, headersOf(reply.headers).get('content-encoding'))),
+    };
   }
 
   const send: Send = async (request) => {
