@@ -12,6 +12,7 @@ import {
 import { dirname, join, resolve } from 'node:path';
 import { Failure, moveAway, shellWord } from '../contract/failure.ts';
 import { reasonOfSystem, systemReason } from '../contract/foreign-errors.ts';
+import { NO_HOME } from './home.ts';
 import { onDisk } from './on-disk.ts';
 
 /** Writable by the group, and by everyone. Windows has neither modes nor user numbers, so nothing is checked there. */
@@ -176,7 +177,9 @@ function holdsForeign(folder: string): boolean {
   });
 }
 
-function unusableFolder(path: string, why: string, facts: { fix?: string } = {}): Failure {
+function unusableFolder(path: string, reason: string, facts: { fix?: string } = {}): Failure {
+  const isHomeless = path.startsWith(NO_HOME);
+  const why = isHomeless ? 'This user has no home folder. Set HOME to the absolute path of one.' : reason;
   return new Failure('state_unusable', `The folder ${path} can't be used.`, { why, ...facts });
 }
 
