@@ -100,7 +100,7 @@ export async function exchange(
       .split(';')[0]
       ?.trim()
       .toLowerCase() ?? '';
-  const text = withoutSecrets(new TextDecoder('utf-8', { ignoreBOM: true }).decode(body.bytes), secrets);
+  const text = withoutSecrets(new TextDecoder().decode(body.bytes), secrets);
   const reply: Reply = { status, headers, type, text };
   const unsure = method === 'GET' ? {} : { maybeDone: true };
   if (status >= 300 && status < 400) {

@@ -3,7 +3,7 @@ import { dirname, join, resolve } from 'node:path';
 import type { Files } from '../cli/world.ts';
 import { Failure } from '../contract/failure.ts';
 import { systemReason } from '../contract/foreign-errors.ts';
-import { readBounded, readBoundedStream } from '../files/bounded.ts';
+import { readBounded, readBoundedStream, readBytes } from '../files/bounded.ts';
 import { makeFolders, privateFolder, unusableFile } from '../files/private.ts';
 import { removeFile, writeWhole } from '../files/whole.ts';
 import type { LedgerDatabase } from '../session/reservations/ledger.ts';
@@ -96,7 +96,7 @@ function withCompletionHelp(error: unknown): never {
 }
 
 function contentOf(file: string): Uint8Array | undefined {
-  return statSync(file, { throwIfNoEntry: false }) && readBounded(file);
+  return statSync(file, { throwIfNoEntry: false }) && readBytes(file);
 }
 
 /** The end of a chain of symbolic links, which need not exist. Writing fails at a circle. */
