@@ -216,6 +216,7 @@ describe('every next step works when it is pasted', () => {
       'slices-conn reserve be-gent1 pl-poznan1 --bandwidth 1G --start-now --for 1h --name x-2',
     "'--link be-gent1 pl-poznan1'": 'slices-conn serve audit --link be-gent1 pl-poznan1',
     "ownCommand('login', '--profile', name)": 'slices-conn login --profile lab',
+    "ownCommand('profile', 'show', name)": 'slices-conn profile show lab',
     "ownCommand('--yes', ...typed)": 'slices-conn --yes delete ID',
     'ownCommand(...command)': 'slices-conn delete ID',
     'first.command': undefined,
@@ -272,6 +273,7 @@ describe('every next step works when it is pasted', () => {
     '`slices-conn profile show ${shellWord(profile)}`': 'slices-conn profile show local',
     "ownCommand('profile', 'set', profile, command)": `slices-conn profile set lab 'experimentTokenCommand=["slices","experiment","jwt","{experiment}"]'`,
     "retyped(typed, [{ flags: ['--wait'], words: [] }])": 'slices-conn login --ci',
+    'retyped(typed, [])': 'slices-conn login conn.example.org --yes',
     'variable === undefined ? look : `unset ${variable}`': 'slices-conn profile show local',
     "redirectedBy.length === 0 ? 'slices-conn login' : `unset ${redirectedBy.join(' ')}`":
       'slices-conn login',
