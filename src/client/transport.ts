@@ -5,6 +5,7 @@ import { Failure } from '../contract/failure.ts';
 import { errorCode } from '../contract/foreign-errors.ts';
 import { isLoopback, isProtected, UNPROTECTED } from '../contract/loopback.ts';
 import { IDEMPOTENCY_KEY_HEADER } from '../contract/routes.ts';
+import { inOneText } from '../contract/said.ts';
 import {
   type Fetch,
   fetchOver,
@@ -312,6 +313,9 @@ function networkFailure(cause: unknown, { method, signal, url }: Outgoing, late:
   if (refused !== undefined) {
     return new Failure('network', `${origin} can't be reached.`, { why: refused, retryable: false, cause });
   }
+  // A port of TLS closes the connection, or answers with what is not HTTP.
+  const isCutShort =
+    code === 'UND_ERR_SOCKET' || (cause instanceof Error && cause.name === 'HTTPParserError');
   const timedOut = late || TIMEOUTS.has(code);
   const isUnsent = NOT_SENT.has(code) || (cause instanceof Error && cause.message.includes(NO_HANDSHAKE));
   const maybeDone = !isUnsent && method !== 'GET';
@@ -324,7 +328,11 @@ function networkFailure(cause: unknown, { method, signal, url }: Outgoing, late:
     timedOut ? 'timeout' : 'network',
     timedOut ? `${origin} did not answer in time.` : `${origin} can't be reached.`,
     {
-      why: maybeDone ? `${reason}. The request may have taken effect.` : `${reason}.`,
+      why: inOneText(
+        `${reason}.`,
+        target.protocol === 'http:' && isCutShort ? 'Is it an https address?' : '',
+        maybeDone ? 'The request may have taken effect.' : '',
+      ),
       retryable: !maybeDone,
       ...(maybeDone ? { maybeDone } : {}),
       cause,

@@ -265,7 +265,6 @@ describe('every next step works when it is pasted', () => {
     "'--database postgres://user@host/name?sslmode=verify-ca&sslrootcert=ca.pem'":
       "slices-conn serve --database 'postgres://user@host/name?sslmode=verify-ca&sslrootcert=ca.pem'",
     "ownCommand('serve', ...where)": 'slices-conn serve --data folder',
-    '`slices-conn serve${port}`': 'slices-conn serve --port 5000',
     '`slices-conn ${noun} use ${shellWord(canBeTyped(only, active) ? only.name : only.id)}`':
       'slices-conn experiment list',
     '`slices-conn ${noun} list`': 'slices-conn project list',

@@ -368,6 +368,16 @@ describe('row 5: the addresses that a token is sent to', () => {
   });
 });
 
+test('http to a port of TLS: is it an https address?', async () => {
+  const server = createTlsServer({ cert: SERVER_CERTIFICATE, key: SERVER_KEY });
+  const garbage = createTcpServer((socket) => void socket.end('\x15\x03\x01\0\x02\x02\x0a'));
+  cleanups.push(() => void garbage.close());
+  for (const port of [await listening(server), await listenOnLoopback(garbage)]) {
+    const { code, facts } = await failureOf(() => asked(`http://127.0.0.1:${port}/`));
+    expect([code, facts.why]).toEqual(['network', expect.stringContaining('Is it an https address?')]);
+  }
+});
+
 describe('certificates', () => {
   const serve = (cert = SERVER_CERTIFICATE, key = SERVER_KEY) =>
     listening(createTlsServer({ cert, key }, (_, reply) => void reply.end('there')));

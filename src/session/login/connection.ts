@@ -238,16 +238,15 @@ function whenReached(send: Send, profile: Profile, env: Variables): Send {
 
 function nextStepTo(url: URL, profile: string, { why = '', cause }: FailureFacts): FailureFacts {
   const refused = errorCode(cause) === 'ECONNREFUSED';
-  // `serve` listens without TLS by itself.
-  if (!isLoopback(url) || !refused || url.protocol !== 'http:')
+  // `serve` listens there, without TLS, by itself; at any other port the address may be the fault.
+  if (!isLoopback(url) || !refused || url.protocol !== 'http:' || url.port !== `${DEFAULT_PORT}`)
     return { fix: `slices-conn profile show ${shellWord(profile)}` };
-  const port = url.port === `${DEFAULT_PORT}` ? '' : ` --port ${url.port || '80'}`;
   // A saved token is verified by its own service: --offline would have no more keys.
   const isOfToken = /\/\.well-known\/jwks|\/status\//.test(url.pathname);
   const or = isOfToken ? '.' : ', or use --offline, which needs none.';
   return {
     why: `Nothing listens there: ${why} Start the server in another terminal${or}`,
-    fix: `slices-conn serve${port}`,
+    fix: 'slices-conn serve',
   };
 }
 
