@@ -54,9 +54,9 @@ export class SentChanges {
     return this.#settled === 'as expected';
   }
 
-  /** Whether services were used, and certainly nothing was changed there. */
+  /** Whether services were used, and certainly nothing was changed, there or here. */
   get isNothing(): boolean {
-    return this.#begun && this.#sent.size === 0;
+    return this.#begun && this.#sent.size === 0 && typeof this.#settled !== 'object';
   }
 
   /** The failure to report when standard output takes no result, such as on a full disk. */

@@ -1,4 +1,5 @@
 import { Failure } from '../contract/failure.ts';
+import { pastedToken } from '../contract/secret.ts';
 import { TokenError } from '../tokens/token-error.ts';
 import { type Trust, verifyToken } from '../tokens/verify.ts';
 import type { Invocation } from './invocation.ts';
@@ -39,8 +40,8 @@ export function keyFileOf(tokenFile: string): string {
 type TokenReader = Pick<Invocation, 'files' | 'output' | 'stdinIsTerminal' | 'waitFor'>;
 
 /**
- * Reads a token from a file, or from standard input for `-`, which a terminal says. The file holds the token
- * and at most one line end, LF or CRLF.
+ * Reads a token from a file, or from standard input for `-`, which a terminal says. See
+ * {@link pastedToken}.
  *
  * @throws Failure `unverified` for an empty file, or bytes that are not UTF-8
  */
@@ -54,11 +55,11 @@ export async function readTokenFile(
   const bytes = await (isTyped ? read() : waitFor(path === '-' ? 'standard input' : path, read));
   let text: string;
   try {
-    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {
     throw new Failure('unverified', 'This is not a token.', { why: 'It is not text.' });
   }
-  const token = text.replace(/\r?\n$/, '');
+  const token = pastedToken(text);
   if (token === '') throw new Failure('unverified', 'The token is missing.', { why: 'The input is empty.' });
   return token;
 }

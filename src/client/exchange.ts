@@ -100,7 +100,7 @@ export async function exchange(
       .split(';')[0]
       ?.trim()
       .toLowerCase() ?? '';
-  const text = withoutSecrets(new TextDecoder('utf-8', { ignoreBOM: true }).decode(body.bytes), secrets);
+  const text = withoutSecrets(new TextDecoder().decode(body.bytes), secrets);
   const reply: Reply = { status, headers, type, text };
   const unsure = method === 'GET' ? {} : { maybeDone: true };
   if (status >= 300 && status < 400) {
@@ -158,6 +158,7 @@ export function readAs<Schema extends v.GenericSchema>(
     const found = reply.text === '' ? 'is empty' : claimed ? "can't be read as JSON" : `is ${reply.type}`;
     throw new Failure('reply_invalid', `The ${what} should have been JSON, but the reply ${found}.`, {
       httpStatus: reply.status,
+      why: reply.type === 'text/html' ? 'It is an HTML page: is the address right?' : undefined,
     });
   }
   const result = v.safeParse(schema, reading.value);

@@ -20,7 +20,7 @@ export function isTemporary(error: unknown): boolean {
   return code === 'network' || code === 'timeout';
 }
 
-/** Why no reply came: our transport's failure, the library's time limit, or an error of another `fetch`. */
+/** Why no reply came: our transport's failure, the library's time limit, or the connection's error in another `fetch`. A mistake in a program is none. */
 function connectionProblem(error: unknown): Failure | undefined {
   // Our transport's failure, which the library may have wrapped in its own errors.
   const own = causes(error).find((cause) => cause instanceof Failure);
@@ -31,8 +31,7 @@ function connectionProblem(error: unknown): Failure | undefined {
   const isConnection = causes(error).some((cause) =>
     /^(?:ECONN|EPIPE|ETIMEDOUT|UND_ERR)/.test(errorCode(cause)),
   );
-  if (replyOf(error) || !(error instanceof Error)) return undefined;
-  if (error instanceof oauth.ClientError && !isConnection) return undefined;
+  if (replyOf(error) || !(error instanceof Error) || !isConnection) return undefined;
   return new Failure('network', "The identity provider can't be reached.", {
     retryable: true,
     why: error.message,
@@ -65,30 +64,43 @@ export function failureOf(error: unknown, authUrl: string, said?: string): Failu
   const reply = replyOf(error);
   const httpStatus = reply?.status ?? 0;
   if (httpStatus >= 500 || httpStatus === 429) {
-    return new Failure('unavailable', `The identity provider ${authUrl} is not available at the moment.`, {
-      httpStatus,
-      retryable: true,
-      why: said,
-    });
+    return unavailable(authUrl, httpStatus, said);
   }
-  const why = error instanceof Error ? error.message : String(error);
+  const problem = connectionProblem(error);
+  if (problem) return problem;
+  // A mistake in a program is told as one.
+  if (httpStatus === 0 && !(error instanceof oauth.ClientError)) throw error;
+  const why = httpStatus > 0 ? `Its status is ${httpStatus}.` : String(error);
   // A challenge (RFC 6750 §3), not an OAuth error.
   if (httpStatus === 401) {
     return new Failure('request_rejected', 'The identity provider refused the request.', { why, httpStatus });
   }
-  return connectionProblem(error) ?? invalid(why);
+  return invalid(why);
 }
+
+/** The failure of a provider that can't answer now. @param said why, in its own words */
+export function unavailable(authUrl: string, httpStatus: number, said: unknown): Failure {
+  return new Failure('unavailable', `The identity provider ${authUrl} is not available at the moment.`, {
+    httpStatus,
+    retryable: true,
+    why: typeof said === 'string' ? said : undefined,
+  });
+}
+
+/** What providers call it when a person denies the login, and when the code is over: RFC 8628 §3.5, Azure, OpenAM, GitHub. */
+const DENIED = ['access_denied', 'authorization_declined'];
+const OVER = ['expired_token', 'code_expired', 'bad_verification_code', 'incorrect_device_code'];
 
 /** A refusal of the provider (RFC 6749 §5.2, RFC 8628 §3.5), as a failure. */
 export function refused({ error, error_description, status }: oauth.ResponseBodyError): Failure {
   const why = error_description === undefined ? error : `${error}: ${error_description}`;
-  if (error === 'access_denied') {
+  if (DENIED.includes(error)) {
     return new Failure('login_denied', 'The login was denied.', {
       httpStatus: status,
       fix: 'slices-conn login',
     });
   }
-  if (error === 'expired_token') return codeExpired();
+  if (OVER.includes(error)) return codeExpired();
   if (error === 'invalid_grant') {
     return new Failure('not_logged_in', 'The session is over.', {
       why,
@@ -110,10 +122,10 @@ const OTHER_WAYS =
 /** Says how a token is given in the environment. */
 const HELP_ON_TOKENS = 'slices-conn help environment';
 
-/** The failure of a login at a provider that offers no device login. */
-export function noDeviceLogin(authUrl: string): Failure {
+/** The failure of a login at a provider that offers no device login. @param missing what its metadata lacks */
+export function noLogin(authUrl: string, missing: string): Failure {
   return new Failure('not_supported', `The identity provider ${authUrl} offers no device login.`, {
-    why: `Its metadata has no device_authorization_endpoint (RFC 8628). ${OTHER_WAYS}`,
+    why: `Its metadata has no ${missing}. ${OTHER_WAYS}`,
     // As for other metadata that is not what it should be.
     exitCode: 9,
     fix: HELP_ON_TOKENS,

@@ -1,8 +1,7 @@
 import * as oauth from 'openid-client';
 import { ID_TOKEN_TYPE, TOKEN_EXCHANGE_GRANT } from '../contract/ci-rules.ts';
-import { Failure, shellWord } from '../contract/failure.ts';
-import { issuerName, sameIssuer } from '../contract/issuer-address.ts';
-import { isObject, readJson } from '../contract/json.ts';
+import { Failure } from '../contract/failure.ts';
+import { issuerName } from '../contract/issuer-address.ts';
 import { isTokenText, Secret, withoutSecrets } from '../contract/secret.ts';
 import type { Fetch } from '../contract/sending.ts';
 import {
@@ -10,13 +9,12 @@ import {
   failureOf,
   invalid,
   isTemporary,
-  noDeviceLogin,
-  otherIssuer,
+  noLogin,
   refused,
-  replyOf,
   retryAfter,
   saidBy,
 } from './identity-failure.ts';
+import { lenientReply, publishedMetadata } from './identity-replies.ts';
 
 /** The needs of the identity provider's client. */
 interface IdentityClientOptions {
@@ -118,7 +116,8 @@ export function createIdentityClient(options: IdentityClientOptions): IdentityCl
     async startLogin(scope) {
       const config = await configuration();
       const metadata = config.serverMetadata();
-      if (metadata.device_authorization_endpoint === undefined) throw noDeviceLogin(authUrl);
+      if (metadata.device_authorization_endpoint === undefined)
+        throw noLogin(authUrl, 'device_authorization_endpoint (RFC 8628)');
       // Some providers demand it of every client, in the device grant too (RFC 7636).
       const verifier = metadata.supportsPKCE('S256') ? new Secret(oauth.randomPKCECodeVerifier()) : undefined;
       const started = await asked(
@@ -198,49 +197,14 @@ export function createIdentityClient(options: IdentityClientOptions): IdentityCl
   };
 
   async function discover({ fetch }: IdentityClientOptions): Promise<oauth.Configuration> {
-    const published = (algorithm: 'oidc' | 'oauth2') =>
-      oauth.discovery(new URL(authUrl), clientId, undefined, oauth.None(), {
-        algorithm,
-        // The transport decides whether plain http is allowed: on loopback, or where the profile allows it.
-        execute: [oauth.allowInsecureRequests],
-        // The transport limits how long to wait; the library's own limit must not end a request before.
-        timeout: LIBRARY_TIMEOUT_S,
-        [oauth.customFetch]: async (url, init) => withKnownIssuer(await sendForm(fetch, url, init), options),
-      });
-    // OpenID Connect Discovery first; a provider of OAuth alone publishes by RFC 8414.
-    const either = () =>
-      published('oidc').catch((error: unknown) => {
-        if (replyOf(error)?.status === 404) return published('oauth2');
-        throw error;
-      });
-    const config = await asked(either, authUrl);
-    checkEndpoints(config.serverMetadata(), options);
+    const metadata = await asked(() => publishedMetadata(options), authUrl);
+    const config = new oauth.Configuration(metadata, clientId, undefined, oauth.None());
+    // The transport decides whether plain http is allowed: on loopback, or where the profile allows it.
+    oauth.allowInsecureRequests(config);
+    // The transport limits how long to wait; the library's own limit must not end a request before.
+    config.timeout = LIBRARY_TIMEOUT_S;
+    config[oauth.customFetch] = (url, init) => sendForm(fetch, url, init);
     return config;
-  }
-}
-
-/**
- * Refuses endpoints at another origin, which would receive codes and tokens (THREATS.md 4). The key set may be anywhere:
- * a login does not use it.
- */
-function checkEndpoints(
-  metadata: oauth.ServerMetadata,
-  { authUrl, issuer = authUrl }: IdentityClientOptions,
-): void {
-  const origins = new Set([authUrl, issuer].map((address) => new URL(address).origin));
-  for (const name of ['device_authorization_endpoint', 'token_endpoint', 'revocation_endpoint'] as const) {
-    const address = metadata[name];
-    if (address === undefined) {
-      if (name !== 'token_endpoint') continue;
-      throw invalid('It has no token_endpoint.');
-    }
-    const url = URL.parse(address);
-    if (url && url.username + url.password !== '')
-      throw invalid(`Its ${name} has a user or a password in it.`);
-    if (url && origins.has(url.origin)) continue;
-    throw invalid(
-      `Its ${name} is ${JSON.stringify(address)}, which is not at ${[...origins].join(' or ')}: codes and tokens are sent nowhere else.`,
-    );
   }
 }
 
@@ -271,54 +235,19 @@ async function sendForm(
       ...(body === null || body === undefined ? {} : { body: String(body) }),
     }),
   );
-  return withLenientMembers(await withoutSent(reply, body));
+  const form = body instanceof URLSearchParams ? body : new URLSearchParams();
+  return lenientReply(await withoutSent(reply, form), form);
 }
 
 /** Masks the codes and tokens that were sent: a provider may repeat them in its error. */
-async function withoutSent(reply: Response, form: unknown): Promise<Response> {
-  if (reply.status < 400 || !(form instanceof URLSearchParams)) return reply;
+async function withoutSent(reply: Response, form: URLSearchParams): Promise<Response> {
+  if (reply.status < 400) return reply;
   const { status, headers } = reply;
   const secrets = ['device_code', 'code_verifier', 'refresh_token', 'subject_token', 'token'].flatMap(
     (name) => form.get(name) || [],
   );
   const hidden = secrets.map((secret) => new Secret(secret));
   return new Response(withoutSecrets(await reply.text(), hidden), { status, headers });
-}
-
-/**
- * Turns what some providers write into what the library accepts: null members become absent, `interval` "5" becomes 5,
- * and 0 becomes 1 (THREATS.md 9). The ID token is not used here; it is removed, so that a faulty one does no harm.
- */
-async function withLenientMembers(reply: Response): Promise<Response> {
-  if (reply.status !== 200) return reply;
-  const reading = readJson(await reply.clone().text());
-  if (!reading.ok || !isObject(reading.value)) return reply;
-  const { device_code, access_token } = reading.value;
-  if (device_code === undefined && access_token === undefined) return reply;
-  const { id_token: _unused, ...members } = reading.value;
-  const given = Object.fromEntries(Object.entries(members).filter(([, value]) => value !== null));
-  const { interval } = given;
-  const number = typeof interval === 'string' && /^\d{1,6}$/.test(interval) ? Number(interval) : interval;
-  return Response.json({ ...given, interval: number === 0 ? 1 : number }, { status: 200 });
-}
-
-/**
- * Checks what the provider calls itself (RFC 8414 §3.3, THREATS.md 4), and tells the library the address that was asked:
- * it compares character by character, where a slash at the end makes no difference.
- *
- * @throws Failure `reply_invalid` for another issuer than is due
- */
-async function withKnownIssuer(
-  reply: Response,
-  { authUrl, issuer = authUrl, name }: IdentityClientOptions,
-): Promise<Response> {
-  if (reply.status !== 200) return reply;
-  const reading = readJson(await reply.clone().text());
-  if (!reading.ok || !isObject(reading.value)) return reply;
-  const { issuer: found } = reading.value;
-  if (typeof found !== 'string') return reply;
-  if (sameIssuer(found, issuer)) return Response.json({ ...reading.value, issuer: authUrl }, { status: 200 });
-  throw otherIssuer(found, issuer, `slices-conn profile set ${shellWord(name)} `);
 }
 
 interface Polling {

@@ -6,6 +6,7 @@ import { Failure } from '../contract/failure.ts';
 import { errorCode } from '../contract/foreign-errors.ts';
 import { isLoopback, isProtected, UNPROTECTED } from '../contract/loopback.ts';
 import { IDEMPOTENCY_KEY_HEADER } from '../contract/routes.ts';
+import { inOneText } from '../contract/said.ts';
 import {
   type Fetch,
   fetchOver,
@@ -14,7 +15,7 @@ import {
   type ReplyHeaders,
   type Send,
 } from '../contract/sending.ts';
-import { lookupLoopback } from '../tokens/loopback.ts';
+import { decoded, lookupLoopback } from '../tokens/loopback.ts';
 import { MAX_REPLY } from './exchange.ts';
 import { saysNothingWasDone } from './reply-failure.ts';
 
@@ -101,7 +102,12 @@ export function createTransport(options: TransportOptions): NetworkTransport {
       origin,
       path: pathname + search,
       method: request.method as 'GET',
-      headers: { ...request.headers, ...(request.cache ? { 'cache-control': request.cache } : {}) },
+      headers: {
+        // Without it a server may choose any coding (RFC 9110 §12.5.3).
+        'accept-encoding': 'identity',
+        ...request.headers,
+        ...(request.cache ? { 'cache-control': request.cache } : {}),
+      },
       body: request.body ?? null,
       signal,
     });
@@ -110,8 +116,9 @@ export function createTransport(options: TransportOptions): NetworkTransport {
   async function attempt(request: Outgoing, signal: AbortSignal): Promise<WholeReply> {
     const reply = await begin(request, signal);
     // Of a reply that is too large, a part is passed on: enough for the reader to refuse it.
-    const { bytes } = await readUpTo(reply.body, MAX_REPLY);
-    return { status: reply.statusCode, headers: headersOf(reply.headers), body: [bytes] as const };
+    const headers = headersOf(reply.headers);
+    const { bytes } = await readUpTo(decoded(reply.body, headers.get('content-encoding')), MAX_REPLY);
+    return { status: reply.statusCode, headers, body: [bytes] as const };
   }
 
   /** The caller limits how long it waits, and comes back by itself. */
@@ -120,7 +127,11 @@ export function createTransport(options: TransportOptions): NetworkTransport {
       throw networkFailure(cause, request, false);
     });
     const { statusCode: status, body } = reply;
-    return { status, headers: headersOf(reply.headers), body: ReadableStream.from<Uint8Array>(body) };
+    return {
+      status,
+      headers: headersOf(reply.headers),
+      body: ReadableStream.from(decoded(body, headersOf(reply.headers).get('content-encoding'))),
+    };
   }
 
   const send: Send = async (request) => {
@@ -318,6 +329,9 @@ function networkFailure(cause: unknown, { method, signal, url }: Outgoing, late:
   if (refused !== undefined) {
     return new Failure('network', `${origin} can't be reached.`, { why: refused, retryable: false, cause });
   }
+  // A port of TLS closes the connection, or answers with what is not HTTP.
+  const isCutShort =
+    code === 'UND_ERR_SOCKET' || (cause instanceof Error && cause.name === 'HTTPParserError');
   const timedOut = late || TIMEOUTS.has(code);
   const isUnsent = NOT_SENT.has(code) || (cause instanceof Error && cause.message.includes(NO_HANDSHAKE));
   const maybeDone = !isUnsent && method !== 'GET';
@@ -330,7 +344,11 @@ function networkFailure(cause: unknown, { method, signal, url }: Outgoing, late:
     timedOut ? 'timeout' : 'network',
     timedOut ? `${origin} did not answer in time.` : `${origin} can't be reached.`,
     {
-      why: maybeDone ? `${reason}. The request may have taken effect.` : `${reason}.`,
+      why: inOneText(
+        `${reason}.`,
+        target.protocol === 'http:' && isCutShort ? 'Is it an https address?' : '',
+        maybeDone ? 'The request may have taken effect.' : '',
+      ),
       retryable: !maybeDone,
       ...(maybeDone ? { maybeDone } : {}),
       cause,

@@ -79,6 +79,12 @@ export async function* bodyOf({ body }: Pick<Incoming, 'body'>): AsyncGenerator<
   }
 }
 
+/** The bytes of a text without the byte order mark that may begin it. */
+export function withoutMark<Bytes extends Uint8Array>(bytes: Bytes): Bytes {
+  const isMarked = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
+  return isMarked ? (bytes.subarray(3) as Bytes) : bytes;
+}
+
 /**
  * Gives a `fetch` limits that it may lack: one on the time to the end of its reply, which is read whole, and one on the size
  * of its body.

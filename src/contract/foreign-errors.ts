@@ -16,6 +16,13 @@ const SYSTEM_ERRORS: Readonly<Record<string, string>> = {
   EROFS: 'It is on a disk that can only be read.',
 };
 
+/** The same for SQLite, by its primary result code (https://sqlite.org/rescode.html). */
+const SQLITE_ERRORS: Readonly<Record<number, string>> = {
+  8: 'It, or its folder, can only be read.',
+  10: 'The disk does not work.',
+  13: 'The disk is full.',
+};
+
 /** The code of an error of the system or of a library, such as `ENOENT`; empty where it has none. */
 export function errorCode(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : '';
@@ -26,7 +33,14 @@ export function systemReason(cause: unknown): string {
   if (!(cause instanceof Error)) return String(cause);
   const code = errorCode(cause);
   if (code.startsWith('ERR_OSSL_')) return 'It is not in PEM, or it is damaged.';
-  return ('syscall' in cause ? SYSTEM_ERRORS[code] : undefined) ?? cause.message;
+  return reasonOfSystem(cause) ?? cause.message;
+}
+
+/** Why the disk or the system refused, in an error or one behind it; undefined for other errors, such as one about a file's content. */
+export function reasonOfSystem(cause: unknown): string | undefined {
+  if (!(cause instanceof Error)) return undefined;
+  if ('syscall' in cause) return SYSTEM_ERRORS[errorCode(cause)];
+  return ('errcode' in cause && SQLITE_ERRORS[Number(cause.errcode) & 0xff]) || reasonOfSystem(cause.cause);
 }
 
 /**

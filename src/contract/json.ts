@@ -137,6 +137,11 @@ function isMemberName(json: string, after: number): boolean {
   return json[index] === ':';
 }
 
+/** An object without its members that are null: many programs write null for what is absent. Those of inner objects stay. */
+export function withoutNulls(value: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== null));
+}
+
 /** Whether a value is a JSON object: neither null nor an array. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);

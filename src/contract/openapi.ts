@@ -262,7 +262,7 @@ const RETRY_AFTER = {
 /** Where to log in (RFC 9728 §5.1). */
 const CHALLENGE = {
   'WWW-Authenticate': {
-    description: `With token_missing: \`Bearer resource_metadata="…${PROTECTED_RESOURCE_PATH}"\`.`,
+    description: `Where the token is missing or not accepted: \`Bearer error="invalid_token", resource_metadata="…${PROTECTED_RESOURCE_PATH}"\`.`,
     schema: { type: 'string' },
   },
 };

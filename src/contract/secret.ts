@@ -40,6 +40,11 @@ export function isTokenText(text: string): boolean {
   return /^[\x20-\x7e]+$/.test(text);
 }
 
+/** A token as a person pasted it, without the white space, the quotes and the `Bearer` around it. */
+export function pastedToken(text: string): string {
+  return text.replace(/^(?:[\s"'`]|authorization:|bearer\s)+|[\s"'`]+$/gi, '');
+}
+
 /** The shortest text that is taken for a secret when it is looked for in another, in characters. */
 const SHORTEST_SECRET = 6;
 

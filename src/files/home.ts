@@ -1,16 +1,22 @@
-import { homedir } from 'node:os';
+import { homedir, userInfo } from 'node:os';
+import { isAbsolute } from 'node:path';
 
 /** The home folder of a user who has none: as Debian has it for its services, a folder that does not exist. */
-const NONE = '/nonexistent';
+export const NO_HOME = '/nonexistent';
 
 /**
- * The user's home folder: `HOME`, else as the system knows the user. A container or a service may run under a number that
+ * The user's home folder: `HOME`, else as the system knows the user; an empty or relative `HOME` is none, since nobody wants
+ * logins below whatever folder a command starts in. A container or a service may run under a number that
  * no user has. Then everything works that is not kept in the home folder.
  */
 export function homeFolder(): string {
-  try {
-    return homedir();
-  } catch {
-    return NONE;
+  for (const find of [homedir, () => userInfo().homedir]) {
+    try {
+      const folder = find();
+      if (isAbsolute(folder)) return folder;
+    } catch {
+      // The system does not know this user.
+    }
   }
+  return NO_HOME;
 }

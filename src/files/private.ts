@@ -11,7 +11,8 @@ import {
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { Failure, moveAway, shellWord } from '../contract/failure.ts';
-import { systemReason } from '../contract/foreign-errors.ts';
+import { reasonOfSystem, systemReason } from '../contract/foreign-errors.ts';
+import { NO_HOME } from './home.ts';
 import { onDisk } from './on-disk.ts';
 
 /** Writable by the group, and by everyone. Windows has neither modes nor user numbers, so nothing is checked there. */
@@ -128,7 +129,7 @@ function foundAt(path: string): Stats | undefined {
   } catch (cause) {
     let above = dirname(path);
     while (!existsSync(above)) above = dirname(above);
-    if (statSync(above).isDirectory()) throw unusableFile(path, systemReason(cause));
+    if (statSync(above).isDirectory()) throw unusableFile(path, cause);
     throw unusableFolder(above, 'It is not a folder.', { fix: moveAway(above) });
   }
 }
@@ -176,16 +177,24 @@ function holdsForeign(folder: string): boolean {
   });
 }
 
-function unusableFolder(path: string, why: string, facts: { fix?: string } = {}): Failure {
+function unusableFolder(path: string, reason: string, facts: { fix?: string } = {}): Failure {
+  const isHomeless = path.startsWith(NO_HOME);
+  const why = isHomeless ? 'This user has no home folder. Set HOME to the absolute path of one.' : reason;
   return new Failure('state_unusable', `The folder ${path} can't be used.`, { why, ...facts });
 }
 
 /**
- * The failure of a file of ours that can't be read or written. It is never deleted (THREATS.md 17).
+ * The failure of a file of ours that can't be read or written. It is never deleted (THREATS.md 17), and moved away only for
+ * what is in it: where the disk is at fault, the file is sound.
  *
+ * @param fault a sentence, or the error
  * @param isOpen whether its owner only has to look at it and close it to others
  */
-export function unusableFile(path: string, why: string, isOpen = false): Failure {
+export function unusableFile(path: string, fault: unknown, isOpen = false): Failure {
+  const why = systemReason(fault);
+  if (reasonOfSystem(fault) !== undefined) {
+    return new Failure('state_unusable', `The file ${path} can't be used.`, { why, cause: fault });
+  }
   return new Failure('state_unusable', `The file ${path} can't be used.`, {
     why: `${why} ${isOpen ? 'Look at what is in it, then close it to others.' : 'Repair it, or move it away.'}`,
     fix: isOpen ? `chmod 600 ${shellWord(path)}` : moveAway(path),

@@ -1,16 +1,18 @@
+import { randomBytes } from 'node:crypto';
 import {
   closeSync,
   existsSync,
   fchmodSync,
   fsyncSync,
+  ftruncateSync,
   openSync,
   readdirSync,
   renameSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { systemReason } from '../contract/foreign-errors.ts';
 import { readBounded } from './bounded.ts';
 import { onDisk } from './on-disk.ts';
 import { makePrivate, unusableFile } from './private.ts';
@@ -24,17 +26,26 @@ import { makePrivate, unusableFile } from './private.ts';
  * @throws Error of the file system; what was there is intact then
  */
 export function writeWhole(path: string, content: string | Uint8Array, mode: number): void {
-  replaceWhole(path, (draft) => {
-    // `wx`: another user can't have put a file there.
-    const file = openSync(draft, 'wx', mode);
-    try {
-      fchmodSync(file, mode);
-      writeFileSync(file, content);
-      fsyncSync(file);
-    } finally {
-      closeSync(file);
-    }
-  });
+  replaceWhole(path, (draft) => writeDraft(draft, content, 'wx', mode));
+}
+
+/** @param flag `wx` for a new file: another user can't have put one there; `r+` to write over the draft that is there */
+function writeDraft(
+  draft: string,
+  content: string | Uint8Array,
+  flag: 'wx' | 'r+' = 'wx',
+  mode = 0o600,
+): void {
+  const file = openSync(draft, flag, mode);
+  try {
+    fchmodSync(file, mode);
+    writeFileSync(file, content);
+    // After the content: what is cut off first might be lost to another file.
+    ftruncateSync(file, Buffer.byteLength(content));
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
 }
 
 /**
@@ -45,7 +56,7 @@ export function writeWhole(path: string, content: string | Uint8Array, mode: num
  * @throws whatever `write` throws; Error of the file system; what was there is intact then
  */
 export function replaceWhole(path: string, write: (draft: string) => void): void {
-  const draft = `${path}.${crypto.randomUUID()}.tmp`;
+  const draft = draftOf(path);
   try {
     write(draft);
     renameSync(draft, path);
@@ -55,6 +66,9 @@ export function replaceWhole(path: string, write: (draft: string) => void): void
   }
   onDisk(dirname(path));
 }
+
+/** The path of a new draft of a file, which can't be guessed. */
+const draftOf = (path: string): string => `${path}.${crypto.randomUUID()}.tmp`;
 
 /** The end of a draft's name. What writes the draft may write into another one first, with a longer name. */
 const DRAFT = /^\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.tmp/;
@@ -91,7 +105,7 @@ export function readPrivateFile(path: string): string | undefined {
   try {
     return readBounded(path).toString();
   } catch (cause) {
-    throw unusableFile(path, systemReason(cause));
+    throw unusableFile(path, cause);
   }
 }
 
@@ -104,6 +118,42 @@ export function writePrivateFile(path: string, text: string): void {
   try {
     writeWhole(path, text, 0o600);
   } catch (cause) {
-    throw unusableFile(path, systemReason(cause));
+    throw unusableFile(path, cause);
   }
+}
+
+/** The least room that {@link takeRoom} takes, in bytes: more than the tokens of any provider. */
+const ROOM = 65_536;
+
+/**
+ * Takes room on the disk for the next content of a private file, before something is done whose result must not be lost.
+ *
+ * @returns what puts the content in the file's place, and what gives the room back
+ * @throws Failure `state_unusable` where the disk or the folder does not take it
+ */
+export function takeRoom(path: string): { fill: (text: string) => void; leave: () => void } {
+  const draft = draftOf(path);
+  const leave = () => rmSync(draft, { force: true });
+  try {
+    // Random: a file system may store a run of equal bytes without room for them.
+    writeDraft(
+      draft,
+      randomBytes(Math.max(ROOM, 2 * (statSync(path, { throwIfNoEntry: false })?.size ?? 0))),
+    );
+  } catch (cause) {
+    leave();
+    throw unusableFile(path, cause);
+  }
+  return {
+    leave,
+    fill(text) {
+      try {
+        writeDraft(draft, text, 'r+');
+        renameSync(draft, path);
+        onDisk(dirname(path));
+      } catch (cause) {
+        throw unusableFile(path, cause);
+      }
+    },
+  };
 }

@@ -1,10 +1,10 @@
 import { accessSync, constants, existsSync, lstatSync, readlinkSync, realpathSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import type { Files } from '../cli/world.ts';
-import { Failure, moveAway } from '../contract/failure.ts';
+import { Failure } from '../contract/failure.ts';
 import { systemReason } from '../contract/foreign-errors.ts';
-import { readBounded, readBoundedStream } from '../files/bounded.ts';
-import { makeFolders, privateFolder } from '../files/private.ts';
+import { readBounded, readBoundedStream, readBytes } from '../files/bounded.ts';
+import { makeFolders, privateFolder, unusableFile } from '../files/private.ts';
 import { removeFile, writeWhole } from '../files/whole.ts';
 import type { LedgerDatabase } from '../session/reservations/ledger.ts';
 
@@ -96,7 +96,7 @@ function withCompletionHelp(error: unknown): never {
 }
 
 function contentOf(file: string): Uint8Array | undefined {
-  return statSync(file, { throwIfNoEntry: false }) && readBounded(file);
+  return statSync(file, { throwIfNoEntry: false }) && readBytes(file);
 }
 
 /** The end of a chain of symbolic links, which need not exist. Writing fails at a circle. */
@@ -122,11 +122,7 @@ async function openLedger(stateFolder: string): Promise<LedgerDatabase> {
   const path = join(privateFolder(stateFolder), 'ledger.sqlite');
   const unusable = (cause: unknown): never => {
     if (cause instanceof Failure) throw cause;
-    throw new Failure('state_unusable', `The ledger ${path} can't be used.`, {
-      why: `${systemReason(cause)} Repair it, or move it away.`,
-      fix: moveAway(path),
-      cause,
-    });
+    throw unusableFile(path, cause);
   };
   const database = await SqliteDatabase.open(path, LEDGER_FORMAT).catch(unusable);
   return {
@@ -145,18 +141,16 @@ const LOCK_TIMEOUT = 90_000;
  *   can't be used
  */
 async function underLock<Answer>(file: string, work: () => Promise<Answer>): Promise<Answer> {
-  const [{ underFileLock }, { StoreUnavailableError }] = await Promise.all([
+  const [{ underFileLock }, { isBusy }, { StoreUnavailableError }] = await Promise.all([
     import('../store/sqlite/file.ts'),
+    import('../store/sqlite/errors.ts'),
     import('../allocator/store.ts'),
   ]);
   try {
     return await underFileLock(file, LOCK_TIMEOUT, work);
   } catch (cause) {
     if (!(cause instanceof StoreUnavailableError)) throw cause;
-    // Only an error of SQLite itself is about a lock.
-    if (!(cause.cause instanceof Error && 'errcode' in cause.cause)) {
-      throw new Failure('state_unusable', cause.message, { cause });
-    }
+    if (!isBusy(cause.cause)) throw unusableFile(file, cause);
     throw new Failure('timeout', 'Another slices-conn command holds this lock.', {
       why: `${file}: ${cause.message}`,
       retryable: true,

@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import { StoreUnavailableError } from '../allocator/store.ts';
 import { traced } from '../client/exchange.ts';
-import { Failure, moveAway } from '../contract/failure.ts';
+import { Failure } from '../contract/failure.ts';
 import { Secret } from '../contract/secret.ts';
 import { sendFrom } from '../contract/sending.ts';
-import { privateFolder } from '../files/private.ts';
+import { privateFolder, unusableFile } from '../files/private.ts';
 import { createReferenceServer, type ReferenceServer } from '../reference-server.ts';
 import type { Connection } from '../session/login/connection.ts';
 import { remembered } from '../session/login/login-tokens.ts';
@@ -46,11 +46,7 @@ async function open(profile: Profile, stateFolder: string): Promise<ReferenceSer
   } catch (cause) {
     if (isPassing(cause)) throw unavailable(cause);
     if (cause instanceof DatabaseFormatError || cause instanceof StoreUnavailableError) {
-      throw new Failure('state_unusable', `The file ${database} can't be used.`, {
-        why: `${cause.message} Move it away to start anew.`,
-        fix: moveAway(database),
-        cause,
-      });
+      throw unusableFile(database, cause);
     }
     throw cause;
   }

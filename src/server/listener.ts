@@ -7,7 +7,12 @@ import { addressBlock, type ClientAddress, peerAddress } from './client-address.
 import { isHealthPath } from './health.ts';
 import type { LoginPage } from './identity/form-page.ts';
 import type { IdentityProvider } from './identity/identity-provider.ts';
-import { isLoginPage, isProviderPath, oauthError } from './identity/provider-endpoints.ts';
+import {
+  isLoginPage,
+  isProviderPath,
+  OAUTH_METADATA_PATH,
+  oauthError,
+} from './identity/provider-endpoints.ts';
 import { jsonReply } from './json-reply.ts';
 import type { Log } from './log.ts';
 import type { ServerMetrics } from './metrics/server-metrics.ts';
@@ -110,7 +115,13 @@ export function createListener(options: ListenerOptions): RequestListener {
       throw refusal('host_unknown', `This server answers for ${base.host} only.`);
     }
     const [path = ''] = url.split('?');
-    const below = path.startsWith(`${auth}/`) ? path.slice(auth.length) : undefined;
+    // By RFC 8414 §3.1 the issuer's path comes last.
+    const below =
+      path === OAUTH_METADATA_PATH + auth
+        ? OAUTH_METADATA_PATH
+        : path.startsWith(`${auth}/`)
+          ? path.slice(auth.length)
+          : undefined;
     if (identity && below !== undefined && (isLoginPage(below) || isProviderPath(below))) {
       const provider = await identity();
       const page = provider.pages[below];

@@ -1,3 +1,4 @@
+import type { ProblemCode } from '../contract/problem-codes.ts';
 import type { ProtectedResource } from '../contract/protected-resource.ts';
 import { PROTECTED_RESOURCE_PATH } from '../contract/routes.ts';
 import { ALL_SCOPES, CLIENT_ID, DEFAULT_SCOPE } from './identity/user-token.ts';
@@ -25,7 +26,25 @@ export function protectedResource(
   };
 }
 
-/** The header of a refusal for want of a token: where to learn how to get one (RFC 9728 §5.1). @param baseUrl `{base_url}` */
-export function challenge(baseUrl: string): { 'www-authenticate': string } {
-  return { 'www-authenticate': `Bearer resource_metadata="${baseUrl}${PROTECTED_RESOURCE_PATH}"` };
+/** What is wrong with a bearer token, by the code of the refusal (RFC 6750 §3.1); nothing where there is none. */
+const TOKEN_ERRORS: Partial<Record<ProblemCode, string>> = {
+  token_missing: '',
+  token_invalid: 'invalid_token',
+  token_expired: 'invalid_token',
+  scope_missing: 'insufficient_scope',
+};
+
+/**
+ * The header of a refusal for its bearer token (RFC 6750 §3): what is wrong, and where to learn how to get one (RFC 9728 §5.1).
+ *
+ * @param baseUrl `{base_url}`; undefined for the portal, which is another resource
+ */
+export function challenge(code: ProblemCode, baseUrl: string | undefined): Record<string, string> {
+  const error = TOKEN_ERRORS[code];
+  if (error === undefined) return {};
+  const parts = [
+    ...(error === '' ? [] : [`error="${error}"`]),
+    ...(baseUrl === undefined ? [] : [`resource_metadata="${baseUrl}${PROTECTED_RESOURCE_PATH}"`]),
+  ];
+  return { 'www-authenticate': `Bearer ${parts.join(', ')}`.trim() };
 }

@@ -88,8 +88,7 @@ export function createServices(options: ServicesOptions): (request: Request) => 
   app.onError((error, { req }) => {
     const refused = problemOf(error, req.method, options);
     const isOfPortal = addressOf(req.raw).pathname.startsWith(`${prefix}/portal/`);
-    const isChallenged = refused.problems[0].code === 'token_missing' && !isOfPortal;
-    return problemReply(refused, isChallenged ? challenge(site.baseUrl) : {});
+    return problemReply(refused, challenge(refused.problems[0].code, isOfPortal ? undefined : site.baseUrl));
   });
 
   return async (request) => {

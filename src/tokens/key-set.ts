@@ -1,6 +1,7 @@
-import { type CryptoKey, importJWK, type JWK } from 'jose';
+import { base64url, type CryptoKey, importJWK, type JWK } from 'jose';
 import * as v from 'valibot';
 import { type KeySetDocument, PublicJwk } from '../contract/claims.ts';
+import { isObject, withoutNulls } from '../contract/json.ts';
 import { TokenError } from './token-error.ts';
 
 /** The one algorithm that the portal, the identity provider and an own issuer sign with (contract/README.md, "Authentication" 4, 6). */
@@ -71,14 +72,17 @@ export interface KeySet {
 }
 
 /**
- * Reads a key set document. An unreadable key is ignored: it may be of a future kind (RFC 7517 §5).
+ * Reads a key set document. An unreadable key is ignored: it may be of a future kind (RFC 7517 §5). A member that is null is absent.
  *
  * @param value parsed JSON
  * @throws TokenError `keys_invalid` when it is not a key set
  */
 export function readKeySet(value: unknown): KeySetDocument {
   const result = v.safeParse(v.looseObject({ keys: v.array(v.unknown()) }), value);
-  if (result.success) return { keys: result.output.keys.filter((key) => v.is(PublicJwk, key)) };
+  if (result.success) {
+    const keys = result.output.keys.filter(isObject).map(withoutNulls);
+    return { keys: keys.filter((key) => v.is(PublicJwk, key)) };
+  }
   throw new TokenError('keys_invalid', 'This is not a JSON Web Key Set: it has no list of keys.');
 }
 
@@ -91,22 +95,22 @@ export function localKeySet(document: KeySetDocument): KeySet {
       const known = imported.get(name);
       if (known) return known;
       const named = document.keys.filter((key) => key.kid === kid);
-      if (kid === undefined && (named.length === 0 || document.keys.length > 1)) {
+      if (kid === undefined && (named.length === 0 || distinct(document.keys).length > 1)) {
         throw new TokenError('key_unknown', 'The token names no key (kid).');
       }
       if (named.length === 0) throw keyUnknown();
       const fitting = named.filter((key) => keyFits(key, algorithm));
-      const [jwk] = fitting;
+      const [jwk, other] = distinct(fitting);
       if (jwk === undefined) {
         throw new TokenError('algorithm', `The token's key is not one for ${algorithm}.`);
       }
-      if (PRIVATE_PARTS.some((name) => jwk[name] !== undefined)) {
+      if (fitting.some((key) => PRIVATE_PARTS.some((name) => key[name] !== undefined))) {
         throw new TokenError(
           'key_unknown',
           'The key set gives away the private part of this key: anyone can sign with it.',
         );
       }
-      if (fitting.length > 1) {
+      if (other !== undefined) {
         throw new TokenError('key_unknown', 'The key set has several keys under the same kid.');
       }
       const key = importPublicKey(jwk, algorithm);
@@ -114,6 +118,12 @@ export function localKeySet(document: KeySetDocument): KeySet {
       return key;
     },
   };
+}
+
+/** The keys of a list, each of them once: some issuers list one twice, such as for two algorithms. */
+function distinct(keys: readonly PublicJwk[]): PublicJwk[] {
+  const numbers = ({ kid, kty, crv, x, y, n, e }: PublicJwk) => JSON.stringify([kid, kty, crv, x, y, n, e]);
+  return [...new Map(keys.map((key) => [numbers(key), key])).values()];
 }
 
 /** Members that only a private or secret key has (RFC 7518 §6). */
@@ -137,13 +147,39 @@ async function importPublicKey(jwk: PublicJwk, algorithm: Algorithm): Promise<Cr
   }
   if (key instanceof Uint8Array) throw new TokenError('algorithm', "A symmetric key can't verify a token.");
   const { publicExponent }: { name: string; publicExponent?: Uint8Array } = key.algorithm;
-  if (publicExponent === undefined || isSoundExponent(publicExponent)) return key;
-  throw new TokenError('malformed', "The issuer's RSA key has an unsafe exponent.");
+  if (publicExponent === undefined) return key;
+  if (!isSoundExponent(numberIn(publicExponent))) {
+    throw new TokenError('malformed', "The issuer's RSA key has an unsafe exponent.");
+  }
+  if (hasWeakPrimes(numberIn(base64url.decode(String(jwk['n']))))) {
+    throw new TokenError('malformed', "The issuer's RSA key can be broken (ROCA, CVE-2017-15361).");
+  }
+  return key;
 }
 
+const numberIn = (bytes: Uint8Array): bigint => bytes.reduce((sum, byte) => sum * 256n + BigInt(byte), 0n);
+
+/**
+ * Whether a modulus is of primes as the chips of CVE-2017-15361 made them (ROCA): such a one is a power of 65537 by every small
+ * prime. Of other moduli, fewer than one in 10^8 is.
+ */
+function hasWeakPrimes(modulus: bigint): boolean {
+  return SMALL_PRIMES.every((prime) => {
+    const rest = Number(modulus % BigInt(prime));
+    for (let power = 1, tried = 0; tried < prime; power = (power * 65_537) % prime, tried += 1) {
+      if (power === rest) return true;
+    }
+    return false;
+  });
+}
+
+/** The odd primes up to 167, of which even the shortest such keys are made. */
+const SMALL_PRIMES = Array.from({ length: 83 }, (_, index) => 2 * index + 3).filter((number, index, odds) =>
+  odds.slice(0, index).every((smaller) => number % smaller !== 0),
+);
+
 /** Whether an RSA exponent is odd and over 2^16 (FIPS 186-5 §5.4): with 1, every message is its own signature. */
-function isSoundExponent(bytes: Uint8Array): boolean {
-  const value = bytes.reduce((sum, byte) => sum * 256n + BigInt(byte), 0n);
+function isSoundExponent(value: bigint): boolean {
   return value % 2n === 1n && value > 65_536n;
 }
 

@@ -16,6 +16,17 @@ export const lookupLoopback: LookupFunction = (_name, { all, family }, callback)
 };
 
 /**
+ * A body without its content coding (RFC 9110 §8.4.1): some servers compress whatever they were asked. What comes out has no
+ * limit but the reader's.
+ */
+export function decoded(body: AsyncIterable<Uint8Array>, coding: string | null): AsyncIterable<Uint8Array> {
+  const [, format] = /^(?:x-)?(gzip|deflate)$/i.exec(coding ?? '') ?? [];
+  if (format === undefined) return body;
+  const plain = new DecompressionStream(format.toLowerCase() as 'gzip' | 'deflate');
+  return ReadableStream.from(body).pipeThrough(plain as ReadableWritablePair<Uint8Array, Uint8Array>);
+}
+
+/**
  * Sends a request without a body. To this machine's own addresses it goes straight, past the proxies that Node may be
  * told to use (`NODE_USE_ENV_PROXY`) and past DNS (THREATS.md 46); elsewhere it is the platform's `fetch`. Redirects are
  * as the request says, and never followed on this machine. A browser or a worker has its `fetch` only.
@@ -30,7 +41,7 @@ export async function fetchDirectly(request: Request): Promise<Response> {
     send(url, {
       method,
       signal,
-      headers: Object.fromEntries(headers),
+      headers: { 'accept-encoding': 'identity', ...Object.fromEntries(headers) },
       lookup: lookupLoopback,
       // An agent of its own: the shared one may be for a proxy.
       agent: new Agent(),
@@ -41,7 +52,8 @@ export async function fetchDirectly(request: Request): Promise<Response> {
         const fields = Object.entries(reply.headersDistinct).flatMap(([name, values = []]) =>
           values.map((value): [string, string] => [name, value]),
         );
-        const body = [204, 205, 304].includes(status) ? null : reply;
+        const coding = reply.headers['content-encoding'] ?? null;
+        const body = [204, 205, 304].includes(status) ? null : ReadableStream.from(decoded(reply, coding));
         resolve(new Response(body, { status, headers: fields }));
       })
       .end();

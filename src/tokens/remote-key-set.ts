@@ -1,4 +1,4 @@
-import { bodyOf, readUpTo, TimeLimitError, withinTime } from '../contract/bounded-reading.ts';
+import { bodyOf, readUpTo, TimeLimitError, withinTime, withoutMark } from '../contract/bounded-reading.ts';
 import type { KeySetDocument } from '../contract/claims.ts';
 import { MINUTE } from '../contract/durations.ts';
 import { Failure } from '../contract/failure.ts';
@@ -199,7 +199,7 @@ export async function fetchKeySet(
   }
   const { bytes, whole } = await readUpTo(bodyOf(response), MAX_KEY_SET);
   if (!whole) throw new TokenError('keys_invalid', `What ${url} answers is too large.`);
-  const reading = readJson(bytes);
+  const reading = readJson(withoutMark(bytes));
   if (!reading.ok) throw new TokenError('keys_invalid', `What ${url} answers is not JSON.`);
   return { document: readKeySet(reading.value), date: dateOf(response.headers) };
 }

@@ -9,8 +9,8 @@ import {
   UserClaims,
 } from '../contract/claims.ts';
 import { ID_PREFIXES, idKind } from '../contract/ids.ts';
-import { forIssuer } from '../contract/issuer-address.ts';
-import { isObject } from '../contract/json.ts';
+import { forIssuer, isServiceAddress, sameIssuer } from '../contract/issuer-address.ts';
+import { isObject, withoutNulls } from '../contract/json.ts';
 import { type CompactToken, readCompact } from './compact.ts';
 import { type Algorithm, ISSUER_ALGORITHMS, type KeySet, SERVICE_ALGORITHMS } from './key-set.ts';
 import { TokenError } from './token-error.ts';
@@ -181,8 +181,11 @@ export async function verifyAs<Schema extends ClaimsSchema>(
   // Of the portal's tokens only the user's has an audience in the API as it is given; an audience in another one must fit too.
   const aud = claims['aud'];
   const isAddressed = kind === 'service' || kind === 'user' || aud !== undefined;
-  if (trust.audience !== undefined && isAddressed && !audiences(aud).includes(trust.audience)) {
-    throw new TokenError('audience', `The token is not meant for ${trust.audience}.`);
+  const { audience: due } = trust;
+  if (due !== undefined && isAddressed && !audiences(aud).some((found) => sameAudience(found, due))) {
+    const named = audiences(aud).find((found) => typeof found === 'string' && isServiceAddress(found));
+    const is = named === undefined ? `is not meant for ${due}` : `is meant for ${named}, not for ${due}`;
+    throw new TokenError('audience', `The token ${is}.`);
   }
   if (!known) trust.verified?.keep(token, { ...sound, schema });
   return claims;
@@ -256,7 +259,9 @@ async function checkedToken<Schema extends ClaimsSchema>(
       'The token is an ID token: it says who logged in, and is not an access token.',
     );
   }
-  const result = v.safeParse(schema, claims);
+  const asIs = v.safeParse(schema, claims);
+  // Many issuers write null for a claim that is absent.
+  const result = asIs.success ? asIs : v.safeParse(schema, withoutNulls(claims));
   if (!result.success) {
     const [issue] = result.issues;
     throw new TokenError('claims', `The token's claim ${v.getDotPath(issue) ?? ''} is missing or wrong.`);
@@ -335,6 +340,12 @@ function checkTimes({ iat, exp, nbf = 0 }: ServiceClaims, now: number): void {
   if (exp <= iat) throw new TokenError('claims', 'The token expires before it was issued.');
 }
 
+/** Whether a token's audience is the due one. Both may be one origin, where a slash at the end says nothing (RFC 3986 §6.2.3). */
+function sameAudience(found: unknown, due: string): boolean {
+  const isOrigin = /^https?:\/\/[^/?#]+\/?$/.test(due);
+  return found === due || (typeof found === 'string' && isOrigin && sameIssuer(found, due));
+}
+
 function audiences(aud: unknown): unknown[] {
   return Array.isArray(aud) ? aud : [aud];
 }
@@ -366,7 +377,7 @@ export function isIdToken(
   if (typeof header['typ'] === 'string' && /^(?:application\/)?at\+jwt$/i.test(header['typ'])) return false;
   if (claims['typ'] === 'Bearer') return false;
   if (claims['typ'] === 'ID' || ID_TOKEN_CLAIMS.some((name) => Object.hasOwn(claims, name))) return true;
-  if (Object.hasOwn(claims, 'scope') || Object.hasOwn(claims, 'scp')) return false;
+  if ((claims['scope'] ?? claims['scp'] ?? undefined) !== undefined) return false;
   const { aud, azp } = claims;
   const audiences: readonly unknown[] = Array.isArray(aud) ? aud : [aud];
   return audiences.some(

@@ -216,6 +216,7 @@ describe('every next step works when it is pasted', () => {
       'slices-conn reserve be-gent1 pl-poznan1 --bandwidth 1G --start-now --for 1h --name x-2',
     "'--link be-gent1 pl-poznan1'": 'slices-conn serve audit --link be-gent1 pl-poznan1',
     "ownCommand('login', '--profile', name)": 'slices-conn login --profile lab',
+    "ownCommand('profile', 'show', name)": 'slices-conn profile show lab',
     "ownCommand('--yes', ...typed)": 'slices-conn --yes delete ID',
     'ownCommand(...command)': 'slices-conn delete ID',
     'first.command': undefined,
@@ -269,7 +270,6 @@ describe('every next step works when it is pasted', () => {
       "slices-conn serve --database 'postgres://user@host/name?sslmode=verify-ca&sslrootcert=ca.pem'",
     "ownCommand('serve', ...where)": 'slices-conn serve --data folder',
     '`--data ${shellWord(`${folder}-2`)}`': 'slices-conn serve --data folder-2',
-    '`slices-conn serve${port}`': 'slices-conn serve --port 5000',
     '`slices-conn ${noun} use ${shellWord(canBeTyped(only, active) ? only.name : only.id)}`':
       'slices-conn experiment list',
     '`slices-conn ${noun} list`': 'slices-conn project list',
@@ -282,6 +282,7 @@ describe('every next step works when it is pasted', () => {
       'slices-conn list --all',
     '`slices-conn profile show ${shellWord(profile)}`': 'slices-conn profile show local',
     "retyped(typed, [{ flags: ['--wait'], words: [] }])": 'slices-conn login --ci',
+    'retyped(typed, [])': 'slices-conn login conn.example.org --yes',
     'variable === undefined ? look : `unset ${variable}`': 'slices-conn profile show local',
     "redirectedBy.length === 0 ? 'slices-conn login' : `unset ${redirectedBy.join(' ')}`":
       'slices-conn login',

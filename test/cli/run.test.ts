@@ -539,19 +539,19 @@ describe('row 28: verify fails when it checked nothing', () => {
     ['a key set that is a key', { '-': token, k: JSON.stringify(key.jwk) }, ['--jwks', 'k'], 2],
     ['a key set that is not there', { '-': token }, ['--jwks', 'k'], 2],
     [
-      'a carriage return alone',
-      { '-': `${token}\r`, k: JSON.stringify({ keys: [key.jwk] }) },
+      'half of it',
+      { '-': `${token.slice(0, 99)} ${token.slice(99)}`, k: JSON.stringify({ keys: [key.jwk] }) },
       ['--jwks', 'k'],
       9,
     ],
-    ['two line ends', { '-': `${token}\n\n`, k: JSON.stringify({ keys: [key.jwk] }) }, ['--jwks', 'k'], 9],
-    ['a space', { '-': `${token} `, k: JSON.stringify({ keys: [key.jwk] }) }, ['--jwks', 'k'], 9],
-    [
-      'a byte order mark',
-      { '-': `\ufeff${token}`, k: JSON.stringify({ keys: [key.jwk] }) },
-      ['--jwks', 'k'],
-      9,
-    ],
+    ...[`${token}\r`, `${token}\n\n`, ` ${token} `, `\ufeff${token}`, `"${token}"\n`, `Bearer ${token}`].map(
+      (pasted): [string, Record<string, string>, string[], number] => [
+        `all that it takes, pasted as ${JSON.stringify(pasted.replace(token, 'TOKEN'))}`,
+        { '-': pasted, k: JSON.stringify({ keys: [key.jwk] }) },
+        ['--jwks', 'k'],
+        0,
+      ],
+    ),
     [
       'an expired token',
       {

@@ -363,11 +363,118 @@ describe('row 8: the client waits out lost replies and busy servers until the co
   });
 });
 
+describe('a provider that deviates from the RFCs', () => {
+  const { verification_uri, ...DEVICE_1 } = DEVICE;
+  const MANY_NULLS = {
+    scopes_supported: null,
+    grant_types_supported: null,
+    code_challenge_methods_supported: null,
+  };
+  test.each<[string, Parameters<typeof provider>[0]]>([
+    [
+      'an address by its old name',
+      { device: () => json({ ...DEVICE_1, verification_url: verification_uri }) },
+    ],
+    ['numbers as texts', { device: { expires_in: '600', interval: '5' } }],
+    ['empty optional members', { device: { verification_uri_complete: '', interval: '' } }],
+    ['null for what is absent', { device: { verification_uri_complete: null, interval: null } }],
+    ['null in its metadata', { metadata: { ...MANY_NULLS, revocation_endpoint: null } }],
+    ['empty members beside the token', { token: [() => json({ ...TOKENS, scope: '', id_token: '' })] }],
+    [
+      'members of other types beside it',
+      { token: [() => json({ ...TOKENS, scope: ['openid'], id_token: 5 })] },
+    ],
+    ['tokens as text', { token: [() => text(JSON.stringify(TOKENS), 'text/plain')] }],
+    ['a byte order mark', { token: [() => text(`\ufeff${JSON.stringify(TOKENS)}`, 'application/json')] }],
+    ...[200, 400, 401, 403, 428].map((status): [string, Parameters<typeof provider>[0]] => [
+      `authorization_pending with ${status} as HTML`,
+      { token: [() => text('{"error":"authorization_pending"}', 'text/html', status), success] },
+    ]),
+  ])('is understood: %s', async (_, answers) => {
+    expect(await logIn(provider(answers))).toMatchObject({ accessToken: ACCESS });
+  });
+
+  test.each<[object, string]>([
+    [{ device: { user_code: 5 } }, 'Its user_code is 5; it must be string.'],
+    [{ device: { device_code: ['canary'] } }, 'Its device_code is Array; it must be string.'],
+    [{ device: { verification_uri: '' } }, 'It has no verification_uri.'],
+    [{ device: { expires_in: 'soon' } }, 'Its expires_in is "soon"; it must be number.'],
+    [{ device: { interval: -1 } }, 'Its interval is -1; it must be >=0.'],
+    [
+      { token: [() => json({ ...TOKENS, token_type: 'mac' })] },
+      'Its token_type is "mac"; it must be "bearer".',
+    ],
+    [
+      { token: [() => json({ ...TOKENS, access_token: { of: 'canary' } })] },
+      'Its access_token is Object; it must be string.',
+    ],
+    [{ token: [() => json({ ...TOKENS, expires_in: true })] }, 'Its expires_in is true; it must be number.'],
+    [{ token: [() => html()] }, 'It is an HTML page.'],
+    [{ token: [() => html(404)] }, 'Its status is 404.'],
+    [{ metadata: { scopes_supported: 'openid' } }, 'Its scopes_supported is "openid"; it must be Array.'],
+    [{ metadata: { grant_types_supported: [1] } }, 'Its grant_types_supported.0 is 1; it must be string.'],
+    [{ metadata: { token_endpoint: 5 } }, 'Its token_endpoint is 5; it must be string.'],
+  ])('is told what is wrong: %j', async (answers, why) => {
+    expect(await failureOf(logIn(provider(answers)))).toMatchObject({
+      code: 'reply_invalid',
+      facts: { why },
+    });
+  });
+
+  test.each<[string, () => Response]>([
+    ['404', () => html(404)],
+    ['403', () => json({}, 403)],
+    ['503', () => html(503)],
+    ['a redirect', () => new Response(null, { status: 302, headers: { location: '/' } })],
+    ['a page', () => html()],
+    ['JSON that is none', () => json({ issuer: null })],
+  ])('is asked for its OAuth metadata where OpenID Connect’s address answers with %s', async (_, answer) => {
+    const asked = (oauth: () => Response) =>
+      createIdentityClient({
+        fetch: async ({ url }) =>
+          url.endsWith('/.well-known/openid-configuration')
+            ? answer()
+            : url === 'https://auth.example.org/.well-known/oauth-authorization-server/auth'
+              ? oauth()
+              : json(DEVICE),
+        authUrl: AUTH,
+        ...{ clientId: 'c', name: 'lab', now, sleep },
+      }).startLogin('openid');
+    expect(await asked(() => json(METADATA))).toMatchObject({ userCode: DEVICE.user_code });
+    const failure = await failureOf(asked(() => html(404)));
+    const isAway = answer().status === 503;
+    expect([failure.code, failure.facts.fix]).toEqual(
+      isAway ? ['unavailable', undefined] : ['reply_invalid', 'slices-conn profile show lab'],
+    );
+    if (!isAway)
+      expect(failure.facts.why).toMatch(
+        /^https:\S+openid-configuration has no metadata\. .* Is the address right\?$/,
+      );
+  });
+
+  test.each([new RangeError('x'), new TypeError('Cannot read properties of null'), new ReferenceError('x')])(
+    'a mistake in a program is not told as a network failure: %s',
+    async (mistake) => {
+      const client = createIdentityClient({
+        fetch: () => Promise.reject(mistake),
+        authUrl: AUTH,
+        ...{ clientId: 'c', name: 'lab', now, sleep },
+      });
+      await expect(client.startLogin('openid')).rejects.toBe(mistake);
+    },
+  );
+});
+
 describe('the end of a login', () => {
   test.each([
     ['access_denied', 400, 'login_denied'],
     ['expired_token', 400, 'code_expired'],
     ['invalid_grant', 400, 'code_expired'],
+    ['authorization_declined', 400, 'login_denied'],
+    ['code_expired', 400, 'code_expired'],
+    ['bad_verification_code', 400, 'code_expired'],
+    ['access_denied', 200, 'login_denied'],
+    ['expired_token', 403, 'code_expired'],
     ['invalid_request', 400, 'request_rejected'],
     ['invalid_client', 401, 'request_rejected'],
     ['unauthorized_client', 403, 'request_rejected'],
@@ -453,7 +560,6 @@ describe('row 4: the discovery document', () => {
     ['another port', { token_endpoint: 'https://auth.example.org:444/token' }],
     ['http in place of https', { token_endpoint: 'http://auth.example.org/token' }],
     ['no address', { token_endpoint: 'token' }],
-    ['no token endpoint', { token_endpoint: undefined }],
   ])('%s is refused before anything is sent', async (_name, metadata) => {
     const odd = provider({ metadata });
     expect(await failureOf(odd.client.startLogin('openid'))).toMatchObject({ code: 'reply_invalid' });
@@ -497,11 +603,20 @@ describe('row 4: the discovery document', () => {
     expect(odd.sent.map(({ url }) => url).join()).not.toContain('keys.invalid');
   });
 
-  test('without a device endpoint a login says what else can be done; a refresh works', async () => {
+  test('without a device or token endpoint a login says what else can be done; a refresh works', async () => {
+    for (const name of ['token_endpoint', 'device_authorization_endpoint']) {
+      const failure = await failureOf(
+        provider({ metadata: { [name]: undefined } }).client.startLogin('openid'),
+      );
+      expect(failure).toMatchObject({
+        code: 'not_supported',
+        facts: { fix: 'slices-conn help environment' },
+      });
+      expect(failure.facts.why).toMatch(
+        new RegExp(`no ${name} .*SLICES_CONN_USER_TOKEN, .* userTokenCommand`),
+      );
+    }
     const odd = provider({ metadata: { device_authorization_endpoint: undefined } });
-    const failure = await failureOf(odd.client.startLogin('openid'));
-    expect(failure).toMatchObject({ code: 'not_supported', facts: { fix: 'slices-conn help environment' } });
-    expect(failure.facts.why).toMatch(/SLICES_CONN_USER_TOKEN, .* userTokenCommand/);
     expect(await odd.client.refresh(new Secret('old'))).toMatchObject({ accessToken: ACCESS });
   });
 

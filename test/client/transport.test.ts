@@ -1,10 +1,13 @@
 import { createServer as createPlainServer, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { connect, createServer as createTcpServer } from 'node:net';
+import { deflateSync, gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, test, vi } from 'vitest';
+import { MAX_REPLY } from '../../src/client/exchange.ts';
 import { createTransport, type TransportOptions } from '../../src/client/transport.ts';
 import { isLoopback, isProtected, loopbackAddress } from '../../src/contract/loopback.ts';
 import { PROBLEMS, type ProblemCode } from '../../src/contract/problem-codes.ts';
+import { fetchDirectly } from '../../src/tokens/loopback.ts';
 import {
   DISTANT_CERTIFICATE,
   DISTANT_KEY,
@@ -77,6 +80,38 @@ describe('an address leads to this machine alone', () => {
     'http://[::7f00:1]',
   ])('%s: no', (address) => {
     expect(isLoopback(new URL(address))).toBe(false);
+  });
+});
+
+describe.each([
+  ['gzip', gzipSync],
+  ['X-GZIP', gzipSync],
+  ['deflate', deflateSync],
+  ['identity', (text: Buffer) => text],
+] as const)('a server that answers in the coding %s, whatever it was asked', (coding, code) => {
+  const serve = async (text: Buffer) => {
+    const asked: unknown[] = [];
+    const server = createPlainServer(({ headers }, reply) => {
+      asked.push(headers['accept-encoding']);
+      reply.setHeader('content-encoding', coding).end(code(text));
+    });
+    return { asked, url: `http://127.0.0.1:${await listening(server)}/` };
+  };
+  const ways: [string, (url: string) => Promise<string>][] = [
+    ['the transport', asked],
+    ['the fetch of key sets', async (url) => (await fetchDirectly(new Request(url))).text()],
+  ];
+
+  test.each(ways)('is read by %s, which asks for none', async (_, ask) => {
+    const { asked: codings, url } = await serve(Buffer.from('{"issuer":"ü"}'));
+    expect(await ask(url)).toBe('{"issuer":"ü"}');
+    expect(codings).toEqual(['identity']);
+  });
+
+  test('is read up to the limit of a reply', async () => {
+    const { url } = await serve(Buffer.alloc(64 * MAX_REPLY, ' '));
+    const text = await asked(url);
+    expect([text.length > MAX_REPLY, text.length < 2 * MAX_REPLY]).toEqual([true, true]);
   });
 });
 
@@ -346,6 +381,16 @@ describe('row 5: the addresses that a token is sent to', () => {
       message: 'http://example.invalid is not an https address.',
     });
   });
+});
+
+test('http to a port of TLS: is it an https address?', async () => {
+  const server = createTlsServer({ cert: SERVER_CERTIFICATE, key: SERVER_KEY });
+  const garbage = createTcpServer((socket) => void socket.end('\x15\x03\x01\0\x02\x02\x0a'));
+  cleanups.push(() => void garbage.close());
+  for (const port of [await listening(server), await listenOnLoopback(garbage)]) {
+    const { code, facts } = await failureOf(() => asked(`http://127.0.0.1:${port}/`));
+    expect([code, facts.why]).toEqual(['network', expect.stringContaining('Is it an https address?')]);
+  }
 });
 
 describe('certificates', () => {

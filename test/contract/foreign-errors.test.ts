@@ -24,6 +24,12 @@ describe('why something failed, for people', () => {
     expect(systemReason(error)).toBe('It is not in PEM, or it is damaged.');
   });
 
+  test('an error of SQLite that is about the disk is named as one, behind an error of ours too', () => {
+    const full = Object.assign(new Error('database or disk is full'), { errcode: 13 });
+    const found = [full, new Error('It failed.', { cause: full })].map(systemReason);
+    expect(found).toEqual(['The disk is full.', 'The disk is full.']);
+  });
+
   test('any other has its own message', () => {
     expect(systemReason(new Error('It is not a file.'))).toBe('It is not a file.');
     expect(systemReason('gone')).toBe('gone');

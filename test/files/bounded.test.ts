@@ -1,10 +1,11 @@
-import { truncateSync, writeFileSync } from 'node:fs';
+import { mkdirSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { expect, test } from 'vitest';
-import { MAX_FILE, readBounded, readBoundedStream } from '../../src/files/bounded.ts';
+import { MAX_FILE, readBounded, readBoundedStream, readBytes } from '../../src/files/bounded.ts';
 import { newMachine } from '../e2e/command.ts';
 import { temporaryFolder } from '../fixtures/temporary-folder.ts';
+import { claimsOf, makeKey, makeToken } from '../fixtures/tokens.ts';
 
 const folder = temporaryFolder();
 const file = join(folder, 'file');
@@ -17,6 +18,40 @@ test.each([0, 1, 16_383, 16_384, 100_000])('a file of %i bytes is read whole', (
 
 test('a file that does not tell its size is read whole', () => {
   expect(readBounded('/proc/self/status').toString()).toContain('VmRSS');
+});
+
+const marked = (bytes: Buffer) => {
+  writeFileSync(file, bytes);
+  return [() => readBounded(file), () => readBoundedStream(Readable.from([bytes]))];
+};
+
+test.each(['', 'x', '\ufeff{}'])('a byte order mark before %j is skipped, once', async (text) => {
+  for (const read of marked(Buffer.from(`\ufeff${text}`)))
+    expect(String(Buffer.from(await read()))).toBe(text);
+  expect(String(readBytes(file))).toBe(`\ufeff${text}`);
+});
+
+test.each([[[0xff, 0xfe]], [[0xfe, 0xff]]])('UTF-16 is named, with what to do: %j', async (mark) => {
+  for (const read of marked(Buffer.from([...mark, 0x61, 0]))) {
+    await expect(async () => read()).rejects.toThrow(/^It is in UTF-16, .* Out-File -Encoding utf8 FILE\.$/);
+  }
+});
+
+test('config.json, a key set and a token may begin with a byte order mark', async () => {
+  const machine = newMachine();
+  const write = (name: string, text: string) => writeFileSync(join(machine.home, name), text);
+  const key = makeKey('ES256');
+  const claims = claimsOf('experiment', { exp: 4_000_000_000 });
+  write('token', `\ufeff"Bearer ${makeToken(key, claims)}"\r\n`);
+  write('keys.json', `\ufeff${JSON.stringify({ keys: [key.jwk] })}`);
+  mkdirSync(machine.config, { recursive: true, mode: 0o700 });
+  writeFileSync(join(machine.config, 'config.json'), '\ufeff{"profile":"local","profiles":{}}', {
+    mode: 0o600,
+  });
+  expect(await machine.run(['verify', 'token', '--jwks', 'keys.json'])).toMatchObject({ exitCode: 0 });
+  writeFileSync(join(machine.home, 'token'), Buffer.from('\ufeffx', 'utf16le'));
+  const { exitCode, stderr } = await machine.run(['verify', 'token', '--jwks', 'keys.json']);
+  expect([exitCode, stderr]).toEqual([2, expect.stringContaining('UTF-16')]);
 });
 
 test('a file and a stream may have 16 MiB, and no byte more', async () => {

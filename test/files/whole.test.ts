@@ -9,7 +9,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { writeWhole } from '../../src/files/whole.ts';
+import { takeRoom, writeWhole } from '../../src/files/whole.ts';
 import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 
 let folder = '';
@@ -17,6 +17,17 @@ let file = '';
 beforeEach(() => {
   folder = temporaryFolder();
   file = join(folder, 'file');
+});
+
+test.each(['short', 'x'.repeat(200_000)])('room that was taken is filled, or left', (content) => {
+  writeWhole(file, 'before', 0o600);
+  takeRoom(file).leave();
+  expect(readFileSync(file, 'utf8')).toBe('before');
+  const room = takeRoom(file);
+  room.fill(content);
+  room.leave();
+  expect([readFileSync(file, 'utf8'), statSync(file).mode & 0o777]).toEqual([content, 0o600]);
+  expect(readdirSync(folder)).toEqual(['file']);
 });
 
 describe('a file that is written whole', () => {

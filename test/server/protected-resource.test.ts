@@ -1,6 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import { createReferenceServer } from '../../src/reference-server.ts';
-import { addressOf, CONNECTIVITY, endpointsOf, LINKS, openService, outcome } from '../fixtures/service.ts';
+import {
+  addressOf,
+  CONNECTIVITY,
+  endpointsOf,
+  LINKS,
+  openService,
+  outcome,
+  PROJECTS,
+} from '../fixtures/service.ts';
 import { IDS } from '../fixtures/tokens.ts';
 import { LOGIN, openTrusting, PORTAL } from '../fixtures/trusting.ts';
 
@@ -55,19 +63,24 @@ describe('a refusal for want of a token says where they are', async () => {
     expect(outcome(reply)).toBe('403 token_missing');
     // The portal is another resource.
     const isOurs = route.service === 'connectivity';
-    expect(reply.headers.get('www-authenticate')).toBe(isOurs ? due : null);
+    expect(reply.headers.get('www-authenticate')).toBe(isOurs ? due : 'Bearer');
   });
 
-  test('of an experiment too; no other refusal does', async () => {
+  test('of an experiment too; one of a token that is not accepted says so, and no other refusal does', async () => {
     const { headers } = await service.send('GET', CONNECTIVITY, {
       headers: { authorization: `Bearer ${await service.userToken('lead')}` },
     });
     expect(headers.get('www-authenticate')).toBe(due);
     const others = [
       service.send('GET', LINKS, { headers: { authorization: 'Bearer a.b.c' } }),
+      service.send('GET', PROJECTS, { headers: { authorization: 'Bearer a.b.c' } }),
       service.send('GET', '/nothing'),
     ];
     const found = (await Promise.all(others)).map((reply) => reply.headers.get('www-authenticate'));
-    expect(found).toEqual([null, null]);
+    expect(found).toEqual([
+      due.replace('Bearer ', 'Bearer error="invalid_token", '),
+      'Bearer error="invalid_token"',
+      null,
+    ]);
   });
 });

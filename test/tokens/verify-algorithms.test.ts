@@ -1,6 +1,6 @@
 import { createHash, createHmac, generateKeyPairSync } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { type Algorithm, localKeySet, SERVICE_ALGORITHMS } from '../../src/tokens/key-set.ts';
+import { type Algorithm, localKeySet, readKeySet, SERVICE_ALGORITHMS } from '../../src/tokens/key-set.ts';
 import type { TokenFault } from '../../src/tokens/token-error.ts';
 import { verifyConnectivityToken, verifyToken, verifyUserToken } from '../../src/tokens/verify.ts';
 import { key, trust } from '../fixtures/forged-tokens.ts';
@@ -187,6 +187,38 @@ describe('row 62: keys that prove nothing', () => {
     };
     const token = makeToken(own, claimsOf('connectivity'), { sign: itself });
     expect(await faultOf(verifyConnectivityToken(token, trustIn(own)))).toBe(fault);
+  });
+
+  test.each([2048, 3072])(
+    'a modulus of %i bits as the chips of CVE-2017-15361 made them (ROCA)',
+    async (bits) => {
+      const primes = [...Array(168).keys()].filter(
+        (n) => n > 2 && [2, 3, 5, 7, 11].every((p) => n === p || n % p),
+      );
+      const product = primes.map(BigInt).reduce((one, other) => one * other, 1n);
+      const weak = 65_537n ** 5n + product * (2n ** BigInt(bits - 1) / product + 2n);
+      const verdict = async (n: bigint) => {
+        const own = makeKey('RS256', { n: Buffer.from(n.toString(16), 'hex').toString('base64url') });
+        return faultOf(verifyConnectivityToken(makeToken(own, claimsOf('connectivity')), trustIn(own)));
+      };
+      expect([await verdict(weak), await verdict(weak + 2n)]).toEqual(['malformed', 'signature']);
+    },
+  );
+
+  test.each<[string, object[], TokenFault | 'accepted']>([
+    ['twice', [{}, {}], 'accepted'],
+    ['twice, once without its alg', [{ alg: undefined }, {}], 'accepted'],
+    ['twice without a kid', [{ kid: undefined }, { kid: undefined }], 'accepted'],
+    ['with null for what is absent', [{ alg: null, use: null, key_ops: null, d: null }], 'accepted'],
+    ['twice, once with its private part', [{}, { d: 'x' }], 'key_unknown'],
+    ['beside another of its kid', [{}, makeKey('ES256', {}, 'other').jwk], 'key_unknown'],
+    ['for another use', [{ use: 'enc' }], 'algorithm'],
+  ])('a key that is listed %s', async (_, listed, due) => {
+    const own = makeKey('ES256');
+    const keys = readKeySet({ keys: listed.map((change) => ({ ...own.jwk, ...change })) });
+    const header = { kid: keys.keys[0]?.kid };
+    const trust = { issuers: new Map([[ISSUER, localKeySet(keys)]]), now: () => NOW };
+    expect(await faultOf(verifyUserToken(makeToken(own, claimsOf('user'), { header }), trust))).toBe(due);
   });
 
   test.each<[Algorithm, string]>([

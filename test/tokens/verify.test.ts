@@ -167,7 +167,6 @@ describe('key ids', () => {
     for (const several of [
       [own, other],
       [own, makeKey('ES256', { kid: 'key2' }, 'stranger')],
-      [own, own],
     ]) {
       expect(await faultOf(verifyUserToken(nameless, trustIn(several)))).toBe('key_unknown');
     }
@@ -306,16 +305,49 @@ describe('issuer, audience, kind', () => {
     ['ours', ours, 'accepted'],
     ['ours in a list', ['https://x.example', ours], 'accepted'],
     ['another', 'https://x.example', 'audience'],
-    ['longer', `${ours}/`, 'audience'],
+    ['with a slash at its end', `${ours}/`, 'accepted'],
+    ['with two slashes', `${ours}//`, 'audience'],
+    ['longer', `${ours}/x`, 'audience'],
     ['others in a list', ['https://x.example'], 'audience'],
     ['an empty list', [], 'audience'],
     ['missing', undefined, 'audience'],
-    ['null', null, 'claims'],
+    ['null', null, 'audience'],
     ['a number', 5, 'claims'],
     ['nested', [[ours]], 'claims'],
   ])('row 23: where an audience is set, aud %s', async (_, aud, due) => {
     const token = makeToken(key, claimsOf('user', { aud }));
     expect(await faultOf(verifyUserToken(token, { ...trust, audience: ours }))).toBe(due);
+  });
+
+  test.each<[string, string, string | boolean]>([
+    ['https://h.example/', 'https://h.example', true],
+    [
+      'https://h.example/api/',
+      'https://h.example/api',
+      'is meant for https://h.example/api, not for https://h.example/api/',
+    ],
+    ['urn:x', 'urn:x/', 'is not meant for urn:x'],
+  ])('an audience %s, and a token for %s', async (audience, aud, due) => {
+    const verified = verifyUserToken(makeToken(key, claimsOf('user', { aud })), { ...trust, audience });
+    expect(await verified.then(() => true, String)).toBe(due === true || `TokenError: The token ${due}.`);
+  });
+
+  test('null is absent', async () => {
+    const nothing = {
+      nbf: null,
+      aud: null,
+      auth_time: null,
+      scope: null,
+      preferred_username: null,
+      limited_to: null,
+    };
+    expect(await user({}, nothing)).toBe('accepted');
+    expect(
+      await faultOf(
+        VERIFY.experiment(makeToken(key, claimsOf('experiment', { name: null, proj: null })), trust),
+      ),
+    ).toBe('accepted');
+    expect(await user({}, { exp: null })).toBe('claims');
   });
 
   const mixtures = KINDS.flatMap((is) =>

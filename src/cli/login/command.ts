@@ -3,7 +3,7 @@ import { waitSeconds } from '../global-options.ts';
 import type { Invoke } from '../invocation.ts';
 import type { LoginFlags } from './run.ts';
 
-/** `slices-conn login [ADDRESS] [--with-slices] [--no-browser] [--wait SECONDS] [--ci]`: OAuth 2.0 device login (RFC 8628). */
+/** `slices-conn login [ADDRESS] [--with-slices] [--no-browser] [--force] [--wait SECONDS] [--ci]`: OAuth 2.0 device login (RFC 8628). */
 export function loginCommand(invoke: Invoke): Command {
   return new Command('login')
     .summary('log in, with a code that is entered in a browser')
@@ -13,6 +13,7 @@ export function loginCommand(invoke: Invoke): Command {
     .argument('[address]', 'the service, such as conn.example.org; https, and http on this machine')
     .option('--with-slices', 'use the login of the official client: its tokens, and no other login')
     .option('--no-browser', 'open no browser')
+    .option('--force', 'ask nothing where somebody is logged in already')
     .option('--wait <seconds>', 'give up with exit code 8 after this long', waitSeconds)
     .option(
       '--ci',

@@ -14,6 +14,8 @@ import { EXIT_CODE_OF } from '../exit-codes.ts';
 import type { Invocation } from '../invocation.ts';
 import { conflict, onServiceTime } from '../period.ts';
 import { type CardLine, escapeText } from '../print/output.ts';
+import { chooseProfile } from '../profile/run.ts';
+import { confirm } from '../questions.ts';
 import { timeTeller } from '../times.ts';
 import { type Memberships, membershipsOf, roleLines, rolesIn, userOf } from '../user/run.ts';
 import { experimentInUse, inUseLine } from './experiment-in-use.ts';
@@ -26,6 +28,8 @@ export interface LoginFlags {
   /** Seconds. */
   wait?: number;
   ci?: boolean;
+  /** Whether nothing is asked where somebody is logged in. */
+  force?: boolean;
   /** Whether the official client logs in. */
   withSlices?: boolean;
 }
@@ -41,8 +45,7 @@ export async function login(
   const session = await invocation.session(profile);
   if (flags.ci) return loginForMachine(invocation, session, flags);
   const account = loginOf(session);
-  // An unusable credentials file fails here, before the user enters a code.
-  account.read();
+  if (!flags.force) await confirmAgain(invocation, session, account);
   const host = hostOf(session);
   const started = await invocation.waitFor(host, () => account.startLogin());
   await announce(invocation, started, flags);
@@ -50,6 +53,8 @@ export async function login(
     decided(started, flags.wait, invocation.typed),
   );
   await account.keep(tokens);
+  invocation.ifStopped({ why: 'You are logged in.' });
+  if (profile !== undefined) await chooseProfile(invocation.output, await invocation.profiles(), profile);
   const { userToken } = session.connection;
   if (userToken.origin !== 'login') {
     invocation.output.notice(`Warning: commands use ${userToken.where} instead of this login.`);
@@ -66,6 +71,17 @@ export async function login(
     }
   };
   await showStatus(invocation, session, await membershipsOf(session).catch(failureOrThrow), ofUser);
+}
+
+/** Says who is logged in already, and asks whether to log in again. @throws Declined */
+async function confirmAgain(invocation: Invocation, { profile }: Session, account: Login): Promise<void> {
+  const stored = account.read();
+  if (!stored || (stored.refreshToken === undefined && (stored.expiresAt ?? 0) <= invocation.now())) return;
+  const { name, sub } = userOf(stored.accessToken.reveal());
+  invocation.output.notice(`You are logged in to ${profile.baseUrl} as ${name ?? sub ?? 'a user'}.`);
+  if (!invocation.ask) return;
+  const declined = 'You stay logged in.';
+  await confirm(invocation, 'Log in again?', { unasked: declined, declined, isExpected: true });
 }
 
 /** Uses the login of the official client, whose tokens the profile's commands ask for. */
@@ -188,6 +204,9 @@ function webAddress(text: string): string | undefined {
   return isProtected(url) && url.username === '' && url.password === '' ? url.href : undefined;
 }
 
+const isToLogIn = (error: unknown): error is Failure =>
+  error instanceof Failure && error.facts.fix === 'slices-conn login';
+
 async function decided(
   login: DeviceLogin,
   wait: number | undefined,
@@ -197,7 +216,8 @@ async function decided(
   try {
     return await login.wait(signal);
   } catch (error) {
-    if (!signal.aborted) throw error;
+    // The profile of an address that was typed is not in use yet.
+    if (!signal.aborted) throw isToLogIn(error) ? error.with({ fix: retyped(typed, []) }) : error;
     throw new Failure('login_pending', `The code was not entered within ${wait} s.`, {
       retryable: true,
       fix: retyped(typed, [{ flags: ['--wait'], words: [] }]),

@@ -25,7 +25,7 @@ import { chooseProfile } from '../profile/run.ts';
 import { confirm } from '../questions.ts';
 
 /**
- * Makes the profile of a service the preferred one. Where there is none, the service is asked for its portal and its identity
+ * Finds the profile of a service, which is put to use when the login there has succeeded. Where there is none, the service is asked for its portal and its identity
  * provider, and they are kept once a person accepts them. What is kept stays: a service that names others later is told of, and
  * changes nothing (THREATS.md 148).
  *
@@ -60,8 +60,8 @@ export async function serviceProfile(invocation: Invocation, typed: string): Pro
     const settings = { ...named, ...certificatesOf(flags) };
     await acceptServices(invocation, name, settings);
     await profiles.set(name, { set: settings, unset: [] });
+    invocation.ifStopped({ why: `Profile ${name} was saved, and is not in use.` });
   }
-  await chooseProfile(output, profiles, name);
   return name;
 }
 

@@ -106,16 +106,20 @@ function isToRepeat({ code, facts }: Failure): boolean {
   return code === 'unavailable' && retryable === true && !maybeDone && reservation === undefined;
 }
 
+/** The code that knows it may have said it already. */
+const NOTHING = 'Nothing was changed';
+
 /** Adds to a failure with exit code 7 that nothing was changed, so that it is safe to try again (cli/README.md, "Exit codes"). */
 function withNothingChanged({ code, facts }: Failure): FailureFacts {
   if (
     EXIT_CODE_OF[code] !== 7 ||
     code === 'keys_unreachable' ||
     facts.maybeDone ||
-    facts.reservation !== undefined
+    facts.reservation !== undefined ||
+    String(facts.why).includes(NOTHING)
   )
     return facts;
-  return { ...facts, why: inOneText(facts.why, 'Nothing was changed.') };
+  return { ...facts, why: inOneText(facts.why, `${NOTHING}.`) };
 }
 
 /** Masks tokens: a message may repeat one that was typed in the wrong place (THREATS.md 54). */

@@ -7,13 +7,16 @@ import { isCrossSite } from '../request-form.ts';
 import { readForm } from '../request-reading.ts';
 import { answerTooMany, type EndpointGuard } from './attempt-limits.ts';
 
+/** The path of the metadata of OAuth (RFC 8414). */
+export const OAUTH_METADATA_PATH = '/.well-known/oauth-authorization-server';
+
 /** The provider's endpoints that are served, by path. Its own router accepts other spellings of them; this server does not. */
 const SERVED_ENDPOINTS: Readonly<Record<string, readonly string[]>> = {
   '/token': ['POST'],
   '/device/auth': ['POST'],
   '/token/revocation': ['POST'],
   '/.well-known/openid-configuration': ['GET', 'HEAD'],
-  '/.well-known/oauth-authorization-server': ['GET', 'HEAD'],
+  [OAUTH_METADATA_PATH]: ['GET', 'HEAD'],
 };
 
 /** The parameters that reach the provider; all others are dropped. */

@@ -126,6 +126,9 @@ export function createProvider(options: ProviderOptions): Provider {
     }
     const body: unknown = context.body;
     if (context.status !== 200 || typeof body !== 'object' || body === null) return;
+    // The library lists the scopes of the access token only (RFC 6749 §5.1).
+    if ('refresh_token' in body && 'scope' in body)
+      Object.assign(body, { scope: `${body.scope} offline_access` });
     if (context.oidc?.route === 'device_authorization') {
       Object.assign(body, { interval: interval / 1000 });
       const { DeviceCode: code } = context.oidc.entities;

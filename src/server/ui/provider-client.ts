@@ -2,7 +2,7 @@ import type * as Oauth from 'openid-client';
 import { withinTime } from '../../contract/bounded-reading.ts';
 import { DAY } from '../../contract/durations.ts';
 import { sameIssuer } from '../../contract/issuer-address.ts';
-import { isObject, readJson } from '../../contract/json.ts';
+import { isObject, readJson, withoutNulls } from '../../contract/json.ts';
 import { isTokenText } from '../../contract/secret.ts';
 import { sharedCopy } from '../../tokens/shared-copy.ts';
 import { refusal } from '../problem-error.ts';
@@ -231,7 +231,7 @@ export async function discovered(
   if (reply?.status !== 200) throw unusable(`its description answers ${reply?.status ?? 'nothing'}.`);
   const reading = readJson(await reply.text());
   if (!reading.ok || !isObject(reading.value)) throw unusable('its description is not JSON.');
-  const { issuer, ...described } = reading.value;
+  const { issuer, ...described } = withoutNulls(reading.value);
   if (typeof issuer !== 'string' || ![authUrl, ...issuers].some((each) => sameIssuer(each, issuer))) {
     throw unusable('it calls itself something else.');
   }

@@ -37,6 +37,7 @@ interface EndedLogin {
 
 /** A login, where it is kept, and how to make or end it. */
 export interface Login {
+  /** @throws Failure `state_unusable` where a login could not be kept, before a person is asked for anything */
   startLogin(): Promise<DeviceLogin>;
   /** Keeps what a login gave. */
   keep(tokens: IssuedTokens): Promise<void>;
@@ -185,7 +186,13 @@ export function connectOverNetwork(profile: Profile, options: NetworkConnectionO
         ? undefined
         : {
             path: credentials.path,
-            startLogin: async () => (await identity()).startLogin(profile.scope),
+            startLogin: async () => {
+              await credentials.change((current, takeRoom) => {
+                takeRoom();
+                return current;
+              });
+              return (await identity()).startLogin(profile.scope);
+            },
             read: () => credentials.read(),
             keep: async (tokens) => void (await credentials.change(() => storedFrom(tokens, now()))),
             end: async () => {
@@ -231,16 +238,15 @@ function whenReached(send: Send, profile: Profile, env: Variables): Send {
 
 function nextStepTo(url: URL, profile: string, { why = '', cause }: FailureFacts): FailureFacts {
   const refused = errorCode(cause) === 'ECONNREFUSED';
-  // `serve` listens without TLS by itself.
-  if (!isLoopback(url) || !refused || url.protocol !== 'http:')
+  // `serve` listens there, without TLS, by itself; at any other port the address may be the fault.
+  if (!isLoopback(url) || !refused || url.protocol !== 'http:' || url.port !== `${DEFAULT_PORT}`)
     return { fix: `slices-conn profile show ${shellWord(profile)}` };
-  const port = url.port === `${DEFAULT_PORT}` ? '' : ` --port ${url.port || '80'}`;
   // A saved token is verified by its own service: --offline would have no more keys.
   const isOfToken = /\/\.well-known\/jwks|\/status\//.test(url.pathname);
   const or = isOfToken ? '.' : ', or use --offline, which needs none.';
   return {
     why: `Nothing listens there: ${why} Start the server in another terminal${or}`,
-    fix: `slices-conn serve${port}`,
+    fix: 'slices-conn serve',
   };
 }
 

@@ -6,7 +6,7 @@ import { LAST_INSTANT } from '../../contract/instants.ts';
 import { readJson } from '../../contract/json.ts';
 import { isTokenText, Secret } from '../../contract/secret.ts';
 import { privateFolder, unusableFile } from '../../files/private.ts';
-import { readPrivateFile, removeDrafts, removeFile, writePrivateFile } from '../../files/whole.ts';
+import { readPrivateFile, removeDrafts, removeFile, takeRoom, writePrivateFile } from '../../files/whole.ts';
 import type { Profile, UnderLock } from '../profiles/profiles.ts';
 
 const KeptSecret = v.pipe(
@@ -41,9 +41,13 @@ const Entry = v.object({
 /** The tokens of a login, and when they were issued and expire. Times in milliseconds. */
 export type StoredCredentials = Omit<v.InferOutput<typeof Entry>, 'version' | 'services'>;
 
-/** Returns the new login; undefined removes it. */
+/**
+ * Returns the new login; undefined removes it. Before it sends a token that can be sent once only, it takes room on the disk
+ * for what comes back.
+ */
 type CredentialsChange = (
   current: StoredCredentials | undefined,
+  takeRoom: () => void,
 ) => Promise<StoredCredentials | undefined> | StoredCredentials | undefined;
 
 /**
@@ -116,15 +120,22 @@ export class Credentials {
     return this.#underLock(join(this.#folder, `${this.#name}.lock`), async () => {
       const current = this.read();
       removeDrafts(this.path);
-      const next = await work(current);
-      if (next === undefined) removeFile(this.path);
-      else if (next !== current) this.#write(next);
-      this.#known = { credentials: next };
-      return next;
+      let room: ReturnType<typeof takeRoom> | undefined;
+      try {
+        const next = await work(current, () => {
+          room ??= takeRoom(this.path);
+        });
+        if (next === undefined) removeFile(this.path);
+        else if (next !== current) this.#write(next, room?.fill);
+        this.#known = { credentials: next };
+        return next;
+      } finally {
+        room?.leave();
+      }
     });
   }
 
-  #write(credentials: StoredCredentials): void {
+  #write(credentials: StoredCredentials, write = (text: string) => writePrivateFile(this.path, text)): void {
     const { accessToken, refreshToken, issuedAt, expiresAt, loggedInAt, portalTokens } = credentials;
     const entry: v.InferInput<typeof Entry> = {
       version: 1,
@@ -138,7 +149,7 @@ export class Credentials {
         Object.entries(portalTokens).map(([id, token]) => [id, token.reveal()]),
       ),
     };
-    writePrivateFile(this.path, `${JSON.stringify(entry)}\n`);
+    write(`${JSON.stringify(entry)}\n`);
   }
 
   #makeFolder(): void {

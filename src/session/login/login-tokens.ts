@@ -123,26 +123,34 @@ interface UserTokenOptions {
 /**
  * The user token of the profile's login, refreshed when it is almost over. The one place where a token is
  * refreshed: one process at a time, each looking first at what the one before it left (THREATS.md 13, 14,
- * 18).
+ * 18), and after the disk has taken a file as large as the answer.
  *
  * @throws Failure `not_logged_in`, `token_expired` with what to type; `unavailable` or `network` when the
- *   provider can't be asked, which leaves the session as it is
+ *   provider can't be asked, `state_unusable` when its answer could not be stored: each leaves the session as it is
  */
 export async function loginToken(options: UserTokenOptions): Promise<Secret> {
   const { profile, credentials, now } = options;
   const stored = credentials.known();
   if (!stored) throw notLoggedIn(profile);
   if (!isAlmostOver(stored, now())) return stored.accessToken;
-  const refreshed = await credentials.change((current) => {
-    if (!current) throw notLoggedIn(profile);
-    return isAlmostOver(current, now()) ? refresh(current, options) : current;
-  });
-  if (!refreshed) throw notLoggedIn(profile);
-  return refreshed.accessToken;
+  try {
+    const refreshed = await credentials.change((current, takeRoom) => {
+      if (!current) throw notLoggedIn(profile);
+      return isAlmostOver(current, now()) ? refresh(current, takeRoom, options) : current;
+    });
+    if (!refreshed) throw notLoggedIn(profile);
+    return refreshed.accessToken;
+  } catch (error) {
+    const isUnkept = error instanceof Failure && error.code === 'state_unusable';
+    // The disk may have room again before the token is over.
+    if (isUnkept && stored.expiresAt !== undefined && stored.expiresAt > now()) return stored.accessToken;
+    throw error;
+  }
 }
 
 async function refresh(
   current: StoredCredentials,
+  takeRoom: () => void,
   { profile, credentials, identity, now }: UserTokenOptions,
 ): Promise<StoredCredentials> {
   const stillValid = current.expiresAt === undefined || current.expiresAt > now();
@@ -153,7 +161,10 @@ async function refresh(
     });
   }
   try {
-    const tokens = await (await identity()).refresh(current.refreshToken);
+    const client = await identity();
+    // Once it is sent, only the answer is worth anything.
+    takeRoom();
+    const tokens = await client.refresh(current.refreshToken);
     const { portalTokens, loggedInAt } = current;
     const renewed = { ...storedFrom(tokens, now()), portalTokens, loggedInAt };
     // Without a new refresh token the old one stays (RFC 6749 §6).

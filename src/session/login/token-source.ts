@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import { Failure, ownCommand, shellWord } from '../../contract/failure.ts';
 import { systemReason } from '../../contract/foreign-errors.ts';
 import { inOneText } from '../../contract/said.ts';
-import { isTokenText, Secret, withoutSecrets, withoutTokens } from '../../contract/secret.ts';
+import { isTokenText, pastedToken, Secret, withoutSecrets, withoutTokens } from '../../contract/secret.ts';
 import { readBounded } from '../../files/bounded.ts';
 import type { Variables } from '../profiles/folders.ts';
 import type { Settings } from '../profiles/profile.ts';
@@ -51,10 +51,10 @@ export function childEnvironment(env: Variables): Record<string, string | undefi
 
 /**
  * A token that the environment gives, for CI; undefined where it gives none. An empty variable counts as
- * unset. White space around the token is dropped, since files and secrets end in newlines.
+ * unset; see {@link pastedToken}.
  */
 export function givenToken(env: Variables, variable: TokenVariable): TokenSource | undefined {
-  const text = env[variable]?.trim();
+  const text = pastedToken(env[variable] ?? '');
   if (text) {
     return {
       origin: 'environment',
@@ -88,7 +88,7 @@ function asToken(text: string, where: string): Secret {
 function tokenFile(path: string, variable: string): Secret {
   let text: string;
   try {
-    text = readBounded(path).toString().trim();
+    text = pastedToken(readBounded(path).toString());
   } catch (cause) {
     throw new Failure('file_unusable', `The file ${path} that ${variable} names can't be read.`, {
       why: systemReason(cause),
@@ -198,7 +198,7 @@ async function run(program: string, args: readonly string[], env: NodeJS.Process
     } as const;
     try {
       const child = execFile(program, [...args], options, (error, stdout, stderr) => {
-        const token = stdout.trim();
+        const token = pastedToken(stdout);
         if (!error && /^[\x21-\x7e]+$/.test(token)) resolve(new Secret(token));
         else reject(commandFailure(shown, error, { said: lastLine(stderr, token), came: kindOf(token) }));
       });

@@ -1,12 +1,12 @@
 import { existsSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import * as v from 'valibot';
-import { Failure, moveAway } from '../../contract/failure.ts';
-import { refusedValue, systemReason } from '../../contract/foreign-errors.ts';
+import { Failure } from '../../contract/failure.ts';
+import { refusedValue } from '../../contract/foreign-errors.ts';
 import { isObject } from '../../contract/json.ts';
 import { readBounded } from '../../files/bounded.ts';
 import { onDisk } from '../../files/on-disk.ts';
-import { makePrivate, privateFolder } from '../../files/private.ts';
+import { makePrivate, privateFolder, unusableFile } from '../../files/private.ts';
 import { removeDrafts, replaceWhole } from '../../files/whole.ts';
 import { type Choosable, hinted } from '../choice.ts';
 import type { Variables } from './folders.ts';
@@ -402,8 +402,5 @@ function fileIn(folder: string): string {
 
 function unusable(folder: string, cause: unknown): Failure {
   if (cause instanceof Failure) return cause;
-  return new Failure('state_unusable', `The file ${fileIn(folder)} can't be used.`, {
-    why: `${systemReason(cause)} Correct it, or move it away.`,
-    fix: moveAway(fileIn(folder)),
-  });
+  return unusableFile(fileIn(folder), cause);
 }

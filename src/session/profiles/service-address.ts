@@ -93,22 +93,52 @@ export function changedKeys(named: NamedServices, kept: Readonly<Settings>): (ke
   return NAMED.filter((key) => named[key] !== kept[key]);
 }
 
-/** Private networks, whose addresses are another machine in each (RFC 6890). */
+/** Networks whose addresses are another machine in each, or none that can be reached (RFC 6890). */
 const PRIVATE = new BlockList();
 for (const subnet of [
-  ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '169.254.0.0/16', '172.16.0.0/12', '192.168.0.0/16'],
-  ...['::/128', 'fc00::/7', 'fe80::/10'],
+  ...[
+    '0.0.0.0/8',
+    '10.0.0.0/8',
+    '100.64.0.0/10',
+    '127.0.0.0/8',
+    '169.254.0.0/16',
+    '172.16.0.0/12',
+    '192.168.0.0/16',
+  ],
+  ...['192.0.0.0/24', '192.0.2.0/24', '198.18.0.0/15', '198.51.100.0/24', '203.0.113.0/24', '224.0.0.0/3'],
 ]) {
   const [network = '', prefix] = subnet.split('/');
-  PRIVATE.addSubnet(network, Number(prefix), isIP(network) === 4 ? 'ipv4' : 'ipv6');
+  PRIVATE.addSubnet(network, Number(prefix), 'ipv4');
+  // The addresses of IPv6 that lead there: NAT64 (RFC 6052) and 6to4 (RFC 3056).
+  PRIVATE.addSubnet(`64:ff9b::${network}`, 96 + Number(prefix), 'ipv6');
+  const hex = network.replace(/\d+\.?/g, (part) => Number.parseInt(part, 10).toString(16).padStart(2, '0'));
+  PRIVATE.addSubnet(`2002:${hex.slice(0, 4)}:${hex.slice(4)}::`, 16 + Number(prefix), 'ipv6');
 }
+for (const subnet of [
+  '::/96',
+  '64:ff9b:1::/48',
+  '100::/64',
+  '2001::/23',
+  '2001:db8::/32',
+  'fc00::/7',
+  'fe80::/9',
+  'ff00::/8',
+]) {
+  const [network = '', prefix] = subnet.split('/');
+  PRIVATE.addSubnet(network, Number(prefix), 'ipv6');
+}
+
+/** Names that the public DNS does not have: of one label, and below those of RFC 6762, RFC 8375 and ICANN. */
+const PRIVATE_NAME = /^[^.]+$|\.(?:local|internal|home\.arpa|home|corp|lan)$/;
 
 /** How far an address leads: 0 to this machine, 1 to a private network, 2 further. A name that is looked up leads further. */
 function reachOf(url: URL): 0 | 1 | 2 {
   if (isLoopback(url)) return 0;
-  const host = url.hostname.replace(/[[\]]/g, '');
+  const host = url.hostname.replace(/[[\]]|\.$/g, '');
   const version = isIP(host);
-  return version !== 0 && PRIVATE.check(host, version === 4 ? 'ipv4' : 'ipv6') ? 1 : 2;
+  const isPrivate =
+    version === 0 ? PRIVATE_NAME.test(host) : PRIVATE.check(host, version === 4 ? 'ipv4' : 'ipv6');
+  return isPrivate ? 1 : 2;
 }
 
 /** Refuses an address that leads less far than the service's own: it would be another machine for each who asks (THREATS.md 145). */

@@ -103,11 +103,11 @@ interface PasswordPlace {
  * @throws Failure `file_unusable` when others can read the file
  */
 async function passwordInFile({ host, port, database, user }: PasswordPlace): Promise<string | undefined> {
-  const { APPDATA, HOME, PGPASSFILE } = process.env;
+  const { APPDATA, PGPASSFILE } = process.env;
   const isWindows = process.platform === 'win32';
   const usual = isWindows
     ? join(APPDATA || homeFolder(), 'postgresql', 'pgpass.conf')
-    : join(HOME || homeFolder(), '.pgpass');
+    : join(homeFolder(), '.pgpass');
   const path = PGPASSFILE || usual;
   const file = statSync(path, { throwIfNoEntry: false });
   if (!file?.isFile()) return undefined;

@@ -31,6 +31,7 @@ function machine(metadata: { now: object | undefined }, variables: Record<string
   const started: string[] = [];
   const accessToken = new Secret('access');
   let failure: Failure | undefined;
+  let loginFailure: Failure | undefined;
   const connection: Connection = {
     fetch: async ({ url }) => {
       if (failure) throw failure;
@@ -45,11 +46,20 @@ function machine(metadata: { now: object | undefined }, variables: Record<string
         return {
           ...{ userCode: 'BCDF-GHJK', verificationUri: 'https://auth.example.org/device', expiresAt: NOW },
           verificationUriComplete: undefined,
-          wait: async () => ({ accessToken, refreshToken: undefined, expiresAt: undefined }),
+          wait: async () => {
+            if (loginFailure) throw loginFailure;
+            return { accessToken, refreshToken: undefined, expiresAt: undefined };
+          },
         };
       },
       keep: async () => undefined,
-      read: () => ({ accessToken, issuedAt: NOW, loggedInAt: NOW, portalTokens: {} }),
+      read: () => ({
+        accessToken,
+        issuedAt: NOW,
+        loggedInAt: NOW,
+        expiresAt: NOW + 600_000,
+        portalTokens: {},
+      }),
       end: async () => ({}),
     },
     close: async () => undefined,
@@ -63,6 +73,9 @@ function machine(metadata: { now: object | undefined }, variables: Record<string
     /** Nothing is reached from now on. */
     away: (failed: Failure) => {
       failure = failed;
+    },
+    failLogin: (failed: Failure | undefined) => {
+      loginFailure = failed;
     },
     run: (...args: string[]) => world.run('login', ...args),
     /** On a terminal, where a person answers so. */
@@ -109,6 +122,19 @@ describe('login ADDRESS', () => {
     expect([refused.exitCode, kept(), started]).toEqual([2, {}, []]);
     expect((await run('conn.example.org', '--yes')).exitCode).toBe(0);
     expect([kept(), started]).toEqual([NEW, ['login']]);
+  });
+
+  test('switches to the profile when the login there has succeeded, and not before', async () => {
+    const { answered, asked, failLogin, kept, run } = machine({ now: NAMED });
+    failLogin(new Failure('login_denied', 'The login was denied.', { fix: 'slices-conn login' }));
+    const denied = await run('conn.example.org', '--yes');
+    expect([denied.exitCode, kept()]).toEqual([5, { profiles: NEW.profiles }]);
+    expect(denied.stderr).toContain('slices-conn login conn.example.org --yes\n');
+    failLogin(undefined);
+    expect((await answered('n', 'conn.example.org')).stderr).toMatch(/as a user\.\n.*You stay logged in\./s);
+    expect([asked, kept()]).toEqual([['Log in again? [Y/n] '], { profiles: NEW.profiles }]);
+    expect(await answered('n', 'conn.example.org', '--force')).toMatchObject({ exitCode: 0 });
+    expect([asked.length, kept()]).toEqual([1, NEW]);
   });
 
   test('takes the profile that is there: what the service names later is told, and changes nothing (THREATS.md 148)', async () => {

@@ -319,6 +319,8 @@ describe('a device login', () => {
 describe('the provider’s description', () => {
   test('names the features of this server only', async () => {
     const server = await startIdentity();
+    const { status, text } = await send(server, 'GET', `${DISCOVERY[1]}/auth`);
+    expect([status, JSON.parse(text).issuer]).toEqual([200, server.issuer]);
     for (const path of DISCOVERY) {
       const document = await discovered(server, path);
       expect(document).toMatchObject({

@@ -1,7 +1,10 @@
-import { rmSync } from 'node:fs';
-import { join } from 'node:path';
-import { beforeEach, describe, expect, test } from 'vitest';
+import { readdirSync, rmSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import type { IdentityClient } from '../../../src/client/identity.ts';
+import { failureOrThrow } from '../../../src/contract/failure.ts';
 import { Secret } from '../../../src/contract/secret.ts';
+import { filesOn } from '../../../src/main/files.ts';
 import { Credentials } from '../../../src/session/login/credentials.ts';
 import {
   isAlmostOver,
@@ -14,6 +17,7 @@ import {
 import { Profiles } from '../../../src/session/profiles/profiles.ts';
 import { temporaryFolder } from '../../fixtures/temporary-folder.ts';
 import { claimsOf, IDS, makeKey, makeToken, NOW, SECONDS } from '../../fixtures/tokens.ts';
+import { smallDisk } from '../../proof/disk-room.ts';
 
 const folder = temporaryFolder();
 
@@ -141,6 +145,46 @@ test('is read once by a command, which keeps it when the file is removed', async
   rmSync(command.path);
   expect((await loginToken(options)).reveal()).toBe('access');
   expect(portalTokens(command, () => now).read(IDS.experiment)).toBeDefined();
+});
+
+describe('a disk without room for the next tokens', () => {
+  const disk = smallDisk();
+  afterAll(() => disk?.close());
+  const refreshed = { accessToken: new Secret('new'), refreshToken: new Secret('x'.repeat(20_000)) };
+
+  test.runIf(disk).each([0, 1, 2, 15])(
+    '%i pages: no refresh token is sent, and the login stays',
+    async (pages) => {
+      if (!disk) return;
+      const profile = await new Profiles(join(folder, 'config'), {}).resolve('local');
+      const { underLock } = filesOn(disk.folder);
+      const stored = new Credentials(disk.folder, profile, underLock);
+      const old = { accessToken: new Secret('old'), refreshToken: new Secret('once') };
+      await stored.change(() => storedFrom({ ...old, expiresAt: now + 1000 }, now - HOUR));
+      const refresh = vi.fn(async () => ({ ...refreshed, expiresAt: now + HOUR }));
+      const identity = async () => ({ refresh }) as unknown as IdentityClient;
+      const token = () =>
+        loginToken({
+          profile,
+          credentials: new Credentials(disk.folder, profile, underLock),
+          identity,
+          now: () => now,
+        });
+      disk.leave(pages);
+      expect((await token()).reveal()).toBe('old');
+      now += 1000;
+      const failure = await token().catch(failureOrThrow);
+      expect(failure).toMatchObject({ code: 'state_unusable', facts: { why: 'The disk is full.' } });
+      expect(failure).not.toHaveProperty('facts.fix');
+      expect([refresh.mock.calls, stored.read()?.refreshToken?.reveal()]).toEqual([[], 'once']);
+      disk.clear();
+      expect((await token()).reveal()).toBe('new');
+      expect(stored.read()?.refreshToken?.reveal()).toBe(refreshed.refreshToken.reveal());
+      expect(readdirSync(dirname(stored.path)).toSorted()).toEqual(
+        [basename(stored.path), basename(stored.path).replace(/json$/, 'lock')].toSorted(),
+      );
+    },
+  );
 });
 
 describe('another login while a command runs', () => {

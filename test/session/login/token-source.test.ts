@@ -30,7 +30,15 @@ describe.each(['SLICES_CONN_USER_TOKEN', 'SLICES_CONN_EXPERIMENT_TOKEN'] as cons
     expect((await source?.get())?.reveal()).toBe('canary');
   });
 
-  test.each(['canary', 'canary\n', '\n canary\r\n'])('its twin names a file that holds %j', async (text) => {
+  test.each([
+    'canary',
+    'canary\n',
+    '\n canary\r\n',
+    '\ufeffcanary',
+    '"canary"',
+    "Bearer 'canary'",
+    '"bearer canary"\n',
+  ])('its twin names a file that holds %j', async (text) => {
     const path = file('good', text);
     const source = given({ [twin]: path });
     expect(source).toMatchObject({ origin: 'file', where: path });

@@ -108,7 +108,23 @@ describe('what a service names', () => {
     ...['10.1.2.3', '172.16.0.1', '192.168.1.1', '169.254.169.254', '100.64.0.1', '0.0.0.0'].map(
       (host): [string, object] => [`a private address, ${host}`, { portal_url: `https://${host}` }],
     ),
-    ...['[fd00::1]', '[fe80::1]', '[::]', '[::ffff:10.0.0.1]'].map((host): [string, object] => [
+    ...['192.0.2.1', '198.18.0.1', '203.0.113.9', '224.0.0.1', '240.0.0.1', '255.255.255.255'].map(
+      (host): [string, object] => [`a reserved address, ${host}`, { portal_url: `https://${host}` }],
+    ),
+    ...['printer', 'nas.local', 'nas.local.', 'x.internal', 'router.home.arpa', 'X.LAN', 'a.corp'].map(
+      (host): [string, object] => [`a private name, ${host}`, { portal_url: `https://${host}` }],
+    ),
+    ...[
+      ...['[fd00::1]', '[fe80::1]', '[fec0::1]', '[::]', '[::ffff:10.0.0.1]', '[::7f00:1]', '[::10.0.0.1]'],
+      ...[
+        '[64:ff9b::10.0.0.1]',
+        '[64:ff9b::7f00:1]',
+        '[64:ff9b:1::808:808]',
+        '[2002:a00:1::1]',
+        '[2002:7f00:1::]',
+      ],
+      ...['[2002:c0a8:101::1]', '[2001:0:53aa:64c::1]', '[2001:db8::1]', '[ff02::1]', '[100::1]'],
+    ].map((host): [string, object] => [
       `a private address, ${host}`,
       { authorization_servers: [`https://${host}`] },
     ]),
@@ -138,6 +154,21 @@ describe('what a service names', () => {
     ['http://127.0.0.1:4280', 'https://10.0.0.7'],
     ['https://10.0.0.7', 'https://192.168.1.1'],
     ['https://10.0.0.7', 'https://portal.example.org'],
+    ['https://conn.local', 'https://portal'],
+    ['https://[64:ff9b::a00:1]', 'https://auth.internal'],
+    ...[
+      '[64:ff9b::808:808]',
+      '[2002:808:808::1]',
+      '[2a00:1450::1]',
+      '8.8.8.8',
+      '172.32.0.1',
+      '192.0.3.1',
+      '223.255.255.1',
+    ].map((host): [string, string] => ['https://conn.example.org', `https://${host}`]),
+    ...['local.example.org', 'internal.be', 'corp.example.org.'].map((host): [string, string] => [
+      'https://conn.example.org',
+      `https://${host}`,
+    ]),
   ])('of %s may be %s', async (url, portal) => {
     const address = { url, name: new URL(url).host };
     const metadata = { resource: url, portal_url: portal, authorization_servers: [portal] };
