@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
   copyFileSync,
@@ -7,7 +6,6 @@ import {
   readFileSync,
   rmSync,
   statSync,
-  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -55,55 +53,4 @@ function zipped(root: string, draft: string): Uint8Array {
       [readFileSync(join(draft, path)), { mtime: EPOCH }],
     ]);
   return zipSync(Object.fromEntries(entries) as Zippable);
-}
-
-/** The control fields of a Debian package (Debian Policy, 5). */
-export interface DebianFacts {
-  version: string;
-  architecture: 'amd64' | 'arm64';
-  maintainer: string;
-  /** The first line of what it is, without a full stop. */
-  summary: string;
-  description: string;
-  /** The packages that it needs. */
-  depends: string;
-}
-
-/**
- * Writes a package for Debian and what comes from it, by `dpkg-deb`.
- *
- * @param folder for drafts
- * @returns whether this machine has `dpkg-deb`
- */
-export function writeDebianPackage(
-  path: string,
-  folder: string,
-  { version, architecture, maintainer, summary, description, depends }: DebianFacts,
-  files: readonly Packed[],
-): boolean {
-  const draft = join(folder, 'deb');
-  const control = [
-    'Package: slices-conn',
-    `Version: ${version}`,
-    `Architecture: ${architecture}`,
-    `Maintainer: ${maintainer}`,
-    `Depends: ${depends}`,
-    'Section: net',
-    'Priority: optional',
-    `Description: ${summary}`,
-    ` ${description}`,
-    '',
-  ].join('\n');
-  lay(draft, [...files, { path: 'DEBIAN/control', content: control }]);
-  for (const each of ['', ...globSync('**', { cwd: draft })]) utimesSync(join(draft, each), EPOCH, EPOCH);
-  try {
-    const env = { ...process.env, SOURCE_DATE_EPOCH: String(EPOCH.getTime() / 1000) };
-    execFileSync('dpkg-deb', ['--root-owner-group', '-Zxz', '--build', draft, path], { env, stdio: 'pipe' });
-    return true;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
-    throw error;
-  } finally {
-    rmSync(draft, { recursive: true });
-  }
 }

@@ -11,9 +11,8 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { checked, fetchNode, NODE_PROGRAMS, type Platform } from './node-programs.ts';
-import { noticesOf, packageFacts, packagesIn, ROOT, RULE } from './packages.ts';
+import { noticesOf, packagesIn, ROOT, RULE } from './packages.ts';
 import { bundleProgram } from './program.ts';
-import { withOwnName } from './windows-name.mjs';
 
 /** The licence texts in an executable, which `slices-conn help licences` prints. */
 const NOTICES = 'licences/notices.txt';
@@ -36,13 +35,9 @@ export function fileName(platform: Platform): string {
  *
  * @param platforms that of this machine is made from the checkout's Node.js, without a network
  * @param folder where each lands, in a folder named after its platform; and `notices.txt`, the licences of all that is inside
- * @param found gathers the folders of the packages whose code is in them
  */
-export async function makeExecutables(
-  platforms: readonly Platform[],
-  folder: string,
-  found: Set<string>,
-): Promise<void> {
+export async function makeExecutables(platforms: readonly Platform[], folder: string): Promise<void> {
+  const found = new Set<string>();
   const work = join(folder, 'work');
   mkdirSync(work, { recursive: true });
   try {
@@ -58,8 +53,7 @@ export async function makeExecutables(
     for (const platform of platforms) {
       const node = platform === ownPlatform() ? here : fetchNode(platform, work);
       const base = join(work, 'node');
-      if (platform === 'win32-x64') writeFileSync(base, withOwnName(readFileSync(node), packageFacts(ROOT)));
-      else copyFileSync(node, base);
+      copyFileSync(node, base);
       chmodSync(base, 0o755);
       const own = join(folder, platform);
       mkdirSync(own, { recursive: true });

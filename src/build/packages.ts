@@ -9,7 +9,6 @@ export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
 /** The members of package.json that the build and the release need. */
 export interface Manifest extends Pick<PackageFacts, 'version' | 'description' | 'license'> {
-  author: string;
   repository: { url: string };
   homepage: string;
   bugs: { url: string };

@@ -24,27 +24,14 @@ function run(...args: string[]) {
   return { status: status ?? signal, stdout, stderr };
 }
 
-test('its bill of materials has what is inside, and each part’s licence is among those that it prints', () => {
-  const bill: {
-    specVersion: string;
-    components: { 'bom-ref': string; licenses: unknown[]; components?: { name: string }[] }[];
-    dependencies: { dependsOn: string[] }[];
-  } = JSON.parse(readFileSync(join(made, 'bill-of-materials.json'), 'utf8'));
-  expect(bill.specVersion).toBe('1.6');
-  const refs = bill.components.map((component) => component['bom-ref']);
-  expect(bill.dependencies[0]?.dependsOn).toEqual(refs);
-  expect(new Set(refs).size).toBe(refs.length);
-  for (const part of ['jose', 'oidc-provider', 'undici', 'swagger-ui-dist']) {
-    expect(refs.filter((ref) => ref.startsWith(`pkg:npm/${part}@`))).toHaveLength(1);
-  }
-  const node = bill.components.find((component) => component['bom-ref'].startsWith('pkg:generic/node@'));
-  expect(node?.components?.map((part) => part.name)).toContain('sqlite');
+test('it prints the licence of each part that is in it', () => {
   const printed = run('help', 'licences').stdout;
-  const titles = new Set(printed.split(/^-{78}$/m).map((part) => part.trim().split('\n')[0]));
-  const names = refs
-    .map((ref) => /^pkg:npm\/(.+)@([^@]+)$/.exec(ref)?.slice(1) ?? ['Node.js'])
-    .map((parts) => decodeURIComponent(parts.join(' ')));
-  expect(titles).toEqual(new Set(names));
+  const titles = printed.split(/^-{78}$/m).map((part) => part.trim().split('\n')[0] ?? '');
+  expect(new Set(titles).size).toBe(titles.length);
+  for (const part of ['jose', 'oidc-provider', 'undici', 'swagger-ui-dist']) {
+    expect(titles.filter((title) => title.startsWith(`${part} `))).toHaveLength(1);
+  }
+  expect(titles).toContain('Node.js');
   expect(printed).toContain('Copyright Node.js contributors');
 });
 
