@@ -7,6 +7,7 @@ import type { TokenSource } from '../session/login/token-source.ts';
 import { OFFLINE } from '../session/profiles/profile-keys.ts';
 import type { Profile, Profiles } from '../session/profiles/profiles.ts';
 import type { Session } from '../session/session.ts';
+import { adviceOnTime } from '../words/time-advice.ts';
 import { withServices } from './advice.ts';
 import { type GlobalFlags, wantedProfile } from './global-options.ts';
 import type { Invocation, KeptTrust } from './invocation.ts';
@@ -116,7 +117,7 @@ export function openInvocation(
     waitFor: (what, work) => progress.during(what, work),
     async times() {
       zone ??= zoneFor(flags, world, output);
-      return { ...(await zone), now: clock.now(), typedDurations };
+      return { ...(await zone), now: clock.now(), typedDurations, advice: adviceOnTime };
     },
     exitWith(exitCode) {
       running.exitCode = exitCode;

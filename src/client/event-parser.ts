@@ -18,9 +18,7 @@ const MOST_OF_EVENT = 1_048_576;
  * for await (const chunk of body) for (const { data } of parser.push(chunk)) show(data);
  */
 export class EventParser {
-  /** It leaves the byte order mark: some platforms take it away only from a first chunk that has all of it. */
-  readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true });
-  #isBegun = false;
+  readonly #decoder = new TextDecoder();
   /** The line that has not ended. */
   #line = '';
   /** Whether the last line ended with CR, which a LF may follow. */
@@ -40,8 +38,6 @@ export class EventParser {
   push(chunk: Uint8Array): StreamEvent[] {
     let text = this.#decoder.decode(chunk, { stream: true });
     if (text === '') return [];
-    if (!this.#isBegun) text = text.replace(/^\uFEFF/, '');
-    this.#isBegun = true;
     if (this.#isAfterReturn && text.startsWith('\n')) text = text.slice(1);
     this.#isAfterReturn = text === '' ? false : text.endsWith('\r');
     const lines = (this.#line + text).split(/\r\n|\n|\r/);

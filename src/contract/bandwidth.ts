@@ -17,7 +17,7 @@ export function parseBandwidth(text: string): number {
     withDecimalPoint(text.trim()),
   );
   if (match && /B(?!IT)/.test(text.replace(/bit/i, 'BIT'))) {
-    throw wrong(text, 'A capital B is a byte, of 8 bits: write 1 GB/s as 8G.');
+    throw wrong(text, 'B is a byte, of 8 bits: write 1 GB/s as 8G.');
   }
   if (!match) throw wrong(text, 'Write it as 100 (Mbps), 100M, 1G or 2.5G.');
   const [, whole = '', fraction = '', unit = 'M'] = match;

@@ -75,7 +75,7 @@ const ROWS = {
   reservation_started: {
     ...{ ...DATE, of: 'updates' },
     command: 'update --help',
-    example: `The reservation began at ${EXPIRED}, so its start can't change any more. Its end and bandwidth can.`,
+    example: `The reservation began at ${EXPIRED}: its end and bandwidth can change, its start can't.`,
   },
   reservation_ended: {
     ...{ ...DATE, of: 'updates' },

@@ -21,14 +21,14 @@ export function viewOf({
   selected,
   timeline,
 }: Pick<State, 'chosen' | 'selected' | 'timeline'>): View {
-  const { hasMoved, isToday, goal, window, unit }: TimelineState = timeline;
+  const { hasMoved, isToday, window, unit }: TimelineState = timeline;
   const link = selected?.site2 ? selected : undefined;
   // What begins today begins tomorrow with tomorrow.
   const isFixed = hasMoved && !(isToday && unit);
   return {
     experiment: chosen?.id,
     link,
-    window: isFixed ? (goal ?? window) : undefined,
+    window: isFixed ? window : undefined,
     unit: hasMoved ? unit : undefined,
   };
 }

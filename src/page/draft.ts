@@ -148,9 +148,7 @@ function readTime(
   reading: TimeReading,
 ): number | undefined {
   if (typeof time === 'number') return time;
-  return readTyped(problems, field, time, (text) =>
-    parseTime(text, { now, zone }, { ...reading, names: ['start', 'end'] }),
-  );
+  return readTyped(problems, field, time, (text) => parseTime(text, { now, zone }, reading));
 }
 
 /** How long something lasts: a duration, or as long as a volume takes at a bandwidth; undefined where that is not known. */

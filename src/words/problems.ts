@@ -78,7 +78,7 @@ const SENTENCES = {
     return `The end, ${times.instant(end_date)}, is not after the start, ${times.instant(start_date)}.`;
   }),
   reservation_started: row(['at'], ({ at }, times) => {
-    return `The reservation began at ${times.instant(at)}, so its start can't change any more. Its end and bandwidth can.`;
+    return `The reservation began at ${times.instant(at)}: its end and bandwidth can change, its start can't.`;
   }),
   reservation_ended: row(['at'], ({ at }, times) => `The reservation ended at ${times.instant(at)}.`),
   experiment_ends_first: row(['member', 'at', 'expires_at'], ({ member, at, expires_at }, times) => {

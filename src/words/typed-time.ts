@@ -24,6 +24,8 @@ export interface TimeContext {
   faultyZone?: string;
   /** Durations that were typed for instants, such as `+2h`, by instant: they are repeated so. Both in milliseconds. */
   typedDurations?: Map<number, number>;
+  /** What was probably meant by a text that is not a time, and how it is written. */
+  advice?: (typed: string) => string;
 }
 
 /** How {@link parseTime} reads a text. */
@@ -38,12 +40,10 @@ export interface TimeReading {
   isEnd?: boolean;
   /** A time must name its zone; this is what to write where it does not. */
   zoneAdvice?: string;
-  /** What comes before a start and an end where a text names both. Default: the flags. */
-  names?: readonly [start: string, end: string];
 }
 
 /** The words of a typed time. */
-interface Words {
+export interface Words {
   /** Their kinds in order, a letter each; see {@link readWord}. */
   form: string;
   /** Days from today. */
@@ -67,12 +67,6 @@ const DAY_FORM = 'R|X?W|WXK|XKW|W?(?:(?:NM|MN)Y?|D)';
 const FORM = new RegExp(`^(?:(?:${DAY_FORM})T?|T(?:${DAY_FORM})?|H)O?Z?$`);
 /** A time of day and another one that is glued to it: a range, or an offset. ISO 8601 (`T`, or seconds) means an offset. */
 const TWO_TIMES = /(?<![t:\d])\d\d?:\d\d-\d/i;
-const TIME_OF_DAY = '\\d\\d?(?::\\d\\d|\\s?[ap]m)';
-/** A range: its day, the two times, and what is between them. */
-const RANGE = new RegExp(
-  `^(?:(.+?)[\\sT])??(${TIME_OF_DAY})(\\s*(?:[-–—]|to\\b|until\\b|till\\b)\\s*)(${TIME_OF_DAY}|\\d\\d?)$`,
-  'i',
-);
 /** The next step after a mistyped time: a command with another time could book a wrong one. */
 const HELP_ON_TIMES = 'slices-conn help times';
 /** Longer texts are no times. */
@@ -111,7 +105,7 @@ export function parseTime(text: string, context: TimeContext, reading: TimeReadi
   const words = typed.length > LONGEST ? undefined : readWords(typed, context.zone);
   if (!words) {
     throw new Failure('usage', `${JSON.stringify(text)} is not a time.`, {
-      why: typed.length > LONGEST ? WRITE : adviceOn(typed, reading.names),
+      why: (typed.length > LONGEST ? undefined : context.advice?.(typed)) ?? HOW_TO_WRITE,
       fix: HELP_ON_TIMES,
     });
   }
@@ -151,30 +145,11 @@ export function later(instant: number, duration: number): number {
   throw new Failure('usage', 'That is after the year 9999.');
 }
 
-const quoted = (text: string): string => (text.includes(' ') ? `'${text}'` : text);
-
-const WRITE = "Write it as 'friday 09:00', '2026-12-04 09:00', 14:00, +2h or now.";
-
-/** What was probably meant by a text that is not a time. */
-function adviceOn(typed: string, [start, end]: readonly [string, string] = ['--start', '--end']): string {
-  const [, day, from = '', between = '', until] = RANGE.exec(typed) ?? [];
-  if (until !== undefined) {
-    const at = (time: string): string => quoted(day === undefined ? time : `${day} ${time}`);
-    const isOffset = between === '-' && readOffset(`-${until}`) !== undefined;
-    const other = isOffset ? ` Where -${until} is an offset, write ${at(`${from} UTC-${until}`)}.` : '';
-    return `A start and an end are two times: ${start} ${at(from)} ${end} ${at(until)}.${other}`;
-  }
-  const [, date, time] = /^(\d{4}-\d\d-\d\d)\s?[-+](\d\d:\d\d)$/.exec(typed) ?? [];
-  if (date) return `Write '${date} ${time}'. An offset stands behind a time of day.`;
-  if (/\bmidnight\b/i.test(typed))
-    return "A day has two midnights: write 'friday 00:00' or 'saturday 00:00'.";
-  const [, rest = '', zone] = /^(.*?)\s*\(?([a-z][a-z0-9/_+-]*)\)?$/i.exec(typed) ?? [];
-  if (readWords(rest, '')?.time === undefined) return WRITE;
-  return `${zone} is not a zone that is read. Write its offset, as '${rest} +01:00', or its IANA name, as '${rest} Europe/Brussels'.`;
-}
+/** How times are written, in a sentence. */
+export const HOW_TO_WRITE = "Write it as 'friday 09:00', '2026-12-04 09:00', 14:00, +2h or now.";
 
 /** The words of a time; undefined where one is unknown, or they are not in an order in which times are written. */
-function readWords(text: string, ownZone: string): Words | undefined {
+export function readWords(text: string, ownZone: string): Words | undefined {
   if (TWO_TIMES.test(text)) return undefined;
   const words: Words = { form: '' };
   const parts = text
@@ -240,7 +215,7 @@ function readTimeOfDay(word: string): number | undefined {
 }
 
 /** An offset as the name of a zone, of `Z`, `+02:00`, `+0200` or `utc+2`. */
-function readOffset(word: string): string | undefined {
+export function readOffset(word: string): string | undefined {
   if (word === 'z' || word === 'utc') return 'UTC';
   const [, sign, hours = '', minutes = '00'] =
     /^(?:utc)?([+-])(\d\d?)(?::(\d\d))?$/.exec(word) ?? /^(?:utc)?([+-])(\d\d)(\d\d)$/.exec(word) ?? [];

@@ -45,7 +45,7 @@ describe('a problem with facts', () => {
     [problem('reservation_ended', { at: AT }), 'The reservation ended at 12 h.'],
     [
       problem('reservation_started', { at: AT }),
-      "The reservation began at 12 h, so its start can't change any more. Its end and bandwidth can.",
+      "The reservation began at 12 h: its end and bandwidth can change, its start can't.",
     ],
     [
       problem('experiment_ends_first', { ...WANTED, expires_at: LAST }),

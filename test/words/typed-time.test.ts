@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { adviceOnTime } from '../../src/words/time-advice.ts';
 import { parsePastTime, parseTime, type TimeReading } from '../../src/words/typed-time.ts';
 import { failureOf } from '../fixtures/failures.ts';
 import { NOW } from '../fixtures/tokens.ts';
@@ -239,7 +240,8 @@ describe('what could mean two things is refused with what was probably meant', (
     ['2026-12-01T14:00:00-16:00', 'Write it as'],
     ['14:00 +14:30', 'Write it as'],
   ])('%s: %s', async (text, advice) => {
-    const { code, facts } = await failureOf(() => at(text, 'Europe/Brussels'));
+    const context = { now: NOW, zone: 'Europe/Brussels', advice: adviceOnTime };
+    const { code, facts } = await failureOf(() => parseTime(text, context));
     expect([code, facts.why]).toEqual(['usage', expect.stringContaining(advice)]);
   });
 
@@ -247,10 +249,8 @@ describe('what could mean two things is refused with what was probably meant', (
     expect(iso('2027-07-04 09:00 CET', 'CET')).toBe('2027-07-04T07:00:00.000Z');
   });
 
-  test('a reader may name the two in its own words', async () => {
-    const names = ['start:', 'end:'] as const;
-    const { facts } = await failureOf(() => at('14:00-16:00', 'UTC', NOW, { names }));
-    expect(facts.why).toContain('start: 14:00 end: 16:00');
+  test('a reader may name the two in its own words', () => {
+    expect(adviceOnTime('14:00-16:00', ['start:', 'end:'])).toContain('start: 14:00 end: 16:00');
   });
 });
 

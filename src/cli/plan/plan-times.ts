@@ -1,6 +1,7 @@
 import { Failure } from '../../contract/failure.ts';
 import { formatInstant } from '../../contract/instants.ts';
 import { clockOf, timeText } from '../../words/civil-time.ts';
+import { adviceOnTime } from '../../words/time-advice.ts';
 import { parseTime, type TimeReading } from '../../words/typed-time.ts';
 
 /** Absolute times begin so: a date, or a day with its month and year. plan.schema.json says the same. */
@@ -29,8 +30,8 @@ export function readPlanTime(text: string, plan: PlanZone, reading: TimeReading,
   const read = (zoneAdvice?: string): number =>
     parseTime(
       text,
-      { now, zone },
-      { ...reading, names: ['start:', 'end:'], ...(zoneAdvice === undefined ? {} : { zoneAdvice }) },
+      { now, zone, advice: (typed) => adviceOnTime(typed, ['start:', 'end:']) },
+      { ...reading, ...(zoneAdvice === undefined ? {} : { zoneAdvice }) },
     );
   if (ABSOLUTE.test(text)) return plan.isOfFile ? read() : read(toWrite(read(), plan));
   let why = `Write it as 2026-12-01T10:00:00Z${or}.`;

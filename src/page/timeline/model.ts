@@ -33,8 +33,6 @@ export interface Readout {
 export interface TimelineState {
   /** The window that is shown. */
   window: Period;
-  /** The window to which it glides; absent while nothing moves. */
-  goal?: Period;
   /** The button that stays pressed, since the window is a whole unit. */
   unit?: Unit;
   /** Whether it begins today, and goes on with the days. */
@@ -70,13 +68,11 @@ export type TimelineAction =
   /** A filter leaves these rows, or all. */
   | { type: 'filtered'; rows?: readonly number[] }
   | { type: 'table'; isTable: boolean }
-  /** Buttons, which glide. A factor below 1 shows less; without `at`, now or the middle stays in place. */
+  /** Buttons. A factor below 1 shows less; without `at`, now or the middle stays in place. */
   | { type: 'unit'; unit: Unit }
   | { type: 'turn'; times: 1 | -1 }
   | { type: 'now' }
   | { type: 'zoom'; factor: number; at?: number }
-  /** A frame of a glide. */
-  | { type: 'glided'; window: Period }
   /** A gesture, or another view, moves it at once; the address may name the unit that it is. */
   | { type: 'moved'; window: Period; unit?: Unit }
   /** The pointer is at a period, or nowhere. */
@@ -144,10 +140,10 @@ export function changeTimeline(
       return { ...state, loads: state.loads + 1 };
     case 'dawned':
       return state.isToday && state.unit
-        ? { ...state, window: unitWindow(state.unit, terms.now, terms.clock, true), goal: undefined }
+        ? { ...state, window: unitWindow(state.unit, terms.now, terms.clock, true) }
         : state;
     case 'rezoned':
-      return { ...state, window: rezoned(state.goal ?? state.window, action.before, terms), goal: undefined };
+      return { ...state, window: rezoned(state.window, action.before, terms) };
     case 'filtered':
       return { ...state, rows: action.rows, cursor: undefined };
     case 'table':
@@ -156,11 +152,7 @@ export function changeTimeline(
     case 'turn':
     case 'now':
     case 'zoom':
-      return glideTo(state, action, terms);
-    case 'glided': {
-      const { window } = action;
-      return { ...state, window, goal: window === state.goal ? undefined : state.goal };
-    }
+      return turnedTo(state, action, terms);
     case 'moved':
       return { ...movedTo(state, action.window, terms), unit: action.unit };
     case 'pointed':
@@ -199,22 +191,20 @@ function rezoned({ start, end }: Period, before: Calendar['clock'], { clock }: T
 
 /** Moves at once; it is no longer a whole unit. */
 function movedTo(state: TimelineState, window: Period, { now }: TimelineTerms): TimelineState {
-  const goal = { goal: undefined, unit: undefined, isToday: false, hasMoved: true };
-  return { ...state, window: clampWindow(window, now), ...goal };
+  return { ...state, window: clampWindow(window, now), unit: undefined, isToday: false, hasMoved: true };
 }
 
-function glideTo(
+function turnedTo(
   state: TimelineState,
   action: Extract<TimelineAction, { type: 'unit' | 'turn' | 'now' | 'zoom' }>,
   { now, clock }: TimelineTerms,
 ): TimelineState {
-  // Pressed during a glide, buttons add up.
-  const from = state.goal ?? state.window;
+  const from = state.window;
   const isNowShown = from.start <= now && now < from.end;
   const middle = (from.start + from.end) / 2;
   const length = from.end - from.start;
-  const to = (goal: Period, unit: Unit | undefined, isToday = false): TimelineState => ({
-    ...{ ...state, goal: clampWindow(goal, now), unit, isToday, hasMoved: true },
+  const to = (window: Period, unit: Unit | undefined, isToday = false): TimelineState => ({
+    ...{ ...state, window: clampWindow(window, now), unit, isToday, hasMoved: true },
   });
   switch (action.type) {
     case 'unit': {
@@ -309,22 +299,22 @@ function keyed(
     }
     case 'PageUp':
     case 'PageDown': {
-      const before = state.goal ?? state.window;
+      const before = state.window;
       const by = (before.end - before.start) * times;
       const cursor = { row: mark.row, start: mark.start + by, end: mark.end + by };
-      const next = glideTo(state, { type: 'turn', times }, terms);
+      const next = turnedTo(state, { type: 'turn', times }, terms);
       return { ...next, cursor, readout: { mark: cursor, said: panWindow(before, times) } };
     }
     case '+':
     case '=':
-      return glideTo(state, { type: 'zoom', factor: 0.5, at: mark.start }, terms);
+      return turnedTo(state, { type: 'zoom', factor: 0.5, at: mark.start }, terms);
     case '-':
     case '_':
-      return glideTo(state, { type: 'zoom', factor: 2, at: mark.start }, terms);
+      return turnedTo(state, { type: 'zoom', factor: 2, at: mark.start }, terms);
     case 'Home': {
       const start = ceilToStep(terms.now, clickStep(state), terms.clock);
       const cursor = { row: mark.row, start, end: start + mark.end - mark.start };
-      const next = glideTo({ ...state, drag: undefined }, { type: 'now' }, terms);
+      const next = turnedTo({ ...state, drag: undefined }, { type: 'now' }, terms);
       return { ...next, cursor, readout: { mark: cursor, said: 'mark' } };
     }
     default:

@@ -8,7 +8,6 @@ import type { Point } from '../point.ts';
 import type { Column, Link, Own } from '../service.ts';
 import { FORCED, readColours } from './colours.ts';
 import { followGestures } from './gestures.ts';
-import { createGlide } from './glide.ts';
 import { isLane, rowAt } from './layout.ts';
 import { bookableMark, clickStep, KEYS, keyboardMark, type Mark, pickContext, rowsOf } from './model.ts';
 import { OwnBars } from './own-bars.ts';
@@ -50,8 +49,6 @@ export class Timeline {
   readonly #tiles: Tiles;
   readonly #toolbar: ReturnType<typeof createToolbar>;
   readonly #table: ReturnType<typeof createTable>;
-  /** Moves to the goal; at once where the system asks for less motion. */
-  readonly #glide: ReturnType<typeof createGlide>;
   #parts: TimelineParts | undefined;
   /** A link each, and two sites without one as the last. */
   readonly #links: Link[];
@@ -82,8 +79,6 @@ export class Timeline {
       onPick: (row, { start, end }) => this.#pick({ row, start, end }),
     });
     const { title, chart, live, probe } = this.#dom;
-    const calmed = matchMedia('(prefers-reduced-motion: reduce)');
-    this.#glide = createGlide(dispatch, () => calmed.matches || chart.hidden !== false);
     this.element = element(
       'div',
       { class: 'timeline' },
@@ -122,7 +117,6 @@ export class Timeline {
       this.#settling = setTimeout(() => this.#table.fill(), SETTLE_DELAY);
     }
     if (isOther(...TABLED)) this.#table.fill();
-    if (isOther((one) => one.state.goal)) this.#glide(state);
     if (state.cursor && isOther((one) => one.state.cursor)) this.#scrollTo(state.cursor);
     if (isMoved || isOther(...DRAWN)) this.#draw();
   }

@@ -84,13 +84,3 @@ export function snapStep({ start, end }: Period, width: number, pixels: number):
   const least = ((end - start) / width) * pixels;
   return SNAPS.find((step) => lengthOfStep(step) >= least) ?? { unit: 'week', count: 1 };
 }
-
-/** Interpolates from one window to another for a glide: geometric in length, so that zooming looks even. `share` 0 to 1. */
-export function betweenWindows(from: Period, to: Period, share: number): Period {
-  const [before, after] = [from.end - from.start, to.end - to.start];
-  const length = before * (after / before) ** share;
-  // The instant that both show at the same place stays where it is.
-  const at = before === after ? share : (length - before) / (after - before);
-  const start = from.start + (to.start - from.start) * at;
-  return { start, end: start + length };
-}

@@ -16,7 +16,6 @@ import {
   resizedPeriod,
 } from '../../../src/page/timeline/pick.ts';
 import {
-  betweenWindows,
   clampWindow,
   instantAt,
   LONGEST,
@@ -56,7 +55,7 @@ describe('the timeline', () => {
   it('begins a year that now is not in with the month that is shown, so that it is not over for the most part', () => {
     const tomorrow = { type: 'moved', window: { start: at(2026, 10, 23), end: at(2026, 10, 30) } } as const;
     const year = after(NOW, tomorrow, { type: 'unit', unit: 'year' });
-    expect(year.goal).toEqual({ start: at(2026, 10, 1), end: at(2027, 10, 1) });
+    expect(year.window).toEqual({ start: at(2026, 10, 1), end: at(2027, 10, 1) });
   });
 
   it('shows the same days in another zone, and the same time where it shows no whole days', () => {
@@ -126,19 +125,6 @@ describe('a window', () => {
     // The clocks are put forward within the second week.
     const march = { start: at(2027, 2, 15), end: at(2027, 2, 22) };
     expect(turnedPage(turnedPage(march, 1, clock), 1, clock).start).toBe(at(2027, 2, 29));
-  });
-
-  it('glides from one to another: it begins and ends there, and only grows or only shrinks', () => {
-    const to = { start: at(2026, 10, 1), end: at(2027, 10, 1) };
-    const shares = [0, 0.2, 0.4, 0.6, 0.8, 1];
-    const steps = shares.map((share) => betweenWindows(WEEK, to, share));
-    expect(steps[0]).toEqual(WEEK);
-    expect(steps.at(-1)?.start).toBeCloseTo(to.start);
-    expect(steps.at(-1)?.end).toBeCloseTo(to.end);
-    const lengths = steps.map(({ start, end }) => end - start);
-    expect(lengths).toEqual(lengths.toSorted((one, other) => one - other));
-    for (const [index, { start }] of steps.entries())
-      if (index > 0) expect(start).toBeLessThan(steps[index - 1]?.start ?? 0);
   });
 });
 
