@@ -90,7 +90,7 @@ async function reserve(...flags: string[]): Promise<void> {
   if (stderr !== '') throw new Error(stderr);
   id = JSON.parse(stdout).reservation.id;
   const token = await world.run('show', id, '--token', '--experiment', 'demo');
-  world.files.set('-', token.stdout).set('link.jwt', token.stdout);
+  for (const name of ['-', 'link.jwt', 'monday.jwt', 'tuesday.jwt']) world.files.set(name, token.stdout);
 }
 
 /** A shell's commands of this program in a line: their words, without variables before them and redirections. */
@@ -114,7 +114,7 @@ async function works(line: string): Promise<void> {
   if (/^slices-conn .*\brun be/.test(line))
     await world.run('--yes', '--experiment', 'demo', 'delete', '--all');
   // An earlier line may have deleted it.
-  if (/\bcon_|\bID\b|link\.jwt/.test(line)) await reserve();
+  if (/\bcon_|\bID\b|\.jwt/.test(line)) await reserve();
   const commands = commandsIn(line.replaceAll(/\bcon_[\w.]+/g, id).replaceAll(/\bID\b/g, id));
   expect(commands, line).not.toEqual([]);
   for (const words of commands) {
@@ -275,6 +275,7 @@ describe('every next step works when it is pasted', () => {
     '`slices-conn ${noun} list`': 'slices-conn project list',
     "ownCommand(name, 'list')": 'slices-conn experiment list',
     'error.facts.fix': undefined,
+    'ownCommand(...other.words)': 'slices-conn update ID --extend 1h',
     command: 'slices-conn login conn.example.org --with-slices',
     "ownCommand('login', baseUrl, '--with-slices')": 'slices-conn login conn.example.org --with-slices',
     "ownCommand(...typed, '--allow-unsigned')": 'slices-conn apply demo.yaml --allow-unsigned',

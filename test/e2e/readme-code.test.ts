@@ -1,5 +1,5 @@
 import { execFile, spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -33,28 +33,6 @@ test('the first command of the README books a link on a machine that has never s
   const labels = (card: string) => card.split('\n').map((line) => line.trim().split(/ {2}|:/)[0]);
   expect(labels(stdout)).toEqual(labels(shown));
   expect(exitCode).toBe(0);
-});
-
-test('the commands of the official client, as the page on services sets them, give both tokens', async () => {
-  const [, block = ''] =
-    /(npx slices-conn profile set slices \\\n[\s\S]*?)\n```/.exec(read('src/session/README.md')) ?? [];
-  const words = [...block.matchAll(/'([^']+)'|(experiment=\S+)/g)].map(
-    ([, quoted, plain]) => quoted ?? plain ?? '',
-  );
-  expect(words).toHaveLength(3);
-  const programs = mkdtempSync(join(folder, 'bin-'));
-  // It prints which token it was asked for.
-  writeFileSync(join(programs, 'slices'), '#!/bin/sh\necho "$*" | tr " " "-"\n', { mode: 0o755 });
-  const env = { PATH: `${programs}:/usr/bin:/bin` };
-  const machine = newMachine();
-  const addresses = ['baseUrl', 'portalUrl', 'authUrl'].map((key) => `${key}=https://conn.example.org`);
-  expect(await machine.run(['profile', 'set', 'slices', ...addresses, ...words], { env })).toMatchObject({
-    exitCode: 0,
-  });
-  const { stdout } = await machine.run(['--profile', 'slices', 'user', 'token'], { env });
-  expect(stdout).toBe('auth-get-for-audience-https://conn.example.org\n');
-  const experiment = await machine.run(['--profile', 'slices', 'experiment', 'token'], { env });
-  expect(experiment.stderr + experiment.stdout).toContain('experiment-jwt-demo');
 });
 
 describe('the programs of the page on programs of your own', () => {

@@ -74,7 +74,7 @@ const BAD_CREDENTIALS: [title: string, authorization: string | undefined, code: 
   ['an expired token', `Bearer ${expiredUser}`, 'token_expired', /expired/],
   ['a token of another issuer', `Bearer ${wrongIssuer}`, 'token_invalid', /issuer/],
   ["a user token by the portal's key", `Bearer ${signedByPortal}`, 'token_invalid', /issuer/],
-  ['a token for another audience', `Bearer ${wrongAudience}`, 'token_invalid', /not meant for/],
+  ['a token for another audience', `Bearer ${wrongAudience}`, 'token_invalid', /is meant for \S+, not for /],
   ['a token by another key', `Bearer ${wrongKey}`, 'token_invalid', /restarted with new keys\? Log in again/],
 ];
 

@@ -151,6 +151,7 @@ const CURABLE: ReadonlySet<ProblemCode> = new Set<ProblemCode>([
   'experiment_ends_first',
   'project_ends_first',
   'date_past',
+  'reservation_started',
   // A bandwidth that the link does not have is named beside the dates.
   'bandwidth_unavailable',
 ]);
