@@ -196,8 +196,11 @@ describe('run is killed', () => {
 
   test('with --on-lost term its guardian ends the command too', async () => {
     const client = await loggedIn();
-    const waiting = "trap 'echo asked to end; exit' TERM; while :; do sleep 0.05; done";
-    const started = client.start(...RUN, '--on-lost', 'term', ...shell(waiting));
+    // It is ready once its guardian surely knows of it: that is told when it has started.
+    const waiting = "trap 'echo asked to end; exit' TERM; sleep 3; echo ready >&2; i=0";
+    const rounds = 'while [ $i -lt 1200 ]; do sleep 0.05; i=$((i+1)); done';
+    const command = ['--', 'sh', '-c', `${waiting}; ${rounds}`];
+    const started = client.start(...RUN, '--on-lost', 'term', ...command);
     await ready(started);
     const since = performance.now();
     started.signal('SIGKILL');
