@@ -57,7 +57,8 @@ describe('serve', () => {
     const readyFile = join(folder, 'ready-0.json');
     writeFileSync(readyFile, 'left over from last time');
     const reads: string[] = [];
-    const args = ['serve', '--port', '0', '--memory', '--ready-file', readyFile];
+    // The drain keeps it from ending between the two signals, however busy the machine is.
+    const args = ['serve', '--port', '0', '--memory', '--drain', '1', '--ready-file', readyFile];
     const serving = startCommand(args, { home: folder });
     await vi.waitUntil(
       () => {
