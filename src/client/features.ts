@@ -34,12 +34,8 @@ export async function readFeatures(
   const headers = { accept: 'application/json, application/yaml;q=0.5' };
   const { text, type } = await exchange(send, { method: 'GET', url: `${baseUrl}/api-spec`, headers });
   const reading = readJson(text);
-  const isPage = type === 'text/html';
-  const description = reading.ok
-    ? reading.value
-    : isPage
-      ? undefined
-      : await readYaml(text).catch(() => undefined);
+  const asYaml = async () => (type === 'text/html' ? undefined : readYaml(text).catch(() => undefined));
+  const description = reading.ok ? reading.value : await asYaml();
   const announced = member(member(description, 'info'), EXTENSIONS_MEMBER);
   const paths = member(description, 'paths');
   const has = (extension: Extension): boolean => {
@@ -82,7 +78,7 @@ export function rememberedFeatures(
   };
 }
 
-/** The extensions of a service; undefined where it answers, and describes itself not. @throws Failure where no answer came */
+/** The extensions of a service; undefined where it answers without a description. @throws Failure where no answer came */
 export async function describedFeatures(
   features: () => Promise<ServiceFeatures>,
 ): Promise<ServiceFeatures | undefined> {

@@ -20,7 +20,7 @@ export function isTemporary(error: unknown): boolean {
   return code === 'network' || code === 'timeout';
 }
 
-/** Why no reply came: our transport's failure, the library's time limit, or the connection's error in another `fetch`. A mistake in a program is none. */
+/** Why no reply came: our transport's failure, the library's time limit, or the connection's error in another `fetch`; undefined for a mistake of ours. */
 function connectionProblem(error: unknown): Failure | undefined {
   // Our transport's failure, which the library may have wrapped in its own errors.
   const own = causes(error).find((cause) => cause instanceof Failure);

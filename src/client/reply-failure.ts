@@ -65,7 +65,7 @@ export function replyFailure(reply: Reply): Failure {
     limits: readItems(Limit, body['limits']),
     free: readItems(FreePart, body['free']),
     fix: fixOf(code, details),
-    // A success that is none: whatever it names, the service has refused.
+    // The status says success and the body says no: it is a refusal, whatever it names.
     ...(status < 300 && !location ? { exitCode: 6 } : {}),
   });
 }

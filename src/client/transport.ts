@@ -126,12 +126,9 @@ export function createTransport(options: TransportOptions): NetworkTransport {
     const reply = await begin(request, request.signal).catch((cause: unknown) => {
       throw networkFailure(cause, request, false);
     });
-    const { statusCode: status, body } = reply;
-    return {
-      status,
-      headers: headersOf(reply.headers),
-      body: ReadableStream.from(decoded(body, headersOf(reply.headers).get('content-encoding'))),
-    };
+    const headers = headersOf(reply.headers);
+    const body = ReadableStream.from(decoded(reply.body, headers.get('content-encoding')));
+    return { status: reply.statusCode, headers, body };
   }
 
   const send: Send = async (request) => {

@@ -5,8 +5,8 @@ import { isAbsolute } from 'node:path';
 export const NO_HOME = '/nonexistent';
 
 /**
- * The user's home folder: `HOME`, else as the system knows the user; an empty or relative `HOME` is none, since nobody wants
- * logins below whatever folder a command starts in. A container or a service may run under a number that
+ * The user's home folder: `HOME`, else as the system knows the user. An empty or relative `HOME` does not count: logins would be
+ * written below the folder in which a command happens to start. A container or a service may run under a number that
  * no user has. Then everything works that is not kept in the home folder.
  */
 export function homeFolder(): string {

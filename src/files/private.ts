@@ -192,11 +192,11 @@ function unusableFolder(path: string, reason: string, facts: { fix?: string } = 
  */
 export function unusableFile(path: string, fault: unknown, isOpen = false): Failure {
   const why = systemReason(fault);
-  if (reasonOfSystem(fault) !== undefined) {
-    return new Failure('state_unusable', `The file ${path} can't be used.`, { why, cause: fault });
-  }
+  const [next, fix] = isOpen
+    ? ['Look at what is in it, then close it to others.', `chmod 600 ${shellWord(path)}`]
+    : ['Repair it, or move it away.', moveAway(path)];
+  const isOfDisk = reasonOfSystem(fault) !== undefined;
   return new Failure('state_unusable', `The file ${path} can't be used.`, {
-    why: `${why} ${isOpen ? 'Look at what is in it, then close it to others.' : 'Repair it, or move it away.'}`,
-    fix: isOpen ? `chmod 600 ${shellWord(path)}` : moveAway(path),
+    ...(isOfDisk ? { why, cause: fault } : { why: `${why} ${next}`, fix }),
   });
 }

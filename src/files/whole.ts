@@ -55,8 +55,7 @@ function writeDraft(
  *   disk when this returns
  * @throws whatever `write` throws; Error of the file system; what was there is intact then
  */
-export function replaceWhole(path: string, write: (draft: string) => void): void {
-  const draft = draftOf(path);
+export function replaceWhole(path: string, write: (draft: string) => void, draft = draftOf(path)): void {
   try {
     write(draft);
     renameSync(draft, path);
@@ -148,9 +147,7 @@ export function takeRoom(path: string): { fill: (text: string) => void; leave: (
     leave,
     fill(text) {
       try {
-        writeDraft(draft, text, 'r+');
-        renameSync(draft, path);
-        onDisk(dirname(path));
+        replaceWhole(path, () => writeDraft(draft, text, 'r+'), draft);
       } catch (cause) {
         throw unusableFile(path, cause);
       }

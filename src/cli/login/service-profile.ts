@@ -25,8 +25,8 @@ import { chooseProfile } from '../profile/run.ts';
 import { confirm } from '../questions.ts';
 
 /**
- * Finds the profile of a service, which is put to use when the login there has succeeded. Where there is none, the service is asked for its portal and its identity
- * provider, and they are kept once a person accepts them. What is kept stays: a service that names others later is told of, and
+ * Finds the profile of a service; it is put to use once the login there has succeeded. Where there is none, the service is asked
+ * for its portal and its identity provider, and they are kept once a person accepts them. What is kept stays: a service that names others later is told of, and
  * changes nothing (THREATS.md 148).
  *
  * @param typed the service's address
@@ -85,7 +85,7 @@ async function orWithSlices({ processes }: Invocation, typed: string, failure: F
 
 /**
  * Makes the profile of a service whose tokens the official client gives the preferred one. The service is sent no token, and
- * nothing is confirmed: the only address is the one that was typed.
+ * the person is asked nothing, since no other address than the typed one is kept.
  *
  * @param typed the service's address; undefined for the one that the profile has
  * @returns the profile's name

@@ -115,7 +115,7 @@ export function keptToken(source: TokenSource, credentials: Credentials, now: ()
 interface UserTokenOptions {
   profile: Profile;
   credentials: Credentials;
-  identity: () => Promise<IdentityClient>;
+  identity: () => Promise<Pick<IdentityClient, 'refresh'>>;
   /** Milliseconds since the Unix epoch. */
   now: () => number;
 }

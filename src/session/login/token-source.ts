@@ -188,7 +188,7 @@ export function filledIn(args: readonly string[], placeholders: Placeholders): s
 
 async function run(program: string, args: readonly string[], env: NodeJS.ProcessEnv): Promise<Secret> {
   const { execFile } = await import('node:child_process');
-  const shown = [program, ...args].map(shellWord).join(' ');
+  const words = [program, ...args];
   return new Promise((resolve, reject) => {
     const options = {
       env: childEnvironment(env),
@@ -200,12 +200,12 @@ async function run(program: string, args: readonly string[], env: NodeJS.Process
       const child = execFile(program, [...args], options, (error, stdout, stderr) => {
         const token = pastedToken(stdout);
         if (!error && /^[\x21-\x7e]+$/.test(token)) resolve(new Secret(token));
-        else reject(commandFailure(shown, error, { said: lastLine(stderr, token), came: kindOf(token) }));
+        else reject(commandFailure(words, error, { said: lastLine(stderr, token), came: kindOf(token) }));
       });
       child.stdin?.end();
     } catch (error) {
       // Some invalid paths are thrown synchronously.
-      reject(error instanceof Error ? commandFailure(shown, error, { said: '', came: '' }) : error);
+      reject(error instanceof Error ? commandFailure(words, error, { said: '', came: '' }) : error);
     }
   });
 }
@@ -219,11 +219,18 @@ function kindOf(printed: string): string {
 }
 
 /** @param told the last line of its errors, and what it printed */
-function commandFailure(shown: string, error: Error | null, told: { said: string; came: string }): Failure {
+function commandFailure(
+  words: readonly string[],
+  error: Error | null,
+  told: { said: string; came: string },
+): Failure {
+  const shown = words.map(shellWord).join(' ');
   const said = told.said === '' ? undefined : `It said: ${told.said}`;
-  const [program = '', noun] = shown.split(' ');
+  const [program = '', noun] = words;
   const isOfficial = basename(program) === OFFICIAL_CLIENT;
-  const fix = !isOfficial ? shown : `${program} ${noun === 'experiment' ? 'experiment list' : 'auth login'}`;
+  const fix = !isOfficial
+    ? shown
+    : `${shellWord(program)} ${noun === 'experiment' ? 'experiment list' : 'auth login'}`;
   const facts = { why: said, fix };
   if (!error) {
     return new Failure('not_logged_in', `${shown} gave no token.`, { why: inOneText(told.came, said), fix });

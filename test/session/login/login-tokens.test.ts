@@ -1,7 +1,6 @@
 import { readdirSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { IdentityClient } from '../../../src/client/identity.ts';
 import { failureOrThrow } from '../../../src/contract/failure.ts';
 import { Secret } from '../../../src/contract/secret.ts';
 import { filesOn } from '../../../src/main/files.ts';
@@ -162,7 +161,7 @@ describe('a disk without room for the next tokens', () => {
       const old = { accessToken: new Secret('old'), refreshToken: new Secret('once') };
       await stored.change(() => storedFrom({ ...old, expiresAt: now + 1000 }, now - HOUR));
       const refresh = vi.fn(async () => ({ ...refreshed, expiresAt: now + HOUR }));
-      const identity = async () => ({ refresh }) as unknown as IdentityClient;
+      const identity = async () => ({ refresh });
       const token = () =>
         loginToken({
           profile,
