@@ -284,6 +284,7 @@ interface Shared {
   /** The identity provider with the key that signs now. */
   identity: () => Promise<IdentityProvider>;
   events: EventStreams;
+  allocator: Allocator;
 }
 
 async function start(setup: Setup, stores: Stores): Promise<ReferenceServer> {
@@ -314,10 +315,16 @@ async function start(setup: Setup, stores: Stores): Promise<ReferenceServer> {
   const stranded = await stores.reservations.countBeside(links, now());
   const identity = keptIdentity(setup, { stores, issuers, sessions, trust, users });
   const events = createEventStreams({ reservations: stores.reservations, links, trust, now, log });
+  const { network } = setup;
+  const { maxShare, maxLive } = options;
+  const newId = (): string => setup.makeId('reservation');
+  const store = stores.reservations;
+  const observe = metrics?.allocator;
+  const allocator = new Allocator({ network, store, now, newId, observe, maxShare, maxLive });
   const mount = routeMounter(groups);
   const health = createHealth({ mount, ping: () => stores.ping(), log });
   const answer = createServices({
-    ...servicesOf(setup, { stores, issuers, sessions, trust, users, identity, events }, mount),
+    ...servicesOf(setup, { stores, issuers, sessions, trust, users, identity, events, allocator }, mount),
     health: health.routes,
   });
   return {
@@ -341,10 +348,12 @@ async function start(setup: Setup, stores: Stores): Promise<ReferenceServer> {
     drain() {
       health.drain();
       events.close();
+      allocator.stop();
     },
     forget: (before) => stores.reservations.forget(before),
     async close() {
       events.close();
+      allocator.stop();
       await stores.close();
     },
   };
@@ -352,28 +361,18 @@ async function start(setup: Setup, stores: Stores): Promise<ReferenceServer> {
 
 function servicesOf(
   setup: Setup,
-  { stores, issuers, sessions, trust, identity, events }: Shared,
+  { stores, issuers, sessions, trust, identity, events, allocator }: Shared,
   mount: RouteMounter,
 ): Omit<ServicesOptions, 'health'> {
   const { options, now, log, addresses, groups, site, usesForeignIssuers, network, makeId, prefix } = setup;
-  const { metrics, accessTokenTtl, maxShare, maxLive, maxChanges, ui } = options;
+  const { metrics, accessTokenTtl, maxChanges, ui } = options;
   const { reservations, directory } = stores;
-  const newReservationId = (): string => makeId('reservation');
-  const observe = metrics?.allocator;
   return {
     site,
     groups,
     connectivity: createConnectivity({
       network,
-      allocator: new Allocator({
-        network,
-        store: reservations,
-        now,
-        newId: newReservationId,
-        observe,
-        maxShare,
-        maxLive,
-      }),
+      allocator,
       reservations,
       issuer: issuers.connectivity,
       trust,
@@ -448,7 +447,7 @@ function servicesOf(
  */
 function keptIdentity(
   setup: Setup,
-  { stores, issuers, sessions, trust, users }: Omit<Shared, 'identity' | 'events'>,
+  { stores, issuers, sessions, trust, users }: Omit<Shared, 'identity' | 'events' | 'allocator'>,
 ): () => Promise<IdentityProvider> {
   const { options, now, log, site, addresses } = setup;
   const { accessTokenTtl, autoApprove, ci } = options;

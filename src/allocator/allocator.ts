@@ -1,74 +1,83 @@
 import { linkId } from '../contract/links.ts';
-import { Budget, TurnOverError } from './budget.ts';
 import {
-  type ChangeOutcome,
-  type ChangeTerms,
-  changeOperation,
-  type KeyedOutcome,
-  refusalOperation,
-  replayOf,
-} from './change-operation.ts';
-import { movedBy } from './common-offset.ts';
-import { LoopTurns, stepsOf, yieldToEventLoop } from './event-loop.ts';
-import type { AllocatorObserver } from './link-decisions.ts';
-import { askSeveral, LinkQueue, runOnSeveral } from './link-queue.ts';
-import type { Network } from './network.ts';
-import {
-  askOperation,
+  type AllocationRules,
   type ChangeItem,
   type Decision,
-  deciding,
   type ItemOutcome,
   type KeyedRequest,
-  type LinksState,
-  type Operation,
+  linksUnder,
+  routesOf,
   searchOf,
-} from './operations.ts';
-import type { RouteCalendar } from './route-calendar.ts';
+} from './decide.ts';
+import {
+  type ChangeOutcome,
+  type KeyedOutcome,
+  listOperation,
+  type Operation,
+  refusalOperation,
+  replayOf,
+} from './list.ts';
+import type { LinkUse } from './link-use.ts';
+import type { Network } from './network.ts';
+import { type AskedBy, Questions } from './questions.ts';
+import type { RouteUse } from './route-use.ts';
 import { type AskedRoutes, allowedRoutes } from './routes.ts';
-import type { ReservationRecord, ReservationStore } from './store.ts';
-import { type AskedBy, throwIfGone, UserLines } from './user-lines.ts';
+import { finish, type Steps } from './steps.ts';
+import type { ReservationRecord, ReservationStore, StoreReading } from './store.ts';
+import { LinksView, readAhead } from './view.ts';
+
+/** Told what an allocator does, for metrics: after the fact, never within a transaction. It never throws. */
+export interface AllocatorObserver {
+  /**
+   * A transaction on a link was committed.
+   *
+   * @param size how many requests were decided in it
+   * @param milliseconds from asking for the link's lock to the end of the commit
+   */
+  committed(size: number, milliseconds: number): void;
+}
 
 /** Options of an {@link Allocator}. */
-export interface AllocatorOptions {
+export interface AllocatorOptions extends AllocationRules {
   network: Network;
   store: ReservationStore;
   /** Milliseconds since the Unix epoch. */
   now: () => number;
-  /** Makes a reservation's id. */
-  newId: () => string;
-  /**
-   * How much of a link one tenant may have at any instant, in percent of its bandwidth and of the tags at each
-   * place, 1 to 100 (THREATS.md 59). A tenant is a project with all its experiments, or an experiment without a project.
-   * Default: all of it.
-   */
-  maxShare?: number;
-  /**
-   * How many reservations that have not ended one tenant may have, on all links. Default: no limit. Every
-   * allocator on a database is given the same.
-   */
-  maxLive?: number;
-  /**
-   * Resolves when every request that has arrived is in its queue, so that they share a transaction. Default: after one
-   * round of the event loop.
-   */
-  gather?: () => Promise<void>;
-  /** In which turns of the event loop questions are answered. */
-  turns?: LoopTurns;
   observe?: AllocatorObserver;
 }
+
+/** How a list of changes is decided on. */
+export interface ChangeTerms {
+  /** Decide and answer, and write nothing. What is refused is told with what else is free. */
+  dryRun?: boolean;
+  /** The key of the whole list, under which it is done once. */
+  keyed?: KeyedRequest | undefined;
+  /** Move all creates by the smallest common offset at which all fit, so that none ends after this. Milliseconds. */
+  earliest?: { until: number } | undefined;
+  /** Who asks, for the part that is a question. */
+  askedBy?: AskedBy | undefined;
+}
+
+/** The versions of the links that an answer about free capacity shows, and its time in milliseconds. */
+export interface LinksState {
+  versions: readonly number[];
+  now: number;
+}
+
+/** How often a time or a route is looked for without a lock. */
+const ATTEMPTS = 3;
+/** How long a decision may take with the links locked, in milliseconds: what takes long was found before, without. */
+const MAX_LOCKED_MS = 1000;
 
 /**
  * Decides on reservations (allocator/README.md).
  *
- * Each decision is made inside the transaction that writes it; see {@link LinkQueue}. So any number of allocators on one
+ * Each decision is made inside the transaction that writes it, over the rows that it reads there. So any number of allocators on one
  * database agree, and a crash leaves no half-written reservation.
  */
 export class Allocator {
   readonly #options: AllocatorOptions;
-  readonly #queues = new Map<string, LinkQueue>();
-  readonly #turns: LoopTurns;
-  readonly #lines = new UserLines();
+  readonly #questions = new Questions();
 
   /** @throws RangeError for a limit out of its bounds */
   constructor(options: AllocatorOptions) {
@@ -80,18 +89,19 @@ export class Allocator {
       throw new RangeError('maxLive is a whole number, 1 or more');
     }
     this.#options = options;
-    this.#turns = options.turns ?? new LoopTurns();
+  }
+
+  /** Ends all questions: the server stops. */
+  stop(): void {
+    this.#questions.stop();
   }
 
   /**
    * Creates, updates and deletes reservations on any links: all items, or none when one is refused.
    *
-   * Items of one link wait in its queue, and share a transaction with others that wait there. Items of several links have a
-   * transaction of their own. A dry run is a question: it takes no lock, and writes nothing.
-   *
-   * Where a create may take several routes, and the shortest one is not free or not the only one, the best is found on a
-   * snapshot, and decided on with its links locked. Where others were faster there, {@link ATTEMPTS} times, all links that it
-   * may use are locked.
+   * A dry run is a question: it takes no lock, and writes nothing. Nor does a search: where the period of a create is to be found, or the
+   * best of several routes, it is found on a snapshot, and decided on with its links locked. Where others were faster there,
+   * {@link ATTEMPTS} times, all links that it may use are locked, and it is found under their locks.
    *
    * Under an idempotency key a list is done once: within `KEY_LIFETIME` the same request gets the first one's answer,
    * whichever process it reaches. A refused list leaves its key free.
@@ -102,49 +112,54 @@ export class Allocator {
    * @throws CommitUnknownError when the database was lost while it committed
    */
   async change(items: readonly ChangeItem[], terms: ChangeTerms = {}): Promise<ChangeOutcome> {
+    const { keyed, earliest, askedBy } = terms;
     const tried = items.map((item) => this.#overShortest(item));
     const shortest = tried.map(({ item }) => item);
     const isOnly = tried.every((each) => each.isOnly);
     const list = isOnly ? shortest : items;
     if (terms.dryRun) return (await this.#rehearse(list, terms)).answer;
-    if (isOnly && !terms.earliest) return this.#explained(list, await this.#make(list, terms), terms);
-    if (!terms.earliest && shortest.every((item) => !isOpen(item) && !isSearch(item))) {
-      const outcome = await this.#make(shortest, { ...terms, tentative: true });
+    const isSearch = earliest !== undefined || list.some(isSearched);
+    if (isOnly && !isSearch) return this.#explained(list, await this.#make(list, { keyed }), askedBy);
+    if (!isSearch && shortest.every((item) => !isOpen(item))) {
+      const outcome = await this.#make(shortest, { keyed, tentative: true });
       if (!isRefusedByLinks(outcome)) return outcome;
     }
     for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
       const decision = await this.#rehearse(list, terms);
       const { answer: found } = decision;
-      if (isRefusedByLinks(found)) return this.#run(refusalOperation(decision, terms.keyed));
+      if (isRefusedByLinks(found)) return this.#run(refusalOperation(decision, keyed));
       if (!found.ok) break;
-      const routed = list.map((item, index) => movedBy(overRoute(item, found.records[index]), found.offset));
-      const outcome = await this.#make(routed, { ...terms, earliest: undefined, tentative: true });
-      // Others may have been faster, on that route.
+      const fixed = list.map((item, index) => asFound(item, found.records[index]));
+      const outcome = await this.#make(fixed, { keyed, tentative: true });
+      // Others may have been faster there.
       if (!isRefusedByLinks(outcome)) return outcome.ok ? { ...outcome, offset: found.offset } : outcome;
     }
-    return this.#explained(list, await this.#make(list, terms), terms);
+    return this.#explained(list, await this.#make(list, { keyed, earliest }), askedBy);
   }
 
   /** Makes the changes of a list, or none of them. */
-  #make(items: readonly ChangeItem[], terms: ChangeTerms): Promise<ChangeOutcome> {
-    return this.#run(changeOperation(items, terms, this.#options));
+  #make(items: readonly ChangeItem[], terms: Parameters<typeof listOperation>[1]): Promise<ChangeOutcome> {
+    return this.#run(listOperation(items, terms, this.#options), items.length);
   }
 
   /** The decision on a list, on a snapshot, with what else is free where it is refused. Nothing is written. */
-  #rehearse(
+  async #rehearse(
     items: readonly ChangeItem[],
-    { earliest, askedBy }: ChangeTerms,
+    { earliest, askedBy }: Pick<ChangeTerms, 'earliest' | 'askedBy'>,
   ): Promise<Decision<ChangeOutcome>> {
-    return this.#askInTurns(askedBy, (budget) =>
-      deciding(changeOperation(items, { earliest, dryRun: true }, this.#options, budget)),
-    );
+    const { store, now } = this.#options;
+    const operation = listOperation(items, { explains: true, earliest }, this.#options);
+    const view = new LinksView(now(), { ...this.#options, reading: store });
+    view.know(await readAhead(store, operation, view.now));
+    const decision = await this.#questions.ask(rehearsal(operation, view, store), askedBy);
+    return { ...decision, written: decision.written.filter(({ change }) => !change) };
   }
 
   /** An outcome with what else is free for each item that is refused. */
   async #explained(
     items: readonly ChangeItem[],
     outcome: ChangeOutcome,
-    { askedBy }: ChangeTerms,
+    askedBy: AskedBy | undefined,
   ): Promise<ChangeOutcome> {
     if (!isRefusedByLinks(outcome)) return outcome;
     const { answer: told } = await this.#rehearse(items, { askedBy });
@@ -155,47 +170,28 @@ export class Allocator {
     };
   }
 
-  /** Decides on an operation with its links locked. */
-  #run<Answer>(operation: Operation<Answer>): Promise<Answer> {
-    const queues = operation.links.map((id) => this.#queue(id));
-    const [queue, next] = queues;
-    return queue && !next ? queue.run(operation) : runOnSeveral(queues, operation, this.#options);
-  }
-
-  /** Decides on an operation that changes nothing, on a snapshot. */
-  #ask<Answer>(operation: Operation<Answer>): Promise<Answer> {
-    const queues = operation.links.map((id) => this.#queue(id));
-    const [queue, next] = queues;
-    return queue && !next ? queue.ask(operation) : askSeveral(queues, operation, this.#options);
-  }
-
-  /**
-   * Asks a question, which goes on in later turns of the event loop where it takes long. From the second on, a user has one
-   * at a time.
-   *
-   * @param make the question, which is asked again in each turn, and goes on by its budget
-   * @throws BudgetSpentError where it is spent, and the question does not end with what it has
-   * @throws AbandonedError where the request has gone
-   */
-  async #askInTurns<Answer>(
-    askedBy: AskedBy | undefined,
-    make: (budget: Budget) => Operation<Answer>,
-  ): Promise<Answer> {
-    let leave: (() => void) | undefined;
-    await this.#turns.begin();
-    const operation = orUnfinished(make(new Budget(this.#turns)));
-    try {
-      for (;;) {
-        const answer = await this.#ask(operation);
-        if (answer !== UNFINISHED) return answer;
-        throwIfGone(askedBy);
-        leave ??= askedBy && (await this.#lines.enter(askedBy));
-        await this.#turns.goOn();
-        throwIfGone(askedBy);
+  /** Decides on an operation with its links locked, and writes what was decided. @param size how many changes it has */
+  async #run<Answer>(operation: Operation<Answer>, size = 1): Promise<Answer> {
+    const { store, now, observe } = this.#options;
+    const began = performance.now();
+    let together = 0;
+    const answer = await store.changeLinks(operation, async (transaction) => {
+      const view = new LinksView(now(), { ...this.#options, reading: transaction });
+      // The rows of a create are asked for together with what else it needs.
+      const rows = operation.about.length === 0 ? loadFirst(operation, view) : undefined;
+      const [known] = await Promise.all([readAhead(transaction, operation, view.now), rows]);
+      view.know(known);
+      if (!rows) await loadFirst(operation, view);
+      const { answer, written } = await finish(operation.decide(view), { most: MAX_LOCKED_MS });
+      if (written.length > 0) {
+        const changes = written.flatMap(({ change }) => change ?? []);
+        await transaction.write({ changes, audit: written.flatMap(({ audit }) => audit) }, view.now);
       }
-    } finally {
-      leave?.();
-    }
+      together = transaction.together;
+      return answer;
+    });
+    if (together > 0) observe?.committed(together + size - 1, performance.now() - began);
+    return answer;
   }
 
   /** A create over the shortest route that it may take, where no other one is as short; else the item as it is. */
@@ -203,8 +199,6 @@ export class Allocator {
     if (item.action !== 'create' || item.request.route) return { item, isOnly: true };
     const [shortest, next] = allowedRoutes(this.#options.network, item.request) ?? [];
     if (!shortest || shortest.length === next?.length) return { item, isOnly: false };
-    // A search over several links may take long, and others would wait for each of their locks.
-    if (isSearch(item) && shortest.length > 1) return { item, isOnly: false };
     const route = shortest.map(({ site1, site2 }) => linkId(site1, site2));
     return { item: { ...item, request: { ...item.request, route } }, isOnly: next === undefined };
   }
@@ -223,56 +217,80 @@ export class Allocator {
   }
 
   /**
-   * Asks what is free between two sites, over the routes that may be taken. It changes nothing, and waits for no writer of
-   * another process.
+   * Asks what is free between two sites, over the routes that may be taken. It changes nothing, and waits for no writer.
    *
    * @param from milliseconds; what ended before is not read
-   * @param question is asked in one or more turns of the event loop: where the calendar's searches throw, because a turn is
-   * over, it is asked again, and keeps what it has; the calendars are lent to it until it returns
+   * @param question reads rows of each link as it needs them, one link after the other
    * @throws RangeError when there is no route
-   * @throws BudgetSpentError where its looks are used up
-   * @throws AbandonedError where the request has gone
+   * @throws TooMuchError where it takes too much
+   * @throws QuestionEndedError
    * @throws StoreUnavailableError when the database is away
    */
-  ask<Answer>(
+  async ask<Answer>(
     asked: AskedRoutes,
     from: number,
-    question: (calendar: RouteCalendar, state: LinksState) => Answer,
+    question: (use: RouteUse, state: LinksState) => Steps<Answer>,
     askedBy?: AskedBy,
   ): Promise<Answer> {
-    const { network } = this.#options;
-    return this.#askInTurns(askedBy, (budget) =>
-      askOperation(asked, { network, from, asked: { budget, state: '' } }, question),
-    );
+    const { store, now, network } = this.#options;
+    const { ids, open } = linksUnder(routesOf(asked, { network }));
+    const view = new LinksView(now(), { ...this.#options, reading: store });
+    view.renew(await store.versions(ids));
+    view.from = from;
+    const state = { versions: ids.map((id) => view.version(id)), now: view.now };
+    return this.#questions.ask(question(open(view), state), askedBy);
   }
 
-  #queue(id: string): LinkQueue {
-    const known = this.#queues.get(id);
-    if (known) return known;
-    const { network, store, now, gather = yieldToEventLoop, observe, maxShare } = this.#options;
-    const link = network.byId(id);
-    const queue = new LinkQueue({ id, link, store, now, gather, observe, share: maxShare });
-    this.#queues.set(id, queue);
-    return queue;
+  /** Asks the same of each link of the network, one after the other; see {@link ask}. @returns the answers, in the links' order */
+  async askEach<Answer>(
+    from: number,
+    question: (use: LinkUse) => Steps<Answer>,
+    askedBy?: AskedBy,
+  ): Promise<Answer[]> {
+    const { store, now, network } = this.#options;
+    const options = { ...this.#options, reading: store };
+    function* each(): Steps<Answer[]> {
+      const answers: Answer[] = [];
+      for (const { site1, site2 } of network.links) {
+        // A view of its own: the rows of one link are gone before those of the next are read.
+        const view = new LinksView(now(), options);
+        view.from = from;
+        answers.push(yield* question(view.use(linkId(site1, site2))));
+        yield;
+      }
+      return answers;
+    }
+    return this.#questions.ask(each(), askedBy);
   }
 }
 
-/** The answer of a question whose turn was over. */
-const UNFINISHED = Symbol('unfinished');
+/** How often links are read again that change meanwhile. */
+const READINGS = 3;
 
-/** An operation that tells where its turn was over, so that others which are asked with it are not asked again. */
-function orUnfinished<Answer>(operation: Operation<Answer>): Operation<Answer | typeof UNFINISHED> {
-  return {
-    ...operation,
-    *decide(view) {
-      try {
-        return yield* stepsOf(operation.decide(view));
-      } catch (error) {
-        if (!(error instanceof TurnOverError)) throw error;
-        return { answer: UNFINISHED, written: [] };
-      }
-    },
-  };
+/** Decides on rows of one instant: where a link changes while others are read, it is read again. */
+function* rehearsal<Answer>(
+  operation: Operation<Answer>,
+  view: LinksView,
+  store: Pick<StoreReading, 'versions'>,
+): Steps<Decision<Answer>> {
+  const period = operation.period(view);
+  view.from = period?.start ?? 0;
+  let isSettled = period === undefined;
+  for (let reading = 0; period && !isSettled && reading < READINGS; reading += 1) {
+    for (const id of operation.links) yield* view.use(id).reach(period.end);
+    yield store.versions(operation.links).then((versions) => {
+      isSettled = !view.renew(versions);
+    });
+  }
+  return yield* operation.decide(view);
+}
+
+/** Reads the rows that an operation looks at first. */
+async function loadFirst(operation: Operation<unknown>, view: LinksView): Promise<void> {
+  const period = operation.period(view);
+  if (!period) return;
+  view.from = period.start;
+  await Promise.all(operation.links.map((id) => view.use(id).load(period.end)));
 }
 
 /** A refused item with what else is free, where it is refused in a rehearsal too. */
@@ -282,16 +300,13 @@ function explainedBy(item: ItemOutcome, told: ItemOutcome | undefined): ItemOutc
   return { ...item, free, offers, ...(isGivenUp ? { isGivenUp } : {}) };
 }
 
-/** How often a route is looked for without a lock. */
-const ATTEMPTS = 3;
-
 /** Whether a create may take any of several routes. */
 function isOpen(item: ChangeItem): boolean {
   return item.action === 'create' && !item.request.route;
 }
 
 /** Whether the service finds a create's period, which can be another one on another route. */
-function isSearch(item: ChangeItem): boolean {
+function isSearched(item: ChangeItem): boolean {
   return item.action === 'create' && searchOf(item.request) !== undefined;
 }
 
@@ -300,8 +315,13 @@ function isRefusedByLinks(outcome: ChangeOutcome): outcome is Extract<ChangeOutc
   return outcome.items.some((item) => !item.ok && item.reason === 'refused');
 }
 
-/** A create over the route that was found for it. */
-function overRoute(item: ChangeItem, found: ReservationRecord | null | undefined): ChangeItem {
+/** A create over the route, and at the time, that were found for it. */
+function asFound(item: ChangeItem, found: ReservationRecord | null | undefined): ChangeItem {
   if (item.action !== 'create' || !found) return item;
-  return { ...item, request: { ...item.request, route: found.hops.map(({ link }) => link) } };
+  const { duration: _duration, volume: _volume, ...request } = item.request;
+  const { hops, start, end, bandwidth } = found;
+  return {
+    ...item,
+    request: { ...request, start, end, bandwidth, route: hops.map(({ link }) => link) },
+  };
 }

@@ -1,22 +1,20 @@
-import { type DecidedList, decideItems, undoneTo } from './attempt.ts';
-import { Budget, BudgetSpentError } from './budget.ts';
-import type { Refusal } from './calendar.ts';
-import type { Demand } from './demand.ts';
 import {
   type AllocationRules,
   type ChangeItem,
   type CreateRequest,
+  type ItemDecision,
   type ItemOperation,
   itemOperation,
-  type LinksView,
-} from './operations.ts';
-
-/** How many looks a search may take that holds the links' locks: it was done before without them. */
-const LOOKS_WITH_LOCKS = 200;
+} from './decide.ts';
+import type { Demand } from './demand.ts';
+import { decideItems } from './list.ts';
+import type { Refusal } from './refusals.ts';
+import { type Steps, TooMuchError } from './steps.ts';
+import type { LinksView } from './view.ts';
 
 /** The result of a search for a common offset: the list, decided on there; or that there is none, or that it was given up. */
 export interface FoundOffset {
-  attempt?: DecidedList;
+  attempt?: ItemDecision[];
   /** Milliseconds. */
   offset: number;
   /** None below this offset fits, and more was not looked for. */
@@ -35,8 +33,7 @@ export interface FoundOffset {
  * even so, since items take routes or tags of each other, or an update stands in their way, the next candidate is the first
  * offset at which what a create finds is not the same: one of them begins where a reservation ends, or goes on into the next.
  *
- * Exact, but for the choice of tags: which tag an item gets depends on the gaps that it leaves, which change in between. Only
- * where tags are nearly used up can another choice make a smaller offset fit.
+ * Exact, but for the choice of tags: where tags are nearly used up, another choice for an item may make a smaller offset fit.
  *
  * @example
  * // a – b is free from 10:00 on, b – c from 12:00 on but for 13:00 to 14:00. Two hours on each, from 9:00 on: moved by 5 h.
@@ -45,7 +42,6 @@ export class CommonOffset {
   readonly #items: readonly ChangeItem[];
   readonly #needs: readonly ItemOperation[];
   readonly #rules: AllocationRules;
-  readonly #budget: Budget;
   /** The largest offset. */
   readonly #last: number;
   readonly #nexts: readonly NextOffset[];
@@ -55,75 +51,67 @@ export class CommonOffset {
   /**
    * @param needs the operation of each item where it is not moved
    * @param until no create may end after this, in milliseconds
-   * @param budget of a question; it is asked again
    */
   constructor(
     items: readonly ChangeItem[],
     needs: readonly ItemOperation[],
-    { until, rules, budget }: { until: number; rules: AllocationRules; budget?: Budget | undefined },
+    { until, rules }: { until: number; rules: AllocationRules },
   ) {
     this.#items = items;
     this.#needs = needs;
     this.#rules = rules;
-    this.#budget = budget ?? new Budget(undefined, LOOKS_WITH_LOCKS);
     this.#last = until - Math.max(...this.#creates().map(({ request }) => request.end), 0);
     this.#nexts = [...this.#alone(), ...this.#together()];
   }
 
-  /** Goes on with the search. Where it throws, the view is as it was. @throws TurnOverError */
-  *find(view: LinksView): Generator<void, FoundOffset> {
+  /** Searches. Where it throws, the view is as it was. */
+  *find(view: LinksView): Steps<FoundOffset> {
+    const before = view.changes;
     try {
       return yield* this.#find(view);
     } catch (error) {
-      if (!(error instanceof BudgetSpentError)) throw error;
+      view.undo(before);
+      if (!(error instanceof TooMuchError)) throw error;
       return { offset: this.#offset, givenUpAt: this.#offset };
     }
   }
 
-  *#find(view: LinksView): Generator<void, FoundOffset> {
+  *#find(view: LinksView): Steps<FoundOffset> {
+    const before = view.changes;
     while (this.#offset <= this.#last) {
       yield* this.#settle(view);
       if (this.#offset > this.#last) break;
       const operations = this.#items.map((item) => itemOperation(movedBy(item, this.#offset), this.#rules));
-      this.#budget.look(operations.length);
       const attempt = yield* decideItems(view, operations, { stopsAtRefusal: true });
-      const answer = attempt.decisions.at(-1)?.answer;
+      const answer = attempt.at(-1)?.answer;
       if (!answer || answer.ok) return { attempt, offset: this.#offset };
-      yield* undoneTo(view, attempt.before);
+      view.undo(before);
       if (answer.reason !== 'refused' || answer.refusals.some(isOfLive))
         return { offset: this.#offset, isRefused: true };
-      this.#offset = this.#nextChange(view);
-      this.#budget.pause();
+      this.#offset = yield* this.#nextChange(view);
     }
     return { offset: this.#offset };
   }
 
   /** Goes to the first offset from this one on that each demand alone would have. */
-  *#settle(view: LinksView): Generator<void> {
+  *#settle(view: LinksView): Steps<void> {
     // What updates and deletions free may be free; what updates take may be elsewhere.
     const before = view.changes;
-    try {
-      for (const item of this.#items) {
-        const record = item.action === 'create' ? undefined : view.reservation(item.found.id);
-        if (record) view.apply({ action: 'delete', record });
-      }
-      for (let settled = 0; settled < this.#nexts.length && this.#offset <= this.#last; ) {
-        settled = 0;
-        for (const next of this.#nexts) {
-          yield;
-          this.#budget.look();
-          const offset = next(view, this.#offset);
-          if (offset === this.#offset) settled += 1;
-          else {
-            this.#offset = offset;
-            this.#budget.pause();
-          }
-          if (offset > this.#last) break;
-        }
-      }
-    } finally {
-      view.undo(before);
+    for (const item of this.#items) {
+      const record = item.action === 'create' ? undefined : view.reservation(item.found.id);
+      if (record) view.apply({ action: 'delete', record });
     }
+    for (let settled = 0; settled < this.#nexts.length && this.#offset <= this.#last; ) {
+      settled = 0;
+      for (const next of this.#nexts) {
+        yield;
+        const offset = yield* next(view, this.#offset);
+        if (offset === this.#offset) settled += 1;
+        else this.#offset = offset;
+        if (offset > this.#last) break;
+      }
+    }
+    view.undo(before);
   }
 
   /** For each create, the next offset at which it alone would be accepted. */
@@ -133,11 +121,11 @@ export class CommonOffset {
       // A create that searches may find another period in its window.
       if (item.action !== 'create' || !routes || item.request.duration !== undefined) return [];
       const { start, end, tenant = item.request.experiment } = item.request;
-      const asked = { budget: this.#budget, state: `alone ${index}` };
-      return (view, offset) => {
-        const calendar = routes(view, asked);
-        const bandwidth = item.request.bandwidth ?? calendar.capacity;
-        return (calendar.earliest(start + offset, end - start, bandwidth, tenant) ?? Infinity) - start;
+      return function* (view, offset) {
+        const use = routes(view);
+        const [bandwidth, duration] = [item.request.bandwidth ?? use.capacity, end - start];
+        const sought = { start: start + offset, end: Infinity, bandwidth, duration, tenant };
+        return ((yield* use.earliest(sought)) ?? Infinity) - start;
       };
     });
   }
@@ -154,30 +142,32 @@ export class CommonOffset {
     return [...byLink].flatMap(([link, demands]) =>
       sumsOf(demands).map(
         ({ start, end, bandwidth }): NextOffset =>
-          (view, offset) => {
-            const found = view.calendar(link).earliest(start + offset, end - start, bandwidth);
-            return (found ?? Infinity) - start;
+          function* (view, offset) {
+            const sought = { start: start + offset, end: Infinity, bandwidth, duration: end - start };
+            return ((yield* view.use(link).earliest(sought)) ?? Infinity) - start;
           },
       ),
     );
   }
 
   /** The next offset at which a create meets other reservations than at this one. */
-  #nextChange(view: LinksView): number {
+  *#nextChange(view: LinksView): Steps<number> {
     const updated = this.#items.flatMap((item) => (item.action === 'update' ? [item] : []));
     let next = Infinity;
-    const changesAt = (offset: number | undefined): void => {
-      if (offset !== undefined && offset > this.#offset) next = Math.min(next, offset);
+    const changesAt = (offset: number): void => {
+      if (offset > this.#offset) next = Math.min(next, offset);
     };
     for (const [index, item] of this.#items.entries()) {
       if (item.action !== 'create') continue;
       const { start, end } = item.request;
       for (const link of this.#needs[index]?.links ?? []) {
-        const calendar = view.calendar(link);
-        this.#budget.look();
+        const use = view.use(link);
+        yield* use.reach(end + this.#last + 1);
+        const changes = use.nextChanges(start + this.#offset, end + this.#offset);
         // It is free of a reservation where it starts at its end, and meets one where it ends after its start.
-        changesAt(minus(calendar.nextEnd(start + this.#offset), start));
-        changesAt(minus(calendar.nextStart(end + this.#offset), end - 1));
+        changesAt(changes.end - start);
+        changesAt(changes.start - end + 1);
+        yield;
       }
       for (const { found, update } of updated) {
         changesAt((update.end ?? found.end) - start);
@@ -197,11 +187,7 @@ function isOfLive(refusal: Refusal): boolean {
 }
 
 /** The next offset, from one on, at which a demand would be accepted; infinity for never. */
-type NextOffset = (view: LinksView, offset: number) => number;
-
-function minus(instant: number | undefined, other: number): number | undefined {
-  return instant === undefined ? undefined : instant - other;
-}
+type NextOffset = (view: LinksView, offset: number) => Steps<number>;
 
 /** A change whose create is moved by so many milliseconds. */
 export function movedBy(item: ChangeItem, offset: number): ChangeItem {

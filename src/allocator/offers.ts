@@ -1,7 +1,7 @@
 import { MAX_FREE_PARTS } from '../contract/problems.ts';
-import { BudgetSpentError } from './budget.ts';
 import type { Demand, Period } from './demand.ts';
-import type { RouteCalendar } from './route-calendar.ts';
+import type { RouteUse } from './route-use.ts';
+import { type Steps, TooMuchError } from './steps.ts';
 
 /**
  * A demand that would be accepted now in place of a refused one, the best of its kind.
@@ -21,7 +21,7 @@ export const STAYS_TRUE = 1000;
 /** The terms of an offer, besides the refused demand. */
 export interface OfferTerms {
   /** For an update, without the reservation. */
-  calendar: RouteCalendar;
+  use: RouteUse;
   /** Whose share counts. */
   tenant: string;
   /** Milliseconds. */
@@ -38,31 +38,27 @@ export interface OfferTerms {
   allows?: (offer: Demand) => boolean;
 }
 
-/** Offers in place of a refused demand: one of each kind at most, in the order of {@link Offer}; each is looked for when it is asked for. */
-export function* offersFor(demand: Demand, terms: OfferTerms): Generator<Offer> {
-  const { now, startsNow, current, allows } = terms;
+/** Looks for offers in place of a refused demand: one of each kind at most, in the order of {@link Offer}. @param found is given them one by one */
+export function* offersFor(demand: Demand, terms: OfferTerms, found: Offer[]): Steps<void> {
+  const { now, expiry, startsNow, current, movable = true, allows } = terms;
+  const { start, end, bandwidth } = demand;
   const lasts = (until: number): boolean => until > now + (startsNow ? STAYS_TRUE : 0);
   if (current && !lasts(current.end)) return;
-  for (const offer of eachKind(demand, terms)) {
-    const isNew = !(current && isSame(offer, current));
-    if (lasts(offer.end) && isNew && (allows?.(offer) ?? true)) yield offer;
-  }
-}
-
-function* eachKind(demand: Demand, terms: OfferTerms): Generator<Offer> {
-  const { now, expiry, startsNow, current, movable = true } = terms;
-  const { start, end, bandwidth } = demand;
+  const offer = (each: Offer): void => {
+    const isNew = !(current && isSame(each, current));
+    if (lasts(each.end) && isNew && (allows?.(each) ?? true)) found.push(each);
+  };
   // Another start that has passed can't be asked for again.
   const canStart = startsNow || start >= now || start === current?.start;
-  const most = canStart ? mostBandwidth(demand, terms) : 0;
-  if (most > 0) yield { kind: 'most_bandwidth', startsNow, start, end, bandwidth: most };
+  const most = canStart ? yield* mostBandwidth(demand, terms) : 0;
+  if (most > 0) offer({ kind: 'most_bandwidth', startsNow, start, end, bandwidth: most });
   const duration = end - start;
-  const later = movable ? earliest(demand, terms) : Number.POSITIVE_INFINITY;
+  const later = movable ? yield* earliest(demand, terms) : Number.POSITIVE_INFINITY;
   if (later + duration <= expiry) {
-    yield { kind: 'earliest', startsNow: false, start: later, end: later + duration, bandwidth };
+    offer({ kind: 'earliest', startsNow: false, start: later, end: later + duration, bandwidth });
   }
-  const until = canStart ? latestEnd(demand, terms) : start;
-  if (until > start) yield { kind: 'longest', startsNow, start, end: until, bandwidth };
+  const until = canStart ? yield* latestEnd(demand, terms) : start;
+  if (until > start) offer({ kind: 'longest', startsNow, start, end: until, bandwidth });
 }
 
 /** The earliest start that can be offered: a start at once has passed by the time it is asked for. */
@@ -70,27 +66,31 @@ export function firstStart(start: number, { now, startsNow }: Pick<OfferTerms, '
   return Math.max(start, now) + (startsNow ? STAYS_TRUE : 0);
 }
 
-function mostBandwidth(demand: Demand, { calendar, tenant, current }: OfferTerms): number {
-  const most = calendar.freeBandwidth(demand, tenant);
+function* mostBandwidth(demand: Demand, { use, tenant, current }: OfferTerms): Steps<number> {
+  const most = yield* use.freeBandwidth(demand, tenant);
   if (!current || demand.start < current.start || demand.end > current.end) return most;
-  return Math.max(most, Math.min(current.bandwidth, calendar.freeBandwidth(demand)));
+  return Math.max(most, Math.min(current.bandwidth, yield* use.freeBandwidth(demand)));
 }
 
-function earliest({ start, end, bandwidth }: Demand, terms: OfferTerms): number {
-  const { calendar, tenant, current } = terms;
-  const [from, duration] = [firstStart(start, terms), end - start];
-  const first = calendar.earliest(from, duration, bandwidth, tenant) ?? Number.POSITIVE_INFINITY;
+function* earliest({ start, end, bandwidth }: Demand, terms: OfferTerms): Steps<number> {
+  const { use, tenant, current, expiry } = terms;
+  const sought = { start: firstStart(start, terms), end: expiry, bandwidth, duration: end - start };
+  const first = (yield* use.earliest({ ...sought, tenant })) ?? Number.POSITIVE_INFINITY;
   if (!current || bandwidth > current.bandwidth) return first;
-  const within = calendar.earliest(Math.max(from, current.start), duration, bandwidth);
-  return within !== undefined && within + duration <= current.end ? Math.min(first, within) : first;
+  const from = Math.max(sought.start, current.start);
+  const within = yield* use.earliest({ ...sought, start: from, end: current.end });
+  return within === undefined ? first : Math.min(first, within);
 }
 
-function latestEnd({ start, end, bandwidth }: Demand, terms: OfferTerms): number {
-  const { calendar, tenant, current } = terms;
-  const last = calendar.freeUntil(start, bandwidth, end, tenant) ?? start;
+function* latestEnd(demand: Demand, { use, tenant, current }: OfferTerms): Steps<number> {
+  const { start, end, bandwidth } = demand;
+  const last = (yield* use.freeUntil(demand, tenant)) ?? start;
   if (!current || bandwidth > current.bandwidth || start < current.start) return last;
   const within = Math.min(end, current.end);
-  return Math.max(last, (start < within && calendar.freeUntil(start, bandwidth, within)) || start);
+  return Math.max(
+    last,
+    (start < within && (yield* use.freeUntil({ start, end: within, bandwidth }))) || start,
+  );
 }
 
 function isSame(one: Demand, other: Demand): boolean {
@@ -102,23 +102,26 @@ export interface Explanation {
   /** The period that was asked for in at most {@link MAX_FREE_PARTS} parts, with the Mbps that are free throughout each. */
   free: Demand[];
   offers: Offer[];
-  /** The question's budget was spent before each kind of offer was looked for. */
+  /** The question was given up before each kind of offer was looked for. */
   isGivenUp?: true;
 }
 
 /** Nothing was looked for. */
 export const UNEXPLAINED: Explanation = { free: [], offers: [] };
 
-/** The free capacity over a period, and the offers that are found before the question's budget is spent. */
-export function explained(calendar: RouteCalendar, period: Period, offers: Iterable<Offer>): Explanation {
+/** The free capacity over a period, and the offers that are found before the question is given up. */
+export function* explained(
+  use: RouteUse,
+  period: Period,
+  offers: (found: Offer[]) => Steps<void>,
+): Steps<Explanation> {
   const explanation: Explanation = { free: [], offers: [] };
   try {
-    explanation.free = calendar
-      .columns(period, MAX_FREE_PARTS)
-      .map(({ start, end, bandwidth }) => ({ start, end, bandwidth }));
-    for (const offer of offers) explanation.offers.push(offer);
+    const columns = yield* use.columns(period, MAX_FREE_PARTS);
+    explanation.free = columns.map(({ start, end, bandwidth }) => ({ start, end, bandwidth }));
+    yield* offers(explanation.offers);
   } catch (error) {
-    if (!(error instanceof BudgetSpentError)) throw error;
+    if (!(error instanceof TooMuchError)) throw error;
     explanation.isGivenUp = true;
   }
   return explanation;

@@ -159,7 +159,8 @@ export function capacityBetween(
   network: Pick<Network, 'between' | 'links' | 'detour'>,
   sites: AskedRoutes,
 ): number | undefined {
-  return widest(allowedRoutes(network, sites) ?? [], ({ bandwidth }) => bandwidth)?.width;
+  const routes = allowedRoutes(network, sites);
+  return routes && widest(routes, ({ bandwidth }) => bandwidth).width;
 }
 
 /** The links that may be used, at each site by the name of the other. */
@@ -220,80 +221,30 @@ export function bestRoute(
 ): Route | undefined {
   const fitting = routes.filter((route) => route.every(fits));
   const shortest = fitting.filter((route) => route.length === fitting[0]?.length);
-  return shortest.length > 1 ? widest(shortest, left)?.route : shortest[0];
-}
-
-/** How far a search for the earliest start has come; {@link earliestStart} goes on from there. */
-export interface StartSearch {
-  /** Before this instant no route is free. Milliseconds. */
-  start: number;
-  /** From when on a link is free, as it was asked last. */
-  known: Map<Link, number>;
-}
-
-/**
- * The earliest start from an instant on at which some route has all its links free. Exact: before the next instant that it
- * looks at, each route has a link that is not free.
- *
- * @param latest no later start is looked for
- * @param free the earliest start, at an instant or after it, at which a link is free; undefined for none up to `latest`. Milliseconds
- * @param pause is called after each look at a link. Where it throws, the search can go on later
- */
-export function earliestStart(
-  routes: readonly Route[],
-  search: StartSearch,
-  {
-    latest = Infinity,
-    free,
-    pause,
-  }: {
-    latest?: number;
-    free: (link: Link, from: number) => number | undefined;
-    pause?: () => void;
-  },
-): number | undefined {
-  const { known } = search;
-  const freeFrom = (link: Link): number => {
-    const last = known.get(link);
-    if (last !== undefined && last >= search.start) return last;
-    const next = free(link, search.start) ?? Infinity;
-    known.set(link, next);
-    pause?.();
-    return next;
-  };
-  while (search.start <= latest && search.start < Infinity) {
-    const next = Math.min(...routes.map((route) => Math.max(...route.map(freeFrom))));
-    if (next === search.start) return next;
-    search.start = next;
-  }
-  return undefined;
+  return shortest.length > 1 ? widest(shortest, left).route : shortest[0];
 }
 
 /**
  * The route that has most on each of its links, and of equal ones the first.
  *
  * @param measure what a link has, for example free Mbps, or until when it is free; asked once for each link
- * @returns undefined where there is no route
+ * @throws RangeError where there is no route
  */
 export function widest(
   routes: readonly Route[],
   measure: (link: Link) => number,
-): { route: Route; width: number } | undefined {
-  const has = eachOnce(measure);
+): { route: Route; width: number } {
+  const known = new Map<Link, number>();
+  const has = (link: Link): number => {
+    const found = known.get(link) ?? measure(link);
+    known.set(link, found);
+    return found;
+  };
   let best: { route: Route; width: number } | undefined;
   for (const route of routes) {
     const width = Math.min(...route.map(has));
     if (!best || width > best.width) best = { route, width };
   }
+  if (!best) throw new RangeError('there is no route');
   return best;
-}
-
-/** A measure of links that is taken once of each. */
-export function eachOnce(measure: (link: Link) => number): (link: Link) => number {
-  const known = new Map<Link, number>();
-  return (link) => {
-    const found = known.get(link) ?? measure(link);
-    known.set(link, found);
-    return found;
-  };
 }

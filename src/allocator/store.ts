@@ -1,5 +1,5 @@
 import type { ReservationTexts } from '../contract/reservation-texts.ts';
-import type { Demand, Holding, Tags } from './demand.ts';
+import type { Demand, Holding, Period, Tags } from './demand.ts';
 
 /** One link of a reservation's route, and what is held of it beside the bandwidth and the period. */
 export interface Hop {
@@ -34,11 +34,6 @@ export interface HeldReservation extends Holding {
   id: string;
   tenant: string;
 }
-
-/** A change of a reservation: its share now, or that it was deleted. */
-export type ReservationChange =
-  | { id: string; deleted: false; holding: Holding }
-  | { id: string; deleted: true };
 
 /** A client's own name for a request, so that it can send it again; it is unique to a user in an experiment. */
 export interface IdempotencyKey {
@@ -111,37 +106,31 @@ export interface Decided {
   audit: readonly AuditEntry[];
 }
 
-/** One link as of one instant. */
-export interface LinkReading {
+/** A link's row. */
+export interface LinkVersion {
   /** See `linkId`. */
   readonly id: string;
   /** The link's version: each change that is committed on it moves it on by one, and each new history of the database further. */
   readonly version: number;
-  /**
-   * Names the history of the database's changes. Versions of two histories can't be compared: after a failover that lost
-   * commits, the same numbers are given to other changes.
-   */
-  readonly history: string;
-  /** Rows of deletions up to this version may be gone: a calendar that is older must be read anew. */
+  /** Rows of deletions up to this version may be gone: events from before it can't be told. */
   readonly forgotten: number;
-  /** Every reservation that ends after `after` and by `until`, in milliseconds. */
-  endingBetween(after: number, until: number): Promise<HeldReservation[]>;
-  /** The changes after `version`, each reservation once, as it stands now. */
-  changesSince(version: number): Promise<ReservationChange[]>;
 }
 
-/** Reservations as of one instant, on all links. */
+/** Reservations on all links: as of one instant within a transaction or a snapshot. */
 export interface StoreReading {
+  /** These links; of one that was never changed, version 0. Default: all that have been changed, by id. */
+  versions(links?: readonly string[]): Promise<LinkVersion[]>;
+  /** What is held of a link at some instant of a period, `MAX_ROWS` and one more at most. */
+  overlapping(link: string, period: Period): Promise<HeldReservation[]>;
   /** Those of the reservations that were not deleted. */
   read(ids: readonly string[]): Promise<ReservationRecord[]>;
   /** Counts the reservations of tenants that have not ended at `now`. */
   countLive(tenants: readonly string[], now: number): Promise<Map<string, number>>;
   /** The ids of the reservations that have these names and have not ended at `now`, by {@link textOfName}. */
   findNames(names: readonly ReservationName[], now: number): Promise<Map<string, string>>;
+  /** The outcome that a key stands for, on any link; undefined when it is free at `now`. */
+  findKey(key: IdempotencyKey, now: number): Promise<IdempotencyRecord | undefined>;
 }
-
-/** A link's row: see {@link LinkReading}. */
-export type LinkVersion = Pick<LinkReading, 'id' | 'version' | 'forgotten'>;
 
 /** A reservation as its last change left it; a deleted one as it was before. */
 export interface ChangedReservation {
@@ -151,12 +140,11 @@ export interface ChangedReservation {
 
 /** Reads the rows that were committed at the first look. */
 export interface StoreSnapshot extends StoreReading {
-  /** See {@link LinkReading.history}. */
+  /**
+   * Names the history of the database's changes. Versions of two histories can't be compared: after a failover that lost
+   * commits, the same numbers are given to other changes.
+   */
   readonly history: string;
-  /** Looks at a link. @param link see `linkId` */
-  look(link: string): Promise<LinkReading>;
-  /** Every link that has been changed, by id. */
-  links(): Promise<LinkVersion[]>;
   /**
    * The reservations that changed on a link after a version, each once, as it stands now.
    *
@@ -171,26 +159,29 @@ export interface StoreSnapshot extends StoreReading {
   endingAfter(experiment: string, instant: number): Promise<ReservationRecord[]>;
 }
 
-/**
- * Links, locked against every other writer until the transaction ends. Every other transaction that counts the live
- * reservations of the same tenant, or looks for the same name, waits until this one ends, so that no two decide on
- * the same count, or give the same name.
- */
+/** What a piece of work locks against every other writer until its transaction ends, in this order. */
+export interface Locks {
+  /** The ids of links, different from each other and sorted. */
+  readonly links: readonly string[];
+  /** An idempotency key, for every link. */
+  readonly key?: IdempotencyKey | undefined;
+  /** The tenants whose live reservations it counts, so that no two decide on the same count. */
+  readonly counted?: readonly string[];
+  /** The names that it looks for, so that no two give the same name. */
+  readonly named?: readonly ReservationName[];
+}
+
+/** A transaction that holds its {@link Locks} from before its first read. */
 export interface StoreTransaction extends StoreReading {
-  /** The links that are locked, in the order of their ids. */
-  readonly links: readonly LinkReading[];
-  /**
-   * Locks keys until the transaction ends, for every link, and reads what the keys stand for that are not free at
-   * `now`.
-   */
-  lockKeys(keys: readonly IdempotencyKey[], now: number): Promise<IdempotencyRecord[]>;
+  /** How many pieces of work share the transaction and its commit; 0 but for the first of them. */
+  readonly together: number;
   /**
    * Writes what was decided, in few statements, once in a transaction. Each change moves each link of its reservation to
    * its next version; all are locked, and so are its keys. When it writes a key, it also deletes keys that expired by `now`,
    * {@link EXPIRED_KEYS_AT_ONCE} at most.
    *
    * It may resolve before the rows are written, and nothing may be asked of the store after it; a row that the database
-   * refuses fails the transaction. The database refuses a tag that is held already; a correct decision never meets that guard.
+   * refuses fails the transaction.
    */
   write(decided: Decided, now: number): Promise<void>;
 }
@@ -206,24 +197,20 @@ export interface ReservationQuery {
   limit: number;
 }
 
-/** Where reservations are kept (allocator/README.md, "Storage"). */
-export interface ReservationStore {
+/** Where reservations are kept (allocator/README.md, "Storage"). What it reads itself is what was committed last. */
+export interface ReservationStore extends StoreReading {
   /**
-   * Runs `work` in one transaction that holds the locks of links from before its first read. Commits when `work`
-   * resolves, rolls back when it rejects: all or none. The links are locked in the order of their ids, so that no two
-   * transactions wait for each other.
+   * Runs `work` in a transaction that holds its locks from before its first read. Commits when `work`
+   * resolves, rolls its changes back when it rejects: all or none. Work that waits for the same may share a transaction,
+   * one after the other: each sees the changes of those before it.
    *
-   * @param links different from each other
-   * @param since a version of each whose later changes are read together with the lock; useful where other processes made
-   * some
    * @throws StoreUnavailableError when the database can't be reached or stays locked
    * @throws RolledBackError when it refuses what was written last
    * @throws CommitUnknownError when it was lost while it committed
    */
   changeLinks<Answer>(
-    links: readonly string[],
+    locks: Locks,
     work: (transaction: StoreTransaction) => Promise<Answer>,
-    since?: number,
   ): Promise<Answer>;
   /**
    * Runs `work` on what was committed at its first look, without any lock: it waits for no writer.
@@ -231,19 +218,6 @@ export interface ReservationStore {
    * @throws StoreUnavailableError when the database can't be reached
    */
   readLinks<Answer>(work: (snapshot: StoreSnapshot) => Promise<Answer>): Promise<Answer>;
-  /**
-   * Reads every reservation of a link that ends after `from`, in the order of their ends, as of one version, in portions
-   * and without any lock, so that other links' requests are answered in between.
-   *
-   * @param from milliseconds
-   * @param take is given each portion
-   * @returns the version, and the history that it is of
-   */
-  loadLink(
-    link: string,
-    from: number,
-    take: (portion: readonly HeldReservation[]) => void,
-  ): Promise<Pick<LinkReading, 'version' | 'history'>>;
   /**
    * Reads the versions of a link that reservations have which begin there and were not deleted, as of one version of the link,
    * in portions and without any lock.
@@ -256,20 +230,16 @@ export interface ReservationStore {
     link: string,
     range: readonly [from: number, to: number],
     take: (portion: readonly number[]) => void,
-  ): Promise<Pick<LinkReading, 'version' | 'history'>>;
-  /** Every link that has been changed, as it is now: the one cheap question whether anything has changed. */
-  links(): Promise<LinkVersion[]>;
+  ): Promise<{ version: number; history: string }>;
   /**
    * Calls a function after each commit of this process that may have changed a link; what others commit is found by
-   * {@link ReservationStore.links}.
+   * {@link StoreReading.versions}.
    *
    * @returns ends that
    */
   onCommit(tell: () => void): () => void;
   /** A reservation that was not deleted. */
   find(id: string): Promise<ReservationRecord | undefined>;
-  /** The outcome that a key stands for, on any link; undefined when it is free at `now`. */
-  findKey(key: IdempotencyKey, now: number): Promise<IdempotencyRecord | undefined>;
   /** Reservations that were not deleted, by id, which is by age. */
   list(query: ReservationQuery): Promise<ReservationRecord[]>;
   /** How many reservations that have not ended at `now` hold something of a link that is not among these. */

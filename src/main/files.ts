@@ -117,7 +117,7 @@ function replace(file: string, content: Uint8Array): void {
 async function openLedger(stateFolder: string): Promise<LedgerDatabase> {
   const [{ SqliteDatabase }, { LEDGER_FORMAT }] = await Promise.all([
     import('../store/sqlite/database.ts'),
-    import('../store/sqlite/migrations.ts'),
+    import('../store/sqlite/format.ts'),
   ]);
   const path = join(privateFolder(stateFolder), 'ledger.sqlite');
   const unusable = (cause: unknown): never => {

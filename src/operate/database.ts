@@ -3,7 +3,7 @@ import { StoreUnavailableError } from '../allocator/store.ts';
 import { Failure, moveAway, shellWord } from '../contract/failure.ts';
 import { errorCode } from '../contract/foreign-errors.ts';
 import { refuseSeveralHosts } from '../store/postgres/connection.ts';
-import { UnreleasedFormatError } from '../store/schema.ts';
+import { OtherVersionError } from '../store/schema.ts';
 import { DatabaseFormatError } from '../store/sql.ts';
 import { isPostgres, SERVER_FILE } from '../store/stores.ts';
 
@@ -84,11 +84,11 @@ function nextStep(
   cause: Error,
   { file, database }: Pick<DataPlace, 'file' | 'database'>,
 ): string | undefined {
-  const isUnreleased = cause instanceof UnreleasedFormatError;
-  if (file) return isUnreleased ? moveAway(file) : undefined;
+  const isOther = cause instanceof OtherVersionError;
+  if (file) return isOther ? moveAway(file) : undefined;
   if (!isPostgres(database)) return undefined;
-  const ask = isUnreleased
-    ? 'ALTER SCHEMA public RENAME TO unreleased; CREATE SCHEMA public'
+  const ask = isOther
+    ? 'ALTER SCHEMA public RENAME TO other; CREATE SCHEMA public'
     : 'SELECT version()';
   return `psql ${shellWord(database)} -c ${shellWord(ask)}`;
 }

@@ -1,6 +1,6 @@
-import { BudgetSpentError } from '../allocator/budget.ts';
+import { QuestionEndedError } from '../allocator/questions.ts';
+import { TooMuchError } from '../allocator/steps.ts';
 import { CommitUnknownError, DATABASE_UNUSABLE, StoreUnavailableError } from '../allocator/store.ts';
-import { AbandonedError } from '../allocator/user-lines.ts';
 import { isObject, readJson } from '../contract/json.ts';
 import { PROBLEMS, type ProblemCode } from '../contract/problem-codes.ts';
 import { type Problem, problemBody, type RefusalFacts } from '../contract/problems.ts';
@@ -69,17 +69,17 @@ const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
  * | CommitUnknownError | POST, PUT, DELETE | 503 `outcome_unknown`, without Retry-After (THREATS.md 43) |
  * | CommitUnknownError | GET, HEAD | 503 `unavailable`: no change was asked for |
  * | StoreUnavailableError | any | 503 `unavailable`, with Retry-After: nothing was changed |
- * | BudgetSpentError | any | 422 `search_given_up`: nothing was changed |
- * | AbandonedError | any | 503 `unavailable`, which is not read: the request has gone |
+ * | TooMuchError | any | 422 `search_given_up`: nothing was changed |
+ * | QuestionEndedError | any | 503 `unavailable`, with Retry-After: nothing was changed |
  * | anything else | any | 500 `internal`; the log holds the error. The reply does not say whether a change was made |
  *
  * @param method of the request that failed
  */
 export function problemOf(error: unknown, method: string, { log, metrics }: FailureObservers): ProblemError {
   if (error instanceof ProblemError) return error;
-  if (error instanceof BudgetSpentError)
+  if (error instanceof TooMuchError)
     return refusalOf([problem('search_given_up', { at: error.notBefore })]);
-  if (error instanceof AbandonedError) return refusal('unavailable', 'The request has gone.');
+  if (error instanceof QuestionEndedError) return refusal('unavailable', error.message);
   const failure = storeFailure(error);
   if (failure) {
     metrics?.storeFailed(failure);

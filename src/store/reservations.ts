@@ -1,16 +1,18 @@
 import { TAG_PLACES } from '../allocator/demand.ts';
+import { yieldToEventLoop } from '../allocator/event-loop.ts';
+import { MAX_ROWS } from '../allocator/link-use.ts';
 import {
   type Decided,
   EXPIRED_KEYS_AT_ONCE,
   type HeldReservation,
   type Hop,
-  type LinkReading,
   type LinkVersion,
+  type Locks,
   nameOfKey,
   notBegun,
-  type ReservationChange,
   type ReservationRecord,
   type ReservationStore,
+  RolledBackError,
   type StoreReading,
   type StoreTransaction,
   StoreUnavailableError,
@@ -45,13 +47,9 @@ import {
 const VERSIONS = `SELECT version FROM hop
   WHERE link = $1 AND version >= $2 AND version < $3 AND position = 0 AND deleted_ms IS NULL`;
 
-/** The columns of a reservation's share of a link, in the order in which {@link heldOf} reads it. */
-const HELD_COLUMNS = ['reservation', 'start_ms', 'end_ms', 'bandwidth', ...TAG_PLACES, 'tenant'] as const;
-const HELD = HELD_COLUMNS.join(', ');
-
-/** Selects the shares of a link whose reservations end after an instant, in the order of their ends. */
-const HOLDINGS = `SELECT ${HELD} FROM hop
-  WHERE link = $1 AND end_ms > $2 AND deleted_ms IS NULL ORDER BY end_ms, start_ms`;
+/** What is held of a link at some instant of a period. */
+const OVERLAPPING = `SELECT reservation, start_ms, end_ms, bandwidth, ${TAG_PLACES.join(', ')}, tenant FROM hop
+  WHERE link = $1 AND end_ms > $2 AND start_ms < $3 AND deleted_ms IS NULL LIMIT ${MAX_ROWS + 1}`;
 
 const TEXT_COLUMNS = Object.fromEntries(RESERVATION_TEXTS.map((text) => [text, 'text' as const]));
 
@@ -102,32 +100,20 @@ function replaced(...columns: string[]): string {
   return columns.map((column) => `${column} = excluded.${column}`).join(', ');
 }
 
-/** The four tags of a reservation, each with its period: the rows that SQLite's guard checks. */
-const HOLD: SqlInsert = {
-  into: 'tag_hold',
-  columns: {
-    link: 'text',
-    place: 'text',
-    tag: 'integer',
-    start_ms: 'bigint',
-    end_ms: 'bigint',
-    reservation: 'text',
-  },
-};
-
 const SET_LINK_VERSION = 'UPDATE link SET version = $2 WHERE id = $1';
 
 /** Reservations in a database. */
 export function reservationStore(database: SqlDatabase, locking: Locking): ReservationStore {
   const { reader } = database;
   const told = new Set<() => void>();
+  const sharing = new Sharing(database, locking);
   return {
-    async changeLinks(links, work, since) {
-      const answer = await changeLinks(database, locking, { links: links.toSorted(), since }, work);
+    ...storeReading(reader),
+    async changeLinks(locks, work) {
+      const answer = await sharing.run(locks, work);
       for (const tell of told) tell();
       return answer;
     },
-    links: () => readVersions(reader),
     onCommit(tell) {
       told.add(tell);
       return () => told.delete(tell);
@@ -137,19 +123,18 @@ export function reservationStore(database: SqlDatabase, locking: Locking): Reser
         work({
           ...storeReading(sql),
           history: sql.history,
-          links: () => readVersions(sql),
           changedSince: (link, since, of) => changedRecords(sql, { link, since, ...of }),
           endingAfter: (experiment, instant) => recordsEndingAfter(sql, experiment, instant),
-          look: async (id) => linkReading(sql, id, (await sql.first(READ_LINK, id)) ?? NEVER_BOOKED),
         }),
       ),
-    loadLink: (link, from, take) =>
-      readLink(database, HOLDINGS, [link, from], (rows) => take(rows.map(heldOf))),
     readVersions: (link, range, take) =>
-      readLink(database, VERSIONS, [link, ...range], (rows) =>
-        take(rows.map(([version]) => Number(version))),
-      ),
-    findKey: (key, now) => findKey(reader, key, now),
+      database.snapshot(async (sql) => {
+        const row = await sql.first(READ_LINK, link);
+        for await (const portion of sql.portions(VERSIONS, link, ...range)) {
+          take(portion.map(([version]) => Number(version)));
+        }
+        return { version: Number(row?.['version'] ?? 0), history: sql.history };
+      }),
     find: (id) => readRecord(reader, id),
     list: (query) =>
       query.limit > READ_AT_ONCE
@@ -179,36 +164,6 @@ export function reservationStore(database: SqlDatabase, locking: Locking): Reser
   };
 }
 
-/**
- * Reads rows of a link in portions, as of one version.
- *
- * @param values of the query; the first is the link
- */
-function readLink(
-  database: SqlDatabase,
-  query: string,
-  values: readonly [link: string, ...SqlValue[]],
-  take: (portion: readonly SqlValues[]) => void,
-): Promise<Pick<LinkReading, 'version' | 'history'>> {
-  return database.snapshot(async (sql) => {
-    const row = await sql.first('SELECT version FROM link WHERE id = $1', values[0]);
-    for await (const portion of sql.portions(query, ...values)) take(portion);
-    return { version: Number(row?.['version'] ?? 0), history: sql.history };
-  });
-}
-
-async function readVersions(sql: SqlReader): Promise<LinkVersion[]> {
-  const rows = await sql.all('SELECT id, version, forgotten FROM link ORDER BY id');
-  return rows.map((row) => ({
-    id: String(row['id']),
-    version: Number(row['version']),
-    forgotten: Number(row['forgotten']),
-  }));
-}
-
-/** Stands for the row of {@link READ_LINK} where a link has no row. */
-const NEVER_BOOKED: SqlRow = { version: 0, forgotten: 0 };
-
 /** A link of a transaction has no row that could be locked. */
 class NoRowError extends Error {
   override readonly name = 'NoRowError';
@@ -220,85 +175,177 @@ class NoRowError extends Error {
   }
 }
 
+/** A piece of work that waits for its transaction, and how its caller is told. */
+interface Waiting {
+  locks: Locks;
+  work: (transaction: StoreTransaction) => Promise<unknown>;
+  resolve: (answer: unknown) => void;
+  reject: (error: unknown) => void;
+}
+
+/** How many pieces of work share one transaction at most, so that the first does not wait long for the last. */
+const GROUP_SIZE = 64;
+
 /**
- * Runs `work` on links that are locked.
- *
- * A row that is not there can't be locked. It is made beforehand: a transaction that made it while it held later ones would
- * lock them in another order than others do.
- *
- * @param links sorted
- * @param since a version of each, if its later changes are read together with the lock
+ * Work in transactions. On SQLite all of a file's work shares commits already (sqlite/database.ts). On PostgreSQL work on one link waits in a line of its
+ * own, and what waits there when the link is locked shares the transaction; work on several links has its own.
  */
-async function changeLinks<Answer>(
-  database: SqlDatabase,
-  locking: Locking,
-  { links, since }: { links: readonly string[]; since?: number | undefined },
-  work: (transaction: StoreTransaction) => Promise<Answer>,
-): Promise<Answer> {
-  const attempt = (): Promise<Answer> =>
-    database.transaction(async (sql) => {
-      // One after the other in the database; nothing here waits in between.
-      const locks = Promise.all(links.map((link) => locking.lock(sql, link)));
-      const both = Promise.all([
-        locks,
-        // The engine starts it once the locks are granted, so it sees everything that was committed by then.
-        since === undefined ? [] : Promise.all(links.map((link) => changesAfter(sql, link, since))),
-      ]);
-      both.catch(() => undefined);
-      // First: where a lock fails, what comes after it fails too, and does not say why.
-      await locks;
-      const [rows, changes] = await both;
-      const locked = links.flatMap((id, index): LinkReading[] => {
-        const row = rows[index];
-        if (!row) return [];
-        const reading = linkReading(sql, id, row);
-        const known = changes[index];
-        if (!known) return [reading];
-        const changesSince = async (after: number) => (after === since ? known : reading.changesSince(after));
-        return [{ ...reading, changesSince }];
+class Sharing {
+  readonly #database: SqlDatabase;
+  readonly #locking: Locking;
+  readonly #lines = new Map<string, Waiting[]>();
+
+  constructor(database: SqlDatabase, locking: Locking) {
+    this.#database = database;
+    this.#locking = locking;
+  }
+
+  run<Answer>(locks: Locks, work: (transaction: StoreTransaction) => Promise<Answer>): Promise<Answer> {
+    const [link, other] = locks.links;
+    return new Promise<Answer>((resolve, reject) => {
+      // Each answer goes to its own caller: the line need not know its type.
+      const waiting = { locks, work, resolve: (answer: unknown) => resolve(answer as Answer), reject };
+      if (this.#locking.sharesCommits || link === undefined || other !== undefined) {
+        void this.#settle(locks.links, [waiting]);
+        return;
+      }
+      const line = this.#lines.get(link);
+      if (line) line.push(waiting);
+      else void this.#workOff(link, [waiting]);
+    });
+  }
+
+  async #workOff(link: string, line: Waiting[]): Promise<void> {
+    this.#lines.set(link, line);
+    while (line.length > 0) {
+      // Whoever got an answer from the group before asks again in this turn of the event loop.
+      await yieldToEventLoop();
+      await this.#settle([link], line);
+    }
+    this.#lines.delete(link);
+  }
+
+  /** Does the work at the head of a line, and tells its callers. */
+  async #settle(links: readonly string[], line: Waiting[]): Promise<void> {
+    const group: Waiting[] = [];
+    try {
+      const answers = await this.#attempt(links, () => {
+        group.push(...line.splice(0, GROUP_SIZE));
+        return group;
       });
+      for (const [index, { resolve }] of group.entries()) resolve(answers[index]);
+    } catch (error) {
+      const isUnavailable = error instanceof StoreUnavailableError;
+      if (!isUnavailable && group.length > 1) {
+        // Only one of them is to blame.
+        for (const each of group) await this.#settle(links, [each]);
+        return;
+      }
+      const cause = error instanceof RolledBackError ? (error.cause ?? error) : error;
+      for (const { reject } of group) reject(cause);
+      // Work that has not begun would wait as long again (THREATS.md 64).
+      const rest = isUnavailable || group.length === 0 ? line.splice(0) : [];
+      for (const { reject } of rest) reject(isUnavailable && group.length > 0 ? notBegun(error) : cause);
+    }
+  }
+
+  /**
+   * Does work in one transaction on links. A row that is not there can't be locked. It is made beforehand: a transaction that
+   * made it while it held later ones would lock them in another order than others do.
+   *
+   * @param take is called once they are locked: those that came meanwhile take part
+   */
+  async #attempt(links: readonly string[], take: () => readonly Waiting[]): Promise<unknown[]> {
+    try {
+      return await this.#together(links, take);
+    } catch (error) {
+      if (!(error instanceof NoRowError)) throw error;
+      for (const link of error.links) {
+        // Whether there is a row for a link changes nothing that anyone asked for.
+        await this.#database.run(MAKE_LINK, link).catch((failure: unknown) => {
+          throw failure instanceof StoreUnavailableError ? notBegun(failure) : failure;
+        });
+      }
+      return this.#together(links, take);
+    }
+  }
+
+  #together(links: readonly string[], take: () => readonly Waiting[]): Promise<unknown[]> {
+    const locking = this.#locking;
+    return this.#database.transaction(async (sql) => {
+      // One after the other in the database; nothing here waits in between.
+      const rows = await Promise.all(links.map((link) => locking.lock(sql, link)));
       const missing = links.filter((_, index) => rows[index] === undefined);
       if (missing.length > 0) throw new NoRowError(missing);
-      return work(storeTransaction(sql, locking, locked));
+      const versions = new Map(links.map((link, index) => [link, linkVersion(link, rows[index])]));
+      const group = take();
+      const all = (of: (locks: Locks) => readonly string[]): string[] => [
+        ...new Set(group.flatMap(({ locks }) => of(locks))),
+      ];
+      // In one order for all, so that no two transactions wait for each other.
+      const names = [
+        all(({ key }) => (key ? [nameOfKey(key)] : [])),
+        all(({ counted = [] }) => counted.map((tenant) => JSON.stringify(['live', tenant]))),
+        all(({ named = [] }) => named.map(textOfName)),
+      ];
+      await locking.lockNames(
+        sql,
+        names.flatMap((each) => each.toSorted()),
+      );
+      const answers: unknown[] = [];
+      const writing: Promise<unknown>[] = [];
+      for (const [index, { work }] of group.entries()) {
+        const together = index > 0 ? 0 : group.length + sql.together - 1;
+        const isLast = index + 1 === group.length;
+        const reading = storeReading(sql);
+        answers.push(
+          await work({
+            ...reading,
+            together,
+            versions: async (ids = links) => ids.map((id) => versions.get(id) ?? linkVersion(id)),
+            async write(decided, now) {
+              const send = await writesOf(sql, locking, { versions, decided, now, isLast });
+              // What the next one reads is sent right behind.
+              const sent = send();
+              sent.catch(() => undefined);
+              writing.push(sent);
+              if (isLast) await sent;
+            },
+          }),
+        );
+      }
+      await Promise.all(writing);
+      return answers;
     });
-  try {
-    return await attempt();
-  } catch (error) {
-    if (!(error instanceof NoRowError)) throw error;
-    for (const link of error.links) {
-      // Whether there is a row for a link changes nothing that anyone asked for.
-      await database.run(MAKE_LINK, link).catch((failure: unknown) => {
-        throw failure instanceof StoreUnavailableError ? notBegun(failure) : failure;
-      });
-    }
-    return attempt();
   }
 }
 
-/** @param row as {@link READ_LINK} gives it */
-function linkReading(sql: SqlReader & { history: string }, id: string, row: SqlRow): LinkReading {
-  return {
-    id,
-    version: Number(row['version']),
-    history: sql.history,
-    forgotten: Number(row['forgotten']),
-
-    async endingBetween(after, until) {
-      const rows = await sql.all(
-        `SELECT ${HELD} FROM hop WHERE link = $1 AND end_ms > $2 AND end_ms <= $3 AND deleted_ms IS NULL`,
-        id,
-        after,
-        until,
-      );
-      return rows.map(toHeld);
-    },
-
-    changesSince: (since) => changesAfter(sql, id, since),
-  };
+function linkVersion(id: string, row: SqlRow = { version: 0, forgotten: 0 }): LinkVersion {
+  return { id, version: Number(row['version']), forgotten: Number(row['forgotten']) };
 }
+
+/** Up to how many links are looked up one by one. */
+const FEW_LINKS = 8;
 
 function storeReading(sql: SqlReader): StoreReading {
   return {
+    async versions(links) {
+      if (links && links.length <= FEW_LINKS) {
+        return Promise.all(links.map(async (id) => linkVersion(id, await sql.first(READ_LINK, id))));
+      }
+      const rows = await sql.all('SELECT id, version, forgotten FROM link ORDER BY id');
+      const found = new Map(rows.map((row) => [String(row['id']), linkVersion(String(row['id']), row)]));
+      return links ? links.map((id) => found.get(id) ?? linkVersion(id)) : [...found.values()];
+    },
+
+    async overlapping(link, { start, end }) {
+      if (start >= end) return [];
+      const until = Math.min(end, Number.MAX_SAFE_INTEGER);
+      return (await sql.arrays(OVERLAPPING, link, start, until)).map(heldOf);
+    },
+
+    findKey: (key, now) => findKey(sql, key, now),
+
     async read(ids) {
       const found = await Promise.all(ids.map((id) => readRecord(sql, id)));
       return found.flatMap((record) => record ?? []);
@@ -332,109 +379,65 @@ function storeReading(sql: SqlReader): StoreReading {
   };
 }
 
-function storeTransaction(
-  sql: SqlTransaction,
-  locking: Locking,
-  links: readonly LinkReading[],
-): StoreTransaction {
-  const reading = storeReading(sql);
-  return {
-    ...reading,
-    links,
-
-    async lockKeys(keys, now) {
-      await locking.lockNames(sql, keys.map(nameOfKey).toSorted());
-      const found = await Promise.all(keys.map((key) => findKey(sql, key, now)));
-      return found.flatMap((record) => record ?? []);
-    },
-
-    async countLive(tenants, now) {
-      // After the idempotency keys, and sorted, so that no two transactions wait for each other.
-      await locking.lockNames(sql, tenants.map((each) => JSON.stringify(['live', each])).toSorted());
-      return reading.countLive(tenants, now);
-    },
-
-    async findNames(names, now) {
-      // After the counts.
-      await locking.lockNames(sql, names.map(textOfName).toSorted());
-      return reading.findNames(names, now);
-    },
-
-    write: (decided, now) => write(sql, locking, { links, decided, now }),
-  };
-}
-
 /** The rows of one reservation, as it was left last. */
 interface ReservationRows {
   reservation: SqlValue[];
   hops: SqlValue[][];
-  /** The rows that SQLite's guard checks. */
-  held: SqlValue[][];
 }
 
 /**
- * Writes what was decided. Of a reservation that changed twice, only the last state is written, so that the tags which
+ * The writes of what was decided, to be sent. Of a reservation that changed twice, only the last state is written, so that the tags which
  * it no longer holds are free for the others.
+ *
+ * @param versions of the links, which are counted up @param isLast whether nothing follows in the transaction
  */
-async function write(
+async function writesOf(
   sql: SqlTransaction,
   locking: Locking,
   {
-    links,
+    versions,
     decided: { changes, audit },
     now,
-  }: { links: readonly LinkReading[]; decided: Decided; now: number },
-): Promise<void> {
-  const before = new Map(links.map(({ id, version }) => [id, version]));
-  const versions = new Map(before);
+    isLast,
+  }: { versions: Map<string, LinkVersion>; decided: Decided; now: number; isLast: boolean },
+): Promise<() => Promise<unknown>> {
+  const before = new Map([...versions].map(([id, { version }]) => [id, version]));
   const last = new Map<string, ReservationRows>();
   const known = new Set<string>();
   for (const { action, record } of changes) {
     const deletedAt = action === 'delete' ? now : null;
     if (action !== 'create') known.add(record.id);
-    const isHeld = deletedAt === null && locking.tagsApart;
     last.set(record.id, {
       reservation: reservationRow(record, deletedAt),
       hops: record.hops.map((hop, position) => {
-        const version = (versions.get(hop.link) ?? 0) + 1;
-        versions.set(hop.link, version);
+        const link = versions.get(hop.link) ?? linkVersion(hop.link);
+        const version = link.version + 1;
+        versions.set(hop.link, { ...link, version });
         return hopRow(record, hop, { position, version, deletedAt });
       }),
-      held: isHeld ? record.hops.flatMap((hop) => holdRows(record, hop)) : [],
     });
   }
   const keys = changes.flatMap(({ key }) => key ?? []);
   const rows = [...last.values()];
-  const changed = [...versions].filter(([link, version]) => version !== before.get(link));
+  const changed = [...versions.values()].filter(({ id, version }) => version !== before.get(id));
   const writes: SqlWrite[] = [
     { insert: RESERVATION, rows: rows.map(({ reservation }) => reservation) },
     { insert: HOP, rows: rows.flatMap(({ hops }) => hops) },
-    { insert: HOLD, rows: rows.flatMap(({ held }) => held) },
     { insert: IDEMPOTENCY_KEY, rows: keys.map(keyRow) },
     ...(await auditWrites(sql, before, audit)),
-    ...changed.map((values) => ({ change: SET_LINK_VERSION, values })),
+    ...changed.map(({ id, version }) => ({ change: SET_LINK_VERSION, values: [id, version] })),
   ];
   // One change alone meets no tags of others that move too.
-  const released = locking.tagsApart || changes.length > 1 ? [...known] : [];
-  if (released.length + keys.length === 0) return sql.finish(...writes);
-  await Promise.all([
-    ...released.map((id) => sql.run(locking.releaseTags, id)),
-    ...keys.map((key) => deleteIfExpired(sql, key, now)),
-    sql.write(...writes),
-    ...(keys.length > 0 ? [sql.run(locking.deleteExpiredKeys, now, EXPIRED_KEYS_AT_ONCE)] : []),
-  ]);
-}
-
-async function changesAfter(sql: SqlReader, link: string, since: number): Promise<ReservationChange[]> {
-  const rows = await sql.all(
-    `SELECT ${HELD}, deleted_ms FROM hop WHERE link = $1 AND version > $2 ORDER BY version`,
-    link,
-    since,
-  );
-  return rows.map((row) => {
-    const { id, ...holding } = toHeld(row);
-    return row['deleted_ms'] === null ? { id, deleted: false, holding } : { id, deleted: true };
-  });
+  const { releaseTags } = locking;
+  const released = releaseTags !== undefined && changes.length > 1 ? [...known] : [];
+  if (isLast && released.length + keys.length === 0) return () => sql.finish(...writes);
+  return () =>
+    Promise.all([
+      ...released.map((id) => sql.run(releaseTags ?? '', id)),
+      ...keys.map((key) => deleteIfExpired(sql, key, now)),
+      sql.write(...writes),
+      ...(keys.length > 0 ? [sql.run(locking.deleteExpiredKeys, now, EXPIRED_KEYS_AT_ONCE)] : []),
+    ]);
 }
 
 function reservationRow(record: ReservationRecord, deletedAt: number | null): SqlValue[] {
@@ -463,15 +466,7 @@ function hopRow(
   return [id, position, link, version, ...held, deletedAt];
 }
 
-function holdRows({ id, start, end }: ReservationRecord, { link, tags }: Hop): SqlValue[][] {
-  return TAG_PLACES.map((place) => [link, place, tags[place], start, end, id]);
-}
-
-function toHeld(row: SqlRow): HeldReservation {
-  return heldOf(HELD_COLUMNS.map((column) => row[column]));
-}
-
-/** @param values those of {@link HELD_COLUMNS} */
+/** @param values of a row of {@link OVERLAPPING} */
 function heldOf(values: SqlValues): HeldReservation {
   return {
     id: String(values[0]),

@@ -45,6 +45,8 @@ interface OfHistory {
 
 /** The statements of one transaction. */
 export interface SqlTransaction extends SqlStatements, OfHistory {
+  /** How many pieces of work share the transaction, where this one is the first of them; else 0. */
+  readonly together: number;
   /**
    * As `write`, for the only change of the transaction and its last statement: it may be sent together with the commit,
    * and resolve before the database has answered. A row that the database refuses fails the transaction.
@@ -112,12 +114,12 @@ export interface Locking {
    * and `forgotten`; undefined where there was no row to lock.
    */
   lock(sql: SqlStatements, link: string): Promise<SqlRow | undefined>;
-  /** Locks names until the transaction ends. They are sorted, so that no two transactions wait for each other. */
+  /** Locks names until the transaction ends, in their order. */
   lockNames(sql: SqlStatements, names: readonly string[]): Promise<void>;
-  /** Whether the engine guards tags by the rows of `tag_hold`; else it guards the hops' own rows. */
-  tagsApart: boolean;
-  /** Releases the tags of a reservation whose row is written next, so that others may take them in any order. */
-  releaseTags: string;
+  /** Whether work that waits at the same time shares commits, whatever its links. */
+  sharesCommits: boolean;
+  /** Releases the tags of a reservation whose row is written next, so that others may take them in any order; where the engine guards them. */
+  releaseTags?: string;
   /** Deletes idempotency keys that expired by `$1`, the oldest first and `$2` at most. */
   deleteExpiredKeys: string;
 }

@@ -16,7 +16,7 @@ import { signingKeyStore } from './signing-keys.ts';
 import type { Locking, ReadDatabase, SqlDatabase } from './sql.ts';
 import { SQLITE_LOCKING, SqliteDatabase, statementsOn } from './sqlite/database.ts';
 import { identityOf } from './sqlite/file.ts';
-import { SERVER_FORMAT } from './sqlite/migrations.ts';
+import { SERVER_FORMAT } from './sqlite/format.ts';
 
 /** All that a server keeps, in one database. */
 export interface Stores {

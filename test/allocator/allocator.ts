@@ -1,5 +1,8 @@
-import { type AllocatorOptions, Allocator as ListAllocator } from '../../src/allocator/allocator.ts';
-import type { ChangeOutcome, ChangeTerms } from '../../src/allocator/change-operation.ts';
+import {
+  type AllocatorOptions,
+  type ChangeTerms,
+  Allocator as ListAllocator,
+} from '../../src/allocator/allocator.ts';
 import type {
   ChangeItem,
   CreateRequest,
@@ -9,7 +12,8 @@ import type {
   RefusedOutcome,
   UpdateRequest,
   UpdateTerms,
-} from '../../src/allocator/operations.ts';
+} from '../../src/allocator/decide.ts';
+import type { ChangeOutcome } from '../../src/allocator/list.ts';
 import type { ReservationRecord } from '../../src/allocator/store.ts';
 import { type Link, linkId } from '../../src/contract/links.ts';
 import { oneHop } from '../store/one-link.ts';

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Demand } from '../../src/allocator/demand.ts';
 import { createNetwork } from '../../src/allocator/network.ts';
-import type { CreateRequest } from '../../src/allocator/operations.ts';
+import type { CreateRequest } from '../../src/allocator/decide.ts';
 import type { ReservationStore } from '../../src/allocator/store.ts';
 import { linkId } from '../../src/contract/links.ts';
 import { usePostgres } from '../fixtures/postgres.ts';

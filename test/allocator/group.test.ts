@@ -2,7 +2,7 @@ import { setImmediate as nextRound } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Demand } from '../../src/allocator/demand.ts';
 import { createNetwork } from '../../src/allocator/network.ts';
-import type { ChangeItem } from '../../src/allocator/operations.ts';
+import type { ChangeItem } from '../../src/allocator/decide.ts';
 import {
   CommitUnknownError,
   type LinkReading,

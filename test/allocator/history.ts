@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import type { Demand } from '../../src/allocator/demand.ts';
 import { createNetwork } from '../../src/allocator/network.ts';
 import type { Offer } from '../../src/allocator/offers.ts';
-import type { UpdateRequest } from '../../src/allocator/operations.ts';
+import type { UpdateRequest } from '../../src/allocator/decide.ts';
 import type { Search } from '../../src/allocator/search.ts';
 import type { ReservationRecord } from '../../src/allocator/store.ts';
 import { type Link, linkId, type TagRange } from '../../src/contract/links.ts';
@@ -187,7 +187,7 @@ export class History {
     const before = await this.#rows();
     const outcome = await allocator.create({ ...this.#who(step), ...demand, startsNow }, step.dryRun);
     this.#oracle.tenant = tenant;
-    const due = this.#oracle.plan(demand, this.#now, undefined, tenant);
+    const due = this.#oracle.plan(demand, undefined, tenant);
     note('create', outcome);
     if (outcome.ok) {
       expect({ accepted: true, tags: outcome.record.hops[0].tags }).toEqual(due);
@@ -232,14 +232,14 @@ export class History {
       const { start, end, bandwidth, hops } = outcome.record;
       const [{ tags }] = hops;
       expect({ start, end, bandwidth }).toEqual(due);
-      const plan = this.#oracle.plan(outcome.record, this.#now, undefined, tenant);
+      const plan = this.#oracle.plan(outcome.record, undefined, tenant);
       expect({ accepted: true, tags }).toEqual(plan);
       this.#check(outcome.record, { start, end, bandwidth }, step);
       return;
     }
     expect(due || undefined).toBeUndefined();
     expect(await this.#rows()).toEqual(before);
-    const plan = this.#oracle.plan(outcome.demand, this.#now, undefined, tenant);
+    const plan = this.#oracle.plan(outcome.demand, undefined, tenant);
     const capacity = this.#link.bandwidth;
     const parts = this.#oracle.parts(window);
     const free = Math.min(...parts.map(({ bandwidth }) => bandwidth));
@@ -335,7 +335,7 @@ export class History {
     this.#oracle.tenant = tenant;
     const grows =
       demand.start < current.start || demand.end > current.end || demand.bandwidth > current.bandwidth;
-    const due = this.#oracle.plan(demand, this.#now, id, grows ? tenant : undefined);
+    const due = this.#oracle.plan(demand, id, grows ? tenant : undefined);
     if (outcome?.ok) {
       const [{ tags }] = outcome.record.hops;
       expect({ accepted: true, tags }).toEqual(due);
@@ -439,10 +439,6 @@ export class History {
         this.#id,
       ),
       hops: await this.#opened.rows('SELECT * FROM hop WHERE link = $1 ORDER BY reservation', this.#id),
-      tags: await this.#opened.rows(
-        'SELECT * FROM tag_hold WHERE link = $1 ORDER BY place, tag, start_ms',
-        this.#id,
-      ),
     };
   }
 

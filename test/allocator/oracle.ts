@@ -1,4 +1,3 @@
-import type { Free, Plan, Refusal } from '../../src/allocator/calendar.ts';
 import {
   type Demand,
   type Holding,
@@ -7,7 +6,9 @@ import {
   type TagPlace,
   type Tags,
 } from '../../src/allocator/demand.ts';
+import type { Free, Plan } from '../../src/allocator/link-use.ts';
 import type { Offer } from '../../src/allocator/offers.ts';
+import type { Refusal } from '../../src/allocator/refusals.ts';
 import type { Link } from '../../src/contract/links.ts';
 
 /** How a refused demand was asked for. */
@@ -60,7 +61,7 @@ export class Oracle {
    * @param own the reservation that is updated: its use does not count, and its free tags stay
    * @param tenant whose share is a limit
    */
-  plan(demand: Demand, now: number, own?: string, tenant?: string): Plan {
+  plan(demand: Demand, own?: string, tenant?: string): Plan {
     const keep = own === undefined ? undefined : this.#held.get(own)?.tags;
     const refusals: Refusal[] = [];
     const tags: Tags = { site1_s_tag: 0, site1_c_tag: 0, site2_s_tag: 0, site2_c_tag: 0 };
@@ -74,10 +75,7 @@ export class Oracle {
     }
     for (const place of TAG_PLACES) {
       const free = this.#freeTags(place, demand, own);
-      const [best] = free.toSorted((one, other) => {
-        const gaps = [one, other].map((tag) => this.#gap(place, tag, demand, now, own));
-        return (gaps[0] ?? 0) - (gaps[1] ?? 0) || one - other;
-      });
+      const [best] = free;
       if (best === undefined) {
         const { start, end } = demand;
         refusals.push({ limit: 'tags', place, total: this.#tagsOf(place).length, start, end });
@@ -268,25 +266,11 @@ export class Oracle {
       (tag) => !this.#instants(period).some((at) => this.#isHeld(place, tag, at, own)),
     );
   }
-
-  /** Free milliseconds beside a period, on the tighter side. Past time does not count. */
-  #gap(place: TagPlace, tag: number, { start, end }: Period, now: number, own?: string): number {
-    const gap = this.#instants({ start: 0, end: FAR * this.#unit }).find((free) => {
-      const before = start - this.#unit - free;
-      return (
-        this.#isHeld(place, tag, end + free, own) || (before >= now && this.#isHeld(place, tag, before, own))
-      );
-    });
-    return gap ?? FAR * this.#unit;
-  }
 }
 
 function isSame(one: Demand, other: Demand): boolean {
   return one.start === other.start && one.end === other.end && one.bandwidth === other.bandwidth;
 }
-
-/** Longer than the distance of any two times in a test, in its units. */
-const FAR = 80;
 
 /** The instants of a period, a unit apart. */
 function instants({ start, end }: Period, unit: number): number[] {

@@ -211,7 +211,7 @@ describe.each([
         throw new StoreUnavailableError('out of time');
       },
     });
-    await opened.store.changeLinks([ID], async () => undefined);
+    await opened.store.changeLinks({ links: [ID] }, async () => undefined);
     const question = free(allocator);
     await asked.promise;
     await expect(book(allocator)).rejects.toThrow('out of time');

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Demand } from '../../src/allocator/demand.ts';
 import { createNetwork } from '../../src/allocator/network.ts';
-import { KEY_LIFETIME, type KeyedRequest } from '../../src/allocator/operations.ts';
+import { KEY_LIFETIME, type KeyedRequest } from '../../src/allocator/decide.ts';
 import type { ReservationStore, StoreTransaction, WrittenChange } from '../../src/allocator/store.ts';
 import { linkId } from '../../src/contract/links.ts';
 import { temporaryFolder } from '../fixtures/temporary-folder.ts';

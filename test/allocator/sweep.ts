@@ -13,8 +13,6 @@ const NAMED = PLACES.map(
     FROM hop WHERE link = $1 AND deleted_ms IS NULL`,
 ).join(' UNION ALL ');
 
-const HELD = 'SELECT reservation AS id, place, tag, start_ms, end_ms FROM tag_hold WHERE link = $1';
-
 /** Compares each period of a tag, in order of start, with the latest end of the earlier ones, in one pass. */
 const OVERLAPS = `
   SELECT id, place, tag, start_ms, taken_until FROM (
@@ -89,15 +87,13 @@ function brokenRoutes(rows: readonly SqlRow[]): string[] {
 
 /**
  * Checks a link's rows in SQL of its own, without the allocator: names every overlap of a tag, every instant above
- * the capacity, every row of `tag_hold` that is missing or too many, every tag outside the link's ranges, and a version
+ * the capacity, every tag outside the link's ranges, and a version
  * that does not fit; and every half of a route: a hop without its reservation or other than it, a reservation whose
  * hops are no path between its sites. Empty when all is well.
  */
 export async function sweep({ rows }: { rows: Rows }, id: string, link: Link): Promise<string[]> {
   const overlaps = await rows(OVERLAPS, id);
   const overbooked = await rows(OVERBOOKED, id, link.bandwidth);
-  const missing = await rows(`SELECT * FROM (${NAMED}) named EXCEPT ${HELD}`, id);
-  const leaked = await rows(`${HELD} EXCEPT SELECT * FROM (${NAMED}) named`, id);
   const extremes = await rows(RANGES, id);
   const versions = await rows(VERSIONS, id);
   const halves = await rows(HALVES, id);
@@ -109,8 +105,6 @@ export async function sweep({ rows }: { rows: Rows }, id: string, link: Link): P
         `${reservation} holds ${place} ${tag} from ${start_ms}; another does until ${taken_until}`,
     ),
     ...overbooked.map(({ load, instant }) => `${load} of ${link.bandwidth} Mbps at ${instant}`),
-    ...missing.map((row) => `not held: ${inShort(row)}`),
-    ...leaked.map((row) => `leak: held without a reservation: ${inShort(row)}`),
     ...extremes.flatMap(({ place, lowest, highest }) => {
       const range = PLACES.find((each) => each === place);
       const [from, to] = range ? link[`${range}s`] : [];
@@ -138,8 +132,4 @@ export async function sweep({ rows }: { rows: Rows }, id: string, link: Link): P
 /** The half routes that a reader sees at one instant, while others write. */
 export async function halfRoutes(rows: Rows): Promise<string[]> {
   return brokenRoutes(await rows(routes('true')));
-}
-
-function inShort({ id, place, tag, start_ms, end_ms }: SqlRow): string {
-  return `${id} ${place} ${tag} ${start_ms} to ${end_ms}`;
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { LedgerDatabase } from '../../src/session/reservations/ledger.ts';
 import { SqliteDatabase } from '../../src/store/sqlite/database.ts';
-import { LEDGER_FORMAT } from '../../src/store/sqlite/migrations.ts';
+import { LEDGER_FORMAT } from '../../src/store/sqlite/format.ts';
 import { type CommandWorld, offlineWorld } from '../fixtures/command-world.ts';
 import { NOW, RESERVATION } from '../fixtures/tokens.ts';
 

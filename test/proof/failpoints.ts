@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Demand, Holding } from '../../src/allocator/demand.ts';
 import { createNetwork } from '../../src/allocator/network.ts';
-import type { CreateRequest } from '../../src/allocator/operations.ts';
+import type { CreateRequest } from '../../src/allocator/decide.ts';
 import { CommitUnknownError } from '../../src/allocator/store.ts';
 import { type Link, linkId, type TagRange } from '../../src/contract/links.ts';
 import { reservationStore } from '../../src/store/reservations.ts';

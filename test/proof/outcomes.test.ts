@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { createReferenceServer } from '../../src/reference-server.ts';
 import type { SqlRow } from '../../src/store/sql.ts';
 import { SqliteDatabase } from '../../src/store/sqlite/database.ts';
-import { LEDGER_FORMAT } from '../../src/store/sqlite/migrations.ts';
+import { LEDGER_FORMAT } from '../../src/store/sqlite/format.ts';
 import type { Rows } from '../allocator/sweep.ts';
 import { commandWorld, tokenOf } from '../fixtures/command-world.ts';
 import { CAN_LIMIT_FILES } from '../fixtures/file-limit.ts';

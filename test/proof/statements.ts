@@ -1,7 +1,7 @@
 import { POSTGRES_LOCKING, PostgresDatabase } from '../../src/store/postgres/database.ts';
 import type { Locking, SqlDatabase } from '../../src/store/sql.ts';
 import { SQLITE_LOCKING, SqliteDatabase, statementsOn } from '../../src/store/sqlite/database.ts';
-import { SERVER_FORMAT } from '../../src/store/sqlite/migrations.ts';
+import { SERVER_FORMAT } from '../../src/store/sqlite/format.ts';
 import type { EngineName } from './place.ts';
 
 /** A database as a store is made from it, so that a proof can step in between. */

@@ -116,9 +116,9 @@ describe('an administrator', () => {
   test('releases it with a reason, which is logged; then it is gone, and its tags are free', async () => {
     const { id, experiment_id, created_by } = await booked(await service.as('lead'), { bandwidth: '2' });
     const caller = await userAlone(service, 'member');
-    const { tagHolds } = service.rows();
+    const { hops } = service.rows();
     expect(await deletion(caller, id, REASON)).toBe('204');
-    expect(service.rows().tagHolds).toBe(tagHolds - 4);
+    expect(service.rows().hops).toBe(hops - 1);
     const fields = {
       reservation: id,
       by: administrator,
@@ -157,9 +157,9 @@ describe('an administrator', () => {
   ])('reason: %s: %s → %s', async (_, query, expected) => {
     const { id } = await booked(await service.as('lead'), { bandwidth: '1' });
     const caller = await userAlone(service, 'member');
-    const before = service.rows().tagHolds;
+    const before = service.rows().hops;
     expect(await deletion(caller, id, query)).toBe(expected);
-    expect(service.rows().tagHolds).toBe(expected === '204' ? before - 4 : before);
+    expect(service.rows().hops).toBe(expected === '204' ? before - 1 : before);
   });
 
   test('with an experiment token acts in that experiment, by the role there', async () => {

@@ -141,7 +141,7 @@ describe('dry run', async () => {
     expect(outcome(reply)).toBe('200');
     expect(reply.headers.has('location')).toBe(false);
     const { id } = reservationIn(reply);
-    expect(service.rows()).toEqual({ reservations: 0, tagHolds: 0 });
+    expect(service.rows()).toEqual({ reservations: 0, hops: 0 });
     expect(outcome(await lead.read(id))).toBe('404 not_found');
     expect(await idsIn(lead.list())).toEqual([]);
   });

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { AuditEntry } from '../../src/allocator/store.ts';
 import { type AuditQuery, type AuditRecord, readAudit } from '../../src/store/audit.ts';
 import { DatabaseFormatError, type ReadDatabase } from '../../src/store/sql.ts';
-import { SERVER_FORMAT } from '../../src/store/sqlite/migrations.ts';
+import { SERVER_FORMAT } from '../../src/store/sqlite/format.ts';
 import { openToRead } from '../../src/store/stores.ts';
 import { usePostgres } from '../fixtures/postgres.ts';
 import { temporaryFolder } from '../fixtures/temporary-folder.ts';
@@ -54,7 +54,7 @@ describe.each([
   });
 
   const decide = (link: string, ...entries: Entry[]): Promise<void> =>
-    server.store.changeLinks([link], (transaction) =>
+    server.store.changeLinks({ links: [link] }, (transaction) =>
       transaction.write({ changes: [], audit: entries.map((entry) => ({ ...entry, link })) }, NOON),
     );
   const found = async (query: Partial<AuditQuery> = {}) => {

@@ -1,6 +1,6 @@
 import type {
   Hop,
-  LinkReading,
+  LinkVersion,
   ReservationRecord,
   ReservationStore,
   StoreTransaction,
@@ -22,7 +22,7 @@ export function oneHop({ link, tags, reversed = false, version = 1, ...rest }: O
 }
 
 /** A transaction over one link, with what it reads of it. */
-export type LinkTransaction = StoreTransaction & LinkReading;
+export type LinkTransaction = StoreTransaction & LinkVersion;
 
 /** Runs work on one link that is locked. */
 export function changeLink<Answer>(
@@ -30,8 +30,8 @@ export function changeLink<Answer>(
   link: string,
   work: (transaction: LinkTransaction) => Promise<Answer>,
 ): Promise<Answer> {
-  return store.changeLinks([link], (transaction) => {
-    const [locked] = transaction.links;
+  return store.changeLinks({ links: [link] }, async (transaction) => {
+    const [locked] = await transaction.versions();
     if (!locked) throw new RangeError(`${link} is not locked`);
     return work({ ...transaction, ...locked });
   });

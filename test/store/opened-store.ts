@@ -3,7 +3,7 @@ import { POSTGRES_LOCKING, PostgresDatabase } from '../../src/store/postgres/dat
 import { reservationStore } from '../../src/store/reservations.ts';
 import type { SqlRow, SqlValue } from '../../src/store/sql.ts';
 import { SQLITE_LOCKING, SqliteDatabase, statementsOn } from '../../src/store/sqlite/database.ts';
-import { SERVER_FORMAT } from '../../src/store/sqlite/migrations.ts';
+import { SERVER_FORMAT } from '../../src/store/sqlite/format.ts';
 import { isPostgres } from '../../src/store/stores.ts';
 
 /** A store on a database of its own, and a way past it to the rows. */

@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { backUp } from '../../src/store/sqlite/backup.ts';
 import { SqliteDatabase } from '../../src/store/sqlite/database.ts';
 import { underFileLock } from '../../src/store/sqlite/file.ts';
-import { SERVER_FORMAT } from '../../src/store/sqlite/migrations.ts';
+import { SERVER_FORMAT } from '../../src/store/sqlite/format.ts';
 import { failureOf } from '../fixtures/failures.ts';
 import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 

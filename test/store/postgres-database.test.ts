@@ -378,7 +378,7 @@ describe('a database that fails', () => {
 
   test('a link that somebody keeps locked is unavailable within 10 s, and the others are not', async () => {
     const { store, close } = await openPostgres(url);
-    await store.changeLinks(['a~b'], async () => undefined);
+    await store.changeLinks({ links: ['a~b'] }, async () => undefined);
     const holder = new Client({ connectionString: url });
     await holder.connect();
     await holder.query("BEGIN; SELECT id FROM link WHERE id = 'a~b' FOR UPDATE");
@@ -386,17 +386,17 @@ describe('a database that fails', () => {
     // The second reads in one packet with the lock.
     const refused = Promise.all(
       [undefined, 0].map((since) =>
-        expect(store.changeLinks(['a~b'], async () => undefined, since)).rejects.toThrow(
+        expect(store.changeLinks({ links: ['a~b'] }, async () => undefined, since)).rejects.toThrow(
           StoreUnavailableError,
         ),
       ),
     );
-    expect(await store.changeLinks(['c~d'], async () => 'done')).toBe('done');
+    expect(await store.changeLinks({ links: ['c~d'] }, async () => 'done')).toBe('done');
     expect(await store.find('r1')).toBeUndefined();
     await refused;
     expect(performance.now() - began).toBeLessThan(10_000);
     await holder.end();
-    expect(await store.changeLinks(['a~b'], async () => 'done')).toBe('done');
+    expect(await store.changeLinks({ links: ['a~b'] }, async () => 'done')).toBe('done');
     await close();
   });
 });

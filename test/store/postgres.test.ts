@@ -21,14 +21,14 @@ test('a link whose row is made while a transaction waits for another link is loc
       },
       { timeout: PATIENCE, interval: 20 },
     );
-  const first = one.store.changeLinks(['a'], async () => {
+  const first = one.store.changeLinks({ links: ['a'] }, async () => {
     hasA.resolve();
     await leaveA.promise;
   });
   await hasA.promise;
-  const both = two.store.changeLinks(['b', 'a'], async () => void order.push('a and b'));
+  const both = two.store.changeLinks({ links: ['b', 'a'] }, async () => void order.push('a and b'));
   await waitsForALock();
-  const second = three.store.changeLinks(['b'], async () => {
+  const second = three.store.changeLinks({ links: ['b'] }, async () => {
     hasB.resolve();
     await leaveB.promise;
     order.push('b');

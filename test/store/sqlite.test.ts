@@ -8,7 +8,7 @@ import { databaseFailure } from '../../src/operate/database.ts';
 import { reservationStore } from '../../src/store/reservations.ts';
 import { DatabaseFormatError } from '../../src/store/sql.ts';
 import { SQLITE_LOCKING, SqliteDatabase, statementsOn } from '../../src/store/sqlite/database.ts';
-import { SERVER_FORMAT } from '../../src/store/sqlite/migrations.ts';
+import { SERVER_FORMAT } from '../../src/store/sqlite/format.ts';
 import type { SqliteTransaction } from '../../src/store/sqlite/statements.ts';
 import { CAN_LIMIT_FILES, underFileLimit } from '../fixtures/file-limit.ts';
 import { temporaryFolder } from '../fixtures/temporary-folder.ts';
@@ -167,7 +167,7 @@ describe('SqliteDatabase.open', () => {
 
   test('what was committed is there after it was closed and opened again', async () => {
     const first = await SqliteDatabase.open(file, SERVER_FORMAT);
-    await reservationStore(statementsOn(first), SQLITE_LOCKING).changeLinks(['a~b'], (transaction) =>
+    await reservationStore(statementsOn(first), SQLITE_LOCKING).changeLinks({ links: ['a~b'] }, (transaction) =>
       put(
         transaction,
         oneHop({
@@ -287,7 +287,7 @@ describe('SqliteDatabase.open', () => {
     const openAll = `
       import { text } from 'node:stream/consumers';
       import { SqliteDatabase } from ${JSON.stringify(new URL('../../src/store/sqlite/database.ts', import.meta.url).href)};
-      import { SERVER_FORMAT } from ${JSON.stringify(new URL('../../src/store/sqlite/migrations.ts', import.meta.url).href)};
+      import { SERVER_FORMAT } from ${JSON.stringify(new URL('../../src/store/sqlite/format.ts', import.meta.url).href)};
       process.stdout.write('ready');
       await text(process.stdin);
       for (const path of ${JSON.stringify(paths)}) {

@@ -7,7 +7,7 @@ import {
   type CreateRequest,
   searchOf,
   type UpdateRequest,
-} from '../../allocator/operations.ts';
+} from '../../allocator/decide.ts';
 import type { ReservationRecord, ReservationStore } from '../../allocator/store.ts';
 import { BATCH_ACTIONS, type BatchAction, BatchRequest, MAX_ITEMS } from '../../contract/batch.ts';
 import { isObject } from '../../contract/json.ts';

@@ -1,5 +1,5 @@
 import type { Allocator } from '../../allocator/allocator.ts';
-import type { ChangeOutcome, KeyedOutcome } from '../../allocator/change-operation.ts';
+import type { ChangeOutcome, KeyedOutcome } from '../../allocator/list.ts';
 import type { Period } from '../../allocator/demand.ts';
 import type { Network } from '../../allocator/network.ts';
 import type { Offer } from '../../allocator/offers.ts';
@@ -9,7 +9,7 @@ import type {
   ItemOutcome,
   KeyedRequest,
   RefusedOutcome,
-} from '../../allocator/operations.ts';
+} from '../../allocator/decide.ts';
 import type { ReservationRecord, ReservationStore } from '../../allocator/store.ts';
 import type { BatchAction } from '../../contract/batch.ts';
 import { formatInstant } from '../../contract/instants.ts';

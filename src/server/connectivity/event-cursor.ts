@@ -4,7 +4,7 @@ import { readJson } from '../../contract/json.ts';
 
 /** Up to where a stream has told what happened. */
 export interface Position {
-  /** See `LinkReading.history`. */
+  /** See `StoreSnapshot.history`. */
   history: string;
   /** Each link's version, by its id, in the order of the ids. */
   versions: ReadonlyMap<string, number>;

@@ -31,7 +31,7 @@ export interface Listener {
 
 /** What {@link EventFeed} needs. */
 export interface EventFeedOptions {
-  reservations: Pick<ReservationStore, 'links' | 'readLinks' | 'onCommit'>;
+  reservations: Pick<ReservationStore, 'versions' | 'readLinks' | 'onCommit'>;
   /** The ids of the topology's links. */
   links: readonly string[];
   /** Milliseconds since the Unix epoch. */
@@ -183,7 +183,7 @@ export class EventFeed {
   }
 
   async #hasChanged(): Promise<boolean> {
-    const rows = await this.#options.reservations.links();
+    const rows = await this.#options.reservations.versions();
     return rows.some(({ id, version }) => this.#position?.versions.get(id) !== version);
   }
 
@@ -195,7 +195,7 @@ export class EventFeed {
     for (const known of this.#watches.keys()) if (!experiments.has(known)) this.#watches.delete(known);
     try {
       const read = await reservations.readLinks(async (snapshot) => {
-        const rows = await snapshot.links();
+        const rows = await snapshot.versions();
         const position = positionOf(snapshot, { rows, links, at });
         const before = this.#position;
         const isOther = before !== undefined && !follows(position, before);

@@ -1,13 +1,13 @@
 import * as v from 'valibot';
-import type { Allocator } from '../../allocator/allocator.ts';
-import { BudgetSpentError } from '../../allocator/budget.ts';
+import type { Allocator, LinksState } from '../../allocator/allocator.ts';
 import type { Period } from '../../allocator/demand.ts';
 import type { Network } from '../../allocator/network.ts';
-import type { LinksState } from '../../allocator/operations.ts';
-import type { FreeOnRoute, RouteCalendar } from '../../allocator/route-calendar.ts';
+import type { Slot as Run } from '../../allocator/link-use.ts';
+import type { AskedBy } from '../../allocator/questions.ts';
+import type { FreeOnRoute, RouteUse } from '../../allocator/route-use.ts';
 import { allowedRoutes, capacityBetween, type Route, sitesOf } from '../../allocator/routes.ts';
+import { type Steps, TooMuchError } from '../../allocator/steps.ts';
 import type { ReservationStore } from '../../allocator/store.ts';
-import type { AskedBy } from '../../allocator/user-lines.ts';
 import { type AskedRoute, askedRouteOf } from '../../contract/asked-route.ts';
 import {
   type Availability,
@@ -79,14 +79,14 @@ export async function answerAvailability(
   }
   const free: FreeOnRoute[] = [];
   let tag = '';
-  const ask = (calendar: RouteCalendar, { versions }: LinksState): boolean => {
-    // Of the first turn: links that were changed since have another one.
-    tag ||= tagOf(JSON.stringify([topologyOf(network), versions, sought, start, end, from, points ?? null]));
+  function* ask(use: RouteUse, { versions }: LinksState): Steps<boolean> {
+    // Of before the rows were read: links that were changed since have another one.
+    tag = tagOf(JSON.stringify([topologyOf(network), versions, sought, start, end, from, points ?? null]));
     if (knowsTag(request, tag)) return false;
-    if (points !== undefined) free.push(...calendar.columns({ start, end }, points));
-    else take(free, STEPS_IN_PAGE, calendar.steps({ start: free.at(-1)?.end ?? from, end }));
+    if (points !== undefined) free.push(...(yield* use.columns({ start, end }, points)));
+    else yield* use.steps({ start: from, end }, free, STEPS_IN_PAGE);
     return true;
-  };
+  }
   const isNew = await untilSpent(allocator.ask(sought, start, ask, askedBy), free);
   const routes = new RouteNames(sites);
   const headers = { etag: tag, 'cache-control': 'private, no-cache' };
@@ -121,7 +121,7 @@ export async function answerUse(
     allocator,
     reservations,
     now,
-  }: LinkQuestionsOptions & { reservations: Pick<ReservationStore, 'links'> },
+  }: LinkQuestionsOptions & { reservations: Pick<ReservationStore, 'versions'> },
 ): Promise<Response> {
   const { request } = askedBy;
   const { points = DEFAULT_POINTS, ...asked } = readQuery(request, UseQuery);
@@ -133,27 +133,30 @@ export async function answerUse(
       `points must be ${Math.floor(MAX_USE_COLUMNS / network.links.length)} at most: there are ${network.links.length} links.`,
     );
   }
-  const rows = await reservations.links();
+  const rows = await reservations.versions();
   const versions = rows.map(({ id, version }) => [id, version]);
   const tag = tagOf(JSON.stringify([topologyOf(network), versions, start, end, points]));
   const headers = { etag: tag, 'cache-control': 'private, no-cache' };
   if (knowsTag(request, tag)) return new Response(null, { status: 304, headers });
-  const items: Availability[] = [];
-  for (const { site1, site2, bandwidth } of network.links) {
-    const sought = { site1, site2, direct: true };
-    const columns = await allocator.ask(
-      sought,
-      start,
-      (calendar) => [...calendar.columns({ start, end }, points)],
-      askedBy,
-    );
-    items.push({
+  const columns = await allocator.askEach(
+    start,
+    function* (use): Steps<Float64Array> {
+      const free = yield* use.columns({ start, end }, points);
+      // As numbers: many such answers may wait for their turn at once.
+      return Float64Array.from(
+        free.flatMap((part) => [part.start, part.end, part.bandwidth, part.bandwidthMax, part.tags]),
+      );
+    },
+    askedBy,
+  );
+  const items = network.links.map(
+    ({ site1, site2, bandwidth }, index): Availability => ({
       ...{ site1, site2, bandwidth, exact: false, nextCursor: null },
       start_date: formatInstant(start),
       end_date: formatInstant(end),
-      items: columns.map((part) => partOf(part)),
-    });
-  }
+      items: partsIn(columns[index] ?? new Float64Array()),
+    }),
+  );
   return jsonReply({ items, nextCursor: null } satisfies UseList, { headers });
 }
 
@@ -170,6 +173,14 @@ function partOf({ start, end, bandwidth, bandwidthMax, tags }: FreeOnRoute): Ava
     bandwidth_max: bandwidthMax,
     vlans: tags,
   };
+}
+
+/** The parts whose members stand one after the other. */
+function partsIn(numbers: Float64Array): AvailablePart[] {
+  return Array.from({ length: numbers.length / 5 }, (_, index) => {
+    const [start = 0, end = 0, bandwidth = 0, bandwidthMax = 0, tags = 0] = numbers.subarray(5 * index);
+    return partOf({ start, end, bandwidth, bandwidthMax, tags });
+  });
 }
 
 /** The routes that occur in an answer, in the order in which they do. */
@@ -215,13 +226,11 @@ export async function answerSlots(
   const { bandwidth, duration } = asked;
   const { start, end } = window;
   const from = Math.max(window.from, received);
-  const found: { first: number; last: number }[] = [];
-  const ask = (calendar: RouteCalendar): boolean => {
-    const next = found.at(-1)?.last;
-    const rest = { start: next === undefined ? from : next + 1, end, bandwidth, duration };
-    take(found, SLOTS_IN_PAGE + 1, calendar.slots(rest, tenant));
+  const found: Run[] = [];
+  function* ask(use: RouteUse): Steps<true> {
+    yield* use.slots({ start: from, end, bandwidth, duration, tenant }, found, SLOTS_IN_PAGE + 1);
     return true;
-  };
+  }
   const isSpent = (await untilSpent(allocator.ask(sought, from, ask, askedBy), found)) === undefined;
   const page = found.slice(0, SLOTS_IN_PAGE);
   const items = page.map(
@@ -257,19 +266,11 @@ export function answerRoutes(
   return jsonReply({ items, nextCursor: null }, { headers: { 'cache-control': 'private, no-cache' } });
 }
 
-/** Adds items to those that were found in earlier turns, up to so many in all; the rest is not computed. */
-function take<Item>(found: Item[], count: number, items: Iterable<Item>): void {
-  for (const item of items) {
-    found.push(item);
-    if (found.length === count) break;
-  }
-}
-
 /**
- * The answer to a question; undefined where its looks are used up, and its page ends early.
+ * The answer to a question; undefined where it takes too much, and its page ends early.
  *
  * @param found the page so far
- * @throws BudgetSpentError where there is nothing in it
+ * @throws TooMuchError where there is nothing in it
  */
 async function untilSpent<Answer>(
   question: Promise<Answer>,
@@ -278,7 +279,7 @@ async function untilSpent<Answer>(
   try {
     return await question;
   } catch (error) {
-    if (error instanceof BudgetSpentError && found.length > 0) return undefined;
+    if (error instanceof TooMuchError && found.length > 0) return undefined;
     throw error;
   }
 }

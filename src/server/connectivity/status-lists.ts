@@ -1,7 +1,7 @@
 import { promisify } from 'node:util';
 import { deflate } from 'node:zlib';
 import type { Network } from '../../allocator/network.ts';
-import type { LinkReading, ReservationRecord, ReservationStore } from '../../allocator/store.ts';
+import type { ReservationRecord, ReservationStore } from '../../allocator/store.ts';
 import { STATUSES_IN_LIST } from '../../contract/claims.ts';
 import { HOUR, MINUTE, SECOND } from '../../contract/durations.ts';
 import { isWithin } from '../../contract/instants.ts';
@@ -42,15 +42,21 @@ function addressOfList(issuer: string, link: string, list: number | string): str
   return issuer + routePath('statusList', { link, list: `${list}` });
 }
 
+/** A link's version, and the history of the database that it is of. */
+interface LinkOfHistory {
+  version: number;
+  history: string;
+}
+
 /** A link as it was looked at. */
-interface Look extends Pick<LinkReading, 'version' | 'history'> {
+interface Look extends LinkOfHistory {
   /** When, in milliseconds. */
   at: number;
 }
 
 /** A list, compressed; and its token, which says that the list was true at an instant. */
 interface StatusList {
-  of: Pick<LinkReading, 'version' | 'history'>;
+  of: LinkOfHistory;
   lst: string;
   token: string;
   etag: string;
@@ -78,8 +84,8 @@ export function createStatusLists({ network, reservations, issuer, now }: Status
   const look = onceIn(LOOK_EVERY, now, (link): Promise<Look> => {
     const at = now();
     return reservations.readLinks(async (snapshot) => {
-      const { version, history } = await snapshot.look(link);
-      return { version, history, at };
+      const [{ version = 0 } = {}] = await snapshot.versions([link]);
+      return { version, history: snapshot.history, at };
     });
   });
 

@@ -1,4 +1,4 @@
-import type { AllocatorObserver } from '../../allocator/link-decisions.ts';
+import type { AllocatorObserver } from '../../allocator/allocator.ts';
 import { CommitUnknownError, type StoreUnavailableError } from '../../allocator/store.ts';
 import { RESERVATION_RESULTS, type ReservationObserver } from '../connectivity/outcomes.ts';
 import { READ_ONLY } from '../docs/files.ts';

@@ -9,6 +9,7 @@ import {
 import { Failure } from '../../contract/failure.ts';
 import { beginHistory } from '../history.ts';
 import {
+  DatabaseFormatError,
   type Locking,
   READ_LINK,
   type ReadDatabase,
@@ -24,13 +25,13 @@ import {
 import { readConnection } from './connection.ts';
 import { commitError, storeError } from './errors.ts';
 import { Histories, READ_PLACE } from './history.ts';
-import { checkVersion, migrate, POSTGRES_MIGRATIONS } from './migrations.ts';
+import { hasTables, makeTables } from './tables.ts';
 import { Lease, portions, statementsOf } from './statements.ts';
 
 /** How long a transaction may take in all, in milliseconds; then its connection is closed. */
 const TRANSACTION_TIMEOUT = 9000;
-/** The same for the migrations. */
-const MIGRATION_TIMEOUT = 60_000;
+/** The same for the tables of a new database. */
+const TABLES_TIMEOUT = 60_000;
 /** The server's and the pool's own limits, in milliseconds, within {@link TRANSACTION_TIMEOUT}. */
 const TIMEOUTS = {
   connectionTimeoutMillis: 4000,
@@ -60,8 +61,6 @@ type Limits = typeof TIMEOUTS | typeof READING_LIMITS;
 
 /** How a database is opened. */
 interface OpenOptions {
-  /** Default: all that this program has. */
-  migrations?: readonly string[];
   /** Told when the database turns out to be another one, or of another timeline: the names of both. */
   onNewHistory?: (from: string, to: string) => void;
 }
@@ -130,24 +129,18 @@ export class PostgresDatabase implements SqlDatabase {
   }
 
   /**
-   * Connects, and applies the migrations that the database lacks.
+   * Connects, and makes the tables of an empty database.
    *
    * @param url `postgres://user@host/database`, see {@link readConnection}
    * @throws Failure as {@link readConnection} does, and `usage` behind a pooler that takes sessions apart
-   * @throws DatabaseFormatError when a newer version of this program made it, or it is another program's
+   * @throws DatabaseFormatError when another version of this program made it, or it is another program's
    * @throws StoreUnavailableError when it can't be reached, does not let us in, or is a standby
    */
-  static async open(
-    url: string,
-    { migrations = POSTGRES_MIGRATIONS, ...options }: OpenOptions = {},
-  ): Promise<PostgresDatabase> {
+  static async open(url: string, options: OpenOptions = {}): Promise<PostgresDatabase> {
     const database = new PostgresDatabase(url, options);
     try {
       await database.#refusePooler();
-      const version = await database.#transact(MIGRATION_TIMEOUT, (sql) =>
-        migrate(sql, migrations, MIGRATION_TIMEOUT),
-      );
-      database.#isNew = version === 0;
+      database.#isNew = await database.#transact(TABLES_TIMEOUT, (sql) => makeTables(sql, TABLES_TIMEOUT));
       await database.#connected(TRANSACTION_TIMEOUT, (client) => database.#begin(statementsOf(client)));
       return database;
     } catch (error) {
@@ -166,7 +159,8 @@ export class PostgresDatabase implements SqlDatabase {
     const database = new PostgresDatabase(url, { mayBeStandby: true }, READING_LIMITS, READING_TIMEOUT);
     try {
       await database.#refusePooler();
-      await database.snapshot((sql) => checkVersion(sql, POSTGRES_MIGRATIONS));
+      const isServers = await database.snapshot((sql) => hasTables(sql));
+      if (!isServers) throw new DatabaseFormatError('No server has kept its data there yet.');
       return database;
     } catch (error) {
       await database.close();
@@ -305,7 +299,7 @@ export class PostgresDatabase implements SqlDatabase {
       let answer: Answer;
       const history = this.#histories?.of(client) ?? '';
       try {
-        [answer] = await Promise.all([work({ ...sql, history, finish }), begun]);
+        [answer] = await Promise.all([work({ ...sql, history, finish, together: 1 }), begun]);
         // A promoted standby was seen meanwhile: this one's commits are lost.
         if (history !== this.history) throw new StoreUnavailableError(DATABASE_UNUSABLE);
       } catch (error) {
@@ -425,7 +419,7 @@ export const POSTGRES_LOCKING: Locking = {
     // The second sees a row that was made after the first had looked, and that is not locked.
     return locked && row;
   },
-  tagsApart: false,
+  sharesCommits: false,
   releaseTags: 'UPDATE hop SET deleted_ms = 0 WHERE reservation = $1 AND deleted_ms IS NULL',
   async lockNames(sql, names) {
     await Promise.all(

@@ -6,7 +6,7 @@ import { FORGET_HISTORY } from '../history.ts';
 import { DatabaseFormatError } from '../sql.ts';
 import { storeError } from './errors.ts';
 import { BUSY_TIMEOUT, denyOthers, loadSqlite } from './file.ts';
-import { checkFormat, SERVER_FORMAT } from './migrations.ts';
+import { checkFormat, SERVER_FORMAT } from './format.ts';
 
 /** A backup that was made. */
 export interface Backup {

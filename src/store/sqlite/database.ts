@@ -1,5 +1,4 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { TAG_PLACES } from '../../allocator/demand.ts';
 import { yieldToEventLoop } from '../../allocator/event-loop.ts';
 import { notBegun, StoreUnavailableError } from '../../allocator/store.ts';
 import { type Locking, READ_LINK, type ReadDatabase, type SqlDatabase, type SqlReader } from '../sql.ts';
@@ -13,7 +12,7 @@ import {
   loadSqlite,
   retryWhileBusy,
 } from './file.ts';
-import { checkFormat, type DatabaseFormat, migrate, versionOf } from './migrations.ts';
+import { checkFormat, type DatabaseFormat, isNewFile, makeTables } from './format.ts';
 import {
   awaitedSnapshot,
   awaitedTransaction,
@@ -42,7 +41,7 @@ const GROUP_SIZE = 64;
  * Of the connection that writes. A commit is on the disk when it returns: without a WAL that takes EXTRA, since FULL does
  * not sync the folder after the journal is removed, and a journal that a power cut brings back undoes the commit; with one
  * EXTRA is FULL (https://sqlite.org/pragma.html#pragma_synchronous). The log is brought into the file when it has
- * 16 MiB, since bookings write all over the table of tags: the same pages again and again, each copied and waited for
+ * 16 MiB, since bookings write all over the indexes: the same pages again and again, each copied and waited for
  * once. As much of the file stays in memory, and so does what a savepoint or a statement might take back, for which
  * SQLite would write a temporary file: three writes in five.
  */
@@ -100,10 +99,10 @@ export class SqliteDatabase {
   }
 
   /**
-   * Opens a database, creating it where there is none, and applies the migrations that it lacks.
+   * Opens a database, creating it where there is none.
    *
    * @param path a file, or `:memory:`
-   * @throws DatabaseFormatError when an unreleased or a newer version of this program made it, it is damaged or another's
+   * @throws DatabaseFormatError when another version of this program made it, it is damaged or another's
    * @throws StoreUnavailableError when it can't be opened or stays locked
    */
   static async open(path: string, format: DatabaseFormat): Promise<SqliteDatabase> {
@@ -118,18 +117,18 @@ export class SqliteDatabase {
       const database = connect(false);
       try {
         await retryWhileBusy(() => database.exec(SETTINGS));
-        let version = 0;
-        const readVersion = (): void => {
-          version = versionOf(database, format);
+        let isNew = false;
+        const look = (): void => {
+          isNew = isNewFile(database, format);
         };
-        await retryWhileBusy(readVersion);
+        await retryWhileBusy(look);
         await retryWhileBusy(() => database.exec(`PRAGMA journal_mode = ${format.journal}`));
         // Only the first read after that makes the files beside it.
-        await retryWhileBusy(readVersion);
-        // A file that is up to date is not locked: other processes may be using it.
-        if (version !== format.migrations.length) {
+        await retryWhileBusy(look);
+        // A file that has its tables is not locked: other processes may be using it.
+        if (isNew) {
           await retryWhileBusy(() => database.exec('BEGIN IMMEDIATE'));
-          migrate(database, format);
+          makeTables(database, format);
           await commit(database);
         }
         // By now SQLite has made the files beside it.
@@ -141,7 +140,7 @@ export class SqliteDatabase {
           return connectionOn(connect(true));
         };
         return new SqliteDatabase(database, {
-          isNew: version === 0,
+          isNew,
           checkPlace,
           open: format.journal === 'WAL' && isFile ? open : undefined,
         });
@@ -279,7 +278,9 @@ export class SqliteDatabase {
     try {
       await retryWhileBusy(() => database.exec('BEGIN IMMEDIATE'));
       const settle: (() => void)[] = [];
-      for (const each of group) settle.push(await this.#runOne(each));
+      for (const [index, each] of group.entries()) {
+        settle.push(await this.#runOne(each, index === 0 ? group.length : 0));
+      }
       this.#checkPlace();
       await commit(database).catch((error: unknown) => {
         throw commitError(error, database.isTransaction);
@@ -291,7 +292,7 @@ export class SqliteDatabase {
     }
   }
 
-  async #runOne({ work, resolve, reject }: Waiting): Promise<() => void> {
+  async #runOne({ work, resolve, reject }: Waiting, together: number): Promise<() => void> {
     const { database } = this.#writer;
     let isOver = false;
     // Work that fails may have begun other writes, which go on in slices: they would run after its rollback, in another's work.
@@ -302,6 +303,7 @@ export class SqliteDatabase {
     database.exec('SAVEPOINT work');
     try {
       const answer = await work({
+        together,
         run: (sql, ...values) => execute(sql, (statement) => statement.run(values)),
         all: (sql, ...values) => execute(sql, (statement) => statement.all(values)),
         arrays: (sql, ...values) => execute(sql, (statement) => statement.arrays(values)),
@@ -356,7 +358,8 @@ export function statementsOn(database: SqliteDatabase): SqlDatabase {
     transaction: (work) =>
       database.transaction((transaction) => {
         const statements = awaitedTransaction(transaction);
-        return work({ ...statements, history, finish: statements.write });
+        const { together } = transaction;
+        return work({ ...statements, history, together, finish: statements.write });
       }),
     snapshot: (work) => database.snapshot((snapshot) => work({ ...awaitedSnapshot(snapshot), history })),
   };
@@ -365,12 +368,7 @@ export function statementsOn(database: SqliteDatabase): SqlDatabase {
 /** The transaction is the lock: it began with `BEGIN IMMEDIATE`, so no other connection writes. */
 export const SQLITE_LOCKING: Locking = {
   lock: (sql, link) => sql.first(READ_LINK, link),
-  tagsApart: true,
-  // By their key: the hops are as they were before the change.
-  releaseTags: `DELETE FROM tag_hold WHERE (link, place, tag, start_ms) IN (
-    SELECT link, place.column1, CASE place.column1 ${TAG_PLACES.map((place) => `WHEN '${place}' THEN ${place}`).join(' ')} END,
-      start_ms
-    FROM hop, (VALUES ${TAG_PLACES.map((place) => `('${place}')`).join(', ')}) AS place WHERE reservation = $1)`,
+  sharesCommits: true,
   async lockNames() {
     // No other connection writes.
   },

@@ -19,6 +19,8 @@ export interface SqliteReads {
 
 /** The statements of one transaction. */
 export interface SqliteTransaction extends SqliteReads {
+  /** See `SqlTransaction.together`. */
+  readonly together: number;
   run(sql: string, ...values: SqlValue[]): void;
 }
 

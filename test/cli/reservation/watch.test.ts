@@ -3,7 +3,7 @@ import type { Clock, Processes } from '../../../src/cli/world.ts';
 import { Failure } from '../../../src/contract/failure.ts';
 import { createReferenceServer } from '../../../src/reference-server.ts';
 import { SqliteDatabase } from '../../../src/store/sqlite/database.ts';
-import { LEDGER_FORMAT } from '../../../src/store/sqlite/migrations.ts';
+import { LEDGER_FORMAT } from '../../../src/store/sqlite/format.ts';
 import { type Changes, commandWorld, tokenOf } from '../../fixtures/command-world.ts';
 import { recordedStream } from '../../fixtures/recorded-stream.ts';
 import { NOW } from '../../fixtures/tokens.ts';

@@ -30,7 +30,7 @@ export async function raceHere(
 ): Promise<string[]> {
   const id = linkId(LINK.site1, LINK.site2);
   // The row exists before the race, so that no connection waits for its creation.
-  await store.changeLinks([id], async () => undefined);
+  await store.changeLinks({ links: [id] }, async () => undefined);
   const subjects = makers.map((make, index) => {
     let ids = 0;
     return make({

@@ -7,7 +7,7 @@ import {
   type KeyedRequest,
   type UpdateRequest,
   type UpdateTerms,
-} from '../../../src/allocator/operations.ts';
+} from '../../../src/allocator/decide.ts';
 import type { IdempotencyRecord, ReservationRecord, WrittenChange } from '../../../src/allocator/store.ts';
 import { type Link, linkId } from '../../../src/contract/links.ts';
 import type { AllocatorOptions, Outcome, Replay } from '../../allocator/allocator.ts';
@@ -198,7 +198,7 @@ export class SmallAllocator implements Subject {
     });
     const { change, later } = decision;
     const writeAlone = (each: WrittenChange): Promise<void> =>
-      store.changeLinks([id], (transaction) => transaction.write({ changes: [each], audit: [] }, now()));
+      store.changeLinks({ links: [id] }, (transaction) => transaction.write({ changes: [each], audit: [] }, now()));
     if (mistake === 'check and insert in two transactions' && change) await writeAlone(change);
     if (mistake !== 'memory changed before the commit') this.#take(id, memory, decision);
     if (later) await writeAlone(later);

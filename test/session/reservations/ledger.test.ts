@@ -5,7 +5,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import type { ChangeItem, ReservationRequest } from '../../../src/contract/reservation-request.ts';
 import { Ledger, type LedgerDatabase } from '../../../src/session/reservations/ledger.ts';
 import { SqliteDatabase } from '../../../src/store/sqlite/database.ts';
-import { LEDGER_FORMAT } from '../../../src/store/sqlite/migrations.ts';
+import { LEDGER_FORMAT } from '../../../src/store/sqlite/format.ts';
 import { failureOf } from '../../fixtures/failures.ts';
 import { temporaryFolder } from '../../fixtures/temporary-folder.ts';
 import { IDS, NOW, RESERVATION } from '../../fixtures/tokens.ts';

@@ -14,7 +14,7 @@ import type { Ledger, LedgerDatabase } from '../../../src/session/reservations/l
 import type { Reservations } from '../../../src/session/reservations/reservations.ts';
 import { Session } from '../../../src/session/session.ts';
 import { SqliteDatabase } from '../../../src/store/sqlite/database.ts';
-import { LEDGER_FORMAT } from '../../../src/store/sqlite/migrations.ts';
+import { LEDGER_FORMAT } from '../../../src/store/sqlite/format.ts';
 import { tokenOf } from '../../fixtures/command-world.ts';
 import { failureOf } from '../../fixtures/failures.ts';
 import { create, remove, update } from '../../fixtures/single-changes.ts';

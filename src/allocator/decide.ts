@@ -1,56 +1,19 @@
 import { DAY } from '../contract/durations.ts';
-import { type Link, linkId } from '../contract/links.ts';
+import type { Link } from '../contract/links.ts';
+import { linkId } from '../contract/links.ts';
 import type { Problem } from '../contract/problems.ts';
 import type { ReservationRequest } from '../contract/reservation-request.ts';
 import { type ReservationTexts, withTexts } from '../contract/reservation-texts.ts';
-import { type LinkCalendar, type Refusal, reasonOf } from './calendar.ts';
-import type { Demand } from './demand.ts';
-import { type Steps, stepsOf } from './event-loop.ts';
+import type { Demand, Period } from './demand.ts';
 import type { Network } from './network.ts';
-import { type Explanation, explained, offersFor, UNEXPLAINED } from './offers.ts';
-import { type AskedFor, RouteCalendar, type WayOver } from './route-calendar.ts';
+import { type Explanation, explained, type Offer, offersFor, UNEXPLAINED } from './offers.ts';
+import { type Refusal, reasonOf } from './refusals.ts';
+import { RouteUse, type WayOver } from './route-use.ts';
 import { type AskedRoutes, allowedRoutes, type Route } from './routes.ts';
 import { judge, judgeSearch, type Search, type TooLow, tooLowReason } from './search.ts';
-import type {
-  AuditEntry,
-  IdempotencyKey,
-  IdempotencyRecord,
-  ReservationName,
-  ReservationRecord,
-  WrittenChange,
-} from './store.ts';
-
-/**
- * An operation waits in a link's queue: it names the rows that it needs, and then decides, as a pure function of what was
- * read. `changeOperation` (change-operation.ts) and {@link askOperation} make them.
- */
-export interface Operation<Answer> {
-  /** The ids of the links that it is about, different from each other and sorted. */
-  readonly links: readonly string[];
-  /** The rows that must be read for it, item by item. */
-  readonly needs: readonly Needs[];
-  /** The idempotency key to lock and read. */
-  readonly key?: IdempotencyKey;
-  /**
-   * Decides, at once or in steps: between two of them others may have their turn of the event loop, but for those that wait for
-   * the view. Where a question's turn is over it throws {@link TurnOverError}, and is asked again.
-   */
-  decide(view: LinksView): Steps<Decision<Answer>>;
-}
-
-/** The rows that must be read before one item is decided on. */
-export interface Needs {
-  /** The ids of its links. */
-  readonly links: readonly string[];
-  /** The id of the reservation to read. */
-  readonly about?: string;
-  /** The tenant whose live reservations are counted. */
-  readonly counts?: string;
-  /** The name that it gives a reservation. */
-  readonly named?: ReservationName;
-  /** The earliest instant that it looks at, in milliseconds; undefined when it needs no calendar. */
-  from(known: Pick<LinksView, 'reservation'>): number | undefined;
-}
+import type { Steps } from './steps.ts';
+import type { AuditEntry, IdempotencyKey, ReservationName, ReservationRecord, WrittenChange } from './store.ts';
+import type { LinksView } from './view.ts';
 
 /** The result of an operation: the answer, and what is to be written on its links. */
 export interface Decision<Answer> {
@@ -58,47 +21,11 @@ export interface Decision<Answer> {
   written: readonly Written[];
 }
 
-/** The operation whose answer is the whole decision: a question that tells what would be written. */
-export function deciding<Answer>(operation: Operation<Answer>): Operation<Decision<Answer>> {
-  return {
-    ...operation,
-    *decide(view) {
-      return { answer: yield* stepsOf(operation.decide(view)), written: [] };
-    },
-  };
-}
-
 /** A change to be written, with its rows in the audit; or the row of a refusal. */
 export interface Written {
   change?: WrittenChange;
   /** One for each link. */
   audit: readonly AuditEntry[];
-}
-
-/** Links as an operation sees them: with the changes of the operations before it in the same transaction. */
-export interface LinksView {
-  /** Milliseconds. */
-  readonly now: number;
-  /** A link's version; each change before it in the transaction counts. */
-  version(link: string): number;
-  /** @throws RangeError for an operation that needs no calendar of the link */
-  calendar(link: string): LinkCalendar;
-  /** The reservation that an item is about, or that the key stands for; undefined when it was deleted. */
-  reservation(id: string): ReservationRecord | undefined;
-  /** How many reservations of the tenant have not ended, on all links. @throws RangeError when they were not counted */
-  live(tenant: string): number;
-  /** The id of the reservation that has a name; undefined when the name is free. */
-  holderOf(name: ReservationName): string | undefined;
-  /** The outcome that the operation's key stands for; undefined when the key is free. */
-  idempotencyRecord(key: IdempotencyKey): IdempotencyRecord | undefined;
-  /** Makes a change, which whatever is decided after it sees. */
-  apply(change: WrittenChange): void;
-  /** Keeps what a key stands for. */
-  keep(key: IdempotencyRecord): void;
-  /** How many changes were made so far. */
-  readonly changes: number;
-  /** Takes changes back, the last one first, until only so many are left. */
-  undo(changes: number): void;
 }
 
 /** One change of a list. `found`: the reservation as it was before its link was locked. */
@@ -122,15 +49,25 @@ export type ItemFailure =
 
 /** The decision on one item. */
 export interface ItemDecision extends Decision<ItemOutcome> {
-  /** Of a refused demand: what else is free. To be asked while the links are as they were. */
-  explain?(): Explanation;
+  /** Of a refused demand: looks for what else is free. To be asked while the links are as they were. */
+  explain?(): Steps<Explanation>;
 }
 
-/** One item, as its link decides on it. */
-export interface ItemOperation extends Needs {
-  decide(view: LinksView): ItemDecision;
+/** One item, as its links decide on it. */
+export interface ItemOperation {
+  /** The ids of its links. */
+  readonly links: readonly string[];
+  /** The id of the reservation that it changes. */
+  readonly about?: string;
+  /** The tenant whose live reservations are counted. */
+  readonly counts?: string | undefined;
+  /** The name that it gives a reservation. */
+  readonly named?: ReservationName | undefined;
+  /** The time that it looks at first; undefined where it looks at none. */
+  period(known: Pick<LinksView, 'reservation'>): Period | undefined;
+  decide(view: LinksView): Steps<ItemDecision>;
   /** Of a create: what is free on the routes that it may take. */
-  routes?(view: LinksView, asked?: AskedFor): RouteCalendar;
+  routes?(view: LinksView): RouteUse;
 }
 
 /** The terms that the items of every request are decided by. */
@@ -138,10 +75,17 @@ export interface AllocationRules {
   network: Pick<Network, 'between' | 'byId' | 'links' | 'detour'>;
   /** Makes a reservation's id. */
   newId: () => string;
-  /** How many reservations that have not ended one tenant may have, on all links. Default: no limit. */
+  /**
+   * How much of a link one tenant may have at any instant, in percent of its bandwidth and of the tags at each
+   * place, 1 to 100 (THREATS.md 59). A tenant is a project with all its experiments, or an experiment without a project.
+   * Default: all of it.
+   */
+  maxShare?: number;
+  /**
+   * How many reservations that have not ended one tenant may have, on all links. Default: no limit. Every
+   * allocator on a database is given the same.
+   */
   maxLive?: number;
-  /** Of a question: its budget. */
-  asked?: AskedFor;
 }
 
 /** The operation of one item. @throws RangeError for a create whose sites are not connected, or a link that left the network */
@@ -197,17 +141,19 @@ export interface KeyedRequest extends IdempotencyKey {
 export const KEY_LIFETIME = DAY;
 
 function createOperation(request: CreateRequest, rules: AllocationRules): ItemOperation {
-  const { experiment, tenant = experiment, name, start, end, duration } = request;
+  const { experiment, tenant = experiment, name, start, end, duration, volume } = request;
   if (duration !== undefined && start + duration > end) {
     throw new RangeError('the window is shorter than the duration');
   }
   const { ids, open } = linksUnder(routesOf(request, rules));
+  // A search may end long before its window does, and asks for more where it does not.
+  const first = duration === undefined ? (volume === undefined ? end : start) : start + duration;
   return {
     links: ids,
     counts: rules.maxLive === undefined ? undefined : tenant,
     named: namedBy(experiment, name),
-    from: () => start,
-    decide: (view) => decideCreate(view, request, open(view, rules.asked), rules),
+    period: () => ({ start, end: first }),
+    decide: (view) => decideCreate(view, request, open(view), rules),
     routes: open,
   };
 }
@@ -228,7 +174,7 @@ function takenName(
 }
 
 /** The routes of a new reservation, or of a question. @throws RangeError where there is none */
-function routesOf(
+export function routesOf(
   { route, ...asked }: AskedRoutes & Pick<CreateRequest, 'route'>,
   rules: Pick<AllocationRules, 'network'>,
 ): readonly Route[] {
@@ -246,17 +192,14 @@ function routeOver(ids: readonly string[], rules: Pick<AllocationRules, 'network
 }
 
 /** The links of routes: their ids, sorted, and what is free on the routes in a view of them. */
-function linksUnder(routes: readonly Route[]): {
+export function linksUnder(routes: readonly Route[]): {
   ids: readonly string[];
-  open(view: LinksView, asked?: AskedFor): RouteCalendar;
+  open(view: LinksView): RouteUse;
 } {
-  const links = [...new Set(routes.flat())].map((link) => ({ id: idOf(link), link }));
+  const ids = [...new Set(routes.flat())].map(idOf);
   return {
-    ids: links.map(({ id }) => id).toSorted(),
-    open(view, asked) {
-      const open = links.map((each) => ({ ...each, calendar: view.calendar(each.id) }));
-      return new RouteCalendar(open, routes, asked);
-    },
+    ids: ids.toSorted(),
+    open: (view) => new RouteUse(ids.map((id) => view.use(id)), routes),
   };
 }
 
@@ -279,36 +222,36 @@ export function searchOf({
   return volume === undefined ? undefined : { volume };
 }
 
-function decideCreate(
+function* decideCreate(
   view: LinksView,
   request: CreateRequest,
-  calendar: RouteCalendar,
+  use: RouteUse,
   { newId, maxLive = Number.POSITIVE_INFINITY }: AllocationRules,
-): ItemDecision {
+): Steps<ItemDecision> {
   const { site1, site2, start, end, experiment, tenant = experiment, createdBy, name } = request;
   const { expiry, startsNow = false } = request;
   const taken = takenName(view, namedBy(experiment, name));
   if (taken) return unwritten(taken);
   const { now } = view;
-  const asked = { start, end, bandwidth: request.bandwidth ?? calendar.capacity };
+  const asked = { start, end, bandwidth: request.bandwidth ?? use.capacity };
   const live = Number.isFinite(maxLive) ? view.live(tenant) : 0;
   const isFull = live >= maxLive;
-  const offerTerms = { calendar, tenant, now: calendar.firstAsked(now), expiry, startsNow };
+  const offerTerms = { use, tenant, now, expiry, startsNow };
   const search = searchOf(request);
   // With too many live reservations no demand would be accepted, so none is searched for.
   const judged = !search
-    ? judge(asked, offerTerms)
+    ? yield* judge(asked, offerTerms)
     : isFull
       ? undefined
-      : judgeSearch(asked, search, offerTerms);
+      : yield* judgeSearch(asked, search, offerTerms);
   const { demand = asked, plan } = judged ?? {};
   if (!plan?.accepted || isFull) {
     const tooMany = { limit: 'share', of: 'live', held: live, allowed: maxLive, start, end } as const;
     const broken = plan && !plan.accepted ? plan.refusals : [];
     const [first = tooMany, ...rest] = isFull ? [...broken, tooMany] : broken;
     const refusals = [first, ...rest] as const;
-    const link = plan && !plan.accepted ? plan.link : calendar.first;
-    const way = calendar.wayOver(link, request);
+    const link = plan && !plan.accepted ? plan.link : use.first;
+    const way = use.wayOver(link, request);
     const entry = { link: idOf(link), at: now, action: 'create', by: createdBy, experiment } as const;
     const { tooLow } = judged ?? {};
     const why = tooLow ? tooLowReason(tooLow, demand) : reasonOf(refusals);
@@ -316,7 +259,7 @@ function decideCreate(
     return {
       answer: { ok: false, reason: 'refused', ...way, tenant, demand, refusals, tooLow, ...UNEXPLAINED },
       written: [{ audit: [audit] }],
-      explain: () => explained(calendar, asked, isFull ? [] : (judged?.offers() ?? [])),
+      explain: () => explained(use, asked, judged && !isFull ? judged.offers : noOffers),
     };
   }
   const unnamed: ReservationRecord = {
@@ -334,6 +277,9 @@ function decideCreate(
   const record = withTexts(unnamed, request);
   return accepted({ action: 'create', record }, createdBy, now);
 }
+
+/** Nothing is offered, whatever is free. */
+function* noOffers(): Steps<void> {}
 
 /** The new values of a reservation; an absent member keeps its value. Milliseconds and Mbps. */
 export interface UpdateRequest
@@ -366,24 +312,24 @@ function updateOperation(item: UpdateItem, rules: AllocationRules): ItemOperatio
     links: ids,
     about: found.id,
     named: namedBy(found.experiment, update.name),
-    from(known) {
-      const start = known.reservation(found.id)?.start ?? found.start;
-      return Math.min(start, update.start ?? start);
+    period(known) {
+      const { start, end } = known.reservation(found.id) ?? found;
+      return { start: Math.min(start, update.start ?? start), end: Math.max(end, update.end ?? end) };
     },
-    decide(view) {
+    *decide(view) {
       const current = view.reservation(found.id);
       if (!current) return unwritten({ ok: false, reason: 'missing', reservation: found.id });
-      return decideUpdate(view, current, open(view, rules.asked), item);
+      return yield* decideUpdate(view, current, open(view), item);
     },
   };
 }
 
-function decideUpdate(
+function* decideUpdate(
   view: LinksView,
   current: ReservationRecord,
-  calendar: RouteCalendar,
+  use: RouteUse,
   { update, terms: { by, expiry, check } }: UpdateItem,
-): ItemDecision {
+): Steps<ItemDecision> {
   const { now } = view;
   const { id, experiment, tenant } = current;
   const demand: Demand = {
@@ -399,22 +345,20 @@ function decideUpdate(
   const grows =
     demand.start < current.start || demand.end > current.end || demand.bandwidth > current.bandwidth;
   const keep = current.hops;
-  const plan = calendar.without(id, () =>
-    calendar.plan(demand, { now, keep, tenant: grows ? tenant : undefined }),
-  );
+  const plan = yield* use.without(id, use.plan(demand, { keep, tenant: grows ? tenant : undefined }));
   if (!plan.accepted) {
     const { link, refusals } = plan;
     // A start that has passed never changes; nor does one that the update does not name.
     const movable = update.start !== undefined && current.start > now;
     const allows = (offer: Demand): boolean => check(current, offer) === undefined;
-    const since = { now: calendar.firstAsked(now), startsNow: update.startsNow ?? false };
-    const terms = { calendar, tenant, expiry, ...since, current, movable, allows };
-    const explain = (): Explanation =>
-      calendar.without(id, () => explained(calendar, demand, offersFor(demand, terms)));
+    const startsNow = update.startsNow ?? false;
+    const terms = { use, tenant, expiry, now, startsNow, current, movable, allows };
+    const offers = (found: Offer[]): Steps<void> => offersFor(demand, terms, found);
+    const explain = (): Steps<Explanation> => use.without(id, explained(use, demand, offers));
     const why = reasonOf(refusals);
     const entry = { link: idOf(link), at: now, action: 'update', by, experiment, reservation: id } as const;
     const audit: AuditEntry = { ...entry, demand, tags: null, why };
-    const way = calendar.wayOver(link, current);
+    const way = use.wayOver(link, current);
     return {
       answer: { ok: false, reason: 'refused', ...way, tenant, demand, refusals, ...UNEXPLAINED },
       written: [{ audit: [audit] }],
@@ -434,7 +378,7 @@ export interface DeleteTerms {
   reason?: string;
 }
 
-/** Needs no calendar, so reservations on a link that left the topology can be deleted too. */
+/** Looks at no link, so reservations on a link that left the topology can be deleted too. */
 function deleteOperation({
   found,
   terms: { by, reason },
@@ -443,8 +387,8 @@ function deleteOperation({
   return {
     links: linksOf(found).toSorted(),
     about: id,
-    from: () => undefined,
-    decide(view) {
+    period: () => undefined,
+    *decide(view) {
       const record = view.reservation(id);
       if (!record) return unwritten({ ok: false, reason: 'missing', reservation: id });
       return accepted({ action: 'delete', record }, by, view.now, reason);
@@ -471,30 +415,3 @@ function unwritten(answer: ItemFailure): Decision<ItemOutcome> {
   return { answer, written: [] };
 }
 
-/** The versions of the links that an answer about free capacity shows, and its time in milliseconds. */
-export interface LinksState {
-  versions: readonly number[];
-  now: number;
-}
-
-/**
- * Asks what is free between two sites, which changes nothing.
- *
- * @param from the earliest instant that it looks at, in milliseconds
- * @throws RangeError where there is no route
- */
-export function askOperation<Answer>(
-  sites: AskedRoutes,
-  { from, ...rules }: Pick<AllocationRules, 'network' | 'asked'> & { from: number },
-  question: (calendar: RouteCalendar, state: LinksState) => Answer,
-): Operation<Answer> {
-  const { ids, open } = linksUnder(routesOf(sites, rules));
-  return {
-    links: ids,
-    needs: [{ links: ids, from: () => from }],
-    decide(view) {
-      const state = { versions: ids.map((id) => view.version(id)), now: view.now };
-      return { answer: question(open(view, rules.asked), state), written: [] };
-    },
-  };
-}

@@ -1,0 +1,394 @@
+import { DAY } from '../contract/durations.ts';
+import type { Link } from '../contract/links.ts';
+import { type Demand, type Period, TAG_PLACES, type Tags } from './demand.ts';
+import { type Load, Profile } from './profile.ts';
+import type { Refusal } from './refusals.ts';
+import { Share } from './shares.ts';
+import { type Steps, TooMuchError } from './steps.ts';
+import type { HeldReservation } from './store.ts';
+import { PlaceTags } from './tags.ts';
+
+/** The free capacity of a link over a period. */
+export interface Free extends Period {
+  /** Mbps that are free throughout the period. */
+  bandwidth: number;
+  /** Mbps that are free at its best instant. */
+  bandwidthMax: number;
+  /**
+   * How many tags are free at its worst instant, at the place with the fewest. No tag needs to be free for the whole
+   * period.
+   */
+  tags: number;
+}
+
+/** How a demand would be met: with these tags; or every limit that it breaks. */
+export type Plan = { accepted: true; tags: Tags } | { accepted: false; refusals: [Refusal, ...Refusal[]] };
+
+/** Options of a {@link LinkUse}. */
+export interface UseOptions {
+  /** From when on the link is looked at, in milliseconds. */
+  from: number;
+  /** How much of the link one tenant may have at any instant, in percent, 1 to 100. Default: 100. */
+  share?: number | undefined;
+  /** Reads the rows that overlap a period, {@link MAX_ROWS} and one more at most. */
+  read: (period: Period) => Promise<readonly HeldReservation[]>;
+}
+
+/** How many rows of a link are read at most. */
+export const MAX_ROWS = 200_000;
+
+/** A demand for some time within a window, and whose share is a limit too. */
+export interface Sought extends Demand {
+  /** Milliseconds. */
+  duration: number;
+  tenant?: string | undefined;
+}
+
+/** Runs of starts: from each first start to its last, both included. */
+export interface Slot {
+  first: number;
+  last: number;
+}
+
+/**
+ * The use and the free capacity of one link, over the rows of its reservations that were read: all that overlap the time from
+ * an instant on up to another. Where a method needs later ones, it asks for them (steps.ts).
+ *
+ * Rules (contract/README.md, "Limits" 2; allocator/README.md): at every instant the sum of bandwidths is at most the
+ * capacity, and no two reservations hold the same tag in the same place.
+ *
+ * @example
+ * // A link of 1000 Mbps, 600 booked from 10:00 to 11:00:
+ * // 500 from 10:30 to 11:30 is refused: 600 + 500 = 1100 > 1000; 400 are free from 10:30 to 11:00.
+ * // 500 from 11:00 to 12:00 is accepted: the first has ended at 11:00.
+ */
+export class LinkUse {
+  /** See `linkId`. */
+  readonly id: string;
+  readonly link: Link;
+  readonly #rows = new Map<string, HeldReservation>();
+  /** The ids of those that were put or removed here: the store does not know of that yet. */
+  readonly #own = new Set<string>();
+  readonly #share: Share | undefined;
+  readonly #tags: readonly PlaceTags[];
+  readonly #read: UseOptions['read'];
+  /** All rows are known that overlap the time from here up to `#known`, in milliseconds. */
+  readonly from: number;
+  #known: number;
+  /** What all reservations take together; undefined where the rows are others since. */
+  #load: Profile | undefined;
+  /** The same of those that hold a tag of each place: not of one whose tag is outside the range, of which there is none as a rule. */
+  #tagged: Profile[] | undefined;
+  readonly #ofTenants = new Map<string, Profile>();
+
+  constructor(id: string, link: Link, { from, share = 100, read }: UseOptions) {
+    this.id = id;
+    this.link = link;
+    this.from = from;
+    this.#read = read;
+    this.#known = from;
+    this.#share = share < 100 ? new Share(link, share) : undefined;
+    this.#tags = TAG_PLACES.map((place) => new PlaceTags(place, link[`${place}s`], () => this.#rows.values()));
+  }
+
+  /** Reads the rows up to an instant, but for those that were changed here. @throws TooMuchError for more than {@link MAX_ROWS} */
+  async load(until: number): Promise<void> {
+    if (until <= this.#known) return;
+    const rows = await this.#read({ start: this.#known, end: until });
+    for (const row of rows) if (!this.#own.has(row.id)) this.#rows.set(row.id, row);
+    if (this.#rows.size > MAX_ROWS) throw new TooMuchError();
+    this.#known = until;
+    this.#load = undefined;
+    this.#changed();
+  }
+
+  /** Adds a reservation, in place of what was held under its id. */
+  put(row: HeldReservation): void {
+    this.remove(row.id);
+    this.#rows.set(row.id, row);
+    this.#load?.add(row);
+    this.#changed();
+  }
+
+  /** Removes a reservation; does nothing for an unknown id. */
+  remove(id: string): void {
+    this.#own.add(id);
+    const row = this.#rows.get(id);
+    if (!row) return;
+    this.#rows.delete(id);
+    this.#load?.add(row, -1);
+    this.#changed();
+  }
+
+  #changed(): void {
+    this.#tagged = undefined;
+    this.#ofTenants.clear();
+    for (const tags of this.#tags) tags.changed();
+  }
+
+  /** A reservation that was read; undefined for an unknown id. */
+  get(id: string): HeldReservation | undefined {
+    return this.#rows.get(id);
+  }
+
+  /** Asks for the rows up to an instant, where they are not known; for more at once each time, so that it asks seldom. */
+  *reach(until: number): Steps<void> {
+    if (until <= this.#known) return;
+    const more = this.#known + Math.max(DAY, 3 * (this.#known - this.from));
+    yield this.load(this.#known === this.from ? until : Math.max(until, more));
+  }
+
+  /**
+   * Finds tags for a demand, or every limit that it breaks. It changes nothing.
+   *
+   * @param keep tags to prefer where they are free: those of the reservation that is being updated
+   * @param tenant whose share counts; undefined for an update that asks for no more than before
+   */
+  *plan(demand: Demand, { keep, tenant }: { keep?: Tags; tenant?: string } = {}): Steps<Plan> {
+    const { start, end, bandwidth } = demand;
+    yield* this.reach(end);
+    const refusals: Refusal[] = [];
+    if (bandwidth > this.#freeIn(demand)) refusals.push(this.#bandwidthRefusal(demand));
+    const chosen: Partial<Tags> = {};
+    for (const tags of this.#tags) {
+      const tag = tags.lowestFree(demand, keep?.[tags.place]);
+      if (tag === undefined) {
+        refusals.push({ limit: 'tags', place: tags.place, total: tags.size, start, end });
+      } else chosen[tags.place] = tag;
+    }
+    if (this.#share && tenant !== undefined) {
+      refusals.push(...this.#share.refusals(this.#loadOf(tenant), demand));
+    }
+    const [first, ...rest] = refusals;
+    if (first) return { accepted: false, refusals: [first, ...rest] };
+    return { accepted: true, tags: chosen as Tags };
+  }
+
+  /**
+   * The bandwidth that is free over a whole period, in Mbps; 0 when the tags of a place are used up.
+   *
+   * @param tenant whose share counts
+   */
+  *freeBandwidth(period: Period, tenant?: string): Steps<number> {
+    yield* this.reach(period.end);
+    if (this.#tags.some((tags) => tags.lowestFree(period) === undefined)) return 0;
+    const free = this.#freeIn(period);
+    if (!this.#share || tenant === undefined) return free;
+    return Math.min(free, this.#share.left(this.#loadOf(tenant).extremes(period).most));
+  }
+
+  /**
+   * The earliest start within a window at which a demand would be accepted: from its `start` on, up to its `end` less the duration; undefined where there is none, and
+   * when the link, or the share, is too small. Exact: each limit in turn moves the start to the first instant
+   * that it allows, until all agree.
+   */
+  *earliest({ start: from, end, bandwidth, duration, tenant }: Sought): Steps<number | undefined> {
+    const limits = this.#limits(bandwidth, tenant);
+    if (!limits) return undefined;
+    for (let start = from; start + duration <= end; ) {
+      yield* this.reach(start + duration);
+      let next = start;
+      for (const { profile, limit } of this.#under(limits)) next = profile.earliest(next, duration, limit);
+      for (const tags of this.#tags) next = tags.earliest(next, duration);
+      if (next === start) return start;
+      start = next;
+    }
+    return undefined;
+  }
+
+  /**
+   * Until when a bandwidth and tags are free from `start` on, in milliseconds: the latest end of a demand that would
+   * be accepted, `end` at most; undefined when nothing is free at the start.
+   *
+   * @param tenant whose share is a limit too
+   */
+  *freeUntil({ start, end, bandwidth }: Demand, tenant?: string): Steps<number | undefined> {
+    const limits = this.#limits(bandwidth, tenant);
+    if (!limits) return undefined;
+    yield* this.reach(end);
+    const until = Math.min(
+      this.#loadUntil({ start, end }, limits),
+      ...this.#tags.map((tags) => tags.freeUntil(start)),
+    );
+    return until > start ? until : undefined;
+  }
+
+  /** The free capacity of the link over a period, in stretches over which nothing changes. @param most how many of them */
+  *steps(period: Period, most = Number.POSITIVE_INFINITY): Steps<Free[]> {
+    const found: Free[] = [];
+    yield* this.reach(period.end);
+    const tagged = this.#tagged ?? this.#countTagged();
+    for (const { start, end, bandwidth: taken } of this.#all().steps(period)) {
+      const bandwidth = Math.max(0, this.link.bandwidth - taken);
+      const tags = this.#freeTags(tagged, { start, end: start + 1 });
+      const open = found.at(-1);
+      if (open?.bandwidth === bandwidth && open.tags === tags) open.end = end;
+      else if (found.length === most) break;
+      else found.push({ start, end, bandwidth, bandwidthMax: bandwidth, tags });
+    }
+    return found;
+  }
+
+  /**
+   * The free capacity of the link in each of `count` columns of equal width that make up a period; fewer columns where it has
+   * fewer milliseconds. Column `i` of `n` begins at `start + floor(i * length / n)`.
+   */
+  *columns({ start, end }: Period, count: number): Steps<Free[]> {
+    yield* this.reach(end);
+    const tagged = this.#tagged ?? this.#countTagged();
+    const length = end - start;
+    const columns = Math.min(count, length);
+    const startOf = (index: number): number => start + Math.floor((index * length) / columns);
+    const found: Free[] = [];
+    for (let index = 0; index < columns; index += 1) {
+      const column = { start: startOf(index), end: startOf(index + 1) };
+      const { most, least } = this.#all().extremes(column);
+      found.push({
+        ...column,
+        bandwidth: Math.max(0, this.link.bandwidth - most.bandwidth),
+        bandwidthMax: Math.max(0, this.link.bandwidth - least.bandwidth),
+        tags: this.#freeTags(tagged, column),
+      });
+    }
+    return found;
+  }
+
+  /** The last start up to which a demand that is accepted at a first one would be accepted at each instant, within its window. */
+  *lastStart({ start: first, end, bandwidth, duration, tenant }: Sought): Steps<number> {
+    const limits = this.#limits(bandwidth, tenant);
+    if (!limits) return first;
+    yield* this.reach(end);
+    let last = this.#loadUntil({ start: first, end }, limits) - duration;
+    for (const tags of this.#tags) {
+      for (let start = first; start <= last; ) {
+        const sameTag = tags.freeUntil(start) - duration;
+        // Another tag may be free from then on.
+        start = sameTag + 1;
+        if (start <= last && tags.earliest(start, duration) > start) last = sameTag;
+      }
+    }
+    return last;
+  }
+
+  /** The bandwidth that is free over a period for a new reservation, step by step. @param tenant whose share is a limit too */
+  *freeSteps(period: Period, tenant?: string): Steps<(Period & { free: number })[]> {
+    yield* this.reach(period.end);
+    const share = this.#share;
+    const own = share && tenant !== undefined ? this.#loadOf(tenant) : undefined;
+    return [...this.#all().steps(period)].flatMap(({ start, end, bandwidth }) => {
+      const free = Math.max(0, this.link.bandwidth - bandwidth);
+      if (!share || !own) return [{ start, end, free }];
+      return [...own.steps({ start, end })].map((step) => ({
+        start: step.start,
+        end: step.end,
+        free: Math.min(free, share.left(step)),
+      }));
+    });
+  }
+
+  /** The earliest start, from an instant on, from which each place has a tag that is free for so many milliseconds. */
+  *tagsFrom(from: number, duration: number): Steps<number> {
+    for (let start = from; ; ) {
+      yield* this.reach(start + duration);
+      const next = this.#tags.reduce((at, tags) => tags.earliest(at, duration), start);
+      if (next === start) return start;
+      start = next;
+    }
+  }
+
+  /** Since when each place has a tag that is free until an instant. */
+  *tagsSince(until: number): Steps<number> {
+    yield* this.reach(until);
+    return Math.max(...this.#tags.map((tags) => tags.freeSince(until)));
+  }
+
+  /** When the first reservation ends after an instant, and when the first one starts at another or after it; infinity for never. Milliseconds. */
+  nextChanges(ends: number, starts: number): { end: number; start: number } {
+    const found = { end: Number.POSITIVE_INFINITY, start: Number.POSITIVE_INFINITY };
+    for (const { start, end } of this.#rows.values()) {
+      if (end > ends && end < found.end) found.end = end;
+      if (start >= starts && start < found.start) found.start = start;
+    }
+    return found;
+  }
+
+  #all(): Profile {
+    this.#load ??= new Profile(this.#rows.values());
+    return this.#load;
+  }
+
+  /** What a tenant holds. */
+  #loadOf(tenant: string): Profile {
+    const known = this.#ofTenants.get(tenant);
+    if (known) return known;
+    const own = new Profile([...this.#rows.values()].filter((row) => row.tenant === tenant));
+    this.#ofTenants.set(tenant, own);
+    return own;
+  }
+
+  #countTagged(): Profile[] {
+    const rows = [...this.#rows.values()];
+    this.#tagged = this.#tags.map((tags) =>
+      rows.every((row) => tags.has(row.tags[tags.place]))
+        ? this.#all()
+        : new Profile(rows.filter((row) => tags.has(row.tags[tags.place]))),
+    );
+    return this.#tagged;
+  }
+
+  /** How many tags are free at the worst instant of a period, at the place with the fewest. */
+  #freeTags(tagged: readonly Profile[], period: Period): number {
+    const held = new Map<Profile, number>();
+    const free = this.#tags.map((tags, index) => {
+      const profile = tagged[index] ?? this.#all();
+      const live = held.get(profile) ?? profile.extremes(period).most.live;
+      held.set(profile, live);
+      return tags.size - live;
+    });
+    return Math.max(0, Math.min(...free));
+  }
+
+  /** The bandwidth that is free over a whole period, whatever the tags. */
+  #freeIn(period: Period): number {
+    return Math.max(0, this.link.bandwidth - this.#all().extremes(period).most.bandwidth);
+  }
+
+  /** How much may be held for a demand to fit; undefined where it never does. */
+  #limits(bandwidth: number, tenant: string | undefined): Limits | undefined {
+    const all = { bandwidth: this.link.bandwidth - bandwidth, live: Number.POSITIVE_INFINITY };
+    if (all.bandwidth < 0) return undefined;
+    if (!this.#share || tenant === undefined) return { all };
+    const { allowed } = this.#share;
+    const own = { bandwidth: allowed.bandwidth - bandwidth, live: allowed.live - 1 };
+    return own.bandwidth < 0 ? undefined : { all, tenant, own };
+  }
+
+  #under({ all, tenant, own }: Limits): { profile: Profile; limit: Load }[] {
+    const link = { profile: this.#all(), limit: all };
+    return own && tenant !== undefined ? [link, { profile: this.#loadOf(tenant), limit: own }] : [link];
+  }
+
+  /** Until when the bandwidth of a demand fits, from the start of a period on. */
+  #loadUntil({ start, end }: Period, limits: Limits): number {
+    return this.#under(limits).reduce(
+      (until, { profile, limit }) => profile.firstAbove({ start, end: until }, limit),
+      end,
+    );
+  }
+
+  #bandwidthRefusal({ start, end }: Demand): Refusal {
+    const [capacity, free] = [this.link.bandwidth, this.#freeIn({ start, end })];
+    const taken = capacity - free;
+    const live = Number.POSITIVE_INFINITY;
+    const from = this.#all().firstAbove({ start, end }, { bandwidth: taken - 1, live });
+    const until = this.#all().firstWithin({ start: from, end }, { bandwidth: taken - 1, live });
+    return { limit: 'bandwidth', capacity, free, start: from, end: until };
+  }
+}
+
+/** How much may be held at any instant: by all, and by a tenant. */
+interface Limits {
+  all: Load;
+  tenant?: string;
+  own?: Load;
+}

@@ -1,0 +1,202 @@
+import { CommonOffset, movedBy } from './common-offset.ts';
+import {
+  type AllocationRules,
+  type ChangeItem,
+  type Decision,
+  type ItemDecision,
+  type ItemOperation,
+  type ItemOutcome,
+  itemOperation,
+  KEY_LIFETIME,
+  type KeyedRequest,
+} from './decide.ts';
+import type { Period } from './demand.ts';
+import type { Steps } from './steps.ts';
+import type { IdempotencyRecord, ReservationRecord } from './store.ts';
+import type { LinksView, Needs } from './view.ts';
+
+/** The answer to a list of changes: all were made, or none. */
+export type ChangeOutcome =
+  | KeyedOutcome
+  /** Nothing was changed. Each item's outcome is what it would have been after those before it that can be done. */
+  | {
+      ok: false;
+      reason: 'refused';
+      items: ItemOutcome[];
+      /** The search for a common offset was given up: none below this one fits. Milliseconds. */
+      givenUpAt?: number;
+    };
+
+/** The answer to a list that was made, now or before under its idempotency key, or whose key is another request's. */
+export type KeyedOutcome =
+  | {
+      ok: true;
+      /** Of each item: for a deletion as it was, and in a replay null for what was deleted since. */
+      records: (ReservationRecord | null)[];
+      /** By how much the creates were moved, in milliseconds. */
+      offset: number;
+      /** Only in a replay, which changes nothing: the ids that the idempotency key stands for. */
+      replayed?: readonly string[];
+    }
+  /** The idempotency key is another request's. */
+  | { ok: false; reason: 'key_taken' };
+
+/** An operation: it names the rows that it needs, and then decides, as a function of what was read. */
+export interface Operation<Answer> extends Needs {
+  /** The time that it looks at first; undefined where it looks at none. Milliseconds. */
+  period(known: Pick<LinksView, 'reservation'>): Period | undefined;
+  decide(view: LinksView): Steps<Decision<Answer>>;
+}
+
+/** How a list of changes is decided on. */
+interface ListTerms {
+  /** Tell what else is free for each item that is refused. */
+  explains?: boolean;
+  /** Write nothing of a refusal: another route is looked for. */
+  tentative?: boolean;
+  /** The key of the whole list, under which it is done once. */
+  keyed?: KeyedRequest | undefined;
+  /** Move all creates by the smallest common offset at which all fit, so that none ends after this. Milliseconds. */
+  earliest?: { until: number } | undefined;
+}
+
+/**
+ * The operation of a list of changes, one or more: all are made, or none. Each is decided on as if those before it had been
+ * made, but for refused ones.
+ *
+ * @throws RangeError where there is no item, or as {@link itemOperation} does
+ */
+export function listOperation(
+  items: readonly ChangeItem[],
+  { explains = false, tentative = false, keyed, earliest }: ListTerms,
+  rules: AllocationRules,
+): Operation<ChangeOutcome> {
+  if (items.length === 0) throw new RangeError('a list of changes has an item');
+  const moved = (offset: number): ItemOperation[] =>
+    items.map((item) => itemOperation(movedBy(item, offset), rules));
+  const operations = moved(0);
+  return {
+    links: [...new Set(operations.flatMap(({ links }) => links))].toSorted(),
+    about: [...new Set(operations.flatMap(({ about }) => about ?? []))],
+    counted: [...new Set(operations.flatMap(({ counts }) => counts ?? []))],
+    named: operations.flatMap(({ named }) => named ?? []),
+    key: keyed,
+    period: (known) => hull(operations.flatMap((operation) => operation.period(known) ?? [])),
+    *decide(view) {
+      const earlier = replayed(view, keyed);
+      if (earlier) return earlier;
+      const search = earliest && new CommonOffset(items, operations, { ...earliest, rules });
+      const found = search && (yield* search.find(view));
+      const refused = found?.isRefused ? moved(found.offset) : operations;
+      const decisions = found?.attempt ?? (yield* decideItems(view, refused, { explains }));
+      const answer = answerOf(decisions, found);
+      const written = decisions.flatMap((decision) => decision.written);
+      if (!answer.ok) return { answer, written: tentative ? [] : written.filter(({ change }) => !change) };
+      const [first] = written;
+      if (keyed && first?.change) {
+        const { createdBy, experiment, key, fingerprint } = keyed;
+        const reservations = answer.records.map((record) => record?.id ?? '');
+        const expires = view.now + KEY_LIFETIME;
+        first.change = {
+          ...first.change,
+          key: { createdBy, experiment, key, fingerprint, reservations, expires },
+        };
+      }
+      return { answer, written };
+    },
+  };
+}
+
+/**
+ * Decides on each item, one after the other, and makes its changes in the view, but for the last one's, which no item sees.
+ *
+ * @param stopsAtRefusal whether the first item that can't be done is the last one that is decided on. Default: no
+ */
+export function* decideItems(
+  view: LinksView,
+  operations: readonly ItemOperation[],
+  { explains = false, stopsAtRefusal = false }: { explains?: boolean; stopsAtRefusal?: boolean } = {},
+): Steps<ItemDecision[]> {
+  const decisions: ItemDecision[] = [];
+  for (const operation of operations) {
+    for (const { change } of decisions.at(-1)?.written ?? []) if (change) view.apply(change);
+    const decision = yield* operation.decide(view);
+    const { answer, explain } = decision;
+    const isExplained = explains && explain && !answer.ok && answer.reason === 'refused';
+    decisions.push(isExplained ? { ...decision, answer: { ...answer, ...(yield* explain()) } } : decision);
+    if (stopsAtRefusal && !answer.ok) break;
+    if (operations.length > 1) yield;
+  }
+  return decisions;
+}
+
+/**
+ * The operation that writes the refusal of a list, which was decided on a snapshot.
+ *
+ * @param keyed the list may have been made meanwhile, under its idempotency key
+ */
+export function refusalOperation(
+  refused: Decision<ChangeOutcome>,
+  keyed: KeyedRequest | undefined,
+): Operation<ChangeOutcome> {
+  const links = refused.written.flatMap(({ audit }) => audit.map(({ link }) => link));
+  return {
+    links: [...new Set(links)].toSorted(),
+    about: [],
+    counted: [],
+    named: [],
+    key: keyed,
+    period: () => undefined,
+    *decide(view) {
+      return replayed(view, keyed) ?? refused;
+    },
+  };
+}
+
+/** The decision on a list that was made before, under its idempotency key. */
+function replayed(view: LinksView, keyed: KeyedRequest | undefined): Decision<KeyedOutcome> | undefined {
+  const { earlier } = view;
+  if (!earlier || !keyed) return undefined;
+  const found = earlier.reservations.map((id) => view.reservation(id));
+  return { answer: replayOf(earlier, keyed, found), written: [] };
+}
+
+function answerOf(
+  decisions: readonly ItemDecision[],
+  found: { offset: number; givenUpAt?: number; attempt?: unknown } | undefined,
+): Exclude<ChangeOutcome, { reason: 'key_taken' }> {
+  const items = decisions.map(({ answer }) => answer);
+  const records = items.flatMap((item) => (item.ok ? item.record : []));
+  if (records.length === items.length) {
+    return { ok: true, records, offset: found?.attempt ? found.offset : 0 };
+  }
+  const givenUpAt = found?.givenUpAt;
+  return { ok: false, reason: 'refused', items, ...(givenUpAt === undefined ? {} : { givenUpAt }) };
+}
+
+/** The time from the first start to the last end. */
+function hull(periods: readonly Period[]): Period | undefined {
+  const [first, ...rest] = periods;
+  return (
+    first &&
+    rest.reduce((one, other) => {
+      return { start: Math.min(one.start, other.start), end: Math.max(one.end, other.end) };
+    }, first)
+  );
+}
+
+/**
+ * The answer to a list whose idempotency key is taken.
+ *
+ * @param earlier what the key stands for
+ * @param found its reservations as they are now; undefined for those that were deleted since
+ */
+export function replayOf(
+  earlier: IdempotencyRecord,
+  { fingerprint }: KeyedRequest,
+  found: readonly (ReservationRecord | undefined)[],
+): KeyedOutcome {
+  if (earlier.fingerprint !== fingerprint) return { ok: false, reason: 'key_taken' };
+  const records = found.map((record) => record ?? null);
+  return { ok: true, records, offset: 0, replayed: earlier.reservations };
+}

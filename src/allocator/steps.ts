@@ -1,0 +1,45 @@
+import { Slices } from './event-loop.ts';
+
+/**
+ * Work in steps, as a generator. Between two of them others may have their turn of the event loop. Where a step gives a promise,
+ * such as of rows that must be read, the work goes on when that is settled.
+ */
+export type Steps<Answer> = Generator<Promise<unknown> | undefined, Answer, void>;
+
+/** Work has taken as long as it may, or read as many rows of a link. What it found until then stands. */
+export class TooMuchError extends Error {
+  override readonly name = 'TooMuchError';
+  /** Of a search for a time: nothing fits before this instant, in milliseconds. */
+  readonly notBefore: number | undefined;
+
+  constructor(notBefore?: number) {
+    super('the question takes too much');
+    this.notBefore = notBefore;
+  }
+}
+
+/** How steps are taken. */
+export interface Pace {
+  /** How long all slices may take, in milliseconds. */
+  most: number;
+  /** Where another slice begins. Default: in the next turn of the event loop. */
+  turn?: () => Promise<void>;
+}
+
+/** Takes the steps of work to its end. Where it takes too long, the work is told by a {@link TooMuchError}, and may end with what it has. */
+export async function finish<Answer>(work: Steps<Answer>, { most, turn }: Pace): Promise<Answer> {
+  const slices = new Slices();
+  let step = work.next();
+  while (!step.done) {
+    let failure: unknown;
+    try {
+      await step.value;
+    } catch (error) {
+      failure = error;
+    }
+    if (slices.isOver) await slices.next(turn);
+    if (slices.spent > most) failure ??= new TooMuchError();
+    step = failure === undefined ? work.next() : work.throw(failure);
+  }
+  return step.value;
+}
