@@ -9,6 +9,7 @@ import {
   routesOf,
   searchOf,
 } from './decide.ts';
+import type { LinkUse } from './link-use.ts';
 import {
   type ChangeOutcome,
   type KeyedOutcome,
@@ -17,7 +18,6 @@ import {
   refusalOperation,
   replayOf,
 } from './list.ts';
-import type { LinkUse } from './link-use.ts';
 import type { Network } from './network.ts';
 import { type AskedBy, Questions } from './questions.ts';
 import type { RouteUse } from './route-use.ts';

@@ -11,8 +11,14 @@ import { type Refusal, reasonOf } from './refusals.ts';
 import { RouteUse, type WayOver } from './route-use.ts';
 import { type AskedRoutes, allowedRoutes, type Route } from './routes.ts';
 import { judge, judgeSearch, type Search, type TooLow, tooLowReason } from './search.ts';
-import type { Steps } from './steps.ts';
-import type { AuditEntry, IdempotencyKey, ReservationName, ReservationRecord, WrittenChange } from './store.ts';
+import { atOnce, type Steps } from './steps.ts';
+import type {
+  AuditEntry,
+  IdempotencyKey,
+  ReservationName,
+  ReservationRecord,
+  WrittenChange,
+} from './store.ts';
 import type { LinksView } from './view.ts';
 
 /** The result of an operation: the answer, and what is to be written on its links. */
@@ -199,7 +205,11 @@ export function linksUnder(routes: readonly Route[]): {
   const ids = [...new Set(routes.flat())].map(idOf);
   return {
     ids: ids.toSorted(),
-    open: (view) => new RouteUse(ids.map((id) => view.use(id)), routes),
+    open: (view) =>
+      new RouteUse(
+        ids.map((id) => view.use(id)),
+        routes,
+      ),
   };
 }
 
@@ -388,10 +398,13 @@ function deleteOperation({
     links: linksOf(found).toSorted(),
     about: id,
     period: () => undefined,
-    *decide(view) {
+    decide(view) {
       const record = view.reservation(id);
-      if (!record) return unwritten({ ok: false, reason: 'missing', reservation: id });
-      return accepted({ action: 'delete', record }, by, view.now, reason);
+      return atOnce(
+        record
+          ? accepted({ action: 'delete', record }, by, view.now, reason)
+          : unwritten({ ok: false, reason: 'missing', reservation: id }),
+      );
     },
   };
 }
@@ -414,4 +427,3 @@ function accepted(change: WrittenChange, by: string, at: number, why?: string): 
 function unwritten(answer: ItemFailure): Decision<ItemOutcome> {
   return { answer, written: [] };
 }
-

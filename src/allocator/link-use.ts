@@ -88,7 +88,9 @@ export class LinkUse {
     this.#read = read;
     this.#known = from;
     this.#share = share < 100 ? new Share(link, share) : undefined;
-    this.#tags = TAG_PLACES.map((place) => new PlaceTags(place, link[`${place}s`], () => this.#rows.values()));
+    this.#tags = TAG_PLACES.map(
+      (place) => new PlaceTags(place, link[`${place}s`], () => this.#rows.values()),
+    );
   }
 
   /** Reads the rows up to an instant, but for those that were changed here. @throws TooMuchError for more than {@link MAX_ROWS} */

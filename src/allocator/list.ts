@@ -11,7 +11,7 @@ import {
   type KeyedRequest,
 } from './decide.ts';
 import type { Period } from './demand.ts';
-import type { Steps } from './steps.ts';
+import { atOnce, type Steps } from './steps.ts';
 import type { IdempotencyRecord, ReservationRecord } from './store.ts';
 import type { LinksView, Needs } from './view.ts';
 
@@ -147,9 +147,7 @@ export function refusalOperation(
     named: [],
     key: keyed,
     period: () => undefined,
-    *decide(view) {
-      return replayed(view, keyed) ?? refused;
-    },
+    decide: (view) => atOnce(replayed(view, keyed) ?? refused),
   };
 }
 

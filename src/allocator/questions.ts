@@ -15,7 +15,7 @@ export class QuestionEndedError extends Error {
 
 /** How many questions that take longer than a slice there may be, with those that wait. */
 const MAX_QUESTIONS = 64;
-/** How long all slices of a question may take, in milliseconds. */
+/** How long all slices of a question may take: 5 s, in milliseconds. */
 const MAX_QUESTION_MS = 5000;
 
 /**
@@ -30,6 +30,12 @@ export class Questions {
   readonly #lines = new Map<string, (() => void)[]>();
   #long = 0;
   #isStopped = false;
+  readonly #most: number;
+
+  /** @param most how long all slices of a question may take, in milliseconds */
+  constructor(most = MAX_QUESTION_MS) {
+    this.#most = most;
+  }
 
   /** Ends all questions. */
   stop(): void {
@@ -42,10 +48,7 @@ export class Questions {
    * @throws QuestionEndedError
    * @throws TooMuchError where it takes too much, and does not end with what it has
    */
-  async ask<Answer>(
-    question: Steps<Answer>,
-    askedBy: AskedBy | undefined,
-  ): Promise<Answer> {
+  async ask<Answer>(question: Steps<Answer>, askedBy: AskedBy | undefined): Promise<Answer> {
     let leave: (() => void) | undefined;
     const turn = async (): Promise<void> => {
       leave ??= await this.#enter(askedBy);
@@ -54,7 +57,7 @@ export class Questions {
     };
     await this.#turn();
     try {
-      return await finish(question, { turn, most: MAX_QUESTION_MS });
+      return await finish(question, { turn, most: this.#most });
     } finally {
       leave?.();
     }
@@ -62,7 +65,8 @@ export class Questions {
 
   /** Lets a question go on that takes long, after those of its user that came before. @returns what ends it */
   async #enter(askedBy: AskedBy | undefined): Promise<() => void> {
-    if (this.#long >= MAX_QUESTIONS) throw new QuestionEndedError('Too many long questions are asked at once.');
+    if (this.#long >= MAX_QUESTIONS)
+      throw new QuestionEndedError('Too many long questions are asked at once.');
     this.#long += 1;
     const { user = '', request } = askedBy ?? {};
     const line = this.#lines.get(user);

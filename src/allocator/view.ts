@@ -88,7 +88,13 @@ export class LinksView {
   constructor(now: number, options: ViewOptions) {
     this.now = now;
     this.#options = options;
-    this.#known = { versions: new Map(), records: new Map(), live: new Map(), names: new Map(), earlier: undefined };
+    this.#known = {
+      versions: new Map(),
+      records: new Map(),
+      live: new Map(),
+      names: new Map(),
+      earlier: undefined,
+    };
   }
 
   /** Takes what was read. */

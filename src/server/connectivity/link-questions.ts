@@ -1,8 +1,8 @@
 import * as v from 'valibot';
 import type { Allocator, LinksState } from '../../allocator/allocator.ts';
 import type { Period } from '../../allocator/demand.ts';
-import type { Network } from '../../allocator/network.ts';
 import type { Slot as Run } from '../../allocator/link-use.ts';
+import type { Network } from '../../allocator/network.ts';
 import type { AskedBy } from '../../allocator/questions.ts';
 import type { FreeOnRoute, RouteUse } from '../../allocator/route-use.ts';
 import { allowedRoutes, capacityBetween, type Route, sitesOf } from '../../allocator/routes.ts';
