@@ -328,7 +328,7 @@ function* fastestOver(
     },
     *tagsSince(until) {
       let since = start;
-      for (const use of uses) since = Math.max(since, yield* use.tagsSince(until));
+      for (const use of uses) since = Math.max(since, yield* use.tagsSince({ start, end: until }));
       return since;
     },
   });

@@ -77,7 +77,7 @@ async function everything(): Promise<unknown> {
 
 /** What an allocator decides is what one decides that reads everything anew. */
 async function isTrue(allocator: Allocator): Promise<void> {
-  const steps = (asked: Allocator) => asked.askEach(0, (use) => use.steps({ start: 0, end: 1000 }));
+  const steps = (asked: Allocator) => asked.askEach((use) => use.steps({ start: 0, end: 1000 }));
   expect(await steps(allocator)).toEqual(await steps(start()));
   for (const link of LINKS) expect(await sweep(opened, linkId(link.site1, link.site2), link)).toEqual([]);
 }
