@@ -124,6 +124,16 @@ export class Failure extends Error {
   }
 }
 
+/** Any error as a failure: another error than a Failure is a mistake in this program. */
+export function asFailure(error: unknown): Failure {
+  if (error instanceof Failure) return error;
+  const message = error instanceof Error ? error.message : String(error);
+  return new Failure('bug', `Something unexpected happened: ${message}`, {
+    why: 'This is a defect of slices-conn. Please report it, with what --debug prints.',
+    cause: error,
+  });
+}
+
 /** Whether a service answered that it does not have what was asked for. A name that only this machine does not know is another `not_found`. */
 export function isGone(error: unknown): error is Failure {
   return error instanceof Failure && error.code === 'not_found' && error.facts.httpStatus === 404;

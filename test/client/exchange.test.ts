@@ -244,6 +244,19 @@ describe('row 10, 12: no reply, or half of one', () => {
     expect(found.facts.why).toContain('may have taken effect');
   });
 
+  test.each<[string, Outgoing, boolean | undefined]>([
+    ['a GET', get(), undefined],
+    ['a POST, which may have taken effect', post(), true],
+  ])('a mistake in what sends %s is a bug, not a lost connection', async (_, request, maybeDone) => {
+    const send = async () => {
+      throw new TypeError('x is undefined');
+    };
+    const { code, facts } = await failureOf(() => exchange(send, request));
+    expect(code).toBe('bug');
+    expect(facts.maybeDone).toBe(maybeDone);
+    expect(String(facts.why).includes('may have taken effect')).toBe(maybeDone === true);
+  });
+
   test.each<[number, unknown]>([
     [500, undefined],
     [502, undefined],

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { ServiceFlags } from '../../../src/cli/global-options.ts';
 import { type ReportOptions, reportFailure } from '../../../src/cli/print/failure-report.ts';
 import { Refusal } from '../../../src/cli/print/offers.ts';
-import { Failure } from '../../../src/contract/failure.ts';
+import { asFailure, Failure } from '../../../src/contract/failure.ts';
 import { instant, Sentence, sentence } from '../../../src/contract/said.ts';
 import { recordedStream } from '../../fixtures/recorded-stream.ts';
 import { IDS } from '../../fixtures/tokens.ts';
@@ -312,9 +312,19 @@ describe('an error that is not a Failure', () => {
     expect(text).toContain('--debug');
   });
 
+  test('with an effect that it may have had: it is not advised to repeat the command', () => {
+    const { exitCode, text } = told(asFailure(new TypeError('x')).with({ maybeDone: true }));
+    expect(exitCode).toBe(1);
+    expect(text).not.toContain('try:');
+  });
+
   test('the stack is printed with --debug only', () => {
     const error = new TypeError('x is undefined');
     expect(told(error).text).not.toContain('failure-report.test.ts');
-    expect(told(error, { debug: true }).text).toContain('failure-report.test.ts');
+    for (const shown of [error, asFailure(error)]) {
+      expect(told(shown, { debug: true }).text).toMatch(
+        /^TypeError: x is undefined\n.*failure-report.test.ts/s,
+      );
+    }
   });
 });
