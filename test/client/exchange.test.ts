@@ -328,14 +328,16 @@ describe('a wrong body of a successful reply is exit 9', () => {
     expect(found.facts.httpStatus).toBe(response.status);
   });
 
-  test.each<[string, string, string]>([
+  test.each<[string, string, string, string?]>([
     ['<html>', 'application/json', "can't be read as JSON"],
     ['{"id":', 'application/problem+json', "can't be read as JSON"],
-    ['<html>', 'text/html', 'is text/html'],
+    ['<html>', 'text/html', 'is text/html', 'It is an HTML page: is the address right?'],
+    ['<html>', 'text/plain', 'is text/plain'],
     ['', 'application/json', 'is empty'],
-  ])('%j as %s: the reply %s', async (body, type, says) => {
+  ])('%j as %s: the reply %s', async (body, type, says, why) => {
     const found = await failureOf(() => read(text(body, type)));
     expect(found.message).toBe(`The thing should have been JSON, but the reply ${says}.`);
+    expect(found.facts.why).toBe(why);
   });
 });
 
