@@ -63,7 +63,7 @@ export interface FailureFacts {
   why?: Said;
   /** Lines that belong to the reason, such as the candidates for an ambiguous name. */
   lines?: readonly Said[];
-  /** The next step: a command, a flag for the typed command such as `--for 2h`, or the change of that command. */
+  /** The next step: a command, a flag for the typed command such as `--for 2h` (`--help` alone: its help), or the change of that command. */
   fix?: string | readonly Retyping[];
   /** The status of the answer; absent where none came. */
   httpStatus?: number;

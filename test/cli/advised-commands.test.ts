@@ -209,6 +209,8 @@ describe('every next step works when it is pasted', () => {
     "ownCommand('show', String(claims['sub']))": 'slices-conn show ID',
     HELP_ON_TIMES: 'slices-conn help times',
     HELP_ON_TOKENS: 'slices-conn help environment',
+    "'--help'": 'slices-conn reserve --help',
+    "ownCommand('show', file)": 'slices-conn show ID',
     "'--debug'": 'slices-conn list --debug',
     "'--reason left-behind'": 'slices-conn delete ID --as-administrator --reason left-behind',
     "'--wait 1d'": 'slices-conn run be-gent1 pl-poznan1 --bandwidth 1G --for 1h --wait 1d -- true',

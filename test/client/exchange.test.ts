@@ -144,6 +144,11 @@ describe('the message of a refusal', () => {
       { detail: [{ loc: [], msg: '' }, { msg: 'Not today.' }] },
       'Not today.',
     ],
+    [
+      'the status, where the service says no more than its phrase',
+      { detail: 'Bad Request' },
+      'The service answered with status 400.',
+    ],
     ['the status, where nothing else is known', { error: 'x' }, 'The service answered with status 400.'],
     [
       'the status, where the detail is of no use',
@@ -159,6 +164,15 @@ describe('the message of a refusal', () => {
   ])('%s', async (_, body, message) => {
     const reply = typeof body === 'string' ? text(body, 'application/json', 400) : json(body, 400);
     expect((await failure(reply)).message).toBe(message);
+  });
+
+  test.each([
+    [401, 'Unauthorized', 'The service did not accept the token.'],
+    [403, 'Forbidden', 'The service does not allow this.'],
+    [404, 'Not Found', 'The service does not have this.'],
+    [503, 'Service Unavailable', 'The service is not available at the moment.'],
+  ])('%i with %j alone is said in our words', async (status, phrase, message) => {
+    expect((await failure(json({ detail: phrase }, status))).message).toBe(message);
   });
 
   test('holds all messages of the body', async () => {

@@ -21,6 +21,8 @@ export interface ReportOptions {
   services: ServiceFlags;
   /** The program's arguments; advice that is a flag only is about them. */
   typed: readonly string[];
+  /** The typed command with its parents, for the advice `--help`. */
+  command: string;
   /** How the program is typed in advice. Default: by its name, in a shell of Unix. */
   started?: Started;
   /** For people: timestamps are written as short times in this zone. Default: as they are. */
@@ -35,13 +37,24 @@ export interface ReportOptions {
  */
 export function reportFailure(
   error: unknown,
-  { stderr, json, debug, services, typed, started = BY_NAME, times, nothingChanged = false }: ReportOptions,
+  {
+    stderr,
+    json,
+    debug,
+    services,
+    typed,
+    command,
+    started = BY_NAME,
+    times,
+    nothingChanged = false,
+  }: ReportOptions,
 ): ExitCode {
   const failure = asFailure(error);
   const { code, message } = failure;
   const facts = nothingChanged ? withNothingChanged(failure) : failure.facts;
   const advised = facts.fix ?? nextStep(code) ?? again(failure, typed);
-  const whole = typeof advised === 'object' ? retyped(typed, advised) : advised;
+  const help = `${command} --help`;
+  const whole = typeof advised === 'object' ? retyped(typed, advised) : advised === HELP ? help : advised;
   const fix = whole === undefined ? undefined : completed(typed, services, whole);
   const offers = error instanceof Refusal ? error.offers : [];
   const exitCode: ExitCode = facts.exitCode ?? EXIT_CODE_OF[code];
@@ -108,6 +121,9 @@ function again({ code, facts }: Failure, typed: readonly string[]): string | und
   if (code === 'bug') return '--debug';
   return code === 'unavailable' && retryable ? ownCommand(...typed) : undefined;
 }
+
+/** As advice: the help of the typed command. */
+const HELP = '--help';
 
 /** The code that knows it may have said it already. */
 const NOTHING = 'Nothing was changed';

@@ -16,6 +16,7 @@ function told(error: unknown, changes: Partial<Omit<ReportOptions, 'stderr'>> = 
     debug: false,
     services: {},
     typed: [],
+    command: 'slices-conn',
     ...changes,
   });
   return { exitCode, text: stderr.text };
@@ -68,7 +69,7 @@ test('on a terminal sentences are broken between words; elsewhere they are one l
   });
   const text = (columns?: number): string => {
     const stderr = recordedStream(columns);
-    reportFailure(long, { stderr, json: false, debug: false, services: {}, typed: [] });
+    reportFailure(long, { stderr, json: false, debug: false, services: {}, typed: [], command: '' });
     return stderr.text.replace(/ {2}try: .*\n/, '');
   };
   expect(text(40).split('\n')).toEqual([

@@ -54,7 +54,7 @@ async function open({ linked = false } = {}): Promise<void> {
       // Ids take ten bytes each from what is drawn.
       for (let at = 9; at < bytes; at += 10) {
         low[at] = (at + drawn) % 251;
-        if (linked) low[at - 5] = low[at] + 1;
+        if (linked) low[at - 5] = ((at + drawn) % 251) + 1;
       }
       return low;
     },
