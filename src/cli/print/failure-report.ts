@@ -53,8 +53,7 @@ export function reportFailure(
   const { code, message } = failure;
   const facts = nothingChanged ? withNothingChanged(failure) : failure.facts;
   const advised = facts.fix ?? nextStep(code) ?? again(failure, typed);
-  const help = `${command} --help`;
-  const whole = typeof advised === 'object' ? retyped(typed, advised) : advised === HELP ? help : advised;
+  const whole = wholeAdvice(typed, command, advised);
   const fix = whole === undefined ? undefined : completed(typed, services, whole);
   const offers = error instanceof Refusal ? error.offers : [];
   const exitCode: ExitCode = facts.exitCode ?? EXIT_CODE_OF[code];
@@ -122,9 +121,6 @@ function again({ code, facts }: Failure, typed: readonly string[]): string | und
   return code === 'unavailable' && retryable ? ownCommand(...typed) : undefined;
 }
 
-/** As advice: the help of the typed command. */
-const HELP = '--help';
-
 /** The code that knows it may have said it already. */
 const NOTHING = 'Nothing was changed';
 
@@ -139,6 +135,18 @@ function withNothingChanged({ code, facts }: Failure): FailureFacts {
   )
     return facts;
   return { ...facts, why: inOneText(facts.why, `${NOTHING}.`) };
+}
+
+/** Advice as a command; undefined where the typed command has none of the flags to change. */
+function wholeAdvice(
+  typed: readonly string[],
+  command: string,
+  advised: FailureFacts['fix'],
+): string | undefined {
+  if (advised === '--help') return `${command} --help`;
+  if (typeof advised !== 'object') return advised;
+  const whole = retyped(typed, advised);
+  return whole === ownCommand(...typed) ? undefined : whole;
 }
 
 /** Masks tokens: a message may repeat one that was typed in the wrong place (THREATS.md 54). */

@@ -302,6 +302,14 @@ describe('the next step where the service was not available for a while', () => 
   });
 });
 
+test.each([
+  [['reserve', 'a', 'b', '--via', 'c', '--for', '1h'], 'slices-conn reserve a b --for 1h'],
+  [['apply', 'plan.yaml'], null],
+])('flags to leave out: of %j remains %s', (typed, fix) => {
+  const failure = new Failure('not_supported', 'No.', { fix: [{ flags: ['--via', '--direct'], words: [] }] });
+  expect(JSON.parse(told(failure, { typed, json: true }).text)).toMatchObject({ error: { fix } });
+});
+
 describe('an error that is not a Failure', () => {
   test.each<[string, unknown]>([
     ['an error', new TypeError('x is undefined')],
