@@ -31,11 +31,7 @@ const DANGERS: readonly Danger[] = [
   },
   {
     threatens: ({ memory }) => memory === true,
-    why: 'With --memory the reservations, and the key that they are signed with, are gone when it ends: leave it out, or give --database URL (--insecure-throw-away-key allows it).',
-    allowed: {
-      by: ({ insecureThrowAwayKey }) => insecureThrowAwayKey,
-      notice: 'The reservations, and the key that they are signed with, are gone when this server ends.',
-    },
+    why: 'With --memory the reservations, and the key that they are signed with, are gone when it ends: leave it out, or give --database URL.',
   },
   {
     threatens: (settings) => !isEncrypted(settings),
@@ -123,8 +119,8 @@ function isEncrypted({ tls, behindProxy }: ServeSettings): boolean {
 }
 
 function isPermissive(settings: ServeSettings): boolean {
-  const { insecureBuiltInUsers, insecureHttp, insecureThrowAwayKey, anyAudience } = settings;
-  return Boolean(insecureBuiltInUsers || insecureHttp || insecureThrowAwayKey || anyAudience);
+  const { insecureBuiltInUsers, insecureHttp, anyAudience } = settings;
+  return Boolean(insecureBuiltInUsers || insecureHttp || anyAudience);
 }
 
 /** The typed command with what is missing to serve others, as examples, and without what is for one person's tests. */
