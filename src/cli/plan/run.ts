@@ -104,10 +104,6 @@ interface Acting {
 /** How long a service may take to tell its sites where the file has errors already, in milliseconds. */
 const SOON = 1500;
 
-async function sitesOf({ session }: Invocation): Promise<readonly string[] | undefined> {
-  return (await session()).connectivity.sites();
-}
-
 /** @returns the invocation too, by the service's clock; see {@link onServiceTime} */
 async function open(
   given: Invocation,
@@ -119,7 +115,10 @@ async function open(
     readPlan(bytes, path === '-' ? '<stdin>' : path, await times(), sites);
   const parsed = await read(given).catch(async (error: unknown) => {
     // Told all at once: also the sites that there are not, where the service tells them soon.
-    await read(given, await withinTime(SOON, () => sitesOf(given)).catch(() => undefined));
+    await read(
+      given,
+      await withinTime(SOON, async () => (await given.session()).connectivity.sites()).catch(() => undefined),
+    );
     throw error;
   });
   const session = await given.session();

@@ -3,7 +3,7 @@ import { Failure } from '../../contract/failure.ts';
 import { inOneText, type Said, sentence } from '../../contract/said.ts';
 import type { Secret } from '../../contract/secret.ts';
 import type { Profile } from '../profiles/profiles.ts';
-import { heldText, isJwt } from './given-tokens.ts';
+import { heldKind, heldText } from './given-tokens.ts';
 import { isAlmostOver, renewing, revokeLogin } from './login-tokens.ts';
 import type { TokenSource } from './token-source.ts';
 
@@ -102,7 +102,7 @@ export function exchangedToken(given: TokenSource, { identity, now }: MachineOpt
     } catch (error) {
       if (!(error instanceof Failure) || error.code !== 'not_logged_in') throw error;
       // A refresh token may be any text; a JWT is most likely another token.
-      throw notAccepted(given, error, isJwt(refreshToken) ? heldText(refreshToken, now()) : undefined);
+      throw notAccepted(given, error, heldKind(refreshToken) ? heldText(refreshToken, now()) : undefined);
     }
   };
   const exchanged = renewing(exchange, now, (tokens) => !isAlmostOver(tokens, now()));
