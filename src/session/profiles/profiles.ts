@@ -1,13 +1,12 @@
 import { existsSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import * as v from 'valibot';
 import { Failure } from '../../contract/failure.ts';
 import { refusedValue } from '../../contract/foreign-errors.ts';
 import { isObject } from '../../contract/json.ts';
 import { readBounded } from '../../files/bounded.ts';
-import { onDisk } from '../../files/on-disk.ts';
 import { makePrivate, privateFolder, unusableFile } from '../../files/private.ts';
-import { removeDrafts, replaceWhole } from '../../files/whole.ts';
+import { removeDrafts, writePrivateFile } from '../../files/whole.ts';
 import { type Choosable, hinted } from '../choice.ts';
 import type { Variables } from './folders.ts';
 import {
@@ -111,8 +110,8 @@ export class Profiles {
    *
    * @throws Failure `state_unusable`
    */
-  activeName(wanted: string | undefined): string {
-    return this.#activeName(wanted, () => this.#read());
+  activeName(wanted: string | undefined, preferences = this.#read()): string {
+    return wanted ?? (this.#env['SLICES_CONN_PROFILE'] || preferences.profile || 'local');
   }
 
   /**
@@ -123,10 +122,7 @@ export class Profiles {
    */
   zone(wanted: string | undefined): string | undefined {
     const preferences = this.#read();
-    return ownSettings(
-      this.#activeName(wanted, () => preferences),
-      preferences,
-    ).tz;
+    return ownSettings(this.activeName(wanted, preferences), preferences).tz;
   }
 
   /** The variables that are set and override the addresses of every profile but `offline`. */
@@ -142,9 +138,9 @@ export class Profiles {
    */
   async resolve(wanted: string | undefined): Promise<Profile> {
     const preferences = this.#read();
-    const name = this.#activeName(wanted, () => preferences);
+    const name = this.activeName(wanted, preferences);
     const own = ownSettings(name, preferences);
-    const view = this.#inspect(name, preferences);
+    const view = this.inspect(name, preferences);
     const { entries: all, ...redirection } = forItsServices(view, own);
     const isElsewhere = all.baseUrl.source === 'environment';
     const entries = { ...all };
@@ -176,17 +172,9 @@ export class Profiles {
    *
    * @throws Failure `not_found` for an unknown profile, `usage` for an invalid variable, `state_unusable`
    */
-  inspect(name: string): ProfileView {
-    return this.#inspect(name, this.#read());
-  }
-
-  #inspect(name: string, preferences: Preferences): ProfileView {
+  inspect(name: string, preferences = this.#read()): ProfileView {
     checkKnown(name, preferences);
     return viewOf(name, ownSettings(name, preferences), this.#env);
-  }
-
-  #activeName(wanted: string | undefined, read: () => Preferences): string {
-    return wanted ?? (this.#env['SLICES_CONN_PROFILE'] || read().profile || 'local');
   }
 
   /** Makes a profile the preferred one. @throws Failure `not_found` for an unknown one, `state_unusable` */
@@ -257,11 +245,12 @@ export class Profiles {
 
   /** Reads, changes and writes the file under the lock. Every change goes through here. */
   async #change<Result>(work: (current: Preferences) => Outcome<Result>): Promise<Result> {
-    const write = await preferencesWriter(this.#folder);
     privateFolder(this.#folder);
     return this.#underLock(join(this.#folder, 'config.lock'), async () => {
       const { preferences, result } = work(this.#read());
-      write(preferences);
+      const file = fileIn(this.#folder);
+      removeDrafts(file);
+      writePrivateFile(file, `${JSON.stringify(preferences, undefined, '\t')}\n`);
       return result;
     });
   }
@@ -362,38 +351,6 @@ function readPreferences(folder: string): Preferences {
   if (result.success) return result.output;
   const [issue] = result.issues;
   throw unusable(folder, `${refusedValue(v.getDotPath(issue) ?? 'It', issue.message)}.`);
-}
-
-/**
- * Loads what is needed to write `config.json`, so that no loading happens between reading and writing. The
- * package writes a draft only: by itself it syncs no folder, and where `SNAP` is set it writes over the file,
- * which a power cut leaves half written.
- *
- * @returns writes the file whole or not at all, with mode 0600 in a folder with mode 0700; the caller holds
- *   the lock
- * @throws Failure `state_unusable`, the writing too
- */
-async function preferencesWriter(folder: string): Promise<(preferences: Preferences) => void> {
-  const { default: ConfFile } = await import('conf');
-  return (preferences) => {
-    privateFolder(folder);
-    try {
-      removeDrafts(fileIn(folder));
-      replaceWhole(fileIn(folder), (draft) => {
-        const file = new ConfFile<Record<string, unknown>>({
-          cwd: folder,
-          configName: basename(draft),
-          fileExtension: '',
-          configFileMode: 0o600,
-          accessPropertiesByDotNotation: false,
-        });
-        file.store = preferences;
-        onDisk(draft);
-      });
-    } catch (cause) {
-      throw unusable(folder, cause);
-    }
-  };
 }
 
 function fileIn(folder: string): string {
