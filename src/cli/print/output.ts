@@ -158,9 +158,14 @@ export class Output {
 
   async #rendered(render: (print: Printer) => string): Promise<string> {
     const { stdout, color, ascii } = this.#options;
-    // Not loaded for --json.
-    const { Chalk } = await import('chalk');
-    return render(new Printer(new Chalk({ level: color.stdout ? 1 : 0 }), stdout, ascii));
+    // Not loaded for --json. Tables are cut to a terminal's width only, so the package for that is loaded only there.
+    const [{ Chalk }, table] = await Promise.all([
+      import('chalk'),
+      stdout.isTerminal ? import('cli-table3') : undefined,
+    ]);
+    return render(
+      new Printer(new Chalk({ level: color.stdout ? 1 : 0 }), stdout, { ascii, table: table?.default }),
+    );
   }
 }
 
@@ -172,10 +177,18 @@ export class Printer {
   readonly ascii: boolean;
   readonly #stream: TextStream;
 
-  constructor(paint: ChalkInstance, stream: TextStream, ascii = false) {
+  readonly #table: typeof import('cli-table3') | undefined;
+
+  /** @param options `table`: lays out the tables that are wider than the terminal; without it none is cut */
+  constructor(
+    paint: ChalkInstance,
+    stream: TextStream,
+    { ascii = false, table }: { ascii?: boolean; table?: typeof import('cli-table3') } = {},
+  ) {
     this.paint = paint;
     this.ascii = ascii;
     this.#stream = stream;
+    this.#table = table;
   }
 
   /** A title and labelled lines below it, the labels in one column. */
@@ -216,21 +229,38 @@ export class Printer {
     style: (text: string, column: number, row: number) => string = (text) => text,
   ): string {
     const cells = rows.map((row) => row.map(escapeText));
-    const widths = this.#widths(fullWidths(head, cells));
-    const fitted = (text: string, column: number, paint: (shown: string) => string): string => {
-      const width = widths[column] ?? 0;
-      const shown = cutTo(text, width, this.ascii ? '~' : '…');
-      return (shown === text ? paint(text) : shown) + padded(shown, width).slice(shown.length);
-    };
+    const widths = fullWidths(head, cells);
     // A zone in parentheses keeps its case.
-    const names = head.map((name) => name.replace(/^[^(]+/, (text) => text.toUpperCase()));
+    const names = head.map((name) => this.paint.dim(name.replace(/^[^(]+/, (text) => text.toUpperCase())));
+    if (this.#table && !this.fits(head, rows))
+      return this.#cut(this.#table, names, cells, this.#widths(widths));
+    // The package takes seconds for thousands of rows; where nothing is cut there is little to lay out.
+    const end = (text: string, column: number): string =>
+      padded(text, widths[column] ?? 0).slice(text.length);
     const lines = [
-      names.map((name, column) => fitted(name, column, this.paint.dim)),
-      ...cells.map((row, at) =>
-        row.map((cell, column) => fitted(cell, column, (text) => style(text, column, at))),
-      ),
+      names.map((name, column) => name + end(head[column] ?? '', column)),
+      ...cells.map((row, at) => row.map((cell, column) => style(cell, column, at) + end(cell, column))),
     ];
     return lines.map((line) => `${line.join('  ').trimEnd()}\n`).join('');
+  }
+
+  #cut(
+    Table: typeof import('cli-table3'),
+    head: readonly string[],
+    cells: readonly (readonly string[])[],
+    colWidths: readonly number[],
+  ): string {
+    const table = new Table({
+      head: [...head],
+      chars: { ...NO_LINES, middle: '  ' },
+      style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0 },
+      colWidths: [...colWidths],
+      // Of one column in ASCII too.
+      truncate: this.ascii ? '~' : '…',
+    });
+    table.push(...cells.map((row) => [...row]));
+    const lines = table.toString().split('\n');
+    return `${lines.map((line) => line.trimEnd()).join('\n')}\n`;
   }
 
   /** A table, or where it does not fit, a card for each row with the first cell as its title. */
@@ -275,6 +305,16 @@ function valueLines(value: string, room: number): string[] {
 /** The fewest columns beside a card's labels in which values are broken. */
 const LEAST_ROOM = 20;
 
+/** A table without lines around it and its cells. */
+const NO_LINES = Object.fromEntries(
+  ['', '-mid', '-left', '-right']
+    .flatMap((corner) => [
+      [`top${corner}`, ''],
+      [`bottom${corner}`, ''],
+    ])
+    .concat(['left', 'left-mid', 'mid', 'mid-mid', 'right', 'right-mid'].map((name) => [name, ''])),
+);
+
 function fullWidths(head: readonly string[], rows: readonly (readonly string[])[]): number[] {
   return head.map((name, column) =>
     rows.reduce((widest, row) => Math.max(widest, textWidth(row[column] ?? '')), name.length),
@@ -294,14 +334,6 @@ function textWidth(text: string): number {
   if (SINGLE_WIDTH.test(text)) return text.length;
   const shown = text.replace(MARK, '');
   return [...shown].length + (shown.match(WIDE)?.length ?? 0);
-}
-
-/** @param mark stands for what is cut off */
-function cutTo(text: string, width: number, mark: string): string {
-  if (textWidth(text) <= width) return text;
-  let shown = [...text];
-  while (shown.length > 0 && textWidth(shown.join('')) >= width) shown = shown.slice(0, -1);
-  return shown.join('') + mark;
 }
 
 function padded(text: string, width: number): string {

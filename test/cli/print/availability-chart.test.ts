@@ -40,7 +40,7 @@ function draw(
   links: readonly LinkAvailability[],
   { width = 80, rows = 24, now = MIDNIGHT, ascii = false, level = 0 }: Drawing = {},
 ): string {
-  const print = new Printer(new Chalk({ level }), recordedStream(width, rows), ascii);
+  const print = new Printer(new Chalk({ level }), recordedStream(width, rows), { ascii });
   return availabilityChart(print, { links, window, zone: 'Europe/Brussels', now }, width);
 }
 

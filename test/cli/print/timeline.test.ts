@@ -50,7 +50,7 @@ function draw(
   items: readonly ListedIn[],
   { columns, width = columns ?? 80, ascii = false, level = 0, experiments = [demo], span }: Drawing = {},
 ): string {
-  const print = new Printer(new Chalk({ level }), recordedStream(columns), ascii);
+  const print = new Printer(new Chalk({ level }), recordedStream(columns), { ascii });
   const times = { now: NOW, zone: 'Europe/Brussels' };
   const context = { experiments, times, known: items.map(({ item }) => item.id), span };
   return timeline(print, items, context, width);
