@@ -55,7 +55,7 @@ function writeDraft(
  *   disk when this returns
  * @throws whatever `write` throws; Error of the file system; what was there is intact then
  */
-function replaceWhole(path: string, write: (draft: string) => void, draft = draftOf(path)): void {
+export function replaceWhole(path: string, write: (draft: string) => void, draft = draftOf(path)): void {
   try {
     write(draft);
     renameSync(draft, path);
@@ -69,7 +69,7 @@ function replaceWhole(path: string, write: (draft: string) => void, draft = draf
 /** The path of a new draft of a file, which can't be guessed. */
 const draftOf = (path: string): string => `${path}.${crypto.randomUUID()}.tmp`;
 
-/** The end of a draft's name. Earlier versions wrote drafts with longer names. */
+/** The end of a draft's name. What writes the draft may write into another one first, with a longer name. */
 const DRAFT = /^\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.tmp/;
 
 /**

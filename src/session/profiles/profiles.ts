@@ -1,12 +1,13 @@
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import * as v from 'valibot';
 import { Failure } from '../../contract/failure.ts';
 import { refusedValue } from '../../contract/foreign-errors.ts';
 import { isObject } from '../../contract/json.ts';
 import { readBounded } from '../../files/bounded.ts';
+import { onDisk } from '../../files/on-disk.ts';
 import { makePrivate, privateFolder, unusableFile } from '../../files/private.ts';
-import { removeDrafts, writePrivateFile } from '../../files/whole.ts';
+import { removeDrafts, replaceWhole } from '../../files/whole.ts';
 import { type Choosable, hinted } from '../choice.ts';
 import type { Variables } from './folders.ts';
 import {
@@ -245,12 +246,11 @@ export class Profiles {
 
   /** Reads, changes and writes the file under the lock. Every change goes through here. */
   async #change<Result>(work: (current: Preferences) => Outcome<Result>): Promise<Result> {
+    const write = await preferencesWriter(this.#folder);
     privateFolder(this.#folder);
     return this.#underLock(join(this.#folder, 'config.lock'), async () => {
       const { preferences, result } = work(this.#read());
-      const file = fileIn(this.#folder);
-      removeDrafts(file);
-      writePrivateFile(file, `${JSON.stringify(preferences, undefined, '\t')}\n`);
+      write(preferences);
       return result;
     });
   }
@@ -351,6 +351,38 @@ function readPreferences(folder: string): Preferences {
   if (result.success) return result.output;
   const [issue] = result.issues;
   throw unusable(folder, `${refusedValue(v.getDotPath(issue) ?? 'It', issue.message)}.`);
+}
+
+/**
+ * Loads what is needed to write `config.json`, so that no loading happens between reading and writing. The
+ * package writes a draft only: by itself it syncs no folder, and where `SNAP` is set it writes over the file,
+ * which a power cut leaves half written.
+ *
+ * @returns writes the file whole or not at all, with mode 0600 in a folder with mode 0700; the caller holds
+ *   the lock
+ * @throws Failure `state_unusable`, the writing too
+ */
+async function preferencesWriter(folder: string): Promise<(preferences: Preferences) => void> {
+  const { default: ConfFile } = await import('conf');
+  return (preferences) => {
+    privateFolder(folder);
+    try {
+      removeDrafts(fileIn(folder));
+      replaceWhole(fileIn(folder), (draft) => {
+        const file = new ConfFile<Record<string, unknown>>({
+          cwd: folder,
+          configName: basename(draft),
+          fileExtension: '',
+          configFileMode: 0o600,
+          accessPropertiesByDotNotation: false,
+        });
+        file.store = preferences;
+        onDisk(draft);
+      });
+    } catch (cause) {
+      throw unusable(folder, cause);
+    }
+  };
 }
 
 function fileIn(folder: string): string {
