@@ -81,7 +81,6 @@ export const Settings = v.looseObject({
   portalUrl: address,
   authUrl: address,
   clientId,
-  ciClientId: clientId,
   // RFC 6749 §3.3.
   scope: v.exactOptional(
     patterned(
@@ -131,7 +130,6 @@ export const ADDRESSES = ['baseUrl', 'portalUrl', 'authUrl'] as const satisfies 
 export const ProfileValues = v.required(v.object(Settings.entries), [
   'baseUrl',
   'clientId',
-  'ciClientId',
   'scope',
   'projectsApiGroup',
   'experimentsApiGroup',
