@@ -31,7 +31,7 @@ export async function bundleProgram(
     external: OUTSIDE[kind],
     // What is imported later and is in a file that every command loads comes with it.
     checks: { eval: false, ineffectiveDynamicImport: false },
-    plugins: [filesOf(kind), standIns, packagesUsed(found), quickToLoad],
+    plugins: [filesOf(kind), standIns, packagesUsed(found)],
   });
   await program.write({
     dir,
@@ -139,33 +139,3 @@ const standIns: Plugin = {
     return index === undefined ? null : (STAND_INS[Number(index)]?.code ?? null);
   },
 };
-
-/** The statements that take one of Node's modules, and how the bundler makes it look imported: it copies all of it. */
-const REQUIRED = /\b(\w+) = require\("node:[\w/]+"\)/g;
-const COPIED_WHOLE = /^(\w+) = \w+(?:\.\w+)?\(\1, 1\);$/gm;
-
-/**
- * Makes the CommonJS files of a program quick to load, last of all:
- *
- * - Node's modules are taken as objects. CommonJS's own way to one reads every export, as `import` does, and some of them
- *   load much more: those of `node:fs` a line editor, those of `node:http` the platform's `fetch`.
- * - Characters beyond ASCII are escapes, since a file with one takes twice the memory and time. In a string, a template and
- *   a pattern they mean the same.
- */
-const quickToLoad: Plugin = {
-  name: 'quick-to-load',
-  generateBundle(_options, bundle) {
-    for (const chunk of Object.values(bundle)) {
-      if (chunk.type !== 'chunk') continue;
-      const required = new Set(Array.from(chunk.code.matchAll(REQUIRED), ([, name]) => name));
-      chunk.code = chunk.code
-        .replace(COPIED_WHOLE, (copied, name) =>
-          required.has(name) ? `${name} = { __proto__: ${name}, default: ${name} };` : copied,
-        )
-        .replace(/\brequire\("(node:[\w/]+)"\)/g, 'process.getBuiltinModule("$1")')
-        .replace(/[^\0-\x7f]/g, escaped);
-    }
-  },
-};
-
-const escaped = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
