@@ -83,12 +83,6 @@ const IN_UNDICI = /[\\/]undici[\\/]lib[\\/](?!web[\\/])/;
 const STAND_INS: readonly StandIn[] = [
   // For sub-commands that are programs of their own: this program has none.
   { source: /^node:child_process$/, importer: /[\\/]commander[\\/]/, code: 'export default {};' },
-  // Colours are chosen by this program.
-  {
-    source: /^#supports-color$/,
-    importer: /[\\/]chalk[\\/]/,
-    code: 'export default { stdout: false, stderr: false };',
-  },
   // Of undici, what the transport uses: its index loads a `fetch`, web sockets, caches and mocks too.
   {
     source: /^undici$/,
@@ -103,14 +97,6 @@ const STAND_INS: readonly StandIn[] = [
   },
   // Bodies are text or bytes.
   { source: /[\\/]web[\\/](?:fetch|webidl)\b/, importer: IN_UNDICI, code: 'module.exports = {};' },
-  // A quicker way to the names of headers, which takes longer to make than one command needs it.
-  {
-    source: /^\.\/tree$/,
-    importer: IN_UNDICI,
-    code: 'module.exports = { tree: { lookup: () => null } };',
-  },
-  // A parser on trial.
-  { source: /[\\/]milo[\\/]/, importer: IN_UNDICI, code: 'module.exports = {};' },
   // Node's default, and the class of a body that is not sent here.
   {
     source: /^node:http$/,
@@ -119,11 +105,6 @@ const STAND_INS: readonly StandIn[] = [
   },
   // The transport speaks HTTP/1.1.
   { source: /^node:http2$/, importer: IN_UNDICI, code: 'module.exports = { constants: {} };' },
-  {
-    source: /^node:assert$/,
-    importer: IN_UNDICI,
-    code: 'module.exports = (holds, message) => { if (!holds) throw new Error(message); };',
-  },
 ];
 
 /** Lets a program start sooner: puts {@link STAND_INS} into its bundle. */
