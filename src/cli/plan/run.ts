@@ -79,7 +79,10 @@ export async function apply(
       return await print(invocation, acting, { changes, outcomes, others: compared.others });
     } catch (error) {
       if (!(error instanceof NotApplied)) throw error;
-      if (attempt < ATTEMPTS && isOutdated(error)) continue;
+      const { code, undone, left } = error;
+      const isOutdated = undone === 0 && left.length === 0 && ['name_taken', 'not_found'].includes(code);
+      // Names or reservations came or went after the list was read.
+      if (attempt < ATTEMPTS && isOutdated) continue;
       throw await asTold(error, compared, invocation, path);
     }
   }
@@ -87,11 +90,6 @@ export async function apply(
 
 /** How often what exists is compared, where something else changes it at the same time. */
 const ATTEMPTS = 3;
-
-/** Whether changes were refused since names or reservations came or went after the list was read. */
-function isOutdated({ code, undone, left }: NotApplied): boolean {
-  return undone === 0 && left.length === 0 && (code === 'name_taken' || code === 'not_found');
-}
 
 /** A plan file that was read, and the experiment that it is for. */
 interface Acting {

@@ -193,7 +193,8 @@ async function checkedOne(
   const check = (): Promise<VerifiedToken> =>
     verifySaved(invocation, session, token, how)
       .catch(async (error: unknown) => {
-        const isGone = error instanceof Failure && isUnknownKey(error.cause);
+        const cause = error instanceof Failure && error.cause;
+        const isGone = cause instanceof TokenError && cause.code === 'key_unknown';
         const isAsked = !invocation.flags.offline && keys === undefined;
         const past =
           isGone && isAsked ? await checkedToken(() => keyInHistory(token, session.send)) : undefined;
@@ -356,11 +357,6 @@ function retiredKey(error: unknown, revoked: number): unknown {
   return error.with({
     why: sentence`Its issuer retired the key that signed it as leaked at ${instant(revoked * 1000)}. What stands has been signed anew.`,
   });
-}
-
-/** Whether a token of a trusted issuer has a key that is not published. */
-function isUnknownKey(error: unknown): boolean {
-  return error instanceof TokenError && error.code === 'key_unknown';
 }
 
 function isAddress(source: string): boolean {
