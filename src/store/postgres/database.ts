@@ -25,8 +25,8 @@ import {
 import { readConnection } from './connection.ts';
 import { commitError, storeError } from './errors.ts';
 import { Histories, READ_PLACE } from './history.ts';
-import { hasTables, makeTables } from './tables.ts';
 import { Lease, portions, statementsOf } from './statements.ts';
+import { hasTables, makeTables } from './tables.ts';
 
 /** How long a transaction may take in all, in milliseconds; then its connection is closed. */
 const TRANSACTION_TIMEOUT = 9000;

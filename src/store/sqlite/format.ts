@@ -46,7 +46,8 @@ export function isNewFile(database: DatabaseSync, format: DatabaseFormat): boole
  * @throws DatabaseFormatError as {@link isNewFile} does, and when the file is new
  */
 export function checkFormat(database: DatabaseSync, format: DatabaseFormat): void {
-  if (isNewFile(database, format)) throw new DatabaseFormatError('The file is a database of another program.');
+  if (isNewFile(database, format))
+    throw new DatabaseFormatError('The file is a database of another program.');
 }
 
 /** Makes the tables of a new file, within a transaction. @throws DatabaseFormatError as {@link isNewFile} does */
