@@ -1,6 +1,5 @@
-import { existsSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { AuditEntry } from '../../src/allocator/store.ts';
 import { type AuditQuery, type AuditRecord, readAudit } from '../../src/store/audit.ts';
@@ -167,10 +166,6 @@ describe('who reads a database changes nothing', () => {
     expect(await postgres.ask(place, "SELECT relname FROM pg_class WHERE relname LIKE 'slices%'")).toEqual(
       [],
     );
-    await (await openEither(place)).close();
-    await postgres.ask(place, 'UPDATE slices_conn_version SET version = 0');
-    await expect(openToRead(place)).rejects.toThrow('The database has schema version 0;');
-    expect(await postgres.ask(place, 'SELECT version FROM slices_conn_version')).toEqual([{ version: 0 }]);
   });
 
   test('nothing is made where nothing is, or followed where a link leads', async () => {
@@ -184,13 +179,5 @@ describe('who reads a database changes nothing', () => {
       code: 'state_unusable',
       facts: { why: expect.stringMatching(/^It is not a file, or a symbolic link to one\./) },
     });
-  });
-
-  test("another program's file, or none of SQLite's, is told as such", async () => {
-    const file = await newFile();
-    new DatabaseSync(file).exec('CREATE TABLE theirs (id TEXT)');
-    await expect(openToRead(file)).rejects.toThrow('another program');
-    writeFileSync(file, 'x'.repeat(4096));
-    await expect(openToRead(file)).rejects.toThrow(DatabaseFormatError);
   });
 });
