@@ -384,6 +384,11 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
         expect((await held(period)).map(({ id }) => id).toSorted()).toEqual(found);
       });
 
+      test('is found late in its time, whatever else is shorter', async () => {
+        await write(record('r1'), record('r2', { start: 0, end: 10_000, tags: tags(2) }));
+        expect(await held({ start: 9999, end: 10_000 })).toMatchObject([{ id: 'r2' }]);
+      });
+
       test('is of one link alone, whole, without deleted reservations, wherever it is asked', async () => {
         const kept = record('r1', {
           tags: { site1_s_tag: 1, site1_c_tag: 2, site2_s_tag: 3, site2_c_tag: 4 },
