@@ -47,14 +47,9 @@ import {
 const VERSIONS = `SELECT version FROM hop
   WHERE link = $1 AND version >= $2 AND version < $3 AND position = 0 AND deleted_ms IS NULL`;
 
-/**
- * What is held of a link at some instant of a period. It ends by the end of the period and the longest one: so those that
- * are held much later are not looked at, however many they are.
- */
+/** What is held of a link at some instant of a period. */
 const OVERLAPPING = `SELECT reservation, start_ms, end_ms, bandwidth, ${TAG_PLACES.join(', ')}, tenant FROM hop
-  WHERE link = $1 AND end_ms > $2 AND start_ms < $3 AND deleted_ms IS NULL AND end_ms < $3 + (
-    SELECT end_ms - start_ms FROM hop WHERE link = $1 AND deleted_ms IS NULL ORDER BY end_ms - start_ms DESC LIMIT 1
-  ) LIMIT ${MAX_ROWS + 1}`;
+  WHERE link = $1 AND end_ms > $2 AND start_ms < $3 AND deleted_ms IS NULL LIMIT ${MAX_ROWS + 1}`;
 
 const TEXT_COLUMNS = Object.fromEntries(RESERVATION_TEXTS.map((text) => [text, 'text' as const]));
 

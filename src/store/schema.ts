@@ -74,7 +74,6 @@ export function serverTables({ bigint, id, sequence, table, sequenceTable, tagGu
   CREATE INDEX hop_changes ON hop (link, version);
   CREATE INDEX hop_deleted ON hop (link, version) WHERE deleted_ms IS NOT NULL;
   CREATE INDEX hop_live ON hop (link, end_ms, start_ms) WHERE deleted_ms IS NULL;
-  CREATE INDEX hop_length ON hop (link, (end_ms - start_ms)) WHERE deleted_ms IS NULL;
 
   -- Which reservation a request got, under the key that its client gave it; the key of a batch stands for its items. The
   -- row comes before the reservation's, in one transaction: the key may turn out to be taken.
