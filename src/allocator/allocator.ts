@@ -9,15 +9,16 @@ import {
   routesOf,
   searchOf,
 } from './decide.ts';
+import type { LinkUse } from './link-use.ts';
 import {
   type ChangeOutcome,
   type KeyedOutcome,
+  type ListTerms,
   listOperation,
   type Operation,
   refusalOperation,
   replayOf,
 } from './list.ts';
-import type { LinkUse } from './link-use.ts';
 import type { Network } from './network.ts';
 import { type AskedBy, Questions } from './questions.ts';
 import type { RouteUse } from './route-use.ts';
@@ -119,7 +120,7 @@ export class Allocator {
     const list = isOnly ? shortest : items;
     if (terms.dryRun) return (await this.#rehearse(list, terms)).answer;
     const isSearch = earliest !== undefined || list.some(isSearched);
-    if (isOnly && !isSearch) return this.#explained(list, await this.#make(list, { keyed }), askedBy);
+    if (isOnly && !isSearch) return this.#makeOrExplain(list, { keyed }, askedBy);
     if (!isSearch && shortest.every((item) => !isOpen(item))) {
       const outcome = await this.#make(shortest, { keyed, tentative: true });
       if (!isRefusedByLinks(outcome)) return outcome;
@@ -127,19 +128,35 @@ export class Allocator {
     for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
       const decision = await this.#rehearse(list, terms);
       const { answer: found } = decision;
-      if (isRefusedByLinks(found)) return this.#run(refusalOperation(decision, keyed));
+      if (isRefusedByLinks(found)) return (await this.#run(refusalOperation(decision, keyed))).answer;
       if (!found.ok) break;
       const fixed = list.map((item, index) => asFound(item, found.records[index]));
       const outcome = await this.#make(fixed, { keyed, tentative: true });
       // Others may have been faster there.
       if (!isRefusedByLinks(outcome)) return outcome.ok ? { ...outcome, offset: found.offset } : outcome;
     }
-    return this.#explained(list, await this.#make(list, { keyed, earliest }), askedBy);
+    return this.#makeOrExplain(list, { keyed, earliest }, askedBy);
   }
 
   /** Makes the changes of a list, or none of them. */
-  #make(items: readonly ChangeItem[], terms: Parameters<typeof listOperation>[1]): Promise<ChangeOutcome> {
-    return this.#run(listOperation(items, terms, this.#options), items.length);
+  async #make(items: readonly ChangeItem[], terms: ListTerms): Promise<ChangeOutcome> {
+    return (await this.#run(listOperation(items, terms, this.#options), items.length)).answer;
+  }
+
+  /** The same. What else is free for each item that is refused is told, by the rows that were read. */
+  async #makeOrExplain(
+    items: readonly ChangeItem[],
+    terms: ListTerms,
+    askedBy: AskedBy | undefined,
+  ): Promise<ChangeOutcome> {
+    const made = await this.#run(listOperation(items, terms, this.#options), items.length);
+    const { answer, explain } = made;
+    if (explain) return this.#questions.ask(explain(), askedBy);
+    if (!isRefusedByLinks(answer)) return answer;
+    // Of several items, each is refused after those before it.
+    const { answer: told } = await this.#rehearse(items, { askedBy });
+    if (told.ok || told.reason !== 'refused') return answer;
+    return { ...answer, items: answer.items.map((item, index) => explainedBy(item, told.items[index])) };
   }
 
   /** The decision on a list, on a snapshot, with what else is free where it is refused. Nothing is written. */
@@ -155,43 +172,31 @@ export class Allocator {
     return { ...decision, written: decision.written.filter(({ change }) => !change) };
   }
 
-  /** An outcome with what else is free for each item that is refused. */
-  async #explained(
-    items: readonly ChangeItem[],
-    outcome: ChangeOutcome,
-    askedBy: AskedBy | undefined,
-  ): Promise<ChangeOutcome> {
-    if (!isRefusedByLinks(outcome)) return outcome;
-    const { answer: told } = await this.#rehearse(items, { askedBy });
-    if (told.ok || told.reason !== 'refused') return outcome;
-    return {
-      ...outcome,
-      items: outcome.items.map((item, index) => explainedBy(item, told.items[index])),
-    };
-  }
-
   /** Decides on an operation with its links locked, and writes what was decided. @param size how many changes it has */
-  async #run<Answer>(operation: Operation<Answer>, size = 1): Promise<Answer> {
+  async #run<Answer>(operation: Operation<Answer>, size = 1): Promise<Decision<Answer>> {
     const { store, now, observe } = this.#options;
     const began = performance.now();
     let together = 0;
-    const answer = await store.changeLinks(operation, async (transaction) => {
+    const decision = await store.changeLinks(operation, async (transaction) => {
       const view = new LinksView(now(), { ...this.#options, reading: transaction });
       // The rows of a create are asked for together with what else it needs.
       const rows = operation.about.length === 0 ? loadFirst(operation, view) : undefined;
       const [known] = await Promise.all([readAhead(transaction, operation, view.now), rows]);
       view.know(known);
       if (!rows) await loadFirst(operation, view);
-      const { answer, written } = await finish(operation.decide(view), { most: MAX_LOCKED_MS });
+      const decision = await finish(operation.decide(view), { most: MAX_LOCKED_MS });
+      const { written } = decision;
       if (written.length > 0) {
         const changes = written.flatMap(({ change }) => change ?? []);
         await transaction.write({ changes, audit: written.flatMap(({ audit }) => audit) }, view.now);
       }
       together = transaction.together;
-      return answer;
+      // Whatever is asked of the view from now on is asked without the locks.
+      view.reading = store;
+      return decision;
     });
     if (together > 0) observe?.committed(together + size - 1, performance.now() - began);
-    return answer;
+    return decision;
   }
 
   /** A create over the shortest route that it may take, where no other one is as short; else the item as it is. */
@@ -219,7 +224,6 @@ export class Allocator {
   /**
    * Asks what is free between two sites, over the routes that may be taken. It changes nothing, and waits for no writer.
    *
-   * @param from milliseconds; what ended before is not read
    * @param question reads rows of each link as it needs them, one link after the other
    * @throws RangeError when there is no route
    * @throws TooMuchError where it takes too much
@@ -228,7 +232,6 @@ export class Allocator {
    */
   async ask<Answer>(
     asked: AskedRoutes,
-    from: number,
     question: (use: RouteUse, state: LinksState) => Steps<Answer>,
     askedBy?: AskedBy,
   ): Promise<Answer> {
@@ -236,17 +239,12 @@ export class Allocator {
     const { ids, open } = linksUnder(routesOf(asked, { network }));
     const view = new LinksView(now(), { ...this.#options, reading: store });
     view.renew(await store.versions(ids));
-    view.from = from;
     const state = { versions: ids.map((id) => view.version(id)), now: view.now };
     return this.#questions.ask(question(open(view), state), askedBy);
   }
 
   /** Asks the same of each link of the network, one after the other; see {@link ask}. @returns the answers, in the links' order */
-  async askEach<Answer>(
-    from: number,
-    question: (use: LinkUse) => Steps<Answer>,
-    askedBy?: AskedBy,
-  ): Promise<Answer[]> {
+  async askEach<Answer>(question: (use: LinkUse) => Steps<Answer>, askedBy?: AskedBy): Promise<Answer[]> {
     const { store, now, network } = this.#options;
     const options = { ...this.#options, reading: store };
     function* each(): Steps<Answer[]> {
@@ -254,7 +252,6 @@ export class Allocator {
       for (const { site1, site2 } of network.links) {
         // A view of its own: the rows of one link are gone before those of the next are read.
         const view = new LinksView(now(), options);
-        view.from = from;
         answers.push(yield* question(view.use(linkId(site1, site2))));
         yield;
       }
@@ -274,10 +271,9 @@ function* rehearsal<Answer>(
   store: Pick<StoreReading, 'versions'>,
 ): Steps<Decision<Answer>> {
   const period = operation.period(view);
-  view.from = period?.start ?? 0;
   let isSettled = period === undefined;
   for (let reading = 0; period && !isSettled && reading < READINGS; reading += 1) {
-    for (const id of operation.links) yield* view.use(id).reach(period.end);
+    for (const id of operation.links) yield* view.use(id).cover(period);
     yield store.versions(operation.links).then((versions) => {
       isSettled = !view.renew(versions);
     });
@@ -288,9 +284,7 @@ function* rehearsal<Answer>(
 /** Reads the rows that an operation looks at first. */
 async function loadFirst(operation: Operation<unknown>, view: LinksView): Promise<void> {
   const period = operation.period(view);
-  if (!period) return;
-  view.from = period.start;
-  await Promise.all(operation.links.map((id) => view.use(id).load(period.end)));
+  if (period) await Promise.all(operation.links.map((id) => view.use(id).load(period)));
 }
 
 /** A refused item with what else is free, where it is refused in a rehearsal too. */

@@ -162,7 +162,7 @@ export class CommonOffset {
       const { start, end } = item.request;
       for (const link of this.#needs[index]?.links ?? []) {
         const use = view.use(link);
-        yield* use.reach(end + this.#last + 1);
+        yield* use.cover({ start: start + this.#offset, end: end + this.#last + 1 });
         const changes = use.nextChanges(start + this.#offset, end + this.#offset);
         // It is free of a reservation where it starts at its end, and meets one where it ends after its start.
         changesAt(changes.end - start);

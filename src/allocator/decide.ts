@@ -11,14 +11,22 @@ import { type Refusal, reasonOf } from './refusals.ts';
 import { RouteUse, type WayOver } from './route-use.ts';
 import { type AskedRoutes, allowedRoutes, type Route } from './routes.ts';
 import { judge, judgeSearch, type Search, type TooLow, tooLowReason } from './search.ts';
-import type { Steps } from './steps.ts';
-import type { AuditEntry, IdempotencyKey, ReservationName, ReservationRecord, WrittenChange } from './store.ts';
+import { atOnce, type Steps } from './steps.ts';
+import type {
+  AuditEntry,
+  IdempotencyKey,
+  ReservationName,
+  ReservationRecord,
+  WrittenChange,
+} from './store.ts';
 import type { LinksView } from './view.ts';
 
 /** The result of an operation: the answer, and what is to be written on its links. */
 export interface Decision<Answer> {
   answer: Answer;
   written: readonly Written[];
+  /** Where it was refused: the answer with what else is free. To be asked while the links are as they were. */
+  explain?: (() => Steps<Answer>) | undefined;
 }
 
 /** A change to be written, with its rows in the audit; or the row of a refusal. */
@@ -48,10 +56,7 @@ export type ItemFailure =
   | { ok: false; reason: 'missing'; reservation: string };
 
 /** The decision on one item. */
-export interface ItemDecision extends Decision<ItemOutcome> {
-  /** Of a refused demand: looks for what else is free. To be asked while the links are as they were. */
-  explain?(): Steps<Explanation>;
-}
+export type ItemDecision = Decision<ItemOutcome>;
 
 /** One item, as its links decide on it. */
 export interface ItemOperation {
@@ -199,7 +204,11 @@ export function linksUnder(routes: readonly Route[]): {
   const ids = [...new Set(routes.flat())].map(idOf);
   return {
     ids: ids.toSorted(),
-    open: (view) => new RouteUse(ids.map((id) => view.use(id)), routes),
+    open: (view) =>
+      new RouteUse(
+        ids.map((id) => view.use(id)),
+        routes,
+      ),
   };
 }
 
@@ -256,10 +265,14 @@ function* decideCreate(
     const { tooLow } = judged ?? {};
     const why = tooLow ? tooLowReason(tooLow, demand) : reasonOf(refusals);
     const audit: AuditEntry = { ...entry, demand: asked, reservation: null, tags: null, why };
+    const refused = { ok: false, reason: 'refused', ...way, tenant, demand, refusals, tooLow } as const;
+    const offers = judged && !isFull ? judged.offers : noOffers;
     return {
-      answer: { ok: false, reason: 'refused', ...way, tenant, demand, refusals, tooLow, ...UNEXPLAINED },
+      answer: { ...refused, ...UNEXPLAINED },
       written: [{ audit: [audit] }],
-      explain: () => explained(use, asked, judged && !isFull ? judged.offers : noOffers),
+      *explain() {
+        return { ...refused, ...(yield* explained(use, asked, offers)) };
+      },
     };
   }
   const unnamed: ReservationRecord = {
@@ -354,15 +367,17 @@ function* decideUpdate(
     const startsNow = update.startsNow ?? false;
     const terms = { use, tenant, expiry, now, startsNow, current, movable, allows };
     const offers = (found: Offer[]): Steps<void> => offersFor(demand, terms, found);
-    const explain = (): Steps<Explanation> => use.without(id, explained(use, demand, offers));
     const why = reasonOf(refusals);
     const entry = { link: idOf(link), at: now, action: 'update', by, experiment, reservation: id } as const;
     const audit: AuditEntry = { ...entry, demand, tags: null, why };
     const way = use.wayOver(link, current);
+    const refused = { ok: false, reason: 'refused', ...way, tenant, demand, refusals } as const;
     return {
-      answer: { ok: false, reason: 'refused', ...way, tenant, demand, refusals, ...UNEXPLAINED },
+      answer: { ...refused, ...UNEXPLAINED },
       written: [{ audit: [audit] }],
-      explain,
+      *explain() {
+        return { ...refused, ...(yield* use.without(id, explained(use, demand, offers))) };
+      },
     };
   }
   const version = view.version(plan.hops[0].link) + 1;
@@ -388,10 +403,13 @@ function deleteOperation({
     links: linksOf(found).toSorted(),
     about: id,
     period: () => undefined,
-    *decide(view) {
+    decide(view) {
       const record = view.reservation(id);
-      if (!record) return unwritten({ ok: false, reason: 'missing', reservation: id });
-      return accepted({ action: 'delete', record }, by, view.now, reason);
+      return atOnce(
+        record
+          ? accepted({ action: 'delete', record }, by, view.now, reason)
+          : unwritten({ ok: false, reason: 'missing', reservation: id }),
+      );
     },
   };
 }
@@ -414,4 +432,3 @@ function accepted(change: WrittenChange, by: string, at: number, why?: string): 
 function unwritten(answer: ItemFailure): Decision<ItemOutcome> {
   return { answer, written: [] };
 }
-

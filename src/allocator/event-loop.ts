@@ -4,7 +4,7 @@ export function yieldToEventLoop(): Promise<void> {
 }
 
 /** For how long a slice of work goes on, in milliseconds. Then others have their turn. */
-const MAX_SLICE_MS = 5;
+export const MAX_SLICE_MS = 5;
 
 /** Work that takes long, in slices with a turn of the event loop between two. The first one begins with it. */
 export class Slices {

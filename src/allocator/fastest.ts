@@ -92,11 +92,7 @@ export function* fastest(steps: Iterable<FreeStep>, transfer: Transfer): Steps<D
  *
  * @param open the rectangles that are open there: what begins in one and not yet in the next has at most its height
  */
-function* slowest(
-  open: readonly Rectangle[],
-  end: number,
-  { volume, tagsSince }: Transfer,
-): Steps<Demand> {
+function* slowest(open: readonly Rectangle[], end: number, { volume, tagsSince }: Transfer): Steps<Demand> {
   const tagged = yield* tagsSince(end);
   for (const { start, rate } of open) {
     const longest = end - Math.max(start, tagged);

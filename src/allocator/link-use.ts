@@ -26,8 +26,6 @@ export type Plan = { accepted: true; tags: Tags } | { accepted: false; refusals:
 
 /** Options of a {@link LinkUse}. */
 export interface UseOptions {
-  /** From when on the link is looked at, in milliseconds. */
-  from: number;
   /** How much of the link one tenant may have at any instant, in percent, 1 to 100. Default: 100. */
   share?: number | undefined;
   /** Reads the rows that overlap a period, {@link MAX_ROWS} and one more at most. */
@@ -51,8 +49,8 @@ export interface Slot {
 }
 
 /**
- * The use and the free capacity of one link, over the rows of its reservations that were read: all that overlap the time from
- * an instant on up to another. Where a method needs later ones, it asks for them (steps.ts).
+ * The use and the free capacity of one link, over the rows of its reservations. A method reads those that overlap the time that
+ * it looks at, where they are not known (steps.ts). What is known of other times only shows that something is taken.
  *
  * Rules (contract/README.md, "Limits" 2; allocator/README.md): at every instant the sum of bandwidths is at most the
  * capacity, and no two reservations hold the same tag in the same place.
@@ -72,40 +70,50 @@ export class LinkUse {
   readonly #share: Share | undefined;
   readonly #tags: readonly PlaceTags[];
   readonly #read: UseOptions['read'];
-  /** All rows are known that overlap the time from here up to `#known`, in milliseconds. */
-  readonly from: number;
-  #known: number;
+  /** The periods of which all rows are known, in order and apart. */
+  #known: Period[] = [];
   /** What all reservations take together; undefined where the rows are others since. */
   #load: Profile | undefined;
   /** The same of those that hold a tag of each place: not of one whose tag is outside the range, of which there is none as a rule. */
   #tagged: Profile[] | undefined;
   readonly #ofTenants = new Map<string, Profile>();
 
-  constructor(id: string, link: Link, { from, share = 100, read }: UseOptions) {
+  constructor(id: string, link: Link, { share = 100, read }: UseOptions) {
     this.id = id;
     this.link = link;
-    this.from = from;
     this.#read = read;
-    this.#known = from;
     this.#share = share < 100 ? new Share(link, share) : undefined;
-    this.#tags = TAG_PLACES.map((place) => new PlaceTags(place, link[`${place}s`], () => this.#rows.values()));
+    this.#tags = TAG_PLACES.map((place) => new PlaceTags(place, link[`${place}s`], this.#rows));
   }
 
-  /** Reads the rows up to an instant, but for those that were changed here. @throws TooMuchError for more than {@link MAX_ROWS} */
-  async load(until: number): Promise<void> {
-    if (until <= this.#known) return;
-    const rows = await this.#read({ start: this.#known, end: until });
-    for (const row of rows) if (!this.#own.has(row.id)) this.#rows.set(row.id, row);
+  /** Reads the rows of a period, but for those that were changed here. @throws TooMuchError for more than {@link MAX_ROWS} */
+  async load(period: Period): Promise<void> {
+    for (const row of await this.#read(period)) {
+      if (!this.#own.has(row.id) && !this.#rows.has(row.id)) this.#hold(row);
+    }
     if (this.#rows.size > MAX_ROWS) throw new TooMuchError();
-    this.#known = until;
+    const apart = ({ start, end }: Period): boolean => end < period.start || start > period.end;
+    const meeting = [period, ...this.#known.filter((known) => !apart(known))];
+    const start = Math.min(...meeting.map((known) => known.start));
+    const end = Math.max(...meeting.map((known) => known.end));
+    this.#known = [...this.#known.filter(apart), { start, end }];
     this.#load = undefined;
     this.#changed();
+  }
+
+  /** Reads the rows of a period that are not known: at least as much time as before in all, so that a search reads seldom. */
+  *cover({ start, end }: Period): Steps<void> {
+    const before = this.#known.find((known) => known.start <= start && known.end >= start);
+    const from = before?.end ?? start;
+    if (from >= end) return;
+    const all = this.#known.reduce((sum, known) => sum + known.end - known.start, 0);
+    yield this.load({ start: from, end: Math.max(end, from + (before ? Math.max(DAY, all) : all)) });
   }
 
   /** Adds a reservation, in place of what was held under its id. */
   put(row: HeldReservation): void {
     this.remove(row.id);
-    this.#rows.set(row.id, row);
+    this.#hold(row);
     this.#load?.add(row);
     this.#changed();
   }
@@ -116,26 +124,24 @@ export class LinkUse {
     const row = this.#rows.get(id);
     if (!row) return;
     this.#rows.delete(id);
+    for (const tags of this.#tags) tags.count(row, -1);
     this.#load?.add(row, -1);
     this.#changed();
+  }
+
+  #hold(row: HeldReservation): void {
+    this.#rows.set(row.id, row);
+    for (const tags of this.#tags) tags.count(row, 1);
   }
 
   #changed(): void {
     this.#tagged = undefined;
     this.#ofTenants.clear();
-    for (const tags of this.#tags) tags.changed();
   }
 
   /** A reservation that was read; undefined for an unknown id. */
   get(id: string): HeldReservation | undefined {
     return this.#rows.get(id);
-  }
-
-  /** Asks for the rows up to an instant, where they are not known; for more at once each time, so that it asks seldom. */
-  *reach(until: number): Steps<void> {
-    if (until <= this.#known) return;
-    const more = this.#known + Math.max(DAY, 3 * (this.#known - this.from));
-    yield this.load(this.#known === this.from ? until : Math.max(until, more));
   }
 
   /**
@@ -146,7 +152,7 @@ export class LinkUse {
    */
   *plan(demand: Demand, { keep, tenant }: { keep?: Tags; tenant?: string } = {}): Steps<Plan> {
     const { start, end, bandwidth } = demand;
-    yield* this.reach(end);
+    yield* this.cover(demand);
     const refusals: Refusal[] = [];
     if (bandwidth > this.#freeIn(demand)) refusals.push(this.#bandwidthRefusal(demand));
     const chosen: Partial<Tags> = {};
@@ -170,7 +176,7 @@ export class LinkUse {
    * @param tenant whose share counts
    */
   *freeBandwidth(period: Period, tenant?: string): Steps<number> {
-    yield* this.reach(period.end);
+    yield* this.cover(period);
     if (this.#tags.some((tags) => tags.lowestFree(period) === undefined)) return 0;
     const free = this.#freeIn(period);
     if (!this.#share || tenant === undefined) return free;
@@ -186,7 +192,7 @@ export class LinkUse {
     const limits = this.#limits(bandwidth, tenant);
     if (!limits) return undefined;
     for (let start = from; start + duration <= end; ) {
-      yield* this.reach(start + duration);
+      yield* this.cover({ start, end: start + duration });
       let next = start;
       for (const { profile, limit } of this.#under(limits)) next = profile.earliest(next, duration, limit);
       for (const tags of this.#tags) next = tags.earliest(next, duration);
@@ -205,7 +211,7 @@ export class LinkUse {
   *freeUntil({ start, end, bandwidth }: Demand, tenant?: string): Steps<number | undefined> {
     const limits = this.#limits(bandwidth, tenant);
     if (!limits) return undefined;
-    yield* this.reach(end);
+    yield* this.cover({ start, end });
     const until = Math.min(
       this.#loadUntil({ start, end }, limits),
       ...this.#tags.map((tags) => tags.freeUntil(start)),
@@ -216,7 +222,7 @@ export class LinkUse {
   /** The free capacity of the link over a period, in stretches over which nothing changes. @param most how many of them */
   *steps(period: Period, most = Number.POSITIVE_INFINITY): Steps<Free[]> {
     const found: Free[] = [];
-    yield* this.reach(period.end);
+    yield* this.cover(period);
     const tagged = this.#tagged ?? this.#countTagged();
     for (const { start, end, bandwidth: taken } of this.#all().steps(period)) {
       const bandwidth = Math.max(0, this.link.bandwidth - taken);
@@ -234,7 +240,7 @@ export class LinkUse {
    * fewer milliseconds. Column `i` of `n` begins at `start + floor(i * length / n)`.
    */
   *columns({ start, end }: Period, count: number): Steps<Free[]> {
-    yield* this.reach(end);
+    yield* this.cover({ start, end });
     const tagged = this.#tagged ?? this.#countTagged();
     const length = end - start;
     const columns = Math.min(count, length);
@@ -257,7 +263,7 @@ export class LinkUse {
   *lastStart({ start: first, end, bandwidth, duration, tenant }: Sought): Steps<number> {
     const limits = this.#limits(bandwidth, tenant);
     if (!limits) return first;
-    yield* this.reach(end);
+    yield* this.cover({ start: first, end });
     let last = this.#loadUntil({ start: first, end }, limits) - duration;
     for (const tags of this.#tags) {
       for (let start = first; start <= last; ) {
@@ -272,7 +278,7 @@ export class LinkUse {
 
   /** The bandwidth that is free over a period for a new reservation, step by step. @param tenant whose share is a limit too */
   *freeSteps(period: Period, tenant?: string): Steps<(Period & { free: number })[]> {
-    yield* this.reach(period.end);
+    yield* this.cover(period);
     const share = this.#share;
     const own = share && tenant !== undefined ? this.#loadOf(tenant) : undefined;
     return [...this.#all().steps(period)].flatMap(({ start, end, bandwidth }) => {
@@ -289,17 +295,18 @@ export class LinkUse {
   /** The earliest start, from an instant on, from which each place has a tag that is free for so many milliseconds. */
   *tagsFrom(from: number, duration: number): Steps<number> {
     for (let start = from; ; ) {
-      yield* this.reach(start + duration);
+      yield* this.cover({ start, end: start + duration });
       const next = this.#tags.reduce((at, tags) => tags.earliest(at, duration), start);
       if (next === start) return start;
       start = next;
     }
   }
 
-  /** Since when each place has a tag that is free until an instant. */
-  *tagsSince(until: number): Steps<number> {
-    yield* this.reach(until);
-    return Math.max(...this.#tags.map((tags) => tags.freeSince(until)));
+  /** Since when each place has a tag that is free until the end of a period, within it. */
+  *tagsSince(period: Period): Steps<number> {
+    yield* this.cover(period);
+    const until = period.end;
+    return Math.max(period.start, ...this.#tags.map((tags) => tags.freeSince(until)));
   }
 
   /** When the first reservation ends after an instant, and when the first one starts at another or after it; infinity for never. Milliseconds. */

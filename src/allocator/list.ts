@@ -11,7 +11,7 @@ import {
   type KeyedRequest,
 } from './decide.ts';
 import type { Period } from './demand.ts';
-import type { Steps } from './steps.ts';
+import { atOnce, type Steps } from './steps.ts';
 import type { IdempotencyRecord, ReservationRecord } from './store.ts';
 import type { LinksView, Needs } from './view.ts';
 
@@ -49,7 +49,7 @@ export interface Operation<Answer> extends Needs {
 }
 
 /** How a list of changes is decided on. */
-interface ListTerms {
+export interface ListTerms {
   /** Tell what else is free for each item that is refused. */
   explains?: boolean;
   /** Write nothing of a refusal: another route is looked for. */
@@ -91,7 +91,15 @@ export function listOperation(
       const decisions = found?.attempt ?? (yield* decideItems(view, refused, { explains }));
       const answer = answerOf(decisions, found);
       const written = decisions.flatMap((decision) => decision.written);
-      if (!answer.ok) return { answer, written: tentative ? [] : written.filter(({ change }) => !change) };
+      if (!answer.ok) {
+        const [only, another] = decisions;
+        const explain = another ? undefined : only?.explain;
+        return {
+          answer,
+          written: tentative ? [] : written.filter(({ change }) => !change),
+          explain: explain && (() => explainedList(explain)),
+        };
+      }
       const [first] = written;
       if (keyed && first?.change) {
         const { createdBy, experiment, key, fingerprint } = keyed;
@@ -105,6 +113,11 @@ export function listOperation(
       return { answer, written };
     },
   };
+}
+
+/** The answer to a list of one item that is refused. */
+function* explainedList(explain: () => Steps<ItemOutcome>): Steps<ChangeOutcome> {
+  return { ok: false, reason: 'refused', items: [yield* explain()] };
 }
 
 /**
@@ -121,10 +134,9 @@ export function* decideItems(
   for (const operation of operations) {
     for (const { change } of decisions.at(-1)?.written ?? []) if (change) view.apply(change);
     const decision = yield* operation.decide(view);
-    const { answer, explain } = decision;
-    const isExplained = explains && explain && !answer.ok && answer.reason === 'refused';
-    decisions.push(isExplained ? { ...decision, answer: { ...answer, ...(yield* explain()) } } : decision);
-    if (stopsAtRefusal && !answer.ok) break;
+    const { explain } = decision;
+    decisions.push(explains && explain ? { ...decision, answer: yield* explain() } : decision);
+    if (stopsAtRefusal && !decision.answer.ok) break;
     if (operations.length > 1) yield;
   }
   return decisions;
@@ -147,9 +159,7 @@ export function refusalOperation(
     named: [],
     key: keyed,
     period: () => undefined,
-    *decide(view) {
-      return replayed(view, keyed) ?? refused;
-    },
+    decide: (view) => atOnce(replayed(view, keyed) ?? refused),
   };
 }
 

@@ -21,21 +21,28 @@ export class Profile {
   readonly #lives: number[] = [];
 
   constructor(demands: Iterable<Demand>) {
-    const changes = [...demands].flatMap(({ start, end, bandwidth }) => [
-      { time: start, bandwidth, live: 1 },
-      { time: end, bandwidth: -bandwidth, live: -1 },
-    ]);
-    changes.sort((one, other) => one.time - other.time);
-    let [sum, count] = [0, 0];
-    for (const { time, bandwidth, live } of changes) {
-      sum += bandwidth;
-      count += live;
-      // All that changes at one instant counts together: the end of one makes room for the start of another.
-      const at = this.#times.at(-1) === time ? this.#times.length - 1 : this.#times.length;
-      this.#times[at] = time;
-      this.#bandwidths[at] = sum;
-      this.#lives[at] = count;
+    const starts = [...demands].sort((one, other) => one.start - other.start);
+    const ends = starts.toSorted((one, other) => one.end - other.end);
+    let [bandwidth, live, started] = [0, 0, 0];
+    for (const [ended, { end, bandwidth: freed }] of ends.entries()) {
+      for (let next = starts[started]; next && next.start < end; next = starts[started]) {
+        bandwidth += next.bandwidth;
+        live += 1;
+        started += 1;
+        this.#set(next.start, bandwidth, live);
+      }
+      bandwidth -= freed;
+      live = started - ended - 1;
+      this.#set(end, bandwidth, live);
     }
+  }
+
+  /** From an instant on there is so much. All that changes at one instant counts together: an end makes room for a start. */
+  #set(time: number, bandwidth: number, live: number): void {
+    const at = this.#times.at(-1) === time ? this.#times.length - 1 : this.#times.length;
+    this.#times[at] = time;
+    this.#bandwidths[at] = bandwidth;
+    this.#lives[at] = live;
   }
 
   /** Adds what a reservation takes. @param sign -1 takes it away */

@@ -1,3 +1,4 @@
+import { MAX_SLICE_MS } from './event-loop.ts';
 import { finish, type Steps } from './steps.ts';
 
 /** Who asks a question, and until when the answer is wanted. */
@@ -15,21 +16,29 @@ export class QuestionEndedError extends Error {
 
 /** How many questions that take longer than a slice there may be, with those that wait. */
 const MAX_QUESTIONS = 64;
-/** How long all slices of a question may take, in milliseconds. */
+/** How long all slices of a question may take: 5 s, in milliseconds. */
 const MAX_QUESTION_MS = 5000;
 
 /**
- * Questions, answered in slices: one slice in a turn of the event loop, and those that go on one after the other. So no long
- * question keeps another one waiting until it is over (THREATS.md 81).
+ * Questions, answered in slices. All that begin in one turn of the event loop have one slice together; of those that take longer, each
+ * turn has a slice of one, and one after the other goes on. So no long question keeps another one waiting until it is over (THREATS.md 81).
  */
 export class Questions {
   /** Those that wait for a turn of the event loop. */
   readonly #waiting: (() => void)[] = [];
   #isTurnComing = false;
+  /** When the first question of this turn began; undefined where there was none. */
+  #began: number | undefined;
   /** Those that wait for the end of their user's question, by user. A user has a line while a question of theirs goes on. */
   readonly #lines = new Map<string, (() => void)[]>();
   #long = 0;
   #isStopped = false;
+  readonly #most: number;
+
+  /** @param most how long all slices of a question may take, in milliseconds */
+  constructor(most = MAX_QUESTION_MS) {
+    this.#most = most;
+  }
 
   /** Ends all questions. */
   stop(): void {
@@ -42,19 +51,16 @@ export class Questions {
    * @throws QuestionEndedError
    * @throws TooMuchError where it takes too much, and does not end with what it has
    */
-  async ask<Answer>(
-    question: Steps<Answer>,
-    askedBy: AskedBy | undefined,
-  ): Promise<Answer> {
+  async ask<Answer>(question: Steps<Answer>, askedBy: AskedBy | undefined): Promise<Answer> {
     let leave: (() => void) | undefined;
     const turn = async (): Promise<void> => {
       leave ??= await this.#enter(askedBy);
       await this.#turn();
       this.#throwIfOver(askedBy);
     };
-    await this.#turn();
+    if (this.#isOver) await this.#turn();
     try {
-      return await finish(question, { turn, most: MAX_QUESTION_MS });
+      return await finish(question, { turn, most: this.#most });
     } finally {
       leave?.();
     }
@@ -62,7 +68,8 @@ export class Questions {
 
   /** Lets a question go on that takes long, after those of its user that came before. @returns what ends it */
   async #enter(askedBy: AskedBy | undefined): Promise<() => void> {
-    if (this.#long >= MAX_QUESTIONS) throw new QuestionEndedError('Too many long questions are asked at once.');
+    if (this.#long >= MAX_QUESTIONS)
+      throw new QuestionEndedError('Too many long questions are asked at once.');
     this.#long += 1;
     const { user = '', request } = askedBy ?? {};
     const line = this.#lines.get(user);
@@ -83,7 +90,15 @@ export class Questions {
     if (askedBy?.request.signal.aborted) throw new QuestionEndedError('The request has gone.');
   }
 
-  /** Resolves in a turn of the event loop that no other question has. */
+  /** Whether the questions of this turn of the event loop have had their time. */
+  get #isOver(): boolean {
+    if (this.#began !== undefined) return performance.now() - this.#began >= MAX_SLICE_MS;
+    this.#began = performance.now();
+    this.#expectTurn();
+    return false;
+  }
+
+  /** Resolves in a later turn of the event loop. */
   #turn(): Promise<void> {
     return new Promise((resolve) => {
       this.#waiting.push(resolve);
@@ -92,12 +107,14 @@ export class Questions {
   }
 
   #expectTurn(): void {
-    if (this.#isTurnComing || this.#waiting.length === 0) return;
+    if (this.#isTurnComing) return;
     this.#isTurnComing = true;
     setImmediate(() => {
       this.#isTurnComing = false;
-      this.#waiting.shift()?.();
-      this.#expectTurn();
+      const next = this.#waiting.shift();
+      this.#began = next && performance.now();
+      if (next) this.#expectTurn();
+      next?.();
     });
   }
 }

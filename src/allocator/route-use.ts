@@ -328,18 +328,14 @@ function* fastestOver(
     },
     *tagsSince(until) {
       let since = start;
-      for (const use of uses) since = Math.max(since, yield* use.tagsSince(until));
+      for (const use of uses) since = Math.max(since, yield* use.tagsSince({ start, end: until }));
       return since;
     },
   });
 }
 
 /** The tags of a demand on each of some links, or the first one's refusals that does not fit. */
-function* planOver(
-  uses: readonly LinkUse[],
-  demand: Demand,
-  { tenant, keep }: PlanTerms,
-): Steps<RoutePlan> {
+function* planOver(uses: readonly LinkUse[], demand: Demand, { tenant, keep }: PlanTerms): Steps<RoutePlan> {
   const hops: Hop[] = [];
   for (const use of uses) {
     const kept = keep?.find((hop) => hop.link === use.id)?.tags;

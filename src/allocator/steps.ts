@@ -6,6 +6,12 @@ import { Slices } from './event-loop.ts';
  */
 export type Steps<Answer> = Generator<Promise<unknown> | undefined, Answer, void>;
 
+/** Work that has its answer at once. */
+export function* atOnce<Answer>(answer: Answer): Steps<Answer> {
+  yield;
+  return answer;
+}
+
 /** Work has taken as long as it may, or read as many rows of a link. What it found until then stands. */
 export class TooMuchError extends Error {
   override readonly name = 'TooMuchError';

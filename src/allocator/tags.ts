@@ -17,19 +17,28 @@ export class PlaceTags {
   readonly size: number;
   /** When each tag is held, by its place in the range: periods that do not overlap, in order. */
   #held: Map<number, Period[]> | undefined;
-  readonly #rows: () => Iterable<Holding>;
+  readonly #rows: ReadonlyMap<string, Holding>;
+  /** How many reservations hold each tag, by its place in the range; and how many tags are held. */
+  readonly #counts: Uint16Array;
+  #heldTags = 0;
 
-  /** @param range inclusive, `[from, to]` @param rows are read when they are needed, and again after {@link changed} */
-  constructor(place: TagPlace, [from, to]: TagRange, rows: () => Iterable<Holding>) {
+  /** @param range inclusive, `[from, to]` @param rows those that {@link count} is told */
+  constructor(place: TagPlace, [from, to]: TagRange, rows: ReadonlyMap<string, Holding>) {
     this.place = place;
     this.#first = from;
     this.size = to - from + 1;
     this.#rows = rows;
+    this.#counts = new Uint16Array(this.size);
   }
 
-  /** The rows are others now. */
-  changed(): void {
+  /** A reservation was added to the rows, or taken away. */
+  count({ tags }: Holding, by: 1 | -1): void {
     this.#held = undefined;
+    const index = tags[this.place] - this.#first;
+    if (index < 0 || index >= this.size) return;
+    const count = (this.#counts[index] ?? 0) + by;
+    this.#counts[index] = count;
+    if (count === (by === 1 ? 1 : 0)) this.#heldTags += by;
   }
 
   /** Whether a tag is in the range. A reservation from before the topology changed may hold another. */
@@ -40,7 +49,7 @@ export class PlaceTags {
   /** The lowest tag that is free throughout a period; undefined where there is none. @param kept is taken where it is free */
   lowestFree({ start, end }: Period, kept?: number): number | undefined {
     const isHeld = new Uint8Array(this.size);
-    for (const row of this.#rows()) {
+    for (const row of this.#rows.values()) {
       const tag = row.tags[this.place];
       if (row.start < end && row.end > start && this.has(tag)) isHeld[tag - this.#first] = 1;
     }
@@ -88,8 +97,8 @@ export class PlaceTags {
     better: (one: number, other: number) => number,
     of: (periods: readonly Period[]) => number,
   ): number {
+    if (this.#heldTags < this.size) return unheld;
     this.#held ??= this.#periods();
-    if (this.#held.size < this.size) return unheld;
     let best = worst;
     for (const periods of this.#held.values()) {
       best = better(best, of(periods));
@@ -100,7 +109,7 @@ export class PlaceTags {
 
   #periods(): Map<number, Period[]> {
     const held = new Map<number, Period[]>();
-    for (const row of this.#rows()) {
+    for (const row of this.#rows.values()) {
       const tag = row.tags[this.place];
       if (!this.has(tag)) continue;
       const known = held.get(tag);

@@ -44,7 +44,7 @@ export interface ViewOptions {
   network: Pick<Network, 'byId'>;
   /** See {@link LinkUse}. */
   maxShare?: number | undefined;
-  /** Where rows are read. */
+  /** Where rows are read at first. */
   reading: Pick<StoreReading, 'overlapping'>;
 }
 
@@ -77,18 +77,24 @@ export class LinksView {
   /** When it is decided, in milliseconds. */
   readonly now: number;
   readonly #options: ViewOptions;
+  /** Where rows are read. */
+  reading: Pick<StoreReading, 'overlapping'>;
   #known: Known;
   readonly #uses = new Map<string, LinkUse>();
   /** The functions that undo the changes, in the order of the changes. */
   readonly #inverses: (() => void)[] = [];
-  /** From when on the links are looked at, in milliseconds. */
-  from = 0;
-
   /** @param now milliseconds */
   constructor(now: number, options: ViewOptions) {
     this.now = now;
     this.#options = options;
-    this.#known = { versions: new Map(), records: new Map(), live: new Map(), names: new Map(), earlier: undefined };
+    this.reading = options.reading;
+    this.#known = {
+      versions: new Map(),
+      records: new Map(),
+      live: new Map(),
+      names: new Map(),
+      earlier: undefined,
+    };
   }
 
   /** Takes what was read. */
@@ -111,15 +117,15 @@ export class LinksView {
     return this.#known.versions.get(link) ?? 0;
   }
 
-  /** The use of a link, from {@link from} on. @throws RangeError for a link that left the network */
+  /** The use of a link. @throws RangeError for a link that left the network */
   use(id: string): LinkUse {
     const known = this.#uses.get(id);
     if (known) return known;
-    const { network, maxShare: share, reading } = this.#options;
+    const { network, maxShare: share } = this.#options;
     const link = network.byId(id);
     if (!link) throw new RangeError(`there is no link ${id}`);
-    const read = (period: Period) => reading.overlapping(id, period);
-    const use = new LinkUse(id, link, { from: this.from, share, read });
+    const read = (period: Period) => this.reading.overlapping(id, period);
+    const use = new LinkUse(id, link, { share, read });
     this.#uses.set(id, use);
     return use;
   }

@@ -87,9 +87,7 @@ function nextStep(
   const isOther = cause instanceof OtherVersionError;
   if (file) return isOther ? moveAway(file) : undefined;
   if (!isPostgres(database)) return undefined;
-  const ask = isOther
-    ? 'ALTER SCHEMA public RENAME TO other; CREATE SCHEMA public'
-    : 'SELECT version()';
+  const ask = isOther ? 'ALTER SCHEMA public RENAME TO other; CREATE SCHEMA public' : 'SELECT version()';
   return `psql ${shellWord(database)} -c ${shellWord(ask)}`;
 }
 

@@ -77,8 +77,7 @@ const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
  */
 export function problemOf(error: unknown, method: string, { log, metrics }: FailureObservers): ProblemError {
   if (error instanceof ProblemError) return error;
-  if (error instanceof TooMuchError)
-    return refusalOf([problem('search_given_up', { at: error.notBefore })]);
+  if (error instanceof TooMuchError) return refusalOf([problem('search_given_up', { at: error.notBefore })]);
   if (error instanceof QuestionEndedError) return refusal('unavailable', error.message);
   const failure = storeFailure(error);
   if (failure) {

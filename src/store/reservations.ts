@@ -29,6 +29,7 @@ import {
   readRecord,
   recordsEndingAfter,
 } from './reservation-records.ts';
+import { SPANS, spanOf } from './spans.ts';
 import {
   type Locking,
   MAKE_LINK,
@@ -48,8 +49,10 @@ const VERSIONS = `SELECT version FROM hop
   WHERE link = $1 AND version >= $2 AND version < $3 AND position = 0 AND deleted_ms IS NULL`;
 
 /** What is held of a link at some instant of a period. */
-const OVERLAPPING = `SELECT reservation, start_ms, end_ms, bandwidth, ${TAG_PLACES.join(', ')}, tenant FROM hop
-  WHERE link = $1 AND end_ms > $2 AND start_ms < $3 AND deleted_ms IS NULL LIMIT ${MAX_ROWS + 1}`;
+const OVERLAPPING = `WITH class (number, longest) AS (VALUES ${SPANS})
+  SELECT reservation, start_ms, end_ms, bandwidth, ${TAG_PLACES.join(', ')}, tenant FROM class CROSS JOIN hop
+  WHERE link = $1 AND span = number AND start_ms > $2 - longest AND start_ms < $3 AND end_ms > $2 AND deleted_ms IS NULL
+  LIMIT ${MAX_ROWS + 1}`;
 
 const TEXT_COLUMNS = Object.fromEntries(RESERVATION_TEXTS.map((text) => [text, 'text' as const]));
 
@@ -82,6 +85,7 @@ const HOP: SqlInsert = {
     position: 'integer',
     link: 'text',
     version: 'bigint',
+    span: 'integer',
     start_ms: 'bigint',
     end_ms: 'bigint',
     bandwidth: 'bigint',
@@ -93,7 +97,7 @@ const HOP: SqlInsert = {
     deleted_ms: 'bigint',
   },
   onConflict: `ON CONFLICT (reservation, position) DO UPDATE SET
-    ${replaced('version', 'start_ms', 'end_ms', 'bandwidth', ...TAG_PLACES, 'deleted_ms')}`,
+    ${replaced('version', 'span', 'start_ms', 'end_ms', 'bandwidth', ...TAG_PLACES, 'deleted_ms')}`,
 };
 
 function replaced(...columns: string[]): string {
@@ -462,7 +466,14 @@ function hopRow(
   { link, tags }: Hop,
   { position, version, deletedAt }: { position: number; version: number; deletedAt: number | null },
 ): SqlValue[] {
-  const held = [start, end, bandwidth, ...TAG_PLACES.map((place) => tags[place]), tenant];
+  const held = [
+    spanOf(end - start),
+    start,
+    end,
+    bandwidth,
+    ...TAG_PLACES.map((place) => tags[place]),
+    tenant,
+  ];
   return [id, position, link, version, ...held, deletedAt];
 }
 

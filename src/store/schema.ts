@@ -59,6 +59,8 @@ export function serverTables({ bigint, id, sequence, table, sequenceTable, tagGu
     position INTEGER NOT NULL,
     link ${id} NOT NULL REFERENCES link (id),
     version ${bigint} NOT NULL,
+    -- The class of its length: see store/spans.ts.
+    span INTEGER NOT NULL,
     start_ms ${bigint} NOT NULL,
     end_ms ${bigint} NOT NULL,
     bandwidth ${bigint} NOT NULL,
@@ -73,7 +75,7 @@ export function serverTables({ bigint, id, sequence, table, sequenceTable, tagGu
   )${sequenceTable};
   CREATE INDEX hop_changes ON hop (link, version);
   CREATE INDEX hop_deleted ON hop (link, version) WHERE deleted_ms IS NOT NULL;
-  CREATE INDEX hop_live ON hop (link, end_ms, start_ms) WHERE deleted_ms IS NULL;
+  CREATE INDEX hop_live ON hop (link, span, start_ms, end_ms) WHERE deleted_ms IS NULL;
 
   -- Which reservation a request got, under the key that its client gave it; the key of a batch stands for its items. The
   -- row comes before the reservation's, in one transaction: the key may turn out to be taken.

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { CreateRequest } from '../../src/allocator/decide.ts';
 import type { Demand } from '../../src/allocator/demand.ts';
 import { createNetwork } from '../../src/allocator/network.ts';
-import type { CreateRequest } from '../../src/allocator/decide.ts';
 import type { ReservationStore } from '../../src/allocator/store.ts';
 import { linkId } from '../../src/contract/links.ts';
 import { usePostgres } from '../fixtures/postgres.ts';
@@ -77,12 +77,9 @@ async function everything(): Promise<unknown> {
 
 /** What an allocator decides is what one decides that reads everything anew. */
 async function isTrue(allocator: Allocator): Promise<void> {
-  for (const link of LINKS) {
-    const steps = (asked: Allocator) =>
-      asked.ask(link, 0, (calendar) => [...calendar.steps({ start: 0, end: 1000 })]);
-    expect(await steps(allocator)).toEqual(await steps(start()));
-    expect(await sweep(opened, linkId(link.site1, link.site2), link)).toEqual([]);
-  }
+  const steps = (asked: Allocator) => asked.askEach((use) => use.steps({ start: 0, end: 1000 }));
+  expect(await steps(allocator)).toEqual(await steps(start()));
+  for (const link of LINKS) expect(await sweep(opened, linkId(link.site1, link.site2), link)).toEqual([]);
 }
 
 describe.each([
@@ -179,28 +176,6 @@ describe.each([
     ]);
     expect(idsOf(swapped)).toEqual([one, other, one]);
     expect(await opened.store.find(one ?? '')).toMatchObject({ start: 20, end: 30 });
-    await isTrue(allocator);
-  });
-
-  test('keeps the calendars in memory when it is refused', async () => {
-    let loads = 0;
-    const counted: ReservationStore = {
-      ...opened.store,
-      loadLink: (...args) => {
-        loads += 1;
-        return opened.store.loadLink(...args);
-      },
-    };
-    const allocator = start(counted);
-    idsOf(await allocator.batch([create(0), create(1), create(2)]));
-    expect(loads).toBe(3);
-    for (let round = 0; round < 3; round += 1) {
-      refusedIn(
-        await allocator.batch([create(0), update('r00001', { end: 30 }), create(2, { bandwidth: 5000 })]),
-      );
-    }
-    idsOf(await allocator.batch([create(0, { start: 30, end: 40 })]));
-    expect(loads).toBe(3);
     await isTrue(allocator);
   });
 

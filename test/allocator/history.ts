@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
+import type { UpdateRequest } from '../../src/allocator/decide.ts';
 import type { Demand } from '../../src/allocator/demand.ts';
 import { createNetwork } from '../../src/allocator/network.ts';
 import type { Offer } from '../../src/allocator/offers.ts';
-import type { UpdateRequest } from '../../src/allocator/decide.ts';
 import type { Search } from '../../src/allocator/search.ts';
 import type { ReservationRecord } from '../../src/allocator/store.ts';
 import { type Link, linkId, type TagRange } from '../../src/contract/links.ts';

@@ -246,7 +246,7 @@ describe('mistake: concurrent updates of one reservation that overwrite each oth
     ]);
     expect(outcomes.filter((outcome) => outcome === true)).toHaveLength(1);
     expect(await opened.store.find(id)).toBeUndefined();
-    expect(await opened.rows('SELECT * FROM tag_hold')).toEqual([]);
+    expect(await opened.rows('SELECT * FROM hop WHERE deleted_ms IS NULL')).toEqual([]);
     expect(await update(allocators[1], id, { end: 24 })).toBeUndefined();
     expect(await booked(allocators[0], { start: 10, end: 20, bandwidth: 1000 })).toMatchObject({
       hops: [{ tags: tags(1) }],
@@ -309,17 +309,6 @@ describe('mistake: state kept only in memory', () => {
     expect(await opened.store.find(record.id)).toEqual(record);
   });
 
-  test('the allocator reads the whole calendar once, and then only the changes of others', async () => {
-    const reads: string[] = [];
-    const allocator = start({ store: recordsReads(opened.store, reads) });
-    const bandwidths = Array.from({ length: 10 }, (_, index) => index + 1);
-    await Promise.all(bandwidths.map((bandwidth) => book(allocator, { start: 10, end: 20, bandwidth })));
-    expect(reads).toEqual(['all']);
-    await book(start(), { start: 30, end: 40, bandwidth: 1 });
-    await book(allocator, { start: 30, end: 40, bandwidth: 1 });
-    expect(reads).toEqual(['all', 'changes']);
-  });
-
   test.each([
     { fault: 'is rolled back at its commit', failing: rollsBack, kept: false },
     { fault: 'commits, and the answer is lost', failing: commitsAndThrows, kept: true },
@@ -357,18 +346,6 @@ describe('mistake: state kept only in memory', () => {
 
     expect(await book(allocator, { start: 10, end: 20, bandwidth: 100 })).toMatchObject({ ok: true });
     await agrees();
-  });
-
-  test('requests after a group with a failed commit are decided as if the group had not been there', async () => {
-    const faults = { next: true };
-    const allocator = start({ store: rollsBack(opened.store, faults) });
-    const answers = await Promise.all(
-      [900, 800, 700].map((bandwidth) => answerOf(book(allocator, { start: 10, end: 20, bandwidth }))),
-    );
-    // They were decided together, and none of their rows was written.
-    expect(tally(answers)).toEqual({ 'Error: on purpose': 3 });
-    expect(await opened.rows('SELECT bandwidth FROM reservation')).toEqual([]);
-    expect(await book(allocator, { start: 10, end: 20, bandwidth: 1000 })).toMatchObject({ ok: true });
   });
 });
 
@@ -521,11 +498,9 @@ async function answerOf(outcome: Promise<Outcome>): Promise<RaceAnswer> {
 
 function everyRow(): Promise<unknown> {
   return Promise.all(
-    [
-      'SELECT * FROM reservation ORDER BY id',
-      'SELECT * FROM hop ORDER BY reservation, position',
-      'SELECT * FROM tag_hold ORDER BY place, tag, start_ms',
-    ].map((sql) => opened.rows(sql)),
+    ['SELECT * FROM reservation ORDER BY id', 'SELECT * FROM hop ORDER BY reservation, position'].map((sql) =>
+      opened.rows(sql),
+    ),
   );
 }
 
@@ -547,30 +522,6 @@ function tags(tag: number): Tags {
 /** When `next` is set, the next change fails once. */
 interface Faults {
   next: boolean;
-}
-
-/** A store that records what a decision reads of a link. */
-function recordsReads(store: ReservationStore, reads: string[]): ReservationStore {
-  return {
-    ...store,
-    loadLink: (link, from, take) => {
-      reads.push('all');
-      return store.loadLink(link, from, take);
-    },
-    changeLinks: (links, work) =>
-      store.changeLinks(links, (transaction) =>
-        work({
-          ...transaction,
-          links: transaction.links.map((link) => ({
-            ...link,
-            changesSince: (version) => {
-              reads.push('changes');
-              return link.changesSince(version);
-            },
-          })),
-        }),
-      ),
-  };
 }
 
 /** A store whose commit fails: it rolls back all that was written. */

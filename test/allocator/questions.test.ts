@@ -4,8 +4,11 @@ import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Demand } from '../../src/allocator/demand.ts';
 import { createNetwork } from '../../src/allocator/network.ts';
+import { QuestionEndedError, Questions } from '../../src/allocator/questions.ts';
+import type { FreeOnRoute } from '../../src/allocator/route-use.ts';
+import { atOnce, type Steps, TooMuchError } from '../../src/allocator/steps.ts';
 import { type ReservationStore, StoreUnavailableError } from '../../src/allocator/store.ts';
-import { linkId } from '../../src/contract/links.ts';
+import { type Link, linkId } from '../../src/contract/links.ts';
 import { PostgresDatabase } from '../../src/store/postgres/database.ts';
 import { usePostgres } from '../fixtures/postgres.ts';
 import { temporaryFolder } from '../fixtures/temporary-folder.ts';
@@ -50,11 +53,10 @@ function update(allocator: Allocator, id: string, change: Partial<Demand>): Prom
 }
 
 /** What is free from 10 to 20, and the version of the link that says so. */
-function free(allocator: Allocator, from = 10): Promise<[number, number]> {
-  return allocator.ask({ site1: 'b', site2: 'a' }, from, (calendar, { versions: [version = -1] }) => [
-    calendar.freeBandwidth({ start: 10, end: 20 }),
-    version,
-  ]);
+function free(allocator: Allocator): Promise<[number, number]> {
+  return allocator.ask({ site1: 'b', site2: 'a' }, function* (use, { versions: [version = -1] }) {
+    return [yield* use.freeBandwidth({ start: 10, end: 20 }), version];
+  });
 }
 
 /** An engine, and a way to hold the lock of a link as another process would. */
@@ -179,46 +181,12 @@ describe.each([
     const allocator = start();
     await booked(allocator, { bandwidth: 900 });
     clock = 3 * HOUR;
-    expect(await free(start(), 20)).toEqual([1000, 1]);
+    expect(await free(start())).toEqual([100, 1]);
     const late = start();
     await booked(late, { start: 4 * HOUR, end: 5 * HOUR });
     expect(await free(late)).toEqual([100, 2]);
     // Each question evicts what ended long ago, and the next one reads it again.
     expect(await free(late)).toEqual([100, 2]);
-  });
-
-  test('goes on when a transaction runs out of time while it waits for the calendar', async () => {
-    const [asked, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    let late: Promise<unknown> = Promise.resolve();
-    const allocator = start({
-      ...opened.store,
-      readLinks: (work) =>
-        opened.store.readLinks((snapshot) =>
-          work({
-            ...snapshot,
-            look: async (link) => {
-              asked.resolve();
-              await answered.promise;
-              return snapshot.look(link);
-            },
-          }),
-        ),
-      changeLinks: async (links, work) => {
-        // The transaction goes on alone, as on a connection that was given up.
-        const transaction = await opened.store.changeLinks(links, async (inner) => inner);
-        late = work({ ...transaction, write: () => Promise.reject(new Error('given up')) });
-        late.catch(() => undefined);
-        throw new StoreUnavailableError('out of time');
-      },
-    });
-    await opened.store.changeLinks({ links: [ID] }, async () => undefined);
-    const question = free(allocator);
-    await asked.promise;
-    await expect(book(allocator)).rejects.toThrow('out of time');
-    answered.resolve();
-    expect(await question).toEqual([1000, 0]);
-    await expect(late).rejects.toThrow();
-    expect(await free(allocator)).toEqual([1000, 0]);
   });
 
   test('between changes sees each of them whole', async () => {
@@ -230,16 +198,18 @@ describe.each([
       if (!one || !other) throw new Error('there are two');
       made.push(book(one, { start: round * 20, end: round * 20 + 20, bandwidth: 100 }));
       seen.push(
-        other.ask(LINK, 0, (calendar, { versions: [version = -1] }) => [
-          [...calendar.steps({ start: 0, end: 200 })].filter(({ bandwidth }) => bandwidth < 1000).length,
-          version,
-        ]),
+        other.ask(LINK, function* (use, { versions: [version = -1] }) {
+          const found: FreeOnRoute[] = [];
+          yield* use.steps({ start: 0, end: 200 }, found, 100);
+          return [found.length, version];
+        }),
       );
       await seen.at(-1);
     }
     await Promise.all(made);
     // Back-to-back reservations of one bandwidth are one step.
-    for (const [steps, version] of await Promise.all(seen)) expect(steps > 0).toBe(version > 0);
+    // The rows are not older than the version, which may be.
+    for (const [steps, version] of await Promise.all(seen)) expect(steps > 0 || version === 0).toBe(true);
     expect((await Promise.all(made)).every(({ ok }) => ok)).toBe(true);
   });
 });
@@ -352,30 +322,14 @@ describe.each([
 });
 
 describe('questions', () => {
-  let snapshots: number;
-  let counted: ReservationStore;
   beforeEach(async () => {
     opened = await openSqlite();
-    [clock, ids, snapshots] = [0, 0, 0];
-    counted = {
-      ...opened.store,
-      readLinks: (work) => {
-        snapshots += 1;
-        return opened.store.readLinks(work);
-      },
-    };
+    [clock, ids] = [0, 0];
   });
   afterEach(() => opened.close());
 
-  test('that come together share a snapshot', async () => {
-    const allocator = start(counted);
-    const answers = await Promise.all([free(allocator), book(allocator, {}, true), free(allocator)]);
-    expect(answers).toMatchObject([[1000, 0], { ok: true }, [1000, 0]]);
-    expect(snapshots).toBe(1);
-  });
-
   test('and changes that come together agree, on a database with one connection too', async () => {
-    const allocator = start(counted);
+    const allocator = start();
     const answers = await Promise.all([
       book(allocator),
       free(allocator),
@@ -384,24 +338,18 @@ describe('questions', () => {
     ]);
     expect(answers[0]).toMatchObject({ ok: true });
     expect(answers[2]).toMatchObject({ ok: true });
-    for (const answer of [answers[1], answers[3]]) {
-      if (!Array.isArray(answer)) throw new Error('not a question');
-      expect(answer[0]).toBe(1000 - 100 * (answer[1] ?? 0));
-    }
     expect(await free(allocator)).toEqual([800, 2]);
   });
 
-  test('that throw fail alone, and the calendar stays in memory', async () => {
-    let loads = 0;
+  test('that throw, or find the database away, fail alone', async () => {
+    let away = false;
     const allocator = start({
-      ...counted,
-      loadLink: (link, from, take) => {
-        loads += 1;
-        return counted.loadLink(link, from, take);
-      },
+      ...opened.store,
+      overlapping: (link, period) =>
+        away ? Promise.reject(new StoreUnavailableError('away')) : opened.store.overlapping(link, period),
     });
     await booked(allocator);
-    const failing = allocator.ask(LINK, 0, () => {
+    const failing = allocator.ask(LINK, () => {
       throw new TypeError('a bug of one caller');
     });
     const answers = await Promise.allSettled([failing, free(allocator)]);
@@ -409,39 +357,97 @@ describe('questions', () => {
       { status: 'rejected', reason: { message: 'a bug of one caller' } },
       { status: 'fulfilled', value: [900, 1] },
     ]);
-    expect(await free(allocator)).toEqual([900, 1]);
-    expect(loads).toBe(1);
-  });
-
-  test('fail together while the database is away; changes go on, and the calendar stays', async () => {
-    let away = true;
-    const allocator = start({
-      ...counted,
-      readLinks: (work) =>
-        away ? Promise.reject(new StoreUnavailableError('away')) : counted.readLinks(work),
-    });
-    const answers = await Promise.allSettled([free(allocator), book(allocator), free(allocator)]);
-    expect(answers.map(({ status }) => status)).toEqual(['rejected', 'fulfilled', 'rejected']);
+    away = true;
+    const lost = await Promise.allSettled([free(allocator), book(allocator), free(allocator)]);
+    expect(lost.map(({ status }) => status)).toEqual(['rejected', 'fulfilled', 'rejected']);
     away = false;
-    expect(await free(allocator)).toEqual([900, 1]);
-  });
-
-  test('after a change with an unknown outcome read what the database says', async () => {
-    let isLost = true;
-    const allocator = start({
-      ...counted,
-      changeLinks: async (links, work) => {
-        const answer = await counted.changeLinks(links, work);
-        if (isLost) throw new StoreUnavailableError('lost');
-        return answer;
-      },
-    });
-    await expect(book(allocator)).rejects.toThrow('lost');
-    isLost = false;
-    expect(await free(allocator)).toEqual([900, 1]);
+    expect(await free(allocator)).toEqual([800, 2]);
   });
 
   test('about sites that are not connected are an error', async () => {
-    await expect(start().ask({ site1: 'a', site2: 'c' }, 0, () => 0)).rejects.toThrow(RangeError);
+    await expect(start().ask({ site1: 'a', site2: 'c' }, () => atOnce(0))).rejects.toThrow(RangeError);
+  });
+
+  test('over several links read those again that change meanwhile', async () => {
+    const other = { ...LINK, site1: 'b', site2: 'c', site1_c_tags: [4, 6], site2_c_tags: [4, 6] } as Link;
+    const options = { network: createNetwork({ sites: ['a', 'b', 'c'], links: [LINK, other] }) };
+    const reads: string[] = [];
+    let isChanging = true;
+    const booking = start(opened.store, options);
+    const asking = start(
+      {
+        ...opened.store,
+        async overlapping(link, period) {
+          reads.push(link);
+          const rows = await opened.store.overlapping(link, period);
+          // While the second link is read, the first one is taken.
+          if (link === 'b~c' && isChanging) {
+            isChanging = false;
+            await booked(booking, { bandwidth: 1000 });
+          }
+          return rows;
+        },
+      },
+      options,
+    );
+    const who = { experiment: 'exp', createdBy: 'user', expiry: 1000 * HOUR };
+    const outcome = await asking.create({ site1: 'a', site2: 'c', ...SOME, ...who }, true);
+    expect(outcome).toMatchObject({ ok: false, refusals: [{ limit: 'bandwidth', free: 0 }] });
+    expect(reads.slice(0, 3)).toEqual(['a~b', 'b~c', 'a~b']);
+  });
+});
+
+describe('long questions', () => {
+  const gone = new AbortController();
+  const by = (user: string, signal = new AbortController().signal) => ({ user, request: { signal } });
+  function* endless(): Steps<never> {
+    for (;;) yield;
+  }
+  const idle = () => new Promise((resolve) => setImmediate(resolve));
+
+  test('of two users keep no third one waiting, and are given up after their own time', async () => {
+    const questions = new Questions(300);
+    const ends = ['one', 'other'].map((user) =>
+      questions.ask(endless(), by(user)).catch((error: unknown) => error),
+    );
+    for (let asked = 0; asked < 20; asked += 1) {
+      const began = performance.now();
+      expect(await questions.ask(atOnce(asked), by('third'))).toBe(asked);
+      expect(performance.now() - began).toBeLessThan(2000);
+    }
+    expect(await Promise.all(ends)).toEqual([expect.any(TooMuchError), expect.any(TooMuchError)]);
+  });
+
+  test('of one user go on one after the other, and leave when their request goes', async () => {
+    const questions = new Questions();
+    const taken: number[] = [];
+    function* busy(number: number): Steps<number> {
+      for (const until = performance.now() + 60; performance.now() < until; ) {
+        if (taken.at(-1) !== number) taken.push(number);
+        yield;
+      }
+      return number;
+    }
+    const first = questions.ask(busy(1), by('user'));
+    const second = questions.ask(busy(2), by('user', gone.signal));
+    const third = questions.ask(busy(3), by('user'));
+    for (let turn = 0; turn < 5; turn += 1) await idle();
+    taken.length = 0;
+    gone.abort();
+    await expect(second).rejects.toThrow(QuestionEndedError);
+    expect(await Promise.all([first, third])).toEqual([1, 3]);
+    // After their first slices, one goes on at a time.
+    expect(taken).toEqual([1, 3]);
+  });
+
+  test('are refused where 64 go on or wait, and end when the server stops', async () => {
+    const questions = new Questions();
+    const ends = Array.from({ length: 70 }, (_, index) =>
+      questions.ask(endless(), by(`user ${index % 3}`)).catch((error: unknown) => error),
+    );
+    const full = await Promise.race(ends);
+    expect(full).toEqual(new QuestionEndedError('Too many long questions are asked at once.'));
+    questions.stop();
+    for (const error of await Promise.all(ends)) expect(error).toBeInstanceOf(QuestionEndedError);
   });
 });

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { CreateRequest } from '../../src/allocator/decide.ts';
 import type { Demand } from '../../src/allocator/demand.ts';
 import { createNetwork } from '../../src/allocator/network.ts';
-import type { CreateRequest } from '../../src/allocator/decide.ts';
 import { usePostgres } from '../fixtures/postgres.ts';
 import { type OpenedStore, openPostgres, openSqlite } from '../store/opened-store.ts';
 import { Allocator, type AllocatorOptions, type Outcome } from './allocator.ts';

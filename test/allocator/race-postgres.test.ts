@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { CreateRequest } from '../../src/allocator/decide.ts';
 import type { Demand } from '../../src/allocator/demand.ts';
 import { createNetwork } from '../../src/allocator/network.ts';
-import type { CreateRequest } from '../../src/allocator/decide.ts';
 import type { ReservationStore } from '../../src/allocator/store.ts';
 import { type Link, linkId, type TagRange } from '../../src/contract/links.ts';
 import { PostgresDatabase } from '../../src/store/postgres/database.ts';

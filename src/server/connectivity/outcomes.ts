@@ -1,7 +1,7 @@
+import type { ItemOutcome, RefusedOutcome } from '../../allocator/decide.ts';
 import type { Demand, Period, TagPlace } from '../../allocator/demand.ts';
 import type { Offer } from '../../allocator/offers.ts';
 import type { Refusal } from '../../allocator/refusals.ts';
-import type { ItemOutcome, RefusedOutcome } from '../../allocator/decide.ts';
 import type { TooLow } from '../../allocator/search.ts';
 import { idKind } from '../../contract/ids.ts';
 import { formatInstant } from '../../contract/instants.ts';
