@@ -1,6 +1,7 @@
 import { DatabaseSync } from 'node:sqlite';
 import { builtInTopology } from '../../src/allocator/network.ts';
 import { type Link, linkId } from '../../src/contract/links.ts';
+import { spanOf } from '../../src/store/spans.ts';
 import { openStores } from '../../src/store/stores.ts';
 
 const MINUTE = 60_000;
@@ -45,6 +46,7 @@ export async function makeDatabase(path: string, links: readonly LiveReservation
         "SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL AND tbl_name IN ('reservation', 'hop')",
       )
       .all();
+    database.function('span_of', (length) => spanOf(Number(length)));
     database.exec('PRAGMA synchronous = OFF; BEGIN');
     for (const { name } of indexes) database.exec(`DROP INDEX ${name}`);
     for (const reservations of links) fill(database, reservations);
@@ -93,9 +95,9 @@ function fill(database: DatabaseSync, { link, live, from, turn = TURN, most = 9 
     });
   database
     .prepare(
-      `INSERT INTO hop (reservation, position, link, version, start_ms, end_ms, bandwidth,
+      `INSERT INTO hop (reservation, position, link, version, span, start_ms, end_ms, bandwidth,
          site1_s_tag, site1_c_tag, site2_s_tag, site2_c_tag, tenant)
-       SELECT id, 0, $link, i + 1, start_ms, end_ms, bandwidth,
+       SELECT id, 0, $link, i + 1, span_of(end_ms - start_ms), start_ms, end_ms, bandwidth,
          $site1_s + i % $tags, $site1_c + i % $tags, $site2_s + i % $tags, $site2_c + i % $tags, tenant
        FROM (SELECT *, CAST(substr(id, -26) AS INTEGER) AS i FROM reservation
          WHERE id BETWEEN printf('con_%s_%026d', $link, 0) AND printf('con_%s_%026d', $link, $live))

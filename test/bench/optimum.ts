@@ -50,15 +50,15 @@ async function accepted(asked: readonly Asked[], patience: number): Promise<numb
   let live: HeldReservation[] = [];
   let count = 0;
   /** Asks of the rows that overlap what is asked for, as a decision reads them. */
-  const ask = <Answer>(from: number, question: (use: LinkUse) => Steps<Answer>): Promise<Answer> => {
+  const ask = <Answer>(question: (use: LinkUse) => Steps<Answer>): Promise<Answer> => {
     const read = async (period: Period): Promise<HeldReservation[]> =>
       live.filter(({ start, end }) => start < period.end && end > period.start);
-    return finish(question(new LinkUse('be-gent1~pl-poznan1', link, { from, read })), {
+    return finish(question(new LinkUse('be-gent1~pl-poznan1', link, { read })), {
       most: Number.POSITIVE_INFINITY,
     });
   };
   const take = async (period: Period): Promise<boolean> => {
-    const plan = await ask(period.start, (use) => use.plan({ ...period, bandwidth: 1 }));
+    const plan = await ask((use) => use.plan({ ...period, bandwidth: 1 }));
     if (!plan.accepted) return false;
     live.push({ ...period, id: String(count), bandwidth: 1, tags: plan.tags, tenant: '' });
     count += 1;
@@ -68,7 +68,7 @@ async function accepted(asked: readonly Asked[], patience: number): Promise<numb
     live = live.filter((held) => held.end > at);
     if ((await take({ start, end })) || patience === 0) continue;
     const [duration, last] = [end - start, end + patience];
-    const later = await ask(start, (use) => use.earliest({ start, end: last, bandwidth: 1, duration }));
+    const later = await ask((use) => use.earliest({ start, end: last, bandwidth: 1, duration }));
     if (later !== undefined) await take({ start: later, end: later + duration });
   }
   return count;

@@ -160,7 +160,7 @@ function routedOn(site2: string, ...links: string[]): string[] {
     `UPDATE reservation SET site2 = '${site2}' WHERE id = 'r1'`,
     ...links.flatMap((link, index) => [
       `INSERT INTO link (id, version) VALUES ('${link}', 1)`,
-      `INSERT INTO hop SELECT reservation, ${index + 1}, '${link}', 1, start_ms, end_ms, bandwidth,
+      `INSERT INTO hop SELECT reservation, ${index + 1}, '${link}', 1, span, start_ms, end_ms, bandwidth,
          site1_s_tag, site1_c_tag, site2_s_tag, site2_c_tag, tenant, deleted_ms
        FROM hop WHERE reservation = 'r1' AND position = 0`,
     ]),

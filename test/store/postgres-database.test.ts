@@ -65,9 +65,9 @@ describe.each(TAG_PLACES)('the exclusion constraint on %s, past all of our code'
       `WITH reserved AS (
          INSERT INTO reservation (id, site1, site2, start_ms, end_ms, bandwidth, experiment, tenant, created_by, created_ms)
          VALUES ($1, 'a', 'b', $3, $4, 1, 'exp', 'proj', 'user', 0))
-       INSERT INTO hop (reservation, position, link, version, start_ms, end_ms, bandwidth, tenant,
+       INSERT INTO hop (reservation, position, link, version, span, start_ms, end_ms, bandwidth, tenant,
          ${TAG_PLACES.join(', ')})
-       VALUES ($1, 0, $2, 1, $3, $4, 1, 'proj', $5, $6, $7, $8)`,
+       VALUES ($1, 0, $2, 1, 0, $3, $4, 1, 'proj', $5, $6, $7, $8)`,
       id,
       link,
       start,

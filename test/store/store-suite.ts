@@ -384,10 +384,16 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
         expect((await held(period)).map(({ id }) => id).toSorted()).toEqual(found);
       });
 
-      test('is found late in its time, whatever else is shorter', async () => {
-        await write(record('r1'), record('r2', { start: 0, end: 10_000, tags: tags(2) }));
-        expect(await held({ start: 9999, end: 10_000 })).toMatchObject([{ id: 'r2' }]);
-      });
+      const YEAR = 365 * 86_400_000;
+      test.each([1, 2 ** 16, 2 ** 16 + 1, 2 ** 30, YEAR, 100 * YEAR])(
+        'of %i ms is found from its first millisecond to its last, and not beside',
+        async (length) => {
+          const last = DAWN + length - 1;
+          await write(record('r1', { start: DAWN, end: last + 1 }));
+          const at = async (instant: number) => (await held({ start: instant, end: instant + 1 })).length;
+          expect(await Promise.all([DAWN - 1, DAWN, last, last + 1].map(at))).toEqual([0, 1, 1, 0]);
+        },
+      );
 
       test('is of one link alone, whole, without deleted reservations, wherever it is asked', async () => {
         const kept = record('r1', {
