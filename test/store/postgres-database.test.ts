@@ -5,11 +5,8 @@ import { TAG_PLACES } from '../../src/allocator/demand.ts';
 import { CommitUnknownError, StoreUnavailableError } from '../../src/allocator/store.ts';
 import { Failure } from '../../src/contract/failure.ts';
 import { databaseFailure } from '../../src/operate/database.ts';
-import { createKeyRing } from '../../src/server/keys/key-ring.ts';
-import { noLog } from '../../src/server/log.ts';
 import { PostgresDatabase } from '../../src/store/postgres/database.ts';
 import { SCHEMA_VERSION } from '../../src/store/schema.ts';
-import { signingKeyStore } from '../../src/store/signing-keys.ts';
 import { DatabaseFormatError } from '../../src/store/sql.ts';
 import { openStores } from '../../src/store/stores.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
@@ -403,19 +400,6 @@ describe('what a start says', () => {
       );
     }
   });
-});
-
-test('of replicas that start at once, all sign with one key', async () => {
-  await takeNewDatabase();
-  const stores = await Promise.all([open(), open(), open()]);
-  const kept = await Promise.all(
-    stores.map((database) => {
-      const store = signingKeyStore(database);
-      return createKeyRing({ service: 'portal', store, now: Date.now, log: noLog }).keys();
-    }),
-  );
-  expect(new Set(kept.map((keys) => JSON.stringify(keys))).size).toBe(1);
-  expect(await postgres.ask(url, 'SELECT * FROM signing_key')).toHaveLength(1);
 });
 
 async function failureIn(asked: Promise<unknown>): Promise<unknown> {
