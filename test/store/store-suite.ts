@@ -337,18 +337,6 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
       });
     });
 
-    test('the version of a link starts at 0 and counts every change on it', async () => {
-      expect(await version()).toBe(0);
-      await write(record('r1'));
-      await write(record('r1', { bandwidth: 2 }));
-      expect(await version()).toBe(2);
-      await withdraw('r1');
-      expect(await version()).toBe(3);
-      await write(record('r2'), record('r3', { tags: tags(2) }));
-      expect(await version()).toBe(5);
-      expect(await version('c~d')).toBe(0);
-    });
-
     test('the changes since a version are those that came later, each reservation once, as it stands now', async () => {
       const since = (from: number, link = LINK): Promise<unknown> =>
         store.readLinks(({ changedSince }) => changedSince(link, from));
