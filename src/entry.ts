@@ -14,6 +14,8 @@ export async function enter(args: readonly string[], executable?: string): Promi
   process.stderr.on('error', () => undefined);
   if (args.length === 1 && args[0] === '--version') return answer(`v${manifest.version}`);
   if (args.length === 1 && args[0] === '--cli-manifest') return answer(JSON.stringify(MANIFEST));
+  const { keepCompiled } = await import('./main/compiled.ts');
+  keepCompiled(process.env);
   const { main } = await import('./main/main.ts');
   return main(args, manifest.version, executable);
 }

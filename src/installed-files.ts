@@ -1,4 +1,4 @@
-import { promises, readFileSync } from 'node:fs';
+import { promises } from 'node:fs';
 
 /** The folders of files that the build puts beside the code: the interactive page of the API, the network's page, and licences. */
 export type InstalledFolder = 'api-docs' | 'ui' | 'licences';
@@ -17,6 +17,3 @@ export async function readInstalled(folder: InstalledFolder, name: string): Prom
       throw error;
     });
 }
-
-/** Reads a file of the program itself, for `main/compiled-main.ts`. @throws the system's error */
-export const readProgram = (path: string): Buffer => readFileSync(path);

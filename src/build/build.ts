@@ -12,6 +12,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { bundleInto } from './bundle.ts';
 import { ROOT } from './packages.ts';
 
 const DIST = join(ROOT, 'dist');
@@ -30,8 +31,7 @@ if (!existsSync(BUILT) || readFileSync(BUILT, 'utf8') !== state) {
   const beside = join(DIST, `new-${process.pid}`);
   mkdirSync(join(beside, 'old'), { recursive: true });
   try {
-    process.env['SLICES_CONN_DIST'] = beside;
-    await import('./bundle.ts');
+    await bundleInto(beside);
     const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
     const types = ['-p', join(ROOT, 'src/build/tsconfig.types.json'), '--outDir', join(beside, 'types')];
     execFileSync(process.execPath, [tsc, ...types], { stdio: 'inherit' });

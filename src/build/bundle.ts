@@ -7,11 +7,8 @@ import { drawLand } from './land.ts';
 import { MANIFEST, noticesOf, packagesIn, packagesUsed, ROOT } from './packages.ts';
 import { bundleProgram } from './program.ts';
 
-/** build.ts names another folder. */
-const DIST = process.env['SLICES_CONN_DIST'] ?? join(ROOT, 'dist');
-
 /** The library: its dependencies stay the user's own, to share and to patch. */
-async function bundleLibrary(found: Set<string>): Promise<void> {
+async function bundleLibrary(dist: string, found: Set<string>): Promise<void> {
   const own = Object.keys(MANIFEST.dependencies ?? {});
   const bundle = await rolldown({
     input: { index: join(ROOT, 'src/index.ts') },
@@ -19,21 +16,21 @@ async function bundleLibrary(found: Set<string>): Promise<void> {
     external: (id) => own.some((name) => id === name || id.startsWith(`${name}/`)),
     plugins: [packagesUsed(found)],
   });
-  await bundle.write({ dir: join(DIST, 'lib'), format: 'esm', chunkFileNames: '[name]-[hash].js' });
+  await bundle.write({ dir: join(dist, 'lib'), format: 'esm', chunkFileNames: '[name]-[hash].js' });
 }
 
 /**
  * Makes the entries for browsers and workers: one file each, which imports nothing, since not all of them resolve the names
  * of packages.
  */
-async function bundleAlone(name: 'clients' | 'verifier', found: Set<string>): Promise<void> {
+async function bundleAlone(dist: string, name: 'clients' | 'verifier', found: Set<string>): Promise<void> {
   const bundle = await rolldown({
     input: { [name]: join(ROOT, `src/${name}.ts`) },
     platform: 'browser',
     plugins: [packagesUsed(found)],
   });
   await bundle.write({
-    dir: join(DIST, 'lib'),
+    dir: join(dist, 'lib'),
     format: 'esm',
     minify: { compress: true, mangle: true, codegen: false },
   });
@@ -46,7 +43,7 @@ const STYLES = [
 ];
 
 /** The browser's application: a file of code, one of style and the map's land, beside each bundle that serves them (src/README.md, "The page"). */
-async function bundlePage(): Promise<void> {
+async function bundlePage(dist: string): Promise<void> {
   const bundle = await rolldown({
     input: { page: join(ROOT, 'src/page/page.ts') },
     platform: 'browser',
@@ -59,7 +56,7 @@ async function bundlePage(): Promise<void> {
   });
   const land = JSON.stringify(drawLand());
   for (const target of ['cli', 'lib']) {
-    const dir = join(DIST, target, 'ui');
+    const dir = join(dist, target, 'ui');
     await bundle.write({ dir, format: 'esm', minify: true });
     const styles = STYLES.map((name) => readFileSync(join(ROOT, 'src/page', name), 'utf8'));
     writeFileSync(join(dir, 'page.css'), withoutComments(styles.join('')));
@@ -73,29 +70,31 @@ function withoutComments(style: string): string {
 }
 
 /** The interactive page's files, beside each bundle that serves them. */
-function copyDocs(): void {
+function copyDocs(dist: string): void {
   const source = dirname(fileURLToPath(import.meta.resolve('swagger-ui-dist/swagger-ui.css')));
   for (const target of ['cli', 'lib']) {
-    mkdirSync(join(DIST, target, 'api-docs'), { recursive: true });
+    mkdirSync(join(dist, target, 'api-docs'), { recursive: true });
     for (const name of Object.keys(DOCS_FILES)) {
       const own = resolve(ROOT, 'src/server/docs', name);
-      copyFileSync(existsSync(own) ? own : join(source, name), join(DIST, target, 'api-docs', name));
+      copyFileSync(existsSync(own) ? own : join(source, name), join(dist, target, 'api-docs', name));
     }
   }
 }
 
-// What `npm run package` has made stays.
-for (const made of ['cli', 'lib', 'types', 'built'])
-  rmSync(join(DIST, made), { recursive: true, force: true });
-const found = new Set<string>();
-await bundleProgram(join(DIST, 'cli'), found);
-await bundleLibrary(found);
-for (const name of ['clients', 'verifier'] as const) await bundleAlone(name, found);
-await bundlePage();
-copyDocs();
-// For editors, which know the keys of a plan file by it.
-copyFileSync(join(ROOT, 'src/cli/plan/plan.schema.json'), join(DIST, 'plan.schema.json'));
-// Also printed, by `slices-conn help licences`.
-const notices = noticesOf(packagesIn(found));
-mkdirSync(join(DIST, 'cli/licences'));
-writeFileSync(join(DIST, 'cli/licences/notices.txt'), notices);
+/** Bundles the program, the library and the page into a folder. What `npm run package` has made there stays. */
+export async function bundleInto(dist: string): Promise<void> {
+  for (const made of ['cli', 'lib', 'types', 'built'])
+    rmSync(join(dist, made), { recursive: true, force: true });
+  const found = new Set<string>();
+  await bundleProgram(join(dist, 'cli'), found);
+  await bundleLibrary(dist, found);
+  for (const name of ['clients', 'verifier'] as const) await bundleAlone(dist, name, found);
+  await bundlePage(dist);
+  copyDocs(dist);
+  // For editors, which know the keys of a plan file by it.
+  copyFileSync(join(ROOT, 'src/cli/plan/plan.schema.json'), join(dist, 'plan.schema.json'));
+  // Also printed, by `slices-conn help licences`.
+  const notices = noticesOf(packagesIn(found));
+  mkdirSync(join(dist, 'cli/licences'));
+  writeFileSync(join(dist, 'cli/licences/notices.txt'), notices);
+}

@@ -73,9 +73,7 @@ function copyFolder(name: string, work: string): void {
 
 /** Puts the program into the Node.js in a folder. All paths are relative: an executable holds that of its program. */
 function injected(work: string): string {
-  const files = globSync('{cli,api-docs,ui,licences}/*', { cwd: work }).map((file) =>
-    file.replaceAll('\\', '/'),
-  );
+  const files = globSync('{api-docs,ui,licences}/*', { cwd: work }).map((file) => file.replaceAll('\\', '/'));
   const assets = Object.fromEntries(files.toSorted().map((file) => [file, file]));
   const settings = {
     ...{ main: 'cli/entry.cjs', executable: 'node', output: 'made', assets },

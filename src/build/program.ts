@@ -1,6 +1,5 @@
-import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import { type Plugin, type RolldownOutput, rolldown } from 'rolldown';
+import { type Plugin, rolldown } from 'rolldown';
 import { packagesUsed, ROOT } from './packages.ts';
 
 /** The packages that stay outside of the program as npm installs it, and of a single executable. */
@@ -13,12 +12,12 @@ const OUTSIDE = {
 };
 
 /**
- * Bundles the command line: everything in it, split so that a command loads only what it needs. It is CommonJS: `entry.cjs`,
- * which starts it, and files that `main/compiled-main.ts` loads.
+ * Bundles the command line: everything in it, split so that a command loads only what it needs. It is CommonJS, and
+ * `entry.cjs` starts it.
  *
  * @param dir where its files land
  * @param found gathers the folders of the packages whose code is in it
- * @param kind `embedded` for a single executable: `entry.cjs` is one file, and all others are read from the executable
+ * @param kind `embedded` for a single executable: all is in `entry.cjs`
  */
 export async function bundleProgram(
   dir: string,
@@ -26,7 +25,15 @@ export async function bundleProgram(
   kind: 'installed' | 'embedded' = 'installed',
 ): Promise<void> {
   const isEmbedded = kind === 'embedded';
-  const common = {
+  const program = await rolldown({
+    input: { entry: join(ROOT, isEmbedded ? 'src/executable.ts' : 'src/entry.ts') },
+    platform: 'node',
+    external: OUTSIDE[kind],
+    // What is imported later and is in a file that every command loads comes with it.
+    checks: { eval: false, ineffectiveDynamicImport: false },
+    plugins: [filesOf(kind), standIns, packagesUsed(found)],
+  });
+  await program.write({
     dir,
     format: 'cjs',
     dynamicImportInCjs: false,
@@ -34,22 +41,13 @@ export async function bundleProgram(
     // With it, oidc-provider finds the names of its classes.
     keepNames: isEmbedded,
     minify: { compress: true, mangle: isEmbedded ? { keepNames: true } : true, codegen: false },
-  } as const;
-  const program = await rolldown({
-    input: { main: join(ROOT, 'src/main/main.ts') },
-    platform: 'node',
-    external: OUTSIDE[kind],
-    // What is imported later and is in a file that every command loads comes with it.
-    checks: { eval: false, ineffectiveDynamicImport: false },
-    plugins: [filesOf(kind), standIns, packagesUsed(found), quickToLoad('scripts')],
-  });
-  const { output } = await program.write({
-    ...common,
     entryFileNames: '[name].cjs',
     chunkFileNames: '[name]-[hash].cjs',
     // A file costs about half a millisecond to find and read, whatever its size. So one file holds what every command loads.
-    codeSplitting: {
+    codeSplitting: !isEmbedded && {
       groups: [
+        // Loaded before the others, so that their compiled code is found.
+        { name: 'compiled', test: /src[\\/]main[\\/]compiled\.ts$/, priority: 3 },
         { name: 'start', test: /src[\\/]main[\\/]main\.ts$/, priority: 2 },
         {
           name: 'session',
@@ -59,16 +57,6 @@ export async function bundleProgram(
         { name: 'network', test: /src[\\/]session[\\/]login[\\/]connection\.ts$/ },
       ],
     },
-  });
-  const entry = await rolldown({
-    input: { entry: join(ROOT, isEmbedded ? 'src/executable.ts' : 'src/entry.ts') },
-    platform: 'node',
-    plugins: [filesOf(kind), compiledMain(output), packagesUsed(found), quickToLoad('modules')],
-  });
-  await entry.write({
-    ...common,
-    entryFileNames: '[name].cjs',
-    ...(isEmbedded ? { codeSplitting: false } : { chunkFileNames: 'compiled-main.cjs' }),
   });
 }
 
@@ -95,12 +83,6 @@ const IN_UNDICI = /[\\/]undici[\\/]lib[\\/](?!web[\\/])/;
 const STAND_INS: readonly StandIn[] = [
   // For sub-commands that are programs of their own: this program has none.
   { source: /^node:child_process$/, importer: /[\\/]commander[\\/]/, code: 'export default {};' },
-  // Colours are chosen by this program.
-  {
-    source: /^#supports-color$/,
-    importer: /[\\/]chalk[\\/]/,
-    code: 'export default { stdout: false, stderr: false };',
-  },
   // Of undici, what the transport uses: its index loads a `fetch`, web sockets, caches and mocks too.
   {
     source: /^undici$/,
@@ -115,14 +97,6 @@ const STAND_INS: readonly StandIn[] = [
   },
   // Bodies are text or bytes.
   { source: /[\\/]web[\\/](?:fetch|webidl)\b/, importer: IN_UNDICI, code: 'module.exports = {};' },
-  // A quicker way to the names of headers, which takes longer to make than one command needs it.
-  {
-    source: /^\.\/tree$/,
-    importer: IN_UNDICI,
-    code: 'module.exports = { tree: { lookup: () => null } };',
-  },
-  // A parser on trial.
-  { source: /[\\/]milo[\\/]/, importer: IN_UNDICI, code: 'module.exports = {};' },
   // Node's default, and the class of a body that is not sent here.
   {
     source: /^node:http$/,
@@ -131,11 +105,6 @@ const STAND_INS: readonly StandIn[] = [
   },
   // The transport speaks HTTP/1.1.
   { source: /^node:http2$/, importer: IN_UNDICI, code: 'module.exports = { constants: {} };' },
-  {
-    source: /^node:assert$/,
-    importer: IN_UNDICI,
-    code: 'module.exports = (holds, message) => { if (!holds) throw new Error(message); };',
-  },
 ];
 
 /** Lets a program start sooner: puts {@link STAND_INS} into its bundle. */
@@ -151,63 +120,3 @@ const standIns: Plugin = {
     return index === undefined ? null : (STAND_INS[Number(index)]?.code ?? null);
   },
 };
-
-/** The statements that take one of Node's modules, and how the bundler makes it look imported: it copies all of it. */
-const REQUIRED = /\b(\w+) = require\("node:[\w/]+"\)/g;
-const COPIED_WHOLE = /^(\w+) = \w+(?:\.\w+)?\(\1, 1\);$/gm;
-
-/** Makes a script of a CommonJS module, for `main/compiled-main.ts`: the function of it. It is strict, as imported modules are. */
-const SCRIPT = ['(function (exports, require, __filename) { "use strict"; ', '\n})\n'] as const;
-
-/**
- * Makes the CommonJS files of a program quick to load, last of all:
- *
- * - Node's modules are taken as objects. CommonJS's own way to one reads every export, as `import` does, and some of them
- *   load much more: those of `node:fs` a line editor, those of `node:http` the platform's `fetch`.
- * - Characters beyond ASCII are escapes, since a file with one takes twice the memory and time. In a string, a template and
- *   a pattern they mean the same.
- *
- * @param kind `scripts` for `main/compiled-main.ts`: to put a function around the text when it is loaded takes a copy of it
- */
-function quickToLoad(kind: 'modules' | 'scripts'): Plugin {
-  const [before, after] = kind === 'scripts' ? SCRIPT : ['', ''];
-  return {
-    name: 'quick-to-load',
-    generateBundle(_options, bundle) {
-      for (const chunk of Object.values(bundle)) {
-        if (chunk.type !== 'chunk') continue;
-        const required = new Set(Array.from(chunk.code.matchAll(REQUIRED), ([, name]) => name));
-        const code = chunk.code
-          .replace(COPIED_WHOLE, (copied, name) =>
-            required.has(name) ? `${name} = { __proto__: ${name}, default: ${name} };` : copied,
-          )
-          .replace(/\brequire\("(node:[\w/]+)"\)/g, 'process.getBuiltinModule("$1")')
-          .replace(/[^\0-\x7f]/g, escaped);
-        chunk.code = before + code + after;
-      }
-    },
-  };
-}
-
-/**
- * Puts `main/compiled-main.ts` into the place of `main/main.ts`, for the files of a bundle of it.
- *
- * @param bundle the files, the first of them with `main`
- */
-function compiledMain(bundle: readonly RolldownOutput['output'][number][]): Plugin {
-  const content = createHash('sha256');
-  for (const chunk of bundle) if (chunk.type === 'chunk') content.update(`${chunk.fileName}\n${chunk.code}`);
-  const build = content.digest('hex').slice(0, 16);
-  const id = '\0compiled-main';
-  return {
-    name: 'compiled-main',
-    resolveId: (source) => (source === './main/main.ts' ? id : null),
-    load: (found) =>
-      found === id
-        ? `import { compiledMain } from ${JSON.stringify(join(ROOT, 'src/main/compiled-main.ts'))};
-           export const main = compiledMain(import.meta.dirname, '${build}');`
-        : null,
-  };
-}
-
-const escaped = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;

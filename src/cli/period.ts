@@ -129,7 +129,7 @@ export function readPeriod(flags: PeriodFlags, context: TimeContext): NewPeriod 
   if (startText === undefined && !startNow) {
     throw new Failure('usage', 'The start is missing.', {
       why: 'Give --start-now or --start TIME.',
-      fix: 'slices-conn reserve --help',
+      fix: '--help',
     });
   }
   const start = startText === undefined ? 'now' : readStart(startText, context);
@@ -138,7 +138,7 @@ export function readPeriod(flags: PeriodFlags, context: TimeContext): NewPeriod 
   if (end === undefined) {
     throw new Failure('usage', 'The end is missing.', {
       why: 'Give --for DURATION or --end TIME.',
-      fix: 'slices-conn reserve --help',
+      fix: '--help',
     });
   }
   return { start, end: checkedEnd(from, end), ...lastingOf(start, flags) };

@@ -4,6 +4,7 @@ import { type CommandLine, readCommandLine } from './completion/command-line.ts'
 import { COMPLETE } from './completion/scripts.ts';
 import { EXIT_CODE_OF, type ExitCode } from './exit-codes.ts';
 import type { GlobalFlags } from './global-options.ts';
+import { pathOf } from './help-layout.ts';
 import type { Invocation } from './invocation.ts';
 import { isDumb, openInvocation, Running } from './open-invocation.ts';
 import { startedAs } from './print/as-started.ts';
@@ -58,8 +59,12 @@ export async function run(args: readonly string[], world: World, server: ServerC
   // Commander may have stopped at a wrong flag: --json, --debug and the services are read from all that was
   // typed.
   const typed = () => {
-    const { services, given } = readCommandLine(program, args);
-    return { services, has: (flag: string) => given.some(({ long }) => long === flag) };
+    const { command, services, given } = readCommandLine(program, args);
+    return {
+      command: pathOf(command),
+      services,
+      has: (flag: string) => given.some(({ long }) => long === flag),
+    };
   };
   const printHelp = (): void => {
     if (help === '') return;
@@ -70,7 +75,7 @@ export async function run(args: readonly string[], world: World, server: ServerC
   };
   const report = (error: unknown, times?: TimeContext): ExitCode => {
     isReported = true;
-    const { services, has } = typed();
+    const { command, services, has } = typed();
     const [json, debug] = [has('--json'), has('--debug')];
     const nothingChanged = running.sent.isNothing;
     return reportFailure(error, {
@@ -79,6 +84,7 @@ export async function run(args: readonly string[], world: World, server: ServerC
       debug,
       services,
       typed: args,
+      command,
       started: startedAs(environment),
       times,
       nothingChanged,

@@ -27,7 +27,8 @@ export class SentChanges {
   watched(send: Send): Send {
     this.#begun = true;
     return async (request) => {
-      if (request.method === 'GET' || isRehearsal(request)) return send(request);
+      const isRehearsal = new URL(request.url).searchParams.get('dry_run') === 'true';
+      if (request.method === 'GET' || isRehearsal) return send(request);
       this.#sent.add(request);
       try {
         const response = await send(request);
@@ -87,10 +88,6 @@ export class SentChanges {
       ...facts,
     });
   }
-}
-
-function isRehearsal({ url }: Outgoing): boolean {
-  return new URL(url).searchParams.get('dry_run') === 'true';
 }
 
 /** Where a request to a route shows that it has taken effect. A reservation has a command of its own. */

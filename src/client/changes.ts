@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import { asksForRoute } from '../contract/asked-route.ts';
 import { type BatchItemBody, BatchResultsReply } from '../contract/batch.ts';
-import { Failure, shellWord } from '../contract/failure.ts';
+import { asFailure, Failure, shellWord } from '../contract/failure.ts';
 import { ReservationId } from '../contract/fields.ts';
 import { isObject, readJson } from '../contract/json.ts';
 import {
@@ -300,8 +300,8 @@ function movedEarlier(ids: readonly (string | null)[] = []): Failure {
 }
 
 /** A failure after the service has made the changes: its answer can't be used, but the changes stay. @param ids of a batch */
-function afterChange(error: unknown, ids?: readonly (string | null)[]): unknown {
-  if (!(error instanceof Failure)) return error;
+function afterChange(problem: unknown, ids?: readonly (string | null)[]): Failure {
+  const error = asFailure(problem);
   const stays = { maybeDone: true, retryable: false };
   if (!ids) return error.with(stays);
   const reservations = ids.some((id) => id !== null) ? ids : undefined;

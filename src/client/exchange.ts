@@ -6,10 +6,11 @@ import {
   TimeLimitError,
   withinTime,
 } from '../contract/bounded-reading.ts';
-import { Failure } from '../contract/failure.ts';
-import { refusedValue } from '../contract/foreign-errors.ts';
+import { asFailure, Failure } from '../contract/failure.ts';
+import { isMistake, refusedValue } from '../contract/foreign-errors.ts';
 import { readJson } from '../contract/json.ts';
 import { JWT_TYPE, ROUTES, type RouteName, routePath } from '../contract/routes.ts';
+import { inOneText } from '../contract/said.ts';
 import { Secret, withoutSecrets, withoutTokens } from '../contract/secret.ts';
 import type { Incoming, Outgoing, Send } from '../contract/sending.ts';
 import { isRefusal, type Reply, replyFailure, saysNothingWasDone } from './reply-failure.ts';
@@ -66,7 +67,7 @@ export function requestTo(address: string, name: RouteName, parts: RequestParts)
  * @param timeout how long the reply may take to its end, in milliseconds. Default: what `send` has as its limit
  * @throws Failure for every reply that is not 2xx; `reply_invalid` for a redirect or a reply over {@link MAX_REPLY};
  *   `network` when there was no reply and `timeout` when it did not end in time; unless the method is GET, the request
- *   may still have taken effect
+ *   may still have taken effect; `bug` for a mistake in `send`
  */
 export async function exchange(
   send: Send,
@@ -80,7 +81,10 @@ export async function exchange(
   let body: CappedBytes;
   try {
     [response, body] = await withinTime(timeout, async (signal) => {
-      const reply = await send(timeout === Number.POSITIVE_INFINITY ? request : { ...request, signal });
+      const limited = timeout === Number.POSITIVE_INFINITY ? request : { ...request, signal };
+      const reply = await send(limited).catch((error: unknown) => {
+        throw isMistake(error) ? mistakeAt(method, error) : error;
+      });
       return [reply, await readUpTo(bodyOf(reply), MAX_REPLY)];
     });
   } catch (cause) {
@@ -126,6 +130,13 @@ const MAYBE_DONE = {
   maybeDone: true,
   retryable: false,
 } as const;
+
+/** A mistake in this program while a request was made, which may have taken effect all the same. */
+export function mistakeAt(method: string, cause: unknown): Failure {
+  const failure = asFailure(cause);
+  if (method === 'GET') return failure;
+  return failure.with({ ...MAYBE_DONE, why: inOneText(failure.facts.why, MAYBE_DONE.why) });
+}
 
 /**
  * After a 5xx or 408 the request may have taken effect, unless the service itself says that it has not. After a 406 too: many

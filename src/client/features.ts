@@ -119,11 +119,19 @@ const LACKING = {
   Record<Extension, readonly [lacks: string, unmentioned: string, might?: string]>
 >;
 
+/** The flags without which the typed command does not need the extension. */
+const ASKED_BY: Partial<Record<keyof typeof LACKING, readonly string[]>> = {
+  routes: ['--via', '--avoid', '--direct'],
+  slots: ['--bandwidth', '--duration'],
+};
+
 function lacking(feature: keyof typeof LACKING, isQuestion: boolean): Failure {
   const [lacks, unmentioned, might] = LACKING[feature];
+  const flags = ASKED_BY[feature];
   const so = might === undefined ? '' : `, so it might ${might}`;
   return new Failure('not_supported', `This service ${lacks}.`, {
     why: `Its API description does not mention ${unmentioned}${isQuestion ? '.' : `${so}. Nothing was booked.`}`,
+    fix: flags && [{ flags, words: [] }],
   });
 }
 

@@ -202,15 +202,10 @@ function outsideOf(
   if (bandwidth !== undefined && reservation.bandwidth > bandwidth) {
     return `It is for ${reservation.bandwidth} Mbps, not at most ${bandwidth}.`;
   }
-  if (volume !== undefined && bytesCarried(reservation.bandwidth, lasts) < BigInt(volume)) {
+  if (volume !== undefined && BigInt(reservation.bandwidth) * BigInt(lasts) * 125n < BigInt(volume)) {
     return `It is for ${reservation.bandwidth} Mbps for ${isoDuration(lasts)}, which does not carry ${volume} bytes.`;
   }
   return undefined;
-}
-
-/** The bytes that a rate in Mbps carries in so many milliseconds: 125 in each, for each Mbps. Exact, so not a number. */
-function bytesCarried(bandwidth: number, milliseconds: number): bigint {
-  return BigInt(bandwidth) * BigInt(milliseconds) * 125n;
 }
 
 /**

@@ -36,6 +36,10 @@ export const CODE_OF_LOCATION = {
   Bandwidth: 'bandwidth_unavailable',
 } as const satisfies Record<DetailLocation, FailureCode>;
 
+/** The phrase of a status (RFC 9110 §15), which a framework sends where the service itself says nothing. */
+const BARE_PHRASE =
+  /^(?:Bad Request|Unauthorized|Forbidden|Not Found|Method Not Allowed|Internal Server Error|Bad Gateway|Service Unavailable|Gateway Timeout)$/i;
+
 const SAYS: Partial<Record<FailureCode, string>> = {
   token_invalid: 'The service did not accept the token.',
   forbidden: 'The service does not allow this.',
@@ -76,7 +80,8 @@ export function refusedBy(
   details: readonly FailureDetail[],
   facts: FailureFacts,
 ): Failure {
-  const texts = (times: Times): string[] => problemTexts(details, facts.limits ?? [], times);
+  const texts = (times: Times): string[] =>
+    problemTexts(details, facts.limits ?? [], times).filter((text) => !BARE_PHRASE.test(text));
   const [first, ...others] = texts(UTC_TIMES);
   const message = first === undefined ? undefined : new Sentence((times) => texts(times)[0] ?? '');
   const why = others.length === 0 ? undefined : new Sentence((times) => texts(times).slice(1).join(' '));

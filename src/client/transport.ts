@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici';
 import { readUpTo } from '../contract/bounded-reading.ts';
 import { Failure } from '../contract/failure.ts';
-import { errorCode } from '../contract/foreign-errors.ts';
+import { errorCode, isMistake } from '../contract/foreign-errors.ts';
 import { isLoopback, isProtected, UNPROTECTED } from '../contract/loopback.ts';
 import { IDEMPOTENCY_KEY_HEADER } from '../contract/routes.ts';
 import { inOneText } from '../contract/said.ts';
@@ -16,7 +16,7 @@ import {
   type Send,
 } from '../contract/sending.ts';
 import { decoded, lookupLoopback } from '../tokens/loopback.ts';
-import { MAX_REPLY } from './exchange.ts';
+import { MAX_REPLY, mistakeAt } from './exchange.ts';
 import { saysNothingWasDone } from './reply-failure.ts';
 
 /** How requests leave this machine. */
@@ -317,6 +317,7 @@ function withoutTls(code: string): string | undefined {
 /** @param late whether the time limit for the reply was reached */
 function networkFailure(cause: unknown, { method, signal, url }: Outgoing, late: boolean): unknown {
   if (cause instanceof Failure || signal?.aborted) return cause;
+  if (isMistake(cause) && !late) return mistakeAt(method, cause);
   const target = new URL(url);
   const { origin } = target;
   const code = errorCode(cause);

@@ -60,6 +60,6 @@ export function bandwidthWord(mbps: number): string {
 function wrong(text: string, why: string): Failure {
   return new Failure('usage', `${JSON.stringify(text)} is not a bandwidth.`, {
     why,
-    fix: 'slices-conn reserve --help',
+    fix: '--help',
   });
 }

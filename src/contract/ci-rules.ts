@@ -2,6 +2,9 @@ import * as v from 'valibot';
 import { DAY } from './durations.ts';
 import { Instant, ReplyInstant, requestInstant, UserId } from './fields.ts';
 
+/** The client for machines, whose refresh tokens are kept as secrets of CI jobs (cli/README.md, "Commands"). */
+export const CI_CLIENT_ID = 'slices-conn-ci';
+
 /** The grant of a token exchange (RFC 8693 §2.1). */
 export const TOKEN_EXCHANGE_GRANT = 'urn:ietf:params:oauth:grant-type:token-exchange';
 /** The type of what a CI job exchanges (RFC 8693 §3). */

@@ -63,7 +63,7 @@ export interface FailureFacts {
   why?: Said;
   /** Lines that belong to the reason, such as the candidates for an ambiguous name. */
   lines?: readonly Said[];
-  /** The next step: a command, a flag for the typed command such as `--for 2h`, or the change of that command. */
+  /** The next step: a command, a flag for the typed command such as `--for 2h` (`--help` alone: its help), or the change of that command. */
   fix?: string | readonly Retyping[];
   /** The status of the answer; absent where none came. */
   httpStatus?: number;
@@ -122,6 +122,16 @@ export class Failure extends Error {
   with(facts: FailureFacts): Failure {
     return new Failure(this.code, this.says, { ...this.facts, ...facts });
   }
+}
+
+/** Any error as a failure: another error than a Failure is a mistake in this program. */
+export function asFailure(error: unknown): Failure {
+  if (error instanceof Failure) return error;
+  const message = error instanceof Error ? error.message : String(error);
+  return new Failure('bug', `Something unexpected happened: ${message}`, {
+    why: 'This is a defect of slices-conn. Please report it, with what --debug prints.',
+    cause: error,
+  });
 }
 
 /** Whether a service answered that it does not have what was asked for. A name that only this machine does not know is another `not_found`. */

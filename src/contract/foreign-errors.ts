@@ -28,6 +28,11 @@ export function errorCode(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : '';
 }
 
+/** Whether an error is a mistake in a program. Errors of the network are of other classes, except those of a `fetch`. */
+export function isMistake(error: unknown): boolean {
+  return [RangeError, ReferenceError, SyntaxError, TypeError].some((kind) => error instanceof kind);
+}
+
 /** Why something failed, for people: errors of the operating system and of OpenSSL by their codes, others by their message. */
 export function systemReason(cause: unknown): string {
   if (!(cause instanceof Error)) return String(cause);

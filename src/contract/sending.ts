@@ -39,9 +39,18 @@ export type Send = (request: Outgoing) => Promise<Incoming>;
 /** Sends requests: a `fetch`, or a {@link Send}, which is quicker to load. */
 export type Transport = { fetch: Fetch; send?: undefined } | { send: Send; fetch?: undefined };
 
-/** The {@link Send} of a transport. A request by its `fetch` follows no redirect. */
+/**
+ * The {@link Send} of a transport. A request by its `fetch` follows no redirect. A `fetch` says `TypeError` where there is no
+ * connection; it becomes an error of another class, so that a `TypeError` of a `Send` is a mistake in a program.
+ */
 export function sendFrom({ send, fetch }: Transport): Send {
-  return send ?? ((request) => fetch(new Request(request.url, { ...request, redirect: 'manual' })));
+  return (
+    send ??
+    ((request) =>
+      fetch(new Request(request.url, { ...request, redirect: 'manual' })).catch((error: unknown) => {
+        throw error instanceof TypeError ? new Error(error.message, { cause: error }) : error;
+      }))
+  );
 }
 
 /** The {@link Fetch} over a {@link Send}, for what needs the platform's types. */

@@ -58,6 +58,6 @@ export function formatVolume(bytes: number): string {
 function wrong(text: string, why: string): Failure {
   return new Failure('usage', `${JSON.stringify(text)} is not a volume.`, {
     why,
-    fix: 'slices-conn reserve --help',
+    fix: '--help',
   });
 }

@@ -70,7 +70,8 @@ export function databaseFailure(
 ): unknown {
   if (!(cause instanceof Error) || cause instanceof Failure) return cause;
   const unavailable = cause instanceof StoreUnavailableError;
-  if (!unavailable && !(cause instanceof DatabaseFormatError) && !isOfSystem(cause)) return cause;
+  const isKnown = unavailable || cause instanceof DatabaseFormatError;
+  if (!isKnown && !['syscall', 'errcode', 'severity'].some((name) => name in cause)) return cause;
   const reason = unavailable && cause.cause instanceof Error ? cause.cause.message : cause.message;
   const what = file === undefined ? 'The database' : `The database ${file}`;
   return new Failure(unavailable && !file ? 'network' : 'file_unusable', `${what} can't be used.`, {
@@ -97,9 +98,4 @@ const RIGHTS = 'The role must own the database, or have CREATE on it and on its 
 /** Whether PostgreSQL says that the role lacks a right: SQLSTATE 42501. */
 function isForbidden(cause: Error): boolean {
   return errorCode(cause) === '42501';
-}
-
-/** Whether an error comes from the system, from SQLite or from PostgreSQL. */
-function isOfSystem(cause: Error): boolean {
-  return ['syscall', 'errcode', 'severity'].some((name) => name in cause);
 }

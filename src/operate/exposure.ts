@@ -31,11 +31,7 @@ const DANGERS: readonly Danger[] = [
   },
   {
     threatens: ({ memory }) => memory === true,
-    why: 'With --memory the reservations, and the key that they are signed with, are gone when it ends: leave it out, or give --database URL (--insecure-throw-away-key allows it).',
-    allowed: {
-      by: ({ insecureThrowAwayKey }) => insecureThrowAwayKey,
-      notice: 'The reservations, and the key that they are signed with, are gone when this server ends.',
-    },
+    why: 'With --memory the reservations, and the key that they are signed with, are gone when it ends: leave it out, or give --database URL.',
   },
   {
     threatens: (settings) => !isEncrypted(settings),
@@ -73,7 +69,8 @@ export function checkExposure(settings: ServeSettings): void {
   }
   const dangers = DANGERS.filter(({ threatens, allowed }) => threatens(settings) && !allowed?.by(settings));
   if (dangers.length === 0) return;
-  const meant = settings.trust !== undefined || isEncrypted(settings) || isPermissive(settings);
+  const { trust, insecureBuiltInUsers, insecureHttp, anyAudience } = settings;
+  const meant = trust || isEncrypted(settings) || insecureBuiltInUsers || insecureHttp || anyAudience;
   throw new Failure('usage', message, {
     why: dangers.map(({ why }) => why).join(' '),
     fix: meant ? deployable(settings) : LOOPBACK,
@@ -120,11 +117,6 @@ function checkBaseUrl(settings: ServeSettings): void {
 
 function isEncrypted({ tls, behindProxy }: ServeSettings): boolean {
   return tls !== undefined || behindProxy === true;
-}
-
-function isPermissive(settings: ServeSettings): boolean {
-  const { insecureBuiltInUsers, insecureHttp, insecureThrowAwayKey, anyAudience } = settings;
-  return Boolean(insecureBuiltInUsers || insecureHttp || insecureThrowAwayKey || anyAudience);
 }
 
 /** The typed command with what is missing to serve others, as examples, and without what is for one person's tests. */

@@ -52,20 +52,6 @@ export interface Limits {
    * still are closed without an answer. Behind a proxy: requests under way for one address that the proxy names; more get 503.
    */
   perAddress: number;
-  /**
-   * Refused connections that are kept for a while, over http: a client that is refused at once comes back at once, and each
-   * connection costs a turn of the event loop.
-   */
-  held: number;
-  /** How long they are kept before they are closed. */
-  holdTime: number;
-  /** After what time a request of a connection that is not served gets its 503. */
-  refusalDelay: number;
-  /**
-   * Requests that are begun in one turn of the event loop while connections come in. The platform accepts one connection
-   * in a turn, so a hundred busy clients, whose requests would all be answered in each turn, keep every new one waiting.
-   */
-  perTurn: number;
   /** Bytes of an answered request that are still taken in before its connection is closed. */
   rest: number;
   /** How long, after a drain, a connection that was opened before its end may still send its first request. */
@@ -89,10 +75,6 @@ export const HTTP_LIMITS: Limits = {
   connections: 2000,
   refusedConnections: 100,
   perAddress: 100,
-  held: 1000,
-  holdTime: 2000,
-  refusalDelay: 300,
-  perTurn: 2,
   rest: 1_048_576,
   lateRequests: 1000,
   stopTimeout: 6000,
@@ -137,7 +119,7 @@ function platformServer(certificate: Certificate | undefined, limits: Limits): S
       })
     : createServer({ ...limits.http, ...OWN_REFUSALS });
   server.maxRequestsPerSocket = limits.requestsPerConnection;
-  server.maxConnections = limits.connections + limits.refusedConnections + limits.held;
+  server.maxConnections = limits.connections + limits.refusedConnections;
   return server;
 }
 
@@ -157,8 +139,6 @@ export function createHttpServer(
   /** Sockets that can carry requests: over https, after the handshake. */
   const served = new Set<Socket>();
   const crowded = new WeakSet<Socket>();
-  /** Sockets that are refused and kept for a while. */
-  const held = new Set<Socket>();
   /** Sockets per address. Not counted behind a proxy, since all come from the proxy. */
   const [connected, ready] = [new Map<string, number>(), new Map<string, number>()];
   const requested = new Map<string, number>();
@@ -166,7 +146,6 @@ export function createHttpServer(
   let [draining, closing, answering] = [false, false, false];
   /** Connections so far. */
   let accepted = 0;
-  const turns = createTurns(limits.perTurn);
   let listenWith: (listener: RequestListener) => void = () => undefined;
   const listener = new Promise<RequestListener>((resolve) => {
     listenWith = resolve;
@@ -174,25 +153,16 @@ export function createHttpServer(
 
   server.on('connection', (socket: Socket) => {
     accepted += 1;
-    turns.connected();
     keep(sockets, socket);
-    const isBeyond = sockets.size - held.size > limits.connections + limits.refusedConnections;
-    if (isBeyond) return void socket.destroy();
     if (forwarded) return;
     const most = limits.perAddress + Math.ceil(limits.perAddress / 10);
-    const isFull = (connected.get(addressBlock(socket.remoteAddress ?? '')) ?? 0) >= most;
-    if (!isFull) return void countWhileOpen(connected, socket.remoteAddress, socket);
-    // Over https it would shake hands meanwhile, which costs more than the turn.
-    if (certificate || closing || held.size >= limits.held) return void socket.destroy();
-    keep(held, socket);
-    const closes = setTimeout(() => socket.destroy(), limits.holdTime);
-    socket.once('close', () => clearTimeout(closes));
+    if (countWhileOpen(connected, socket.remoteAddress, socket) >= most) socket.destroy();
   });
   server.on(certificate ? 'secureConnection' : 'connection', (socket: Socket) => {
-    if (held.has(socket)) return;
+    if (socket.destroyed) return;
     keep(served, socket);
     const before = forwarded ? 0 : countWhileOpen(ready, socket.remoteAddress, socket);
-    if (sockets.size - held.size > limits.connections || before >= limits.perAddress) crowded.add(socket);
+    if (sockets.size > limits.connections || before >= limits.perAddress) crowded.add(socket);
   });
   server.on('clientError', (error, socket) => {
     const isAnswered = [...underWay].some((response) => response.socket === socket && response.headersSent);
@@ -204,14 +174,10 @@ export function createHttpServer(
   const take: RequestListener = (request, response) => {
     // What fails while one reply is written ends its connection, not the server.
     response.once('error', () => request.socket.destroy());
-    if (held.has(request.socket)) return;
     if (draining) response.shouldKeepAlive = false;
     if (closing) return refuse(request, response, 'unavailable', 'This server is stopping.');
-    if (crowded.has(request.socket)) {
-      const refused = () => refuse(request, response, 'unavailable', 'This server has too many clients.');
-      const due = setTimeout(() => turns.begin(response, refused), limits.refusalDelay);
-      return void response.once('close', () => clearTimeout(due));
-    }
+    if (crowded.has(request.socket))
+      return refuse(request, response, 'unavailable', 'This server has too many clients.');
     const before = forwarded ? countWhileOpen(requested, forwarded(request), response) : 0;
     if (before >= limits.perAddress) {
       return refuse(request, response, 'unavailable', 'Too many requests of one address are under way.');
@@ -225,7 +191,7 @@ export function createHttpServer(
       if (closing) server.closeIdleConnections();
       if (!request.complete) endSoon(request, limits.rest);
     });
-    listener.then((answer) => turns.begin(response, () => answer(request, response)));
+    listener.then((answer) => response.destroyed || answer(request, response));
   };
   server.on('request', take);
   server.on('checkExpectation', take);
@@ -249,7 +215,6 @@ export function createHttpServer(
       const closed = new Promise((resolve) => TcpServer.prototype.close.call(server, resolve));
       if (draining) await firstRequestsSent(served, limits.lateRequests);
       closing = true;
-      for (const socket of held) socket.destroy();
       for (const response of underWay) response.shouldKeepAlive = false;
       // It listens no more; this ends its checks, and the connections that wait.
       server.close();
@@ -261,54 +226,6 @@ export function createHttpServer(
       }, timeout);
       await closed;
       clearTimeout(forced);
-    },
-  };
-}
-
-/**
- * Begins requests at once, but for the turns of the event loop in which connections come in, and the one after each:
- * requests wait there in a line, so that the turns stay short.
- *
- * @param most how many are begun in such a turn
- */
-function createTurns(most: number): {
-  /** A connection was accepted. */
-  connected(): void;
-  /** Begins work on a request, unless its client has gone by then. */
-  begin(response: ServerResponse, work: () => void): void;
-} {
-  let line: { response: ServerResponse; work: () => void }[] = [];
-  let begun = 0;
-  /** Whether a connection came in this turn, and in the one before. */
-  let [comesIn, cameIn] = [false, false];
-  let isTurnEndDue = false;
-
-  const start = ({ response, work }: (typeof line)[number]): void => {
-    begun += 1;
-    if (!response.destroyed) work();
-  };
-  const endTurn = (): void => {
-    isTurnEndDue = false;
-    [comesIn, cameIn, begun] = [false, comesIn, 0];
-    const now = line.slice(0, cameIn ? most : line.length);
-    line = line.slice(now.length);
-    if (cameIn || line.length > 0) expectTurnEnd();
-    for (const each of now) start(each);
-  };
-  const expectTurnEnd = (): void => {
-    if (!isTurnEndDue) setImmediate(endTurn);
-    isTurnEndDue = true;
-  };
-  return {
-    connected() {
-      comesIn = true;
-      expectTurnEnd();
-    },
-    begin(response, work) {
-      expectTurnEnd();
-      const waits = line.length > 0 || (begun >= most && (comesIn || cameIn));
-      if (waits) line.push({ response, work });
-      else start({ response, work });
     },
   };
 }

@@ -195,10 +195,6 @@ const SERVE = {
     help: 'a proxy ends TLS; its X-Forwarded-For says where requests come from',
   },
   insecureHttp: { flags: '--insecure-http', help: 'let others reach it over plain http' },
-  insecureThrowAwayKey: {
-    flags: '--insecure-throw-away-key',
-    help: 'let others reach it with --memory',
-  },
   /** Percent. */
   maxShare: {
     group: 'Limits:',

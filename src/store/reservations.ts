@@ -29,7 +29,7 @@ import {
   readRecord,
   recordsEndingAfter,
 } from './reservation-records.ts';
-import { SPANS, spanOf } from './spans.ts';
+import { overlapping, spanOf } from './spans.ts';
 import {
   type Locking,
   MAKE_LINK,
@@ -49,10 +49,10 @@ const VERSIONS = `SELECT version FROM hop
   WHERE link = $1 AND version >= $2 AND version < $3 AND position = 0 AND deleted_ms IS NULL`;
 
 /** What is held of a link at some instant of a period. */
-const OVERLAPPING = `WITH class (number, longest) AS (VALUES ${SPANS})
-  SELECT reservation, start_ms, end_ms, bandwidth, ${TAG_PLACES.join(', ')}, tenant FROM class CROSS JOIN hop
-  WHERE link = $1 AND span = number AND start_ms > $2 - longest AND start_ms < $3 AND end_ms > $2 AND deleted_ms IS NULL
-  LIMIT ${MAX_ROWS + 1}`;
+export const OVERLAPPING = `${overlapping(
+  `SELECT reservation, start_ms, end_ms, bandwidth, ${TAG_PLACES.join(', ')}, tenant FROM hop
+   WHERE link = $1 AND deleted_ms IS NULL`,
+)} LIMIT ${MAX_ROWS + 1}`;
 
 const TEXT_COLUMNS = Object.fromEntries(RESERVATION_TEXTS.map((text) => [text, 'text' as const]));
 

@@ -15,8 +15,14 @@ export function spanOf(length: number): number {
   return span;
 }
 
-/** The classes as rows of SQL, each with the longest length that it may have. */
-export const SPANS = Array.from({ length: LAST + 1 }, (_, span) => {
-  const longest = span === LAST ? Number.MAX_SAFE_INTEGER : FIRST * 2 ** span;
-  return `(${span}, ${longest})`;
-}).join(', ');
+/**
+ * Selects what overlaps the period from `$2` to `$3`: one part for each class, so that each engine finds it by the index.
+ *
+ * @param select the columns, the table, and the other conditions
+ */
+export function overlapping(select: string): string {
+  return Array.from({ length: LAST + 1 }, (_, span) => {
+    const started = span === LAST ? '' : `AND start_ms > CAST($2 AS BIGINT) - ${FIRST * 2 ** span}`;
+    return `${select} AND span = ${span} ${started} AND start_ms < $3 AND end_ms > $2`;
+  }).join(' UNION ALL ');
+}

@@ -173,7 +173,9 @@ export function addressFault(address: string, mtu: number): string | undefined {
   const [, host = '', digits = ''] = /^([0-9A-Fa-f.:]{2,45})\/(0|[1-9][0-9]{0,2})$/.exec(address) ?? [];
   const length = Number(digits);
   if (isIpv4(host)) {
-    return length >= 1 && length <= 32 ? hostFault(octets(host), 8, length) : 'The prefix length is 1 to 32.';
+    return length >= 1 && length <= 32
+      ? hostFault(host.split('.').map(Number), 8, length)
+      : 'The prefix length is 1 to 32.';
   }
   if (!isIpv6(host)) {
     if (host === '') return form;
@@ -203,10 +205,6 @@ function hostFault(parts: readonly number[], bits: 8 | 16, length: number): stri
   if (isV4 && own === (1n << BigInt(left)) - 1n)
     return 'It is for all in the network: a server has a smaller number.';
   return undefined;
-}
-
-function octets(host: string): readonly number[] {
-  return host.split('.').map(Number);
 }
 
 /** The eight numbers of an IPv6 address, in the form that a URL gives it: hexadecimal, `::` for zeros. */

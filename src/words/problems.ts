@@ -127,18 +127,15 @@ type FactsOf<Code extends Sayable> =
 export function problem<Code extends Sayable>(code: Code, facts: FactsOf<Code>, advice?: string): Problem {
   const said = (SENTENCES[code] as Row<keyof Known>).say(facts as Required<Known>, UTC_TIMES);
   const instants = Object.entries(facts).flatMap(([name, value]) =>
-    isInstant(name) && typeof value === 'number' ? [[name, formatInstant(value)]] : [],
+    (READERS as Readonly<Record<string, unknown>>)[name] === at && typeof value === 'number'
+      ? [[name, formatInstant(value)]]
+      : [],
   );
   return {
     code,
     msg: advice === undefined ? said : `${said} ${advice}`,
     facts: { ...facts, ...Object.fromEntries(instants) } as ProblemFacts,
   };
-}
-
-/** Whether a fact of this name is an instant. */
-function isInstant(name: string): boolean {
-  return Object.entries(READERS).some(([known, read]) => known === name && read === at);
 }
 
 /** The facts of a reply that have the type that they should have. */

@@ -40,7 +40,7 @@ export async function startServer(
   const [ready, log] = [join(folder, 'ready.json'), join(folder, 'server.log')];
   const output = openSync(log, 'w');
   const child = spawn(process.execPath, args(ready), {
-    env: { PATH: process.env['PATH'], HOME: folder },
+    env: { PATH: process.env['PATH'], HOME: folder, PGPASSWORD: process.env['PGPASSWORD'] },
     stdio: ['ignore', output, output],
   });
   const { pid } = child;

@@ -242,26 +242,32 @@ describe('a typing mistake names itself; the next step is what was meant, else t
       '--json run be-gent1 se-kth --bandwidth=1G',
     ],
     ...Object.entries({
-      'release night': ['command release', 'delete', 'delete night'],
-      'destroy night': ['command destroy', 'delete', 'delete night'],
-      'rename night day': ['command rename', 'update ID --name NAME', 'update night --name day'],
-      'extend night 2h': ['command extend', 'update ID --extend DURATION', 'update night --extend 2h'],
-      'extend night --for 2h': ['command extend', 'update ID --extend DURATION', 'update night --for 2h'],
-      'get night': ['command get', 'show', 'show night'],
-      'create be-gent1 se-kth': ['command create', 'reserve', 'reserve be-gent1 se-kth'],
-      reservations: ['command reservations', 'list', 'list'],
-      'list-resources': ['command list-resources', 'sites', 'sites'],
-      'bi list': ['command bi', 'list', 'list'],
-      'bi destroy night': ['command bi', 'delete', 'delete night'],
-      'bi extend night 2h': ['command bi', 'update ID --extend DURATION', 'update night --extend 2h'],
-      'auth login': ['command auth', 'login', 'login'],
-      'auth logout': ['command auth', 'logout', 'logout'],
-      'auth show': ['command auth', 'status', 'status'],
-      'auth id-token x': ['command auth', 'login', 'login'],
-    }).map(([typed, [what, meant, next]]) => [
+      delete: ['release night', 'destroy night', 'bi destroy night'],
+      show: ['get night'],
+      reserve: ['create be-gent1 se-kth'],
+      list: ['reservations', 'bi list'],
+      sites: ['list-resources'],
+      login: ['auth login', 'auth id-token x'],
+      logout: ['auth logout'],
+      status: ['auth show'],
+    }).flatMap(([meant, typed]) =>
+      typed.map((words): [string, string, string] => [
+        words,
+        `slices-conn has no command ${words.split(' ')[0]}. Did you mean ${meant}?`,
+        `--json ${meant}${/ (?:night|be-gent1 se-kth)$/.exec(words)?.[0] ?? ''}`,
+      ]),
+    ),
+    ...(
+      [
+        ['rename night day', '--name NAME', '--name day'],
+        ['extend night 2h', '--extend DURATION', '--extend 2h'],
+        ['extend night --for 2h', '--extend DURATION', '--for 2h'],
+        ['bi extend night 2h', '--extend DURATION', '--extend 2h'],
+      ] as const
+    ).map(([typed, meant, next]): [string, string, string] => [
       typed,
-      `slices-conn has no ${what}. Did you mean ${meant}?`,
-      `--json ${next}`,
+      `slices-conn has no command ${typed.split(' ')[0]}. Did you mean update ID ${meant}?`,
+      `--json update night ${next}`,
     ]),
     ...Object.entries({
       'list --format json': ['list', '--format', '--json', 'list --json'],

@@ -21,6 +21,17 @@ import { claimsOf, IDS, makeKey, makeToken, NOW } from '../fixtures/tokens.ts';
 const LINK = ['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start', '+1h', '--for', '2h'];
 const OFFLINE = '--offline';
 
+test.each([
+  ['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', 'lots', '--start', '+1h', '--for', '2h'],
+  ['reserve', 'be-gent1', 'pl-poznan1', '--volume', 'lots', '--end', '+1d'],
+  ['update', 'con_a_01jd3x0m2sf0vrv9mhb1wk6x4q', '--bandwidth', 'lots'],
+  ['availability', 'be-gent1', '--bandwidth', 'lots', '--duration', '1h'],
+  ['run', 'be-gent1', 'pl-poznan1', '--bandwidth', 'lots', '--for', '2h', '--', 'true'],
+])('%s: a value that can’t be read leads to the help of this command', async (...args) => {
+  const report = reportOf(await commandWorld(NO_SERVICE).run('--json', ...args));
+  expect(report).toMatchObject({ exitCode: 2, fix: `slices-conn ${args[0]} --help` });
+});
+
 describe('deleting asks first', () => {
   /** A world with a reservation, and a person who answers every prompt like this. */
   async function asked(answer: boolean | undefined) {

@@ -128,7 +128,7 @@ describe('parseBandwidth', () => {
     expect(failure.code).toBe('usage');
     expect(failure.message).toContain(JSON.stringify(text));
     expect(failure.facts.why).toMatch(/\S/);
-    expect(failure.facts.fix).toBe('slices-conn reserve --help');
+    expect(failure.facts.fix).toBe('--help');
   });
 });
 
@@ -185,7 +185,7 @@ describe('a volume, in bytes', () => {
     ...['0B', '0.5B', '1.0001K', '9.1P', '9007199254740992B', '500', '5000000'],
   ])('%j is refused, with what is wrong', async (text) => {
     const { code, facts } = await failureOf(() => parseVolume(text));
-    expect([code, facts.fix]).toEqual(['usage', 'slices-conn reserve --help']);
+    expect([code, facts.fix]).toEqual(['usage', '--help']);
     expect(facts.why).toMatch(/^(?:Write it as|It must be|The most is) /);
   });
 

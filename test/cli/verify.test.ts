@@ -65,6 +65,17 @@ test('a reservation of which nothing else is known verifies; whether it stands i
   expect(JSON.parse((await verify()).stdout)).toMatchObject({ verified: true, standing: 'unknown' });
 });
 
+test('the id of a reservation is no file: it leads to show', async () => {
+  const { run, id } = await machine();
+  const message = 'This is the id of a reservation. verify takes files with signed tokens.';
+  expect(reportOf(await run('verify', id))).toMatchObject({
+    ...{ exitCode: 2, message, fix: `slices-conn --offline show ${id}` },
+  });
+  expect(reportOf(await run('verify', 'link.jwt', id))).toMatchObject({
+    items: [{ verified: true }, { verified: false, error: { code: 'usage' } }],
+  });
+});
+
 test('one that this machine deleted is 9, before its end and after', async () => {
   const { run, verify, after } = await machine();
   await run('delete', '--yes', 'kth');

@@ -144,6 +144,11 @@ describe('the message of a refusal', () => {
       { detail: [{ loc: [], msg: '' }, { msg: 'Not today.' }] },
       'Not today.',
     ],
+    [
+      'the status, where the service says no more than its phrase',
+      { detail: 'Bad Request' },
+      'The service answered with status 400.',
+    ],
     ['the status, where nothing else is known', { error: 'x' }, 'The service answered with status 400.'],
     [
       'the status, where the detail is of no use',
@@ -159,6 +164,15 @@ describe('the message of a refusal', () => {
   ])('%s', async (_, body, message) => {
     const reply = typeof body === 'string' ? text(body, 'application/json', 400) : json(body, 400);
     expect((await failure(reply)).message).toBe(message);
+  });
+
+  test.each([
+    [401, 'Unauthorized', 'The service did not accept the token.'],
+    [403, 'Forbidden', 'The service does not allow this.'],
+    [404, 'Not Found', 'The service does not have this.'],
+    [503, 'Service Unavailable', 'The service is not available at the moment.'],
+  ])('%i with %j alone is said in our words', async (status, phrase, message) => {
+    expect((await failure(json({ detail: phrase }, status))).message).toBe(message);
   });
 
   test('holds all messages of the body', async () => {
@@ -244,6 +258,19 @@ describe('row 10, 12: no reply, or half of one', () => {
     expect(found.facts.why).toContain('may have taken effect');
   });
 
+  test.each<[string, Outgoing, boolean | undefined]>([
+    ['a GET', get(), undefined],
+    ['a POST, which may have taken effect', post(), true],
+  ])('a mistake in what sends %s is a bug, not a lost connection', async (_, request, maybeDone) => {
+    const send = async () => {
+      throw new TypeError('x is undefined');
+    };
+    const { code, facts } = await failureOf(() => exchange(send, request));
+    expect(code).toBe('bug');
+    expect(facts.maybeDone).toBe(maybeDone);
+    expect(String(facts.why).includes('may have taken effect')).toBe(maybeDone === true);
+  });
+
   test.each<[number, unknown]>([
     [500, undefined],
     [502, undefined],
@@ -315,14 +342,16 @@ describe('a wrong body of a successful reply is exit 9', () => {
     expect(found.facts.httpStatus).toBe(response.status);
   });
 
-  test.each<[string, string, string]>([
+  test.each<[string, string, string, string?]>([
     ['<html>', 'application/json', "can't be read as JSON"],
     ['{"id":', 'application/problem+json', "can't be read as JSON"],
-    ['<html>', 'text/html', 'is text/html'],
+    ['<html>', 'text/html', 'is text/html', 'It is an HTML page: is the address right?'],
+    ['<html>', 'text/plain', 'is text/plain'],
     ['', 'application/json', 'is empty'],
-  ])('%j as %s: the reply %s', async (body, type, says) => {
+  ])('%j as %s: the reply %s', async (body, type, says, why) => {
     const found = await failureOf(() => read(text(body, type)));
     expect(found.message).toBe(`The thing should have been JSON, but the reply ${says}.`);
+    expect(found.facts.why).toBe(why);
   });
 });
 

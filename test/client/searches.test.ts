@@ -102,6 +102,7 @@ describe('a service without the extensions', () => {
     );
     const failure = await failureOf(() => client.change(items));
     expect(failure).toMatchObject({ code: 'not_supported', message: /can't be asked for a route/ });
+    expect(failure.facts.fix).toEqual([{ flags: ['--via', '--avoid', '--direct'], words: [] }]);
     expect(sent).toHaveLength(1);
   });
 
@@ -148,6 +149,7 @@ describe('a service without the extensions', () => {
     expect(use).toMatchObject({ code: 'not_supported', message: /use over time/ });
     const slots = await failureOf(() => client.slots({ ...SITES, bandwidth: 1, duration: HOUR }));
     expect(slots).toMatchObject({ code: 'not_supported', message: /can start/ });
+    expect(slots.facts.fix).toEqual([{ flags: ['--bandwidth', '--duration'], words: [] }]);
   });
 
   test('a service that describes them and fails: its own failure', async () => {

@@ -473,6 +473,30 @@ describe('certificates', () => {
   });
 });
 
+test.each([
+  ['GET', undefined, ''],
+  ['POST', true, ' The request was sent and may have taken effect.'],
+])('%s: a mistake in this program is a bug, not a network failure', async (method, maybeDone, effect) => {
+  const url = `http://127.0.0.1:${await listening(createPlainServer())}/`;
+  const origins = new Set([new URL(url).origin]);
+  const transport = createTransport({ origins, timeout: 5000, now: Date.now, random: () => 0 });
+  cleanups.push(() => void transport.close());
+  const headers = {
+    get accept(): string {
+      throw new TypeError('x is undefined');
+    },
+  };
+  const { code, message, facts } = await failureOf(() => transport.send({ method, url, headers }));
+  expect({ code, message }).toEqual({
+    code: 'bug',
+    message: 'Something unexpected happened: x is undefined',
+  });
+  expect(facts.why).toBe(
+    `This is a defect of slices-conn. Please report it, with what --debug prints.${effect}`,
+  );
+  expect(facts.maybeDone).toBe(maybeDone);
+});
+
 describe('a retry', () => {
   /** A server that gives these answers, repeating the last one, and a transport to it. */
   async function answering(...answers: ((reply: ServerResponse) => void)[]) {

@@ -146,12 +146,11 @@ describe('row 42: fit to be reached by others', () => {
     const port = await freePort();
     const { output } = await serveHere(
       ...['--host', '0.0.0.0', '--port', String(port), '--base-url', `http://localhost:${port}`],
-      ...['--insecure-built-in-users', '--insecure-throw-away-key', '--insecure-http'],
+      ...['--insecure-built-in-users', '--insecure-http', '--data', temporaryFolder()],
     );
     // They are told after the ready file is there.
     await vi.waitUntil(() => /plain http/.test(output.stderr), PATIENCE);
     expect(output.stderr).toMatch(/log in as any of the built-in users, without a password/);
-    expect(output.stderr).toMatch(/gone when this server ends/);
   });
 
   test.each<[string, string[], RegExp]>([
@@ -296,7 +295,7 @@ describe('row 29: who guesses codes', () => {
     const base = 'https://slices.example.org';
     await serveHere(
       ...['--port', String(port), '--behind-proxy', '--base-url', base],
-      ...['--insecure-built-in-users', '--insecure-throw-away-key'],
+      ...['--insecure-built-in-users', '--data', temporaryFolder()],
     );
     const plain = base.replace('https', 'http');
     const hop = (turn: number) => `192.0.2.${turn}`;

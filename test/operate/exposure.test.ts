@@ -93,7 +93,6 @@ describe('row 42: a server that others can reach needs users, a stored key, TLS 
 
   test.each<[string, Partial<ServeSettings>, RegExp]>([
     ['--insecure-built-in-users', { insecureBuiltInUsers: true }, USERS],
-    ['--insecure-throw-away-key', { insecureThrowAwayKey: true }, KEY],
     ['--insecure-http', { insecureHttp: true }, HTTP],
   ])('%s allows only that risk', (flag, allowed, danger) => {
     const host = { host: '192.0.2.1', memory: true };
@@ -115,16 +114,16 @@ describe('row 42: a server that others can reach needs users, a stored key, TLS 
   test('with all --insecure flags it starts, and warns about each risk', () => {
     const changes = {
       host: '192.0.2.1',
-      memory: true,
+      baseUrl: 'http://slices.example.org',
       insecureBuiltInUsers: true,
-      insecureThrowAwayKey: true,
       insecureHttp: true,
     };
     expect(refusal(changes)).toBeUndefined();
+    expect(refusal({ ...changes, memory: true })?.facts.why).toMatch(KEY);
     const notices = allowedDangers({ ...PLAIN, ...changes });
-    expect(notices).toHaveLength(3);
-    for (const [index, danger] of [USERS, /are gone/, HTTP].entries()) expect(notices[index]).toMatch(danger);
-    expect(allowedDangers({ ...PLAIN, ...changes, ...TLS, memory: false })).toHaveLength(1);
+    expect(notices).toHaveLength(2);
+    for (const [index, danger] of [USERS, HTTP].entries()) expect(notices[index]).toMatch(danger);
+    expect(allowedDangers({ ...PLAIN, ...changes, ...TLS })).toHaveLength(1);
   });
 
   test('--auto-approve is refused with all --insecure flags too', () => {

@@ -384,32 +384,6 @@ describe.runIf(process.platform === 'linux')('row 48: one address', () => {
     expect(left()).toBeGreaterThanOrEqual(100);
   });
 
-  /** How many requests of busy clients are answered before one of another address that came after many connections. */
-  async function answeredBeforeAnother(limits: Partial<Limits>): Promise<number> {
-    let answered = 0;
-    const { port } = await opened(limits, (request, response) => {
-      answered += 1;
-      greeting(request, response);
-    });
-    const busy = await Promise.all(Array.from({ length: 40 }, () => dial(port)));
-    for (const { socket } of busy) socket.on('data', () => socket.write(get())).write(get());
-    await vi.waitUntil(() => busy.every(({ replies }) => replies() > 1), PATIENCE);
-    const others = await Promise.all(Array.from({ length: 200 }, () => dial(port)));
-    const before = answered;
-    const another = await dial(port, OTHER);
-    another.socket.write(get('Connection: close'));
-    expect(await another.closed).toMatch(/^HTTP\/1\.1 200 /);
-    const during = answered - before;
-    for (const { socket } of [...busy, ...others]) socket.destroy();
-    return during;
-  }
-
-  test('a new connection of another address does not wait for its requests (THREATS.md 80)', async () => {
-    const all = await answeredBeforeAnother({ perTurn: 1000 });
-    const few = await answeredBeforeAnother({});
-    expect(few).toBeLessThan(all / 3);
-  });
-
   test.each([
     ['http', undefined],
     ['https', CERTIFICATE],
@@ -437,21 +411,6 @@ describe.runIf(process.platform === 'linux')('row 48: one address', () => {
       }, PATIENCE);
     },
   );
-
-  test('a refused connection of a crowded address is kept for a while, so that it does not come back at once (THREATS.md 80)', async () => {
-    const { port } = await opened({ perAddress: 10, held: 2, holdTime: 300 });
-    const served = await Promise.all(Array.from({ length: 11 }, () => dial(port)));
-    const began = performance.now();
-    const held = await Promise.all([dial(port), dial(port)]);
-    for (const { socket } of held) socket.write(get());
-    // No more are kept than that.
-    expect(await follow(connect(port, '127.0.0.1')).closed).toBe('');
-    expect(held.some(({ isClosed }) => isClosed())).toBe(false);
-    expect(await Promise.all(held.map(({ closed }) => closed))).toEqual(['', '']);
-    expect(performance.now() - began).toBeGreaterThan(290);
-    served[0]?.socket.write(get());
-    await vi.waitUntil(() => served[0]?.replies() === 1, PATIENCE);
-  });
 
   test('behind a proxy the requests of each named address are counted, and the proxy’s own connections are not', async () => {
     const responses: ServerResponse[] = [];

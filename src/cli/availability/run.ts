@@ -55,17 +55,16 @@ export async function availability(
   const { svg } = flags;
   if (svg !== undefined) await confirmWriting(invocation, svg, 'Nothing was written.');
   const { connectivity } = await invocation.session();
-  const columns = {
-    screen: output.json ? undefined : chartColumns(output.columns),
-    drawn: svg === undefined ? undefined : SVG_COLUMNS,
-  };
-  const { answers, drawn } = await answersOf(connectivity, sites, { window, route, need, columns }).catch(
+  // A picture is finer than the screen, where a column shows the least and the most of several parts.
+  const columns = svg === undefined ? chartColumns(output.columns) : SVG_COLUMNS;
+  const points = output.json ? undefined : columns;
+  const answers = await answersOf(connectivity, sites, { window, route, need, points }).catch(
     (error: unknown) => {
       throw withNextStep(error, { sites, route, typed });
     },
   );
   const view = { window, zone: times.zone, now: times.now };
-  if (svg !== undefined) await files.writePublic(svg, availabilitySvg({ ...view, links: drawn }));
+  if (svg !== undefined) await files.writePublic(svg, availabilitySvg({ ...view, links: answers }));
   // The answer took a moment: a start that was now lies before it.
   const answered = { ...times, now: invocation.now() };
   const [only] = answers;
@@ -93,31 +92,27 @@ interface Question {
   /** Milliseconds. */
   window: Period;
   need: Need | undefined;
-  /** The columns of the screen (undefined: exact steps), and of a picture (undefined: none). */
-  columns: { screen: number | undefined; drawn: number | undefined };
+  /** How many columns to ask for; undefined: exact steps. */
+  points: number | undefined;
 }
 
-/** Asks about the named link, or all links of a site. @returns `drawn`: the links again, for a picture */
+/** Asks about the named link, or all links of a site. */
 async function answersOf(
   connectivity: ConnectivityClient,
   sites: readonly string[],
-  { window, route, need, columns }: Question,
-): Promise<{ answers: LinkAnswer[]; drawn: LinkAvailability[] }> {
+  { window, route, need, points }: Question,
+): Promise<LinkAnswer[]> {
   const pairs = await pairsOf(connectivity, sites);
-  const ask = (points?: number) =>
-    Promise.all(pairs.map((pair) => freeOf(connectivity, { ...pair, ...route }, window, points)));
-  const [links, drawn] = await Promise.all([
-    ask(columns.screen),
-    columns.drawn === undefined ? [] : ask(columns.drawn),
-  ]);
+  const links = await Promise.all(
+    pairs.map((pair) => freeOf(connectivity, { ...pair, ...route }, window, points)),
+  );
   const slotsOf = async ({ link }: LinkAvailability): Promise<readonly Slot[] | null> => {
     if (!need) return null;
     return need.bandwidth > link.bandwidth
       ? []
       : connectivity.slots({ ...link, ...route, ...window, ...need });
   };
-  const answers = links.map(async (each) => ({ ...each, slots: await slotsOf(each) }));
-  return { answers: await Promise.all(answers), drawn };
+  return Promise.all(links.map(async (each) => ({ ...each, slots: await slotsOf(each) })));
 }
 
 /** A refusal of the sites with a command that shows what there is. */

@@ -103,14 +103,10 @@ async function sites(invocation: Invocation): Promise<Candidate[]> {
   return told.length > 0 ? told : SITES.map(asSite);
 }
 
-function asSite(value: string): Candidate {
-  return { value, description: countryOf(value) };
-}
-
 /** A name begins with its country's code (contract/README.md, "Available sites"). */
-function countryOf(site: string): string {
+function asSite(value: string): Candidate {
   const names = new Intl.DisplayNames(['en'], { type: 'region' });
-  return names.of(site.slice(0, 2).toUpperCase()) ?? '';
+  return { value, description: names.of(value.slice(0, 2).toUpperCase()) ?? '' };
 }
 
 /**

@@ -112,6 +112,7 @@ export async function officialProfile(invocation: Invocation, typed: string | un
   const unset = baseUrl === before ? [] : (['portalUrl', 'authUrl'] as const);
   await profiles.set(OFFICIAL_CLIENT, { set: settings, unset });
   await chooseProfile(output, profiles, OFFICIAL_CLIENT);
+  invocation.ifStopped({ why: `Profile ${OFFICIAL_CLIENT} was saved, and is in use.` });
   return OFFICIAL_CLIENT;
 }
 

@@ -1,6 +1,6 @@
 import { type ChangeOptions, isBatch } from '../../client/changes.ts';
 import { CODE_OF_LOCATION, refusedBy } from '../../client/reply-failure.ts';
-import { Failure, isMissing } from '../../contract/failure.ts';
+import { Failure, type FailureFacts, isMissing, ownCommand } from '../../contract/failure.ts';
 import { parseInstant } from '../../contract/instants.ts';
 import { BY_THE_LINK, isProblemCode } from '../../contract/problem-codes.ts';
 import type { Reservation } from '../../contract/reservation.ts';
@@ -292,18 +292,22 @@ function isAlone(changes: readonly PlannedChange[], earliest: boolean): boolean 
 
 /** @throws Failure `not_supported` for anything but creations at their own times */
 function creationsIn(changes: readonly PlannedChange[], earliest: boolean): Creation[] {
-  if (earliest) throw lacksBatches('--earliest moves all creations together.');
+  if (earliest) {
+    throw lacksBatches('--earliest moves all creations together.', [{ flags: ['--earliest'], words: [] }]);
+  }
   return changes.map((change) => {
     if (change.action === 'create') return change;
     throw lacksBatches(
       `The file needs several changes, of which one would ${change.action} ${change.name}: they are made together or not at all.`,
+      ownCommand(change.action, change.name, '--help'),
     );
   });
 }
 
-function lacksBatches(why: string): Failure {
+function lacksBatches(why: string, fix: FailureFacts['fix']): Failure {
   return new Failure('not_supported', "This service can't make several changes together.", {
     why: `${why} Nothing was changed.`,
+    fix,
   });
 }
 

@@ -206,7 +206,8 @@ class PlanFile {
   }
 
   #version(node: Node | undefined, top: Node): void {
-    const value = node && scalarOf(this.#resolved(node));
+    const found = node && this.#resolved(node);
+    const value = isScalar(found) ? found.value : undefined;
     if (!node) this.#wrong(top, '"version: 1" is missing.');
     else if (value !== 1)
       this.#wrong(node, 'This program reads plan files of version 1: write "version: 1".');
@@ -462,10 +463,6 @@ interface Member {
 
 function offsetOf(node: Node): number {
   return node.range?.[0] ?? 0;
-}
-
-function scalarOf(node: Node | undefined): unknown {
-  return isScalar(node) ? node.value : undefined;
 }
 
 /** The text of a scalar: a number as it is written, so that it is read as the command line reads it. */

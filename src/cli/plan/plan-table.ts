@@ -81,7 +81,7 @@ export function planTable(
         ? hanging(columned([name, link, bandwidth]).padEnd(before), folded(when, room - before))
         : [columned([name, link, bandwidth, when, outcome])]
       : [
-          ...stackedHead([name, link, bandwidth], room),
+          ...folded([name, link, bandwidth].join('  '), room),
           ...folded([when, outcome].filter(Boolean).join(', '), room - 2).map((text) => `  ${text}`),
         ];
     return [
@@ -96,12 +96,6 @@ export function planTable(
 const INDENT = 4;
 /** The fewest columns in which a reason is put beside what was refused. */
 const LEAST_REASON = 26;
-
-/** Name, link and bandwidth of a change; in several lines where they need it. */
-function stackedHead(texts: readonly string[], room: number): string[] {
-  const line = texts.join('  ');
-  return line.length <= room ? [line] : folded(line, room);
-}
 
 /** Lines of a text that begin in one column. */
 function hanging(start: string, [first = '', ...more]: readonly string[]): string[] {
@@ -139,7 +133,7 @@ function rowOf(
       const after = periodText(reservation ? periodOf(reservation) : planned, times);
       const was = after === before ? '' : `, was ${before}`;
       const tags = reservation
-        ? `, tags ${sameTags(change.current, reservation) ? 'stay' : tagsText(reservation)}`
+        ? `, tags ${tagsText(change.current) === tagsText(reservation) ? 'stay' : tagsText(reservation)}`
         : '';
       const when = was === '' ? idText(change.current.id) : after;
       const { description = '' } = change.current;
@@ -188,10 +182,6 @@ function tagsText(reservation: Reservation): string {
   return linkEnds(reservation)
     .map(({ sTag, cTag }) => `S ${sTag} C ${cTag}`)
     .join(' – ');
-}
-
-function sameTags(one: Reservation, other: Reservation): boolean {
-  return tagsText(one) === tagsText(other);
 }
 
 function isUnknownSite({ code }: { code?: string }): boolean {

@@ -79,7 +79,10 @@ export async function apply(
       return await print(invocation, acting, { changes, outcomes, others: compared.others });
     } catch (error) {
       if (!(error instanceof NotApplied)) throw error;
-      if (attempt < ATTEMPTS && isOutdated(error)) continue;
+      const { code, undone, left } = error;
+      const isOutdated = undone === 0 && left.length === 0 && ['name_taken', 'not_found'].includes(code);
+      // Names or reservations came or went after the list was read.
+      if (attempt < ATTEMPTS && isOutdated) continue;
       throw await asTold(error, compared, invocation, path);
     }
   }
@@ -87,11 +90,6 @@ export async function apply(
 
 /** How often what exists is compared, where something else changes it at the same time. */
 const ATTEMPTS = 3;
-
-/** Whether changes were refused since names or reservations came or went after the list was read. */
-function isOutdated({ code, undone, left }: NotApplied): boolean {
-  return undone === 0 && left.length === 0 && (code === 'name_taken' || code === 'not_found');
-}
 
 /** A plan file that was read, and the experiment that it is for. */
 interface Acting {
@@ -104,10 +102,6 @@ interface Acting {
 /** How long a service may take to tell its sites where the file has errors already, in milliseconds. */
 const SOON = 1500;
 
-async function sitesOf({ session }: Invocation): Promise<readonly string[] | undefined> {
-  return (await session()).connectivity.sites();
-}
-
 /** @returns the invocation too, by the service's clock; see {@link onServiceTime} */
 async function open(
   given: Invocation,
@@ -119,7 +113,10 @@ async function open(
     readPlan(bytes, path === '-' ? '<stdin>' : path, await times(), sites);
   const parsed = await read(given).catch(async (error: unknown) => {
     // Told all at once: also the sites that there are not, where the service tells them soon.
-    await read(given, await withinTime(SOON, () => sitesOf(given)).catch(() => undefined));
+    await read(
+      given,
+      await withinTime(SOON, async () => (await given.session()).connectivity.sites()).catch(() => undefined),
+    );
     throw error;
   });
   const session = await given.session();

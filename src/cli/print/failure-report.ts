@@ -1,4 +1,4 @@
-import { Failure, type FailureFacts, ownCommand } from '../../contract/failure.ts';
+import { asFailure, type Failure, type FailureFacts, ownCommand } from '../../contract/failure.ts';
 import { inOneText, inTimes, type Said, UTC_TIMES } from '../../contract/said.ts';
 import { withoutTokens } from '../../contract/secret.ts';
 import { completed, nextStep, retyped } from '../advice.ts';
@@ -21,6 +21,8 @@ export interface ReportOptions {
   services: ServiceFlags;
   /** The program's arguments; advice that is a flag only is about them. */
   typed: readonly string[];
+  /** The typed command with its parents, for the advice `--help`. */
+  command: string;
   /** How the program is typed in advice. Default: by its name, in a shell of Unix. */
   started?: Started;
   /** For people: timestamps are written as short times in this zone. Default: as they are. */
@@ -35,17 +37,28 @@ export interface ReportOptions {
  */
 export function reportFailure(
   error: unknown,
-  { stderr, json, debug, services, typed, started = BY_NAME, times, nothingChanged = false }: ReportOptions,
+  {
+    stderr,
+    json,
+    debug,
+    services,
+    typed,
+    command,
+    started = BY_NAME,
+    times,
+    nothingChanged = false,
+  }: ReportOptions,
 ): ExitCode {
   const failure = asFailure(error);
   const { code, message } = failure;
   const facts = nothingChanged ? withNothingChanged(failure) : failure.facts;
-  const advised = facts.fix ?? nextStep(code) ?? (isToRepeat(failure) ? ownCommand(...typed) : undefined);
-  const whole = typeof advised === 'object' ? retyped(typed, advised) : advised;
+  const advised = facts.fix ?? nextStep(code) ?? again(failure, typed);
+  const whole = wholeAdvice(typed, command, advised);
   const fix = whole === undefined ? undefined : completed(typed, services, whole);
   const offers = error instanceof Refusal ? error.offers : [];
   const exitCode: ExitCode = facts.exitCode ?? EXIT_CODE_OF[code];
-  if (debug && error instanceof Error) stderr.write(`${escapeLines(withoutTokens(error.stack ?? ''))}\n`);
+  const origin = code === 'bug' ? facts.cause : error;
+  if (debug && origin instanceof Error) stderr.write(`${escapeLines(withoutTokens(origin.stack ?? ''))}\n`);
   if (!json) {
     const toType = (text: string): string => shown(asStarted(started, text));
     const zoned = times ? timesIn(times) : UTC_TIMES;
@@ -100,10 +113,12 @@ function inOneLine(lines: readonly Said[]): string {
     .join(' ');
 }
 
-/** Whether the next step is the same command: the service is not available for a while, and has changed nothing. */
-function isToRepeat({ code, facts }: Failure): boolean {
+/** The same command as the next step: a service that is not available has changed nothing; a bug is to be reported. */
+function again({ code, facts }: Failure, typed: readonly string[]): string | undefined {
   const { retryable, maybeDone, reservation } = facts;
-  return code === 'unavailable' && retryable === true && !maybeDone && reservation === undefined;
+  if (maybeDone || reservation !== undefined) return undefined;
+  if (code === 'bug') return '--debug';
+  return code === 'unavailable' && retryable ? ownCommand(...typed) : undefined;
 }
 
 /** The code that knows it may have said it already. */
@@ -122,6 +137,18 @@ function withNothingChanged({ code, facts }: Failure): FailureFacts {
   return { ...facts, why: inOneText(facts.why, `${NOTHING}.`) };
 }
 
+/** Advice as a command; undefined where the typed command has none of the flags to change. */
+function wholeAdvice(
+  typed: readonly string[],
+  command: string,
+  advised: FailureFacts['fix'],
+): string | undefined {
+  if (advised === '--help') return `${command} --help`;
+  if (typeof advised !== 'object') return advised;
+  const whole = retyped(typed, advised);
+  return whole === ownCommand(...typed) ? undefined : whole;
+}
+
 /** Masks tokens: a message may repeat one that was typed in the wrong place (THREATS.md 54). */
 function shown(text: string): string {
   return escapeText(withoutTokens(text));
@@ -129,14 +156,4 @@ function shown(text: string): string {
 
 function masked(value: unknown): unknown {
   return typeof value === 'string' ? withoutTokens(value) : value;
-}
-
-function asFailure(error: unknown): Failure {
-  if (error instanceof Failure) return error;
-  const message = error instanceof Error ? error.message : String(error);
-  return new Failure('bug', `Something unexpected happened: ${message}`, {
-    why: 'This is a defect of slices-conn. Please report it, with what this prints:',
-    fix: '--debug',
-    cause: error,
-  });
 }

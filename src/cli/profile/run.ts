@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { CI_CLIENT_ID } from '../../contract/ci-rules.ts';
 import { Failure, ownCommand } from '../../contract/failure.ts';
 import { hinted } from '../../session/choice.ts';
 import {
@@ -188,7 +189,10 @@ function readChecked(key: ProfileKey, typed: string): unknown {
 function unknownKey(key: string): Failure {
   const shown = key.length > 40 ? `${key.slice(0, 40)}…` : key;
   return new Failure('usage', hinted(`A profile has no key ${JSON.stringify(shown)}.`, key, KEY_NAMES), {
-    why: `The keys are: ${KEY_NAMES.join(', ')}.`,
+    why:
+      key === 'ciClientId'
+        ? `Machines log in as ${CI_CLIENT_ID}, always.`
+        : `The keys are: ${KEY_NAMES.join(', ')}.`,
     fix: HELP,
   });
 }

@@ -29,7 +29,7 @@ export async function toldOfGone(
 ): Promise<unknown> {
   if (!isGone(error)) return error;
   const entry = await session.noted(id);
-  if (entry?.outcome !== 'deleted') return error;
+  if (entry?.outcome !== 'deleted') return error.with({ fix: 'slices-conn list --all' });
   const { asked, askedAt, experiment, reservation } = entry;
   if (asked === 'delete') {
     const why = sentence`This machine deleted it at ${instant(askedAt)}.`;
@@ -37,6 +37,7 @@ export async function toldOfGone(
   }
   const done = asked === 'reserve' ? 'booked' : 'updated';
   return error.with({
+    fix: 'slices-conn list --all',
     why: sentence`This machine ${done} it at ${instant(askedAt)}, and did not delete it: somebody of the experiment did since, or an administrator of the service.`,
   });
 }

@@ -48,7 +48,10 @@ function requestOf(invocation: Invocation, flags: AuditFlags, times: TimeContext
   const { experiment } = invocation.flags;
   const request: AuditOptions = {
     ...others,
-    reservation: reservation === undefined ? undefined : reservationOf(reservation),
+    reservation:
+      reservation === undefined || RESERVATION_NAME.test(reservation)
+        ? reservation
+        : reservationId(reservation),
     experiment: experiment === undefined ? undefined : experimentId(experiment),
     link: link && linkOf(link),
     since: since === undefined ? undefined : parsePastTime(since, times),
@@ -58,11 +61,6 @@ function requestOf(invocation: Invocation, flags: AuditFlags, times: TimeContext
     return request;
   }
   throw new Failure('usage', '--since is not before --until.', { why: 'There is no time between them.' });
-}
-
-/** A reservation's id or name: the audit knows no parts of ids. @throws Failure `usage` for another form */
-function reservationOf(text: string): string {
-  return RESERVATION_NAME.test(text) ? text : reservationId(text);
 }
 
 /** Checks the form of an experiment id. The audit has no names: only the portal knows them. */

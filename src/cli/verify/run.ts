@@ -2,6 +2,7 @@ import { calculateJwkThumbprint } from 'jose';
 import { differenceFrom } from '../../client/proof.ts';
 import type { ConnectivityClaims, KeySetDocument } from '../../contract/claims.ts';
 import { Failure, failureOrThrow, ownCommand, shellWord } from '../../contract/failure.ts';
+import { idKind } from '../../contract/ids.ts';
 import { formatInstant, parseInstant } from '../../contract/instants.ts';
 import { issuerName } from '../../contract/issuer-address.ts';
 import { isObject, readJson } from '../../contract/json.ts';
@@ -121,7 +122,7 @@ export async function verify(
 async function givenTokens(invocation: Invocation, files: readonly string[]): Promise<GivenToken[]> {
   const given: GivenToken[] = [];
   for (const file of files) {
-    if (file !== '-') given.push({ name: file, file, read: () => readTokenFile(invocation, file) });
+    if (file !== '-') given.push({ name: file, file, read: () => readSaved(invocation, file) });
     else {
       const lines = (await readTokenFile(invocation, file)).split(/\r?\n/).map((line, at) => ({ line, at }));
       const filled = lines.length === 1 ? lines : lines.filter(({ line }) => line !== '');
@@ -135,6 +136,17 @@ async function givenTokens(invocation: Invocation, files: readonly string[]): Pr
     }
   }
   return given;
+}
+
+/** The token in a file. @throws Failure `usage` for the id of a reservation */
+async function readSaved(invocation: Invocation, file: string): Promise<string> {
+  if (idKind(file) === 'reservation' && !(await invocation.files.exists(file))) {
+    throw new Failure('usage', 'This is the id of a reservation. verify takes files with signed tokens.', {
+      why: 'show fetches a reservation from its service, and verifies it.',
+      fix: ownCommand('show', file),
+    });
+  }
+  return readTokenFile(invocation, file);
 }
 
 function resultOf({ verified, found }: Checked): object {
@@ -181,7 +193,8 @@ async function checkedOne(
   const check = (): Promise<VerifiedToken> =>
     verifySaved(invocation, session, token, how)
       .catch(async (error: unknown) => {
-        const isGone = error instanceof Failure && isUnknownKey(error.cause);
+        const cause = error instanceof Failure && error.cause;
+        const isGone = cause instanceof TokenError && cause.code === 'key_unknown';
         const isAsked = !invocation.flags.offline && keys === undefined;
         const past =
           isGone && isAsked ? await checkedToken(() => keyInHistory(token, session.send)) : undefined;
@@ -344,11 +357,6 @@ function retiredKey(error: unknown, revoked: number): unknown {
   return error.with({
     why: sentence`Its issuer retired the key that signed it as leaked at ${instant(revoked * 1000)}. What stands has been signed anew.`,
   });
-}
-
-/** Whether a token of a trusted issuer has a key that is not published. */
-function isUnknownKey(error: unknown): boolean {
-  return error instanceof TokenError && error.code === 'key_unknown';
 }
 
 function isAddress(source: string): boolean {

@@ -128,9 +128,15 @@ async function verifiedReservation(
   try {
     return (await session.reservations.show(id, { allowUnsigned })).reservation;
   } catch (error) {
-    if (!(isGone(error) && removing)) throw error;
+    if (!isGone(error)) throw error;
+    const entry = await (await session.ledger()).about(id);
+    if (!removing) {
+      throw entry
+        ? new Failure('not_found', DELETED, { ...error.facts, why: OVER, fix })
+        : error.with({ fix: 'slices-conn list --all' });
+    }
     // The devices here follow from the tags, which this machine may have noted.
-    const noted = (await (await session.ledger()).about(id))?.reservation;
+    const noted = entry?.reservation;
     if (!noted) {
       throw error.with({
         why: `${error.facts.why ?? ''} The file with its signed token would do as well. Without either, the devices here are to be looked through.`.trim(),
@@ -159,7 +165,7 @@ async function savedReservation(
     const { claims } = verified;
     // A token is good until its reservation's end. That it was deleted before is known where it was deleted.
     if (!evenExpired && (await session.noted(claims.sub, issuerName(claims.iss)))?.outcome === 'deleted') {
-      throw new Failure('usage', 'The reservation was deleted.', { why: OVER, fix });
+      throw new Failure('usage', DELETED, { why: OVER, fix });
     }
     return claims.connectivity;
   }
@@ -168,6 +174,8 @@ async function savedReservation(
     fix: 'slices-conn show --help',
   });
 }
+
+const DELETED = 'The reservation was deleted.';
 
 /** Why nothing is made for a reservation that is over. */
 const OVER = 'Its tags may be another experiment’s by now. What was made for it can be removed.';

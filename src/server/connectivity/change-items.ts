@@ -18,7 +18,6 @@ import type { CallerExperiment } from '../credentials.ts';
 import { refuseIfAny } from '../problem-error.ts';
 import {
   createProblems,
-  expiriesOf,
   lastEnd,
   nearestPeriod,
   notFoundProblem,
@@ -108,8 +107,8 @@ export interface Asker {
 }
 
 /** The limits of the periods that someone may ask for. */
-export function boundsOf({ experiment, received }: Asker): PeriodBounds {
-  return { ...expiriesOf(experiment), now: received };
+export function boundsOf({ experiment: { expiry, project }, received }: Asker): PeriodBounds {
+  return { expiry, project, now: received };
 }
 
 /** Checks changes by the rules that need no link. */

@@ -26,11 +26,6 @@ export interface PeriodBounds {
   project?: { name: string; expiry: number } | undefined;
 }
 
-/** The limits that a caller's experiment sets. */
-export function expiriesOf({ expiry, project }: Omit<PeriodBounds, 'now'>): Omit<PeriodBounds, 'now'> {
-  return { expiry, project };
-}
-
 /** The latest end of a reservation: its experiment's expiry, or that of a project whose token came along if earlier. */
 export function lastEnd({ expiry, project }: Omit<PeriodBounds, 'now'>): number {
   return Math.min(expiry, project?.expiry ?? expiry);

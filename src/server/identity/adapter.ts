@@ -59,7 +59,8 @@ export function createAdapter(model: string, { records, now, interval }: Adapter
       if (model === 'DeviceCode') {
         // If the provider saw it as consumed, it would revoke the grant of the redemption that won.
         if (record.consumedAt !== null) throw new errors.InvalidGrant('device code already redeemed');
-        if (!record.decided && !(await records.pace(record.key, now(), interval))) throw slowDown();
+        if (!record.decided && !(await records.pace(record.key, now(), interval)))
+          throw new errors.SlowDown('polled faster than the interval');
       }
       const reused = record.consumedAt !== null && (record.graceUntil ?? 0) < now();
       return model !== 'DeviceCode' && reused ? used : payload;
@@ -89,10 +90,6 @@ export function createAdapter(model: string, { records, now, interval }: Adapter
 
 function keyOf(id: string): string {
   return id.startsWith(HASHED) ? id.slice(HASHED.length) : hash(id);
-}
-
-function slowDown(): Error {
-  return new errors.SlowDown('polled faster than the interval');
 }
 
 /** Turns an unavailable database into a 503 in the provider's own form. */

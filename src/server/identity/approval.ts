@@ -1,7 +1,8 @@
 import type { DeviceCode, Grant, Provider } from 'oidc-provider';
+import { CI_CLIENT_ID } from '../../contract/ci-rules.ts';
 import type { Log } from '../log.ts';
 import { AlreadyDecided } from './adapter.ts';
-import { CI_CLIENT_ID, DEFAULT_SCOPE, type Person } from './user-token.ts';
+import { DEFAULT_SCOPE, type Person } from './user-token.ts';
 
 /** The meaning of each scope, in the words of the confirmation page (RFC 8628 §5.4). */
 export const SCOPE_MEANING: Readonly<Record<string, string>> = {

@@ -2,6 +2,7 @@ import { createHmac, randomBytes } from 'node:crypto';
 import { html } from 'hono/html';
 import { parse, serialize } from 'hono/utils/cookie';
 import type { DeviceCode } from 'oidc-provider';
+import { CI_CLIENT_ID } from '../../contract/ci-rules.ts';
 import { roleAllows } from '../../words/roles.ts';
 import { refusal } from '../problem-error.ts';
 import { isCrossSite } from '../request-form.ts';
@@ -20,7 +21,7 @@ import {
   loggedInPage,
 } from './pages.ts';
 import { hash } from './records.ts';
-import { CI_CLIENT_ID, CI_LIFETIME_DAYS, type Person } from './user-token.ts';
+import { CI_LIFETIME_DAYS, type Person } from './user-token.ts';
 
 /** Options of {@link createDevicePage}. */
 export interface DevicePageOptions extends LoginPageOptions {

@@ -11,6 +11,7 @@ import {
 import { StoreUnavailableError } from '../../allocator/store.ts';
 import {
   ACCESS_TOKEN_TYPE,
+  CI_CLIENT_ID,
   ID_TOKEN_TYPE,
   NOT_ACCEPTED,
   TOKEN_EXCHANGE_GRANT,
@@ -28,14 +29,7 @@ import { CODE_MASK } from './device-page.ts';
 import { AUTHORIZATION_PATH } from './provider-endpoints.ts';
 import { hash } from './records.ts';
 import { ExchangeRefused, type TokenExchange } from './token-exchange.ts';
-import {
-  ACCESS_TOKEN_TTL,
-  ALL_SCOPES,
-  CI_CLIENT_ID,
-  CI_LIFETIME_DAYS,
-  CLIENT_ID,
-  UI_CLIENT_ID,
-} from './user-token.ts';
+import { ACCESS_TOKEN_TTL, ALL_SCOPES, CI_LIFETIME_DAYS, CLIENT_ID, UI_CLIENT_ID } from './user-token.ts';
 
 const DAY_S = 86_400;
 

@@ -1,5 +1,11 @@
 import * as v from 'valibot';
-import { CI_NAMES, CI_SYSTEMS, type CiIssuers, type CiSystem } from '../../contract/ci-rules.ts';
+import {
+  CI_CLIENT_ID,
+  CI_NAMES,
+  CI_SYSTEMS,
+  type CiIssuers,
+  type CiSystem,
+} from '../../contract/ci-rules.ts';
 import { ServiceClaims } from '../../contract/claims.ts';
 import { DAY, MINUTE } from '../../contract/durations.ts';
 import { formatInstant } from '../../contract/instants.ts';
@@ -13,7 +19,7 @@ import type { Log } from '../log.ts';
 import type { Users } from '../portal/users.ts';
 import { type CiRule, type CiRules, type Difference, differenceTo } from './ci-rules.ts';
 import { hash, type IdentityRecords } from './records.ts';
-import { CI_CLIENT_ID, type Person, userClaims } from './user-token.ts';
+import { type Person, userClaims } from './user-token.ts';
 
 /** Options of {@link createTokenExchange}. */
 export interface TokenExchangeOptions {

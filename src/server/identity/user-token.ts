@@ -3,9 +3,6 @@ import type { JWTPayload } from 'jose';
 /** The client for people: public, by device code (RFC 8628 §3.1). */
 export const CLIENT_ID = 'slices-conn';
 
-/** The client for machines, whose refresh tokens are kept as secrets of CI jobs (cli/README.md, "Commands"). */
-export const CI_CLIENT_ID = 'slices-conn-ci';
-
 /** The client of this server's own page, in a browser: public, by authorization code with PKCE (RFC 7636). */
 export const UI_CLIENT_ID = 'slices-conn-ui';
 

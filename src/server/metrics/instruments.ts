@@ -169,16 +169,14 @@ export function expositionText(families: readonly Family[]): string {
 }
 
 function labelText(labels: Labels): string {
-  const pairs = Object.entries(labels).map(([name, value]) => `${name}="${escapeLabel(value)}"`);
+  const pairs = Object.entries(labels).map(
+    ([name, value]) => `${name}="${escapeHelp(value).replaceAll('"', '\\"')}"`,
+  );
   return pairs.length === 0 ? '' : `{${pairs.join(',')}}`;
 }
 
 function escapeHelp(text: string): string {
   return text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n');
-}
-
-function escapeLabel(text: string): string {
-  return escapeHelp(text).replaceAll('"', '\\"');
 }
 
 /** A number as Go's ParseFloat reads it, as the format requires. */

@@ -108,7 +108,7 @@ export function createServerMetrics(options: ServerMetricsOptions = {}): ServerM
       return (status) => {
         underWay.add(-1);
         const route = addresses ? requestRoute(target, addresses) : 'other';
-        const method = requestMethod(asked);
+        const method = METHODS.has(asked) ? asked : 'other';
         const answer = status === undefined ? 'aborted' : `${Math.trunc(status / 100)}xx`;
         requests.add({ route, method, status: answer });
         durations.observe((elapsed() - began) / 1000, { route, method });
@@ -158,9 +158,4 @@ export function requestRoute(target: string, { prefix, groups }: ServedAddresses
   const identity = below.startsWith('/auth/') ? below.slice('/auth'.length) : undefined;
   if (identity !== undefined && (isLoginPage(identity) || isProviderPath(identity))) return below;
   return templateAt(below, 'connectivity', groups) ?? 'other';
-}
-
-/** A method as a label: `other` for methods outside HTTP's usual ones. */
-function requestMethod(method: string): string {
-  return METHODS.has(method) ? method : 'other';
 }

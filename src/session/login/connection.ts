@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { traced } from '../../client/exchange.ts';
 import type { DeviceLogin, IdentityClient, IssuedTokens } from '../../client/identity.ts';
 import { createTransport, type NetworkTransport } from '../../client/transport.ts';
+import { CI_CLIENT_ID } from '../../contract/ci-rules.ts';
 import { Failure, type FailureFacts, failureOrThrow, shellWord } from '../../contract/failure.ts';
 import { errorCode } from '../../contract/foreign-errors.ts';
 import { LAST_INSTANT } from '../../contract/instants.ts';
@@ -131,7 +132,7 @@ export function connectOverNetwork(profile: Profile, options: NetworkConnectionO
     return () => (loaded ??= load());
   };
   const identity = identityAs(profile.clientId);
-  const machine = { profile, identity: identityAs(profile.ciClientId), now };
+  const machine = { profile, identity: identityAs(CI_CLIENT_ID), now };
   const login: TokenSource = {
     origin: 'login',
     where: credentials.path,

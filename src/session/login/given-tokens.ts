@@ -92,13 +92,8 @@ export function heldText(token: Secret, now: number): Said {
   return sentence`${whose} It expired ${age} ago (${instant(expiry)}).`;
 }
 
-/** Whether a token's claims can be read. */
-export function isJwt(token: Secret): boolean {
-  return heldKind(token) !== undefined;
-}
-
 /** The kind that a token claims to be; undefined for a text that is no JWT. */
-function heldKind(token: Secret): TokenKind | undefined {
+export function heldKind(token: Secret): TokenKind | undefined {
   const claims = claimedClaims(token.reveal());
   return Object.keys(claims).length === 0 ? undefined : claimedKind(claims);
 }

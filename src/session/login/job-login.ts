@@ -3,7 +3,14 @@ import { existsSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { IdentityClient } from '../../client/identity.ts';
 import { bodyOf, readUpTo } from '../../contract/bounded-reading.ts';
-import { CI_NAMES, CI_SYSTEMS, type CiName, type CiSystem, NOT_ACCEPTED } from '../../contract/ci-rules.ts';
+import {
+  CI_CLIENT_ID,
+  CI_NAMES,
+  CI_SYSTEMS,
+  type CiName,
+  type CiSystem,
+  NOT_ACCEPTED,
+} from '../../contract/ci-rules.ts';
 import { DAY } from '../../contract/durations.ts';
 import { Failure, type FailureFacts, ownCommand } from '../../contract/failure.ts';
 import { issuerName } from '../../contract/issuer-address.ts';
@@ -252,7 +259,7 @@ export function shortCredentials(
   name: string,
   { profile, underLock, now }: { profile: Profile; underLock: UnderLock; now: () => number },
 ): Credentials {
-  const clientId = `${profile.ciClientId} ${name}`;
+  const clientId = `${CI_CLIENT_ID} ${name}`;
   const credentials = new Credentials(folder, { ...profile, clientId }, underLock);
   const beside = dirname(credentials.path);
   for (const other of existsSync(beside) ? readdirSync(beside) : []) {

@@ -1,9 +1,10 @@
 import type { DeviceLogin, IdentityClient, IssuedTokens } from '../../client/identity.ts';
+import { CI_CLIENT_ID } from '../../contract/ci-rules.ts';
 import { Failure } from '../../contract/failure.ts';
 import { inOneText, type Said, sentence } from '../../contract/said.ts';
 import type { Secret } from '../../contract/secret.ts';
 import type { Profile } from '../profiles/profiles.ts';
-import { heldText, isJwt } from './given-tokens.ts';
+import { heldKind, heldText } from './given-tokens.ts';
 import { isAlmostOver, renewing, revokeLogin } from './login-tokens.ts';
 import type { TokenSource } from './token-source.ts';
 
@@ -30,7 +31,7 @@ export interface MachineLogin {
 /** The needs of a machine's login and its tokens. */
 interface MachineOptions {
   profile: Profile;
-  /** The identity provider, asked as the profile's `ciClientId`. */
+  /** The identity provider, asked as {@link CI_CLIENT_ID}. */
   identity: () => Promise<IdentityClient>;
   /** Milliseconds since the Unix epoch. */
   now: () => number;
@@ -38,11 +39,10 @@ interface MachineOptions {
 
 /** See {@link MachineLogin}. */
 export function machineLogin({ profile, identity }: MachineOptions): MachineLogin {
-  const unsupported = (why: string, fix?: string): Failure =>
+  const unsupported = (why: string): Failure =>
     new Failure('not_supported', `${profile.authUrl} can't give a token that a machine keeps.`, {
       why,
       exitCode: 5,
-      fix,
     });
   /** Ends the login. A token that can't be revoked expires by itself; it was not printed. */
   const end = async (tokens: IssuedTokens): Promise<void> => {
@@ -60,8 +60,7 @@ export function machineLogin({ profile, identity }: MachineOptions): MachineLogi
         if (error.code === 'not_supported') throw error.with({ exitCode: 5 });
         if (error.code !== 'request_rejected') throw error;
         throw unsupported(
-          `It refuses the client ${profile.ciClientId}: ${error.facts.why ?? error.message}. Ask its operators which client is for machines, and set ciClientId of profile ${profile.name}.`,
-          'slices-conn profile set --help',
+          `It refuses the client ${CI_CLIENT_ID}: ${error.facts.why ?? error.message}. Ask its operators to let this client log machines in.`,
         );
       }
     },
@@ -69,7 +68,7 @@ export function machineLogin({ profile, identity }: MachineOptions): MachineLogi
       const { refreshToken } = tokens;
       if (refreshToken === undefined) {
         await end(tokens);
-        throw unsupported(`It gave the client ${profile.ciClientId} no refresh token.`);
+        throw unsupported(`It gave the client ${CI_CLIENT_ID} no refresh token.`);
       }
       const refreshed = await (await identity()).refresh(refreshToken).catch(async (error: unknown) => {
         await end(tokens);
@@ -79,7 +78,7 @@ export function machineLogin({ profile, identity }: MachineOptions): MachineLogi
       if (next.reveal() !== refreshToken.reveal()) {
         await end(refreshed);
         throw unsupported(
-          `It replaces refresh tokens of the client ${profile.ciClientId} at each use, so a second job could not use the same one. The token was revoked.`,
+          `It replaces refresh tokens of the client ${CI_CLIENT_ID} at each use, so a second job could not use the same one. The token was revoked.`,
         );
       }
       return { refreshToken, expiresAt: refreshed.refreshExpiresAt ?? tokens.refreshExpiresAt };
@@ -102,7 +101,7 @@ export function exchangedToken(given: TokenSource, { identity, now }: MachineOpt
     } catch (error) {
       if (!(error instanceof Failure) || error.code !== 'not_logged_in') throw error;
       // A refresh token may be any text; a JWT is most likely another token.
-      throw notAccepted(given, error, isJwt(refreshToken) ? heldText(refreshToken, now()) : undefined);
+      throw notAccepted(given, error, heldKind(refreshToken) ? heldText(refreshToken, now()) : undefined);
     }
   };
   const exchanged = renewing(exchange, now, (tokens) => !isAlmostOver(tokens, now()));

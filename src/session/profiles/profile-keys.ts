@@ -35,10 +35,6 @@ export const PROFILE_KEYS = {
     variables: ['SLICES_CONN_CLIENT_ID'],
     default: 'slices-conn',
   },
-  ciClientId: {
-    about: 'what login --ci, and the jobs that use its token, are called at the identity provider',
-    default: 'slices-conn-ci',
-  },
   scope: {
     about: 'what a login asks for, words separated by spaces',
     default: 'openid offline_access userinfo projects sessions',

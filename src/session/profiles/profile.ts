@@ -81,7 +81,6 @@ export const Settings = v.looseObject({
   portalUrl: address,
   authUrl: address,
   clientId,
-  ciClientId: clientId,
   // RFC 6749 §3.3.
   scope: v.exactOptional(
     patterned(
@@ -131,7 +130,6 @@ export const ADDRESSES = ['baseUrl', 'portalUrl', 'authUrl'] as const satisfies 
 export const ProfileValues = v.required(v.object(Settings.entries), [
   'baseUrl',
   'clientId',
-  'ciClientId',
   'scope',
   'projectsApiGroup',
   'experimentsApiGroup',
@@ -201,10 +199,6 @@ export const BUILT_IN: Readonly<Record<string, Settings>> = {
   slices: {},
 };
 
-function builtInSettings(name: string): Settings {
-  return (Object.hasOwn(BUILT_IN, name) && BUILT_IN[name]) || {};
-}
-
 /** Whether a profile takes a key. `offline` takes few: nothing can change the built-in server. */
 export function takesKey(name: string, key: ProfileKey): boolean {
   const { offline }: KeyDeclaration = PROFILE_KEYS[key];
@@ -218,7 +212,7 @@ export function takesKey(name: string, key: ProfileKey): boolean {
  * @throws Failure `usage` for a variable with an invalid value, which the failure does not repeat
  */
 export function viewOf(name: string, own: Settings, env: Variables): ProfileView {
-  const preset = builtInSettings(name);
+  const preset: Settings = (Object.hasOwn(BUILT_IN, name) && BUILT_IN[name]) || {};
   const entries = KEY_NAMES.map((key): [ProfileKey, ProfileEntry] => {
     const { variables = [], default: fallback }: KeyDeclaration = PROFILE_KEYS[key];
     if (takesKey(name, key)) {

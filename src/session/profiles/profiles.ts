@@ -111,8 +111,8 @@ export class Profiles {
    *
    * @throws Failure `state_unusable`
    */
-  activeName(wanted: string | undefined): string {
-    return this.#activeName(wanted, () => this.#read());
+  activeName(wanted: string | undefined, preferences = this.#read()): string {
+    return wanted ?? (this.#env['SLICES_CONN_PROFILE'] || preferences.profile || 'local');
   }
 
   /**
@@ -123,10 +123,7 @@ export class Profiles {
    */
   zone(wanted: string | undefined): string | undefined {
     const preferences = this.#read();
-    return ownSettings(
-      this.#activeName(wanted, () => preferences),
-      preferences,
-    ).tz;
+    return ownSettings(this.activeName(wanted, preferences), preferences).tz;
   }
 
   /** The variables that are set and override the addresses of every profile but `offline`. */
@@ -142,9 +139,9 @@ export class Profiles {
    */
   async resolve(wanted: string | undefined): Promise<Profile> {
     const preferences = this.#read();
-    const name = this.#activeName(wanted, () => preferences);
+    const name = this.activeName(wanted, preferences);
     const own = ownSettings(name, preferences);
-    const view = this.#inspect(name, preferences);
+    const view = this.inspect(name, preferences);
     const { entries: all, ...redirection } = forItsServices(view, own);
     const isElsewhere = all.baseUrl.source === 'environment';
     const entries = { ...all };
@@ -176,17 +173,9 @@ export class Profiles {
    *
    * @throws Failure `not_found` for an unknown profile, `usage` for an invalid variable, `state_unusable`
    */
-  inspect(name: string): ProfileView {
-    return this.#inspect(name, this.#read());
-  }
-
-  #inspect(name: string, preferences: Preferences): ProfileView {
+  inspect(name: string, preferences = this.#read()): ProfileView {
     checkKnown(name, preferences);
     return viewOf(name, ownSettings(name, preferences), this.#env);
-  }
-
-  #activeName(wanted: string | undefined, read: () => Preferences): string {
-    return wanted ?? (this.#env['SLICES_CONN_PROFILE'] || read().profile || 'local');
   }
 
   /** Makes a profile the preferred one. @throws Failure `not_found` for an unknown one, `state_unusable` */

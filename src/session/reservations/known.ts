@@ -21,8 +21,8 @@ interface KnownOptions {
 }
 
 /**
- * The reservations that have a name, else those that have the text in the last section of their id (cli/README.md, "Commands"): of
- * the service's list, and of all that this machine asked the service for. Past ones count only where no other fits, so that
+ * The reservations that have a name, else those whose id ends in the text, else those that have it in the last section of their
+ * id (cli/README.md, "Commands"): of the service's list, and of all that this machine asked the service for. Past ones count only where no other fits, so that
  * the short ids of a list stay good, and a name can be given again. Where the person has chosen an experiment, names are
  * those of its reservations.
  *
@@ -32,7 +32,8 @@ export async function reservationsWith(word: string, options: KnownOptions): Pro
   const current = (await found(word, options, true)).filter(isCurrent);
   const fitting = current.length > 0 ? current : await found(word, options, false);
   const named = fitting.filter((item) => nameOf(item) === word);
-  return named.length > 0 ? named : fitting;
+  const ending = fitting.filter(({ id }) => id.toLowerCase().endsWith(word.toLowerCase()));
+  return [named, ending].find(({ length }) => length > 0) ?? fitting;
 }
 
 /** Whether a reservation has neither ended nor was deleted, as far as it is known. */

@@ -47,13 +47,14 @@ export async function hasTables(sql: SqlReader): Promise<boolean> {
 /**
  * A tag is held once at a place: over time and tags, each hold is a box one tag high, and no two boxes of a link may meet.
  * Numbers up to 2^53 are exact in a box. As a box, a row costs three fifths of what it does as a number and a range, and
- * no more when there are many; the link comes second, because a link alone tells few rows apart.
+ * no more when there are many; the link comes second, because a link alone tells few rows apart, and as an expression, so that no
+ * query finds the rows of a link by it.
  */
 const HELD_ONCE = TAG_PLACES.map(
   (place) => `
     CHECK (${place} BETWEEN 1 AND 4094),
     CONSTRAINT ${place}_held_once EXCLUDE USING gist (
-      box(point(start_ms, 2 * ${place}), point(end_ms - 1, 2 * ${place} + 1)) WITH &&, link WITH =
+      box(point(start_ms, 2 * ${place}), point(end_ms - 1, 2 * ${place} + 1)) WITH &&, (link || '') WITH =
     ) WHERE (deleted_ms IS NULL)`,
 );
 

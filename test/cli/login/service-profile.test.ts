@@ -1,12 +1,14 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import type { Processes } from '../../../src/cli/world.ts';
 import { Failure } from '../../../src/contract/failure.ts';
 import { Secret } from '../../../src/contract/secret.ts';
 import type { Connection } from '../../../src/session/login/connection.ts';
 import { reportOf } from '../../e2e/command.ts';
 import { SERVER_CERTIFICATE } from '../../fixtures/certificates.ts';
 import { commandWorld, NO_ENVIRONMENT } from '../../fixtures/command-world.ts';
+import { recordedStream } from '../../fixtures/recorded-stream.ts';
 import { temporaryFolder } from '../../fixtures/temporary-folder.ts';
 import { NOW } from '../../fixtures/tokens.ts';
 
@@ -32,6 +34,11 @@ function machine(metadata: { now: object | undefined }, variables: Record<string
   const accessToken = new Secret('access');
   let failure: Failure | undefined;
   let loginFailure: Failure | undefined;
+  let stop: (() => void) | undefined;
+  const kept = (): object => {
+    const file = join(config, 'config.json');
+    return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : {};
+  };
   const connection: Connection = {
     fetch: async ({ url }) => {
       if (failure) throw failure;
@@ -48,18 +55,22 @@ function machine(metadata: { now: object | undefined }, variables: Record<string
           verificationUriComplete: undefined,
           wait: async () => {
             if (loginFailure) throw loginFailure;
+            stop?.();
             return { accessToken, refreshToken: undefined, expiresAt: undefined };
           },
         };
       },
       keep: async () => undefined,
-      read: () => ({
-        accessToken,
-        issuedAt: NOW,
-        loggedInAt: NOW,
-        expiresAt: NOW + 600_000,
-        portalTokens: {},
-      }),
+      read: () => {
+        if ('profile' in kept()) stop?.();
+        return {
+          accessToken,
+          issuedAt: NOW,
+          loggedInAt: NOW,
+          expiresAt: NOW + 600_000,
+          portalTokens: {},
+        };
+      },
       end: async () => ({}),
     },
     close: async () => undefined,
@@ -90,9 +101,20 @@ function machine(metadata: { now: object | undefined }, variables: Record<string
         'login',
         ...args,
       ),
-    kept: (): object => {
-      const file = join(config, 'config.json');
-      return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : {};
+    kept,
+    /** What is told when the person stops a login: at the code, or once the profile is in use. */
+    interrupted: async (...args: string[]): Promise<string> => {
+      const stderr = recordedStream();
+      await new Promise<void>((resolve) => {
+        const onStop: Processes['onStop'] = (tell) => {
+          stop = () => {
+            tell('interrupted');
+            resolve();
+          };
+        };
+        void world.runIn({ onStop, stderr }, 'login', ...args);
+      });
+      return stderr.text.slice(stderr.text.indexOf('error: '));
     },
   };
 }
@@ -135,6 +157,22 @@ describe('login ADDRESS', () => {
     expect([asked, kept()]).toEqual([['Log in again? [Y/n] '], { profiles: NEW.profiles }]);
     expect(await answered('n', 'conn.example.org', '--force')).toMatchObject({ exitCode: 0 });
     expect([asked.length, kept()]).toEqual([1, NEW]);
+  });
+
+  test.each<[string, string[], string]>([
+    ['at the code', [], 'Nothing was changed.'],
+    [
+      'at the code, after the profile was saved',
+      ['conn.example.org', '--yes'],
+      'Profile conn.example.org was saved, and is not in use.',
+    ],
+    [
+      'after the official login',
+      ['conn.example.org', '--with-slices'],
+      'Profile slices was saved, and is in use.',
+    ],
+  ])('stopped %s: what was changed is said, once', async (_, args, why) => {
+    expect(await machine({ now: NAMED }).interrupted(...args)).toBe(`error: Interrupted.\n  why: ${why}\n`);
   });
 
   test('takes the profile that is there: what the service names later is told, and changes nothing (THREATS.md 148)', async () => {

@@ -322,16 +322,22 @@ describe('a service without batches', () => {
   });
 
   test.each([
-    ['an update beside a creation', links(3, { 1: '200M' }), []],
-    ['two deletions', links(0).replace('reservations:', 'reservations: {}'), ['--prune', '--yes']],
-    ['--earliest', links(3), ['--earliest']],
-  ])('can not do %s, and nothing is sent', async (_, file, flags) => {
+    ['an update beside a creation', links(3, { 1: '200M' }), [], 'update \\S+ --help'],
+    [
+      'two deletions',
+      links(0).replace('reservations:', 'reservations: {}'),
+      ['--prune', '--yes'],
+      'delete \\S+ --help',
+    ],
+    ['--earliest', links(3), ['--earliest'], '(?:plan|apply) \\S+'],
+  ])('can not do %s, and nothing is sent', async (_, file, flags, advised) => {
     await run(links(2), 'apply');
     writes = [];
     for (const command of ['plan', 'apply']) {
       const result = await run(file, command, ...flags);
       expect([result.exitCode, result.stdout]).toEqual([3, '']);
       expect(result.stderr).toContain("This service can't make several changes together.");
+      expect(result.stderr).toMatch(new RegExp(`  try: slices-conn (?:--\\S+ )*${advised}\n$`));
     }
     expect(writes).toEqual([]);
   });

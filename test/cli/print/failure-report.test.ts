@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { ServiceFlags } from '../../../src/cli/global-options.ts';
 import { type ReportOptions, reportFailure } from '../../../src/cli/print/failure-report.ts';
 import { Refusal } from '../../../src/cli/print/offers.ts';
-import { Failure } from '../../../src/contract/failure.ts';
+import { asFailure, Failure } from '../../../src/contract/failure.ts';
 import { instant, Sentence, sentence } from '../../../src/contract/said.ts';
 import { recordedStream } from '../../fixtures/recorded-stream.ts';
 import { IDS } from '../../fixtures/tokens.ts';
@@ -16,6 +16,7 @@ function told(error: unknown, changes: Partial<Omit<ReportOptions, 'stderr'>> = 
     debug: false,
     services: {},
     typed: [],
+    command: 'slices-conn',
     ...changes,
   });
   return { exitCode, text: stderr.text };
@@ -68,7 +69,7 @@ test('on a terminal sentences are broken between words; elsewhere they are one l
   });
   const text = (columns?: number): string => {
     const stderr = recordedStream(columns);
-    reportFailure(long, { stderr, json: false, debug: false, services: {}, typed: [] });
+    reportFailure(long, { stderr, json: false, debug: false, services: {}, typed: [], command: '' });
     return stderr.text.replace(/ {2}try: .*\n/, '');
   };
   expect(text(40).split('\n')).toEqual([
@@ -301,6 +302,14 @@ describe('the next step where the service was not available for a while', () => 
   });
 });
 
+test.each([
+  [['reserve', 'a', 'b', '--via', 'c', '--for', '1h'], 'slices-conn reserve a b --for 1h'],
+  [['apply', 'plan.yaml'], null],
+])('flags to leave out: of %j remains %s', (typed, fix) => {
+  const failure = new Failure('not_supported', 'No.', { fix: [{ flags: ['--via', '--direct'], words: [] }] });
+  expect(JSON.parse(told(failure, { typed, json: true }).text)).toMatchObject({ error: { fix } });
+});
+
 describe('an error that is not a Failure', () => {
   test.each<[string, unknown]>([
     ['an error', new TypeError('x is undefined')],
@@ -312,9 +321,19 @@ describe('an error that is not a Failure', () => {
     expect(text).toContain('--debug');
   });
 
+  test('with an effect that it may have had: it is not advised to repeat the command', () => {
+    const { exitCode, text } = told(asFailure(new TypeError('x')).with({ maybeDone: true }));
+    expect(exitCode).toBe(1);
+    expect(text).not.toContain('try:');
+  });
+
   test('the stack is printed with --debug only', () => {
     const error = new TypeError('x is undefined');
     expect(told(error).text).not.toContain('failure-report.test.ts');
-    expect(told(error, { debug: true }).text).toContain('failure-report.test.ts');
+    for (const shown of [error, asFailure(error)]) {
+      expect(told(shown, { debug: true }).text).toMatch(
+        /^TypeError: x is undefined\n.*failure-report.test.ts/s,
+      );
+    }
   });
 });

@@ -154,6 +154,11 @@ describe('a word without a known key or a value', () => {
     expect(/ Did you mean (\w+)\?$/.exec(failure.message)?.[1]).toBe(near);
   });
 
+  test('a key that was there once says what took its place', async () => {
+    const { facts } = await failureOf(() => parseAssignments(['ciClientId=machine']));
+    expect(facts.why).toBe('Machines log in as slices-conn-ci, always.');
+  });
+
   test('a key without a value is refused', async () => {
     const failure = await failureOf(() => parseAssignments(['project']));
     expect(failure).toMatchObject({ code: 'usage', message: 'No value is given for project.' });

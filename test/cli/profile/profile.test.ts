@@ -150,7 +150,6 @@ describe('profile show', () => {
       portalUrl: null,
       authUrl: 'https://auth.example.org',
       clientId: 'slices-conn',
-      ciClientId: 'slices-conn-ci',
       scope: 'openid offline_access userinfo projects sessions',
       audience: null,
       issuer: null,
@@ -226,7 +225,6 @@ describe('profile set', () => {
     const words = [
       ...ADDRESSES,
       'clientId=client',
-      'ciClientId=machine',
       'scope=openid',
       'audience=https://conn.example.org',
       'issuer=https://id.example.org/realms/slices/',

@@ -39,8 +39,12 @@ function machine(user: 'lead' | 'admin', changes: Changes = {}) {
   };
 }
 
-/** A server whose ids differ in their last characters only: the clock stands still, and so do most of the random bits. */
-async function open(): Promise<void> {
+/**
+ * A server whose ids differ in their last characters only: the clock stands still, and so do most of the random bits.
+ *
+ * @param linked each id has the next one's end in its middle
+ */
+async function open({ linked = false } = {}): Promise<void> {
   let drawn = 0;
   server = await createReferenceServer({
     now: () => NOW,
@@ -48,7 +52,10 @@ async function open(): Promise<void> {
       drawn += 1;
       const low = new Uint8Array(bytes);
       // Ids take ten bytes each from what is drawn.
-      for (let at = 9; at < bytes; at += 10) low[at] = (at + drawn) % 251;
+      for (let at = 9; at < bytes; at += 10) {
+        low[at] = (at + drawn) % 251;
+        if (linked) low[at - 5] = ((at + drawn) % 251) + 1;
+      }
       return low;
     },
   });
@@ -78,6 +85,16 @@ describe('an ID argument', () => {
     expect(await json('delete', '--yes', short)).toEqual({ items: [{ id, deleted: true, again: AGAIN }] });
     // A reservation that was deleted is known by its part as well.
     expect((await run('show', short)).exitCode).toBe(3);
+  });
+
+  test('is the end of one id rather than the middle of another', async () => {
+    await open({ linked: true });
+    const { reserve, json } = machine('lead');
+    const [first, second] = [await reserve(), await reserve()];
+    const end = sectionOf(second).slice(-4);
+    expect(sectionOf(first)).toContain(end);
+    expect((await json('show', end)).reservation.id).toBe(second);
+    expect((await json('show', sectionOf(first).slice(-4))).reservation.id).toBe(first);
   });
 
   test('finds a reservation that only the service’s list or only the ledger knows', async () => {

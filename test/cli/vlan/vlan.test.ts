@@ -264,12 +264,18 @@ describe('vlan', () => {
       expect.stringMatching(/^The service has this reservation no more\./),
     ]);
     expect(removal).toMatch(/ip link del sc\w{8}\.\d+ /);
+    const refused = await world.run('vlan', gone, ...AT);
+    const deleted =
+      /^error: The reservation was deleted\.\n {2}why: Its tags may be .*\n {2}try: slices-conn vlan .* --remove\n$/;
+    expect([refused.exitCode, refused.stderr]).toEqual([3, expect.stringMatching(deleted)]);
     const unknown = `${gone.slice(0, -1)}${gone.endsWith('0') ? '1' : '0'}`;
-    const refused = await world.run('vlan', unknown, ...AT, '--remove');
-    expect([refused.exitCode, refused.stderr]).toEqual([
-      3,
-      expect.stringMatching(/try: ip -d link show type vlan\n$/),
-    ]);
+    for (const [words, advised] of [
+      [['--remove'], /try: ip -d link show type vlan\n$/],
+      [[], /try: slices-conn list --all\n$/],
+    ] as const) {
+      const { exitCode, stderr } = await world.run('vlan', unknown, ...AT, ...words);
+      expect([exitCode, stderr]).toEqual([3, expect.stringMatching(advised)]);
+    }
   });
 });
 

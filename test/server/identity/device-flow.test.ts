@@ -251,7 +251,10 @@ describe('a device login', () => {
     const scopes = (text: unknown): string[] => String(text).split(' ').toSorted();
     expect(scopes(partOf(tokens.access_token, 'payload')['scope'])).toEqual(scopes(granted));
     expect(tokens.refresh_token !== undefined).toBe(refreshed);
-    expect(scopes(tokens.scope).filter((scope) => !SCOPE.split(' ').includes(scope))).toEqual([]);
+    const told = scopes(refreshed ? `${granted} offline_access` : granted);
+    expect(scopes(tokens.scope)).toEqual(told);
+    if (!refreshed) return;
+    expect(scopes(tokensIn(await refresh(server, String(tokens.refresh_token))).scope)).toEqual(told);
   });
 
   test('that asks for no scope gets the default one', async () => {
@@ -334,6 +337,7 @@ describe('the provider’s description', () => {
             [...types].sort().join(' ') === 'refresh_token urn:ietf:params:oauth:grant-type:device_code',
         ),
         id_token_signing_alg_values_supported: ['ES256'],
+        scopes_supported: expect.arrayContaining(SCOPE.split(' ')),
       });
       const addresses = Object.entries(document).filter(([name]) => /(_endpoint|_uri)$/.test(name));
       for (const [name, address] of addresses) {

@@ -92,7 +92,6 @@ describe('the values of a profile', () => {
       portalUrl: 'http://127.0.0.1:4280/portal',
       authUrl: 'http://127.0.0.1:4280/auth',
       clientId: 'slices-conn',
-      ciClientId: 'slices-conn-ci',
       projectsApiGroup: 'projects',
       experimentsApiGroup: 'experiments',
       experimentTokenHeader: 'Slices-Experiment-Token',
@@ -122,7 +121,6 @@ describe('the values of a profile', () => {
     const lab = {
       ...LAB,
       clientId: 'client',
-      ciClientId: 'machine',
       scope: 'openid',
       projectsApiGroup: 'p',
       experimentsApiGroup: 'e',
@@ -135,7 +133,8 @@ describe('the values of a profile', () => {
       project: 'demo',
       experiment: 'throughput',
     };
-    configure({ profiles: { lab } });
+    // The key was there once.
+    configure({ profiles: { lab: { ...lab, ciClientId: 'machine' } } });
     expect(await resolve('lab')).toEqual({ name: 'lab', ...lab });
   });
 

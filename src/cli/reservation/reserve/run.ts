@@ -111,7 +111,7 @@ function experimentEnd(expiry: number | undefined): number {
   if (expiry !== undefined) return expiry;
   throw new Failure('usage', 'The end is missing.', {
     why: "The experiment's token does not say when it ends. Give --end TIME.",
-    fix: 'slices-conn reserve --help',
+    fix: '--help',
   });
 }
 

@@ -61,7 +61,8 @@ export async function* looks(
       else {
         await news.mark();
         reservations = await read(last).catch((error: unknown) => {
-          if (!last || !isServiceAway(error)) throw error;
+          const isAnswered = !(error instanceof Failure) || EXIT_CODE_OF[error.code] !== EXIT_CODE_OF.network;
+          if (!last || isAnswered) throw error;
           if (!isAway) output.notice(`${error.message} The service is asked again until it answers.`);
           isAway = true;
           return undefined;
@@ -95,11 +96,6 @@ function changedBy(told: readonly ReservationEvent[], { at, reservations }: Look
     else known.set(reservation.id, reservation);
   }
   return [...known.values()];
-}
-
-/** Whether it is worth trying again: exit code 7. */
-function isServiceAway(error: unknown): error is Failure {
-  return error instanceof Failure && EXIT_CODE_OF[error.code] === EXIT_CODE_OF.network;
 }
 
 /** Reads one reservation. @throws Failure `not_found` unless it was there before */
