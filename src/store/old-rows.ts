@@ -5,7 +5,7 @@ const AT_ONCE = 250;
 
 /**
  * Deletes rows of the audit and of deleted reservations from before an instant, some hundreds at a time. The link's row keeps
- * the version up to which such rows may be gone, so that an older calendar in memory is read anew.
+ * the version up to which such rows may be gone, so that events from before it are not told.
  *
  * @param before milliseconds since the Unix epoch
  * @returns how many rows were deleted

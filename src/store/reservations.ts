@@ -229,12 +229,12 @@ class Sharing {
     this.#lines.delete(link);
   }
 
-  /** Does the work at the head of a line, and tells its callers. */
-  async #settle(links: readonly string[], line: Waiting[]): Promise<void> {
+  /** Does the work at the head of a line, so much of it at once, and tells its callers. */
+  async #settle(links: readonly string[], line: Waiting[], most = GROUP_SIZE): Promise<void> {
     const group: Waiting[] = [];
     try {
       const answers = await this.#attempt(links, () => {
-        group.push(...line.splice(0, GROUP_SIZE));
+        group.push(...line.splice(0, most));
         return group;
       });
       for (const [index, { resolve }] of group.entries()) resolve(answers[index]);
@@ -242,7 +242,7 @@ class Sharing {
       const isUnavailable = error instanceof StoreUnavailableError;
       if (!isUnavailable && group.length > 1) {
         // Only one of them is to blame.
-        for (const each of group) await this.#settle(links, [each]);
+        while (group.length > 0) await this.#settle(links, group, 1);
         return;
       }
       const cause = error instanceof RolledBackError ? (error.cause ?? error) : error;

@@ -84,12 +84,12 @@ export interface SqlSnapshot extends SqlReader, OfHistory {
   portions(sql: string, ...values: SqlValue[]): AsyncIterable<SqlValues[]>;
 }
 
-/** A server's database, opened to be read only: it is neither created nor migrated. */
+/** A server's database, opened to be read only: it is not created. */
 export interface ReadDatabase extends Pick<SqlDatabase, 'snapshot'> {
   close(): Promise<void>;
 }
 
-/** The database is damaged, newer than this program, or another program's. */
+/** The database is damaged, of another version of this program, or another program's. */
 export class DatabaseFormatError extends Error {
   /** The first word of `toString`. */
   override readonly name = 'DatabaseFormatError';

@@ -1,18 +1,13 @@
 import { DatabaseSync, type SQLOutputValue, type StatementSync } from 'node:sqlite';
-import { SQLITE_LOCKING } from '../../src/store/sqlite/database.ts';
-
-/** The holds of a reservation, by their key: there is no index of their reservations. */
-const HOLDS = SQLITE_LOCKING.releaseTags.replace('DELETE FROM', 'SELECT * FROM').replace('$1', '?');
 
 /** The tables that a booking writes to. */
-const TABLES = ['link', 'reservation', 'hop', 'tag_hold'] as const;
+const TABLES = ['link', 'reservation', 'hop'] as const;
 /** A row as it stands in a table, by its columns' names. */
 type Row = Record<string, SQLOutputValue>;
 /** The rows of one booking. */
 export interface BookedRows {
   reservation: Row;
   hop: Row;
-  holds: readonly Row[];
 }
 
 /** Reads what bookings wrote, beside the server that writes it. */
@@ -27,14 +22,13 @@ export class RowReader {
   rowsOf(id: string): BookedRows {
     const reservation = this.#database.prepare('SELECT * FROM reservation WHERE id = ?').get(id);
     const hop = this.#database.prepare('SELECT * FROM hop WHERE reservation = ?').get(id);
-    const holds = this.#database.prepare(HOLDS).all(id);
-    if (!reservation || !hop || holds.length !== 4) throw new Error(`${id} has ${holds.length} tags`);
-    return { reservation, hop, holds };
+    if (!reservation || !hop) throw new Error(`there is no ${id}`);
+    return { reservation, hop };
   }
 }
 
 /**
- * The same rows in a file with the same columns and indexes, and neither triggers nor checks nor foreign keys: what
+ * The same rows in a file with the same columns and indexes, and neither checks nor foreign keys: what
  * it costs to write them durably, and nothing else.
  */
 export class BareRows {
@@ -51,11 +45,10 @@ export class BareRows {
   }
 
   /** One durable transaction. */
-  write({ reservation, hop, holds }: BookedRows): void {
+  write({ reservation, hop }: BookedRows): void {
     this.#run('BEGIN IMMEDIATE');
-    this.#insert('reservation', [reservation]);
-    this.#insert('hop', [hop]);
-    this.#insert('tag_hold', holds);
+    this.#insert('reservation', reservation);
+    this.#insert('hop', hop);
     this.#run('UPDATE link SET version = version + 1 WHERE id = ?', hop['link'] ?? null);
     this.#run('COMMIT');
   }
@@ -88,11 +81,10 @@ export class BareRows {
     for (const { sql } of indexes) this.#database.exec(String(sql));
   }
 
-  #insert(table: string, rows: readonly Row[]): void {
-    const columns = Object.keys(rows[0] ?? {});
-    const values = rows.map(() => `(${columns.map(() => '?').join(', ')})`).join(', ');
-    const given = rows.flatMap((row) => columns.map((column) => row[column] ?? null));
-    this.#run(`INSERT INTO ${table} (${columns.join(', ')}) VALUES ${values}`, ...given);
+  #insert(table: string, row: Row): void {
+    const columns = Object.keys(row);
+    const places = columns.map(() => '?').join(', ');
+    this.#run(`INSERT INTO ${table} (${columns.join(', ')}) VALUES (${places})`, ...Object.values(row));
   }
 
   #run(sql: string, ...values: SQLOutputValue[]): void {

@@ -175,7 +175,6 @@ async function acceptedOf(asked: readonly Asked[], network: Network): Promise<nu
     store: stores.reservations,
     now: () => clock,
     newId: () => `con_bench_${String(ids++).padStart(26, '0')}`,
-    gather: () => Promise.resolve(),
   });
   const who = { experiment: 'exp_bench', createdBy: 'user_bench', expiry: Number.MAX_SAFE_INTEGER };
   let sum = 0;

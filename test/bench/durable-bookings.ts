@@ -17,7 +17,7 @@ const TURN_WAITING = 10 * WAITING;
 /** What the allocator adds to the durable writing of its rows, on SQLite. */
 export const durableBookings: Benchmark = {
   name: 'durable-bookings',
-  method: `Allocator.book on a SQLite file with ${LIVE} live on one link, in turns of ${TURN}: one at a time; as many waiting at once as said; and the rows of as many other bookings written again by bare node:sqlite, a durable transaction each (WAL, synchronous FULL; same columns and indexes, no triggers, no checks), into a copy on the same disk`,
+  method: `Allocator on a SQLite file with ${LIVE} live on one link, in turns of ${TURN}: one at a time; as many waiting at once as said; and the rows of as many other bookings written again by bare node:sqlite, a durable transaction each (WAL, synchronous FULL; same columns and indexes, no checks), into a copy on the same disk`,
   async run({ quick }) {
     const folder = folderOnDisk();
     const [path, barePath] = [join(folder, 'ours.sqlite'), join(folder, 'bare.sqlite')];

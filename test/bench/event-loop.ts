@@ -95,7 +95,7 @@ async function longestTurn(work: () => Promise<unknown>): Promise<number> {
 /** For how long heavy questions keep everybody else waiting. */
 export const eventLoop: Benchmark = {
   name: 'event-loop',
-  method: `the server as a function of a Request, on a SQLite file with ${LIVE} live on each of the built-in links, all of them in memory: the longest turn of the event loop while one question is answered, the median of several times`,
+  method: `the server as a function of a Request, on a SQLite file with ${LIVE} live on each of the built-in links: the longest turn of the event loop while one question is answered, the median of several times`,
   async run({ quick }) {
     const folder = folderOnDisk();
     const live = quick ? LIVE / 4 : LIVE;
@@ -123,7 +123,6 @@ export const eventLoop: Benchmark = {
     const window = { start: from, end: from + horizonOf(first) };
     const results: Result[] = [];
     for (const question of questions(window)) {
-      // The first time reads what is live.
       await ask(question);
       const holds: number[] = [];
       const began = performance.now();

@@ -22,7 +22,7 @@ export const hops: Benchmark = {
   async run({ quick }) {
     const path = join(folderOnDisk(), 'ours.sqlite');
     const from = Date.now() + 3_600_000;
-    const live = quick ? LIVE / 10 : LIVE;
+    const live = quick ? LIVE / 4 : LIVE;
     const { links } = builtInTopology();
     const held = CHAIN.slice(1).map((site, index) => {
       const ends = [CHAIN[index], site];

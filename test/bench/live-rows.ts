@@ -1,6 +1,7 @@
 import { DatabaseSync } from 'node:sqlite';
 import { builtInTopology } from '../../src/allocator/network.ts';
 import { type Link, linkId } from '../../src/contract/links.ts';
+import { spanOf } from '../../src/store/spans.ts';
 import { openStores } from '../../src/store/stores.ts';
 
 const MINUTE = 60_000;
@@ -32,7 +33,7 @@ export function horizonOf({ link, live, turn = TURN }: LiveReservations): number
 
 /**
  * Makes a server's SQLite file with live reservations that break no rule: every tag is held by one at a time, of 1 to
- * `most` Mbps each. The database's guards are taken away while it is filled, and put back.
+ * `most` Mbps each. The indexes are taken away while it is filled, and put back.
  *
  * @throws Error when what was written breaks a foreign key
  */
@@ -40,20 +41,16 @@ export async function makeDatabase(path: string, links: readonly LiveReservation
   await (await openStores(path)).close();
   const database = new DatabaseSync(path, { enableForeignKeyConstraints: false });
   try {
-    const guards = database
+    const indexes = database
       .prepare(
-        "SELECT type, name, sql FROM sqlite_schema WHERE type IN ('trigger', 'index') AND sql IS NOT NULL AND tbl_name IN ('reservation', 'hop', 'tag_hold')",
+        "SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL AND tbl_name IN ('reservation', 'hop')",
       )
       .all();
+    database.function('span_of', (length) => spanOf(Number(length)));
     database.exec('PRAGMA synchronous = OFF; BEGIN');
-    for (const { type, name } of guards) database.exec(`DROP ${type} ${name}`);
+    for (const { name } of indexes) database.exec(`DROP INDEX ${name}`);
     for (const reservations of links) fill(database, reservations);
-    for (const place of ['site1_s_tag', 'site1_c_tag', 'site2_s_tag', 'site2_c_tag']) {
-      database.exec(`
-        INSERT INTO tag_hold (link, place, tag, start_ms, end_ms, reservation)
-        SELECT link, '${place}', ${place}, start_ms, end_ms, reservation FROM hop ORDER BY 1, 3, 4`);
-    }
-    for (const { sql } of guards) database.exec(String(sql));
+    for (const { sql } of indexes) database.exec(String(sql));
     database.exec('COMMIT');
     if (database.prepare('PRAGMA foreign_key_check').all().length > 0) {
       throw new Error('the rows do not belong together');
@@ -98,9 +95,9 @@ function fill(database: DatabaseSync, { link, live, from, turn = TURN, most = 9 
     });
   database
     .prepare(
-      `INSERT INTO hop (reservation, position, link, version, start_ms, end_ms, bandwidth,
+      `INSERT INTO hop (reservation, position, link, version, span, start_ms, end_ms, bandwidth,
          site1_s_tag, site1_c_tag, site2_s_tag, site2_c_tag, tenant)
-       SELECT id, 0, $link, i + 1, start_ms, end_ms, bandwidth,
+       SELECT id, 0, $link, i + 1, span_of(end_ms - start_ms), start_ms, end_ms, bandwidth,
          $site1_s + i % $tags, $site1_c + i % $tags, $site2_s + i % $tags, $site2_c + i % $tags, tenant
        FROM (SELECT *, CAST(substr(id, -26) AS INTEGER) AS i FROM reservation
          WHERE id BETWEEN printf('con_%s_%026d', $link, 0) AND printf('con_%s_%026d', $link, $live))

@@ -6,17 +6,12 @@ import { openStores } from '../../src/store/stores.ts';
 import { allocatorOn, booked, requestFor } from './requests.ts';
 import { seeded } from './seeded.ts';
 
-/** What a process is told: how to write, to which links, for how long, and how many bookings are under way at once. */
+/** What a process is told: how to write, to which links, and for how long. */
 export interface Turn {
-  how: 'ours' | 'bare' | 'batch';
+  how: 'ours' | 'bare';
   links: 'hot' | 'spread';
   seconds: number;
-  /** Default: {@link IN_FLIGHT}. */
-  inFlight?: number;
 }
-
-/** How many links a batch books. */
-export const TOGETHER = 3;
 
 /** How many connections or bookings are under way in one process. */
 export const IN_FLIGHT = 8;
@@ -33,7 +28,7 @@ export const BARE_SCHEMA = `
 /** The links of the built-in topology that a booking of a benchmark always finds room on. */
 export const LINKS = builtInTopology().links;
 
-/** The ways to write, on their databases. A batch books its link and others. @param seed of the requests */
+/** The ways to write, on their databases. @param seed of the requests */
 export async function writers(
   [ours = '', bare = '']: readonly string[],
   seed: number,
@@ -45,18 +40,6 @@ export async function writers(
   const when = { from: Date.now() + 3_600_000, horizon: YEAR };
   return {
     ours: (link) => booked(allocator, requestFor(link, when, random)),
-    async batch(link) {
-      const others = LINKS.filter((other) => other !== link);
-      const links = Array.from({ length: TOGETHER - 1 }, () =>
-        others.splice(Math.floor(random() * others.length), 1),
-      );
-      const items = [link, ...links.flat()].map((each) => ({
-        action: 'create' as const,
-        request: requestFor(each, when, random),
-      }));
-      const outcome = await allocator.batch(items);
-      if (!outcome.ok) throw new Error(`refused: ${JSON.stringify(outcome)}`);
-    },
     bare: async (link) => {
       const { site1, site2, start, end, createdBy } = requestFor(link, when, random);
       const [id, name] = [randomUUID(), linkId(site1, site2)];

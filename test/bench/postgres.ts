@@ -12,7 +12,7 @@ import { BARE_SCHEMA, IN_FLIGHT, LINKS, type Turn } from './postgres-writers.ts'
 const PROCESSES = 2;
 
 /** The next thing that a process says. @throws Error when it ends instead */
-export function answer(child: ChildProcess): Promise<{ rate?: number }> {
+function answer(child: ChildProcess): Promise<{ rate?: number }> {
   return new Promise((resolve, reject) => {
     const ended = (code: number | null): void => reject(new Error(`a process ended with ${code}`));
     child.once('exit', ended);
@@ -24,7 +24,7 @@ export function answer(child: ChildProcess): Promise<{ rate?: number }> {
 }
 
 /** Ends a process, whose connections are closed when this resolves. */
-export async function dismiss(child: ChildProcess): Promise<void> {
+async function dismiss(child: ChildProcess): Promise<void> {
   const ended = once(child, 'exit');
   child.disconnect();
   await ended;
@@ -41,7 +41,7 @@ async function makeBareTables(url: string): Promise<void> {
 }
 
 /** @throws Error when what is written would not be on the disk before it is acknowledged */
-export async function checkDurable(url: string): Promise<void> {
+async function checkDurable(url: string): Promise<void> {
   for (const setting of ['fsync', 'synchronous_commit', 'full_page_writes']) {
     const [row] = await ask(url, `SHOW ${setting}`);
     if (row?.[setting] !== 'on') {

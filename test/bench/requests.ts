@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { builtInTopology, createNetwork } from '../../src/allocator/network.ts';
 import type { CreateRequest } from '../../src/allocator/decide.ts';
+import { builtInTopology, createNetwork } from '../../src/allocator/network.ts';
 import type { ReservationStore } from '../../src/allocator/store.ts';
 import { newId } from '../../src/contract/ids.ts';
 import type { Link } from '../../src/contract/links.ts';

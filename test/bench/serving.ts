@@ -62,14 +62,10 @@ export async function startServer(
   }
 }
 
-/**
- * `slices-conn serve` on the data in a folder.
- *
- * @param node its options and the script; by default the program as it is built
- */
-export function startServe(folder: string, node: readonly string[] = [program]): Promise<ServerProcess> {
+/** `slices-conn serve` on the data in a folder, as the program is built. */
+export function startServe(folder: string): Promise<ServerProcess> {
   const settings = ['--port', '0', '--max-changes', '1000000000', '--data', folder, '--ready-file'];
-  return startServer(folder, (ready) => [...node, 'serve', ...settings, ready]);
+  return startServer(folder, (ready) => [program, 'serve', ...settings, ready]);
 }
 
 /** The name of the file in a server's data folder. */

@@ -180,19 +180,19 @@ describe.each([
 });
 
 describe('serve audit where there is nothing to read', () => {
-  test('a database from before the first release is not brought up to date', async () => {
+  test('a database of another version is refused, with what to do, and left as it was', async () => {
     const folder = temporaryFolder();
     const file = join(folder, 'slices-conn.sqlite');
     const old = new DatabaseSync(file);
-    old.exec('CREATE TABLE link (id TEXT); PRAGMA application_id = 0x736c6963; PRAGMA user_version = 3');
+    old.exec('CREATE TABLE link (id TEXT); PRAGMA application_id = 0x736c6373; PRAGMA user_version = 1');
     old.close();
     const ended = await newMachine().run(['serve', 'audit', '--data', folder, '--json']);
     const { exitCode, why, fix } = reportOf(ended);
     expect(exitCode).toBe(2);
-    expect(why).toContain('before the first release');
+    expect(why).toContain('The database has schema version 1;');
     expect(fix).toBe(`mv ${file} ${file}.bad`);
     const after = new DatabaseSync(file, { readOnly: true });
-    expect(after.prepare('PRAGMA user_version').get()).toEqual({ user_version: 3 });
+    expect(after.prepare('PRAGMA user_version').get()).toEqual({ user_version: 1 });
     after.close();
     expect(readdirSync(folder)).toEqual(['slices-conn.sqlite']);
   });

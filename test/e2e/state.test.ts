@@ -183,7 +183,7 @@ test('a killed process does not block the next one', async () => {
     [
       '-e',
       `const database = new (require('node:sqlite').DatabaseSync)(${JSON.stringify(own.database)});
-       database.exec('BEGIN IMMEDIATE; DELETE FROM tag_hold');
+       database.exec('BEGIN IMMEDIATE; DELETE FROM hop');
        process.stdout.write('open');
        setInterval(() => undefined, 1000);`,
     ],

@@ -60,7 +60,7 @@ export function failingDatabase(database: SqlDatabase, plan: FailurePlan): SqlDa
       pass('before BEGIN');
       const answer = await database.transaction(async (sql) => {
         const finish: typeof sql.finish = (...given) => step(() => sql.finish(...given));
-        const done = await work({ ...failing(sql), history: sql.history, finish });
+        const done = await work({ ...sql, ...failing(sql), finish });
         pass('before COMMIT');
         return done;
       });

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { CreateRequest } from '../../src/allocator/decide.ts';
 import type { Demand, Holding } from '../../src/allocator/demand.ts';
 import { createNetwork } from '../../src/allocator/network.ts';
-import type { CreateRequest } from '../../src/allocator/decide.ts';
 import { CommitUnknownError } from '../../src/allocator/store.ts';
 import { type Link, linkId, type TagRange } from '../../src/contract/links.ts';
 import { reservationStore } from '../../src/store/reservations.ts';
@@ -23,7 +23,7 @@ const EXPIRY = 60;
 export interface FailpointOptions {
   /** Makes the allocator that is judged; default: the real one. */
   make?: MakeSubject;
-  /** Every scenario, memory and kind of failure; else those that meet the most steps, and half of the questions after. */
+  /** Every scenario and kind of failure; else those that meet the most steps, and half of the questions after. */
   thorough?: boolean;
   /** Ends at the first finding. */
   untilFound?: boolean;
@@ -33,8 +33,6 @@ export interface FailpointOptions {
   only?: readonly string[];
 }
 
-/** What the allocator's memory is before the request that fails. */
-const MEMORIES = ['empty', 'its own', 'behind another’s changes'] as const;
 const KINDS: readonly FailurePlan['kind'][] = ['unavailable', 'defect'];
 
 /** One thing that is asked for while a point fails. */
@@ -145,7 +143,7 @@ const MOST_STEPS: readonly string[] = ['create under a key', 'update', 'all at o
 
 /**
  * Row 38 and 39: each point between two steps fails, one after the other, until a run passes without any failing. After
- * each, what was granted is on disk and what was not is not, memory agrees with the disk, and nothing leaks.
+ * each, what was granted is on disk and what was not is not, every allocator agrees with the disk, and nothing is half done.
  */
 export async function proveFailpoints(
   opened: OpenedStatements,
@@ -159,28 +157,24 @@ export async function proveFailpoints(
   for (const [scenario, names] of Object.entries(scenarios)) {
     if (!chosen.includes(scenario)) continue;
     let points = 0;
-    for (const memory of thorough ? MEMORIES : MEMORIES.slice(-1)) {
-      for (const kind of thorough ? KINDS : KINDS.slice(0, 1)) {
-        for (let at = 0; ; at += 1) {
-          const plan: FailurePlan = { ...noFailure(), at, kind };
-          report.rounds += 1;
-          const scene = await newScene(opened, {
-            ...{ make, storeOf, number: report.rounds },
-            isRouted: scenario in OVER_A_ROUTE,
-          });
-          const found = await runOnce(scene, plan, { names, memory, probes, report }).catch(
-            (error): Finding[] => [
-              { kind: 'wrong', what: `what is asked without a failure fails: ${error}` },
-            ],
-          );
-          const where = `${scenario}, memory ${memory}, ${kind} at point ${at} (${plan.fired ?? 'none'})`;
-          report.findings.push(
-            ...found.map(({ kind, what }): Finding => ({ kind, what: `${where}: ${what}` })),
-          );
-          if (untilFound && report.findings.length > 0) return report;
-          if (plan.fired === undefined) break;
-          points += 1;
-        }
+    for (const kind of thorough ? KINDS : KINDS.slice(0, 1)) {
+      for (let at = 0; ; at += 1) {
+        const plan: FailurePlan = { ...noFailure(), at, kind };
+        report.rounds += 1;
+        const scene = await newScene(opened, {
+          ...{ make, storeOf, number: report.rounds },
+          isRouted: scenario in OVER_A_ROUTE,
+        });
+        const found = await runOnce(scene, plan, { names, probes, report }).catch((error): Finding[] => [
+          { kind: 'wrong', what: `what is asked without a failure fails: ${error}` },
+        ]);
+        const where = `${scenario}, ${kind} at point ${at} (${plan.fired ?? 'none'})`;
+        report.findings.push(
+          ...found.map(({ kind, what }): Finding => ({ kind, what: `${where}: ${what}` })),
+        );
+        if (untilFound && report.findings.length > 0) return report;
+        if (plan.fired === undefined) break;
+        points += 1;
       }
     }
     report.notes.push(`${scenario}: ${points} failures`);
@@ -253,29 +247,16 @@ async function newScene(
 async function runOnce(
   scene: Scene,
   plan: FailurePlan,
-  {
-    names,
-    memory,
-    probes,
-    report,
-  }: {
-    names: readonly string[];
-    memory: (typeof MEMORIES)[number];
-    probes: readonly Demand[];
-    report: Report;
-  },
+  { names, probes, report }: { names: readonly string[]; probes: readonly Demand[]; report: Report },
 ): Promise<Finding[]> {
   const found: Finding[] = [];
   const subject = scene.newSubject(plan);
   const { at } = plan;
   plan.at = -1;
-  if (memory !== 'empty') await subject.create(requestOn(scene, PERIOD), true);
-  if (memory === 'behind another’s changes') {
-    const other = scene.newSubject();
-    const extra = await other.create(requestOn(scene, { start: 40, end: 44, bandwidth: 700 }));
-    await other.create(requestOn(scene, { start: 20, end: 26, bandwidth: 77 }));
-    if (extra.ok) await other.delete(extra.record.id, { by: 'user' });
-  }
+  const other = scene.newSubject();
+  const extra = await other.create(requestOn(scene, { start: 40, end: 44, bandwidth: 700 }));
+  await other.create(requestOn(scene, { start: 20, end: 26, bandwidth: 77 }));
+  if (extra.ok) await other.delete(extra.record.id, { by: 'user' });
   plan.passed = 0;
   plan.at = at;
   const before = await scene.reservations();
@@ -319,9 +300,8 @@ async function runOnce(
   if (names.includes('create under a key')) found.push(...(await asksAgain(scene, after)));
   const isRouted = names.every((name) => name in OVER_A_ROUTE);
   for (const link of isRouted ? [scene.link, scene.beyond] : [scene.link]) {
-    for (const what of await sweep({ rows: scene.query }, linkId(link.site1, link.site2), link)) {
-      found.push({ kind: what.startsWith('leak:') ? 'leaked' : 'wrong', what });
-    }
+    const wrong = await sweep({ rows: scene.query }, linkId(link.site1, link.site2), link);
+    found.push(...wrong.map((what): Finding => ({ kind: 'wrong', what })));
   }
   return found;
 }
@@ -353,7 +333,7 @@ async function agreement(
       const answer = outcome.ok
         ? { accepted: true, tags: outcome.record.hops[0].tags }
         : { accepted: false, refusals: outcome.refusals };
-      const due = oracle.plan(demand, NOW);
+      const due = oracle.plan(demand);
       if (!isDeepStrictEqual(answer, due)) {
         found.push({
           kind: 'wrong',
@@ -363,7 +343,7 @@ async function agreement(
     }
     const change: Demand = { start: 9, end: 35, bandwidth: 300 };
     const outcome = await subject.update(changed, change, { ...UPDATING, dryRun: true });
-    const due = oracle.plan(change, NOW, changed);
+    const due = oracle.plan(change, changed);
     if (outcome?.ok !== due.accepted) {
       found.push({
         kind: 'wrong',

@@ -77,9 +77,8 @@ export async function sweepAll(rows: Rows, links: readonly Link[] = ALL): Promis
   const found: Finding[] = [];
   for (const each of links) {
     const id = linkId(each.site1, each.site2);
-    for (const what of await sweep({ rows }, id, each)) {
-      found.push({ kind: what.startsWith('leak:') ? 'leaked' : 'wrong', what: `${id}: ${what}` });
-    }
+    const wrong = await sweep({ rows }, id, each);
+    found.push(...wrong.map((what): Finding => ({ kind: 'wrong', what: `${id}: ${what}` })));
   }
   return found;
 }

@@ -85,7 +85,7 @@ export async function replay(
     } else if (!isOnSnapshot(decision) && couldBeHad(link, decision, others))
       found.push(`${told} was refused, and fits`);
     if (index < most && (accepted || !isOnSnapshot(decision))) {
-      const due = oracle.plan(decision, decision.at, action === 'update' ? decision.id : undefined);
+      const due = oracle.plan(decision, action === 'update' ? decision.id : undefined);
       const same = due.accepted ? isDeepStrictEqual(due.tags, tags) : !accepted;
       if (!same) found.push(`${told}: ${JSON.stringify(tags)}, the oracle says ${JSON.stringify(due)}`);
     }

@@ -1,9 +1,9 @@
 /**
  * What is wrong. `lost`: an answer that was given is not on disk, or what was deleted is back; `doubled`: something is
- * there twice, or nobody asked for it; `leaked`: a tag is held for nothing; `wrong`: anything else that must not be.
+ * there twice, or nobody asked for it; `wrong`: anything else that must not be.
  */
 export interface Finding {
-  kind: 'lost' | 'doubled' | 'leaked' | 'wrong';
+  kind: 'lost' | 'doubled' | 'wrong';
   what: string;
 }
 
@@ -64,7 +64,7 @@ export function printed(report: Report): string {
   return [
     `${findings.length === 0 ? 'nothing found' : 'FOUND'}  ${proof} on ${engine}, ${report.seconds.toFixed(0)} s, seed ${seed}`,
     `  tried: ${report.rounds} rounds, ${report.kills} kills, ${report.requests} requests: ${report.acknowledged} acknowledged, ${report.refused} refused, ${report.unanswered} unanswered`,
-    `  found: ${of('lost')} lost, ${of('doubled')} doubled, ${of('leaked')} leaked, ${of('wrong')} wrong`,
+    `  found: ${of('lost')} lost, ${of('doubled')} doubled, ${of('wrong')} wrong`,
     ...notes.map((note) => `  ${note}`),
     ...findings.slice(0, 20).map(({ kind, what }) => `  ${kind}: ${what}`),
     '',

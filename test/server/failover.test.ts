@@ -84,7 +84,7 @@ describe('two servers, and a promotion that lost commits', () => {
     one = await serve();
     other = await serve();
     expect((await book(one, hours(1, 2))).status).toBe(201);
-    // Nothing of this reaches the standby: both calendars are ahead of it from then on, and so are the keys.
+    // Nothing of this reaches the standby: what both have answered is ahead of it from then on, and so are the keys.
     await cutOff(standby, primary);
     for (const hour of [2, 3, 4]) {
       for (const server of [one, other]) {
@@ -106,7 +106,7 @@ describe('two servers, and a promotion that lost commits', () => {
   }, 120_000);
 
   test('give no bandwidth twice, and no tag (THREATS.md 72)', async () => {
-    // The link's version begins again where the standby was: the same numbers as in the calendars.
+    // The link's version begins again where the standby was: the same numbers as in what they have answered.
     const first = await book(other, { ...hours(10, 11), bandwidth: '900' });
     const second = await book(one, { ...hours(10, 11), bandwidth: '900' });
     expect([first.status, second.status]).toEqual([201, 422]);

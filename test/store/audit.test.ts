@@ -1,11 +1,9 @@
-import { existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { AuditEntry } from '../../src/allocator/store.ts';
 import { type AuditQuery, type AuditRecord, readAudit } from '../../src/store/audit.ts';
 import { DatabaseFormatError, type ReadDatabase } from '../../src/store/sql.ts';
-import { SERVER_FORMAT } from '../../src/store/sqlite/format.ts';
 import { openToRead } from '../../src/store/stores.ts';
 import { usePostgres } from '../fixtures/postgres.ts';
 import { temporaryFolder } from '../fixtures/temporary-folder.ts';
@@ -162,41 +160,12 @@ describe.each([
 });
 
 describe('who reads a database changes nothing', () => {
-  test.each([0, SERVER_FORMAT.migrations.length + 1])('one of version %i is left', async (version) => {
-    const file = await newFile();
-    const old = new DatabaseSync(file);
-    for (const migration of SERVER_FORMAT.migrations.slice(0, version)) old.exec(migration);
-    old.exec(`PRAGMA application_id = 0x736c6373; PRAGMA user_version = ${version}`);
-    old.close();
-    const before = readFileSync(file);
-    await expect(openToRead(file)).rejects.toThrow(
-      `The database has schema version ${version}; this program knows ${SERVER_FORMAT.migrations.length}.`,
-    );
-    expect(readFileSync(file).equals(before)).toBe(true);
-  });
-
-  test('nor is one from before the first release', async () => {
-    const file = await newFile();
-    const old = new DatabaseSync(file);
-    old.exec(
-      'CREATE TABLE reservation (link TEXT); PRAGMA application_id = 0x736c6373; PRAGMA user_version = 1',
-    );
-    old.close();
-    const before = readFileSync(file);
-    await expect(openToRead(file)).rejects.toThrow('made by a slices-conn from before the first release');
-    expect(readFileSync(file).equals(before)).toBe(true);
-  });
-
-  test('nor is one of PostgreSQL', async () => {
+  test('one of PostgreSQL is left', async () => {
     const place = await postgres.database();
     await expect(openToRead(place)).rejects.toThrow('No server has kept its data there yet.');
     expect(await postgres.ask(place, "SELECT relname FROM pg_class WHERE relname LIKE 'slices%'")).toEqual(
       [],
     );
-    await (await openEither(place)).close();
-    await postgres.ask(place, 'UPDATE slices_conn_version SET version = 0');
-    await expect(openToRead(place)).rejects.toThrow('The database has schema version 0;');
-    expect(await postgres.ask(place, 'SELECT version FROM slices_conn_version')).toEqual([{ version: 0 }]);
   });
 
   test('nothing is made where nothing is, or followed where a link leads', async () => {
@@ -210,13 +179,5 @@ describe('who reads a database changes nothing', () => {
       code: 'state_unusable',
       facts: { why: expect.stringMatching(/^It is not a file, or a symbolic link to one\./) },
     });
-  });
-
-  test("another program's file, or none of SQLite's, is told as such", async () => {
-    const file = await newFile();
-    new DatabaseSync(file).exec('CREATE TABLE theirs (id TEXT)');
-    await expect(openToRead(file)).rejects.toThrow('another program');
-    writeFileSync(file, 'x'.repeat(4096));
-    await expect(openToRead(file)).rejects.toThrow(DatabaseFormatError);
   });
 });

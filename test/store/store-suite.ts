@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { type Holding, TAG_PLACES, type Tags } from '../../src/allocator/demand.ts';
-import { createNetwork } from '../../src/allocator/network.ts';
+import type { Period, Tags } from '../../src/allocator/demand.ts';
 import {
   type AuditEntry,
   EXPIRED_KEYS_AT_ONCE,
   type HeldReservation,
+  type Hop,
   type IdempotencyKey,
   type IdempotencyRecord,
   type ReservationQuery,
@@ -13,14 +13,13 @@ import {
   type WrittenChange,
 } from '../../src/allocator/store.ts';
 import { READ_AT_ONCE } from '../../src/store/reservation-records.ts';
-import { Allocator } from '../allocator/allocator.ts';
-import { smallLink } from '../allocator/small-link.ts';
 import { changeLink, type LinkTransaction, type OneHop, oneHop } from './one-link.ts';
 import type { OpenedStore } from './opened-store.ts';
 import { bookUnder, cancel, put } from './written.ts';
 
 const LINK = 'a~b';
 const DAWN = 1_800_000_000_000;
+const EVER: Period = { start: 0, end: Number.POSITIVE_INFINITY };
 
 /**
  * What every store keeps to (`src/allocator/store.ts`), whatever the engine.
@@ -50,13 +49,7 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
       change((transaction) => cancel(transaction, record(id), DAWN));
     const readBack = (id: string, link = LINK): Promise<ReservationRecord | undefined> =>
       change(async (transaction) => (await transaction.read([id]))[0], link);
-    const ending = (after: number, until = Number.MAX_SAFE_INTEGER): Promise<unknown[]> =>
-      change((transaction) => transaction.endingBetween(after, until));
-    const loaded = async (from: number): Promise<{ version: number; held: HeldReservation[] }> => {
-      const held: HeldReservation[] = [];
-      const { version } = await store.loadLink(LINK, from, (portion) => held.push(...portion));
-      return { version, held };
-    };
+    const held = (period: Period, link = LINK): Promise<HeldReservation[]> => store.overlapping(link, period);
     const version = (link = LINK): Promise<number> =>
       change(async (transaction) => transaction.version, link);
 
@@ -105,7 +98,6 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
           { id: 'r3', version: 5 },
           { id: 'r4', version: 6 },
         ]);
-        expect(await opened.rows('SELECT count(*) AS n FROM tag_hold')).toEqual([{ n: 12 }]);
       });
 
       test('that is put again takes the place of what it was, tags and all', async () => {
@@ -113,14 +105,8 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
         const moved = record('r1', { start: 200, end: 300, bandwidth: 7, tags: tags(2) });
         await write(moved);
         expect(await store.find('r1')).toEqual(moved);
+        expect(await held(EVER)).toEqual([heldBy(moved)]);
         await write(record('r2', { tags: tags(1) }));
-        await expect(write(record('r3', { start: 200, end: 300, tags: tags(2) }))).rejects.toThrow();
-      });
-
-      test('that is put again may keep its own tags', async () => {
-        await write(record('r1', { start: 100, end: 200 }));
-        await write(record('r1', { start: 150, end: 250 }));
-        expect(await store.find('r1')).toMatchObject({ start: 150, end: 250 });
       });
 
       test('is read whichever link is locked, and without any', async () => {
@@ -129,17 +115,12 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
         expect(await store.readLinks(({ read }) => read(['unknown', 'r1']))).toEqual([record('r1')]);
       });
 
-      test('that never was is not found', async () => {
-        expect(await store.find('unknown')).toBeUndefined();
-        expect(await readBack('unknown')).toBeUndefined();
-      });
-
       test('that was deleted is found nowhere, and its tags are free', async () => {
         await write(record('r1'));
         await withdraw('r1');
         expect(await store.find('r1')).toBeUndefined();
         expect(await readBack('r1')).toBeUndefined();
-        expect(await ending(0)).toEqual([]);
+        expect(await held(EVER)).toEqual([]);
         expect(await store.list(query())).toEqual([]);
         await write(record('r2'));
         expect(ids(await store.list(query()))).toEqual(['r2']);
@@ -148,8 +129,9 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
       test.each([
         { rule: 'no time', start: 100, end: 100 },
         { rule: 'less than no time', start: 101, end: 100 },
-      ])('of $rule is refused', async (period) => {
-        await expect(write(record('r1', period))).rejects.toThrow();
+        { rule: 'no bandwidth', bandwidth: 0 },
+      ])('of $rule is refused', async ({ rule: _, ...shape }) => {
+        await expect(write(record('r1', shape))).rejects.toThrow();
         expect(await store.find('r1')).toBeUndefined();
       });
 
@@ -161,10 +143,6 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
           expect(await store.find('r1')).toEqual(record('r1'));
         },
       );
-
-      test('of no bandwidth is refused', async () => {
-        await expect(write(record('r1', { bandwidth: 0 }))).rejects.toThrow();
-      });
     });
 
     describe('a reservation of three hops', () => {
@@ -184,26 +162,17 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
         };
       };
       const changeRoute = (action: WrittenChange['action'], reservation: ReservationRecord): Promise<void> =>
-        store.changeLinks(ROUTE.toReversed(), async (transaction) => {
-          expect(transaction.links.map(({ id }) => id)).toEqual(ROUTE);
+        store.changeLinks({ links: ROUTE }, async (transaction) => {
           const { id, experiment, createdBy: by, hops, ...demand } = reservation;
           const entry = { at: DAWN, action, by, experiment, reservation: id, demand, why: null };
           const audit = hops.map((hop) => ({ ...entry, ...hop }));
           await transaction.write({ changes: [{ action, record: reservation }], audit }, DAWN);
         });
       const versions = (): Promise<number[]> => Promise.all(ROUTE.map((link) => version(link)));
-      const changes = (from: number): Promise<unknown[]> =>
-        store.readLinks(async ({ look }) => {
-          const seen: unknown[] = [];
-          for (const link of ROUTE) seen.push(await (await look(link)).changesSince(from));
-          return seen;
-        });
-      const onEachLink = ({ id, hops, ...held }: ReservationRecord): unknown[][] => {
-        const { start, end, bandwidth, tenant } = held;
-        return hops.map(({ tags }) => [
-          { id, deleted: false, holding: { start, end, bandwidth, tags, tenant } },
-        ]);
-      };
+      const held = (): Promise<unknown[]> =>
+        Promise.all(ROUTE.map((link) => store.overlapping(link, { start: 110, end: 190 })));
+      const onEachLink = (reservation: ReservationRecord): unknown[] =>
+        reservation.hops.map((_, at) => heldBy(reservation, at));
       const count = async (table: string): Promise<unknown> =>
         Number((await opened.rows(`SELECT count(*) AS n FROM ${table}`))[0]?.['n']);
 
@@ -226,26 +195,31 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
         );
         const beside = [[], ['a~b'], ROUTE].map((known) => store.countBeside(known, 0));
         expect(await Promise.all(beside)).toEqual([3, 1, 0]);
-        expect(await changes(0)).toMatchObject([[{}, {}, {}], ...onEachLink(booked).slice(1)]);
+        const [first, second, third] = onEachLink(booked);
+        const others = [heldBy(record('r0', { tags: tags(2) })), heldBy(record('r2', { tags: tags(3) }))];
+        expect(await held()).toEqual([expect.arrayContaining([first, ...others]), [second], [third]]);
 
         const changed = routed('r1', { start: 150, end: 250, bandwidth: 7 }, 4);
         await changeRoute('update', changed);
         expect(await versions()).toEqual([4, 2, 2]);
         expect(await store.find('r1')).toEqual(changed);
-        expect(await changes(1)).toMatchObject([
-          [{ id: 'r0' }, { id: 'r2' }, ...(onEachLink(changed)[0] ?? [])],
-          ...onEachLink(changed).slice(1),
-        ]);
-        // The tags that it held are free, and those that it holds are not.
+        expect((await held()).slice(1)).toEqual(
+          onEachLink(changed)
+            .slice(1)
+            .map((each) => [each]),
+        );
+        // The tags that it held are free.
         await changeRoute('create', routed('r3', {}, 1));
-        await expect(changeRoute('create', routed('r4', {}, 4))).rejects.toThrow();
 
         await changeRoute('delete', changed);
         expect(await versions()).toEqual([6, 4, 4]);
         expect(await store.find('r1')).toBeUndefined();
         expect(ids(await store.list(query()))).toEqual(['r0', 'r2', 'r3']);
-        const gone = [{ id: 'r1', deleted: true }];
-        expect(await changes(3)).toEqual([[...(onEachLink(routed('r3'))[0] ?? []), ...gone], gone, gone]);
+        expect((await held()).slice(1)).toEqual(
+          onEachLink(routed('r3'))
+            .slice(1)
+            .map((each) => [each]),
+        );
         await changeRoute('create', routed('r4', {}, 4));
       });
 
@@ -255,8 +229,8 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
         const updated = routed('r1', { bandwidth: 7 }, 4);
         await changeRoute('update', updated);
         const look = (link: string, since: number, of?: { experiment: string; most: number }) =>
-          store.readLinks(async ({ changedSince, links }) => [
-            await links(),
+          store.readLinks(async ({ changedSince, versions }) => [
+            await versions(),
             await changedSince(link, since, of),
           ]);
         const rows = [
@@ -274,7 +248,11 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
         expect(await look('a~b', 3)).toEqual([rows, []]);
         expect(await look('c~d', 1)).toEqual([rows, [r1]]);
         await changeRoute('delete', updated);
-        expect(await store.links()).toMatchObject([{ version: 4 }, { version: 3 }, { version: 3 }]);
+        expect(await store.versions()).toMatchObject([{ version: 4 }, { version: 3 }, { version: 3 }]);
+        expect(await store.versions(['c~d', 'e~f'])).toEqual([
+          { id: 'c~d', version: 3, forgotten: 0 },
+          { id: 'e~f', version: 0, forgotten: 0 },
+        ]);
         expect((await look('b~d', 2))[1]).toEqual([{ record: updated, deleted: true }]);
         await write(record('r5', { tags: tags(5), experiment: 'exp_2' }));
         for (const most of [1, 2]) {
@@ -320,24 +298,12 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
         ]);
       });
 
-      test.each(ROUTE)('is refused as a whole for a tag that is held on %s', async (link) => {
-        const held = (routed('r1').hops.find((hop) => hop.link === link) ?? { tags: tags(1) }).tags;
-        const holder = record('r0', { link, tags: { ...tags(99), site2_c_tag: held.site2_c_tag } });
-        await change((transaction) => put(transaction, holder), link);
-        const before = await versions();
-        await expect(changeRoute('create', routed('r1'))).rejects.toThrow();
-        expect(await store.find('r1')).toBeUndefined();
-        expect(await versions()).toEqual(before);
-        for (const [table, rows] of Object.entries({ reservation: 1, hop: 1, tag_hold: 4, audit: 0 })) {
-          expect(`${table} ${await count(table)}`).toBe(`${table} ${rows}`);
-        }
-
-        const elsewhere = routed('r1', {}, 5);
-        await changeRoute('create', elsewhere);
-        await expect(changeRoute('update', routed('r1', { bandwidth: 9 }))).rejects.toThrow();
-        expect(await store.find('r1')).toEqual(elsewhere);
-        await change((transaction) => cancel(transaction, holder, DAWN), link);
-        await changeRoute('update', routed('r1', { bandwidth: 9 }));
+      test('is refused as a whole for one of its hops', async () => {
+        const { hops, ...rest } = routed('r1');
+        const nowhere: Hop = { link: 'not~there', tags: tags(1) };
+        await expect(changeRoute('create', { ...rest, hops: [...hops, nowhere] })).rejects.toThrow();
+        expect(await versions()).toEqual([0, 0, 0]);
+        for (const table of ['reservation', 'hop', 'audit']) expect(await count(table)).toBe(0);
       });
 
       test('that is deleted is forgotten link by link, and goes with its last hop', async () => {
@@ -371,121 +337,67 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
       });
     });
 
-    describe('the version of a link', () => {
-      test('starts at 0 and counts every change', async () => {
-        expect(await version()).toBe(0);
-        await write(record('r1'));
-        expect(await version()).toBe(1);
-        await write(record('r1', { bandwidth: 2 }));
-        expect(await version()).toBe(2);
-        await withdraw('r1');
-        expect(await version()).toBe(3);
-        await write(record('r2'), record('r3', { tags: tags(2) }));
-        expect(await version()).toBe(5);
-      });
-
-      test('is the one that was locked, throughout the transaction', async () => {
-        const seen = await change(async (transaction) => {
-          await put(transaction, record('r1'));
-          return transaction.version;
-        });
-        expect(seen).toBe(0);
-      });
-
-      test('is each link’s own', async () => {
-        await write(record('r1'));
-        expect(await version('c~d')).toBe(0);
-        await change((transaction) => put(transaction, record('r2', { link: 'c~d' })), 'c~d');
-        expect(await version('c~d')).toBe(1);
-        expect(await version()).toBe(1);
-      });
-    });
-
-    describe('the changes since a version', () => {
+    test('the changes since a version are those that came later, each reservation once, as it stands now', async () => {
       const since = (from: number, link = LINK): Promise<unknown> =>
-        change((transaction) => transaction.changesSince(from), link);
-
-      test('are those that came later, each reservation once, as it stands now', async () => {
-        await write(record('r1', { tags: tags(1) }));
-        await write(record('r2', { tags: tags(2) }));
-        await write(record('r3', { tags: tags(3) }));
-        const changed = record('r1', { bandwidth: 9, tags: tags(4) });
-        await write(record('r1', { bandwidth: 8, tags: tags(5) }));
-        await write(changed);
-        await withdraw('r2');
-        const r3 = { id: 'r3', deleted: false, holding: holdingOf(record('r3', { tags: tags(3) })) };
-        const r1 = { id: 'r1', deleted: false, holding: holdingOf(changed) };
-        const r2 = { id: 'r2', deleted: true };
-        expect(await since(0)).toEqual([r3, r1, r2]);
-        expect(await since(2)).toEqual([r3, r1, r2]);
-        expect(await since(3)).toEqual([r1, r2]);
-        expect(await since(4)).toEqual([r1, r2]);
-        expect(await since(5)).toEqual([r2]);
-        expect(await since(6)).toEqual([]);
-      });
-
-      test('hold what was created and deleted between', async () => {
-        await write(record('r1'));
-        await withdraw('r1');
-        expect(await since(0)).toEqual([{ id: 'r1', deleted: true }]);
-      });
-
-      test('are one link’s alone', async () => {
-        await write(record('r1'));
-        expect(await since(0, 'c~d')).toEqual([]);
-      });
+        store.readLinks(({ changedSince }) => changedSince(link, from));
+      await write(record('r1', { tags: tags(1) }));
+      await write(record('r2', { tags: tags(2) }));
+      await write(record('r3', { tags: tags(3) }));
+      await write(record('r1', { bandwidth: 8, tags: tags(5) }));
+      const changed = record('r1', { bandwidth: 9, tags: tags(4) });
+      await write(changed);
+      await withdraw('r2');
+      const r1 = { record: changed, deleted: false };
+      const r2 = { record: expect.objectContaining({ id: 'r2' }), deleted: true };
+      const r3 = { record: record('r3', { tags: tags(3) }), deleted: false };
+      expect(await since(0)).toEqual([r1, r2, r3]);
+      expect(await since(3)).toEqual([r1, r2]);
+      expect(await since(5)).toEqual([r2]);
+      expect(await since(6)).toEqual([]);
+      expect(await since(0, 'c~d')).toEqual([]);
     });
 
-    describe('what ends after an instant', () => {
-      const periods: Record<string, [start: number, end: number]> = {
-        ended: [0, 90],
-        'ends now': [85, 100],
-        'ends in a millisecond': [85, 101],
-        running: [60, 130],
-        'starts now': [100, 120],
-        scheduled: [140, 150],
-      };
-
+    describe('what overlaps a period', () => {
       test.each([
-        { from: -1, ending: Object.keys(periods) },
-        { from: 89, ending: Object.keys(periods) },
-        { from: 90, ending: Object.keys(periods).filter((id) => id !== 'ended') },
-        { from: 99, ending: ['ends now', 'ends in a millisecond', 'running', 'starts now', 'scheduled'] },
-        { from: 100, ending: ['ends in a millisecond', 'running', 'starts now', 'scheduled'] },
-        { from: 101, ending: ['running', 'starts now', 'scheduled'] },
-        { from: 149, ending: ['scheduled'] },
-        { from: 150, ending: [] },
-      ])('from $from on: $ending', async ({ from, ending: due }) => {
-        for (const [index, [id, [start, end]]] of Object.entries(periods).entries()) {
-          await write(record(id, { start, end, tags: tags(index + 1) }));
-        }
-        const { version, held } = await loaded(from);
-        expect(version).toBe(6);
-        expect(held.map(({ id }) => id).toSorted()).toEqual(due.toSorted());
-        expect(held.map(({ end }) => end)).toEqual(held.map(({ end }) => end).toSorted((a, b) => a - b));
-        expect(await ending(from)).toHaveLength(due.length);
+        { start: 0, end: 100, found: [] },
+        { start: 0, end: 101, found: ['r1'] },
+        { start: 199, end: 200, found: ['r1'] },
+        { start: 199, end: 201, found: ['r1', 'r2'] },
+        { start: 200, end: 201, found: ['r2'] },
+        { start: 150, end: 150, found: [] },
+        { start: 299, end: Number.POSITIVE_INFINITY, found: ['r2'] },
+        { start: 300, end: Number.POSITIVE_INFINITY, found: [] },
+      ])('from $start to $end: $found, of 100 to 200 and 200 to 300', async ({ found, ...period }) => {
+        await write(record('r1'), record('r2', { start: 200, end: 300 }));
+        expect((await held(period)).map(({ id }) => id).toSorted()).toEqual(found);
       });
 
-      test('and by another', async () => {
-        await write(record('r1', { end: 110 }), record('r2', { end: 120, tags: tags(2) }));
-        expect(await ending(109, 119)).toHaveLength(1);
-        expect(await ending(110, 120)).toEqual([
-          { id: 'r2', ...holdingOf(record('r2', { end: 120, tags: tags(2) })) },
-        ]);
-        expect(await ending(120, 130)).toEqual([]);
-      });
+      const YEAR = 365 * 86_400_000;
+      test.each([1, 2 ** 16, 2 ** 16 + 1, 2 ** 30, YEAR, 100 * YEAR])(
+        'of %i ms is found from its first millisecond to its last, and not beside',
+        async (length) => {
+          const last = DAWN + length - 1;
+          await write(record('r1', { start: DAWN, end: last + 1 }));
+          const at = async (instant: number) => (await held({ start: instant, end: instant + 1 })).length;
+          expect(await Promise.all([DAWN - 1, DAWN, last, last + 1].map(at))).toEqual([0, 1, 1, 0]);
+        },
+      );
 
-      test('is of one link alone, whole, without deleted reservations', async () => {
-        const kept = record('r1', { tags: tags(1) });
-        await write(kept, record('r2', { tags: tags(2) }));
+      test('is of one link alone, whole, without deleted reservations, wherever it is asked', async () => {
+        const kept = record('r1', {
+          tags: { site1_s_tag: 1, site1_c_tag: 2, site2_s_tag: 3, site2_c_tag: 4 },
+        });
+        await write(kept, record('r2', { tags: tags(5) }));
         await withdraw('r2');
         await change((transaction) => put(transaction, record('r3', { link: 'c~d' })), 'c~d');
-        expect(await ending(0)).toEqual([{ id: 'r1', ...holdingOf(kept) }]);
-        expect(await loaded(0)).toEqual({ version: 3, held: [{ id: 'r1', ...holdingOf(kept) }] });
-      });
-
-      test('of a link that nobody has asked for yet is nothing, at version 0', async () => {
-        expect(await loaded(0)).toEqual({ version: 0, held: [] });
+        for (const found of [
+          await held(EVER),
+          await change(({ overlapping }) => overlapping(LINK, EVER), 'c~d'),
+          await store.readLinks(({ overlapping }) => overlapping(LINK, EVER)),
+        ]) {
+          expect(found).toEqual([heldBy(kept)]);
+        }
+        expect(await held(EVER, 'e~f')).toEqual([]);
       });
     });
 
@@ -535,109 +447,106 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
       });
     });
 
-    describe('a transaction that rejects', () => {
+    test('a transaction that rejects passes its error on, and leaves all undone', async () => {
       const failure = new Error('on purpose');
-
-      test('leaves nothing of a booking, and passes its error on', async () => {
-        const failing = change(async (transaction) => {
-          await put(transaction, record('r1'));
-          throw failure;
-        });
-        await expect(failing).rejects.toBe(failure);
-        expect(await store.find('r1')).toBeUndefined();
-        expect(await version()).toBe(0);
-        expect(await change((transaction) => transaction.changesSince(0))).toEqual([]);
-        await write(record('r2'));
+      const before = record('r1', { tags: tags(1) });
+      await write(before);
+      const failing = change(async (transaction) => {
+        await transaction.write(
+          {
+            changes: [
+              { action: 'update', record: record('r1', { tags: tags(2), bandwidth: 9 }) },
+              { action: 'delete', record: before },
+            ],
+            audit: [],
+          },
+          DAWN,
+        );
+        throw failure;
       });
-
-      test('leaves an update and a cancellation undone', async () => {
-        const before = record('r1', { tags: tags(1) });
-        await write(before);
-        const failing = change(async (transaction) => {
-          await transaction.write(
-            {
-              changes: [
-                { action: 'update', record: record('r1', { tags: tags(2), bandwidth: 9 }) },
-                { action: 'delete', record: before },
-              ],
-              audit: [],
-            },
-            DAWN,
-          );
-          throw failure;
-        });
-        await expect(failing).rejects.toBe(failure);
-        expect(await store.find('r1')).toEqual(before);
-        expect(await version()).toBe(1);
-        await expect(write(record('r2', { tags: tags(1) }))).rejects.toThrow();
-        await write(record('r2', { tags: tags(2) }));
-      });
-
-      test('lets the next one through', async () => {
-        const failing = [1, 2, 3].map(() => change(async () => Promise.reject(failure)));
-        await Promise.allSettled(failing);
-        await write(record('r1'));
-        expect(await version()).toBe(1);
-      });
+      await expect(failing).rejects.toBe(failure);
+      expect(await store.find('r1')).toEqual(before);
+      expect(await version()).toBe(1);
+      expect(await held(EVER)).toEqual([heldBy(before)]);
     });
 
-    test('transactions on one link wait for each other', async () => {
-      const order: string[] = [];
-      const versions = await Promise.all(
-        Array.from({ length: 10 }, (_, index) =>
+    describe('work on one link', () => {
+      const book =
+        (id: string, tag: number) =>
+        async (transaction: LinkTransaction): Promise<unknown> => {
+          const { version, together } = transaction;
+          const before = (await transaction.overlapping(LINK, EVER)).map((row) => row.id).toSorted();
+          await put(transaction, record(id, { tags: tags(tag) }));
+          return { before, version, together };
+        };
+
+      /** Has work wait for the link, which other work holds. @returns what each answers */
+      const behindAnother = async (
+        ...works: ((transaction: LinkTransaction) => Promise<unknown>)[]
+      ): Promise<Promise<unknown>[]> => {
+        const [began, leave] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+        const other = change(async () => {
+          began.resolve();
+          await leave.promise;
+        });
+        await began.promise;
+        const answers = works.map((work) => change(work));
+        leave.resolve();
+        await other;
+        return answers;
+      };
+
+      test('is done one after the other, each on the rows and the version of those before', async () => {
+        const order: string[] = [];
+        const works = Array.from({ length: 10 }, (_, index) =>
           change(async (transaction) => {
             order.push(`in ${index}`);
-            await put(transaction, record(`r${index}`, { tags: tags(index + 1) }));
-            await transaction.read(['r0']);
+            const answer = await book(`r${index}`, index + 1)(transaction);
             order.push(`out ${index}`);
-            return transaction.version;
+            return answer;
           }),
-        ),
-      );
-      expect(versions.toSorted((one, other) => one - other)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
-      for (let at = 0; at < order.length; at += 2) {
-        expect(order[at + 1]).toBe(order[at]?.replace('in', 'out'));
-      }
-    });
-
-    describe('the guard, which does not depend on a decision being right, refuses a tag that is held', () => {
-      test.each(TAG_PLACES)(
-        '%s: a millisecond of overlap on either side; touching is allowed',
-        async (place) => {
-          const other = (id: string, start: number, end: number): ReservationRecord =>
-            record(id, { start, end, tags: { ...tags(2), [place]: 1 } });
-          await write(record('held', { start: 100, end: 200 }));
-          for (const [start, end] of [
-            [50, 101],
-            [199, 250],
-            [120, 130],
-            [50, 250],
-            [100, 200],
-          ] as const) {
-            await expect(write(other('refused', start, end))).rejects.toThrow();
-          }
-          expect(await store.find('refused')).toBeUndefined();
-          await write(other('before', 50, 100), other('after', 200, 250));
-          expect(await version()).toBe(3);
-        },
-      );
-
-      test('on an update, too, and leaves the reservation as it was', async () => {
-        const before = record('r2', { start: 200, end: 300 });
-        await write(record('r1', { start: 100, end: 200 }), before);
-        await expect(write(record('r2', { start: 199, end: 300 }))).rejects.toThrow();
-        expect(await store.find('r2')).toEqual(before);
-        await expect(write(record('r3', { start: 299, end: 301 }))).rejects.toThrow();
+        );
+        expect(await Promise.all(works)).toMatchObject(
+          works.map((_, index) => ({
+            version: index,
+            before: works.slice(0, index).map((_, at) => `r${at}`),
+          })),
+        );
+        expect(order).toEqual(works.flatMap((_, index) => [`in ${index}`, `out ${index}`]));
       });
 
-      test('at one place of one link only: other places and links have tags of their own', async () => {
-        await write(
-          record('r1', { tags: { site1_s_tag: 1, site1_c_tag: 2, site2_s_tag: 3, site2_c_tag: 4 } }),
-        );
-        await write(
-          record('r2', { tags: { site1_s_tag: 2, site1_c_tag: 3, site2_s_tag: 4, site2_c_tag: 1 } }),
-        );
-        await change((transaction) => put(transaction, record('r3', { link: 'c~d' })), 'c~d');
+      test('that waits shares a transaction: the second sees the rows and the version of the first, and both are committed at once', async () => {
+        await write(record('r0', { tags: tags(9) }));
+        const [first, second] = await behindAnother(book('r1', 1), book('r2', 2));
+        const seen = first?.then(() => store.find('r2'));
+        expect(await first).toEqual({ before: ['r0'], version: 1, together: 2 });
+        expect(await second).toEqual({ before: ['r0', 'r1'], version: 2, together: 0 });
+        expect(await seen).toEqual(record('r2', { tags: tags(2) }));
+        expect(await version()).toBe(3);
+      });
+
+      test.each<[string, (transaction: LinkTransaction) => Promise<unknown>, string]>([
+        [
+          'throws',
+          async (transaction) => {
+            await put(transaction, record('rx', { tags: tags(8) }));
+            throw new Error('on purpose');
+          },
+          'on purpose',
+        ],
+        [
+          'writes what the database refuses',
+          (transaction) => put(transaction, record('rx', { tags: tags(8), bandwidth: 0 })),
+          'bandwidth',
+        ],
+      ])('that waits with work that %s is committed; the other is undone', async (_, failing, why) => {
+        await write(record('r0', { tags: tags(9) }));
+        const [first, failed, last] = await behindAnother(book('r1', 1), failing, book('r2', 2));
+        await expect(failed).rejects.toThrow(why);
+        expect(await first).toMatchObject({ before: ['r0'], version: 1 });
+        expect(await last).toMatchObject({ before: ['r0', 'r1'], version: 2 });
+        expect(ids(await store.list(query()))).toEqual(['r0', 'r1', 'r2']);
+        expect(await version()).toBe(3);
       });
     });
 
@@ -740,32 +649,6 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
         expect(await store.forget(DAWN + 600_001)).toMatchObject({ deleted: 1 });
         expect(await forgotten()).toBe(4);
       });
-
-      test('by a replica is kept by no other one, whatever their clocks', async () => {
-        const link = smallLink();
-        const replica = (clock: number): Allocator =>
-          new Allocator({
-            network: createNetwork({ sites: ['a', 'b'], links: [link] }),
-            store,
-            now: () => clock,
-            newId: () => `r${++ids}`,
-          });
-        let ids = 0;
-        const who = { experiment: 'exp_1', createdBy: 'user_1', expiry: DAWN * 2 };
-        const book = (allocator: Allocator, bandwidth: number) =>
-          allocator.create({ site1: 'a', site2: 'b', start: DAWN * 1.5, end: DAWN * 1.6, bandwidth, ...who });
-        const [early, late, other] = [replica(DAWN), replica(DAWN + 600_000), replica(DAWN)];
-        const half = link.bandwidth / 2;
-        await book(late, half);
-        await book(late, half);
-        await late.delete('r1', { by: 'user_1' });
-        // It knows the link now: r2 has the other half.
-        expect(await book(other, link.bandwidth)).toMatchObject({ ok: false });
-        await early.delete('r2', { by: 'user_1' });
-        await store.forget(DAWN + 1);
-        await store.forget(DAWN + 600_001);
-        expect(await book(other, link.bandwidth)).toMatchObject({ ok: true });
-      });
     });
 
     describe('a list', () => {
@@ -840,14 +723,14 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
         booking: IdempotencyRecord,
         { now = 0, link = LINK } = {},
       ): Promise<IdempotencyRecord | undefined> =>
-        change(async (transaction) => {
-          const [earlier] = await transaction.lockKeys([booking], now);
+        store.changeLinks({ links: [link], key: booking }, async (transaction) => {
+          const earlier = await transaction.findKey(booking, now);
           const booked = record(booking.reservations[0] ?? '', { link, tags: tags(nextTag()) });
           if (!earlier) await bookUnder(transaction, booked, booking, now);
           return earlier;
-        }, link);
-      const locked = (booking: IdempotencyKey, now: number, link = LINK): Promise<unknown[]> =>
-        change((transaction) => transaction.lockKeys([booking], now), link);
+        });
+      const found = (key: IdempotencyKey, now: number, link = LINK): Promise<unknown> =>
+        store.changeLinks({ links: [link], key }, (transaction) => transaction.findKey(key, now));
       const keptKeys = async (): Promise<unknown[]> =>
         (await opened.rows('SELECT key FROM idempotency_key ORDER BY expires_ms, key')).map(({ key }) => key);
       let lastTag: number;
@@ -864,13 +747,11 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
         expect(await book(booking)).toBeUndefined();
         for (const now of [0, 99]) {
           expect(await store.findKey(booking, now)).toEqual(booking);
-          for (const link of [LINK, 'c~d']) {
-            expect(await locked(booking, now, link)).toEqual([booking]);
-          }
+          for (const link of [LINK, 'c~d']) expect(await found(booking, now, link)).toEqual(booking);
         }
         for (const now of [100, 101]) {
           expect(await store.findKey(booking, now)).toBeUndefined();
-          expect(await locked(booking, now)).toEqual([]);
+          expect(await found(booking, now)).toBeUndefined();
         }
       });
 
@@ -1031,8 +912,9 @@ function keyFor(reservation: string, shape: Partial<IdempotencyRecord> = {}): Id
   };
 }
 
-function holdingOf({ start, end, bandwidth, tenant, hops: [{ tags }] }: ReservationRecord): Holding {
-  return { start, end, bandwidth, tags, tenant };
+/** What a reservation holds of a link, by the place of its hop. */
+function heldBy({ id, start, end, bandwidth, tenant, hops }: ReservationRecord, at = 0): HeldReservation {
+  return { id, start, end, bandwidth, tags: hops[at]?.tags ?? tags(0), tenant };
 }
 
 function tags(tag: number): Tags {

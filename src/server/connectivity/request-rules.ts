@@ -200,7 +200,7 @@ export function createProblems(
   // A capacity problem alone is left to the allocator, which offers alternatives.
   if (found.length === 0) return [];
   const routes = allowedRoutes(network, { site1, site2, ...route }) ?? [];
-  const most = widest(routes, (link) => link.bandwidth)?.route ?? [];
+  const most = routes.length > 0 ? widest(routes, (link) => link.bandwidth).route : [];
   return [...found, ...capacityProblems(most, site1, asked.bandwidth)];
 }
 

@@ -18,7 +18,7 @@ export function statementsOf(client: ClientBase, limit?: number): SqlStatements 
     send: (config: QueryConfig) => Promise<{ rows: Row[] }>,
   ): Promise<Row[]> => {
     try {
-      // Several statements in one text, as migrations are, can't be prepared; they take no values.
+      // Several statements in one text, as the tables are, can't be prepared; they take no values.
       const prepared = values.length > 0 ? { name: nameOf(text), values: values.map(storable) } : {};
       together();
       return (await send({ text, ...prepared, ...limited })).rows;

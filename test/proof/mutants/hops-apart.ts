@@ -6,9 +6,9 @@ export const writesHopsApart: typeof reservationStore = (database, locking) => {
   const real = reservationStore(database, locking);
   return {
     ...real,
-    async changeLinks(links, work) {
+    async changeLinks(locks, work) {
       const left: { decided: Decided; at: number }[] = [];
-      const answer = await real.changeLinks(links, (transaction) =>
+      const answer = await real.changeLinks(locks, (transaction) =>
         work({
           ...transaction,
           async write({ changes, audit }, at) {
@@ -24,7 +24,7 @@ export const writesHopsApart: typeof reservationStore = (database, locking) => {
         }),
       );
       for (const { decided, at } of left) {
-        await real.changeLinks(links, (transaction) => transaction.write(decided, at));
+        await real.changeLinks(locks, (transaction) => transaction.write(decided, at));
       }
       return answer;
     },

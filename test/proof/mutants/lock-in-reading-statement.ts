@@ -11,30 +11,23 @@ export function locksWhereItReads(database: SqlDatabase): ReservationStore {
   const real = reservationStore(database, POSTGRES_LOCKING);
   return {
     ...real,
-    changeLinks: (links, work) =>
+    changeLinks: (locks, work) =>
       database.transaction(async (sql) => {
         const rows = await sql.all(
-          `SELECT hop.*, link.version AS link_version FROM link
+          `SELECT hop.* FROM link
            LEFT JOIN hop ON hop.link = link.id AND hop.deleted_ms IS NULL
            WHERE link.id = $1 FOR UPDATE OF link`,
           // The race is on one link.
-          links[0] ?? '',
+          locks.links[0] ?? '',
         );
-        const version = Number(rows[0]?.['link_version']);
         const records = rows.flatMap((row) => (row['reservation'] === null ? [] : [recordIn(row)]));
         const inner = reservationStore(within(database, sql), {
           ...POSTGRES_LOCKING,
           lock: (statements, id) => statements.first(READ_LINK, id),
+          sharesCommits: true,
         });
-        return inner.changeLinks(links, (transaction) =>
-          work({
-            ...transaction,
-            links: transaction.links.map((link) => ({
-              ...link,
-              version,
-              endingBetween: async () => records,
-            })),
-          }),
+        return inner.changeLinks(locks, (transaction) =>
+          work({ ...transaction, overlapping: async () => records }),
         );
       }),
   };

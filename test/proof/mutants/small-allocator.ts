@@ -1,5 +1,3 @@
-import type { Plan } from '../../../src/allocator/calendar.ts';
-import type { Demand, Holding } from '../../../src/allocator/demand.ts';
 import {
   type CreateRequest,
   type DeleteTerms,
@@ -8,20 +6,27 @@ import {
   type UpdateRequest,
   type UpdateTerms,
 } from '../../../src/allocator/decide.ts';
-import type { IdempotencyRecord, ReservationRecord, WrittenChange } from '../../../src/allocator/store.ts';
+import type { Demand, Holding } from '../../../src/allocator/demand.ts';
+import type { Plan } from '../../../src/allocator/link-use.ts';
+import type {
+  HeldReservation,
+  IdempotencyKey,
+  IdempotencyRecord,
+  ReservationRecord,
+  StoreTransaction,
+  WrittenChange,
+} from '../../../src/allocator/store.ts';
 import { type Link, linkId } from '../../../src/contract/links.ts';
 import type { AllocatorOptions, Outcome, Replay } from '../../allocator/allocator.ts';
 import { type Asked, Oracle } from '../../allocator/oracle.ts';
-import { changeLink, type LinkTransaction, oneHop } from '../../store/one-link.ts';
+import { oneHop } from '../../store/one-link.ts';
 import type { Subject } from '../subject.ts';
 
 /** A protocol that is known to be broken (allocator/README.md, "Mistakes of other systems, each a test here"). */
 export type Mistake =
   | 'check and insert in two transactions'
-  | 'memory changed before the commit'
-  | 'memory kept after an error'
-  | 'version not read again'
-  | 'changes without what was cancelled'
+  | 'rows read before the lock'
+  | 'rows of what has begun not read'
   | 'an update that skips the check'
   | 'an update that counts its own use'
   | 'closed intervals'
@@ -29,33 +34,26 @@ export type Mistake =
   | 'key kept in another transaction'
   | 'the failing one of a group answered as success';
 
-interface Memory {
-  oracle: Oracle;
-  version: number;
-}
-
 interface Decision<Answer> {
   answer: Answer;
   change?: WrittenChange;
-  take?: (oracle: Oracle) => void;
   /** What is written in a transaction of its own after this one. */
   later?: WrittenChange;
 }
 
-type Work<Answer> = (transaction: LinkTransaction, oracle: Oracle, now: number) => Promise<Decision<Answer>>;
+type Work<Answer> = (transaction: StoreTransaction, oracle: Oracle, now: number) => Promise<Decision<Answer>>;
+
+const EVER = { start: 0, end: Number.MAX_SAFE_INTEGER };
 
 /** Offers need every bandwidth tried, which is quick only on a link that has little. */
 const FEW_MBPS = 100;
 
 /**
- * The allocator's protocol in small, over the store's interface, with the oracle for a calendar: right without a
- * mistake, which the proofs must confirm, and wrong with any, which they must find out.
+ * The allocator's protocol in small, over the store's interface, with the oracle to decide: right without a mistake, which the proofs must confirm, and wrong with any, which they must find out.
  */
 export class SmallAllocator implements Subject {
   readonly #options: AllocatorOptions;
   readonly #mistake: Mistake | undefined;
-  readonly #memories = new Map<string, Memory>();
-  readonly #queues = new Map<string, Promise<unknown>>();
 
   constructor(options: AllocatorOptions, mistake?: Mistake) {
     this.#options = options;
@@ -71,8 +69,8 @@ export class SmallAllocator implements Subject {
     const link = this.#link(linkId(request.site1, request.site2));
     const create = this.#creation(request, dryRun);
     if (request.key === undefined) return this.#ask(link, create);
-    return this.#ask<Outcome | Replay>(link, async (transaction, oracle, now) => {
-      const [earlier] = await transaction.lockKeys([request], now);
+    const work: Work<Outcome | Replay> = async (transaction, oracle, now) => {
+      const earlier = await transaction.findKey(request, now);
       if (earlier) {
         const [record] = await transaction.read(earlier.reservations);
         return { answer: replayOf(earlier, request, record) };
@@ -89,7 +87,8 @@ export class SmallAllocator implements Subject {
       if (this.#mistake !== 'key kept in another transaction')
         return { ...decision, change: { ...change, key } };
       return { ...decision, later: { ...change, action: 'update', key } };
-    });
+    };
+    return this.#ask(link, work, request);
   }
 
   async update(
@@ -112,7 +111,7 @@ export class SmallAllocator implements Subject {
       const plan: Plan =
         this.#mistake === 'an update that skips the check'
           ? { accepted: true, tags: hop.tags }
-          : oracle.plan(demand, now, own);
+          : oracle.plan(demand, own);
       if (plan.accepted) {
         return put({ ...current, ...demand, hops: [{ ...hop, tags: plan.tags }] }, 'update', dryRun);
       }
@@ -134,7 +133,7 @@ export class SmallAllocator implements Subject {
     return this.#ask<boolean>(this.#link(found.hops[0].link), async (transaction) => {
       const [record] = await transaction.read([id]);
       if (!record) return { answer: false };
-      return { answer: true, change: { action: 'delete', record }, take: (oracle) => oracle.drop(id) };
+      return { answer: true, change: { action: 'delete', record } };
     });
   }
 
@@ -144,7 +143,7 @@ export class SmallAllocator implements Subject {
     const link = this.#link(id);
     const demand: Demand = { start, end, bandwidth: request.bandwidth ?? link.bandwidth };
     return async (_, oracle, now) => {
-      const plan = oracle.plan(demand, now);
+      const plan = oracle.plan(demand);
       if (!plan.accepted)
         return {
           answer: refusal({ link, ends: { site1, site2 }, tenant }, plan, oracle, demand, {
@@ -168,79 +167,50 @@ export class SmallAllocator implements Subject {
     return link;
   }
 
-  /** Runs the operations of a link one after the other. */
-  async #ask<Answer>(link: Link, work: Work<Answer>): Promise<Answer> {
-    const id = linkId(link.site1, link.site2);
-    const turn = (this.#queues.get(id) ?? Promise.resolve()).then(() => this.#transact(id, link, work));
-    this.#queues.set(
-      id,
-      turn.catch(() => undefined),
-    );
-    return turn;
-  }
-
-  async #transact<Answer>(id: string, link: Link, work: Work<Answer>): Promise<Answer> {
+  /** Decides in a transaction, over the rows that it reads there. */
+  async #ask<Answer>(link: Link, work: Work<Answer>, key?: IdempotencyKey): Promise<Answer> {
     const { store, now } = this.#options;
     const mistake = this.#mistake;
-    const known = this.#memories.get(id);
-    if (mistake !== 'memory kept after an error') this.#memories.delete(id);
-    const { decision, memory } = await changeLink(store, id, async (transaction) => {
-      const memory = await this.#caughtUp(known, link, transaction);
-      const decision = await work(transaction, memory.oracle, now());
-      if (mistake === 'memory changed before the commit') this.#take(id, memory, decision);
-      if (mistake === 'check and insert in two transactions') return { memory, decision };
-      try {
-        if (decision.change) await transaction.write({ changes: [decision.change], audit: [] }, now());
-      } catch (error) {
-        if (mistake !== 'the failing one of a group answered as success') throw error;
+    const id = linkId(link.site1, link.site2);
+    const early = mistake === 'rows read before the lock' ? await store.overlapping(id, EVER) : undefined;
+    let decided: Decision<Answer> | undefined;
+    const changed = store.changeLinks({ links: [id], key }, async (transaction) => {
+      const rows = early ?? (await transaction.overlapping(id, EVER));
+      decided = await work(transaction, this.#oracle(link, rows), now());
+      const { change } = decided;
+      if (change && mistake !== 'check and insert in two transactions') {
+        await transaction.write({ changes: [change], audit: [] }, now());
       }
-      return { memory, decision };
+      return decided;
     });
-    const { change, later } = decision;
+    const { answer, change, later } = await changed.catch((error: unknown) => {
+      if (mistake === 'the failing one of a group answered as success' && decided) return decided;
+      throw error;
+    });
     const writeAlone = (each: WrittenChange): Promise<void> =>
-      store.changeLinks({ links: [id] }, (transaction) => transaction.write({ changes: [each], audit: [] }, now()));
+      store.changeLinks({ links: [id] }, (transaction) =>
+        transaction.write({ changes: [each], audit: [] }, now()),
+      );
     if (mistake === 'check and insert in two transactions' && change) await writeAlone(change);
-    if (mistake !== 'memory changed before the commit') this.#take(id, memory, decision);
     if (later) await writeAlone(later);
-    return decision.answer;
+    return answer;
   }
 
-  #take<Answer>(id: string, memory: Memory, { change, take }: Decision<Answer>): void {
-    take?.(memory.oracle);
-    if (change) memory.version += 1;
-    this.#memories.set(id, memory);
-  }
-
-  async #caughtUp(known: Memory | undefined, link: Link, transaction: LinkTransaction): Promise<Memory> {
-    const { version } = transaction;
-    if (!known) {
-      const oracle = oracleFor(link, this.#mistake);
-      for (const record of await transaction.endingBetween(-1, Number.MAX_SAFE_INTEGER))
-        oracle.hold(record.id, record);
-      return { oracle, version };
+  #oracle(link: Link, rows: readonly HeldReservation[]): Oracle {
+    const mistake = this.#mistake;
+    const oracle = oracleFor(link, mistake);
+    for (const row of rows) {
+      if (mistake === 'rows of what has begun not read' && row.start <= this.#options.now()) continue;
+      oracle.hold(row.id, row);
     }
-    if (this.#mistake === 'version not read again' || known.version === version) return known;
-    const since = known.version;
-    // Too early: what throws from here on leaves a memory that is not at this version.
-    if (this.#mistake === 'memory kept after an error') known.version = version;
-    const changes = await transaction.changesSince(since);
-    for (const change of changes) {
-      if (!change.deleted) known.oracle.hold(change.id, change.holding);
-      else if (this.#mistake !== 'changes without what was cancelled') known.oracle.drop(change.id);
-    }
-    known.version = version;
-    return known;
+    return oracle;
   }
 }
 
 function put(record: ReservationRecord, action: 'create' | 'update', dryRun: boolean): Decision<Outcome> {
   const answer: Outcome = { ok: true, record };
   if (dryRun) return { answer };
-  return { answer, change: { action, record }, take: (oracle) => oracle.hold(record.id, holdingOf(record)) };
-}
-
-function holdingOf({ start, end, bandwidth, tenant, hops: [{ tags }] }: ReservationRecord): Holding {
-  return { start, end, bandwidth, tags, tenant };
+  return { answer, change: { action, record } };
 }
 
 function refusal(
