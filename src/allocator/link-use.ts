@@ -88,7 +88,9 @@ export class LinkUse {
     this.#read = read;
     this.#known = from;
     this.#share = share < 100 ? new Share(link, share) : undefined;
-    this.#tags = TAG_PLACES.map((place) => new PlaceTags(place, link[`${place}s`], () => this.#rows.values()));
+    this.#tags = TAG_PLACES.map(
+      (place) => new PlaceTags(place, link[`${place}s`], () => this.#rows.values()),
+    );
   }
 
   /** Reads the rows up to an instant, but for those that were changed here. @throws TooMuchError for more than {@link MAX_ROWS} */
@@ -286,19 +288,20 @@ export class LinkUse {
     });
   }
 
-  /** The earliest start, from an instant on, from which each place has a tag that is free for so many milliseconds. */
-  *tagsFrom(from: number, duration: number): Steps<number> {
+  /**
+   * The earliest start, from an instant on, from which each place has a tag that is free for so many milliseconds; exact for a
+   * period within the time that is known, as {@link freeSteps} leaves it.
+   */
+  tagsFrom(from: number, duration: number): number {
     for (let start = from; ; ) {
-      yield* this.reach(start + duration);
       const next = this.#tags.reduce((at, tags) => tags.earliest(at, duration), start);
       if (next === start) return start;
       start = next;
     }
   }
 
-  /** Since when each place has a tag that is free until an instant. */
-  *tagsSince(until: number): Steps<number> {
-    yield* this.reach(until);
+  /** Since when each place has a tag that is free until an instant, which is known. */
+  tagsSince(until: number): number {
     return Math.max(...this.#tags.map((tags) => tags.freeSince(until)));
   }
 

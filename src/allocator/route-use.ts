@@ -318,28 +318,19 @@ function* fastestOver(
   return yield* fastest(narrowest(free), {
     most: bandwidth,
     volume,
-    *tagsFrom(from, duration) {
+    tagsFrom(from, duration) {
       for (let at = from; ; ) {
-        let next = at;
-        for (const use of uses) next = yield* use.tagsFrom(next, duration);
+        const next = uses.reduce((start, use) => use.tagsFrom(start, duration), at);
         if (next === at) return at;
         at = next;
       }
     },
-    *tagsSince(until) {
-      let since = start;
-      for (const use of uses) since = Math.max(since, yield* use.tagsSince(until));
-      return since;
-    },
+    tagsSince: (until) => Math.max(...uses.map((use) => use.tagsSince(until))),
   });
 }
 
 /** The tags of a demand on each of some links, or the first one's refusals that does not fit. */
-function* planOver(
-  uses: readonly LinkUse[],
-  demand: Demand,
-  { tenant, keep }: PlanTerms,
-): Steps<RoutePlan> {
+function* planOver(uses: readonly LinkUse[], demand: Demand, { tenant, keep }: PlanTerms): Steps<RoutePlan> {
   const hops: Hop[] = [];
   for (const use of uses) {
     const kept = keep?.find((hop) => hop.link === use.id)?.tags;
