@@ -9,6 +9,7 @@ import {
   routesOf,
   searchOf,
 } from './decide.ts';
+import type { LinkUse } from './link-use.ts';
 import {
   type ChangeOutcome,
   type KeyedOutcome,
@@ -17,7 +18,6 @@ import {
   refusalOperation,
   replayOf,
 } from './list.ts';
-import type { LinkUse } from './link-use.ts';
 import type { Network } from './network.ts';
 import { type AskedBy, Questions } from './questions.ts';
 import type { RouteUse } from './route-use.ts';
@@ -275,12 +275,14 @@ function* rehearsal<Answer>(
 ): Steps<Decision<Answer>> {
   const period = operation.period(view);
   view.from = period?.start ?? 0;
-  let isSettled = period === undefined;
-  for (let reading = 0; period && !isSettled && reading < READINGS; reading += 1) {
+  for (let reading = 0; period; reading += 1) {
     for (const id of operation.links) yield* view.use(id).reach(period.end);
+    if (reading === READINGS) break;
+    let isSettled = true;
     yield store.versions(operation.links).then((versions) => {
       isSettled = !view.renew(versions);
     });
+    if (isSettled) break;
   }
   return yield* operation.decide(view);
 }
