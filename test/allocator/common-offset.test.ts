@@ -11,7 +11,7 @@ import type { ReservationRecord } from '../../src/allocator/store.ts';
 import { LinksView } from '../../src/allocator/view.ts';
 import type { Link } from '../../src/contract/links.ts';
 import { networks } from './graphs.ts';
-import { rowsOf } from './uses.ts';
+import { answerOf, rowsOf } from './uses.ts';
 
 /** No create may end after this instant. */
 const UNTIL = 40;
@@ -105,13 +105,7 @@ async function decided(
   const period = operation.period(view);
   view.from = period?.start ?? 0;
   for (const id of period ? operation.links : []) await view.use(id).load(period?.end ?? 0);
-  const work = operation.decide(view);
-  let step = work.next();
-  for (let taken = 1; !step.done; taken += 1) {
-    await step.value;
-    step = taken === looks ? work.throw(new TooMuchError()) : work.next();
-  }
-  return step.value.answer;
+  return (await answerOf(operation.decide(view), looks)).answer;
 }
 
 /** The smallest offset at which the list is accepted, by trying each. */

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { Demand, Period, Tags } from '../../src/allocator/demand.ts';
 import { RouteUse } from '../../src/allocator/route-use.ts';
 import { routesBetween } from '../../src/allocator/routes.ts';
-import type { Steps } from '../../src/allocator/steps.ts';
+import { type Steps, TooMuchError } from '../../src/allocator/steps.ts';
 import type { Hop } from '../../src/allocator/store.ts';
 import { type Link, linkId } from '../../src/contract/links.ts';
 import { every, linksOf, networks } from './graphs.ts';
@@ -129,7 +129,7 @@ interface Asking {
   each: Case;
   demand: Demand;
   /** Asks a use that has read no more than it needs, without the reservation that is updated. */
-  ask<Answer>(question: (use: RouteUse) => Steps<Answer>): Promise<Answer>;
+  ask<Answer>(question: (use: RouteUse) => Steps<Answer>, looks?: number): Promise<Answer>;
 }
 
 function holds(check: (asking: Asking) => Promise<void>): Promise<void> {
@@ -139,14 +139,14 @@ function holds(check: (asking: Asking) => Promise<void>): Promise<void> {
       trial: new Trial(each),
       each,
       demand,
-      async ask(question) {
+      async ask(question, looks) {
         const uses = [...new Set(routes.flat())].map((link) => {
           return useOf(link, all.get(link)?.held ?? new Map(), { share, from: demand.start });
         });
         // What is updated was read.
         for (const use of own ? uses : []) await use.load(LAST);
         const use = new RouteUse(uses, routes);
-        return answerOf(use.without(own, question(use)));
+        return answerOf(use.without(own, question(use)), looks);
       },
     });
   });
@@ -195,6 +195,25 @@ test('the most that is free, until when, and every start', () =>
       Math.max(...widths.map((at) => trial.most({ start: at, end: at + sought.duration }, TENANT))),
     );
   }));
+
+test('a search for starts that takes too much tells before which instant there is none (THREATS.md 81)', async () => {
+  let givenUp = 0;
+  await holds(async ({ trial, demand: { start, end, bandwidth }, ask }) => {
+    const sought = { start, end: LAST, bandwidth, duration: end - start, tenant: TENANT };
+    const starts = trial.starts(sought);
+    for (const looks of [1, 3, 6, 10, 15]) {
+      const slots: { first: number; last: number }[] = [];
+      const error = await ask((use) => use.slots(sought, slots, LAST), looks).catch((failure) => failure);
+      const found = slots.flatMap(({ first, last }) => instants.slice(first, last + 1));
+      expect(starts.slice(0, found.length)).toEqual(found);
+      if (error === undefined) continue;
+      expect(error).toBeInstanceOf(TooMuchError);
+      expect(error.notBefore ?? start).toBeLessThanOrEqual(starts[found.length] ?? LAST);
+      givenUp += 1;
+    }
+  });
+  expect(givenUp).toBeGreaterThan(50);
+});
 
 test('what is free step by step and in columns: on a route with tags, whosever share it is', () =>
   holds(async ({ trial, demand: { start, bandwidth: count }, ask }) => {

@@ -1,6 +1,6 @@
 import type { Holding, Period } from '../../src/allocator/demand.ts';
 import { LinkUse } from '../../src/allocator/link-use.ts';
-import { finish, type Steps } from '../../src/allocator/steps.ts';
+import { finish, type Steps, TooMuchError } from '../../src/allocator/steps.ts';
 import type { HeldReservation } from '../../src/allocator/store.ts';
 import { type Link, linkId } from '../../src/contract/links.ts';
 
@@ -20,7 +20,13 @@ export function rowsOf(held: Held, { start, end }: Period): HeldReservation[] {
     .filter((row) => row.start < end && row.end > start);
 }
 
-/** What work comes to, however long it takes. */
-export function answerOf<Answer>(work: Steps<Answer>): Promise<Answer> {
-  return finish(work, { most: Number.POSITIVE_INFINITY });
+/** What work comes to. @param looks after so many steps it is told that it takes too much. Default: never */
+export async function answerOf<Answer>(work: Steps<Answer>, looks?: number): Promise<Answer> {
+  if (looks === undefined) return finish(work, { most: Number.POSITIVE_INFINITY });
+  let step = work.next();
+  for (let taken = 1; !step.done; taken += 1) {
+    await step.value;
+    step = taken === looks ? work.throw(new TooMuchError()) : work.next();
+  }
+  return step.value;
 }
