@@ -271,12 +271,14 @@ function* rehearsal<Answer>(
   store: Pick<StoreReading, 'versions'>,
 ): Steps<Decision<Answer>> {
   const period = operation.period(view);
-  let isSettled = period === undefined;
-  for (let reading = 0; period && !isSettled && reading < READINGS; reading += 1) {
+  for (let reading = 0; period; reading += 1) {
     for (const id of operation.links) yield* view.use(id).cover(period);
+    if (reading === READINGS) break;
+    let isSettled = true;
     yield store.versions(operation.links).then((versions) => {
       isSettled = !view.renew(versions);
     });
+    if (isSettled) break;
   }
   return yield* operation.decide(view);
 }

@@ -121,10 +121,11 @@ export class CommonOffset {
       // A create that searches may find another period in its window.
       if (item.action !== 'create' || !routes || item.request.duration !== undefined) return [];
       const { start, end, tenant = item.request.experiment } = item.request;
+      const latest = end + this.#last;
       return function* (view, offset) {
         const use = routes(view);
         const [bandwidth, duration] = [item.request.bandwidth ?? use.capacity, end - start];
-        const sought = { start: start + offset, end: Infinity, bandwidth, duration, tenant };
+        const sought = { start: start + offset, end: latest, bandwidth, duration, tenant };
         return ((yield* use.earliest(sought)) ?? Infinity) - start;
       };
     });
@@ -139,11 +140,13 @@ export class CommonOffset {
       const { start, end, bandwidth = 0, duration } = item.request;
       if (duration === undefined) byLink.set(link, [...(byLink.get(link) ?? []), { start, end, bandwidth }]);
     }
+    const last = this.#last;
     return [...byLink].flatMap(([link, demands]) =>
       sumsOf(demands).map(
         ({ start, end, bandwidth }): NextOffset =>
           function* (view, offset) {
-            const sought = { start: start + offset, end: Infinity, bandwidth, duration: end - start };
+            const latest = end + last;
+            const sought = { start: start + offset, end: latest, bandwidth, duration: end - start };
             return ((yield* view.use(link).earliest(sought)) ?? Infinity) - start;
           },
       ),
@@ -186,7 +189,7 @@ function isOfLive(refusal: Refusal): boolean {
   return refusal.limit === 'share' && refusal.of === 'live';
 }
 
-/** The next offset, from one on, at which a demand would be accepted; infinity for never. */
+/** The next offset, from one on up to the largest, at which a demand would be accepted; infinity for none. */
 type NextOffset = (view: LinksView, offset: number) => Steps<number>;
 
 /** A change whose create is moved by so many milliseconds. */

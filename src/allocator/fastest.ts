@@ -30,9 +30,9 @@ export interface Transfer {
   /** Bytes, 1 to 2^53 - 1. */
   volume: number;
   /** The earliest start from an instant on for which tags are free for so many milliseconds. */
-  tagsFrom(from: number, duration: number): Steps<number>;
+  tagsFrom(from: number, duration: number): number;
   /** The earliest start for which tags are free until an instant. */
-  tagsSince(until: number): Steps<number>;
+  tagsSince(until: number): number;
 }
 
 /** A rectangle below the free bandwidth that may still become longer: `rate` Mbps have been free since `start`. */
@@ -76,9 +76,9 @@ export function* fastest(steps: Iterable<FreeStep>, transfer: Transfer): Steps<D
         undefined,
       );
       if (!first || first.done > end) break;
-      if (first.isTagged) return yield* slowest(open, first.done, transfer);
+      if (first.isTagged) return slowest(open, first.done, transfer);
       const duration = durationOf(volume, first.rate);
-      first.tagged = yield* transfer.tagsFrom(first.tagged, duration);
+      first.tagged = transfer.tagsFrom(first.tagged, duration);
       first.done = first.tagged + duration;
       first.isTagged = true;
       yield;
@@ -92,8 +92,8 @@ export function* fastest(steps: Iterable<FreeStep>, transfer: Transfer): Steps<D
  *
  * @param open the rectangles that are open there: what begins in one and not yet in the next has at most its height
  */
-function* slowest(open: readonly Rectangle[], end: number, { volume, tagsSince }: Transfer): Steps<Demand> {
-  const tagged = yield* tagsSince(end);
+function slowest(open: readonly Rectangle[], end: number, { volume, tagsSince }: Transfer): Demand {
+  const tagged = tagsSince(end);
   for (const { start, rate } of open) {
     const longest = end - Math.max(start, tagged);
     if (longest <= 0) continue;

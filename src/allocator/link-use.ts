@@ -292,21 +292,21 @@ export class LinkUse {
     });
   }
 
-  /** The earliest start, from an instant on, from which each place has a tag that is free for so many milliseconds. */
-  *tagsFrom(from: number, duration: number): Steps<number> {
+  /**
+   * The earliest start, from an instant on, from which each place has a tag that is free for so many milliseconds; exact for a
+   * period within the time that is known, as {@link freeSteps} leaves it.
+   */
+  tagsFrom(from: number, duration: number): number {
     for (let start = from; ; ) {
-      yield* this.cover({ start, end: start + duration });
       const next = this.#tags.reduce((at, tags) => tags.earliest(at, duration), start);
       if (next === start) return start;
       start = next;
     }
   }
 
-  /** Since when each place has a tag that is free until the end of a period, within it. */
-  *tagsSince(period: Period): Steps<number> {
-    yield* this.cover(period);
-    const until = period.end;
-    return Math.max(period.start, ...this.#tags.map((tags) => tags.freeSince(until)));
+  /** Since when each place has a tag that is free until an instant, which is known. */
+  tagsSince(until: number): number {
+    return Math.max(...this.#tags.map((tags) => tags.freeSince(until)));
   }
 
   /** When the first reservation ends after an instant, and when the first one starts at another or after it; infinity for never. Milliseconds. */

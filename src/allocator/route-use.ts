@@ -170,21 +170,32 @@ export class RouteUse {
    * runs from a first start to a last. A run is as long as it can be: a start beside it is refused on every route.
    *
    * @param found is given them one by one @param most how many of them
+   * @throws TooMuchError with the instant before which nothing else fits
    */
   *slots(window: Sought, found: Slot[], most: number): Steps<void> {
     const latest = window.end - window.duration;
     for (let from = window.start; found.length < most; ) {
       const first = yield* this.earliest({ ...window, start: from });
       if (first === undefined) return;
-      let last = yield* this.#lastStart({ ...window, start: first });
+      const last = yield* this.#lastOfRun({ ...window, start: first }, latest);
+      found.push({ first, last });
+      from = last + 1;
+      yield;
+    }
+  }
+
+  /** The last start of a run that begins a window. @throws TooMuchError with the first: it fits, and none before it does */
+  *#lastOfRun(window: Sought, latest: number): Steps<number> {
+    try {
+      let last = yield* this.#lastStart(window);
       while (last < latest) {
         const next = { ...window, start: last + 1 };
         if ((yield* this.earliest({ ...next, end: next.start + window.duration })) === undefined) break;
         last = yield* this.#lastStart(next);
       }
-      found.push({ first, last });
-      from = last + 1;
-      yield;
+      return last;
+    } catch (error) {
+      throw error instanceof TooMuchError ? new TooMuchError(window.start) : error;
     }
   }
 
@@ -318,19 +329,14 @@ function* fastestOver(
   return yield* fastest(narrowest(free), {
     most: bandwidth,
     volume,
-    *tagsFrom(from, duration) {
+    tagsFrom(from, duration) {
       for (let at = from; ; ) {
-        let next = at;
-        for (const use of uses) next = yield* use.tagsFrom(next, duration);
+        const next = uses.reduce((start, use) => use.tagsFrom(start, duration), at);
         if (next === at) return at;
         at = next;
       }
     },
-    *tagsSince(until) {
-      let since = start;
-      for (const use of uses) since = Math.max(since, yield* use.tagsSince({ start, end: until }));
-      return since;
-    },
+    tagsSince: (until) => Math.max(...uses.map((use) => use.tagsSince(until))),
   });
 }
 

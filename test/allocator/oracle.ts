@@ -49,6 +49,10 @@ export class Oracle {
     return this.#held;
   }
 
+  get capacity(): number {
+    return this.#link.bandwidth;
+  }
+
   hold(id: string, holding: Holding): void {
     this.#held.set(id, holding);
   }
@@ -66,9 +70,9 @@ export class Oracle {
     const refusals: Refusal[] = [];
     const tags: Tags = { site1_s_tag: 0, site1_c_tag: 0, site2_s_tag: 0, site2_c_tag: 0 };
     const capacity = this.#link.bandwidth;
-    const free = this.#free(demand, own);
+    const free = Math.max(0, this.#free(demand, own));
     if (demand.bandwidth > free) {
-      const tight = (at: number): boolean => capacity - this.#load(at, own) === free;
+      const tight = (at: number): boolean => Math.max(0, capacity - this.#load(at, own)) === free;
       const start = this.#instants(demand).find(tight) ?? demand.start;
       const end = this.#instants({ start, end: demand.end }).find((at) => !tight(at)) ?? demand.end;
       refusals.push({ limit: 'bandwidth', capacity, free, start, end });

@@ -83,32 +83,33 @@ describe('bookings that race on PostgreSQL', () => {
     const unlocked: Locking = {
       lock: (sql, id) => sql.first(READ_LINK, id),
       lockNames: async () => undefined,
-      tagsApart: false,
-      releaseTags: '',
+      sharesCommits: false,
       deleteExpiredKeys: '',
     };
     let decided = 0;
     const both = Promise.withResolvers<void>();
-    const store = reservationStore(database, unlocked);
-    const meeting: ReservationStore = {
-      ...store,
-      changeLinks: (links, work) =>
-        store.changeLinks(links, (transaction) =>
-          work({
-            ...transaction,
-            async write(...given) {
-              decided += 1;
-              if (decided === 2) both.resolve();
-              await both.promise;
-              await transaction.write(...given);
-            },
-          }),
-        ),
+    // A store of its own for each: in one they would share a transaction.
+    const meeting = (): ReservationStore => {
+      const store = reservationStore(database, unlocked);
+      return {
+        ...store,
+        changeLinks: (links, work) =>
+          store.changeLinks(links, (transaction) =>
+            work({
+              ...transaction,
+              async write(...given) {
+                decided += 1;
+                if (decided === 2) both.resolve();
+                await both.promise;
+                await transaction.write(...given);
+              },
+            }),
+          ),
+      };
     };
-    // Each touches one of the first two and takes its tags, so the guard of the tags does not see the overbooking.
     const answers = await Promise.all(
       [10, 15].map((start) =>
-        allocatorOn(meeting, link, `${start}-`).create({
+        allocatorOn(meeting(), link, `${start}-`).create({
           ...request(link),
           start,
           end: start + 10,

@@ -1,96 +1,148 @@
-import { describe, expect, test } from 'vitest';
-import { type Free, LinkCalendar } from '../../src/allocator/calendar.ts';
-import {
-  type Demand,
-  type Holding,
-  TAG_PLACES,
-  type TagPlace,
-  type Tags,
-} from '../../src/allocator/demand.ts';
-import { fastestOver } from '../../src/allocator/fastest.ts';
-import { seeded } from '../bench/seeded.ts';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { type Holding, type Period, TAG_PLACES, type Tags } from '../../src/allocator/demand.ts';
+import type { Free, LinkUse, Slot } from '../../src/allocator/link-use.ts';
+import { type FreeOnRoute, RouteUse } from '../../src/allocator/route-use.ts';
+import { DAY } from '../../src/contract/durations.ts';
+import type { Link } from '../../src/contract/links.ts';
 import { agree } from './agree.ts';
 import { Oracle } from './oracle.ts';
 import { smallLink } from './small-link.ts';
+import { answerOf, type Held, useOf } from './uses.ts';
 
-/** How many random calendars are tried. `npm run prove` tries 2,000. */
-const CALENDARS = Number(process.env['PROVE_CALENDARS'] ?? 120);
+/** How many random links are tried. `npm run prove` tries 2,000. */
+const LINKS = Number(process.env['PROVE_CALENDARS'] ?? 200);
 /** Reservations start before this, and windows lie around it. */
 const HORIZON = 40;
 
-/** A calendar and the oracle that knows the same, with reservations put in and taken out again. */
-class Both {
-  readonly calendar: LinkCalendar;
-  readonly oracle: Oracle;
-  readonly tenant: string | undefined;
-  readonly bandwidth: number;
-  readonly upTo: (bound: number) => number;
-  readonly #sizes: Record<TagPlace, number>;
+const size = fc.constantFrom(1, 2, 2, 3, 4, 5);
+const links = fc.record({
+  sizes: fc.tuple(size, size, size, size),
+  bandwidth: fc.integer({ min: 2, max: 10 }),
+});
+const held = fc.record({
+  start: fc.nat(HORIZON - 1),
+  length: fc.integer({ min: 1, max: 12 }),
+  bandwidth: fc.integer({ min: 1, max: 4 }),
+  tenant: fc.constantFrom('x', 'x', 'y'),
+  // The lowest free one, another that may be free, or one from before the topology changed.
+  tags: fc.tuple(...TAG_PLACES.map(() => fc.constantFrom(0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 90))),
+  // The link was wider then.
+  isAbove: fc.constantFrom(...Array.from({ length: 19 }, () => false), true),
+});
+const asked = fc.record({
+  start: fc.nat(HORIZON - 1),
+  length: fc.integer({ min: 1, max: HORIZON }),
+  duration: fc.integer({ min: 1, max: 10 }),
+  share: fc.double({ min: 0, max: 1.1, noNaN: true }),
+  volume: fc.double({ min: 0, max: 1, noNaN: true }),
+  count: fc.integer({ min: 1, max: HORIZON }),
+  own: fc.option(fc.nat(20)),
+});
+const cases = fc.record({
+  shape: links,
+  share: fc.constantFrom(100, 100, 33, 50, 80),
+  tenant: fc.constantFrom('x', 'x', 'x', undefined),
+  holdings: fc.array(held, { minLength: 4, maxLength: 28, size: 'max' }),
+  questions: fc.array(asked, { minLength: 3, maxLength: 3 }),
+});
 
-  constructor(seed: number) {
-    const random = seeded(seed);
-    this.upTo = (bound) => Math.floor(random() * bound);
-    const [a, b, c, d] = [this.#size(), this.#size(), this.#size(), this.#size()];
-    this.#sizes = { site1_s_tag: a, site1_c_tag: b, site2_s_tag: c, site2_c_tag: d };
-    this.bandwidth = 2 + this.upTo(9);
-    const link = smallLink({
-      bandwidth: this.bandwidth,
-      site1_s_tags: [1, a],
-      site1_c_tags: [1, b],
-      site2_s_tags: [1, c],
-      site2_c_tags: [1, d],
-    });
-    const share = seed % 3 === 0 ? 30 + this.upTo(60) : 100;
-    this.calendar = new LinkCalendar(link, share);
-    this.oracle = new Oracle(link, share);
-    this.tenant = this.upTo(4) === 0 ? undefined : 'x';
-    this.oracle.tenant = this.tenant;
-    const most = 4 + this.upTo(24);
-    for (let step = 0; step < most * 1.5; step += 1) {
-      if (this.upTo(4) > 0) this.#add(`r${step}`);
-      else this.#remove();
+function linkOf({ sizes: [a, b, c, d], bandwidth }: { sizes: number[]; bandwidth: number }): Link {
+  const to = (size = 1): [number, number] => [1, size];
+  return smallLink({
+    bandwidth,
+    site1_s_tags: to(a),
+    site1_c_tags: to(b),
+    site2_s_tags: to(c),
+    site2_c_tags: to(d),
+  });
+}
+
+/** Holds what fits, with tags that may be others than the planned ones. */
+function hold(
+  oracle: Oracle,
+  holdings: readonly (typeof held extends fc.Arbitrary<infer Each> ? Each : never)[],
+): void {
+  for (const [index, { start, length, bandwidth, tenant, tags, isAbove }] of holdings.entries()) {
+    const demand = { start, end: start + length, bandwidth };
+    const plan = oracle.plan(isAbove ? { ...demand, bandwidth: 0 } : demand);
+    if (!plan.accepted) continue;
+    const chosen: Tags = { ...plan.tags };
+    const others = [...oracle.held.values()].filter((each) => each.start < demand.end && start < each.end);
+    for (const [at, place] of TAG_PLACES.entries()) {
+      const tag = tags[at] ?? 0;
+      if (tag > 0 && !others.some((other) => other.tags[place] === tag)) chosen[place] = tag;
     }
+    oracle.hold(`r${index}`, { ...demand, tags: chosen, tenant });
   }
+}
 
-  window(): { start: number; end: number } {
-    const start = this.upTo(HORIZON);
-    return { start, end: start + 1 + this.upTo(HORIZON) };
-  }
+interface Question extends Period {
+  bandwidth: number;
+  duration: number;
+  volume: number;
+  count: number;
+  own: string | undefined;
+  tenant: string | undefined;
+}
 
-  #size(): number {
-    return this.upTo(5) === 0 ? 1 : 2 + this.upTo(4);
-  }
+/** All answers about a link. @param open gives its use for each of them */
+async function answers(
+  open: () => Promise<LinkUse>,
+  link: Link,
+  { own = '', tenant, count, ...sought }: Question,
+  { keep }: { keep: Tags | undefined },
+) {
+  const { start, end, duration } = sought;
+  const ask = async <Answer>(
+    question: (route: RouteUse, use: LinkUse) => Parameters<typeof answerOf<Answer>>[0],
+  ) => {
+    const use = await open();
+    const route = new RouteUse([use], [[link]]);
+    return answerOf(route.without(own, question(route, use)));
+  };
+  const slots: Slot[] = [];
+  await ask((route) => route.slots({ ...sought, tenant }, slots, Number.POSITIVE_INFINITY));
+  const steps: FreeOnRoute[] = [];
+  await ask((route) => route.steps({ start, end }, steps, count));
+  return {
+    plan: await ask((_, use) => use.plan(sought, keep ? { keep, tenant } : { tenant })),
+    steps,
+    columns: await ask((route) => route.columns({ start, end }, count)),
+    slots,
+    earliest: await ask((route) => route.earliest({ ...sought, tenant })),
+    freeUntil: await ask((route) => route.freeUntil(sought, tenant)),
+    fastest: await ask((route) => route.fastest(sought, tenant)),
+    fastestOfAll: await ask((route) => route.fastest({ ...sought, bandwidth: route.capacity }, tenant)),
+    mostBandwidth: await ask((route) => route.mostBandwidth({ start, end, duration }, tenant)),
+    freeBandwidth: await ask((route) => route.freeBandwidth({ start, end }, tenant)),
+  };
+}
 
-  #add(id: string): void {
-    const start = this.upTo(HORIZON);
-    const demand = { start, end: start + 1 + this.upTo(12), bandwidth: 1 + this.upTo(4) };
-    const plan = this.calendar.plan(demand, 0);
-    expect(plan).toEqual(this.oracle.plan(demand, 0));
-    if (!plan.accepted) return;
-    const tags: Tags = { ...plan.tags };
-    for (const place of TAG_PLACES) {
-      // The topology had more tags, or others, when it was made; or best fit would leave no gaps.
-      if (this.upTo(12) === 0) tags[place] = 90 + this.upTo(1000);
-      else if (this.upTo(2) === 0) tags[place] = this.#someTag(place, demand) ?? tags[place];
-    }
-    const holding: Holding = { ...demand, tags, tenant: this.upTo(3) === 0 ? 'y' : 'x' };
-    this.calendar.put(id, holding);
-    this.oracle.hold(id, holding);
-  }
-
-  #someTag(place: TagPlace, { start, end }: Demand): number | undefined {
-    const held = [...this.oracle.held.values()].filter((each) => each.start < end && start < each.end);
-    const tag = 1 + this.upTo(this.#sizes[place]);
-    return held.some(({ tags }) => tags[place] === tag) ? undefined : tag;
-  }
-
-  #remove(): void {
-    const ids = [...this.oracle.held.keys()];
-    const id = ids[this.upTo(ids.length)];
-    if (id === undefined) return;
-    this.calendar.remove(id);
-    this.oracle.drop(id);
-  }
+/** The same answers, by a trial of every millisecond. */
+function trials(
+  oracle: Oracle,
+  { own = '', tenant, count, ...sought }: Question,
+): Awaited<ReturnType<typeof answers>> {
+  const { start, end, duration, bandwidth } = sought;
+  const plan = oracle.plan({ start, end, bandwidth }, own, tenant);
+  const row = oracle.held.get(own);
+  oracle.drop(own);
+  const free = oracle.free({ start, end });
+  const due = {
+    plan,
+    steps: joined(free).slice(0, count),
+    columns: cut(free, start, count),
+    slots: runs(oracle.starts(sought)),
+    earliest: oracle.earliest(start, duration, bandwidth, end),
+    freeUntil: oracle.freeUntil(start, bandwidth, end),
+    fastest: oracle.fastest(sought),
+    fastestOfAll: oracle.fastest({ ...sought, bandwidth: oracle.capacity }),
+    mostBandwidth: oracle.mostBandwidth({ start, end, duration }),
+    freeBandwidth: oracle.most({ start, end }),
+  };
+  if (row) oracle.hold(own, row);
+  return due;
 }
 
 /** Milliseconds joined where nothing changes. */
@@ -121,59 +173,71 @@ function cut(free: readonly Free[], start: number, count: number): Free[] {
   });
 }
 
-describe('the searches give the answers that a trial of every millisecond gives', () => {
-  const seeds = Array.from({ length: CALENDARS }, (_, index) => index + 1);
-  const seen = { slots: 0, fastest: 0, most: 0, tags: 0 };
+/** Instants as runs without gaps. */
+function runs(starts: readonly number[]): Slot[] {
+  const found: Slot[] = [];
+  for (const start of starts) {
+    const open = found.at(-1);
+    if (open?.last === start - 1) open.last = start;
+    else found.push({ first: start, last: start });
+  }
+  return found;
+}
 
-  // This counts calendars and has no time limit of its own.
-  test(`in ${CALENDARS} random calendars, tags and shares included`, { timeout: 3_600_000 }, () => {
-    for (const seed of seeds) {
-      const both = new Both(seed);
-      const { calendar, oracle, tenant, upTo } = both;
-      for (let asked = 0; asked < 3; asked += 1) {
-        const window = both.window();
-        const duration = 1 + upTo(10);
-        const bandwidth = 1 + upTo(both.bandwidth + 1);
-        const volume = 1 + upTo(125 * both.bandwidth * 12);
-        const count = 1 + upTo(HORIZON);
-        const free = oracle.free(window);
-        const slots = [...calendar.slots({ ...window, bandwidth, duration }, tenant)];
-        const answers = {
-          steps: [...calendar.steps(window)],
-          columns: calendar.columns(window, count),
-          starts: slots.flatMap(({ first, last }) =>
-            Array.from({ length: last - first + 1 }, (_, index) => first + index),
-          ),
-          apart: slots.every(({ first }, index) => index === 0 || first > (slots[index - 1]?.last ?? 0) + 1),
-          earliest: calendar.earliest(window.start, duration, bandwidth, tenant),
-          freeUntil: calendar.freeUntil(window.start, bandwidth, window.end, tenant),
-          fastest: fastestOver([calendar], { ...window, bandwidth, volume }, tenant),
-          mostBandwidth: calendar.mostBandwidth({ ...window, duration }, tenant),
-          freeBandwidth: calendar.freeBandwidth(window, tenant),
-        };
-        const due = {
-          steps: joined(free),
-          columns: cut(free, window.start, count),
-          starts: oracle.starts({ ...window, bandwidth, duration }),
-          apart: true,
-          earliest: oracle.earliest(window.start, duration, bandwidth, 4 * HORIZON),
-          freeUntil: oracle.freeUntil(window.start, bandwidth, window.end),
-          fastest: oracle.fastest({ ...window, bandwidth, volume }),
-          mostBandwidth: oracle.mostBandwidth({ ...window, duration }),
-          freeBandwidth: oracle.most(window),
-        };
-        agree(answers, due, { seed, asked });
-        seen.slots += slots.length > 1 ? 1 : 0;
-        seen.fastest += due.fastest && due.fastest.start > window.start ? 1 : 0;
-        seen.most += due.mostBandwidth > due.freeBandwidth && due.freeBandwidth > 0 ? 1 : 0;
-        seen.tags += free.some(({ tags }) => tags === 0) ? 1 : 0;
-      }
+/** Times in units of half a day, so that rows are read in several portions. */
+const UNIT = DAY / 2;
+
+function long<Each extends Period>(each: Each): Each {
+  return { ...each, start: each.start * UNIT, end: each.end * UNIT };
+}
+
+const seen = { slots: 0, fastest: 0, most: 0, tags: 0, updates: 0 };
+
+// This counts links and has no time limit of its own.
+test(`a trial of every millisecond finds the same, on ${LINKS} random links`, {
+  timeout: 3_600_000,
+}, async () => {
+  const property = fc.asyncProperty(cases, async ({ shape, share, tenant, holdings, questions }) => {
+    const link = linkOf(shape);
+    const oracle = new Oracle(link, share);
+    hold(oracle, holdings);
+    oracle.tenant = tenant;
+    const whole = useOf(link, oracle.held, { share });
+    await whole.load({ start: 0, end: 10 * HORIZON });
+    const longHeld: Held = new Map([...oracle.held].map(([id, each]): [string, Holding] => [id, long(each)]));
+    const longWhole = useOf(link, longHeld, { share });
+    await longWhole.load({ start: 0, end: 10 * HORIZON * UNIT });
+    for (const { start, length, count, ...drawn } of questions) {
+      const ids = [...oracle.held.keys()];
+      const own = drawn.own === null ? undefined : ids[drawn.own % ids.length];
+      const row = oracle.held.get(own ?? '');
+      const period = { start, end: start + length };
+      const bandwidth = 1 + Math.floor(drawn.share * link.bandwidth);
+      const volume = 1 + Math.floor(drawn.volume * 125 * link.bandwidth * Math.min(12, length / 2));
+      const question = { ...period, duration: drawn.duration, bandwidth, volume, count, own, tenant };
+      const terms = { keep: row?.tags };
+      const due = trials(oracle, question);
+      agree(await answers(async () => whole, link, question, terms), due, question);
+
+      const longer = { ...long(question), duration: question.duration * UNIT, volume: volume * UNIT };
+      const fresh = async () => {
+        const use = useOf(link, longHeld, { share });
+        // What is updated was read.
+        if (row) await use.load({ start: row.start * UNIT, end: row.end * UNIT });
+        return use;
+      };
+      agree(
+        await answers(fresh, link, longer, terms),
+        await answers(async () => longWhole, link, longer, terms),
+        longer,
+      );
+      seen.slots += due.slots.length > 1 ? 1 : 0;
+      seen.fastest += due.fastestOfAll && due.fastestOfAll.start > start ? 1 : 0;
+      seen.most += due.mostBandwidth > due.freeBandwidth && due.freeBandwidth > 0 ? 1 : 0;
+      seen.tags += due.columns.some(({ tags }) => tags === 0) ? 1 : 0;
+      seen.updates += row && row.start < period.end && start < row.end ? 1 : 0;
     }
   });
-
-  test('every kind of answer came up often', () => {
-    for (const [kind, times] of Object.entries(seen)) {
-      expect.soft(times, kind).toBeGreaterThan(CALENDARS / 20);
-    }
-  });
+  await fc.assert(property, { numRuns: LINKS });
+  for (const [kind, times] of Object.entries(seen)) expect.soft(times, kind).toBeGreaterThan(LINKS / 20);
 });

@@ -1,5 +1,5 @@
 import { beforeAll, expect, onTestFinished, test, vi } from 'vitest';
-import { Budget, BudgetSpentError } from '../../src/allocator/budget.ts';
+import { Slices } from '../../src/allocator/event-loop.ts';
 import type { Topology } from '../../src/contract/links.ts';
 import { createReferenceServer } from '../../src/reference-server.ts';
 import { type CommandWorld, commandWorld, connectionTo } from '../fixtures/command-world.ts';
@@ -27,7 +27,7 @@ const RING: Topology = {
 const GBPS = ['--bandwidth', '1G'];
 const AT = '2026-11-01T13:00:00Z';
 /** So few that each of the commands below needs more. */
-const LOOKS = 9;
+const STEPS = 9;
 const MORE = 'The search was given up, since it took too long. More may fit than it found.';
 const NOT_BEFORE =
   /The search was given up, since it took too long\. Nothing fits before (?:Sun )?1 Nov 1[3-6]:\d\d/;
@@ -70,15 +70,15 @@ beforeAll(async () => {
 
 const run = (...args: string[]) => world.runIn(PROCESSES, '--offline', '--tz', 'UTC', ...args);
 
-/** Lets a question take so many looks at a link, in place of the thousands that a large network needs. */
-function withLooks(most: number): void {
-  const looks = new WeakMap<Budget, number>();
-  const look = vi.spyOn(Budget.prototype, 'look').mockImplementation(function (this: Budget, count = 1) {
-    const all = (looks.get(this) ?? 0) + count;
-    looks.set(this, all);
-    if (all > most) throw new BudgetSpentError('the question has used up its looks');
+/** Lets a question take so many steps, in place of the seconds that a large network needs. */
+function withSteps(most: number): void {
+  const steps = new WeakMap<Slices, number>();
+  const spent = vi.spyOn(Slices.prototype, 'spent', 'get').mockImplementation(function (this: Slices) {
+    const all = (steps.get(this) ?? 0) + 1;
+    steps.set(this, all);
+    return all > most ? Number.POSITIVE_INFINITY : 0;
   });
-  onTestFinished(() => look.mockRestore());
+  onTestFinished(() => spent.mockRestore());
 }
 
 const BETWEEN = ['site-a', 'site-d'];
@@ -122,7 +122,7 @@ test.each<[string, string[], string | RegExp, string?]>([
     `${MORE} why: Ask for a shorter time.`,
   ],
 ])('%s: the search was given up, and what was found until then', async (_, args, said, advised) => {
-  withLooks(LOOKS);
+  withSteps(STEPS);
   const { exitCode, stdout, stderr } = await run(...args);
   expect(exitCode).toBe(6);
   const all = `${stdout}${stderr}`.replaceAll(/\s+/g, ' ');
@@ -133,6 +133,6 @@ test.each<[string, string[], string | RegExp, string?]>([
 test('what is free in exact steps goes on in further pages: nothing is missing', async () => {
   const steps = () => run('availability', ...BETWEEN, '--json');
   const whole = await steps();
-  withLooks(LOOKS);
+  withSteps(STEPS);
   expect(await steps()).toEqual(whole);
 });

@@ -32,7 +32,7 @@ const RING: Topology = {
   }),
 };
 /** How many periods of ten minutes are taken on one link of each route in turn, and when they end. */
-const COUNT = 40;
+const COUNT = 10;
 const END = 20 * COUNT + 10;
 
 const between = (site1: string, site2: string, from: number, to: number) => ({
