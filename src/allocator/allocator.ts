@@ -9,6 +9,7 @@ import {
   routesOf,
   searchOf,
 } from './decide.ts';
+import { Lines } from './lines.ts';
 import type { LinkUse } from './link-use.ts';
 import {
   type ChangeOutcome,
@@ -20,12 +21,12 @@ import {
   replayOf,
 } from './list.ts';
 import type { Network } from './network.ts';
-import { type AskedBy, Questions } from './questions.ts';
+import { type AskedBy, QuestionEndedError, Questions } from './questions.ts';
 import type { RouteUse } from './route-use.ts';
 import { type AskedRoutes, allowedRoutes } from './routes.ts';
 import { finish, type Steps } from './steps.ts';
 import type { ReservationRecord, ReservationStore, StoreReading } from './store.ts';
-import { LinksView, readAhead } from './view.ts';
+import { LinksView, type Needs, readAhead } from './view.ts';
 
 /** Told what an allocator does, for metrics: after the fact, never within a transaction. It never throws. */
 export interface AllocatorObserver {
@@ -79,6 +80,7 @@ const MAX_LOCKED_MS = 1000;
 export class Allocator {
   readonly #options: AllocatorOptions;
   readonly #questions = new Questions();
+  readonly #lines = new Lines((operations) => this.#together(operations));
 
   /** @throws RangeError for a limit out of its bounds */
   constructor(options: AllocatorOptions) {
@@ -140,7 +142,7 @@ export class Allocator {
 
   /** Makes the changes of a list, or none of them. */
   async #make(items: readonly ChangeItem[], terms: ListTerms): Promise<ChangeOutcome> {
-    return (await this.#run(listOperation(items, terms, this.#options), items.length)).answer;
+    return (await this.#run(listOperation(items, terms, this.#options))).answer;
   }
 
   /** The same. What else is free for each item that is refused is told, by the rows that were read. */
@@ -149,9 +151,15 @@ export class Allocator {
     terms: ListTerms,
     askedBy: AskedBy | undefined,
   ): Promise<ChangeOutcome> {
-    const made = await this.#run(listOperation(items, terms, this.#options), items.length);
+    const made = await this.#run(listOperation(items, terms, this.#options));
     const { answer, explain } = made;
-    if (explain) return this.#questions.ask(explain(), askedBy);
+    if (explain) {
+      return this.#questions.ask(explain(), askedBy).catch((error: unknown) => {
+        // That it is refused is certain.
+        if (error instanceof QuestionEndedError) return answer;
+        throw error;
+      });
+    }
     if (!isRefusedByLinks(answer)) return answer;
     // Of several items, each is refused after those before it.
     const { answer: told } = await this.#rehearse(items, { askedBy });
@@ -172,20 +180,35 @@ export class Allocator {
     return { ...decision, written: decision.written.filter(({ change }) => !change) };
   }
 
-  /** Decides on an operation with its links locked, and writes what was decided. @param size how many changes it has */
-  async #run<Answer>(operation: Operation<Answer>, size = 1): Promise<Decision<Answer>> {
+  /** Decides on an operation with its links locked, and writes what was decided. */
+  async #run<Answer>(operation: Operation<Answer>): Promise<Decision<Answer>> {
+    const [link, other] = operation.links;
+    const isAlone = this.#options.store.sharesCommits || other !== undefined || link === undefined;
+    if (!isAlone) return this.#lines.run(link, operation);
+    const [decision] = await this.#together([operation]);
+    // It is this operation's, which need not tell its type on the way.
+    return decision as Decision<Answer>;
+  }
+
+  /** Decides on operations in one transaction over their links, each after those before it. */
+  async #together(operations: readonly Operation<unknown>[]): Promise<Decision<unknown>[]> {
     const { store, now, observe } = this.#options;
     const began = performance.now();
     let together = 0;
-    const decision = await store.changeLinks(operation, async (transaction) => {
+    const needs = needsOf(operations);
+    const decisions = await store.changeLinks(needs, async (transaction) => {
       const view = new LinksView(now(), { ...this.#options, reading: transaction });
-      // The rows of a create are asked for together with what else it needs.
-      const rows = operation.about.length === 0 ? loadFirst(operation, view) : undefined;
-      const [known] = await Promise.all([readAhead(transaction, operation, view.now), rows]);
+      // The rows of creates are asked for together with what else they need.
+      const isKnown = needs.about.length === 0;
+      const rows = isKnown ? loadFirst(operations, view) : undefined;
+      const [known] = await Promise.all([readAhead(transaction, needs, view.now), rows]);
       view.know(known);
-      if (!rows) await loadFirst(operation, view);
-      const decision = await finish(operation.decide(view), { most: MAX_LOCKED_MS });
-      const { written } = decision;
+      if (!isKnown) await loadFirst(operations, view);
+      const decisions: Decision<unknown>[] = [];
+      for (const operation of operations) {
+        decisions.push(await finish(operation.decide(view), { most: MAX_LOCKED_MS }));
+      }
+      const written = decisions.flatMap((decision) => decision.written);
       if (written.length > 0) {
         const changes = written.flatMap(({ change }) => change ?? []);
         await transaction.write({ changes, audit: written.flatMap(({ audit }) => audit) }, view.now);
@@ -193,10 +216,11 @@ export class Allocator {
       together = transaction.together;
       // Whatever is asked of the view from now on is asked without the locks.
       view.reading = store;
-      return decision;
+      return decisions;
     });
+    const size = operations.reduce((sum, operation) => sum + operation.size, 0);
     if (together > 0) observe?.committed(together + size - 1, performance.now() - began);
-    return decision;
+    return decisions;
   }
 
   /** A create over the shortest route that it may take, where no other one is as short; else the item as it is. */
@@ -283,10 +307,27 @@ function* rehearsal<Answer>(
   return yield* operation.decide(view);
 }
 
-/** Reads the rows that an operation looks at first. */
-async function loadFirst(operation: Operation<unknown>, view: LinksView): Promise<void> {
-  const period = operation.period(view);
-  if (period) await Promise.all(operation.links.map((id) => view.use(id).load(period)));
+/** Reads the rows that operations look at first. */
+async function loadFirst(operations: readonly Operation<unknown>[], view: LinksView): Promise<void> {
+  const reads = operations.flatMap((operation) => {
+    const period = operation.period(view);
+    return period ? operation.links.map((id) => view.use(id).load(period)) : [];
+  });
+  await Promise.all(reads);
+}
+
+/** What operations need together. */
+function needsOf(operations: readonly Operation<unknown>[]): Needs {
+  const [first, second] = operations;
+  if (first && !second) return first;
+  const all = <Need>(of: (needs: Needs) => readonly Need[]): Need[] => [...new Set(operations.flatMap(of))];
+  return {
+    links: all(({ links }) => links).toSorted(),
+    about: all(({ about }) => about),
+    counted: all(({ counted }) => counted),
+    named: all(({ named }) => named),
+    keys: all(({ keys }) => keys),
+  };
 }
 
 /** A refused item with what else is free, where it is refused in a rehearsal too. */

@@ -2,12 +2,12 @@ import {
   type AllocationRules,
   type ChangeItem,
   type CreateRequest,
+  decideItems,
   type ItemDecision,
   type ItemOperation,
   itemOperation,
 } from './decide.ts';
 import type { Demand } from './demand.ts';
-import { decideItems } from './list.ts';
 import type { Refusal } from './refusals.ts';
 import { type Steps, TooMuchError } from './steps.ts';
 import type { LinksView } from './view.ts';

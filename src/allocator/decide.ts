@@ -432,3 +432,30 @@ function accepted(change: WrittenChange, by: string, at: number, why?: string): 
 function unwritten(answer: ItemFailure): Decision<ItemOutcome> {
   return { answer, written: [] };
 }
+
+/**
+ * Decides on each item, one after the other, and makes its changes in the view, but for the last one's, which no item sees.
+ *
+ * @param stopsAtRefusal whether the first item that can't be done is the last one that is decided on. Default: no
+ */
+export function* decideItems(
+  view: LinksView,
+  operations: readonly ItemOperation[],
+  { explains = false, stopsAtRefusal = false }: { explains?: boolean; stopsAtRefusal?: boolean } = {},
+): Steps<ItemDecision[]> {
+  const decisions: ItemDecision[] = [];
+  for (const operation of operations) {
+    applyAccepted(view, decisions.at(-1));
+    const decision = yield* operation.decide(view);
+    const { explain } = decision;
+    decisions.push(explains && explain ? { ...decision, answer: yield* explain() } : decision);
+    if (stopsAtRefusal && !decision.answer.ok) break;
+    if (operations.length > 1) yield;
+  }
+  return decisions;
+}
+
+/** Makes the changes of a decision in the view. */
+export function applyAccepted(view: LinksView, decision: ItemDecision | undefined): void {
+  for (const { change } of decision?.written ?? []) if (change) view.apply(change);
+}

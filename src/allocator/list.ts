@@ -1,8 +1,10 @@
 import { CommonOffset, movedBy } from './common-offset.ts';
 import {
   type AllocationRules,
+  applyAccepted,
   type ChangeItem,
   type Decision,
+  decideItems,
   type ItemDecision,
   type ItemOperation,
   type ItemOutcome,
@@ -43,6 +45,8 @@ export type KeyedOutcome =
 
 /** An operation: it names the rows that it needs, and then decides, as a function of what was read. */
 export interface Operation<Answer> extends Needs {
+  /** How many changes it has. */
+  readonly size: number;
   /** The time that it looks at first; undefined where it looks at none. Milliseconds. */
   period(known: Pick<LinksView, 'reservation'>): Period | undefined;
   decide(view: LinksView): Steps<Decision<Answer>>;
@@ -77,14 +81,16 @@ export function listOperation(
   const operations = moved(0);
   return {
     links: [...new Set(operations.flatMap(({ links }) => links))].toSorted(),
+    size: items.length,
     about: [...new Set(operations.flatMap(({ about }) => about ?? []))],
     counted: [...new Set(operations.flatMap(({ counts }) => counts ?? []))],
     named: operations.flatMap(({ named }) => named ?? []),
-    key: keyed,
+    keys: keyed ? [keyed] : [],
     period: (known) => hull(operations.flatMap((operation) => operation.period(known) ?? [])),
     *decide(view) {
       const earlier = replayed(view, keyed);
       if (earlier) return earlier;
+      const before = view.changes;
       const search = earliest && new CommonOffset(items, operations, { ...earliest, rules });
       const found = search && (yield* search.find(view));
       const refused = found?.isRefused ? moved(found.offset) : operations;
@@ -92,6 +98,7 @@ export function listOperation(
       const answer = answerOf(decisions, found);
       const written = decisions.flatMap((decision) => decision.written);
       if (!answer.ok) {
+        view.undo(before);
         const [only, another] = decisions;
         const explain = another ? undefined : only?.explain;
         return {
@@ -100,15 +107,15 @@ export function listOperation(
           explain: explain && (() => explainedList(explain)),
         };
       }
+      applyAccepted(view, decisions.at(-1));
       const [first] = written;
       if (keyed && first?.change) {
         const { createdBy, experiment, key, fingerprint } = keyed;
         const reservations = answer.records.map((record) => record?.id ?? '');
         const expires = view.now + KEY_LIFETIME;
-        first.change = {
-          ...first.change,
-          key: { createdBy, experiment, key, fingerprint, reservations, expires },
-        };
+        const record = { createdBy, experiment, key, fingerprint, reservations, expires };
+        view.keep(record);
+        first.change = { ...first.change, key: record };
       }
       return { answer, written };
     },
@@ -118,28 +125,6 @@ export function listOperation(
 /** The answer to a list of one item that is refused. */
 function* explainedList(explain: () => Steps<ItemOutcome>): Steps<ChangeOutcome> {
   return { ok: false, reason: 'refused', items: [yield* explain()] };
-}
-
-/**
- * Decides on each item, one after the other, and makes its changes in the view, but for the last one's, which no item sees.
- *
- * @param stopsAtRefusal whether the first item that can't be done is the last one that is decided on. Default: no
- */
-export function* decideItems(
-  view: LinksView,
-  operations: readonly ItemOperation[],
-  { explains = false, stopsAtRefusal = false }: { explains?: boolean; stopsAtRefusal?: boolean } = {},
-): Steps<ItemDecision[]> {
-  const decisions: ItemDecision[] = [];
-  for (const operation of operations) {
-    for (const { change } of decisions.at(-1)?.written ?? []) if (change) view.apply(change);
-    const decision = yield* operation.decide(view);
-    const { explain } = decision;
-    decisions.push(explains && explain ? { ...decision, answer: yield* explain() } : decision);
-    if (stopsAtRefusal && !decision.answer.ok) break;
-    if (operations.length > 1) yield;
-  }
-  return decisions;
 }
 
 /**
@@ -154,10 +139,11 @@ export function refusalOperation(
   const links = refused.written.flatMap(({ audit }) => audit.map(({ link }) => link));
   return {
     links: [...new Set(links)].toSorted(),
+    size: 1,
     about: [],
     counted: [],
     named: [],
-    key: keyed,
+    keys: keyed ? [keyed] : [],
     period: () => undefined,
     decide: (view) => atOnce(replayed(view, keyed) ?? refused),
   };
@@ -165,8 +151,8 @@ export function refusalOperation(
 
 /** The decision on a list that was made before, under its idempotency key. */
 function replayed(view: LinksView, keyed: KeyedRequest | undefined): Decision<KeyedOutcome> | undefined {
-  const { earlier } = view;
-  if (!earlier || !keyed) return undefined;
+  const earlier = keyed && view.earlier(keyed);
+  if (!earlier) return undefined;
   const found = earlier.reservations.map((id) => view.reservation(id));
   return { answer: replayOf(earlier, keyed, found), written: [] };
 }

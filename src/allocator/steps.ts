@@ -42,10 +42,10 @@ export async function finish<Answer>(work: Steps<Answer>, { most, turn }: Pace):
   let step = work.next();
   while (!step.done) {
     let failure: unknown;
-    try {
-      await step.value;
-    } catch (error) {
-      failure = error;
+    if (step.value) {
+      await slices.wait(step.value).catch((error: unknown) => {
+        failure = error;
+      });
     }
     if (slices.isOver) await slices.next(turn);
     if (slices.spent > until) {

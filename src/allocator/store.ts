@@ -163,8 +163,8 @@ export interface StoreSnapshot extends StoreReading {
 export interface Locks {
   /** The ids of links, different from each other and sorted. */
   readonly links: readonly string[];
-  /** An idempotency key, for every link. */
-  readonly key?: IdempotencyKey | undefined;
+  /** Idempotency keys, for every link. */
+  readonly keys?: readonly IdempotencyKey[];
   /** The tenants whose live reservations it counts, so that no two decide on the same count. */
   readonly counted?: readonly string[];
   /** The names that it looks for, so that no two give the same name. */
@@ -200,12 +200,15 @@ export interface ReservationQuery {
 /** Where reservations are kept (allocator/README.md, "Storage"). What it reads itself is what was committed last. */
 export interface ReservationStore extends StoreReading {
   /**
+   * Whether work that waits at the same time shares a transaction by itself, one after the other: each sees the changes of those
+   * before it.
+   */
+  readonly sharesCommits: boolean;
+  /**
    * Runs `work` in a transaction that holds its locks from before its first read. Commits when `work`
-   * resolves, rolls its changes back when it rejects: all or none. Work that waits for the same may share a transaction,
-   * one after the other: each sees the changes of those before it.
+   * resolves, rolls its changes back when it rejects: all or none.
    *
    * @throws StoreUnavailableError when the database can't be reached or stays locked
-   * @throws RolledBackError when it refuses what was written last
    * @throws CommitUnknownError when it was lost while it committed
    */
   changeLinks<Answer>(

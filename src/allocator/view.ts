@@ -5,6 +5,7 @@ import {
   type IdempotencyKey,
   type IdempotencyRecord,
   type LinkVersion,
+  nameOfKey,
   type ReservationName,
   type ReservationRecord,
   type StoreReading,
@@ -22,8 +23,8 @@ export interface Needs {
   readonly counted: readonly string[];
   /** The names that it gives reservations. */
   readonly named: readonly ReservationName[];
-  /** The idempotency key that it is done under. */
-  readonly key?: IdempotencyKey | undefined;
+  /** The idempotency keys that it is done under. */
+  readonly keys: readonly IdempotencyKey[];
 }
 
 /** What was read for an operation, beside the use of its links. */
@@ -35,8 +36,8 @@ interface Known {
   live: Map<string, number>;
   /** The ids of the reservations that have the names which it gives, by `textOfName`. */
   names: Map<string, string>;
-  /** What its idempotency key stands for; undefined when the key is free. */
-  earlier: IdempotencyRecord | undefined;
+  /** What the keys stand for that are not free, by `nameOfKey`. */
+  keys: Map<string, IdempotencyRecord>;
 }
 
 /** Options of a {@link LinksView}. */
@@ -51,24 +52,26 @@ export interface ViewOptions {
 /** Reads what an operation needs. */
 export async function readAhead(
   reading: StoreReading,
-  { links, about, counted, named, key }: Needs,
+  { links, about, counted, named, keys }: Needs,
   now: number,
 ): Promise<Known> {
   // All are sent at once; the store keeps the order in which they lock.
-  const [rows, earlier, live, names, found] = await Promise.all([
+  const [rows, taken, live, names, found] = await Promise.all([
     reading.versions(links),
-    key && reading.findKey(key, now),
+    Promise.all(keys.map((key) => reading.findKey(key, now))),
     counted.length > 0 ? reading.countLive(counted, now) : undefined,
     named.length > 0 ? reading.findNames(named, now) : undefined,
     about.length > 0 ? reading.read(about) : [],
   ]);
-  const replayed = earlier ? await reading.read(earlier.reservations) : [];
+  const earlier = taken.flatMap((record) => record ?? []);
+  const ids = earlier.flatMap(({ reservations }) => reservations);
+  const replayed = ids.length > 0 ? await reading.read(ids) : [];
   return {
     versions: new Map(rows.map(({ id, version }) => [id, version])),
     records: new Map([...found, ...replayed].map((record) => [record.id, record])),
     live: live ?? new Map(),
     names: names ?? new Map(),
-    earlier,
+    keys: new Map(earlier.map((record) => [nameOfKey(record), record])),
   };
 }
 
@@ -93,7 +96,7 @@ export class LinksView {
       records: new Map(),
       live: new Map(),
       names: new Map(),
-      earlier: undefined,
+      keys: new Map(),
     };
   }
 
@@ -147,9 +150,14 @@ export class LinksView {
     return this.#known.names.get(textOfName(name));
   }
 
-  /** What the operation's idempotency key stands for; undefined when the key is free. */
-  get earlier(): IdempotencyRecord | undefined {
-    return this.#known.earlier;
+  /** What an idempotency key stands for; undefined when the key is free. */
+  earlier(key: IdempotencyKey): IdempotencyRecord | undefined {
+    return this.#known.keys.get(nameOfKey(key));
+  }
+
+  /** Keeps what a key stands for from now on. */
+  keep(record: IdempotencyRecord): void {
+    this.#known.keys.set(nameOfKey(record), record);
   }
 
   /** How many changes were made so far. */

@@ -1,5 +1,4 @@
 import { TAG_PLACES } from '../allocator/demand.ts';
-import { yieldToEventLoop } from '../allocator/event-loop.ts';
 import { MAX_ROWS } from '../allocator/link-use.ts';
 import {
   type Decided,
@@ -49,7 +48,7 @@ const VERSIONS = `SELECT version FROM hop
   WHERE link = $1 AND version >= $2 AND version < $3 AND position = 0 AND deleted_ms IS NULL`;
 
 /** What is held of a link at some instant of a period. */
-export const OVERLAPPING = `${overlapping(
+const OVERLAPPING = `${overlapping(
   `SELECT reservation, start_ms, end_ms, bandwidth, ${TAG_PLACES.join(', ')}, tenant FROM hop
    WHERE link = $1 AND deleted_ms IS NULL`,
 )} LIMIT ${MAX_ROWS + 1}`;
@@ -110,11 +109,11 @@ const SET_LINK_VERSION = 'UPDATE link SET version = $2 WHERE id = $1';
 export function reservationStore(database: SqlDatabase, locking: Locking): ReservationStore {
   const { reader } = database;
   const told = new Set<() => void>();
-  const sharing = new Sharing(database, locking);
   return {
     ...storeReading(reader),
+    sharesCommits: locking.sharesCommits,
     async changeLinks(locks, work) {
-      const answer = await sharing.run(locks, work);
+      const answer = await changeLinks(database, locking, locks, work);
       for (const tell of told) tell();
       return answer;
     },
@@ -179,149 +178,57 @@ class NoRowError extends Error {
   }
 }
 
-/** A piece of work that waits for its transaction, and how its caller is told. */
-interface Waiting {
-  locks: Locks;
-  work: (transaction: StoreTransaction) => Promise<unknown>;
-  resolve: (answer: unknown) => void;
-  reject: (error: unknown) => void;
+/**
+ * Runs work in a transaction that holds its locks. A row that is not there can't be locked. It is made beforehand: a transaction that
+ * made it while it held later ones would lock them in another order than others do.
+ */
+async function changeLinks<Answer>(
+  database: SqlDatabase,
+  locking: Locking,
+  locks: Locks,
+  work: (transaction: StoreTransaction) => Promise<Answer>,
+): Promise<Answer> {
+  try {
+    return await underLocks(database, locking, locks, work);
+  } catch (error) {
+    if (error instanceof RolledBackError) throw error.cause ?? error;
+    if (!(error instanceof NoRowError)) throw error;
+    for (const link of error.links) {
+      // Whether there is a row for a link changes nothing that anyone asked for.
+      await database.run(MAKE_LINK, link).catch((failure: unknown) => {
+        throw failure instanceof StoreUnavailableError ? notBegun(failure) : failure;
+      });
+    }
+    return underLocks(database, locking, locks, work);
+  }
 }
 
-/** How many pieces of work share one transaction at most, so that the first does not wait long for the last. */
-const GROUP_SIZE = 64;
-
-/**
- * Work in transactions. On SQLite all of a file's work shares commits already (sqlite/database.ts). On PostgreSQL work on one link waits in a line of its
- * own, and what waits there when the link is locked shares the transaction; work on several links has its own.
- */
-class Sharing {
-  readonly #database: SqlDatabase;
-  readonly #locking: Locking;
-  readonly #lines = new Map<string, Waiting[]>();
-
-  constructor(database: SqlDatabase, locking: Locking) {
-    this.#database = database;
-    this.#locking = locking;
-  }
-
-  run<Answer>(locks: Locks, work: (transaction: StoreTransaction) => Promise<Answer>): Promise<Answer> {
-    const [link, other] = locks.links;
-    return new Promise<Answer>((resolve, reject) => {
-      // Each answer goes to its own caller: the line need not know its type.
-      const waiting = { locks, work, resolve: (answer: unknown) => resolve(answer as Answer), reject };
-      if (this.#locking.sharesCommits || link === undefined || other !== undefined) {
-        void this.#settle(locks.links, [waiting]);
-        return;
-      }
-      const line = this.#lines.get(link);
-      if (line) line.push(waiting);
-      else void this.#workOff(link, [waiting]);
+function underLocks<Answer>(
+  database: SqlDatabase,
+  locking: Locking,
+  { links, keys = [], counted = [], named = [] }: Locks,
+  work: (transaction: StoreTransaction) => Promise<Answer>,
+): Promise<Answer> {
+  return database.transaction(async (sql) => {
+    // One after the other in the database; nothing here waits in between.
+    const rows = await Promise.all(links.map((link) => locking.lock(sql, link)));
+    const missing = links.filter((_, index) => rows[index] === undefined);
+    if (missing.length > 0) throw new NoRowError(missing);
+    const versions = new Map(links.map((link, index) => [link, linkVersion(link, rows[index])]));
+    // In one order for all, so that no two transactions wait for each other.
+    const names = [
+      keys.map(nameOfKey),
+      counted.map((tenant) => JSON.stringify(['live', tenant])),
+      named.map(textOfName),
+    ].flatMap((each) => [...new Set(each)].toSorted());
+    if (names.length > 0) await locking.lockNames(sql, names);
+    return work({
+      ...storeReading(sql),
+      together: sql.together,
+      versions: async (ids = links) => ids.map((id) => versions.get(id) ?? linkVersion(id)),
+      write: (decided, now) => write(sql, locking, { versions, decided, now }),
     });
-  }
-
-  async #workOff(link: string, line: Waiting[]): Promise<void> {
-    this.#lines.set(link, line);
-    while (line.length > 0) {
-      // Whoever got an answer from the group before asks again in this turn of the event loop.
-      await yieldToEventLoop();
-      await this.#settle([link], line);
-    }
-    this.#lines.delete(link);
-  }
-
-  /** Does the work at the head of a line, so much of it at once, and tells its callers. */
-  async #settle(links: readonly string[], line: Waiting[], most = GROUP_SIZE): Promise<void> {
-    const group: Waiting[] = [];
-    try {
-      const answers = await this.#attempt(links, () => {
-        group.push(...line.splice(0, most));
-        return group;
-      });
-      for (const [index, { resolve }] of group.entries()) resolve(answers[index]);
-    } catch (error) {
-      const isUnavailable = error instanceof StoreUnavailableError;
-      if (!isUnavailable && group.length > 1) {
-        // Only one of them is to blame.
-        while (group.length > 0) await this.#settle(links, group, 1);
-        return;
-      }
-      const cause = error instanceof RolledBackError ? (error.cause ?? error) : error;
-      for (const { reject } of group) reject(cause);
-      // Work that has not begun would wait as long again (THREATS.md 64).
-      const rest = isUnavailable || group.length === 0 ? line.splice(0) : [];
-      for (const { reject } of rest) reject(isUnavailable && group.length > 0 ? notBegun(error) : cause);
-    }
-  }
-
-  /**
-   * Does work in one transaction on links. A row that is not there can't be locked. It is made beforehand: a transaction that
-   * made it while it held later ones would lock them in another order than others do.
-   *
-   * @param take is called once they are locked: those that came meanwhile take part
-   */
-  async #attempt(links: readonly string[], take: () => readonly Waiting[]): Promise<unknown[]> {
-    try {
-      return await this.#together(links, take);
-    } catch (error) {
-      if (!(error instanceof NoRowError)) throw error;
-      for (const link of error.links) {
-        // Whether there is a row for a link changes nothing that anyone asked for.
-        await this.#database.run(MAKE_LINK, link).catch((failure: unknown) => {
-          throw failure instanceof StoreUnavailableError ? notBegun(failure) : failure;
-        });
-      }
-      return this.#together(links, take);
-    }
-  }
-
-  #together(links: readonly string[], take: () => readonly Waiting[]): Promise<unknown[]> {
-    const locking = this.#locking;
-    return this.#database.transaction(async (sql) => {
-      // One after the other in the database; nothing here waits in between.
-      const rows = await Promise.all(links.map((link) => locking.lock(sql, link)));
-      const missing = links.filter((_, index) => rows[index] === undefined);
-      if (missing.length > 0) throw new NoRowError(missing);
-      const versions = new Map(links.map((link, index) => [link, linkVersion(link, rows[index])]));
-      const group = take();
-      const all = (of: (locks: Locks) => readonly string[]): string[] => [
-        ...new Set(group.flatMap(({ locks }) => of(locks))),
-      ];
-      // In one order for all, so that no two transactions wait for each other.
-      const names = [
-        all(({ key }) => (key ? [nameOfKey(key)] : [])),
-        all(({ counted = [] }) => counted.map((tenant) => JSON.stringify(['live', tenant]))),
-        all(({ named = [] }) => named.map(textOfName)),
-      ];
-      await locking.lockNames(
-        sql,
-        names.flatMap((each) => each.toSorted()),
-      );
-      const answers: unknown[] = [];
-      const writing: Promise<unknown>[] = [];
-      for (const [index, { work }] of group.entries()) {
-        const together = index > 0 ? 0 : group.length + sql.together - 1;
-        const isLast = index + 1 === group.length;
-        const reading = storeReading(sql);
-        answers.push(
-          await work({
-            ...reading,
-            together,
-            versions: async (ids = links) => ids.map((id) => versions.get(id) ?? linkVersion(id)),
-            async write(decided, now) {
-              const send = await writesOf(sql, locking, { versions, decided, now, isLast });
-              // What the next one reads is sent right behind.
-              const sent = send();
-              sent.catch(() => undefined);
-              writing.push(sent);
-              if (isLast) await sent;
-            },
-          }),
-        );
-      }
-      await Promise.all(writing);
-      return answers;
-    });
-  }
+  });
 }
 
 function linkVersion(id: string, row: SqlRow = { version: 0, forgotten: 0 }): LinkVersion {
@@ -390,22 +297,22 @@ interface ReservationRows {
 }
 
 /**
- * The writes of what was decided, to be sent. Of a reservation that changed twice, only the last state is written, so that the tags which
+ * Writes what was decided. Of a reservation that changed twice, only the last state is written, so that the tags which
  * it no longer holds are free for the others.
  *
- * @param versions of the links, which are counted up @param isLast whether nothing follows in the transaction
+ * @param versions of the links
  */
-async function writesOf(
+async function write(
   sql: SqlTransaction,
   locking: Locking,
   {
     versions,
     decided: { changes, audit },
     now,
-    isLast,
-  }: { versions: Map<string, LinkVersion>; decided: Decided; now: number; isLast: boolean },
-): Promise<() => Promise<unknown>> {
+  }: { versions: ReadonlyMap<string, LinkVersion>; decided: Decided; now: number },
+): Promise<void> {
   const before = new Map([...versions].map(([id, { version }]) => [id, version]));
+  const after = new Map(before);
   const last = new Map<string, ReservationRows>();
   const known = new Set<string>();
   for (const { action, record } of changes) {
@@ -414,34 +321,32 @@ async function writesOf(
     last.set(record.id, {
       reservation: reservationRow(record, deletedAt),
       hops: record.hops.map((hop, position) => {
-        const link = versions.get(hop.link) ?? linkVersion(hop.link);
-        const version = link.version + 1;
-        versions.set(hop.link, { ...link, version });
+        const version = (after.get(hop.link) ?? 0) + 1;
+        after.set(hop.link, version);
         return hopRow(record, hop, { position, version, deletedAt });
       }),
     });
   }
   const keys = changes.flatMap(({ key }) => key ?? []);
   const rows = [...last.values()];
-  const changed = [...versions.values()].filter(({ id, version }) => version !== before.get(id));
+  const changed = [...after].filter(([id, version]) => version !== before.get(id));
   const writes: SqlWrite[] = [
     { insert: RESERVATION, rows: rows.map(({ reservation }) => reservation) },
     { insert: HOP, rows: rows.flatMap(({ hops }) => hops) },
     { insert: IDEMPOTENCY_KEY, rows: keys.map(keyRow) },
     ...(await auditWrites(sql, before, audit)),
-    ...changed.map(({ id, version }) => ({ change: SET_LINK_VERSION, values: [id, version] })),
+    ...changed.map((values) => ({ change: SET_LINK_VERSION, values })),
   ];
   // One change alone meets no tags of others that move too.
   const { releaseTags } = locking;
   const released = releaseTags !== undefined && changes.length > 1 ? [...known] : [];
-  if (isLast && released.length + keys.length === 0) return () => sql.finish(...writes);
-  return () =>
-    Promise.all([
-      ...released.map((id) => sql.run(releaseTags ?? '', id)),
-      ...keys.map((key) => deleteIfExpired(sql, key, now)),
-      sql.write(...writes),
-      ...(keys.length > 0 ? [sql.run(locking.deleteExpiredKeys, now, EXPIRED_KEYS_AT_ONCE)] : []),
-    ]);
+  if (released.length + keys.length === 0) return sql.finish(...writes);
+  await Promise.all([
+    ...released.map((id) => sql.run(releaseTags ?? '', id)),
+    ...keys.map((key) => deleteIfExpired(sql, key, now)),
+    sql.write(...writes),
+    ...(keys.length > 0 ? [sql.run(locking.deleteExpiredKeys, now, EXPIRED_KEYS_AT_ONCE)] : []),
+  ]);
 }
 
 function reservationRow(record: ReservationRecord, deletedAt: number | null): SqlValue[] {

@@ -1,8 +1,16 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Demand } from '../../src/allocator/demand.ts';
+import { Lines } from '../../src/allocator/lines.ts';
+import type { Operation } from '../../src/allocator/list.ts';
 import { createNetwork } from '../../src/allocator/network.ts';
-import type { ReservationStore } from '../../src/allocator/store.ts';
+import { atOnce } from '../../src/allocator/steps.ts';
+import {
+  CommitUnknownError,
+  type ReservationStore,
+  StoreUnavailableError,
+} from '../../src/allocator/store.ts';
+import type { LinksView } from '../../src/allocator/view.ts';
 import { linkId } from '../../src/contract/links.ts';
 import type { Problem } from '../../src/contract/problems.ts';
 import { usePostgres } from '../fixtures/postgres.ts';
@@ -11,6 +19,7 @@ import { type OpenedStore, openPostgres, openSqlite } from '../store/opened-stor
 import { Allocator, type Outcome } from './allocator.ts';
 import { smallLink } from './small-link.ts';
 import { sweep } from './sweep.ts';
+import { answerOf } from './uses.ts';
 
 const postgres = usePostgres();
 const TAGS: [number, number] = [1, 40];
@@ -174,5 +183,64 @@ describe.each(ENGINES)('on %s, requests that wait for one link', (_, open) => {
     const rows = await opened.rows('SELECT bandwidth FROM reservation ORDER BY bandwidth');
     expect(rows.map(({ bandwidth }) => Number(bandwidth))).toEqual([1, 2, 4]);
     expect(await book(allocator, { bandwidth: 994 })).toMatchObject({ ok: false, refusals: [{ free: 993 }] });
+  });
+});
+
+describe('row 64: a database that fails while requests wait for one link', () => {
+  const operation = (name: string): Operation<string> => ({
+    ...{ links: [ID], size: 1, about: [], counted: [], named: [], keys: [] },
+    period: () => undefined,
+    decide: () => atOnce({ answer: name, written: [] }),
+  });
+
+  /** Asks for six, of which the second throws; then the database is lost with an error. @returns what each is told, and how often it was asked */
+  async function askSix(lost: number, error: StoreUnavailableError) {
+    const asked: number[] = [];
+    const lines = new Lines(async (operations) => {
+      asked.push(operations.length);
+      if (asked.length > lost) throw error;
+      const answers = await Promise.all(operations.map((each) => answerOf(each.decide({} as LinksView))));
+      if (answers.some(({ answer }) => answer === '1')) throw new TypeError('a bug of one caller');
+      return answers;
+    });
+    const answers = await Promise.allSettled(
+      Array.from({ length: 6 }, (_, index) => lines.run(ID, operation(String(index)))),
+    );
+    return {
+      answers: answers.map((each) => (each.status === 'rejected' ? each.reason.name : each.value.answer)),
+      asked,
+    };
+  }
+
+  test('is waited for once: what has not begun knows that nothing was done', async () => {
+    const { answers, asked } = await askSix(3, new StoreUnavailableError('away'));
+    expect(answers).toEqual(['0', 'TypeError', ...Array.from({ length: 4 }, () => 'StoreUnavailableError')]);
+    // All together, then each alone, until it was away.
+    expect(asked).toEqual([6, 1, 1, 1]);
+  });
+
+  test('leaves only what it was asked last unknown', async () => {
+    const { answers } = await askSix(3, new CommitUnknownError('lost'));
+    expect(answers.slice(2)).toEqual([
+      'CommitUnknownError',
+      ...Array.from({ length: 3 }, () => 'StoreUnavailableError'),
+    ]);
+  });
+
+  test('fails all that wait behind those that it was asked for', async () => {
+    const away = Promise.withResolvers<never>();
+    let asked = 0;
+    const lines = new Lines(() => {
+      asked += 1;
+      return away.promise;
+    });
+    const first = lines.run(ID, operation('first'));
+    await expect.poll(() => asked).toBe(1);
+    const second = lines.run(ID, operation('second'));
+    away.reject(new CommitUnknownError('lost'));
+    await expect(first).rejects.toThrow(CommitUnknownError);
+    await expect(second).rejects.not.toThrow(CommitUnknownError);
+    await expect(second).rejects.toThrow(StoreUnavailableError);
+    expect(asked).toBe(1);
   });
 });

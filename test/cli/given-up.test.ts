@@ -27,7 +27,7 @@ const RING: Topology = {
 const GBPS = ['--bandwidth', '1G'];
 const AT = '2026-11-01T13:00:00Z';
 /** So few that each of the commands below needs more. */
-const STEPS = 9;
+const STEPS = 20;
 const MORE = 'The search was given up, since it took too long. More may fit than it found.';
 const NOT_BEFORE =
   /The search was given up, since it took too long\. Nothing fits before (?:Sun )?1 Nov 1[3-6]:\d\d/;

@@ -1,8 +1,4 @@
 import { expect, test, vi } from 'vitest';
-import { StoreUnavailableError } from '../../src/allocator/store.ts';
-import { POSTGRES_LOCKING, PostgresDatabase } from '../../src/store/postgres/database.ts';
-import { reservationStore } from '../../src/store/reservations.ts';
-import type { SqlDatabase } from '../../src/store/sql.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
 import { usePostgres } from '../fixtures/postgres.ts';
 import { openPostgres } from './opened-store.ts';
@@ -45,34 +41,4 @@ test('a link whose row is made while a transaction waits for another link is loc
   await Promise.all([both, second]);
   expect(order).toEqual(['b', 'a and b']);
   await Promise.all([one, two, three].map(({ close }) => close()));
-});
-
-test('a database that goes away while a group is done again one by one is asked once more, not once for each', async () => {
-  const real = await PostgresDatabase.open(await postgres.emptied());
-  let attempts = 0;
-  const database: SqlDatabase = {
-    run: (...given) => real.run(...given),
-    all: (...given) => real.all(...given),
-    first: (...given) => real.first(...given),
-    reader: real.reader,
-    snapshot: (work) => real.snapshot(work),
-    async transaction(work) {
-      attempts += 1;
-      if (attempts > 1) throw new StoreUnavailableError('away');
-      return real.transaction(work);
-    },
-  };
-  await real.run("INSERT INTO link (id, version) VALUES ('a', 0)");
-  const store = reservationStore(database, POSTGRES_LOCKING);
-  const works = Array.from({ length: 5 }, (_, index) =>
-    store.changeLinks({ links: ['a'] }, async () => {
-      if (index === 2) throw new Error('on purpose');
-    }),
-  );
-  const settled = await Promise.allSettled(works);
-  expect(settled).toEqual(
-    works.map(() => ({ status: 'rejected', reason: new StoreUnavailableError('away') })),
-  );
-  expect(attempts).toBe(2);
-  await real.close();
 });

@@ -470,86 +470,6 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
       expect(await held(EVER)).toEqual([heldBy(before)]);
     });
 
-    describe('work on one link', () => {
-      const book =
-        (id: string, tag: number) =>
-        async (transaction: LinkTransaction): Promise<unknown> => {
-          const { version, together } = transaction;
-          const before = (await transaction.overlapping(LINK, EVER)).map((row) => row.id).toSorted();
-          await put(transaction, record(id, { tags: tags(tag) }));
-          return { before, version, together };
-        };
-
-      /** Has work wait for the link, which other work holds. @returns what each answers */
-      const behindAnother = async (
-        ...works: ((transaction: LinkTransaction) => Promise<unknown>)[]
-      ): Promise<Promise<unknown>[]> => {
-        const [began, leave] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-        const other = change(async () => {
-          began.resolve();
-          await leave.promise;
-        });
-        await began.promise;
-        const answers = works.map((work) => change(work));
-        leave.resolve();
-        await other;
-        return answers;
-      };
-
-      test('is done one after the other, each on the rows and the version of those before', async () => {
-        const order: string[] = [];
-        const works = Array.from({ length: 10 }, (_, index) =>
-          change(async (transaction) => {
-            order.push(`in ${index}`);
-            const answer = await book(`r${index}`, index + 1)(transaction);
-            order.push(`out ${index}`);
-            return answer;
-          }),
-        );
-        expect(await Promise.all(works)).toMatchObject(
-          works.map((_, index) => ({
-            version: index,
-            before: works.slice(0, index).map((_, at) => `r${at}`),
-          })),
-        );
-        expect(order).toEqual(works.flatMap((_, index) => [`in ${index}`, `out ${index}`]));
-      });
-
-      test('that waits shares a transaction: the second sees the rows and the version of the first, and both are committed at once', async () => {
-        await write(record('r0', { tags: tags(9) }));
-        const [first, second] = await behindAnother(book('r1', 1), book('r2', 2));
-        const seen = first?.then(() => store.find('r2'));
-        expect(await first).toEqual({ before: ['r0'], version: 1, together: 2 });
-        expect(await second).toEqual({ before: ['r0', 'r1'], version: 2, together: 0 });
-        expect(await seen).toEqual(record('r2', { tags: tags(2) }));
-        expect(await version()).toBe(3);
-      });
-
-      test.each<[string, (transaction: LinkTransaction) => Promise<unknown>, string]>([
-        [
-          'throws',
-          async (transaction) => {
-            await put(transaction, record('rx', { tags: tags(8) }));
-            throw new Error('on purpose');
-          },
-          'on purpose',
-        ],
-        [
-          'writes what the database refuses',
-          (transaction) => put(transaction, record('rx', { tags: tags(8), bandwidth: 0 })),
-          'bandwidth',
-        ],
-      ])('that waits with work that %s is committed; the other is undone', async (_, failing, why) => {
-        await write(record('r0', { tags: tags(9) }));
-        const [first, failed, last] = await behindAnother(book('r1', 1), failing, book('r2', 2));
-        await expect(failed).rejects.toThrow(why);
-        expect(await first).toMatchObject({ before: ['r0'], version: 1 });
-        expect(await last).toMatchObject({ before: ['r0', 'r1'], version: 2 });
-        expect(ids(await store.list(query()))).toEqual(['r0', 'r1', 'r2']);
-        expect(await version()).toBe(3);
-      });
-    });
-
     describe('row 59: refusals', () => {
       const MINUTE = 60_000;
       const refusal = (at: number, shape: Partial<AuditEntry> = {}): AuditEntry => ({
@@ -723,14 +643,14 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
         booking: IdempotencyRecord,
         { now = 0, link = LINK } = {},
       ): Promise<IdempotencyRecord | undefined> =>
-        store.changeLinks({ links: [link], key: booking }, async (transaction) => {
+        store.changeLinks({ links: [link], keys: [booking] }, async (transaction) => {
           const earlier = await transaction.findKey(booking, now);
           const booked = record(booking.reservations[0] ?? '', { link, tags: tags(nextTag()) });
           if (!earlier) await bookUnder(transaction, booked, booking, now);
           return earlier;
         });
       const found = (key: IdempotencyKey, now: number, link = LINK): Promise<unknown> =>
-        store.changeLinks({ links: [link], key }, (transaction) => transaction.findKey(key, now));
+        store.changeLinks({ links: [link], keys: [key] }, (transaction) => transaction.findKey(key, now));
       const keptKeys = async (): Promise<unknown[]> =>
         (await opened.rows('SELECT key FROM idempotency_key ORDER BY expires_ms, key')).map(({ key }) => key);
       let lastTag: number;

@@ -174,7 +174,7 @@ export class SmallAllocator implements Subject {
     const id = linkId(link.site1, link.site2);
     const early = mistake === 'rows read before the lock' ? await store.overlapping(id, EVER) : undefined;
     let decided: Decision<Answer> | undefined;
-    const changed = store.changeLinks({ links: [id], key }, async (transaction) => {
+    const changed = store.changeLinks({ links: [id], keys: key ? [key] : [] }, async (transaction) => {
       const rows = early ?? (await transaction.overlapping(id, EVER));
       decided = await work(transaction, this.#oracle(link, rows), now());
       const { change } = decided;
