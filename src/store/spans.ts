@@ -1,7 +1,8 @@
-/** The longest of the first class: about a minute, in milliseconds. Each class has those up to twice as long as the one before. */
+/** The longest of the first class: about a minute, in milliseconds. Each class has those up to eight times as long as the one before. */
 const FIRST = 2 ** 16;
-/** The number of the last class, which has all that is longer than a year. */
-const LAST = 20;
+const TIMES = 8;
+/** The number of the last class, which has all that is longer than 25 days. */
+const LAST = 6;
 
 /**
  * The class of a length. What overlaps a period has started before its end, and not longer before its start than the longest of its
@@ -11,7 +12,7 @@ const LAST = 20;
  */
 export function spanOf(length: number): number {
   let span = 0;
-  for (let longest = FIRST; longest < length && span < LAST; longest *= 2) span += 1;
+  for (let longest = FIRST; longest < length && span < LAST; longest *= TIMES) span += 1;
   return span;
 }
 
@@ -22,7 +23,7 @@ export function spanOf(length: number): number {
  */
 export function overlapping(select: string): string {
   return Array.from({ length: LAST + 1 }, (_, span) => {
-    const started = span === LAST ? '' : `AND start_ms > CAST($2 AS BIGINT) - ${FIRST * 2 ** span}`;
+    const started = span === LAST ? '' : `AND start_ms > CAST($2 AS BIGINT) - ${FIRST * TIMES ** span}`;
     return `${select} AND span = ${span} ${started} AND start_ms < $3 AND end_ms > $2`;
   }).join(' UNION ALL ');
 }
