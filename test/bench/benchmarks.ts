@@ -3,8 +3,7 @@ import type { Benchmark } from './benchmark.ts';
 /** Every benchmark by its name, loaded when it runs: each is a process of its own, and pays for nothing of the others. */
 export const BENCHMARKS: Readonly<Record<string, () => Promise<Benchmark>>> = {
   'start-up': async () => (await import('./start-up.ts')).startUp,
-  'durable-bookings': async () => (await import('./durable-bookings.ts')).durableBookings,
-  hops: async () => (await import('./hops.ts')).hops,
+  rows: async () => (await import('./rows.ts')).rows,
   'http-bookings': async () => (await import('./http-bookings.ts')).httpBookings,
   'http-reads': async () => (await import('./http-reads.ts')).httpReads,
   postgres: async () => (await import('./postgres.ts')).postgres,

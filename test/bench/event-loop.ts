@@ -11,7 +11,7 @@ import { median } from './measure.ts';
 import { DATABASE_FILE, signIn } from './serving.ts';
 
 const HOUR = 3_600_000;
-const LIVE = 20_000;
+const LIVE = 10_000;
 /** How long the event loop may be held, in milliseconds. */
 const LIMIT = 15;
 /** The sites that are furthest apart, and two that every route passes a ring between. */

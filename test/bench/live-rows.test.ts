@@ -5,7 +5,6 @@ import { linkId } from '../../src/contract/links.ts';
 import { openStores } from '../../src/store/stores.ts';
 import { type Rows, sweep } from '../allocator/sweep.ts';
 import { temporaryFolder } from '../fixtures/temporary-folder.ts';
-import { BareRows, RowReader } from './bare-rows.ts';
 import { horizonOf, makeDatabase, WIDE_LINKS } from './live-rows.ts';
 import { allocatorOn, booked, requestFor } from './requests.ts';
 import { seeded } from './seeded.ts';
@@ -35,29 +34,4 @@ it('makes a database that breaks no rule, and can be booked on', async () => {
   }
   database.close();
   await stores.close();
-});
-
-it('writes the rows of a booking again into a copy', async () => {
-  const [path, copy] = [join(folder, 'ours.sqlite'), join(folder, 'bare.sqlite')];
-  const [link] = WIDE_LINKS;
-  if (!link) throw new Error('there is no link');
-  await makeDatabase(path, [{ link, live: 10, from: FROM }]);
-  const bare = new BareRows(copy, path);
-  const stores = await openStores(path);
-  const request = requestFor(link, { from: FROM, horizon: 1000 }, seeded(2));
-  const id = await booked(allocatorOn(stores.reservations), request);
-  const rows = new RowReader(path).rowsOf(id);
-  bare.write(rows);
-  bare.close();
-  await stores.close();
-  expect(new RowReader(copy).rowsOf(id)).toEqual(rows);
-  const [ours, theirs] = [path, copy].map((file) => {
-    const database = new DatabaseSync(file);
-    const found = ['link', 'reservation', 'hop'].map((table) =>
-      database.prepare(`SELECT * FROM ${table}`).all(),
-    );
-    database.close();
-    return found;
-  });
-  expect(theirs).toEqual(ours);
 });
