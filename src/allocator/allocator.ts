@@ -7,12 +7,12 @@ import {
   type KeyedRequest,
   linksUnder,
   routesOf,
-  searchOf,
 } from './decide.ts';
 import { Lines } from './lines.ts';
 import type { LinkUse } from './link-use.ts';
 import {
   type ChangeOutcome,
+  isSearched,
   type KeyedOutcome,
   type ListTerms,
   listOperation,
@@ -68,7 +68,7 @@ export interface LinksState {
 
 /** How often a time or a route is looked for without a lock. */
 const ATTEMPTS = 3;
-/** How long a decision may take with the links locked, in milliseconds: what takes long was found before, without. */
+/** How long a search may take with the links locked, in milliseconds: what takes long was found before, without. */
 const MAX_LOCKED_MS = 1000;
 
 /**
@@ -206,7 +206,10 @@ export class Allocator {
       if (!isKnown) await loadFirst(operations, view);
       const decisions: Decision<unknown>[] = [];
       for (const operation of operations) {
-        decisions.push(await finish(operation.decide(view), { most: MAX_LOCKED_MS }));
+        const most = operation.isSearch ? MAX_LOCKED_MS : Number.POSITIVE_INFINITY;
+        const decision = await finish(operation.decide(view), { most });
+        // Where others share the view, it is not only this one's to be asked later.
+        decisions.push(operations.length > 1 ? { ...decision, explain: undefined } : decision);
       }
       const written = decisions.flatMap((decision) => decision.written);
       if (written.length > 0) {
@@ -340,11 +343,6 @@ function explainedBy(item: ItemOutcome, told: ItemOutcome | undefined): ItemOutc
 /** Whether a create may take any of several routes. */
 function isOpen(item: ChangeItem): boolean {
   return item.action === 'create' && !item.request.route;
-}
-
-/** Whether the service finds a create's period, which can be another one on another route. */
-function isSearched(item: ChangeItem): boolean {
-  return item.action === 'create' && searchOf(item.request) !== undefined;
 }
 
 function isRefusedByLinks(outcome: ChangeOutcome): outcome is Extract<ChangeOutcome, { reason: 'refused' }> {

@@ -11,6 +11,7 @@ import {
   itemOperation,
   KEY_LIFETIME,
   type KeyedRequest,
+  searchOf,
 } from './decide.ts';
 import type { Period } from './demand.ts';
 import { atOnce, type Steps } from './steps.ts';
@@ -47,6 +48,8 @@ export type KeyedOutcome =
 export interface Operation<Answer> extends Needs {
   /** How many changes it has. */
   readonly size: number;
+  /** Whether it looks for a time, which may take long. */
+  readonly isSearch: boolean;
   /** The time that it looks at first; undefined where it looks at none. Milliseconds. */
   period(known: Pick<LinksView, 'reservation'>): Period | undefined;
   decide(view: LinksView): Steps<Decision<Answer>>;
@@ -82,6 +85,7 @@ export function listOperation(
   return {
     links: [...new Set(operations.flatMap(({ links }) => links))].toSorted(),
     size: items.length,
+    isSearch: earliest !== undefined || items.some(isSearched),
     about: [...new Set(operations.flatMap(({ about }) => about ?? []))],
     counted: [...new Set(operations.flatMap(({ counts }) => counts ?? []))],
     named: operations.flatMap(({ named }) => named ?? []),
@@ -122,6 +126,11 @@ export function listOperation(
   };
 }
 
+/** Whether the service finds a create's period, which can be another one on another route. */
+export function isSearched(item: ChangeItem): boolean {
+  return item.action === 'create' && searchOf(item.request) !== undefined;
+}
+
 /** The answer to a list of one item that is refused. */
 function* explainedList(explain: () => Steps<ItemOutcome>): Steps<ChangeOutcome> {
   return { ok: false, reason: 'refused', items: [yield* explain()] };
@@ -140,6 +149,7 @@ export function refusalOperation(
   return {
     links: [...new Set(links)].toSorted(),
     size: 1,
+    isSearch: false,
     about: [],
     counted: [],
     named: [],
