@@ -184,9 +184,8 @@ export class LinkUse {
   }
 
   /**
-   * The earliest start within a window at which a demand would be accepted: from its `start` on, up to its `end` less the duration; undefined where there is none, and
-   * when the link, or the share, is too small. Exact: each limit in turn moves the start to the first instant
-   * that it allows, until all agree.
+   * The earliest start at which a demand would be accepted that ends within a window; undefined where there is none. Exact: each
+   * limit in turn moves the start to the first instant that it allows, until all agree.
    */
   *earliest({ start: from, end, bandwidth, duration, tenant }: Sought): Steps<number | undefined> {
     const limits = this.#limits(bandwidth, tenant);
@@ -309,7 +308,10 @@ export class LinkUse {
     return Math.max(...this.#tags.map((tags) => tags.freeSince(until)));
   }
 
-  /** When the first reservation ends after an instant, and when the first one starts at another or after it; infinity for never. Milliseconds. */
+  /**
+   * When the first reservation ends after an instant, and when the first one starts at another or after it, of those that are known;
+   * infinity for never. Milliseconds.
+   */
   nextChanges(ends: number, starts: number): { end: number; start: number } {
     const found = { end: Number.POSITIVE_INFINITY, start: Number.POSITIVE_INFINITY };
     for (const { start, end } of this.#rows.values()) {

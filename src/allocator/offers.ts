@@ -38,7 +38,11 @@ export interface OfferTerms {
   allows?: (offer: Demand) => boolean;
 }
 
-/** Looks for offers in place of a refused demand: one of each kind at most, in the order of {@link Offer}. @param found is given them one by one */
+/**
+ * Looks for offers in place of a refused demand: one of each kind at most, in the order of {@link Offer}.
+ *
+ * @param found is given them one by one
+ */
 export function* offersFor(demand: Demand, terms: OfferTerms, found: Offer[]): Steps<void> {
   const { now, expiry, startsNow, current, movable = true, allows } = terms;
   const { start, end, bandwidth } = demand;
