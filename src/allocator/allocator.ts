@@ -15,6 +15,7 @@ import {
   isSearched,
   type KeyedOutcome,
   type ListTerms,
+  type Look,
   listOperation,
   type Operation,
   refusalOperation,
@@ -24,8 +25,13 @@ import type { Network } from './network.ts';
 import { type AskedBy, QuestionEndedError, Questions } from './questions.ts';
 import type { RouteUse } from './route-use.ts';
 import { type AskedRoutes, allowedRoutes } from './routes.ts';
-import { finish, type Steps } from './steps.ts';
-import type { ReservationRecord, ReservationStore, StoreReading } from './store.ts';
+import { finish, type Steps, TooMuchError } from './steps.ts';
+import {
+  type ReservationRecord,
+  type ReservationStore,
+  type StoreReading,
+  StoreUnavailableError,
+} from './store.ts';
 import { LinksView, type Needs, readAhead } from './view.ts';
 
 /** Told what an allocator does, for metrics: after the fact, never within a transaction. It never throws. */
@@ -66,6 +72,8 @@ export interface LinksState {
   now: number;
 }
 
+/** What may keep a refusal from being told with what else is free. */
+const UNEXPLAINABLE = [QuestionEndedError, TooMuchError, StoreUnavailableError];
 /** How often a time or a route is looked for without a lock. */
 const ATTEMPTS = 3;
 /** How long a search may take with the links locked, in milliseconds: what takes long was found before, without. */
@@ -130,12 +138,16 @@ export class Allocator {
     for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
       const decision = await this.#rehearse(list, terms);
       const { answer: found } = decision;
-      if (isRefusedByLinks(found)) return (await this.#run(refusalOperation(decision, keyed))).answer;
+      if (isRefusedByLinks(found) && decision.isSettled) {
+        return (await this.#run(refusalOperation(decision, keyed))).answer;
+      }
       if (!found.ok) break;
       const fixed = list.map((item, index) => asFound(item, found.records[index]));
       const outcome = await this.#make(fixed, { keyed, tentative: true });
       // Others may have been faster there.
-      if (!isRefusedByLinks(outcome)) return outcome.ok ? { ...outcome, offset: found.offset } : outcome;
+      if (!isRefusedByLinks(outcome)) {
+        return outcome.ok && !outcome.replayed ? { ...outcome, offset: found.offset } : outcome;
+      }
     }
     return this.#makeOrExplain(list, { keyed, earliest }, askedBy);
   }
@@ -153,25 +165,25 @@ export class Allocator {
   ): Promise<ChangeOutcome> {
     const made = await this.#run(listOperation(items, terms, this.#options));
     const { answer, explain } = made;
-    if (explain) {
-      return this.#questions.ask(explain(), askedBy).catch((error: unknown) => {
-        // That it is refused is certain.
-        if (error instanceof QuestionEndedError) return answer;
-        throw error;
-      });
-    }
     if (!isRefusedByLinks(answer)) return answer;
-    // Of several items, each is refused after those before it.
-    const { answer: told } = await this.#rehearse(items, { askedBy });
-    if (told.ok || told.reason !== 'refused') return answer;
-    return { ...answer, items: answer.items.map((item, index) => explainedBy(item, told.items[index])) };
+    try {
+      if (explain) return await this.#questions.ask(explain(), askedBy);
+      // Of several items, each is refused after those before it.
+      const { answer: told } = await this.#rehearse(items, { askedBy });
+      if (told.ok || told.reason !== 'refused') return answer;
+      return { ...answer, items: answer.items.map((item, index) => explainedBy(item, told.items[index])) };
+    } catch (error) {
+      // That it is refused is certain, and in the audit.
+      if (UNEXPLAINABLE.some((known) => error instanceof known)) return answer;
+      throw error;
+    }
   }
 
   /** The decision on a list, on a snapshot, with what else is free where it is refused. Nothing is written. */
   async #rehearse(
     items: readonly ChangeItem[],
     { earliest, askedBy }: Pick<ChangeTerms, 'earliest' | 'askedBy'>,
-  ): Promise<Decision<ChangeOutcome>> {
+  ): Promise<Decision<ChangeOutcome> & { isSettled: boolean }> {
     const { store, now } = this.#options;
     const operation = listOperation(items, { explains: true, earliest }, this.#options);
     const view = new LinksView(now(), { ...this.#options, reading: store });
@@ -288,35 +300,49 @@ export class Allocator {
   }
 }
 
-/** How often links are read again that change meanwhile. */
+/** How often a list is decided on, where links change meanwhile. */
 const READINGS = 3;
 
-/** Decides on rows of one instant: where a link changes while others are read, it is read again. */
-function* rehearsal<Answer>(
-  operation: Operation<Answer>,
+/**
+ * Decides on a list by rows that are read one after the other. Where a link has changed meanwhile, what was read of it is read
+ * again, and the list is decided on anew.
+ *
+ * @returns the decision, and whether all its rows are of one instant
+ */
+function* rehearsal(
+  operation: Operation<ChangeOutcome>,
   view: LinksView,
   store: Pick<StoreReading, 'versions'>,
-): Steps<Decision<Answer>> {
-  const period = operation.period(view);
-  for (let reading = 0; period; reading += 1) {
-    for (const id of operation.links) yield* view.use(id).cover(period);
-    if (reading === READINGS) break;
+): Steps<Decision<ChangeOutcome> & { isSettled: boolean }> {
+  for (let reading = 1; ; reading += 1) {
+    for (const { link, period } of looksOf([operation], view)) yield* view.use(link).cover(period);
+    const decision = yield* operation.decide(view);
+    view.undo(0);
     let isSettled = true;
     yield store.versions(operation.links).then((versions) => {
       isSettled = !view.renew(versions);
     });
-    if (isSettled) break;
+    if (isSettled || reading === READINGS) return { ...decision, isSettled };
   }
-  return yield* operation.decide(view);
 }
 
 /** Reads the rows that operations look at first. */
 async function loadFirst(operations: readonly Operation<unknown>[], view: LinksView): Promise<void> {
-  const reads = operations.flatMap((operation) => {
-    const period = operation.period(view);
-    return period ? operation.links.map((id) => view.use(id).load(period)) : [];
-  });
-  await Promise.all(reads);
+  await Promise.all(looksOf(operations, view).map(({ link, period }) => view.use(link).load(period)));
+}
+
+/** What operations look at first; what meets is one look. */
+function looksOf(operations: readonly Operation<unknown>[], view: LinksView): Look[] {
+  const looks: Look[] = [];
+  const all = operations.flatMap((operation) => operation.looks(view));
+  for (const { link, period } of all.toSorted((one, other) => one.period.start - other.period.start)) {
+    const before = looks.findLast((look) => look.link === link);
+    if (before && before.period.end >= period.start) {
+      const end = Math.max(before.period.end, period.end);
+      before.period = { start: before.period.start, end };
+    } else looks.push({ link, period });
+  }
+  return looks;
 }
 
 /** What operations need together. */

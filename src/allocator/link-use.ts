@@ -4,7 +4,7 @@ import { type Demand, type Period, TAG_PLACES, type Tags } from './demand.ts';
 import { type Load, Profile } from './profile.ts';
 import type { Refusal } from './refusals.ts';
 import { Share } from './shares.ts';
-import { type Steps, TooMuchError } from './steps.ts';
+import { finish, type Steps, TooMuchError } from './steps.ts';
 import type { HeldReservation } from './store.ts';
 import { PlaceTags } from './tags.ts';
 
@@ -34,6 +34,8 @@ export interface UseOptions {
 
 /** How many rows of a link are read at most. */
 export const MAX_ROWS = 200_000;
+/** How many rows are taken without a stop: some milliseconds. */
+const ROWS_AT_ONCE = 2000;
 
 /** A demand for some time within a window, and whose share is a limit too. */
 export interface Sought extends Demand {
@@ -87,11 +89,20 @@ export class LinkUse {
   }
 
   /** Reads the rows of a period, but for those that were changed here. @throws TooMuchError for more than {@link MAX_ROWS} */
-  async load(period: Period): Promise<void> {
-    for (const row of await this.#read(period)) {
+  load(period: Period): Promise<void> {
+    return finish(this.#take(period), { most: Number.POSITIVE_INFINITY });
+  }
+
+  *#take(period: Period): Steps<void> {
+    let rows: readonly HeldReservation[] = [];
+    yield this.#read(period).then((found) => {
+      rows = found;
+    });
+    if (rows.length + this.#rows.size > MAX_ROWS) throw new TooMuchError();
+    for (const [index, row] of rows.entries()) {
       if (!this.#own.has(row.id) && !this.#rows.has(row.id)) this.#hold(row);
+      if (index % ROWS_AT_ONCE === ROWS_AT_ONCE - 1) yield;
     }
-    if (this.#rows.size > MAX_ROWS) throw new TooMuchError();
     const apart = ({ start, end }: Period): boolean => end < period.start || start > period.end;
     const meeting = [period, ...this.#known.filter((known) => !apart(known))];
     const start = Math.min(...meeting.map((known) => known.start));
@@ -107,7 +118,7 @@ export class LinkUse {
     const from = before?.end ?? start;
     if (from >= end) return;
     const all = this.#known.reduce((sum, known) => sum + known.end - known.start, 0);
-    yield this.load({ start: from, end: Math.max(end, from + (before ? Math.max(DAY, all) : all)) });
+    yield* this.#take({ start: from, end: Math.max(end, from + (before ? Math.max(DAY, all) : all)) });
   }
 
   /** Adds a reservation, in place of what was held under its id. */

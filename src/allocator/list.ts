@@ -44,14 +44,20 @@ export type KeyedOutcome =
   /** The idempotency key is another request's. */
   | { ok: false; reason: 'key_taken' };
 
+/** A time of a link, in milliseconds. */
+export interface Look {
+  link: string;
+  period: Period;
+}
+
 /** An operation: it names the rows that it needs, and then decides, as a function of what was read. */
 export interface Operation<Answer> extends Needs {
   /** How many changes it has. */
   readonly size: number;
   /** Whether it looks for a time, which may take long. */
   readonly isSearch: boolean;
-  /** The time that it looks at first; undefined where it looks at none. Milliseconds. */
-  period(known: Pick<LinksView, 'reservation'>): Period | undefined;
+  /** What it looks at first. */
+  looks(known: Pick<LinksView, 'reservation'>): readonly Look[];
   decide(view: LinksView): Steps<Decision<Answer>>;
 }
 
@@ -90,7 +96,11 @@ export function listOperation(
     counted: [...new Set(operations.flatMap(({ counts }) => counts ?? []))],
     named: operations.flatMap(({ named }) => named ?? []),
     keys: keyed ? [keyed] : [],
-    period: (known) => hull(operations.flatMap((operation) => operation.period(known) ?? [])),
+    looks: (known) =>
+      operations.flatMap(({ links, period }) => {
+        const looked = period(known);
+        return looked ? links.map((link) => ({ link, period: looked })) : [];
+      }),
     *decide(view) {
       const earlier = replayed(view, keyed);
       if (earlier) return earlier;
@@ -154,7 +164,7 @@ export function refusalOperation(
     counted: [],
     named: [],
     keys: keyed ? [keyed] : [],
-    period: () => undefined,
+    looks: () => [],
     decide: (view) => atOnce(replayed(view, keyed) ?? refused),
   };
 }
@@ -178,17 +188,6 @@ function answerOf(
   }
   const givenUpAt = found?.givenUpAt;
   return { ok: false, reason: 'refused', items, ...(givenUpAt === undefined ? {} : { givenUpAt }) };
-}
-
-/** The time from the first start to the last end. */
-function hull(periods: readonly Period[]): Period | undefined {
-  const [first, ...rest] = periods;
-  return (
-    first &&
-    rest.reduce((one, other) => {
-      return { start: Math.min(one.start, other.start), end: Math.max(one.end, other.end) };
-    }, first)
-  );
 }
 
 /**

@@ -14,8 +14,9 @@ export class QuestionEndedError extends Error {
   override readonly name = 'QuestionEndedError';
 }
 
-/** How many questions that take longer than a slice there may be, with those that wait. */
+/** How many questions that take longer than a slice there may be, with those that wait; and of one user. */
 const MAX_QUESTIONS = 64;
+const MAX_OF_USER = 32;
 /** How long all slices of a question may take: 5 s, in milliseconds. */
 const MAX_QUESTION_MS = 5000;
 
@@ -68,11 +69,12 @@ export class Questions {
 
   /** Lets a question go on that takes long, after those of its user that came before. @returns what ends it */
   async #enter(askedBy: AskedBy | undefined): Promise<() => void> {
-    if (this.#long >= MAX_QUESTIONS)
-      throw new QuestionEndedError('Too many long questions are asked at once.');
-    this.#long += 1;
     const { user = '', request } = askedBy ?? {};
     const line = this.#lines.get(user);
+    if (this.#long >= MAX_QUESTIONS || (line && line.length >= MAX_OF_USER)) {
+      throw new QuestionEndedError('Too many long questions are asked at once.');
+    }
+    this.#long += 1;
     // Whoever leaves the line before its turn must not end the question that goes on.
     const isCalled = line && request ? await waitIn(line, request.signal) : true;
     if (!line) this.#lines.set(user, []);
@@ -121,6 +123,7 @@ export class Questions {
 
 /** Waits in a line until called, or until a request has gone. @returns whether it was called */
 function waitIn(line: (() => void)[], signal: AbortSignal): Promise<boolean> {
+  if (signal.aborted) return Promise.resolve(false);
   return new Promise((resolve) => {
     const leave = (): void => {
       line.splice(line.indexOf(call), 1);

@@ -19,7 +19,7 @@ export class PlaceTags {
   #held: Map<number, Period[]> | undefined;
   readonly #rows: ReadonlyMap<string, Holding>;
   /** How many reservations hold each tag, by its place in the range; and how many tags are held. */
-  readonly #counts: Uint16Array;
+  readonly #counts: Uint32Array;
   #heldTags = 0;
 
   /** @param range inclusive, `[from, to]` @param rows those that {@link count} is told */
@@ -28,7 +28,7 @@ export class PlaceTags {
     this.#first = from;
     this.size = to - from + 1;
     this.#rows = rows;
-    this.#counts = new Uint16Array(this.size);
+    this.#counts = new Uint32Array(this.size);
   }
 
   /** A reservation was added to the rows, or taken away. */

@@ -179,6 +179,16 @@ describe.each([
     await isTrue(allocator);
   });
 
+  test('deletes on a link that left the network, and books on another', async () => {
+    const [id] = idsOf(await start().batch([create(0)]));
+    const [gone, ...links] = LINKS;
+    const left = start(opened.store, { network: createNetwork({ sites: NETWORK.sites, links }) });
+    expect(gone).toBeDefined();
+    for (const dryRun of [true, false]) {
+      expect(await left.batch([remove(id ?? ''), create(1)], { dryRun })).toMatchObject({ ok: true });
+    }
+  });
+
   test('is rehearsed without a trace', async () => {
     const allocator = start();
     idsOf(await allocator.batch([create(0)]));

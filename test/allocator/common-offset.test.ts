@@ -102,8 +102,7 @@ async function decided(
   const view = new LinksView(0, { network: rules.network, reading: { overlapping } });
   const none = { versions: new Map(), live: new Map(), names: new Map(), keys: new Map() };
   view.know({ ...none, records: new Map(records) });
-  const period = operation.period(view);
-  for (const id of operation.links) if (period) await view.use(id).load(period);
+  for (const { link, period } of operation.looks(view)) await view.use(link).load(period);
   return (await answerOf(operation.decide(view), looks)).answer;
 }
 

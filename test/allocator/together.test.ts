@@ -214,7 +214,7 @@ describe.each(ENGINES)('on %s, requests that wait for one link', (_, open) => {
 describe('row 64: a database that fails while requests wait for one link', () => {
   const operation = (name: string): Operation<string> => ({
     ...{ links: [ID], size: 1, isSearch: false, about: [], counted: [], named: [], keys: [] },
-    period: () => undefined,
+    looks: () => [],
     decide: () => atOnce({ answer: name, written: [] }),
   });
 
