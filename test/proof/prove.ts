@@ -106,7 +106,7 @@ function runSuite(files: readonly string[], env: Readonly<Record<string, string>
 }
 if (isChosen(HISTORIES)) {
   const files = [
-    ...['allocator/histories', 'allocator/searches', 'allocator/load-profile', 'allocator/routed'],
+    ...['allocator/histories', 'allocator/searches', 'allocator/route-use', 'allocator/routed'],
     ...['allocator/common-offset', 'allocator/batch', 'server/identity/once'],
     ...['cli/reservation/pasted-alternatives', 'cli/slices-conversations', 'e2e/run', 'server/http'],
   ].map((name) => `test/${name}.test.ts`);
