@@ -120,7 +120,7 @@ export interface RefusedOutcome extends Explanation, WayOver {
 
 /**
  * A new reservation to be decided on: a demand; or, with a duration or a volume, a window from `start` to `end` in which the
- * demand is found, in the transaction that creates it. Milliseconds and Mbps.
+ * demand is found. Milliseconds and Mbps.
  */
 export interface CreateRequest extends Omit<ReservationRequest, 'start'> {
   start: number;

@@ -41,7 +41,7 @@ export class Lines {
   async #workOff(link: string, line: Waiting[]): Promise<void> {
     this.#lines.set(link, line);
     while (line.length > 0) {
-      // Whoever got an answer from the group before asks again in this turn of the event loop.
+      // In this turn of the event loop the callers of the last group ask again.
       await yieldToEventLoop();
       await this.#settle(line.splice(0, GROUP_SIZE), line);
     }

@@ -1,6 +1,7 @@
 import { DAY } from '../contract/durations.ts';
 import type { Link } from '../contract/links.ts';
 import { type Demand, type Period, TAG_PLACES, type Tags } from './demand.ts';
+import type { FreeStep } from './fastest.ts';
 import { type Load, Profile } from './profile.ts';
 import type { Refusal } from './refusals.ts';
 import { Share } from './shares.ts';
@@ -72,11 +73,11 @@ export class LinkUse {
   readonly #share: Share | undefined;
   readonly #tags: readonly PlaceTags[];
   readonly #read: UseOptions['read'];
-  /** The periods of which all rows are known, in order and apart. */
+  /** The periods of which all rows are known. They are apart from each other. */
   #known: Period[] = [];
   /** What all reservations take together; undefined where the rows are others since. */
   #load: Profile | undefined;
-  /** The same of those that hold a tag of each place: not of one whose tag is outside the range, of which there is none as a rule. */
+  /** The same for each place, of the reservations whose tag there is in the range. As a rule these are all. */
   #tagged: Profile[] | undefined;
   readonly #ofTenants = new Map<string, Profile>();
 
@@ -195,8 +196,8 @@ export class LinkUse {
   }
 
   /**
-   * The earliest start at which a demand would be accepted that ends within a window; undefined where there is none. Exact: each
-   * limit in turn moves the start to the first instant that it allows, until all agree.
+   * The earliest start at which the link accepts a demand within a window; undefined where there is none. It is exact: each limit in
+   * turn moves the start to the first instant that it allows, until all agree.
    */
   *earliest({ start: from, end, bandwidth, duration, tenant }: Sought): Steps<number | undefined> {
     const limits = this.#limits(bandwidth, tenant);
@@ -233,10 +234,9 @@ export class LinkUse {
   *steps(period: Period, most = Number.POSITIVE_INFINITY): Steps<Free[]> {
     const found: Free[] = [];
     yield* this.cover(period);
-    const tagged = this.#tagged ?? this.#countTagged();
     for (const { start, end, bandwidth: taken } of this.#all().steps(period)) {
       const bandwidth = Math.max(0, this.link.bandwidth - taken);
-      const tags = this.#freeTags(tagged, { start, end: start + 1 });
+      const tags = this.#freeTags({ start, end: start + 1 });
       const open = found.at(-1);
       if (open?.bandwidth === bandwidth && open.tags === tags) open.end = end;
       else if (found.length === most) break;
@@ -251,7 +251,6 @@ export class LinkUse {
    */
   *columns({ start, end }: Period, count: number): Steps<Free[]> {
     yield* this.cover({ start, end });
-    const tagged = this.#tagged ?? this.#countTagged();
     const length = end - start;
     const columns = Math.min(count, length);
     const startOf = (index: number): number => start + Math.floor((index * length) / columns);
@@ -262,8 +261,8 @@ export class LinkUse {
       found.push({
         ...column,
         bandwidth: Math.max(0, this.link.bandwidth - most.bandwidth),
-        bandwidthMax: Math.max(0, this.link.bandwidth - least.bandwidth),
-        tags: this.#freeTags(tagged, column),
+        bandwidthMax: Math.max(0, this.link.bandwidth - least),
+        tags: this.#freeTags(column),
       });
     }
     return found;
@@ -287,7 +286,7 @@ export class LinkUse {
   }
 
   /** The bandwidth that is free over a period for a new reservation, step by step. @param tenant whose share is a limit too */
-  *freeSteps(period: Period, tenant?: string): Steps<(Period & { free: number })[]> {
+  *freeSteps(period: Period, tenant?: string): Steps<FreeStep[]> {
     yield* this.cover(period);
     const share = this.#share;
     const own = share && tenant !== undefined ? this.#loadOf(tenant) : undefined;
@@ -346,21 +345,19 @@ export class LinkUse {
     return own;
   }
 
-  #countTagged(): Profile[] {
-    const rows = [...this.#rows.values()];
-    this.#tagged = this.#tags.map((tags) =>
-      rows.every((row) => tags.has(row.tags[tags.place]))
-        ? this.#all()
-        : new Profile(rows.filter((row) => tags.has(row.tags[tags.place]))),
-    );
+  #allTagged(): Profile[] {
+    this.#tagged ??= this.#tags.map((tags) => {
+      const rows = [...this.#rows.values()].filter((row) => tags.has(row.tags[tags.place]));
+      return rows.length === this.#rows.size ? this.#all() : new Profile(rows);
+    });
     return this.#tagged;
   }
 
   /** How many tags are free at the worst instant of a period, at the place with the fewest. */
-  #freeTags(tagged: readonly Profile[], period: Period): number {
+  #freeTags(period: Period): number {
     const held = new Map<Profile, number>();
     const free = this.#tags.map((tags, index) => {
-      const profile = tagged[index] ?? this.#all();
+      const profile = this.#allTagged()[index] ?? this.#all();
       const live = held.get(profile) ?? profile.extremes(period).most.live;
       held.set(profile, live);
       return tags.size - live;

@@ -77,7 +77,7 @@ export interface ListTerms {
  * The operation of a list of changes, one or more: all are made, or none. Each is decided on as if those before it had been
  * made, but for refused ones.
  *
- * @throws RangeError where there is no item, or as {@link itemOperation} does
+ * @throws RangeError for an empty list; {@link itemOperation} throws it too
  */
 export function listOperation(
   items: readonly ChangeItem[],

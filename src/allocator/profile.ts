@@ -64,21 +64,21 @@ export class Profile {
     }
   }
 
-  /** The most and the least of a period, each at any of its instants. */
-  extremes({ start, end }: Period): { most: Load; least: Load } {
+  /** The most of a period, of each at any of its instants; and the least Mbps. */
+  extremes({ start, end }: Period): { most: Load; least: number } {
     const first = this.#indexAt(start);
-    const [most, least] = [this.#at(first), this.#at(first)];
+    const most = this.#at(first);
+    let least = most.bandwidth;
     for (let at = first + 1; (this.#times[at] ?? end) < end; at += 1) {
       const { bandwidth, live } = this.#at(at);
       if (bandwidth > most.bandwidth) most.bandwidth = bandwidth;
-      if (bandwidth < least.bandwidth) least.bandwidth = bandwidth;
+      least = Math.min(least, bandwidth);
       if (live > most.live) most.live = live;
-      if (live < least.live) least.live = live;
     }
     return { most, least };
   }
 
-  /** The first instant of a period at which there is more than a limit; its end when there is none. */
+  /** When the load first exceeds a limit in a period; the period's end where it never does. */
   firstAbove({ start, end }: Period, limit: Load): number {
     for (let at = this.#indexAt(start); ; at += 1) {
       if (this.#isAbove(at, limit)) return Math.max(start, this.#times[at] ?? start);
@@ -86,7 +86,7 @@ export class Profile {
     }
   }
 
-  /** The first instant of a period at which there is no more than a limit; its end when there is none. */
+  /** When the load is first within a limit in a period; the period's end where it never is. */
   firstWithin({ start, end }: Period, limit: Load): number {
     for (let at = this.#indexAt(start); this.#isAbove(at, limit); at += 1) {
       if ((this.#times[at + 1] ?? end) >= end) return end;
@@ -95,7 +95,7 @@ export class Profile {
     return start;
   }
 
-  /** The earliest start, from an instant on, from which there is no more than a limit for so many milliseconds. */
+  /** The earliest start, at an instant or after it, from which the load stays within a limit for so many milliseconds. */
   earliest(from: number, duration: number, limit: Load): number {
     let start = from;
     for (let at = this.#indexAt(from); at < this.#times.length; at += 1) {
@@ -105,7 +105,7 @@ export class Profile {
     return start;
   }
 
-  /** The index of the entry for an instant, which is made where there is none. */
+  /** The index of the entry for an instant. Where there is no entry, this makes one. */
   #changeAt(time: number): number {
     const before = this.#indexAt(time);
     if (this.#times[before] === time) return before;

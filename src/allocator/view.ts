@@ -86,6 +86,7 @@ export class LinksView {
   readonly #uses = new Map<string, LinkUse>();
   /** The functions that undo the changes, in the order of the changes. */
   readonly #inverses: (() => void)[] = [];
+
   /** @param now milliseconds */
   constructor(now: number, options: ViewOptions) {
     this.now = now;

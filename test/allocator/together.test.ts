@@ -195,7 +195,7 @@ describe.each(ENGINES)('on %s, requests that wait for one link', (_, open) => {
               const [change] = decided.changes;
               const hops = change?.record.hops;
               if (!isThird || !change || !hops) return transaction.write(decided, now);
-              const tags = { ...hops[0].tags, site1_s_tag: null as unknown as number };
+              const tags = { ...hops[0].tags, site1_s_tag: Number.NaN };
               const record = { ...change.record, hops: [{ ...hops[0], tags }] as const };
               return transaction.write({ ...decided, changes: [{ ...change, record }] }, now);
             },
