@@ -81,7 +81,7 @@ run leaves stdout to its command: with --json, what reserve prints is one line o
 
 An alternative is what would be accepted instead, as in
   {"kind":"earliest","bandwidth":9000,"start_date":"…","end_date":"…","start_now":false,"command":"slices-conn …"}
-in the order most_bandwidth, earliest, longest; fix is the first one's command.
+in the order most_bandwidth, other_route (which has via), earliest, longest; fix is the first one's command.
 `;
 
 const TIMES = `Times

@@ -65,7 +65,7 @@ export const ProblemDetail = v.object({
 export type ProblemDetail = v.InferOutput<typeof ProblemDetail>;
 
 /** The kinds of {@link Alternative}, in the order in which a refusal lists them. */
-export const ALTERNATIVE_KINDS = ['most_bandwidth', 'earliest', 'longest'] as const;
+export const ALTERNATIVE_KINDS = ['most_bandwidth', 'other_route', 'earliest', 'longest'] as const;
 /** One of {@link ALTERNATIVE_KINDS}. */
 export type AlternativeKind = (typeof ALTERNATIVE_KINDS)[number];
 
@@ -74,21 +74,28 @@ export type AlternativeKind = (typeof ALTERNATIVE_KINDS)[number];
  * program can offer it. Each is the best of its kind:
  *
  * - `most_bandwidth`: the same period, with as much bandwidth as is free;
+ * - `other_route`: the same bandwidth and period, over the best route with more links than the shortest has;
  * - `earliest`: the same bandwidth and duration, as soon as possible;
  * - `longest`: the same start and bandwidth, as long as possible.
+ *
+ * Its times are whole minutes, but for those that were asked for and the experiment's expiry. It has at least a tenth of the
+ * bandwidth; and what is shorter than was asked for lasts at least 10 minutes and a tenth of it.
  */
 export const Alternative = v.pipe(
   v.object({
     kind: v.pipe(
       v.picklist(ALTERNATIVE_KINDS),
       v.description(
-        '`most_bandwidth`: the same period, as much bandwidth as is free. `earliest`: the same bandwidth and duration, as soon as possible. `longest`: the same start and bandwidth, as long as possible.',
+        '`most_bandwidth`: the same period, as much bandwidth as is free. `other_route`: the same bandwidth and period, over a route with more links. `earliest`: the same bandwidth and duration, as soon as possible. `longest`: the same start and bandwidth, as long as possible.',
       ),
     ),
     start_now: v.pipe(v.boolean(), v.description('Whether it is asked for with start_now=true.')),
     start_date: v.pipe(v.nullable(Instant), v.description('Null where start_now is true.')),
     end_date: Instant,
     bandwidth: v.pipe(v.number(), v.integer(), v.minValue(1), v.description('Mbps.')),
+    via: v.optional(
+      v.pipe(v.array(v.string()), v.description('Of `other_route`: the sites between the two, in order.')),
+    ),
     item,
   }),
   v.description('A request that would have been accepted at this moment.'),
@@ -103,6 +110,7 @@ export const AlternativeReply = v.object({
   start_date: v.nullable(ReplyInstant),
   end_date: ReplyInstant,
   bandwidth: v.pipe(v.number(), v.integer(), v.minValue(1)),
+  via: v.optional(v.array(v.string())),
   item: v.fallback(item, undefined),
 });
 /** See {@link AlternativeReply}. */

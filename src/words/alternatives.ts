@@ -8,6 +8,8 @@ export interface Offered {
   bandwidth: number;
   start: number | 'now';
   end: number;
+  /** The sites of a route with more links than the shortest has, in order; absent for any of the shortest. */
+  via?: readonly string[] | undefined;
 }
 
 /** The request in place of which something is offered; of a search the window, and the duration or volume. */
@@ -39,6 +41,7 @@ export function difference(
  * @example '6 Gbps, same period'
  * @example '9 Gbps from 2026-12-01T14:00:00.000Z'
  * @example '9 Gbps for 2 h'
+ * @example '9 Gbps, same period, via fr-slices, se-kth: taken from others on 3 links'
  */
 export function alternativeText(
   offered: Offered,
@@ -46,6 +49,15 @@ export function alternativeText(
   now: number,
   times: Times,
 ): string {
+  return timeText(offered, asked, now, times) + routeText(offered.via);
+}
+
+/** The cost of a longer route is the others': they lack on each of its links what it takes there. */
+function routeText(via: Offered['via']): string {
+  return via ? `, via ${via.join(', ')}: taken from others on ${via.length + 1} links` : '';
+}
+
+function timeText(offered: Offered, asked: Asked | undefined, now: number, times: Times): string {
   const { bandwidth, start, end } = offered;
   if (!asked) {
     const [from, until] = times.ends(start === 'now' ? now : start, end);

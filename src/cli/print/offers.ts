@@ -1,11 +1,12 @@
 import { Failure } from '../../contract/failure.ts';
 import { formatInstant } from '../../contract/instants.ts';
+import type { AlternativeKind } from '../../contract/problems.ts';
 import type { Said } from '../../contract/said.ts';
 import { continued } from '../help-layout.ts';
 import type { AdviceShell } from './shells.ts';
 
 /** In which way an alternative is the best (cli/README.md, "Output"); null where an older service does not say. */
-export type OfferKind = 'most_bandwidth' | 'earliest' | 'longest' | null;
+export type OfferKind = AlternativeKind | null;
 
 /** A request that the service would accept in place of the refused one. */
 export interface Offer {
@@ -16,6 +17,8 @@ export interface Offer {
   start: number | 'now';
   /** Milliseconds. */
   end: number;
+  /** Of `other_route`: the sites that it passes, in order. */
+  via?: readonly string[] | undefined;
   /** The difference from the request, in words. */
   label: Said;
   /** The command that was typed, with the flags changed that differ. */
@@ -36,7 +39,7 @@ export class Refusal extends Failure {
 }
 
 /** An offer for programs: an item of `error.alternatives` (cli/README.md, "Output"). */
-export function offerItem({ kind, bandwidth, start, end, command }: Offer): object {
+export function offerItem({ kind, bandwidth, start, end, via, command }: Offer): object {
   const isNow = start === 'now';
   return {
     kind,
@@ -44,6 +47,7 @@ export function offerItem({ kind, bandwidth, start, end, command }: Offer): obje
     start_date: isNow ? null : formatInstant(start),
     end_date: formatInstant(end),
     start_now: isNow,
+    ...(via ? { via } : {}),
     command,
   };
 }

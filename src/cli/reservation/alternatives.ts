@@ -69,7 +69,7 @@ const SHORTEST = MINUTE;
 /** An alternative as an offer; none where its times can't be read, or where it moves what was not to be moved. */
 function readAlternative(alternative: AlternativeReply, asked: Refused): Offer[] {
   const { request, update, now } = asked;
-  const { bandwidth } = alternative;
+  const { bandwidth, via } = alternative;
   const [from, until] = [parseInstant(alternative.start_date ?? ''), parseInstant(alternative.end_date)];
   // Services that are older than `start_now` name an instant that is over when the command is pasted.
   const isNow = alternative.start_now || (from !== undefined && from <= now && from !== update?.start);
@@ -79,7 +79,7 @@ function readAlternative(alternative: AlternativeReply, asked: Refused): Offer[]
   const began = request.start === 'now' ? now : request.start;
   if (until - (start === 'now' ? now : start) < Math.min(SHORTEST, request.duration ?? request.end - began))
     return [];
-  const free = { bandwidth, start, end: until };
+  const free = { bandwidth, start, end: until, via };
   const kind = alternative.kind ?? kindOf(free, request, now);
   if (asked.startsWithCommand && !canStart({ ...free, kind }, asked)) return [];
   const offer = { ...free, end: bookedEnd({ ...free, kind }, asked), kind };
@@ -120,7 +120,8 @@ function kindOf(wanted: Offered, request: ReservationRequest, now: number): Offe
 }
 
 /** The request that a picked offer makes. */
-function requestOf({ kind, bandwidth, start, end }: Offer, { request }: Refused): ReservationRequest {
+function requestOf({ kind, bandwidth, start, end, via }: Offer, { request }: Refused): ReservationRequest {
+  if (via) return { ...request, via: [...via] };
   if (request.volume !== undefined) return { ...request, end };
   if (request.duration === undefined) return { ...request, bandwidth, start, end };
   return kind === 'most_bandwidth' ? { ...request, bandwidth } : { ...request, end };
@@ -129,7 +130,8 @@ function requestOf({ kind, bandwidth, start, end }: Offer, { request }: Refused)
 /** The typed command, and what changes in it so that it asks for an offer: only flags that differ. */
 function retypingOf(offer: Omit<Offer, 'label' | 'command'>, asked: Refused): Parameters<typeof retyped> {
   const { request, update, typed } = asked;
-  const { kind, bandwidth, start, end } = offer;
+  const { kind, bandwidth, start, end, via } = offer;
+  if (via) return [typed, [{ flags: ['--via'], words: routeWords({ via: [...via] }) }]];
   const rate = { flags: ['--bandwidth'], words: ['--bandwidth', bandwidthWord(bandwidth)] };
   const until = { flags: ['--end'], words: ['--end', timeWord(end)] };
   const { volume, duration } = request;

@@ -36,6 +36,7 @@ const earliest: AlternativeReply = {
   start_date: iso(5 * HOUR),
   end_date: iso(13 * HOUR),
 };
+const other: AlternativeReply = { ...most, kind: 'other_route', bandwidth: 9000, via: ['fr-slices'] };
 const longest: AlternativeReply = {
   kind: 'longest',
   start_now: false,
@@ -92,8 +93,9 @@ function commands(...given: Parameters<typeof refused>): string[] {
 
 describe('the command of an alternative changes only the flags that differ', () => {
   test('of a start and a duration', () => {
-    expect(commands([most, earliest, longest])).toEqual([
+    expect(commands([most, earliest, longest, other])).toEqual([
       `--bandwidth 6G --start ${at(HOUR)} --for 8h`,
+      `--bandwidth 9G --start ${at(HOUR)} --for 8h --via fr-slices`,
       `--bandwidth 9G --start ${at(5 * HOUR)} --for 8h`,
       `--bandwidth 9G --start ${at(HOUR)} --for 2h`,
     ]);
@@ -376,6 +378,8 @@ describe('a picked alternative', () => {
     ['most_bandwidth', request, most, { bandwidth: 6000 }],
     ['earliest', request, earliest, { start: NOW + 5 * HOUR, end: NOW + 13 * HOUR }],
     ['longest', request, longest, { end: NOW + 3 * HOUR }],
+    ['other_route', request, other, { via: ['fr-slices'] }],
+    ['of a search, over another route', { ...request, duration: HOUR }, other, { via: ['fr-slices'] }],
     ['of a search, less', { ...request, duration: HOUR }, most, { bandwidth: 6000 }],
     ['of a search, later', { ...request, duration: HOUR }, earliest, { end: NOW + 13 * HOUR }],
   ])('is asked for as it is: %s', async (_, wanted, alternative, changes) => {
