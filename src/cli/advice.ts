@@ -1,6 +1,14 @@
 import { Failure, type FailureCode, ownCommand, type Retyping, shellWord } from '../contract/failure.ts';
 import { isProblemCode, PROBLEMS } from '../contract/problem-codes.ts';
-import type { ServiceFlags } from './global-options.ts';
+
+/** The global flags that choose the services, the project and the experiment. */
+export interface ServiceFlags {
+  profile?: string;
+  experiment?: string;
+  project?: string;
+  offline?: boolean;
+  caFile?: string;
+}
 
 /** The command that helps after a failure that has no advice of its own. */
 export function nextStep(code: FailureCode): string | undefined {

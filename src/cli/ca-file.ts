@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { Failure } from '../contract/failure.ts';
-import type { Files } from './world.ts';
+import type { Files } from './context.ts';
 
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g;
 

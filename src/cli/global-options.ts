@@ -2,15 +2,14 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { secondsIn } from '../contract/durations.ts';
 import { Failure } from '../contract/failure.ts';
 import { isTimeZone } from '../contract/instants.ts';
+import type { Folders, Variables } from '../session/profiles/folders.ts';
 import { OFFLINE } from '../session/profiles/profile-keys.ts';
+import type { Profiles, UnderLock } from '../session/profiles/profiles.ts';
+import type { ServiceFlags } from './advice.ts';
 import { COLOR_CHOICES, type ColorChoice } from './print/output.ts';
 
 /** The flags that every command takes (cli/README.md, "Global flags"). */
-export interface GlobalFlags {
-  profile?: string;
-  experiment?: string;
-  project?: string;
-  offline?: boolean;
+export interface GlobalFlags extends ServiceFlags {
   json?: boolean;
   quiet?: boolean;
   debug?: boolean;
@@ -19,13 +18,9 @@ export interface GlobalFlags {
   yes?: boolean;
   /** Seconds. */
   timeout?: number;
-  caFile?: string;
   color?: ColorChoice;
   tz?: string;
 }
-
-/** The global flags that choose the services, the project and the experiment. */
-export type ServiceFlags = Pick<GlobalFlags, 'profile' | 'experiment' | 'project' | 'offline' | 'caFile'>;
 
 /** Their heading in help. */
 export const GLOBAL_FLAGS = 'Global flags:';
@@ -61,6 +56,18 @@ export function wantedProfile({ offline, profile }: GlobalFlags): string | undef
   if (!offline) return profile;
   if (profile === undefined || profile === OFFLINE) return OFFLINE;
   throw new Failure('usage', "--offline and --profile can't be given together.");
+}
+
+/** The profiles of this machine. */
+export async function openProfiles({
+  env: { folders, variables },
+  files,
+}: {
+  env: { folders: Folders; variables: Variables };
+  files: { underLock: UnderLock };
+}): Promise<Profiles> {
+  const { Profiles } = await import('../session/profiles/profiles.ts');
+  return new Profiles(folders.config, variables, files.underLock);
 }
 
 function timeZone(text: string): string {

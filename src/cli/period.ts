@@ -7,7 +7,7 @@ import { Sentence, sentence } from '../contract/said.ts';
 import { parseDuration } from '../contract/typed-duration.ts';
 import type { Session } from '../session/session.ts';
 import { later, parseTime, type TimeReading } from '../words/typed-time.ts';
-import type { Invocation } from './invocation.ts';
+import type { Context } from './context.ts';
 import type { TimeContext } from './times.ts';
 
 /** The flags of a new period, as typed. */
@@ -63,17 +63,18 @@ export interface NewPeriod {
  * @throws Failure `usage` where the clocks are too far apart; see `Session.clockAhead`
  */
 export async function onServiceTime(
-  invocation: Invocation,
+  given: Context,
   session: Session,
   options: { isLook?: boolean } = {},
-): Promise<Invocation> {
+): Promise<Context> {
   const ahead = await session.clockAhead(options);
-  if (ahead === 0) return invocation;
-  const times: Invocation['times'] = async () => {
-    const context = await invocation.times();
-    return { ...context, now: context.now + ahead };
+  if (ahead === 0) return given;
+  const { clock } = given;
+  const times: Context['clock']['times'] = async () => {
+    const found = await clock.times();
+    return { ...found, now: found.now + ahead };
   };
-  return { ...invocation, times, now: () => invocation.now() + ahead };
+  return { ...given, clock: { ...clock, times, now: () => clock.now() + ahead } };
 }
 
 /** How long a request may take to arrive without shortening a period that starts with it, in milliseconds. */

@@ -4,11 +4,11 @@ import { refusedValue } from '../contract/foreign-errors.ts';
 import { availabilityCommand } from './availability/command.ts';
 import { addInstallOption, completionCommand } from './completion/command.ts';
 import { type CommandLine, childOf, readCommandLine } from './completion/command-line.ts';
+import type { CommandAction, Context, Environment, Invoke, Outcome } from './context.ts';
 import { experimentCommand, projectCommand } from './directory/command.ts';
 import { addGlobalOptions, type GlobalFlags } from './global-options.ts';
 import { formatHelp, type HelpPage, laidOut, pathOf } from './help-layout.ts';
 import { HELP_TOPICS, helpTopic, LICENCES, licencesText } from './help-topics.ts';
-import type { CommandAction, Invocation, Invoke } from './invocation.ts';
 import { loginCommand, logoutCommand, statusCommand } from './login/command.ts';
 import { applyCommand, planCommand } from './plan/command.ts';
 import type { ColorChoice } from './print/output.ts';
@@ -29,7 +29,6 @@ import { tokenCommand } from './token/command.ts';
 import { userCommand } from './user/command.ts';
 import { verifyCommand } from './verify/command.ts';
 import { vlanCommand } from './vlan/command.ts';
-import type { Environment } from './world.ts';
 
 /** The end of every command's help. */
 export const GLOBAL_FLAGS_HINT = '\nGlobal flags, such as --json and --offline: slices-conn help flags';
@@ -39,8 +38,10 @@ interface CommandTreeOptions {
   version: string;
   /** The flags of `serve` and of the commands below it. */
   serverOptions: ServerOptions;
-  /** Opens the invocation of an action. */
-  open: (flags: GlobalFlags) => Invocation;
+  /** Opens the context of an action. */
+  open: (flags: GlobalFlags) => Context;
+  /** Takes what is left to do after an action. */
+  done?: (outcome: Outcome) => void;
   help: HelpOutput;
 }
 
@@ -134,13 +135,21 @@ function meantBy(
 }
 
 /** The whole command tree (cli/README.md, "Commands"). */
-export function createCommandTree({ version, serverOptions, open, help }: CommandTreeOptions): Command {
+export function createCommandTree({
+  version,
+  serverOptions,
+  open,
+  done = () => undefined,
+  help,
+}: CommandTreeOptions): Command {
   const invoke: Invoke = <Flags>(load: () => Promise<CommandAction<Flags>>) => {
     return async (...received: unknown[]) => {
       const command = received.at(-1);
       if (!(command instanceof Command)) throw new TypeError('commander gave no command');
       const act = await load();
-      await act(open(command.optsWithGlobals<GlobalFlags>()), command.args, command.opts() as Flags);
+      done(
+        (await act(open(command.optsWithGlobals<GlobalFlags>()), command.args, command.opts() as Flags)) ?? 0,
+      );
     };
   };
   const page = (): HelpPage => ({

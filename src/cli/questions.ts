@@ -1,6 +1,6 @@
 import { Failure, ownCommand } from '../contract/failure.ts';
 import { type Choosable, hinted, nearest, type Picker } from '../session/choice.ts';
-import type { Invocation } from './invocation.ts';
+import type { Context } from './context.ts';
 
 /** A person has said no, or chosen nothing: the command ends with exit code 0, and changes nothing. */
 export class Declined extends Error {
@@ -18,7 +18,7 @@ export class Declined extends Error {
  * @param keep writes the choice into the profile
  */
 export function pickerFor(
-  asking: Pick<Invocation, 'ask' | 'flags' | 'output'>,
+  asking: Context,
   profile: string,
   keep: (noun: 'project' | 'experiment', chosen: Choosable) => Promise<void>,
 ): Picker {
@@ -35,15 +35,13 @@ export function pickerFor(
   };
 }
 
-type Asking = Pick<Invocation, 'ask' | 'flags' | 'typed'>;
-
 /**
  * Checks that a question can be asked, or need not be: with `--yes`. To be called before anything is sent.
  *
  * @param message what was not confirmed, as a sentence
  * @throws Failure `usage` without a terminal
  */
-export function checkConfirmable({ ask, flags, typed }: Asking, message: string): void {
+export function checkConfirmable({ terminal: { ask }, flags, typed }: Context, message: string): void {
   if (flags.yes || ask) return;
   throw new Failure('usage', message, {
     why: 'Without a terminal to ask on, this needs --yes.',
@@ -60,13 +58,13 @@ export function checkConfirmable({ ask, flags, typed }: Asking, message: string)
  * @throws Failure `usage` without a terminal; Declined when the answer is no
  */
 export async function confirm(
-  invocation: Asking,
+  context: Context,
   question: string,
   { unasked, declined, isExpected = false }: { unasked: string; declined?: string; isExpected?: boolean },
 ): Promise<void> {
-  checkConfirmable(invocation, unasked);
-  if (invocation.flags.yes) return;
-  const answer = await invocation.ask?.(`${question} ${isExpected ? '[Y/n]' : '[y/N]'} `);
+  checkConfirmable(context, unasked);
+  if (context.flags.yes) return;
+  const answer = await context.terminal.ask?.(`${question} ${isExpected ? '[Y/n]' : '[y/N]'} `);
   if (!isYes(answer) && !(isExpected && answer?.trim() === '')) throw new Declined(declined);
 }
 
@@ -75,8 +73,8 @@ export async function confirm(
  *
  * @throws Declined when the answer is no
  */
-export async function confirmIfAsked(invocation: Asking, question: string, declined?: string): Promise<void> {
-  if (invocation.ask) await confirm(invocation, question, { unasked: question, declined });
+export async function confirmIfAsked(context: Context, question: string, declined?: string): Promise<void> {
+  if (context.terminal.ask) await confirm(context, question, { unasked: question, declined });
 }
 
 /**
@@ -86,14 +84,10 @@ export async function confirmIfAsked(invocation: Asking, question: string, decli
  * @param declined what was not done after a no, as a sentence
  * @throws Failure `file_unusable`, `usage` without a terminal; Declined when the answer is no
  */
-export async function confirmWriting(
-  invocation: Asking & Pick<Invocation, 'files'>,
-  path: string,
-  declined: string,
-): Promise<void> {
-  await invocation.files.checkWritable(path);
-  if (!(await invocation.files.exists(path))) return;
-  await confirm(invocation, `Replace the file ${path}?`, {
+export async function confirmWriting(context: Context, path: string, declined: string): Promise<void> {
+  await context.files.checkWritable(path);
+  if (!(await context.files.exists(path))) return;
+  await confirm(context, `Replace the file ${path}?`, {
     unasked: `The file ${path} exists, and replacing it was not confirmed.`,
     declined,
   });
@@ -105,10 +99,7 @@ export async function confirmWriting(
  *
  * @returns whether the answer is yes
  */
-export async function accepts(
-  { ask, flags }: Pick<Invocation, 'ask' | 'flags'>,
-  question: string,
-): Promise<boolean> {
+export async function accepts({ flags, terminal: { ask } }: Context, question: string): Promise<boolean> {
   if (!ask || flags.json || flags.quiet) return false;
   return flags.yes === true || isYes(await ask(`${question} [y/N] `));
 }
@@ -123,17 +114,18 @@ const isYes = (answer = ''): boolean => /^y(?:es)?$/i.test(answer.trim());
  * @throws Declined when nothing is chosen: Enter, `q`, or Ctrl-D
  */
 export async function pick<Item>(
-  { ask, output }: Pick<Invocation, 'ask' | 'output'>,
+  context: Context,
   title: string,
   items: readonly Item[],
   label: (item: Item) => string,
 ): Promise<Item> {
+  const { output } = context;
   const width = String(items.length).length;
   output.prompt(title);
   for (const [index, item] of items.entries()) {
     output.prompt(`  ${String(index + 1).padStart(width)}  ${label(item)}`);
   }
-  const item = await numbered({ ask, output }, 'Number (Enter: none): ', items);
+  const item = await numbered(context, 'Number (Enter: none): ', items);
   if (item === undefined) throw new Declined();
   return item;
 }
@@ -147,7 +139,7 @@ export async function pick<Item>(
  * @throws Declined for an empty answer, and after Ctrl-D
  */
 export async function askFor(
-  { ask, output }: Pick<Invocation, 'ask' | 'output'>,
+  { output, terminal: { ask } }: Context,
   question: string,
   read: (text: string) => unknown,
   declined: string | undefined,
@@ -177,11 +169,12 @@ const SHORTEST_PART = 3;
  * @throws Declined when nothing is chosen: Enter or Ctrl-D
  */
 export async function chooseNamed(
-  { ask, output }: Pick<Invocation, 'ask' | 'output'>,
+  context: Context,
   title: string,
   items: readonly { name: string; about: string }[],
   declined: string,
 ): Promise<string> {
+  const { output } = context;
   const width = Math.max(...items.map(({ name }) => name.length));
   output.prompt(title);
   for (const [at, { name, about }] of items.entries()) {
@@ -201,7 +194,7 @@ export async function chooseNamed(
     }
     chosen = named;
   };
-  await askFor({ ask, output }, 'Number or name (Enter: none): ', read, declined);
+  await askFor(context, 'Number or name (Enter: none): ', read, declined);
   return chosen;
 }
 
@@ -211,7 +204,7 @@ export async function chooseNamed(
  * @returns undefined when none is chosen: Enter, `q`, or Ctrl-D
  */
 export async function numbered<Item>(
-  { ask, output }: Pick<Invocation, 'ask' | 'output'>,
+  { output, terminal: { ask } }: Context,
   question: string,
   items: readonly Item[],
 ): Promise<Item | undefined> {

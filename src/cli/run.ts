@@ -2,11 +2,11 @@ import { Failure } from '../contract/failure.ts';
 import { inTimes } from '../contract/said.ts';
 import { type CommandLine, readCommandLine } from './completion/command-line.ts';
 import { COMPLETE } from './completion/scripts.ts';
+import type { Context, Outcome, Surroundings } from './context.ts';
 import { EXIT_CODE_OF, type ExitCode } from './exit-codes.ts';
 import type { GlobalFlags } from './global-options.ts';
 import { pathOf } from './help-layout.ts';
-import type { Invocation } from './invocation.ts';
-import { isDumb, openInvocation, Running } from './open-invocation.ts';
+import { isDumb, openContext, Running } from './open-context.ts';
 import { startedAs } from './print/as-started.ts';
 import { reportFailure } from './print/failure-report.ts';
 import { Refusal } from './print/offers.ts';
@@ -14,46 +14,47 @@ import { asciiText, jsonText, wantsColor } from './print/output.ts';
 import { shellOf } from './print/shells.ts';
 import { createCommandTree, NO_HELP, runCommandTree } from './program.ts';
 import { Declined, numbered } from './questions.ts';
-import type { ServerCommands } from './serve/server.ts';
 import { type TimeContext, timesIn } from './times.ts';
-import type { World } from './world.ts';
 
 /**
  * Runs one command.
  *
  * @param args without the program's own name
- * @param server the commands of an operator
  * @returns the exit code (cli/README.md, "Exit codes"), after results and errors were printed
  */
-export async function run(args: readonly string[], world: World, server: ServerCommands): Promise<number> {
-  const { environment, terminal } = world;
+export async function run(args: readonly string[], around: Surroundings): Promise<number> {
+  const { env, terminal, server } = around;
   const { stdout, stderr } = terminal;
   if (args[0] === COMPLETE) {
-    await answerShell(args.slice(args[1] === '--' ? 2 : 1), world, server);
+    await answerShell(args.slice(args[1] === '--' ? 2 : 1), around);
     return 0;
   }
   const running = new Running();
-  let invocation: Invocation | undefined;
+  let context: Context | undefined;
+  let outcome: Outcome = 0;
   let isReported = false;
   // A request that was given up may end later than the command: the error object stays the last line.
   const write = (text: string): void => (isReported ? undefined : stderr.write(text));
-  const beforeReport: World = { ...world, terminal: { ...terminal, stderr: { ...stderr, write } } };
+  const beforeReport: Surroundings = { ...around, terminal: { ...terminal, stderr: { ...stderr, write } } };
   let help = '';
   const program = createCommandTree({
-    version: environment.version,
+    version: env.version,
     serverOptions: server.options,
     help: {
       columns: stdout.isTerminal ? stdout.columns : undefined,
-      shell: shellOf(environment.variables),
-      paints: (choice = 'auto') => wantsColor(choice, environment.variables, stdout.isTerminal),
+      shell: shellOf(env.variables),
+      paints: (choice = 'auto') => wantsColor(choice, env.variables, stdout.isTerminal),
       write: (text) => {
         help += text;
       },
-      licences: environment.licences,
+      licences: env.licences,
     },
     open: (flags) => {
-      invocation = openInvocation(flags, args, beforeReport, running, server);
-      return invocation;
+      context = openContext(flags, args, beforeReport, running);
+      return context;
+    },
+    done: (result) => {
+      outcome = result;
     },
   });
   // Commander may have stopped at a wrong flag: --json, --debug and the services are read from all that was
@@ -69,8 +70,8 @@ export async function run(args: readonly string[], world: World, server: ServerC
   const printHelp = (): void => {
     if (help === '') return;
     const { has } = typed();
-    const text = isDumb(world) ? asciiText(help, { spelled: true }) : help;
-    const { version } = environment;
+    const text = isDumb(around) ? asciiText(help, { spelled: true }) : help;
+    const { version } = env;
     stdout.write(has('--json') ? `${jsonText(has('--version') ? { version } : { help })}\n` : text);
   };
   const report = (error: unknown, times?: TimeContext): ExitCode => {
@@ -85,12 +86,12 @@ export async function run(args: readonly string[], world: World, server: ServerC
       services,
       typed: args,
       command,
-      started: startedAs(environment),
+      started: startedAs(env),
       times,
       nothingChanged,
     });
   };
-  world.processes.onStop((stopped) => {
+  around.processes.onStop((stopped) => {
     if (stopped instanceof Error) return report(running.sent.unwritten(stopped));
     // The line holds the terminal's own ^C, or a question without an answer.
     if (stderr.isTerminal) {
@@ -100,28 +101,31 @@ export async function run(args: readonly string[], world: World, server: ServerC
     return report(running.sent.failure(stopped));
   });
   try {
-    let work = (): Promise<void> => runCommandTree(program, args);
+    let work = async (): Promise<Outcome> => {
+      await runCommandTree(program, args);
+      return outcome;
+    };
     for (;;) {
       try {
-        await work();
-        if (running.next) {
+        const result = await work();
+        if (result !== undefined && typeof result !== 'number') {
           await running.close();
-          return await run(running.next, world, server);
+          return await run(result, around);
         }
         printHelp();
-        return running.exitCode;
+        return result ?? 0;
       } catch (error) {
         if (error instanceof Declined) {
-          invocation?.output.notice(error.message);
+          context?.output.notice(error.message);
           return 0;
         }
-        if (!invocation) await removeReadyFile(readCommandLine(program, args), world);
+        if (!context) await removeReadyFile(readCommandLine(program, args), around);
         // Where the profile can't be read, the failure says so, and its own text needs no zone.
-        const times = await invocation?.times().catch(() => undefined);
-        const exitCode = report(await explained(error, running, world), times);
-        if (!(error instanceof Refusal && invocation)) return exitCode;
+        const times = await context?.clock.times().catch(() => undefined);
+        const exitCode = report(await explained(error, running, around), times);
+        if (!(error instanceof Refusal && context)) return exitCode;
         isReported = false;
-        const next = await picked(error, invocation);
+        const next = await picked(error, context);
         isReported = !next;
         if (!next) return exitCode;
         work = next;
@@ -136,13 +140,13 @@ export async function run(args: readonly string[], world: World, server: ServerC
  * Removes the ready file of an earlier server where `serve` can't even be understood: a script that waits for the file must not
  * find that one.
  */
-async function removeReadyFile({ command, values }: CommandLine, { files }: World): Promise<void> {
+async function removeReadyFile({ command, values }: CommandLine, { files }: Surroundings): Promise<void> {
   const file = command.name() === 'serve' ? values.get('readyFile') : undefined;
   if (file !== undefined) await files.remove(file).catch(() => undefined);
 }
 
 /** A failure with what is known of the tokens that the command was given. */
-async function explained(error: unknown, { taken }: Running, { clock }: World): Promise<unknown> {
+async function explained(error: unknown, { taken }: Running, { clock }: Surroundings): Promise<unknown> {
   if (!(error instanceof Failure) || taken.size === 0) return error;
   const { tokenExplained } = await import('../session/login/given-tokens.ts');
   return tokenExplained(error, [...taken.values()], clock.now());
@@ -156,24 +160,25 @@ async function explained(error: unknown, { taken }: Running, { clock }: World): 
  */
 async function picked(
   { offers, take }: Refusal,
-  { ask, flags, output, times }: Invocation,
-): Promise<(() => Promise<void>) | undefined> {
-  if (!take || !ask || flags.json || flags.yes) return undefined;
-  const offer = await numbered({ ask, output }, 'Which number? (Enter: none) ', offers);
+  context: Context,
+): Promise<(() => Promise<Outcome>) | undefined> {
+  const { terminal, flags, output, clock } = context;
+  if (!take || !terminal.ask || flags.json || flags.yes) return undefined;
+  const offer = await numbered(context, 'Which number? (Enter: none) ', offers);
   if (!offer) return undefined;
   return async () => {
-    output.prompt(`Asking for ${inTimes(offer.label, timesIn(await times()))}.`);
-    await take(offer);
+    output.prompt(`Asking for ${inTimes(offer.label, timesIn(await clock.times()))}.`);
+    return (await take(offer)) ?? 0;
   };
 }
 
 /** Answers a shell that completes a word: with candidates, or with nothing after any error. */
-async function answerShell(words: readonly string[], world: World, server: ServerCommands): Promise<void> {
-  const { environment, terminal } = world;
+async function answerShell(words: readonly string[], around: Surroundings): Promise<void> {
+  const { env, terminal, server } = around;
   const { stdout, stderr } = terminal;
   const running = new Running();
-  const silent: World = {
-    ...world,
+  const silent: Surroundings = {
+    ...around,
     terminal: {
       ...terminal,
       progressLine: undefined,
@@ -181,14 +186,14 @@ async function answerShell(words: readonly string[], world: World, server: Serve
       stderr: { ...stderr, write: () => undefined },
     },
   };
-  const open = (flags: GlobalFlags) => openInvocation(flags, words, silent, running, server);
+  const open = (flags: GlobalFlags) => openContext(flags, words, silent, running);
   try {
     const [{ completionText, wantedAt }, { liveSource }] = await Promise.all([
       import('./completion/candidates.ts'),
       import('./completion/live-source.ts'),
     ]);
     const program = createCommandTree({
-      version: environment.version,
+      version: env.version,
       serverOptions: server.options,
       help: NO_HELP,
       open,

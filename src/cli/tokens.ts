@@ -2,7 +2,7 @@ import { Failure } from '../contract/failure.ts';
 import { pastedToken } from '../contract/secret.ts';
 import { TokenError } from '../tokens/token-error.ts';
 import { type Trust, verifyToken } from '../tokens/verify.ts';
-import type { Invocation } from './invocation.ts';
+import type { Context } from './context.ts';
 
 /**
  * Verifies a token that a service has just issued.
@@ -36,23 +36,17 @@ export function keyFileOf(tokenFile: string): string {
   return `${tokenFile}.jwks.json`;
 }
 
-/** The parts of an invocation that reading a token takes. */
-type TokenReader = Pick<Invocation, 'files' | 'output' | 'stdinIsTerminal' | 'waitFor'>;
-
 /**
  * Reads a token from a file, or from standard input for `-`, which a terminal says. See
  * {@link pastedToken}.
  *
  * @throws Failure `unverified` for an empty file, or bytes that are not UTF-8
  */
-export async function readTokenFile(
-  { files, output, stdinIsTerminal = false, waitFor }: TokenReader,
-  path: string,
-): Promise<string> {
-  const isTyped = path === '-' && stdinIsTerminal;
+export async function readTokenFile({ files, output, terminal }: Context, path: string): Promise<string> {
+  const isTyped = path === '-' && terminal.stdinIsTerminal;
   if (isTyped) output.prompt('Paste the token, then press Enter and Ctrl-D. Ctrl-C gives up.');
   const read = () => files.read(path);
-  const bytes = await (isTyped ? read() : waitFor(path === '-' ? 'standard input' : path, read));
+  const bytes = await (isTyped ? read() : output.waitFor(path === '-' ? 'standard input' : path, read));
   let text: string;
   try {
     text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);

@@ -1,9 +1,9 @@
 import { readlinkSync } from 'node:fs';
-import type { Clock } from '../cli/world.ts';
+import type { MachineClock } from '../cli/context.ts';
 import type { Variables } from '../session/profiles/folders.ts';
 
 /** The clock of this machine. @param env the environment variables, of which `TZ` matters */
-export function clock(env: Variables): Clock {
+export function clock(env: Variables): MachineClock {
   return { now: Date.now, sleep, localZone: () => localZone(env) };
 }
 

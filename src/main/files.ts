@@ -1,6 +1,6 @@
 import { accessSync, constants, existsSync, lstatSync, readlinkSync, realpathSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import type { Files } from '../cli/world.ts';
+import type { Files } from '../cli/context.ts';
 import { Failure } from '../contract/failure.ts';
 import { systemReason } from '../contract/foreign-errors.ts';
 import { readBounded, readBoundedStream, readBytes } from '../files/bounded.ts';

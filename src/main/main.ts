@@ -1,9 +1,9 @@
 import { uptime } from 'node:os';
 import { join, resolve } from 'node:path';
 import { COMPLETE } from '../cli/completion/scripts.ts';
+import type { NetworkSettings, Processes, Surroundings } from '../cli/context.ts';
 import { run } from '../cli/run.ts';
 import type { ServerCommands } from '../cli/serve/server.ts';
-import type { NetworkSettings, Processes, World } from '../cli/world.ts';
 import { homeFolder } from '../files/home.ts';
 import { privateFolder } from '../files/private.ts';
 import { readInstalled } from '../installed-files.ts';
@@ -33,22 +33,24 @@ const folders = foldersFor(env, homeFolder());
 export async function main(args: readonly string[], version: string, executable?: string): Promise<number> {
   stopAtSignals();
   stopAtFailedOutput();
-  const world: World = {
+  const around: Surroundings = {
     clock: realClock,
-    environment: {
+    env: {
       version,
       variables: env,
       executable,
       folders,
       home: homeFolder(),
+      newKey: () => crypto.randomUUID(),
       licences: () => readInstalled('licences', 'notices.txt'),
     },
     terminal: terminal(env),
     files: filesOn(folders.state),
-    network: { connect, newKey: () => crypto.randomUUID() },
     processes,
+    connect,
+    server,
   };
-  const exitCode = await run(args, world, server);
+  const exitCode = await run(args, around);
   // The shell waits: a request that is still under way is abandoned.
   if (args[0] === COMPLETE) process.exit(exitCode);
   return exitCode;

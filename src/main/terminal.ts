@@ -1,8 +1,8 @@
 import { fstatSync } from 'node:fs';
+import type { Processes, Terminal } from '../cli/context.ts';
 import type { TextStream } from '../cli/print/output.ts';
 import type { ProgressLine } from '../cli/print/progress.ts';
 import type { Stopped } from '../cli/sent-changes.ts';
-import type { Processes, Terminal } from '../cli/world.ts';
 import type { Variables } from '../session/profiles/folders.ts';
 
 /** The standard streams of this process. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Processes } from '../../src/cli/world.ts';
+import type { Processes } from '../../src/cli/context.ts';
 import { createReferenceServer } from '../../src/reference-server.ts';
 import { reportOf } from '../e2e/command.ts';
 import { commandWorld, tokenOf } from '../fixtures/command-world.ts';

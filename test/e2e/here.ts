@@ -2,9 +2,8 @@ import { uptime } from 'node:os';
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import manifest from '../../package.json' with { type: 'json' };
+import type { MachineClock, Processes, Surroundings, Terminal } from '../../src/cli/context.ts';
 import { run } from '../../src/cli/run.ts';
-import type { ServerCommands } from '../../src/cli/serve/server.ts';
-import type { Clock, Processes, Terminal, World } from '../../src/cli/world.ts';
 import { filesOn } from '../../src/main/files.ts';
 import { connectOffline } from '../../src/main/offline-connection.ts';
 import { checkProgram, runProgram } from '../../src/main/processes.ts';
@@ -51,7 +50,7 @@ export function startHere(
   };
   const stopped = Promise.withResolvers<'terminated'>();
   const around = surroundings(home, running, { stopped: stopped.promise, stdout, stderr });
-  const ended = run(args, ...around).then((exitCode) => ({ exitCode, ...output }));
+  const ended = run(args, around).then((exitCode) => ({ exitCode, ...output }));
   return {
     output,
     ended,
@@ -71,9 +70,9 @@ function surroundings(
     stdout,
     stderr,
   }: Pick<Terminal, 'stdout' | 'stderr'> & { stopped: ReturnType<Processes['stopSignal']> },
-): [World, ServerCommands] {
+): Surroundings {
   const folders = foldersFor(env, home);
-  const pause: Clock['sleep'] = async (milliseconds, signal) => {
+  const pause: MachineClock['sleep'] = async (milliseconds, signal) => {
     pauses?.push(milliseconds);
     await sleep(Math.min(milliseconds, LONGEST_PAUSE), undefined, { signal });
   };
@@ -81,13 +80,14 @@ function surroundings(
   const serveFolder = resolve(folders.state, 'serve');
   const files = filesOn(folders.state);
   const at = (path: string): string => (path === '-' ? path : resolve(home, path));
-  const world: World = {
+  return {
     clock: { now, sleep: pause, localZone: () => env['TZ'] ?? 'UTC' },
-    environment: {
+    env: {
       version: manifest.version,
       variables: env,
       folders,
       home,
+      newKey: () => crypto.randomUUID(),
       licences: async () => undefined,
     },
     terminal: { stdout, stderr, openBrowser: async () => false },
@@ -105,28 +105,25 @@ function surroundings(
       writeBelow: (folder, path, text, isPrivate) => files.writeBelow(at(folder), path, text, isPrivate),
       privatePath: async (name) => resolve(home, name),
     },
-    network: {
-      newKey: () => crypto.randomUUID(),
-      async connect(profile, network) {
-        if (profile.name === OFFLINE) {
-          const { trace } = network;
-          return connectOffline(profile, {
-            stateFolder: folders.state,
-            now: Date.now,
-            trace,
-          });
-        }
-        return connectOverNetwork(profile, {
-          ...network,
-          env,
+    async connect(profile, network) {
+      if (profile.name === OFFLINE) {
+        const { trace } = network;
+        return connectOffline(profile, {
           stateFolder: folders.state,
-          cacheFolder: folders.cache,
-          now,
-          uptime,
-          random: Math.random,
-          sleep: pause,
+          now: Date.now,
+          trace,
         });
-      },
+      }
+      return connectOverNetwork(profile, {
+        ...network,
+        env,
+        stateFolder: folders.state,
+        cacheFolder: folders.cache,
+        now,
+        uptime,
+        random: Math.random,
+        sleep: pause,
+      });
     },
     // The guardian has nothing to do as long as nothing is booked.
     processes: {
@@ -136,32 +133,31 @@ function surroundings(
       runProgram: async (call, options = {}) => runProgram(call, options, env),
       stopSignal: () => stopped,
     },
+    server: {
+      options: SERVER_OPTIONS,
+      databaseOf: ({ data, database }) => database ?? data ?? serveFolder,
+      async serve(options, given) {
+        const { serve } = await import('../../src/operate/serve.ts');
+        return serve(options, {
+          defaultFolder: serveFolder,
+          write: stderr.write,
+          now: Date.now,
+          random: Math.random,
+          ...given,
+        });
+      },
+      async rotateKeys(options, confirm) {
+        const { rotateKeys } = await import('../../src/operate/rotate-keys.ts');
+        return rotateKeys(options, { defaultFolder: serveFolder, now: Date.now, confirm });
+      },
+      async backUp(options, file) {
+        const { backUp } = await import('../../src/operate/backup.ts');
+        return backUp(options, serveFolder, at(file));
+      },
+      async readAudit(options, take) {
+        const { readServerAudit } = await import('../../src/operate/audit.ts');
+        return readServerAudit(options, serveFolder, take);
+      },
+    },
   };
-  const server: ServerCommands = {
-    options: SERVER_OPTIONS,
-    databaseOf: ({ data, database }) => database ?? data ?? serveFolder,
-    async serve(options, given) {
-      const { serve } = await import('../../src/operate/serve.ts');
-      return serve(options, {
-        defaultFolder: serveFolder,
-        write: stderr.write,
-        now: Date.now,
-        random: Math.random,
-        ...given,
-      });
-    },
-    async rotateKeys(options, confirm) {
-      const { rotateKeys } = await import('../../src/operate/rotate-keys.ts');
-      return rotateKeys(options, { defaultFolder: serveFolder, now: Date.now, confirm });
-    },
-    async backUp(options, file) {
-      const { backUp } = await import('../../src/operate/backup.ts');
-      return backUp(options, serveFolder, at(file));
-    },
-    async readAudit(options, take) {
-      const { readServerAudit } = await import('../../src/operate/audit.ts');
-      return readServerAudit(options, serveFolder, take);
-    },
-  };
-  return [world, server];
 }

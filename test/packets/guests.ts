@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { Duplex } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import type { Machine, RunOptions } from '../../src/cli/world.ts';
+import type { Machine, RunOptions } from '../../src/cli/context.ts';
 import { Failure, shellWord } from '../../src/contract/failure.ts';
 
 /** What guests need on this machine, each with the Debian package that brings it. */

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import type { Invoke } from '../invocation.ts';
+import type { Invoke } from '../context.ts';
 import { addRouteOptions } from '../reservation/route-options.ts';
 import type { AvailabilityFlags } from './run.ts';
 

@@ -8,14 +8,13 @@ import { instantOf } from '../../contract/reservation-request.ts';
 import { SITES } from '../../contract/sites.ts';
 import { parseDuration } from '../../contract/typed-duration.ts';
 import { linkName } from '../../words/link-name.ts';
+import type { Context } from '../context.ts';
 import { continued } from '../help-layout.ts';
-import type { Invocation } from '../invocation.ts';
 import { readWindow, type WindowFlags } from '../period.ts';
 import { availabilityChart, chartColumns, type LinkAvailability } from '../print/availability-chart.ts';
 import { availabilitySvg, SVG_COLUMNS } from '../print/availability-svg.ts';
 import { folded } from '../print/folded.ts';
-import { escapeLines, escapeText } from '../print/output.ts';
-import type { AdviceShell } from '../print/shells.ts';
+import { escapeLines, escapeText, type Output } from '../print/output.ts';
 import { confirmWriting } from '../questions.ts';
 import { timeWord, withNearestSite, withoutRoute } from '../reservation/alternatives.ts';
 import { type RouteFlags, readRoute, routeWords } from '../reservation/route-options.ts';
@@ -42,19 +41,19 @@ interface LinkAnswer extends LinkAvailability {
 
 /** Shows how much of a link, or of each link of a site, is free, and when a reservation can start. */
 export async function availability(
-  invocation: Invocation,
+  context: Context,
   [first = '', second]: readonly string[],
   flags: AvailabilityFlags,
 ): Promise<void> {
-  const { output, typed, files } = invocation;
+  const { output, typed, files } = context;
   const sites = [first, ...(second === undefined ? [] : [second])].map(siteName);
   const route = readRoute(flags, { site1: first, site2: second });
   const need = readNeed(flags);
-  const times = await invocation.times();
+  const times = await context.clock.times();
   const window = readWindow(flags, times);
   const { svg } = flags;
-  if (svg !== undefined) await confirmWriting(invocation, svg, 'Nothing was written.');
-  const { connectivity } = await invocation.session();
+  if (svg !== undefined) await confirmWriting(context, svg, 'Nothing was written.');
+  const { connectivity } = await context.session();
   // A picture is finer than the screen, where a column shows the least and the most of several parts.
   const columns = svg === undefined ? chartColumns(output.columns) : SVG_COLUMNS;
   const points = output.json ? undefined : columns;
@@ -66,7 +65,7 @@ export async function availability(
   const view = { window, zone: times.zone, now: times.now };
   if (svg !== undefined) await files.writePublic(svg, availabilitySvg({ ...view, links: answers }));
   // The answer took a moment: a start that was now lies before it.
-  const answered = { ...times, now: invocation.now() };
+  const answered = { ...times, now: context.clock.now() };
   const [only] = answers;
   await output.result(second !== undefined && only ? only : { items: answers }, (print) => {
     // A chart of one link has no title: who named both sites knows which it is.
@@ -77,8 +76,7 @@ export async function availability(
       ? startsText(answers, need, answered, {
           width,
           route,
-          advised: invocation.advised,
-          shell: output.shell,
+          output,
         })
       : '';
     const written = svg === undefined ? '' : `Written to ${escapeText(svg)}.\n`;
@@ -201,16 +199,12 @@ function startsText(
   answers: readonly LinkAnswer[],
   need: Need,
   times: TimeContext,
-  {
-    width,
-    route,
-    advised,
-    shell,
-  }: { width: number; route: AskedRoute; shell: AdviceShell } & Pick<Invocation, 'advised'>,
+  { width, route, output }: { width: number; route: AskedRoute; output: Output },
 ): string {
   const sentences = answers.map((answer) => startsOf(answer, need, times, answers.length > 1));
   const advice = adviceOf(answers, need, route, times);
-  const tried = advice === undefined ? [] : [continued(`  try: ${advised(advice)}`, width, shell)];
+  const tried =
+    advice === undefined ? [] : [continued(`  try: ${output.advised(advice)}`, width, output.shell)];
   const lines = [...sentences.map((text) => folded(text, width - 2).join('\n  ')), ...tried];
   return lines.map((line) => `${escapeLines(line)}\n`).join('');
 }

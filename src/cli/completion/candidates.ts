@@ -1,5 +1,6 @@
 import type { Argument, Command, Option } from 'commander';
-import { GLOBAL_FLAGS, type ServiceFlags } from '../global-options.ts';
+import type { ServiceFlags } from '../advice.ts';
+import { GLOBAL_FLAGS } from '../global-options.ts';
 import { HELP_TOPICS, LICENCES } from '../help-topics.ts';
 import { escapeText } from '../print/output.ts';
 import {

@@ -1,5 +1,5 @@
 import type { Command, Option } from 'commander';
-import type { ServiceFlags } from '../global-options.ts';
+import type { ServiceFlags } from '../advice.ts';
 
 /** A command line that is still being typed, up to the word to complete. */
 export interface CommandLine {

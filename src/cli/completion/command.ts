@@ -1,5 +1,5 @@
 import { Argument, Command, Option } from 'commander';
-import type { Invoke } from '../invocation.ts';
+import type { Invoke } from '../context.ts';
 import type { InstallFlags } from './run.ts';
 import { SHELLS } from './scripts.ts';
 

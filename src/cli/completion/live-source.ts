@@ -10,8 +10,8 @@ import type { LedgerEntry } from '../../session/reservations/ledger.ts';
 import type { Session } from '../../session/session.ts';
 import { claimedClaims } from '../../tokens/claimed.ts';
 import { linkName } from '../../words/link-name.ts';
-import { wantedProfile } from '../global-options.ts';
-import type { Invocation } from '../invocation.ts';
+import type { Context } from '../context.ts';
+import { openProfiles, wantedProfile } from '../global-options.ts';
 import { formatBandwidth } from '../values.ts';
 import { type Candidate, type CompletionSource, isPlainWord } from './candidates.ts';
 
@@ -22,20 +22,20 @@ export const LIVE_LIMIT = 1500;
  * Candidates that this machine or a service knows: its profiles, and the projects and experiments of the
  * profile's services, if the user is logged in and they answer within {@link LIVE_LIMIT}.
  */
-export function liveSource(invocation: Invocation): CompletionSource {
-  const now = invocation.now();
+export function liveSource(context: Context): CompletionSource {
+  const now = context.clock.now();
   return {
-    sites: () => sites(invocation),
+    sites: () => sites(context),
     profiles: async () => {
-      const profiles = await invocation.profiles();
+      const profiles = await openProfiles(context);
       return profiles.names().map((value) => ({ value, description: 'profile' }));
     },
-    experiments: () => asked(invocation, async ({ portal }) => named(await portal.experiments(), now)),
-    projects: () => asked(invocation, async ({ portal }) => named(await portal.projects(), now)),
-    reservations: () => limited(async () => reservations(await invocation.session(), now)),
+    experiments: () => asked(context, async ({ portal }) => named(await portal.experiments(), now)),
+    projects: () => asked(context, async ({ portal }) => named(await portal.projects(), now)),
+    reservations: () => limited(async () => reservations(await context.session(), now)),
     ends: async (reservation) => {
-      const known = reservation === undefined ? [] : await limited(() => endsOf(invocation, reservation));
-      return known.length > 0 ? known : sites(invocation);
+      const known = reservation === undefined ? [] : await limited(() => endsOf(context, reservation));
+      return known.length > 0 ? known : sites(context);
     },
   };
 }
@@ -77,7 +77,10 @@ function named(
 }
 
 /** Nothing is verified and no service is asked: what is picked is checked when the command runs. */
-async function endsOf({ files, session, now }: Invocation, reservation: string): Promise<Candidate[]> {
+async function endsOf(
+  { files, session, clock: { now } }: Context,
+  reservation: string,
+): Promise<Candidate[]> {
   if (reservation !== '-' && (await files.exists(reservation))) {
     const { connectivity } = claimedClaims(new TextDecoder().decode(await files.read(reservation)).trim());
     return isObject(connectivity)
@@ -94,12 +97,12 @@ async function endsOf({ files, session, now }: Invocation, reservation: string):
 }
 
 /** The sites of the service, where somebody is logged in and it tells them; else those of the built-in network. */
-async function sites(invocation: Invocation): Promise<Candidate[]> {
-  const profile = await invocation.profiles().then((kept) => kept.resolve(wantedProfile(invocation.flags)));
+async function sites(context: Context): Promise<Candidate[]> {
+  const profile = await openProfiles(context).then((kept) => kept.resolve(wantedProfile(context.flags)));
   const told =
     profile.name === OFFLINE
       ? []
-      : await asked(invocation, async ({ connectivity }) => ((await connectivity.sites()) ?? []).map(asSite));
+      : await asked(context, async ({ connectivity }) => ((await connectivity.sites()) ?? []).map(asSite));
   return told.length > 0 ? told : SITES.map(asSite);
 }
 
@@ -114,7 +117,7 @@ function asSite(value: string): Candidate {
  * that needs a refresh is not used: a refresh that is cut off half-way would lose it.
  */
 async function asked(
-  { session, now }: Invocation,
+  { session, clock: { now } }: Context,
   question: (session: Session) => Promise<Candidate[]>,
 ): Promise<Candidate[]> {
   return limited(async () => {

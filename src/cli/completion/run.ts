@@ -1,9 +1,8 @@
 import { basename, dirname, isAbsolute, join, relative } from 'node:path';
 import { Failure, shellWord } from '../../contract/failure.ts';
 import type { Variables } from '../../session/profiles/folders.ts';
-import type { Invocation } from '../invocation.ts';
+import type { Context, Environment, Files } from '../context.ts';
 import { escapeText } from '../print/output.ts';
-import type { Environment, Files } from '../world.ts';
 import { type CompletionShell, SHELLS, scriptOf } from './scripts.ts';
 
 /** The flag as typed. */
@@ -13,7 +12,7 @@ export interface InstallFlags {
 }
 
 /** Prints a shell's script. */
-export async function printScript({ output }: Invocation, [name]: readonly string[]): Promise<void> {
+export async function printScript({ output }: Context, [name]: readonly string[]): Promise<void> {
   const shell = SHELLS.find((known) => known === name);
   if (!shell) throw new TypeError(`commander let ${name} pass`);
   const script = scriptOf(shell);
@@ -22,7 +21,7 @@ export async function printScript({ output }: Invocation, [name]: readonly strin
 
 /** Installs completion in the person's home folder, and prints the files and the next step. */
 export async function install(
-  { output, environment, files }: Invocation,
+  { output, env: environment, files }: Context,
   _args: readonly string[],
   { installCompletion: named }: InstallFlags,
 ): Promise<void> {

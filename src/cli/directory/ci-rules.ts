@@ -6,7 +6,7 @@ import { type KeyDeclaration, PROFILE_KEYS } from '../../session/profiles/profil
 import type { Profile } from '../../session/profiles/profiles.ts';
 import { parseTime } from '../../words/typed-time.ts';
 import { withServices } from '../advice.ts';
-import type { Invocation } from '../invocation.ts';
+import type { Context } from '../context.ts';
 import { theOne } from '../one-of.ts';
 import { folded } from '../print/folded.ts';
 import { escapeText } from '../print/output.ts';
@@ -23,12 +23,12 @@ export interface CiFlags {
 }
 
 /** Lets the jobs of a repository act as the user in the experiment. */
-export async function addCiRule(
-  invocation: Invocation,
-  _args: readonly string[],
-  flags: CiFlags,
-): Promise<void> {
-  const { session, output, times } = invocation;
+export async function addCiRule(context: Context, _args: readonly string[], flags: CiFlags): Promise<void> {
+  const {
+    session,
+    output,
+    clock: { times },
+  } = context;
   const request = requestOf(flags);
   const shown = await times();
   if (flags.end !== undefined)
@@ -48,7 +48,7 @@ export async function addCiRule(
       'and in the file of the job:',
       `  ${escapeText(permissionOf(rule, opened.profile))}`,
       ...folded(
-        `To end this: ${invocation.advised(withServices(invocation.flags, ownCommand('experiment', 'ci', 'remove', rule.id)))}`,
+        `To end this: ${context.output.advised(withServices(context.flags, ownCommand('experiment', 'ci', 'remove', rule.id)))}`,
         columns,
       ),
       '',
@@ -127,7 +127,7 @@ function checkRepository(flag: '--github' | '--gitlab', text: string): void {
 const EXAMPLE = 'slices-conn experiment ci add --github octo/measure --ref refs/heads/main';
 
 /** Lists whose jobs act as whom in the experiment. */
-export async function listCiRules({ session, output, times }: Invocation): Promise<void> {
+export async function listCiRules({ session, output, clock: { times } }: Context): Promise<void> {
   const opened = await session();
   const { id } = await opened.experiment();
   const items = await opened.portal.ciRules(id);
@@ -142,7 +142,7 @@ export async function listCiRules({ session, output, times }: Invocation): Promi
 
 /** Ends a rule: its jobs act no more. */
 export async function removeCiRule(
-  { session, output }: Invocation,
+  { session, output }: Context,
   [wanted = '']: readonly string[],
 ): Promise<void> {
   const opened = await session();

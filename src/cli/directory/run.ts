@@ -5,7 +5,8 @@ import { chooseOne } from '../../session/choice.ts';
 import { officialClient } from '../../session/login/token-source.ts';
 import { claimedClaims } from '../../tokens/claimed.ts';
 import { parseTime } from '../../words/typed-time.ts';
-import type { CommandAction, Invocation } from '../invocation.ts';
+import type { CommandAction, Context } from '../context.ts';
+import { openProfiles } from '../global-options.ts';
 import { experimentInUse } from '../login/experiment-in-use.ts';
 import { type DirectoryEntry, directoryCard, directoryItem, directoryTable } from '../print/cards.ts';
 import { escapeText } from '../print/output.ts';
@@ -24,18 +25,23 @@ export interface CreateFlags {
 
 /** Lists the person's projects or experiments. */
 export function listOf(noun: Noun): CommandAction<object> {
-  return async (invocation) => {
-    const { session, output, times, flags, now } = invocation;
+  return async (context) => {
+    const {
+      session,
+      output,
+      flags,
+      clock: { times, now },
+    } = context;
     const opened = await session();
     const { portal, profile } = opened;
     const client = profile.portalUrl === undefined && !flags.json ? officialClient(profile) : undefined;
-    if (client !== undefined) return listOfClient(invocation, client, noun);
+    if (client !== undefined) return listOfClient(context, client, noun);
     const experiments = noun === 'experiment' ? await portal.experiments() : undefined;
     const all: readonly DirectoryEntry[] = experiments ?? (await portal.projects());
     const items = experiments ? await opened.ofNamedProject(experiments) : all;
     const shown = await times();
     const inUse = experiments
-      ? await experimentInUse(invocation, opened, experiments).then(idIn)
+      ? await experimentInUse(context, opened, experiments).then(idIn)
       : await chooseOne('project', flags.project ?? profile.project, all, now(), profile).then(
           idIn,
           noneWithout,
@@ -51,7 +57,7 @@ export function listOf(noun: Noun): CommandAction<object> {
 }
 
 /** Shows the list that the official client prints. @throws Failure `not_supported` where it prints none */
-async function listOfClient({ processes, output }: Invocation, client: string, noun: Noun): Promise<void> {
+async function listOfClient({ processes, output }: Context, client: string, noun: Noun): Promise<void> {
   const { exitCode, stdout, stderr } = await processes.runProgram([client, noun, 'list']);
   const lines = (text: string): string => text.split('\n').map(escapeText).join('\n');
   if (exitCode === 0) return output.result({}, () => lines(stdout));
@@ -72,32 +78,32 @@ function noneWithout(error: unknown): null {
 
 /** Shows a project or an experiment. */
 export function showOne(noun: Noun): CommandAction<object> {
-  return async (invocation, [wanted]) => {
-    const entry = await (await invocation.session())[noun](wanted);
-    await print(invocation, noun, `${noun.charAt(0).toUpperCase()}${noun.slice(1)}`, entry);
+  return async (context, [wanted]) => {
+    const entry = await (await context.session())[noun](wanted);
+    await print(context, noun, `${noun.charAt(0).toUpperCase()}${noun.slice(1)}`, entry);
   };
 }
 
 /** Stores the chosen project or experiment in the profile. */
 export function useOne(noun: Noun): CommandAction<object> {
-  return async (invocation, [wanted]) => {
-    const session = await invocation.session();
+  return async (context, [wanted]) => {
+    const session = await context.session();
     const { name, portalUrl } = session.profile;
     const isByToken = portalUrl === undefined && noun === 'experiment';
     const entry = isByToken ? await experimentOfToken(session, wanted) : await session[noun](wanted);
-    await (await invocation.profiles()).choose(name, noun, entry);
-    await print(invocation, noun, `Profile ${name} now uses ${noun}`, entry);
+    await (await openProfiles(context)).choose(name, noun, entry);
+    await print(context, noun, `Profile ${name} now uses ${noun}`, entry);
   };
 }
 
 /** Creates an experiment in the chosen project. */
 export async function createExperiment(
-  invocation: Invocation,
+  context: Context,
   [name = '']: readonly string[],
   { end, description = '' }: CreateFlags,
 ): Promise<void> {
-  const expiry = parseTime(end, await invocation.times(), { isEnd: true });
-  const session = await invocation.session();
+  const expiry = parseTime(end, await context.clock.times(), { isEnd: true });
+  const session = await context.session();
   const project = await session.project();
   const experiment = await session.portal.createExperiment({
     name,
@@ -105,16 +111,16 @@ export async function createExperiment(
     project_id: project.id,
     expires_at: formatInstant(expiry),
   });
-  await print(invocation, 'experiment', 'Created experiment', experiment, project);
+  await print(context, 'experiment', 'Created experiment', experiment, project);
   const { name: profile } = session.profile;
-  if (await accepts(invocation, `Use it for later commands, in profile ${profile}?`)) {
-    await (await invocation.profiles()).choose(profile, 'experiment', experiment);
+  if (await accepts(context, `Use it for later commands, in profile ${profile}?`)) {
+    await (await openProfiles(context)).choose(profile, 'experiment', experiment);
   }
 }
 
 /** @param project the experiment's; its name is printed then too */
 async function print(
-  { output, times }: Invocation,
+  { output, clock: { times } }: Context,
   noun: Noun,
   title: string,
   entry: DirectoryEntry,

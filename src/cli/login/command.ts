@@ -1,6 +1,6 @@
 import { Command } from 'commander';
+import type { Invoke } from '../context.ts';
 import { waitSeconds } from '../global-options.ts';
-import type { Invoke } from '../invocation.ts';
 import type { LoginFlags } from './run.ts';
 
 /** `slices-conn login [ADDRESS] [--with-slices] [--no-browser] [--force] [--wait SECONDS] [--ci]`: OAuth 2.0 device login (RFC 8628). */

@@ -3,7 +3,8 @@ import { Failure, failureOrThrow } from '../../contract/failure.ts';
 import { isNamed } from '../../session/choice.ts';
 import { givenAccess } from '../../session/login/experiment-access.ts';
 import type { Session } from '../../session/session.ts';
-import type { Invocation } from '../invocation.ts';
+import type { Context } from '../context.ts';
+import { openProfiles } from '../global-options.ts';
 import type { CardLine } from '../print/output.ts';
 
 /** The experiment that commands act in, and what has chosen it. */
@@ -23,17 +24,17 @@ interface ExperimentInUse {
  * @returns a failure where none is chosen, or there is none of that name
  */
 export async function experimentInUse(
-  invocation: Pick<Invocation, 'flags' | 'profiles'>,
+  context: Context,
   session: Session,
   experiments: readonly Experiment[],
 ): Promise<ExperimentInUse | Failure> {
-  const { flags, profiles } = invocation;
+  const { flags } = context;
   const { profile } = session;
   const token = await givenAccess(flags.experiment, session.connection.experimentToken);
   if (token) return { id: token.id ?? null, name: token.name ?? null, from: 'variable', where: token.where };
   const chosen = await session.experimentIn(experiments).catch(failureOrThrow);
   if (chosen instanceof Failure) return chosen;
-  const { variable } = (await profiles()).inspect(profile.name).entries.experiment;
+  const { variable } = (await openProfiles(context)).inspect(profile.name).entries.experiment;
   const chosenBy =
     flags.experiment !== undefined
       ? ({ from: 'flag', where: '--experiment' } as const)

@@ -10,8 +10,9 @@ import { noProvider, OFFICIAL_CLIENT, type TokenOrigin } from '../../session/log
 import type { Session } from '../../session/session.ts';
 import { claimedExpiry } from '../../tokens/claimed.ts';
 import { retyped } from '../advice.ts';
+import type { Context } from '../context.ts';
 import { EXIT_CODE_OF } from '../exit-codes.ts';
-import type { Invocation } from '../invocation.ts';
+import { openProfiles } from '../global-options.ts';
 import { conflict, onServiceTime } from '../period.ts';
 import { type CardLine, escapeText } from '../print/output.ts';
 import { chooseProfile } from '../profile/run.ts';
@@ -36,85 +37,90 @@ export interface LoginFlags {
 
 /** Logs in by a device code: a person on this machine, or with `--ci` a machine elsewhere. */
 export async function login(
-  invocation: Invocation,
+  context: Context,
   [address]: readonly string[],
   flags: LoginFlags,
 ): Promise<void> {
-  if (flags.withSlices) return loginWithSlices(invocation, address, flags);
-  const profile = address === undefined ? undefined : await serviceProfile(invocation, address);
-  const session = await invocation.session(profile);
-  if (flags.ci) return loginForMachine(invocation, session, flags);
+  if (flags.withSlices) return loginWithSlices(context, address, flags);
+  const profile = address === undefined ? undefined : await serviceProfile(context, address);
+  const session = await context.session(profile);
+  if (flags.ci) return loginForMachine(context, session, flags);
   const account = loginOf(session);
-  if (!flags.force) await confirmAgain(invocation, session, account);
+  if (!flags.force) await confirmAgain(context, session, account);
   const host = hostOf(session);
-  const started = await invocation.waitFor(host, () => account.startLogin());
-  await announce(invocation, started, flags);
-  const tokens = await invocation.waitFor('the code to be entered', () =>
-    decided(started, flags.wait, invocation.typed),
+  const started = await context.output.waitFor(host, () => account.startLogin());
+  await announce(context, started, flags);
+  const tokens = await context.output.waitFor('the code to be entered', () =>
+    decided(started, flags.wait, context.typed),
   );
   await account.keep(tokens);
-  invocation.ifStopped({ why: 'You are logged in.' });
-  if (profile !== undefined) await chooseProfile(invocation.output, await invocation.profiles(), profile);
+  context.processes.ifStopped({ why: 'You are logged in.' });
+  if (profile !== undefined) await chooseProfile(context.output, await openProfiles(context), profile);
   const { userToken } = session.connection;
   if (userToken.origin !== 'login') {
-    invocation.output.notice(`Warning: commands use ${userToken.where} instead of this login.`);
+    context.output.notice(`Warning: commands use ${userToken.where} instead of this login.`);
   }
-  const { now } = await invocation.times();
+  const { now } = await context.clock.times();
   // The login succeeded, whatever keeps the other source from giving a token.
   const ofUser = async (): Promise<KnownToken> => {
     try {
       return await userTokenOf(session, now);
     } catch (error) {
       if (!(error instanceof Failure) || userToken.origin === 'login') throw error;
-      invocation.output.notice(`Warning: that gives no token now. ${error.message}`);
+      context.output.notice(`Warning: that gives no token now. ${error.message}`);
       return loginTokenOf(session, now);
     }
   };
-  await showStatus(invocation, session, await membershipsOf(session).catch(failureOrThrow), ofUser);
+  await showStatus(context, session, await membershipsOf(session).catch(failureOrThrow), ofUser);
 }
 
 /** Says who is logged in already, and asks whether to log in again. @throws Declined */
-async function confirmAgain(invocation: Invocation, { profile }: Session, account: Login): Promise<void> {
+async function confirmAgain(context: Context, { profile }: Session, account: Login): Promise<void> {
   const stored = account.read();
-  if (!stored || (stored.refreshToken === undefined && (stored.expiresAt ?? 0) <= invocation.now())) return;
+  if (!stored || (stored.refreshToken === undefined && (stored.expiresAt ?? 0) <= context.clock.now()))
+    return;
   const { name, sub } = userOf(stored.accessToken.reveal());
-  invocation.output.notice(`You are logged in to ${profile.baseUrl} as ${name ?? sub ?? 'a user'}.`);
-  if (!invocation.ask) return;
+  context.output.notice(`You are logged in to ${profile.baseUrl} as ${name ?? sub ?? 'a user'}.`);
+  if (!context.terminal.ask) return;
   const declined = 'You stay logged in.';
-  await confirm(invocation, 'Log in again?', { unasked: declined, declined, isExpected: true });
+  await confirm(context, 'Log in again?', { unasked: declined, declined, isExpected: true });
 }
 
 /** Uses the login of the official client, whose tokens the profile's commands ask for. */
 async function loginWithSlices(
-  invocation: Invocation,
+  context: Context,
   address: string | undefined,
   { ci, wait }: LoginFlags,
 ): Promise<void> {
   for (const [flag, value] of Object.entries({ '--ci': ci, '--wait': wait })) {
     if (value !== undefined) throw conflict(flag, '--with-slices');
   }
-  const session = await invocation.session(await officialProfile(invocation, address));
-  const { now } = await invocation.times();
-  await showStatus(invocation, session, await membershipsOf(session).catch(failureOrThrow), () =>
+  const session = await context.session(await officialProfile(context, address));
+  const { now } = await context.clock.times();
+  await showStatus(context, session, await membershipsOf(session).catch(failureOrThrow), () =>
     userTokenOf(session, now),
   );
-  if (session.profile.experiment === undefined && invocation.flags.experiment === undefined) {
-    invocation.output.notice(
+  if (session.profile.experiment === undefined && context.flags.experiment === undefined) {
+    context.output.notice(
       `Each reservation needs an experiment: name yours by --experiment, or in SLICES_EXPERIMENT. To see them: ${OFFICIAL_CLIENT} experiment list`,
     );
   }
 }
 
 /** Prints a machine's refresh token, once (cli/README.md, "Environment"). The login here stays as it is. */
-async function loginForMachine(invocation: Invocation, session: Session, flags: LoginFlags): Promise<void> {
-  const { output, times, typed, waitFor } = invocation;
+async function loginForMachine(context: Context, session: Session, flags: LoginFlags): Promise<void> {
+  const {
+    output,
+    typed,
+    clock: { times },
+  } = context;
   const { machineLogin: machine } = session.connection;
   if (!machine) throw needsNoLogin(session);
   const host = hostOf(session);
-  const started = await waitFor(host, () => machine.start());
-  await announce(invocation, started, flags);
-  const tokens = await waitFor('the code to be entered', () => decided(started, flags.wait, typed));
-  const { refreshToken, expiresAt } = await waitFor(host, () => machine.check(tokens));
+  const started = await output.waitFor(host, () => machine.start());
+  await announce(context, started, flags);
+  const tokens = await output.waitFor('the code to be entered', () => decided(started, flags.wait, typed));
+  const { refreshToken, expiresAt } = await output.waitFor(host, () => machine.check(tokens));
   const token = refreshToken.reveal();
   const until = expiresAt === undefined ? 'it expires' : timeTeller(await times())(expiresAt);
   output.text(
@@ -130,12 +136,12 @@ async function loginForMachine(invocation: Invocation, session: Session, flags: 
 }
 
 /** Ends the session, here and at the identity provider. */
-export async function logout(invocation: Invocation): Promise<void> {
-  const session = await invocation.session();
+export async function logout(context: Context): Promise<void> {
+  const session = await context.session();
   const { connection, profile } = session;
   connection.forget?.();
   if (!connection.login && profile.authUrl === undefined) {
-    return invocation.output.result(
+    return context.output.result(
       { profile: profile.name, loggedIn: false },
       () =>
         `The tokens of profile ${profile.name} were forgotten. The program that gives them is still logged in.\n`,
@@ -143,16 +149,16 @@ export async function logout(invocation: Invocation): Promise<void> {
   }
   const account = loginOf(session);
   const wasLoggedIn = account.read() !== undefined;
-  const { problem, aliveUntil } = await invocation.waitFor(hostOf(session), () => account.end());
-  if (problem !== undefined) invocation.output.notice(problem);
+  const { problem, aliveUntil } = await context.output.waitFor(hostOf(session), () => account.end());
+  if (problem !== undefined) context.output.notice(problem);
   if (aliveUntil !== undefined) {
-    const until = timeTeller(await invocation.times())(aliveUntil);
-    invocation.output.notice(
+    const until = timeTeller(await context.clock.times())(aliveUntil);
+    context.output.notice(
       `A copy of the access token can be valid until ${until}: not every service checks that its login has ended.`,
     );
   }
   const { name, baseUrl } = session.profile;
-  await invocation.output.result({ profile: name, loggedIn: false }, () =>
+  await context.output.result({ profile: name, loggedIn: false }, () =>
     wasLoggedIn ? `Logged out of ${baseUrl}.\n` : '',
   );
 }
@@ -176,7 +182,7 @@ function needsNoLogin({ profile }: Session): Failure {
 
 /** Prints the address and the code on stderr, with `--quiet` too: without them the user can't log in. */
 async function announce(
-  { output, openBrowser, times }: Invocation,
+  { output, terminal: { openBrowser }, clock: { times } }: Context,
   login: DeviceLogin,
   { browser }: LoginFlags,
 ): Promise<void> {
@@ -239,28 +245,28 @@ interface KnownToken {
 }
 
 /** Shows who is logged in, and the source, user and expiry of each token. */
-export async function status(given: Invocation): Promise<void> {
+export async function status(given: Context): Promise<void> {
   const session = await given.session();
-  const invocation = await onServiceTime(given, session, { isLook: true });
+  const context = await onServiceTime(given, session, { isLook: true });
   // The stored login is read first: without one, its message is clearer than the portal's.
-  const { now } = await invocation.times();
+  const { now } = await context.clock.times();
   const ofUser = () => userTokenOf(session, now);
   await ofUser();
   // Or why the portal does not tell.
   const told = await membershipsOf(session).catch(failureOrThrow);
   if (told instanceof Failure && EXIT_CODE_OF[told.code] === EXIT_CODE_OF.not_logged_in) throw told;
-  await showStatus(invocation, session, told, ofUser);
+  await showStatus(context, session, told, ofUser);
 }
 
 /** See {@link status}. @throws Failure `not_logged_in`, `token_expired`, as `ofUser` does */
 async function showStatus(
-  invocation: Invocation,
+  context: Context,
   session: Session,
   told: Memberships | Failure,
   ofUser: () => Promise<KnownToken>,
 ): Promise<void> {
   const { profile } = session;
-  const times = await invocation.times();
+  const times = await context.clock.times();
   // Read again: the portal may have been asked with a token that was renewed for it.
   const tokens = [await ofUser(), ...(await otherTokens(session))];
   const addresses = {
@@ -277,15 +283,15 @@ async function showStatus(
   const [first] = tokens;
   const { sub = null, name = null } = first ?? {};
   const roles = told instanceof Failure ? null : rolesIn(told);
-  const used = told instanceof Failure ? told : await experimentInUse(invocation, session, told.experiments);
+  const used = told instanceof Failure ? told : await experimentInUse(context, session, told.experiments);
   const experiment = used instanceof Failure ? null : used;
   const value = { profile: profile.name, addresses, sub, name, roles, experiment, tokens: listed };
-  await invocation.output.result(value, (print) => {
+  await context.output.result(value, (print) => {
     const tell = timeTeller(times);
     const unknown = (reason: string): CardLine[] => [['roles', `not known: ${reason}`]];
     const lines: CardLine[] = [
       ['profile', profile.name],
-      ...(told instanceof Failure ? unknown(told.message) : roleLines(rolesIn(told), invocation)),
+      ...(told instanceof Failure ? unknown(told.message) : roleLines(rolesIn(told), context)),
       ...(used === told ? [] : [inUseLine(used)]),
       ...endLine(session, told, tell),
       ...tokens.flatMap((token) => linesOf(token, tell)),

@@ -18,8 +18,8 @@ import {
   readServiceAddress,
   type ServiceAddress,
 } from '../../session/profiles/service-address.ts';
-import { wantedProfile } from '../global-options.ts';
-import type { Invocation } from '../invocation.ts';
+import type { Context } from '../context.ts';
+import { openProfiles, wantedProfile } from '../global-options.ts';
 import type { Output } from '../print/output.ts';
 import { chooseProfile } from '../profile/run.ts';
 import { confirm } from '../questions.ts';
@@ -33,15 +33,15 @@ import { confirm } from '../questions.ts';
  * @returns the profile's name
  * @throws Failure `usage`; what {@link askForServices} throws; Declined
  */
-export async function serviceProfile(invocation: Invocation, typed: string): Promise<string> {
-  const { flags, output, waitFor } = invocation;
-  const profiles = await profilesOfNoOther(invocation);
+export async function serviceProfile(context: Context, typed: string): Promise<string> {
+  const { flags, output } = context;
+  const profiles = await profilesOfNoOther(context);
   const address = readServiceAddress(typed);
   const { name, url } = address;
   const known = profiles.names().includes(name) ? profiles.inspect(name) : undefined;
   checkSame(known, address);
-  const send = sendFrom(await invocation.connectTo(unkeptProfile(name, { baseUrl: url })));
-  const asked = waitFor(name, () => askForServices(address, send));
+  const send = sendFrom(await context.connect(unkeptProfile(name, { baseUrl: url })));
+  const asked = output.waitFor(name, () => askForServices(address, send));
   if (known && ADDRESSES.every((key) => known.entries[key].value !== undefined)) {
     // A profile that is there needs no answer.
     const named = await asked.catch((error: unknown) => {
@@ -54,19 +54,19 @@ export async function serviceProfile(invocation: Invocation, typed: string): Pro
       if (!(error instanceof Failure)) throw error;
       // There is no profile yet that a look at would help.
       if (error.facts.fix === ownCommand('profile', 'show', name)) throw error.with({ fix: undefined });
-      throw error.code === 'not_supported' ? await orWithSlices(invocation, typed, error) : error;
+      throw error.code === 'not_supported' ? await orWithSlices(context, typed, error) : error;
     });
     // Without its certificates, later commands would not reach the service.
     const settings = { ...named, ...certificatesOf(flags) };
-    await acceptServices(invocation, name, settings);
+    await acceptServices(context, name, settings);
     await profiles.set(name, { set: settings, unset: [] });
-    invocation.ifStopped({ why: `Profile ${name} was saved, and is not in use.` });
+    context.processes.ifStopped({ why: `Profile ${name} was saved, and is not in use.` });
   }
   return name;
 }
 
 /** The failure of a login at a service that names no identity provider: where the official client is here, it logs in. */
-async function orWithSlices({ processes }: Invocation, typed: string, failure: Failure): Promise<Failure> {
+async function orWithSlices({ processes }: Context, typed: string, failure: Failure): Promise<Failure> {
   const hasClient = await processes.check(OFFICIAL_CLIENT).then(
     () => true,
     () => false,
@@ -92,9 +92,9 @@ async function orWithSlices({ processes }: Invocation, typed: string, failure: F
  * @throws Failure `usage` without an address, and where there is no official client; `not_logged_in` where it gives no token;
  *   `network` where no service answers. Then nothing was changed
  */
-export async function officialProfile(invocation: Invocation, typed: string | undefined): Promise<string> {
-  const { flags, output, waitFor } = invocation;
-  const profiles = await profilesOfNoOther(invocation);
+export async function officialProfile(context: Context, typed: string | undefined): Promise<string> {
+  const { flags, output } = context;
+  const profiles = await profilesOfNoOther(context);
   const { value: before } = profiles.inspect(OFFICIAL_CLIENT).entries.baseUrl;
   if (typed === undefined && typeof before !== 'string') {
     throw new Failure('usage', 'The address of the service is missing.', { fix: 'slices-conn login --help' });
@@ -105,31 +105,31 @@ export async function officialProfile(invocation: Invocation, typed: string | un
     userTokenCommand: [OFFICIAL_CLIENT, 'auth', 'get-for-audience', baseUrl],
     experimentTokenCommand: [OFFICIAL_CLIENT, 'experiment', 'jwt', '{experiment}'],
   };
-  const connection = await invocation.connectTo(unkeptProfile(OFFICIAL_CLIENT, settings));
-  await waitFor(OFFICIAL_CLIENT, () => connection.userToken.get());
+  const connection = await context.connect(unkeptProfile(OFFICIAL_CLIENT, settings));
+  await output.waitFor(OFFICIAL_CLIENT, () => connection.userToken.get());
   await describedFeatures(() => readFeatures(sendFrom(connection), baseUrl));
   // A portal of another service is not this one's.
   const unset = baseUrl === before ? [] : (['portalUrl', 'authUrl'] as const);
   await profiles.set(OFFICIAL_CLIENT, { set: settings, unset });
   await chooseProfile(output, profiles, OFFICIAL_CLIENT);
-  invocation.ifStopped({ why: `Profile ${OFFICIAL_CLIENT} was saved, and is in use.` });
+  context.processes.ifStopped({ why: `Profile ${OFFICIAL_CLIENT} was saved, and is in use.` });
   return OFFICIAL_CLIENT;
 }
 
 /** The certificates that a login was told to trust, for its profile. */
-function certificatesOf({ caFile }: Invocation['flags']): Pick<Settings, 'caFile'> {
+function certificatesOf({ caFile }: Context['flags']): Pick<Settings, 'caFile'> {
   return caFile === undefined ? {} : { caFile: resolve(caFile) };
 }
 
 /** Opens the profiles, where nothing but the address chooses the services. @throws Failure `usage` */
-async function profilesOfNoOther(invocation: Invocation): Promise<Profiles> {
-  if (wantedProfile(invocation.flags) !== undefined) {
+async function profilesOfNoOther(context: Context): Promise<Profiles> {
+  if (wantedProfile(context.flags) !== undefined) {
     throw new Failure(
       'usage',
       'An address, --profile and --offline are each a choice of the services: give one.',
     );
   }
-  const profiles = await invocation.profiles();
+  const profiles = await openProfiles(context);
   const variables = profiles.overridingVariables();
   if (variables.length > 0) {
     throw new Failure('usage', `${variables.join(', ')} would send this login elsewhere.`, {
@@ -152,18 +152,18 @@ function checkSame(known: ProfileView | undefined, { name, url }: ServiceAddress
 
 /** Shows what a service names, and asks whether to keep it and log in there. @throws Failure `usage`; Declined */
 async function acceptServices(
-  invocation: Invocation,
+  context: Context,
   name: string,
   named: NamedServices & Pick<Settings, 'caFile'>,
 ): Promise<void> {
-  const { output } = invocation;
+  const { output } = context;
   output.prompt(`${name} names its portal and its identity provider:`);
   for (const [key, label] of Object.entries(LABELS) as [keyof typeof LABELS, string][]) {
     const { default: usual }: KeyDeclaration = PROFILE_KEYS[key];
     if (named[key] !== undefined && named[key] !== usual)
       output.prompt(`  ${label.padEnd(17)}  ${named[key]}`);
   }
-  await confirm(invocation, `Save them as the profile ${name}, and log in there?`, {
+  await confirm(context, `Save them as the profile ${name}, and log in there?`, {
     unasked: `The services that ${name} names were not confirmed.`,
     declined: 'Nothing was saved, and nobody was logged in.',
     isExpected: true,

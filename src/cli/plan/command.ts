@@ -1,6 +1,6 @@
 import { Command } from 'commander';
+import type { Invoke } from '../context.ts';
 import { ALLOW_UNSIGNED } from '../global-options.ts';
-import type { Invoke } from '../invocation.ts';
 import type { ApplyFlags, PlanFlags } from './run.ts';
 
 /** `slices-conn plan FILE [--prune] [--earliest] [--move] [--exit-code]`. */

@@ -8,8 +8,8 @@ import { nameOf } from '../../session/reservations/known.ts';
 import type { Session } from '../../session/session.ts';
 import { claimedExperimentExpiry } from '../../tokens/claimed.ts';
 import { givenUpText } from '../../words/problems.ts';
+import type { Context, Outcome } from '../context.ts';
 import { EXIT_CODE_OF } from '../exit-codes.ts';
-import type { Invocation } from '../invocation.ts';
 import { onServiceTime } from '../period.ts';
 import { requestResult } from '../print/cards.ts';
 import { folded } from '../print/folded.ts';
@@ -45,45 +45,45 @@ export interface PlanFlags extends ApplyFlags {
 
 /** Says what `apply` would do. */
 export async function plan(
-  given: Invocation,
+  given: Context,
   [path = '']: readonly string[],
   flags: PlanFlags,
-): Promise<void> {
+): Promise<Outcome> {
   const { output } = given;
-  const { invocation, ...acting } = await open(given, path, flags);
-  const { changes, needed, applier, others, canRehearse } = await compare(acting, invocation);
+  const { context, ...acting } = await open(given, path, flags);
+  const { changes, needed, applier, others, canRehearse } = await compare(acting, context);
   const outcomes = needed.length === 0 ? [] : await applier.rehearse(needed);
   const fits = outcomes.every(({ failure }) => failure === undefined);
   const start = fits || output.json ? undefined : await applier.earliestStart(needed);
   const isKnown = needed.length === 0 || canRehearse;
-  await print(invocation, acting, { changes, outcomes, others, start, fits: isKnown ? fits : null });
-  if (!fits) invocation.exitWith(6);
-  else if (flags.exitCode && needed.length > 0) invocation.exitWith(11);
+  await print(context, acting, { changes, outcomes, others, start, fits: isKnown ? fits : null });
+  if (!fits) return 6;
+  return flags.exitCode && needed.length > 0 ? 11 : 0;
 }
 
 /** Makes what exists as the file says, all or none. */
 export async function apply(
-  given: Invocation,
+  given: Context,
   [path = '']: readonly string[],
   flags: ApplyFlags,
 ): Promise<void> {
-  const { invocation, ...acting } = await open(given, path, flags);
+  const { context, ...acting } = await open(given, path, flags);
   const confirmed = new Set<string>();
   for (let attempt = 1; ; attempt += 1) {
-    const compared = await compare(acting, invocation);
+    const compared = await compare(acting, context);
     const { changes, needed, applier } = compared;
-    await confirmUpdates(invocation, needed, confirmed);
-    await confirmDeletions(invocation, needed, confirmed);
+    await confirmUpdates(context, needed, confirmed);
+    await confirmDeletions(context, needed, confirmed);
     try {
       const outcomes = needed.length === 0 ? [] : await applier.apply(needed);
-      return await print(invocation, acting, { changes, outcomes, others: compared.others });
+      return await print(context, acting, { changes, outcomes, others: compared.others });
     } catch (error) {
       if (!(error instanceof NotApplied)) throw error;
       const { code, undone, left } = error;
       const isOutdated = undone === 0 && left.length === 0 && ['name_taken', 'not_found'].includes(code);
       // Names or reservations came or went after the list was read.
       if (attempt < ATTEMPTS && isOutdated) continue;
-      throw await asTold(error, compared, invocation, path);
+      throw await asTold(error, compared, context, path);
     }
   }
 }
@@ -102,14 +102,10 @@ interface Acting {
 /** How long a service may take to tell its sites where the file has errors already, in milliseconds. */
 const SOON = 1500;
 
-/** @returns the invocation too, by the service's clock; see {@link onServiceTime} */
-async function open(
-  given: Invocation,
-  path: string,
-  flags: ApplyFlags,
-): Promise<Acting & { invocation: Invocation }> {
+/** @returns the context too, by the service's clock; see {@link onServiceTime} */
+async function open(given: Context, path: string, flags: ApplyFlags): Promise<Acting & { context: Context }> {
   const bytes = await given.files.read(path);
-  const read = async ({ times }: Invocation, sites?: readonly string[]): Promise<PlanContent> =>
+  const read = async ({ clock: { times } }: Context, sites?: readonly string[]): Promise<PlanContent> =>
     readPlan(bytes, path === '-' ? '<stdin>' : path, await times(), sites);
   const parsed = await read(given).catch(async (error: unknown) => {
     // Told all at once: also the sites that there are not, where the service tells them soon.
@@ -120,10 +116,10 @@ async function open(
     throw error;
   });
   const session = await given.session();
-  const invocation = await onServiceTime(given, session);
-  const wanted = invocation === given ? parsed : await read(invocation);
-  const experiment = await actIn(session, wanted, invocation.flags.experiment);
-  return { invocation, session, experiment, wanted, flags };
+  const context = await onServiceTime(given, session);
+  const wanted = context === given ? parsed : await read(context);
+  const experiment = await actIn(session, wanted, context.flags.experiment);
+  return { context, session, experiment, wanted, flags };
 }
 
 /** How what exists differs from a file. */
@@ -141,7 +137,7 @@ interface Compared {
 
 async function compare(
   { session, experiment, wanted, flags }: Acting,
-  { now }: Pick<Invocation, 'now'>,
+  { clock: { now } }: Context,
 ): Promise<Compared> {
   const { earliest = false, allowUnsigned = false } = flags;
   const { existing, pending } = await namedIn(session, wanted, now());
@@ -228,7 +224,7 @@ async function namedIn(
  * @throws Declined; Failure `usage` without a terminal
  */
 async function confirmDeletions(
-  invocation: Invocation,
+  context: Context,
   needed: readonly PlannedChange[],
   confirmed: Set<string>,
 ): Promise<void> {
@@ -238,17 +234,17 @@ async function confirmDeletions(
   if (asked.length === 0) return;
   const names = asked.map(({ name }) => name).join(', ');
   const unasked = `--prune deletes ${names}, which was not confirmed.`;
-  checkConfirmable(invocation, unasked);
-  if (!invocation.flags.yes) {
-    const { output } = invocation;
-    const times = await invocation.times();
+  checkConfirmable(context, unasked);
+  if (!context.flags.yes) {
+    const { output } = context;
+    const times = await context.clock.times();
     output.prompt(`Not in the file, to be deleted (times in ${times.zone}):`);
     for (const { current } of asked) {
       output.prompt(`  ${linkAndPeriod({ reservation: current, requested: null }, times)}`);
     }
   }
   const what = asked.length === 1 ? 'this reservation' : `these ${asked.length} reservations`;
-  await confirm(invocation, `Delete ${what}?`, { unasked, declined: 'Nothing was changed.' });
+  await confirm(context, `Delete ${what}?`, { unasked, declined: 'Nothing was changed.' });
   for (const { current } of asked) confirmed.add(current.id);
 }
 
@@ -259,16 +255,16 @@ async function confirmDeletions(
  * @throws Declined
  */
 async function confirmUpdates(
-  invocation: Invocation,
+  context: Context,
   needed: readonly PlannedChange[],
   confirmed: Set<string>,
 ): Promise<void> {
   const asked = needed.flatMap((change) =>
     change.action === 'update' && isLosing(change) && !confirmed.has(change.current.id) ? [change] : [],
   );
-  if (asked.length === 0 || !invocation.ask || invocation.flags.yes) return;
-  const { output } = invocation;
-  const times = await invocation.times();
+  if (asked.length === 0 || !context.terminal.ask || context.flags.yes) return;
+  const { output } = context;
+  const times = await context.clock.times();
   output.prompt(`To be moved, or made shorter or narrower (times in ${times.zone}):`);
   for (const { current, request } of asked) {
     const after = { reservation: null, requested: { ...request, name: undefined } };
@@ -276,7 +272,7 @@ async function confirmUpdates(
     output.prompt(`    → ${linkAndPeriod(after, times)}`);
   }
   const what = asked.length === 1 ? 'this reservation' : `these ${asked.length} reservations`;
-  await confirmIfAsked(invocation, `Update ${what}?`, 'Nothing was changed.');
+  await confirmIfAsked(context, `Update ${what}?`, 'Nothing was changed.');
   for (const { current } of asked) confirmed.add(current.id);
 }
 
@@ -284,7 +280,7 @@ async function confirmUpdates(
 async function asTold(
   failed: NotApplied,
   { changes, needed, applier, canRehearse }: Compared,
-  { typed }: Invocation,
+  { typed }: Context,
   path: string,
 ): Promise<Failure> {
   const { outcomes, undone, left, code, says, facts } = failed;
@@ -364,7 +360,7 @@ interface Result {
 }
 
 async function print(
-  { output, times }: Invocation,
+  { output, clock: { times } }: Context,
   { experiment }: Acting,
   { changes, outcomes, others, fits, start }: Result,
 ): Promise<void> {

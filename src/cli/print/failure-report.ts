@@ -1,9 +1,8 @@
 import { asFailure, type Failure, type FailureFacts, ownCommand } from '../../contract/failure.ts';
 import { inOneText, inTimes, type Said, UTC_TIMES } from '../../contract/said.ts';
 import { withoutTokens } from '../../contract/secret.ts';
-import { completed, nextStep, retyped } from '../advice.ts';
+import { completed, nextStep, retyped, type ServiceFlags } from '../advice.ts';
 import { EXIT_CODE_OF, type ExitCode } from '../exit-codes.ts';
-import type { ServiceFlags } from '../global-options.ts';
 import { continued } from '../help-layout.ts';
 import { type TimeContext, timesIn } from '../times.ts';
 import { asStarted, BY_NAME, memberAsStarted, type Started } from './as-started.ts';

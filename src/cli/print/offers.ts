@@ -2,6 +2,7 @@ import { Failure } from '../../contract/failure.ts';
 import { formatInstant } from '../../contract/instants.ts';
 import type { AlternativeKind } from '../../contract/problems.ts';
 import type { Said } from '../../contract/said.ts';
+import type { Outcome } from '../context.ts';
 import { continued } from '../help-layout.ts';
 import type { AdviceShell } from './shells.ts';
 
@@ -29,7 +30,7 @@ export interface Offer {
 export class Refusal extends Failure {
   readonly offers: readonly Offer[];
   /** Asks for an offer that a person has picked; undefined where none can be picked, as after a dry run. */
-  readonly take: ((offer: Offer) => Promise<void>) | undefined;
+  readonly take: ((offer: Offer) => Promise<Outcome> | Promise<void>) | undefined;
 
   constructor({ code, says, facts }: Failure, offers: readonly Offer[], take?: Refusal['take']) {
     super(code, says, facts);

@@ -2,6 +2,7 @@ import type { ChalkInstance } from 'chalk';
 import { withoutTokens } from '../../contract/secret.ts';
 import { characterCode, escapeText, jsonText } from '../../contract/visible-text.ts';
 import type { Variables } from '../../session/profiles/folders.ts';
+import { type ServiceFlags, withServices } from '../advice.ts';
 import { asStarted, BY_NAME, memberAsStarted, type Started } from './as-started.ts';
 import { folded } from './folded.ts';
 import type { AdviceShell } from './shells.ts';
@@ -31,6 +32,10 @@ export interface OutputOptions {
   ascii?: boolean;
   /** How the program is typed in advice. Default: by its name, in a shell of Unix. */
   started?: Started;
+  /** The flags that choose the services, which advised commands repeat. Default: none. */
+  services?: ServiceFlags;
+  /** Shows what is waited for; see {@link Output.waitFor}. Default: nothing is shown. */
+  waiting?: <Result>(what: string, work: () => Promise<Result>) => Promise<Result>;
 }
 
 /** The columns of a picture where there is no terminal. */
@@ -102,6 +107,17 @@ export class Output {
   prompt(text: string): void {
     const { stderr, started } = this.#options;
     stderr.write(`${escapeText(asStarted(started, text))}\n`);
+  }
+
+  /** A command of this program as it is to be typed here, for the same services; for results, which are printed as they are. */
+  advised(command: string): string {
+    const { started, services = {} } = this.#options;
+    return asStarted(started, withServices(services, command));
+  }
+
+  /** Does some work; a terminal shows `Waiting for WHAT` when it takes long. */
+  waitFor<Result>(what: string, work: () => Promise<Result>): Promise<Result> {
+    return this.#options.waiting?.(what, work) ?? work();
   }
 
   /** Prints on stderr a picture for a person, beside a question. */

@@ -1,7 +1,7 @@
 import { Command, Option } from 'commander';
 import { OUTER_PROTOCOLS } from '../../vlan/end.ts';
+import type { Invoke } from '../context.ts';
 import { ALLOW_UNSIGNED } from '../global-options.ts';
-import type { Invoke } from '../invocation.ts';
 import type { ProbeFlags } from './run.ts';
 
 /** `slices-conn probe ID|FILE|- --site SITE --dev DEV --peer ADDRESS [--far FILE]`. */

@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { Failure } from '../../contract/failure.ts';
-import type { Machine } from '../world.ts';
+import type { Machine } from '../context.ts';
 
 /** The programs that nothing takes the place of, and where they are found. */
 const PACKAGES: Readonly<Record<string, string>> = {

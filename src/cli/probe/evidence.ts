@@ -1,7 +1,7 @@
 import { isIPv6 } from 'node:net';
 import { Failure } from '../../contract/failure.ts';
 import { type End, TAG_BYTES } from '../../vlan/end.ts';
-import type { Machine } from '../world.ts';
+import type { Machine } from '../context.ts';
 import { addressesOf, type Device, devicesOf } from './devices.ts';
 import { type Deaf, type Listener, listenWithTcpdump } from './listening.ts';
 import { heardIn, rightStack, type Stack, stackText } from './stacks.ts';

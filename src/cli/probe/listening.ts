@@ -1,6 +1,6 @@
 import { Failure } from '../../contract/failure.ts';
 import type { End } from '../../vlan/end.ts';
-import type { Machine } from '../world.ts';
+import type { Machine } from '../context.ts';
 import { heardIn, type Stack, stackIn, stackText } from './stacks.ts';
 
 /** Notes which stacks of tags arrive. */

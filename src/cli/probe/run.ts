@@ -2,8 +2,8 @@ import { isIP } from 'node:net';
 import { Failure, ownCommand } from '../../contract/failure.ts';
 import { instantOf } from '../../contract/reservation-request.ts';
 import { type End, USUAL_MTU } from '../../vlan/end.ts';
+import type { Context, Outcome } from '../context.ts';
 import { continued } from '../help-layout.ts';
-import type { Invocation } from '../invocation.ts';
 import { folded } from '../print/folded.ts';
 import { escapeText, type Printer } from '../print/output.ts';
 import { shortTime } from '../times.ts';
@@ -23,24 +23,28 @@ export interface ProbeFlags extends Omit<EndFlags, 'address'> {
 
 /** Says why nothing comes through, or that all does. */
 export async function probe(
-  invocation: Invocation,
+  context: Context,
   [typed]: readonly string[],
   flags: ProbeFlags,
-): Promise<void> {
-  const { output, files, now } = invocation;
-  const machine = withPrograms(invocation.processes);
+): Promise<Outcome> {
+  const {
+    output,
+    files,
+    clock: { now },
+  } = context;
+  const machine = withPrograms(context.processes);
   const { peer } = flags;
   if (isIP(peer) === 0) {
     throw new Failure('usage', `${peer} is not an IP address.`, {
       why: '--peer takes the address of the other end, such as 10.0.0.2 or fd00::2, without a length.',
     });
   }
-  const end = await endArgument(invocation, typed, flags, { verb: 'probe' });
+  const end = await endArgument(context, typed, flags, { verb: 'probe' });
   const { id, start_date, end_date } = end.reservation;
   const hasBegun = now() >= Date.parse(start_date);
   const far =
     flags.far === undefined ? undefined : readFarReport(await files.read(flags.far), flags.far, end);
-  const times = await invocation.times();
+  const times = await context.clock.times();
   const period = (at: (instant: string) => string): Check => ({
     check: 'reservation',
     ok: hasBegun,
@@ -51,8 +55,8 @@ export async function probe(
   const evidence = await gather(end, peer, {
     machine,
     now,
-    sleep: invocation.sleep,
-    waitFor: invocation.waitFor,
+    sleep: context.clock.sleep,
+    waitFor: (what, work) => output.waitFor(what, work),
     note: (check) => void checks.push(check),
     stopped() {
       const stop = new AbortController();
@@ -74,7 +78,6 @@ export async function probe(
     reservation: end.reservation.id,
     site: end.site,
   };
-  if (verdict.verdict !== 'ok') invocation.exitWith(6);
   const next = nextSteps(verdict, {
     end,
     peer,
@@ -83,9 +86,10 @@ export async function probe(
     hasBegun,
     hasFar: far !== undefined,
     couldListen: evidence.heard !== null,
-    command: (...words) => invocation.advised(ownCommand(...words)),
+    command: (...words) => context.output.advised(ownCommand(...words)),
   });
   await output.result(result, (print) => verdictText(print, verdict, [period(inZone), ...checks], next));
+  return verdict.verdict === 'ok' ? 0 : 6;
 }
 
 /** The next steps: sentences, and commands, which start with two blanks. */

@@ -1,5 +1,5 @@
 import type { End } from '../../vlan/end.ts';
-import type { Machine } from '../world.ts';
+import type { Machine } from '../context.ts';
 import { type Device, devicesOf } from './devices.ts';
 import type { Listener } from './listening.ts';
 import { heardIn, outerEthertype, Q, rightStack, type Stack, stackText } from './stacks.ts';

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { KEY_NAMES, PROFILE_KEYS } from '../../session/profiles/profile-keys.ts';
-import type { Invoke } from '../invocation.ts';
+import type { Invoke } from '../context.ts';
 
 /** `slices-conn profile list | show [NAME] | use NAME | set NAME KEY=VALUE... | remove NAME`. */
 export function profileCommand(invoke: Invoke): Command {

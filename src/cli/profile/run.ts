@@ -12,15 +12,15 @@ import {
 } from '../../session/profiles/profile.ts';
 import { isProfileKey, KEY_NAMES, type ProfileKey } from '../../session/profiles/profile-keys.ts';
 import type { ProfileChange, Profiles } from '../../session/profiles/profiles.ts';
-import { wantedProfile } from '../global-options.ts';
-import type { Invocation } from '../invocation.ts';
+import type { Context } from '../context.ts';
+import { openProfiles, wantedProfile } from '../global-options.ts';
 import { IN_USE } from '../print/cards.ts';
 import { escapeText, valueText } from '../print/output.ts';
 
 /** Lists the profiles. */
-export async function listProfiles(invocation: Invocation): Promise<void> {
-  const { flags, output } = invocation;
-  const profiles = await invocation.profiles();
+export async function listProfiles(context: Context): Promise<void> {
+  const { flags, output } = context;
+  const profiles = await openProfiles(context);
   const chosen = profiles.activeName(wantedProfile(flags));
   const listed = profiles.list();
   const items = listed.map(({ name, entries }) => ({
@@ -51,17 +51,15 @@ export async function listProfiles(invocation: Invocation): Promise<void> {
 }
 
 /** Shows a profile, complete or not. No service is asked. */
-export async function showProfile(invocation: Invocation, [wanted]: readonly string[]): Promise<void> {
-  const profiles = await invocation.profiles();
-  await printProfile(invocation, profiles, profiles.inspect(wanted ?? chosenName(invocation, profiles)));
+export async function showProfile(context: Context, [wanted]: readonly string[]): Promise<void> {
+  const profiles = await openProfiles(context);
+  await printProfile(context, profiles, profiles.inspect(wanted ?? chosenName(context, profiles)));
 }
 
 /** Stores the chosen profile. */
-export async function useProfile(
-  { output, profiles }: Invocation,
-  [name = '']: readonly string[],
-): Promise<void> {
-  const opened = await profiles();
+export async function useProfile(context: Context, [name = '']: readonly string[]): Promise<void> {
+  const { output } = context;
+  const opened = await openProfiles(context);
   await chooseProfile(output, opened, name);
   await output.result(
     { profile: { name } },
@@ -71,7 +69,7 @@ export async function useProfile(
 
 /** Makes a profile the preferred one, and says where the environment prefers another. @throws Failure `not_found`, `state_unusable` */
 export async function chooseProfile(
-  output: Invocation['output'],
+  output: Context['output'],
   profiles: Profiles,
   name: string,
 ): Promise<void> {
@@ -81,24 +79,17 @@ export async function chooseProfile(
 }
 
 /** Changes a profile, or creates one. */
-export async function setProfile(
-  invocation: Invocation,
-  [name = '', ...words]: readonly string[],
-): Promise<void> {
-  const profiles = await invocation.profiles();
+export async function setProfile(context: Context, [name = '', ...words]: readonly string[]): Promise<void> {
+  const profiles = await openProfiles(context);
   const change = parseAssignments(words);
-  await printProfile(invocation, profiles, await profiles.set(name, change), true);
-  invocation.output.notice(
-    `All keys, and where each value comes from: ${ownCommand('profile', 'show', name)}`,
-  );
+  await printProfile(context, profiles, await profiles.set(name, change), true);
+  context.output.notice(`All keys, and where each value comes from: ${ownCommand('profile', 'show', name)}`);
 }
 
 /** Removes what the user has set of a profile. */
-export async function removeProfile(
-  { output, profiles }: Invocation,
-  [name = '']: readonly string[],
-): Promise<void> {
-  const opened = await profiles();
+export async function removeProfile(context: Context, [name = '']: readonly string[]): Promise<void> {
+  const { output } = context;
+  const opened = await openProfiles(context);
   const { builtIn, removed, wasPreferred } = await opened.remove(name);
   if (wasPreferred) output.notice(`Profile ${name} was in use. Now it is ${opened.activeName(undefined)}.`);
   await output.result({ profile: { name, builtIn, removed } }, (print) => {
@@ -114,13 +105,13 @@ function isChanged({ entries }: ProfileView): boolean {
   return KEY_NAMES.some((key) => entries[key].source === 'file');
 }
 
-function chosenName({ flags }: Invocation, profiles: Profiles): string {
+function chosenName({ flags }: Context, profiles: Profiles): string {
   return profiles.activeName(wantedProfile(flags));
 }
 
 /** @param isShort prints for people only the keys that a file or a variable sets */
 async function printProfile(
-  invocation: Invocation,
+  context: Context,
   profiles: Profiles,
   view: ProfileView,
   isShort = false,
@@ -130,8 +121,8 @@ async function printProfile(
   const sources = Object.fromEntries(KEY_NAMES.map((key) => [key, entries[key].source]));
   const isSet = (key: ProfileKey): boolean => ['file', 'environment'].includes(entries[key].source);
   const shown = isShort ? KEY_NAMES.filter(isSet) : KEY_NAMES;
-  const inUse = chosenName(invocation, profiles) === name ? ', in use' : '';
-  await invocation.output.result({ profile: { name, ...profile }, sources }, (print) =>
+  const inUse = chosenName(context, profiles) === name ? ', in use' : '';
+  await context.output.result({ profile: { name, ...profile }, sources }, (print) =>
     print.card(
       `Profile ${print.paint.bold(escapeText(name))}${inUse}`,
       shown.map((key) => [key, describe(entries[key])]),

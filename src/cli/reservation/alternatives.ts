@@ -15,6 +15,7 @@ import { alternativeText, difference, type Offered } from '../../words/alternati
 import { exceedsLink, limitText } from '../../words/limits.ts';
 import { linkName } from '../../words/link-name.ts';
 import { retyped } from '../advice.ts';
+import type { Outcome } from '../context.ts';
 import type { PeriodChangeFlags } from '../period.ts';
 import { type Offer, type OfferKind, Refusal } from '../print/offers.ts';
 import { formatDistance } from '../times.ts';
@@ -37,7 +38,7 @@ export interface Refused {
   /** When it was refused, in milliseconds. */
   now: number;
   /** Sends a request in place of this one; left out where nothing is to be booked. */
-  send?: (request: ReservationRequest) => Promise<void>;
+  send?: (request: ReservationRequest) => Promise<Outcome> | Promise<void>;
 }
 
 /**

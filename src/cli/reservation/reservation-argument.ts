@@ -5,7 +5,7 @@ import { type KnownReservation, knownRequest, nameOf, shortIds } from '../../ses
 import type { Session } from '../../session/session.ts';
 import { linkName } from '../../words/link-name.ts';
 import { missingFailure } from '../advice.ts';
-import type { Invocation } from '../invocation.ts';
+import type { Context } from '../context.ts';
 import { pick } from '../questions.ts';
 import { shortTimes, type TimeContext } from '../times.ts';
 import { formatBandwidth, reservationWord } from '../values.ts';
@@ -25,19 +25,19 @@ const MOST_LISTED = 10;
  * @throws Failure, see {@link requireReservation} and {@link pickedReservation}
  */
 export async function reservationArgument(
-  invocation: Invocation,
+  context: Context,
   typed: string | undefined,
   verb: string,
   command = verb,
 ): Promise<{ session: Session; id: string }> {
   if (typed === undefined) {
-    checkPerson(invocation, command);
-    const session = await invocation.session();
-    return { session, id: (await pickedReservation(invocation, session, verb)).id };
+    checkPerson(context, command);
+    const session = await context.session();
+    return { session, id: (await pickedReservation(context, session, verb)).id };
   }
   const word = reservationWord(typed);
-  const session = await invocation.session();
-  return { session, id: (await requireReservation(invocation, session, word)).id };
+  const session = await context.session();
+  return { session, id: (await requireReservation(context, session, word)).id };
 }
 
 /**
@@ -48,11 +48,11 @@ export async function reservationArgument(
  * @throws Failure `not_found` when none fits, `usage` when several do
  */
 export async function requireReservation(
-  invocation: Pick<Invocation, 'times'>,
+  context: Context,
   session: Session,
   word: string,
 ): Promise<MeantReservation> {
-  const meant = await findReservation(invocation, session, word);
+  const meant = await findReservation(context, session, word);
   if (meant) return meant;
   const what = isEnd(word) ? `has an id that ends in ${word}` : `is named ${word} or has it in its id`;
   throw new Failure('not_found', `No reservation that is known ${what}.`, {
@@ -66,7 +66,7 @@ export async function requireReservation(
 
 /** The same; undefined when none fits. */
 export async function findReservation(
-  { times }: Pick<Invocation, 'times'>,
+  { clock: { times } }: Context,
   session: Session,
   word: string,
 ): Promise<MeantReservation | undefined> {
@@ -81,7 +81,7 @@ const isEnd = (word: string): boolean => word.startsWith('…');
 async function onlyOne(
   session: Session,
   typed: string,
-  times: Invocation['times'],
+  times: Context['clock']['times'],
 ): Promise<KnownReservation | undefined> {
   const part = typed.replace('…', '');
   const found = await session.reservationsWith(part);
@@ -119,7 +119,7 @@ async function onlyOne(
  * @throws Failure `usage` without a terminal, or when there is none; Declined when none is chosen
  */
 export async function pickedReservation(
-  invocation: Invocation,
+  context: Context,
   session: Session,
   verb: string,
 ): Promise<KnownReservation> {
@@ -127,10 +127,10 @@ export async function pickedReservation(
   if (known.length === 0) {
     throw new Failure('usage', 'No reservation is scheduled or active.', { fix: 'slices-conn list --all' });
   }
-  const times = await invocation.times();
+  const times = await context.clock.times();
   const title = `Which reservation do you want to ${verb}? (Times in ${times.zone})`;
   const short = shortIds(known.map(({ id }) => id));
-  const picked = await pick(invocation, title, known, (item) => {
+  const picked = await pick(context, title, known, (item) => {
     const state = item.state === 'scheduled' ? '' : `, ${item.state}`;
     return `${short.get(item.id)}  ${linkAndPeriod(item, times)}${state}`;
   });
@@ -144,7 +144,7 @@ export async function pickedReservation(
  * @param command its name
  * @throws Failure `usage` without a terminal
  */
-export function checkPerson({ ask }: Pick<Invocation, 'ask'>, command: string): void {
+export function checkPerson({ terminal: { ask } }: Context, command: string): void {
   if (ask) return;
   throw missingFailure(`slices-conn ${command}`, ['<id>']).with({
     why: 'Without a terminal, the reservation must be named: by its name, its id, or a part of the id, such as wk6x4q.',

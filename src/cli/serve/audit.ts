@@ -8,22 +8,22 @@ import type { AuditFlags, AuditOptions } from '../../operate/options.ts';
 import { clockOf, logText } from '../../words/civil-time.ts';
 import { linkName } from '../../words/link-name.ts';
 import { parsePastTime } from '../../words/typed-time.ts';
-import type { Invocation } from '../invocation.ts';
+import type { Context } from '../context.ts';
 import { type CardLine, escapeText, type Printer } from '../print/output.ts';
 import type { TimeContext } from '../times.ts';
 import { formatBandwidth, reservationId, siteName } from '../values.ts';
 
 /** Lists what a server has decided. */
 export async function serveAudit(
-  invocation: Invocation,
+  context: Context,
   _args: readonly string[],
   flags: AuditFlags,
 ): Promise<void> {
-  const { output, server, waitFor } = invocation;
-  const times = await invocation.times();
-  const request = requestOf(invocation, flags, times);
+  const { output, server } = context;
+  const times = await context.clock.times();
+  const request = requestOf(context, flags, times);
   const printed = output.portions<AuditItem>(auditText(times.zone));
-  const more = await waitFor('the database', () =>
+  const more = await output.waitFor('the database', () =>
     server.readAudit(request, (portion) => printed.take(portion)),
   );
   const byLink = request.link ? ' A reservation over several links stands under each of them.' : '';
@@ -43,9 +43,9 @@ export async function serveAudit(
   }
 }
 
-function requestOf(invocation: Invocation, flags: AuditFlags, times: TimeContext): AuditOptions {
+function requestOf(context: Context, flags: AuditFlags, times: TimeContext): AuditOptions {
   const { reservation, link, since, until, ...others } = flags;
-  const { experiment } = invocation.flags;
+  const { experiment } = context.flags;
   const request: AuditOptions = {
     ...others,
     reservation:

@@ -8,7 +8,7 @@ import type {
   RotateKeysOptions,
   ServeOptions,
 } from '../../operate/options.ts';
-import type { Invoke } from '../invocation.ts';
+import type { Invoke } from '../context.ts';
 import type { ServerOptions } from './server.ts';
 
 /** `slices-conn serve`: the reference server on a socket. */

@@ -4,7 +4,7 @@ import type { BackupOptions, RotateKeysOptions, ServeOptions } from '../../opera
 import type { KeyRow } from '../../operate/rotate-keys.ts';
 import type { RunningServer } from '../../operate/serve.ts';
 import { readCertificates } from '../ca-file.ts';
-import type { Invocation } from '../invocation.ts';
+import type { Context } from '../context.ts';
 import { asStarted, startedAs } from '../print/as-started.ts';
 import { type CardLine, escapeText } from '../print/output.ts';
 import { confirm } from '../questions.ts';
@@ -13,32 +13,28 @@ import { eventLine, eventLines } from './events.ts';
 import type { ShowEvent } from './server.ts';
 
 /** Runs a reference server until SIGINT or SIGTERM. */
-export async function serve(
-  invocation: Invocation,
-  _args: readonly string[],
-  flags: ServeOptions,
-): Promise<void> {
+export async function serve(context: Context, _args: readonly string[], flags: ServeOptions): Promise<void> {
   const {
     flags: { caFile },
     output,
     files,
     server: commands,
     processes,
-  } = invocation;
+  } = context;
   // First of all: a script that waits for this file must not find that of an earlier server.
   if (flags.readyFile !== undefined) await files.remove(flags.readyFile);
   const fetchesKeys = flags.trust !== undefined || flags.ciIssuer !== undefined;
   const certificates =
     caFile !== undefined && fetchesKeys ? await readCertificates(files, caFile) : undefined;
   const format = flags.log ?? (output.isForPerson ? 'text' : 'json');
-  const { zone } = await invocation.times();
+  const { zone } = await context.clock.times();
   const show: ShowEvent = (level, event, fields) => {
-    const line = eventLine({ level, event, fields }, { now: invocation.now(), zone });
+    const line = eventLine({ level, event, fields }, { now: context.clock.now(), zone });
     for (const part of line === undefined ? [] : eventLines(line, output.columns)) output.notice(part);
   };
   const stopped = processes.stopSignal();
   const running = await commands.serve(flags, { certificates, show: format === 'text' ? show : undefined });
-  const started = startedAs(invocation.environment);
+  const started = startedAs(context.env);
   const { addresses, listen, loginPage, metrics, users, data, warnings, stop } = running;
   const result = { addresses, listen, users, data, metrics };
   await output.result(result, (print) =>
@@ -95,16 +91,16 @@ function clientCommand(addresses: RunningServer['addresses']): string {
 
 /** Gives the servers on a database new signing keys; asks before it removes keys that are in use. */
 export async function rotateKeys(
-  invocation: Invocation,
+  context: Context,
   _args: readonly string[],
   flags: RotateKeysOptions,
 ): Promise<void> {
-  const { output, server, waitFor } = invocation;
+  const { output, server } = context;
   const database = server.databaseOf(flags);
-  const items = await waitFor('the database', () =>
-    server.rotateKeys(flags, () => confirmed(invocation, database)),
+  const items = await output.waitFor('the database', () =>
+    server.rotateKeys(flags, () => confirmed(context, database)),
   );
-  const times = await invocation.times();
+  const times = await context.clock.times();
   // A single result would have the kids masked: they look like tokens.
   const printed = output.portions<KeyRow>((print, rows) => {
     const table = print.table(
@@ -119,11 +115,11 @@ export async function rotateKeys(
 
 /** Copies a server's database while it runs. */
 export async function serveBackup(
-  { server, output, waitFor }: Invocation,
+  { server, output }: Context,
   [file = '']: readonly string[],
   flags: BackupOptions,
 ): Promise<void> {
-  const { bytes, reservations } = await waitFor('the database', () => server.backUp(flags, file));
+  const { bytes, reservations } = await output.waitFor('the database', () => server.backUp(flags, file));
   const database = server.databaseOf(flags);
   await output.result({ file, bytes, reservations, database }, (print) =>
     print.card(`Backed up to ${print.paint.bold(escapeText(file))}`, [
@@ -140,7 +136,7 @@ function cells(row: KeyRow, tell: (instant: string) => string): string[] {
 }
 
 /** Asks before keys that are in use are removed; see {@link confirm}. */
-async function confirmed(invocation: Invocation, database: string): Promise<void> {
+async function confirmed(context: Context, database: string): Promise<void> {
   const question = `Retire every signing key of ${database} now? No token that they have signed will verify.`;
-  await confirm(invocation, question, { unasked: 'Retiring the keys was not confirmed.' });
+  await confirm(context, question, { unasked: 'Retiring the keys was not confirmed.' });
 }

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import type { Invoke } from '../invocation.ts';
+import type { Invoke } from '../context.ts';
 
 /** `slices-conn sites [SITE1 SITE2]`: the names, and the links where the service tells; or the routes between two. */
 export function sitesCommand(invoke: Invoke): Command {

@@ -1,20 +1,20 @@
 import { Failure, shellWord } from '../../contract/failure.ts';
 import type { Link } from '../../contract/links.ts';
 import { SITES } from '../../contract/sites.ts';
-import type { Invocation } from '../invocation.ts';
+import type { Context } from '../context.ts';
 import { folded } from '../print/folded.ts';
 import type { Printer } from '../print/output.ts';
 import { withNearestSite } from '../reservation/alternatives.ts';
 import { formatBandwidth, siteName } from '../values.ts';
 
 /** Lists the routes between two sites; without sites, what {@link allSites} does. */
-export async function sites(invocation: Invocation, [site1, site2]: readonly string[]): Promise<void> {
-  if (site1 === undefined) return allSites(invocation);
+export async function sites(context: Context, [site1, site2]: readonly string[]): Promise<void> {
+  if (site1 === undefined) return allSites(context);
   if (site2 === undefined) {
     const fix = `slices-conn availability ${shellWord(site1)}`;
     throw new Failure('usage', 'The other site is missing.', { why: 'A route has two ends.', fix });
   }
-  const { session, output, typed } = invocation;
+  const { session, output, typed } = context;
   const ends = { site1: siteName(site1), site2: siteName(site2) };
   const { connectivity } = await session();
   const items = await connectivity.routes(ends).catch((error: unknown) => {
@@ -30,7 +30,7 @@ export async function sites(invocation: Invocation, [site1, site2]: readonly str
 }
 
 /** Lists the service's sites, and the links where it tells them; the built-in sites of a service that tells neither. */
-async function allSites({ session, output }: Invocation): Promise<void> {
+async function allSites({ session, output }: Context): Promise<void> {
   const { connectivity } = await session();
   const [links = null, named] = [await connectivity.links(), await connectivity.sites()];
   const ends = links?.flatMap(({ site1, site2 }) => [site1, site2]) ?? [];

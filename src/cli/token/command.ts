@@ -1,6 +1,6 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { secondsIn } from '../../contract/durations.ts';
-import type { Invoke } from '../invocation.ts';
+import type { Invoke } from '../context.ts';
 import type { IssueFlags } from './run.ts';
 
 /** `slices-conn token inspect | issue | keygen` (contract/README.md, "Authentication" 6). */

@@ -11,11 +11,10 @@ import {
   type SigningKey,
 } from '../../tokens/signing-key.ts';
 import { claimedKind, kindText } from '../../tokens/verify.ts';
-import type { Invocation } from '../invocation.ts';
+import type { Context, Files } from '../context.ts';
 import { type CardLine, valueText } from '../print/output.ts';
 import { timeTeller } from '../times.ts';
 import { checkedToken, readTokenFile } from '../tokens.ts';
-import type { Files } from '../world.ts';
 
 /** The flags of the command, as typed. */
 export interface IssueFlags {
@@ -29,14 +28,17 @@ export interface IssueFlags {
 }
 
 /** Shows what a token claims, unverified. */
-export async function inspect(invocation: Invocation, [file = '-']: readonly string[]): Promise<void> {
-  const { output, times } = invocation;
-  const token = await readTokenFile(invocation, file);
+export async function inspect(context: Context, [file = '-']: readonly string[]): Promise<void> {
+  const {
+    output,
+    clock: { times },
+  } = context;
+  const token = await readTokenFile(context, file);
   const { header, claims } = await checkedToken(() => readCompact(token));
   const kind = claimedKind(claims);
-  const context = await times();
+  const shown = await times();
   await output.result({ verified: false, kind, header, claims }, (print) => {
-    const tell = timeTeller(context);
+    const tell = timeTeller(shown);
     const lines: CardLine[] = [
       ...Object.entries(header).map(([name, value]): CardLine => [`header ${name}`, valueText(value)]),
       ...Object.entries(claims).map(([name, value]): CardLine => [name, claimText(name, value, tell)]),
@@ -47,7 +49,7 @@ export async function inspect(invocation: Invocation, [file = '-']: readonly str
 
 /** Signs a token with the person's own key. */
 export async function issue(
-  { files, output, now }: Invocation,
+  { files, output, clock: { now } }: Context,
   _args: readonly string[],
   flags: IssueFlags,
 ): Promise<void> {
@@ -68,7 +70,7 @@ export async function issue(
 
 /** Makes a key pair and its key set. */
 export async function keygen(
-  { files, output }: Invocation,
+  { files, output }: Context,
   _args: readonly string[],
   { out }: { out: string },
 ): Promise<void> {

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import type { Invoke } from '../invocation.ts';
+import type { Invoke } from '../context.ts';
 
 /** `slices-conn user show | token | sessions [list | revoke ID]`. */
 export function userCommand(invoke: Invoke): Command {

@@ -9,7 +9,7 @@ import {
   claimedSubject,
   claimedUserName,
 } from '../../tokens/claimed.ts';
-import type { Invocation } from '../invocation.ts';
+import type { Context } from '../context.ts';
 import { type CardLine, escapeText } from '../print/output.ts';
 
 /** A user's role in a project or an experiment, as the portal tells it. Null: the portal does not tell. */
@@ -83,18 +83,20 @@ export function rolesIn({ projects, experiments }: Memberships): HeldRole[] {
 const MOST_SHOWN = 20;
 
 /** Roles for people, as lines of a card. */
-export function roleLines(roles: readonly HeldRole[], { advised }: Pick<Invocation, 'advised'>): CardLine[] {
+export function roleLines(roles: readonly HeldRole[], { output }: Context): CardLine[] {
   if (roles.length === 0) return [['roles', 'none: you are in no project']];
   const lines = roles.slice(0, MOST_SHOWN).map(({ kind, name, id, role }): CardLine => {
     return [kind, `${name ?? id}: ${role ?? 'role unknown'}`];
   });
   const more = roles.length - MOST_SHOWN;
-  return more > 0 ? [...lines, ['', `and ${more} more: ${advised('slices-conn experiment list')}`]] : lines;
+  return more > 0
+    ? [...lines, ['', `and ${more} more: ${output.advised('slices-conn experiment list')}`]]
+    : lines;
 }
 
 /** Shows who is logged in, with the roles. */
-export async function showUser(invocation: Invocation): Promise<void> {
-  const { session, output } = invocation;
+export async function showUser(context: Context): Promise<void> {
+  const { session, output } = context;
   const opened = await session();
   const { sub, name } = userOf((await opened.connection.userToken.get()).reveal());
   const roles = rolesIn(await membershipsOf(opened));
@@ -102,13 +104,13 @@ export async function showUser(invocation: Invocation): Promise<void> {
   await output.result({ sub, name, profile, roles }, (print) =>
     print.card(
       `You are ${print.paint.bold(escapeText(name ?? sub ?? 'unknown: the user token is opaque'))}`,
-      [['id', sub ?? 'unknown'], ['profile', profile], ...roleLines(roles, invocation)],
+      [['id', sub ?? 'unknown'], ['profile', profile], ...roleLines(roles, context)],
     ),
   );
 }
 
 /** Prints the user token. It is not verified: the services that take it do that. */
-export async function userToken({ session, output }: Invocation): Promise<void> {
+export async function userToken({ session, output }: Context): Promise<void> {
   const token = (await (await session()).connection.userToken.get()).reveal();
   output.text({ token, claims: claimedClaims(token) }, token);
 }

@@ -1,11 +1,11 @@
 import { parseInstant } from '../../contract/instants.ts';
-import type { Invocation } from '../invocation.ts';
+import type { Context } from '../context.ts';
 import { theOne } from '../one-of.ts';
 import { escapeText } from '../print/output.ts';
 import { shortTime } from '../times.ts';
 
 /** Lists the user's logins that have not ended, on every machine. */
-export async function listSessions({ session, output, times }: Invocation): Promise<void> {
+export async function listSessions({ session, output, clock: { times } }: Context): Promise<void> {
   const sessions = await (await session()).portal.sessions();
   const context = await times();
   const items = sessions.map(({ current: _, ...item }) => item);
@@ -28,7 +28,7 @@ export async function listSessions({ session, output, times }: Invocation): Prom
 
 /** Ends one of the user's logins, here or on another machine. */
 export async function revokeSession(
-  { session, output }: Invocation,
+  { session, output }: Context,
   [wanted = '']: readonly string[],
 ): Promise<void> {
   const { portal } = await session();

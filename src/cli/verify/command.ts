@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import type { Invoke } from '../invocation.ts';
+import type { Invoke } from '../context.ts';
 import type { VerifyFlags } from './run.ts';
 
 /** `slices-conn verify [FILE…|-] [--jwks FILE|URL] [--issuer URL] [--ended] [--key THUMBPRINT]`. */

@@ -19,14 +19,13 @@ import { remoteKeySet } from '../../tokens/remote-key-set.ts';
 import { TokenError } from '../../tokens/token-error.ts';
 import { claimedKind, type VerifiedToken } from '../../tokens/verify.ts';
 import { linkName } from '../../words/link-name.ts';
+import type { Context, Files } from '../context.ts';
 import { EXIT_CODE_OF } from '../exit-codes.ts';
-import type { Invocation } from '../invocation.ts';
 import { reservationCard } from '../print/cards.ts';
 import { type CardLine, type Printer, valueText } from '../print/output.ts';
 import { formatDistance, shortTimes, type TimeContext } from '../times.ts';
 import { checkedToken, keyFileOf, readTokenFile } from '../tokens.ts';
 import { formatBandwidth } from '../values.ts';
-import type { Files } from '../world.ts';
 import { sessionForTokens, verifySaved } from './saved-token.ts';
 
 /** The flags of the command, as typed. */
@@ -53,43 +52,32 @@ interface Checked {
 }
 
 /** Verifies tokens of any kind: one, or several with a row for each. */
-export async function verify(
-  invocation: Invocation,
-  files: readonly string[],
-  flags: VerifyFlags,
-): Promise<void> {
-  const { output } = invocation;
+export async function verify(context: Context, files: readonly string[], flags: VerifyFlags): Promise<void> {
+  const { output } = context;
   const { jwks } = flags;
-  const given = await givenTokens(invocation, files.length > 0 ? files : ['-']);
+  const given = await givenTokens(context, files.length > 0 ? files : ['-']);
   if (flags.key !== undefined && jwks === undefined && given.some(({ file }) => file === '-')) {
     throw new Failure('usage', '--key needs --jwks where the token comes from standard input.', {
       why: 'There is no file beside the token that could have its key.',
     });
   }
-  if (
-    invocation.flags.offline &&
-    jwks !== undefined &&
-    isAddress(jwks) &&
-    !jwks.startsWith(`${OFFLINE_URL}/`)
-  ) {
+  if (context.flags.offline && jwks !== undefined && isAddress(jwks) && !jwks.startsWith(`${OFFLINE_URL}/`)) {
     throw new Failure('usage', '--offline fetches no key set.', {
       why: `${jwks} is an address; give a file, or leave --offline out.`,
     });
   }
-  const session = await sessionForTokens(invocation);
+  const session = await sessionForTokens(context);
   const shared =
     flags.key === undefined && jwks !== undefined
-      ? await keysFrom(jwks, invocation.files, session, invocation.now)
+      ? await keysFrom(jwks, context.files, session, context.clock.now)
       : undefined;
   const check = async ({ file, read }: GivenToken): Promise<Checked> => {
     const keys =
-      flags.key === undefined
-        ? shared
-        : await keysNamed(flags.key, jwks ?? keyFileOf(file), invocation.files);
-    return checkedOne(invocation, session, await read(), { ...flags, keys });
+      flags.key === undefined ? shared : await keysNamed(flags.key, jwks ?? keyFileOf(file), context.files);
+    return checkedOne(context, session, await read(), { ...flags, keys });
   };
   const [only, another] = given;
-  const times = await invocation.times();
+  const times = await context.clock.times();
   if (only && !another) {
     const checked = await check(only);
     return output.result(resultOf(checked), (print) => verifiedCard(print, checked, times));
@@ -119,12 +107,12 @@ export async function verify(
 }
 
 /** The tokens in files, and each line of standard input. */
-async function givenTokens(invocation: Invocation, files: readonly string[]): Promise<GivenToken[]> {
+async function givenTokens(context: Context, files: readonly string[]): Promise<GivenToken[]> {
   const given: GivenToken[] = [];
   for (const file of files) {
-    if (file !== '-') given.push({ name: file, file, read: () => readSaved(invocation, file) });
+    if (file !== '-') given.push({ name: file, file, read: () => readSaved(context, file) });
     else {
-      const lines = (await readTokenFile(invocation, file)).split(/\r?\n/).map((line, at) => ({ line, at }));
+      const lines = (await readTokenFile(context, file)).split(/\r?\n/).map((line, at) => ({ line, at }));
       const filled = lines.length === 1 ? lines : lines.filter(({ line }) => line !== '');
       given.push(
         ...filled.map(({ line, at }) => ({
@@ -139,14 +127,14 @@ async function givenTokens(invocation: Invocation, files: readonly string[]): Pr
 }
 
 /** The token in a file. @throws Failure `usage` for the id of a reservation */
-async function readSaved(invocation: Invocation, file: string): Promise<string> {
-  if (idKind(file) === 'reservation' && !(await invocation.files.exists(file))) {
+async function readSaved(context: Context, file: string): Promise<string> {
+  if (idKind(file) === 'reservation' && !(await context.files.exists(file))) {
     throw new Failure('usage', 'This is the id of a reservation. verify takes files with signed tokens.', {
       why: 'show fetches a reservation from its service, and verifies it.',
       fix: ownCommand('show', file),
     });
   }
-  return readTokenFile(invocation, file);
+  return readTokenFile(context, file);
 }
 
 function resultOf({ verified, found }: Checked): object {
@@ -182,36 +170,37 @@ function rowsOf(
 
 /** Verifies one token; see {@link standingOf}. */
 async function checkedOne(
-  invocation: Invocation,
+  context: Context,
   session: Session,
   token: string,
   flags: VerifyFlags & { keys: KeySet | undefined },
 ): Promise<Checked> {
-  const { output, now } = invocation;
+  const {
+    output,
+    clock: { now },
+  } = context;
   const { issuer, keys } = flags;
   const how = { source: { keys, issuer }, evenExpired: claimedEnd(token) <= now() };
   const check = (): Promise<VerifiedToken> =>
-    verifySaved(invocation, session, token, how)
+    verifySaved(context, session, token, how)
       .catch(async (error: unknown) => {
         const cause = error instanceof Failure && error.cause;
         const isGone = cause instanceof TokenError && cause.code === 'key_unknown';
-        const isAsked = !invocation.flags.offline && keys === undefined;
+        const isAsked = !context.flags.offline && keys === undefined;
         const past =
           isGone && isAsked ? await checkedToken(() => keyInHistory(token, session.send)) : undefined;
         if (!past) throw error;
         if (!how.evenExpired) throw past.revoked === undefined ? error : retiredKey(error, past.revoked);
         if (past.revoked !== undefined) output.notice(LEAKED);
         const source = { issuer, keys: localKeySet({ keys: [past] }) };
-        return verifySaved(invocation, session, token, { ...how, source });
+        return verifySaved(context, session, token, { ...how, source });
       })
       .catch((error: unknown) => {
         throw withNextStep(error, token, session.profile);
       });
   const verified = await check();
   const found =
-    verified.kind === 'connectivity'
-      ? await standingOf(invocation, session, verified.claims, flags)
-      : undefined;
+    verified.kind === 'connectivity' ? await standingOf(context, session, verified.claims, flags) : undefined;
   // A list that another key has signed has the key set fetched anew: the token's own key may have been retired since.
   if (found?.standing === 'stands') await check();
   return { token, verified, found };
@@ -238,12 +227,14 @@ interface Standing {
  * @throws Failure `unverified` for a reservation that was deleted or changed, or without --ended has ended
  */
 async function standingOf(
-  invocation: Invocation,
+  context: Context,
   session: Session,
   claims: ConnectivityClaims,
   { ended = false, ...source }: VerifyFlags & { keys: KeySet | undefined },
 ): Promise<Standing> {
-  const { now } = invocation;
+  const {
+    clock: { now },
+  } = context;
   const { iss, iat, sub, connectivity } = claims;
   const { end } = periodOf(connectivity);
   const signed = `Its signature is right: it was real, signed by ${iss}.`;
@@ -277,7 +268,7 @@ async function standingOf(
       fix: toShow,
     });
   }
-  const asked = await askedStatus(invocation, session, claims, source);
+  const asked = await askedStatus(context, session, claims, source);
   if (asked.stands === false) {
     throw new Failure('unverified', 'The reservation was deleted, or changed after this was signed.', {
       why: `${signed} So says its service, ${asked.says}.`,
@@ -300,7 +291,7 @@ async function standingOf(
 
 /** Asks the service whether the reservation stands. `says` has the time of the answer, or why it was not asked. */
 async function askedStatus(
-  { flags, now, output }: Invocation,
+  { flags, output, clock: { now } }: Context,
   session: Session,
   claims: ConnectivityClaims,
   { keys, key }: { keys: KeySet | undefined; key?: string },

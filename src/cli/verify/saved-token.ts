@@ -1,22 +1,26 @@
-import { Failure, ownCommand } from '../../contract/failure.ts';
+import { Failure, failureOrThrow, ownCommand } from '../../contract/failure.ts';
 import {
   byKind,
+  keptKeys,
+  keySetFiles,
   type TrustByKind,
+  trustIn,
   union,
   type VerificationSource,
   verifyAny,
 } from '../../session/login/trust.ts';
 import { OFFLINE, OFFLINE_URL } from '../../session/profiles/profile-keys.ts';
-import type { Session } from '../../session/session.ts';
+import { type Session, staleKeys } from '../../session/session.ts';
 import { claimedClaims, claimedExpiry } from '../../tokens/claimed.ts';
 import type { KeySet } from '../../tokens/key-set.ts';
 import { TokenError } from '../../tokens/token-error.ts';
 import type { VerifiedToken } from '../../tokens/verify.ts';
-import type { Invocation } from '../invocation.ts';
+import type { Context } from '../context.ts';
+import { openProfiles } from '../global-options.ts';
 import { checkedToken } from '../tokens.ts';
 
 /** The session with whose trust a saved token is verified: with `--offline` the built-in server's. */
-export function sessionForTokens({ flags, session }: Invocation): Promise<Session> {
+export function sessionForTokens({ flags, session }: Context): Promise<Session> {
   return session(flags.offline ? OFFLINE : undefined);
 }
 
@@ -36,17 +40,17 @@ interface SavedTokenOptions {
  * @throws Failure `unverified`; `keys_unreachable` where no keys can be had
  */
 export async function verifySaved(
-  invocation: Invocation,
+  context: Context,
   session: Session,
   token: string,
   { source = {}, evenExpired = false }: SavedTokenOptions = {},
 ): Promise<VerifiedToken> {
   const expiry = evenExpired ? claimedExpiry(token) : undefined;
   const at = (trust: TrustByKind): TrustByKind =>
-    expiry === undefined ? trust : seenAt(trust, () => Math.min(invocation.now(), expiry - 1));
+    expiry === undefined ? trust : seenAt(trust, () => Math.min(context.clock.now(), expiry - 1));
   const verified = async (): Promise<VerifiedToken> => {
-    if (!invocation.flags.offline) return session.verify(token, source, at(session.trust));
-    const [trust, keysOf] = await offlineTrust(invocation, session);
+    if (!context.flags.offline) return session.verify(token, source, at(session.trust));
+    const [trust, keysOf] = await offlineTrust(context, session);
     return verifyAny(token, at(trust), source, keysOf);
   };
   return checkedToken(verified).catch((error: unknown) => {
@@ -65,12 +69,12 @@ export async function verifySaved(
         cause,
       });
     }
-    throw ofBuiltInServer(invocation, error, token);
+    throw ofBuiltInServer(context, error, token);
   });
 }
 
 /** Adds advice to a failure about a token that claims to be from a built-in server. */
-function ofBuiltInServer({ flags, typed }: Invocation, error: unknown, token: string): unknown {
+function ofBuiltInServer({ flags, typed }: Context, error: unknown, token: string): unknown {
   if (!(error instanceof Failure && error.cause instanceof TokenError)) return error;
   const { code, message } = error.cause;
   if (claimedClaims(token)['iss'] !== OFFLINE_URL) return error;
@@ -88,13 +92,33 @@ function ofBuiltInServer({ flags, typed }: Invocation, error: unknown, token: st
 
 /** The issuers for --offline: the built-in server, and the profiles' services with the stored key sets. */
 async function offlineTrust(
-  invocation: Invocation,
+  context: Context,
   session: Session,
 ): Promise<[TrustByKind, (issuer: string) => KeySet]> {
-  const { trust, keysOf } = await invocation.keptTrust();
+  const { trust, keysOf } = await keptTrust(context);
   const builtIn = session.trust.service.issuers;
   // The built-in server's own keys go before copies of them.
   return [union(trust, session.trust), (issuer) => builtIn.get(issuer) ?? keysOf(issuer)];
+}
+
+/** The issuers whose keys are stored here: of the profile's services, and any other issuer's keys. */
+async function keptTrust(
+  context: Context,
+): Promise<{ trust: TrustByKind; keysOf: (issuer: string) => KeySet }> {
+  const { env, clock, flags, output } = context;
+  const { now } = clock;
+  const profiles = await openProfiles(context);
+  const chosen = await profiles.resolve(flags.profile);
+  const names = flags.profile === undefined ? profiles.names() : [];
+  // One that is not complete has no keys either.
+  const others = await Promise.all(names.map((name) => profiles.resolve(name).catch(failureOrThrow)));
+  const stored = keySetFiles(env.folders.cache);
+  const onStale = (url: string, age: number): void => output.notice(staleKeys(url, age));
+  const keysOf = (issuer: string) => keptKeys(issuer, { stored, now, onStale });
+  const trusted = [chosen, ...others].flatMap((profile) =>
+    profile instanceof Failure ? [] : [trustIn(profile, keysOf, now)],
+  );
+  return { trust: trusted.reduce(union), keysOf };
 }
 
 /** The same issuers, with another clock for a token's times. */

@@ -3,11 +3,10 @@ import { hinted } from '../../session/choice.ts';
 import { assumedOf, type End } from '../../vlan/end.ts';
 import { describeEnd } from '../../vlan/formats.ts';
 import { deleteCall, ipCalls, iproute2, type ProgramCall, shellLine } from '../../vlan/iproute2.ts';
-import type { Invocation } from '../invocation.ts';
+import type { Context, Machine } from '../context.ts';
 import { addressesOf, type Device, devicesOf } from '../probe/devices.ts';
 import { outerEthertype, Q } from '../probe/stacks.ts';
 import { checkConfirmable, confirm } from '../questions.ts';
-import type { Machine } from '../world.ts';
 
 /** A call, and the call that takes its effect back; null where there is nothing to take back. */
 interface Step {
@@ -22,16 +21,16 @@ interface Step {
  * @throws Failure `usage` for a conflict, before anything is changed; `not_supported` for a command that the
  *   kernel refused: what was done before it is taken back. Declined when the answer is no
  */
-export async function applyEnd(invocation: Invocation, end: End, removing: boolean): Promise<void> {
-  const { processes: machine, output } = invocation;
+export async function applyEnd(context: Context, end: End, removing: boolean): Promise<void> {
+  const { processes: machine, output } = context;
   const unasked = 'The changes to network devices were not confirmed.';
-  checkConfirmable(invocation, unasked);
+  checkConfirmable(context, unasked);
   const steps = await stepsFor(end, machine, removing);
   if (steps.length > 0) {
     output.prompt(removing ? 'This removes the devices:' : 'This makes the devices:');
     for (const { call } of steps) output.prompt(`  ${shellLine(call)}`);
     const question = steps.length === 1 ? 'Run this command?' : `Run these ${steps.length} commands?`;
-    await confirm(invocation, question, { unasked, declined: 'Nothing was changed.' });
+    await confirm(context, question, { unasked, declined: 'Nothing was changed.' });
     await runAll(steps, machine);
   }
   const ran = steps.map(({ call }) => shellLine(call));

@@ -1,7 +1,7 @@
 import { Command, Option } from 'commander';
 import { OUTER_PROTOCOLS } from '../../vlan/end.ts';
+import type { Invoke } from '../context.ts';
 import { ALLOW_UNSIGNED } from '../global-options.ts';
-import type { Invoke } from '../invocation.ts';
 import type { VlanFlags } from './run.ts';
 
 /** The formats of `--format`; `run.ts` has the text of each. */

@@ -19,7 +19,7 @@ import {
   type OuterProtocol,
   USUAL_MTU,
 } from '../../vlan/end.ts';
-import type { Invocation } from '../invocation.ts';
+import type { Context } from '../context.ts';
 import { pick } from '../questions.ts';
 import { reservationArgument } from '../reservation/reservation-argument.ts';
 import { shortTime } from '../times.ts';
@@ -54,7 +54,7 @@ interface EndUse {
  * @throws Failure `usage`, `unverified`, and those of asking the service
  */
 export async function endArgument(
-  invocation: Invocation,
+  context: Context,
   typed: string | undefined,
   flags: EndFlags,
   { verb, removing = false }: EndUse,
@@ -66,13 +66,13 @@ export async function endArgument(
   const fix = (site = flags.site, id = ''): string =>
     verb === 'probe' ? removalOf(typed ?? id, { ...flags, site }) : '--remove';
   const reservation = await verifiedReservation(
-    invocation,
+    context,
     typed,
     { verb, removing, allowUnsigned: flags.allowUnsigned },
     fix(),
   );
-  const site = await siteOf(invocation, reservation, flags.site);
-  if (!removing) await checkPeriod(invocation, reservation, fix(site, reservation.id));
+  const site = await siteOf(context, reservation, flags.site);
+  if (!removing) await checkPeriod(context, reservation, fix(site, reservation.id));
   const end = endAt(reservation, site, dev, {
     mtu,
     outer,
@@ -105,7 +105,7 @@ function check(what: string, typed: string, fault: string | undefined, fix?: str
 
 /** The reservation of a verified token. @param fix removes its devices, where the reservation is over */
 async function verifiedReservation(
-  invocation: Invocation,
+  context: Context,
   typed: string | undefined,
   { verb, removing, allowUnsigned }: Required<EndUse> & ProofOptions,
   fix: string,
@@ -113,10 +113,10 @@ async function verifiedReservation(
   const isFile =
     typed !== undefined &&
     idKind(typed) !== 'reservation' &&
-    (typed === '-' || (await invocation.files.exists(typed)));
-  if (isFile) return savedReservation(invocation, typed, removing, fix);
+    (typed === '-' || (await context.files.exists(typed)));
+  if (isFile) return savedReservation(context, typed, removing, fix);
   const { session, id } = await reservationArgument(
-    invocation,
+    context,
     typed,
     verb,
     verb === 'probe' ? verb : 'vlan',
@@ -143,7 +143,7 @@ async function verifiedReservation(
         fix: 'ip -d link show type vlan',
       });
     }
-    invocation.output.notice(
+    context.output.notice(
       'The service has this reservation no more. It is removed as this machine knew it last.',
     );
     return noted;
@@ -151,14 +151,14 @@ async function verifiedReservation(
 }
 
 async function savedReservation(
-  invocation: Invocation,
+  context: Context,
   path: string,
   evenExpired: boolean,
   fix: string,
 ): Promise<Reservation> {
-  const token = await readTokenFile(invocation, path);
-  const session = await sessionForTokens(invocation);
-  const verified = await verifySaved(invocation, session, token, { evenExpired }).catch((error: unknown) => {
+  const token = await readTokenFile(context, path);
+  const session = await sessionForTokens(context);
+  const verified = await verifySaved(context, session, token, { evenExpired }).catch((error: unknown) => {
     throw advised(error, token, fix);
   });
   if (verified.kind === 'connectivity') {
@@ -200,13 +200,13 @@ function advised(error: unknown, token: string, fix: string): unknown {
 
 /** @throws Failure `usage` for a site that is not one of the reservation's */
 async function siteOf(
-  invocation: Invocation,
+  context: Context,
   reservation: Reservation,
   typed: string | undefined,
 ): Promise<string> {
   const sites = [reservation.site1, reservation.site2];
   if (typed === undefined) {
-    if (invocation.ask) return pick(invocation, 'At which site is this server?', sites, (site) => site);
+    if (context.terminal.ask) return pick(context, 'At which site is this server?', sites, (site) => site);
     throw new Failure('usage', 'The site of this server is missing.', {
       why: `The reservation is between ${sites.join(' and ')}.`,
       fix: `--site ${sites[0]}`,
@@ -221,13 +221,13 @@ async function siteOf(
 }
 
 /** Warns before the start. @param fix removes the devices. @throws Failure `usage` after the end */
-async function checkPeriod(invocation: Invocation, reservation: Reservation, fix: string): Promise<void> {
-  const { output } = invocation;
-  const state = reservationState(reservation, invocation.now());
+async function checkPeriod(context: Context, reservation: Reservation, fix: string): Promise<void> {
+  const { output } = context;
+  const state = reservationState(reservation, context.clock.now());
   if (state === 'active') return;
   const { start, end } = periodOf(reservation);
   if (state === 'scheduled') {
-    const times = await invocation.times();
+    const times = await context.clock.times();
     output.notice(
       `warning: The reservation starts ${shortTime(start, times, true)} ${times.zone}. Until then the network carries nothing.`,
     );

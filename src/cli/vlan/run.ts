@@ -4,7 +4,7 @@ import { aboutRemovalOf, type Configuration } from '../../vlan/configuration.ts'
 import { assumedOf, type DeviceNames, type End, protocolName } from '../../vlan/end.ts';
 import { CONFIGURATION_OF, describeEnd, type Format } from '../../vlan/formats.ts';
 import { retyped } from '../advice.ts';
-import type { Invocation } from '../invocation.ts';
+import type { Context } from '../context.ts';
 import { jsonText } from '../print/output.ts';
 import { confirm } from '../questions.ts';
 import { applyEnd } from './apply.ts';
@@ -19,25 +19,21 @@ export interface VlanFlags extends EndFlags {
 }
 
 /** Prints the configuration of one end of a reservation, writes it, or applies it. */
-export async function vlan(
-  invocation: Invocation,
-  [typed]: readonly string[],
-  flags: VlanFlags,
-): Promise<void> {
-  const { output } = invocation;
+export async function vlan(context: Context, [typed]: readonly string[], flags: VlanFlags): Promise<void> {
+  const { output } = context;
   const { format = 'iproute2', remove: removing = false, out } = flags;
-  checkTogether(invocation, flags);
-  const end = await endArgument(invocation, typed, flags, {
+  checkTogether(context, flags);
+  const end = await endArgument(context, typed, flags, {
     verb: removing ? 'remove' : 'configure',
     removing,
   });
   if (flags.apply) {
-    await applyEnd(invocation, end, removing);
+    await applyEnd(context, end, removing);
     return;
   }
   const configuration = CONFIGURATION_OF[format](end);
   if (out !== undefined) {
-    await writeFiles(invocation, end, configuration, out);
+    await writeFiles(context, end, configuration, out);
     return;
   }
   const described = describeEnd(end, configuration, removing);
@@ -61,7 +57,7 @@ function summary(end: End, names: DeviceNames, removing: boolean): readonly stri
 
 /** @throws Failure `usage` for flags that exclude each other, and for --apply without the rights of root */
 function checkTogether(
-  { processes, typed }: Invocation,
+  { processes, typed }: Context,
   { format = 'iproute2', apply, remove, out }: VlanFlags,
 ): void {
   const without = (message: string, why: string, ...flags: readonly string[]): Failure =>
@@ -97,12 +93,12 @@ function checkTogether(
 
 /** Writes the files below a folder, and lists them. Asks before it replaces one with another content. */
 async function writeFiles(
-  invocation: Invocation,
+  context: Context,
   end: End,
   configuration: Configuration,
   folder: string,
 ): Promise<void> {
-  const { files, output } = invocation;
+  const { files, output } = context;
   const placed = configuration.files.map((file) => ({ ...file, at: join(folder, file.path) }));
   const found = await Promise.all(
     placed.map(async (file) => ({ file, before: await files.contentBelow(folder, file.path) })),
@@ -111,7 +107,7 @@ async function writeFiles(
   const replaced = changed.filter(({ before }) => before !== undefined).map(({ file }) => file.at);
   if (replaced.length > 0) {
     const named = replaced.length === 1 ? `the file ${replaced[0]}` : `the files ${replaced.join(', ')}`;
-    await confirm(invocation, `Replace ${named}?`, {
+    await confirm(context, `Replace ${named}?`, {
       unasked: `${named.charAt(0).toUpperCase()}${named.slice(1)} ${replaced.length === 1 ? 'exists' : 'exist'} with another content, and replacing was not confirmed.`,
       declined: 'Nothing was written.',
     });

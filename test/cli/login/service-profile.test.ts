@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import type { Processes } from '../../../src/cli/world.ts';
+import type { Processes } from '../../../src/cli/context.ts';
 import { Failure } from '../../../src/contract/failure.ts';
 import { Secret } from '../../../src/contract/secret.ts';
 import type { Connection } from '../../../src/session/login/connection.ts';

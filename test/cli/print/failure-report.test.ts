@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { ServiceFlags } from '../../../src/cli/global-options.ts';
+import type { ServiceFlags } from '../../../src/cli/advice.ts';
 import { type ReportOptions, reportFailure } from '../../../src/cli/print/failure-report.ts';
 import { Refusal } from '../../../src/cli/print/offers.ts';
 import { asFailure, Failure } from '../../../src/contract/failure.ts';

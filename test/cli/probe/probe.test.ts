@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Machine, ProgramResult } from '../../../src/cli/context.ts';
 import { LISTENING } from '../../../src/cli/probe/evidence.ts';
-import type { Machine, ProgramResult } from '../../../src/cli/world.ts';
 import { Failure } from '../../../src/contract/failure.ts';
 import type { ReferenceServer } from '../../../src/reference-server.ts';
 import { reportOf, reservationIn } from '../../e2e/command.ts';

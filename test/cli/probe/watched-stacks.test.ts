@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import type { Machine, ProgramResult } from '../../../src/cli/context.ts';
 import { stackText } from '../../../src/cli/probe/stacks.ts';
 import { watchStacks } from '../../../src/cli/probe/watched-stacks.ts';
-import type { Machine, ProgramResult } from '../../../src/cli/world.ts';
 import { BE } from './evidence.ts';
 
 /** The end, with names as long as they are. */

@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { NetworkSettings } from '../../../src/cli/world.ts';
+import type { NetworkSettings } from '../../../src/cli/context.ts';
 import { Failure } from '../../../src/contract/failure.ts';
 import type { Variables } from '../../../src/session/profiles/folders.ts';
 import { KEY_NAMES } from '../../../src/session/profiles/profile-keys.ts';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import type { Terminal } from '../../../src/cli/world.ts';
+import type { Terminal } from '../../../src/cli/context.ts';
 import { createReferenceServer, type ReferenceServer } from '../../../src/reference-server.ts';
 import { reportOf } from '../../e2e/command.ts';
 import { type CommandWorld, commandWorld, connectionTo, offlineWorld } from '../../fixtures/command-world.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import type { Clock, Processes } from '../../../src/cli/world.ts';
+import type { Clock, Processes } from '../../../src/cli/context.ts';
 import { Failure } from '../../../src/contract/failure.ts';
 import { createReferenceServer } from '../../../src/reference-server.ts';
 import { SqliteDatabase } from '../../../src/store/sqlite/database.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Machine, ProgramResult } from '../../../src/cli/world.ts';
+import type { Machine, ProgramResult } from '../../../src/cli/context.ts';
 import { Failure } from '../../../src/contract/failure.ts';
 import { offlineWorld } from '../../fixtures/command-world.ts';
 import { NOW } from '../../fixtures/tokens.ts';

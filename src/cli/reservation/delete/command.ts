@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import type { Invoke } from '../../invocation.ts';
+import type { Invoke } from '../../context.ts';
 import type { DeleteFlags } from './run.ts';
 
 /** `slices-conn delete ID... | delete --all [--everyone]`. */

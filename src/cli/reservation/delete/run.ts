@@ -13,9 +13,9 @@ import type { Session } from '../../../session/session.ts';
 import { claimedClaims, claimedSubject } from '../../../tokens/claimed.ts';
 import { linkName } from '../../../words/link-name.ts';
 import { withServices } from '../../advice.ts';
+import type { Context } from '../../context.ts';
 import { EXIT_CODE_OF } from '../../exit-codes.ts';
 import { continued } from '../../help-layout.ts';
-import type { Invocation } from '../../invocation.ts';
 import { reservationCard } from '../../print/cards.ts';
 import { escapeText } from '../../print/output.ts';
 import { checkConfirmable, confirm } from '../../questions.ts';
@@ -46,16 +46,16 @@ const DECLINED = 'Nothing was deleted.';
 
 /** Deletes reservations, one after the other, after asking. */
 export async function deleteReservations(
-  invocation: Invocation,
+  context: Context,
   args: readonly string[],
   flags: DeleteFlags,
 ): Promise<void> {
   // Commander hands a variadic argument over as one list.
   const words = [...new Set(args.flat().map(reservationWord))];
-  checkFlags(words, flags, invocation);
-  checkConfirmable(invocation, UNASKED);
-  if (flags.asAdministrator) return deleteAsAdministrator(invocation, words, flags.reason);
-  const session = await invocation.session();
+  checkFlags(words, flags, context);
+  checkConfirmable(context, UNASKED);
+  if (flags.asAdministrator) return deleteAsAdministrator(context, words, flags.reason);
+  const session = await context.session();
   const absent = new Set<string>();
   const unlessGone = (work: (id: string) => Promise<void>) => (id: string) =>
     work(id).catch((error: unknown) => {
@@ -63,24 +63,24 @@ export async function deleteReservations(
       absent.add(id);
     });
   const meantBy = async (word: string): Promise<MeantReservation[]> => {
-    if (!flags.ifExists) return [await requireReservation(invocation, session, word)];
-    const meant = await findReservation(invocation, session, word);
+    if (!flags.ifExists) return [await requireReservation(context, session, word)];
+    const meant = await findReservation(context, session, word);
     if (!meant) absent.add(word);
     return meant ? [meant] : [];
   };
   const meant = flags.all
-    ? await undeleted(invocation, session, flags.everyone === true)
+    ? await undeleted(context, session, flags.everyone === true)
     : words.length === 0
-      ? [await pickedReservation(invocation, session, 'delete')]
+      ? [await pickedReservation(context, session, 'delete')]
       : (await eachMeant(words, meantBy)).flat();
   const ids = unique(meant);
   const seen = new Map(
     meant.flatMap((one) => ('state' in one && one.reservation ? [[one.id, one.reservation]] : [])),
   );
-  if (ids.length > 0 && !invocation.flags.yes) {
-    const times = await invocation.times();
+  if (ids.length > 0 && !context.flags.yes) {
+    const times = await context.clock.times();
     const known = await described(times, session, meant, { unlessGone, seen });
-    if (known.size > 0) await ask(invocation, times, known);
+    if (known.size > 0) await ask(context, times, known);
   }
   const again = new Map<string, string>();
   const failures = await failuresOf(
@@ -90,7 +90,7 @@ export async function deleteReservations(
       const before = seen.get(id) ?? (await lastSeen(session, id));
       await session.reservations.change([{ action: 'delete', id }], { before });
       // It may ask the portal, which keeps no deletion waiting, and fails none.
-      const command = before && (await commandFor(invocation, session, before).catch(failureOrThrow));
+      const command = before && (await commandFor(context, session, before).catch(failureOrThrow));
       if (typeof command === 'string') again.set(id, command);
     }),
   );
@@ -101,17 +101,17 @@ export async function deleteReservations(
     again: again.get(id) ?? null,
   }));
   const none = flags.everyone ? 'The experiment has no reservation' : 'You have no reservation here';
-  await invocation.output.result({ items }, ({ paint, columns = Number.POSITIVE_INFINITY }) =>
+  await context.output.result({ items }, ({ paint, columns = Number.POSITIVE_INFINITY }) =>
     items.length === 0
       ? `${none} that is scheduled or active.\n`
       : items
           .map(({ id, deleted, again: advice }) => {
             const done = deleted ? `${paint.green('Deleted')} ${id}\n` : `${id} is not there.\n`;
             if (advice === null) return done;
-            const command = escapeText(invocation.advised(advice));
+            const command = escapeText(context.output.advised(advice));
             const line = `  To book it again: ${command}`;
             if (line.length <= columns) return `${done}${line}\n`;
-            return `${done}  To book it again:\n${continued(`    ${command}`, columns, invocation.output.shell)}\n`;
+            return `${done}  To book it again:\n${continued(`    ${command}`, columns, context.output.shell)}\n`;
           })
           .join(''),
   );
@@ -133,7 +133,7 @@ async function lastSeen(session: Session, id: string): Promise<Reservation | und
 
 /** The command that books a deleted reservation again, in its own experiment; undefined where this person may not book there. */
 async function commandFor(
-  { flags, now }: Invocation,
+  { flags, clock: { now } }: Context,
   session: Session,
   reservation: Reservation,
 ): Promise<string | undefined> {
@@ -148,7 +148,7 @@ async function commandFor(
 function checkFlags(
   words: readonly string[],
   { all, everyone, asAdministrator, reason }: DeleteFlags,
-  invocation: Invocation,
+  context: Context,
 ): void {
   const wrong = (message: string, why: string, ...command: readonly string[]): Failure => {
     return new Failure('usage', message, { why, fix: ownCommand(...command) });
@@ -171,7 +171,7 @@ function checkFlags(
       '--help',
     );
   }
-  if (words.length === 0 && !all) checkPerson(invocation, 'delete');
+  if (words.length === 0 && !all) checkPerson(context, 'delete');
   if (reason === undefined || asAdministrator) return;
   const why = 'Deleting a reservation of your own experiment needs no reason.';
   throw wrong('--reason is for administrators.', why, 'delete', ...(all ? ['--all'] : words));
@@ -202,7 +202,7 @@ const unique = (meant: readonly MeantReservation[]): string[] => [...new Set(mea
  * @param everyone other users' too
  */
 async function undeleted(
-  { output }: Invocation,
+  { output }: Context,
   session: Session,
   everyone: boolean,
 ): Promise<KnownReservation[]> {
@@ -251,11 +251,11 @@ async function described(
 
 /** Asks once about all of them. @param known see {@link described} */
 async function ask(
-  invocation: Invocation,
+  context: Context,
   { zone }: TimeContext,
   known: ReadonlyMap<string, string>,
 ): Promise<void> {
-  const { output } = invocation;
+  const { output } = context;
   const [[id, words] = [], another] = known;
   const short = shortIds([...known.keys()]);
   if (another) {
@@ -263,25 +263,25 @@ async function ask(
     for (const [one, about] of known) output.prompt(`  ${short.get(one)}  ${about}`);
   }
   const question = another ? `Delete these ${known.size} reservations?` : `Delete ${words} ${zone} (${id})?`;
-  await confirm(invocation, question, { unasked: UNASKED, declined: DECLINED });
+  await confirm(context, question, { unasked: UNASKED, declined: DECLINED });
 }
 
 /** Deletes reservations of any experiment as an administrator; the question names their users. */
 async function deleteAsAdministrator(
-  invocation: Invocation,
+  context: Context,
   words: readonly string[],
   given: string | undefined,
 ): Promise<void> {
   const reason = checkedReason(given);
-  const session = await invocation.session();
+  const session = await context.session();
   const { administration } = session;
-  const ids = unique(await eachMeant(words, (word) => namedByAdministrator(invocation, session, word)));
+  const ids = unique(await eachMeant(words, (word) => namedByAdministrator(context, session, word)));
   const found = new Map<string, ProvenReservation>();
   const unread = await failuresOf(ids, async (id) => void found.set(id, await administration.show(id)));
   if (unread.size > 0) throw summary(ids, unread, { isTried: false });
-  const times = await invocation.times();
+  const times = await context.clock.times();
   const about = [...found.values()].map((one) => owned(one, times));
-  await confirm(invocation, `Delete ${about.join(', and ')}?`, {
+  await confirm(context, `Delete ${about.join(', and ')}?`, {
     unasked: UNASKED,
     declined: DECLINED,
   });
@@ -291,7 +291,7 @@ async function deleteAsAdministrator(
   );
   if (failures.size > 0) throw summary(ids, failures);
   const items = [...found].map(([id, { reservation }]) => ({ id, deleted: true, reason, reservation }));
-  await invocation.output.result({ items }, (print) =>
+  await context.output.result({ items }, (print) =>
     [...found.values()]
       .map((proven) => {
         const { reservation } = proven;
@@ -304,12 +304,12 @@ async function deleteAsAdministrator(
 
 /** The reservation that an administrator names: names and parts of ids are those of one's own experiments. */
 async function namedByAdministrator(
-  invocation: Invocation,
+  context: Context,
   session: Session,
   word: string,
 ): Promise<MeantReservation> {
   if (idKind(word) === 'reservation') return { id: word };
-  const meant = await findReservation(invocation, session, word).catch((error: unknown) => {
+  const meant = await findReservation(context, session, word).catch((error: unknown) => {
     // Several that fit are listed with their ids.
     if (!(error instanceof Failure) || error.code === 'usage' || EXIT_CODE_OF[error.code] === 7) throw error;
     return undefined;

@@ -1,5 +1,5 @@
 import { Command, Option } from 'commander';
-import type { Invoke } from '../../invocation.ts';
+import type { Invoke } from '../../context.ts';
 import type { ListFlags } from './run.ts';
 
 /** The values of `--state`. */

@@ -11,9 +11,8 @@ import { isCurrent, isOwn, knownPeriod, knownRequest } from '../../../session/re
 import type { Session } from '../../../session/session.ts';
 import { claimedSubject } from '../../../tokens/claimed.ts';
 import { linkName } from '../../../words/link-name.ts';
-import { withServices } from '../../advice.ts';
-import type { ServiceFlags } from '../../global-options.ts';
-import type { Invocation } from '../../invocation.ts';
+import { type ServiceFlags, withServices } from '../../advice.ts';
+import type { Context } from '../../context.ts';
 import { conflict, onServiceTime, readSpan, type Span } from '../../period.ts';
 import { type NamedExperiment, requestResult } from '../../print/cards.ts';
 import { escapeText } from '../../print/output.ts';
@@ -40,16 +39,16 @@ export interface ListFlags {
 }
 
 /** Lists the experiment's reservations: the service's list joined with the ledger. */
-export async function list(given: Invocation, _args: readonly string[], flags: ListFlags): Promise<void> {
+export async function list(given: Context, _args: readonly string[], flags: ListFlags): Promise<void> {
   if (flags.forget !== undefined) return forget(given, flags.forget);
   if (flags.timeline && flags.ics) throw conflict('--timeline', '--ics');
   if (flags.site !== undefined) siteName(flags.site);
-  readSpan(flags, await given.times());
+  readSpan(flags, await given.clock.times());
   const session = await given.session();
-  const invocation = await onServiceTime(given, session, { isLook: true });
-  const { output } = invocation;
-  const span = readSpan(flags, await invocation.times());
-  const { found, experiments, hasList, unasked } = await read(invocation, session, flags);
+  const context = await onServiceTime(given, session, { isLook: true });
+  const { output } = context;
+  const span = readSpan(flags, await context.clock.times());
+  const { found, experiments, hasList, unasked } = await read(context, session, flags);
   const user = flags.mine ? claimedSubject((await session.connection.userToken.get()).reveal()) : undefined;
   const shown = found.filter(({ item }) => isWanted(item, flags, user) && isInSpan(item, span));
   if (!hasList) {
@@ -62,7 +61,7 @@ export async function list(given: Invocation, _args: readonly string[], flags: L
       `warning: The service could not be asked for ${id}, which is shown as it was last: ${failure.message}`,
     );
   }
-  const times = await invocation.times();
+  const times = await context.clock.times();
   const items = shown.map(({ item: { entry: _entry, requested, ...item } }) => ({
     ...item,
     requested: requested && requestResult(requested),
@@ -84,7 +83,7 @@ export async function list(given: Invocation, _args: readonly string[], flags: L
   for (const { item, experiment } of shown) {
     const { id } = experiment;
     const services = {
-      ...invocation.flags,
+      ...context.flags,
       ...(flags.allExperiments && id !== undefined ? { experiment: id } : {}),
     };
     if (item.state === 'unknown') output.notice(whatToDo(item, services, times, known));
@@ -103,7 +102,7 @@ interface Found {
 
 /** Reads the reservations of the chosen experiment, or of every experiment that has not expired. */
 async function read(
-  { output, now }: Invocation,
+  { output, clock: { now } }: Context,
   session: Session,
   { all, allExperiments, state }: ListFlags,
 ): Promise<Found> {
@@ -231,9 +230,9 @@ function whatToDo(
  *
  * @throws Failure `not_found`, `usage`; Declined
  */
-async function forget(invocation: Invocation, key: string): Promise<void> {
-  const { output } = invocation;
-  const session = await invocation.session();
+async function forget(context: Context, key: string): Promise<void> {
+  const { output } = context;
+  const session = await context.session();
   const ledger = await session.ledger();
   const entry = (await ledger.all()).find((one) => one.key === key);
   if (!entry) {
@@ -247,15 +246,15 @@ async function forget(invocation: Invocation, key: string): Promise<void> {
       fix: entry.id === undefined ? 'slices-conn list --all' : ownCommand('show', entry.id),
     });
   }
-  const times = await invocation.times();
+  const times = await context.clock.times();
   const link = entry.requested
     ? linkAndPeriod({ reservation: null, requested: entry.requested }, times)
     : key;
   const unasked = `To forget the request under the key ${key} was not confirmed.`;
-  checkConfirmable(invocation, unasked);
+  checkConfirmable(context, unasked);
   output.prompt(`${link}, asked for at ${shortTime(entry.askedAt, times)} ${times.zone}`);
   output.prompt('If it was booked after all, it stays booked, and this machine does not know it.');
-  await confirm(invocation, 'Forget it?', { unasked, declined: 'Nothing was changed.' });
+  await confirm(context, 'Forget it?', { unasked, declined: 'Nothing was changed.' });
   await ledger.refused(entry);
   await output.result({ forgotten: key }, () => `Forgotten: ${escapeText(link)}\n`);
 }

@@ -1,8 +1,8 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { MAX_IDEMPOTENCY_KEY } from '../../../contract/request-limits.ts';
 import { RESERVATION_TEXTS } from '../../../contract/reservation-texts.ts';
+import type { Invoke } from '../../context.ts';
 import { ALLOW_UNSIGNED, waitSeconds } from '../../global-options.ts';
-import type { Invoke } from '../../invocation.ts';
 import { addPeriodOptions } from '../../period.ts';
 import { addRouteOptions } from '../route-options.ts';
 import { addTextOptions } from '../text-options.ts';

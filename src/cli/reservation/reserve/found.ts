@@ -5,7 +5,7 @@ import { Failure } from '../../../contract/failure.ts';
 import type { Reservation } from '../../../contract/reservation.ts';
 import { periodOf, type ReservationRequest } from '../../../contract/reservation-request.ts';
 import type { Session } from '../../../session/session.ts';
-import type { Invocation } from '../../invocation.ts';
+import type { Context } from '../../context.ts';
 import { folded } from '../../print/folded.ts';
 import type { CardLine } from '../../print/output.ts';
 import { confirmIfAsked } from '../../questions.ts';
@@ -20,16 +20,16 @@ import { formatBandwidth, formatVolume, withLastingVolume } from '../../values.t
  * @param state `isBooked`: the reservation uses the link already
  */
 export async function foundLines(
-  { invocation, session }: { invocation: Invocation; session: Session },
+  { context, session }: { context: Context; session: Session },
   request: ReservationRequest,
   reservation: Reservation,
   { isBooked }: { isBooked: boolean },
 ): Promise<CardLine[]> {
   const { duration, volume } = request;
   const { start, end } = periodOf(reservation);
-  const times = await invocation.times();
+  const times = await context.clock.times();
   if (duration !== undefined) return [['found', `the earliest start: ${distanceIn(start, times)}`]];
-  if (volume === undefined || invocation.output.json) return [];
+  if (volume === undefined || context.output.json) return [];
   const deadline = `${shortTime(request.end, times)} (${endAside(request.end, distanceIn(request.end, times), times)})`;
   const found: CardLine[] = [
     ['found', `${formatVolume(volume)} in ${formatDuration(end - start)}`],
@@ -63,12 +63,12 @@ export async function foundLines(
  * @throws Declined when the answer is no
  */
 export async function confirmRate(
-  invocation: Invocation,
+  context: Context,
   { connectivity }: Session,
   request: ReservationRequest,
 ): Promise<void> {
   const { volume, bandwidth: limit, site1, site2 } = request;
-  if (volume === undefined || limit !== undefined || !invocation.ask || invocation.flags.yes) return;
+  if (volume === undefined || limit !== undefined || !context.terminal.ask || context.flags.yes) return;
   try {
     const [{ reservation }] = await connectivity.change(
       [{ action: 'create', request: withLastingVolume(request) }],
@@ -79,16 +79,16 @@ export async function confirmRate(
     const { items } = await connectivity.availability(window);
     const free = Math.min(...items.map(({ bandwidth }) => bandwidth));
     if (reservation.bandwidth <= free / 2) return;
-    const times = await invocation.times();
+    const times = await context.clock.times();
     const period = `from ${shortTime(start, times)} to ${shortEnd(start, end, times)} ${times.zone}`;
     const taken = `${formatVolume(volume)} would take ${formatBandwidth(reservation.bandwidth)} of the ${formatBandwidth(free)} that are free ${period}. --bandwidth is the most that it may use.`;
-    for (const line of folded(taken, invocation.output.columns)) invocation.output.prompt(line);
+    for (const line of folded(taken, context.output.columns)) context.output.prompt(line);
   } catch (error) {
     const isHarmless = error instanceof Failure && !error.facts.maybeDone && !error.facts.reservation;
     if (!isHarmless) throw error;
     return;
   }
-  await confirmIfAsked(invocation, 'Book that?', 'Nothing was booked.');
+  await confirmIfAsked(context, 'Book that?', 'Nothing was booked.');
 }
 
 /** A volume, and the rates that may move it: see {@link fluidEnd}. */

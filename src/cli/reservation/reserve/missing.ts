@@ -8,8 +8,8 @@ import type { Session } from '../../../session/session.ts';
 import { linkName } from '../../../words/link-name.ts';
 import { parseTime } from '../../../words/typed-time.ts';
 import { withServices } from '../../advice.ts';
+import type { Context } from '../../context.ts';
 import { continued } from '../../help-layout.ts';
-import type { Invocation } from '../../invocation.ts';
 import { availabilityChart, chartColumns } from '../../print/availability-chart.ts';
 import { askFor, chooseNamed } from '../../questions.ts';
 import { formatBandwidth, parseBandwidth } from '../../values.ts';
@@ -79,29 +79,29 @@ const DECLINED = 'Nothing was booked.';
  * @throws Declined where an answer is left out
  */
 export async function askForMissing(
-  invocation: Invocation,
+  context: Context,
   args: readonly string[],
   { site1, site2, bandwidth, start, length, route }: Missing & { route: AskedRoute },
 ): Promise<string[]> {
-  const { output } = invocation;
-  const times = await invocation.times();
-  const session = await invocation.session();
+  const { output } = context;
+  const times = await context.clock.times();
+  const session = await context.session();
   const links = (await session.connectivity.links()) ?? [];
   const [typed1, typed2] = args;
-  const first = typed1 ?? (await chosenSite(invocation, session, { links, route }));
-  const second = typed2 ?? (await chosenPartner(invocation, session, { site: first, links, route }));
-  const capacity = await showFree(invocation, session, { site1: first, site2: second, ...route });
+  const first = typed1 ?? (await chosenSite(context, session, { links, route }));
+  const second = typed2 ?? (await chosenPartner(context, session, { site: first, links, route }));
+  const capacity = await showFree(context, session, { site1: first, site2: second, ...route });
   const flags: string[] = [];
   if (bandwidth) {
     const most = capacity === undefined ? '' : `; at most ${formatBandwidth(capacity)}`;
-    const rate = await askFor(invocation, `How fast? (such as 500M or 1G${most}) `, parseBandwidth, DECLINED);
+    const rate = await askFor(context, `How fast? (such as 500M or 1G${most}) `, parseBandwidth, DECLINED);
     flags.push('--bandwidth', rate);
   }
   let from = times.now;
   if (start) {
     const question = "When does it start? (such as 14:00 or 'friday 9:00'; Enter: now) ";
     const read = (text: string): number => parseTime(text || 'now', times);
-    const text = await askFor(invocation, question, read, undefined);
+    const text = await askFor(context, question, read, undefined);
     from = read(text);
     flags.push(...(text === '' || text === 'now' ? ['--start-now'] : ['--start', text]));
   }
@@ -118,13 +118,13 @@ export async function askForMissing(
       flag = isDuration(text) ? '--for' : '--end';
       if (flag === '--end') parseTime(text, times, { after: from });
     };
-    const text = await askFor(invocation, questions[length], read, DECLINED);
+    const text = await askFor(context, questions[length], read, DECLINED);
     flags.push(flag, text);
   }
-  const words = withSites(invocation.typed, args, [...(site1 ? [first] : []), ...(site2 ? [second] : [])]);
+  const words = withSites(context.typed, args, [...(site1 ? [first] : []), ...(site2 ? [second] : [])]);
   const whole = [...words, ...flags];
   output.prompt('The command for this:');
-  const command = `  ${withServices(invocation.flags, ownCommand(...whole))}`;
+  const command = `  ${withServices(context.flags, ownCommand(...whole))}`;
   for (const line of continued(command, output.columns, output.shell).split('\n')) output.prompt(line);
   return whole;
 }
@@ -142,12 +142,12 @@ function isDuration(text: string): boolean {
 type Listed = NonNullable<Awaited<ReturnType<Session['connectivity']['links']>>>[number];
 
 async function chosenSite(
-  invocation: Invocation,
+  context: Context,
   { connectivity }: Session,
   { links, route }: { links: readonly Listed[]; route: AskedRoute },
 ): Promise<string> {
   const items = (await endsOf(connectivity, links, route)).map((name) => ({ name, about: '' }));
-  return chooseNamed(invocation, 'From which site?', items, DECLINED);
+  return chooseNamed(context, 'From which site?', items, DECLINED);
 }
 
 /** The sites that can be an end of a route as it is asked for: those of the links, else those that the service names. */
@@ -164,11 +164,11 @@ async function endsOf(
 
 /** The other end, chosen from the sites that a link or a route as it is asked for leads to; what is free now stands beside each. */
 async function chosenPartner(
-  invocation: Invocation,
+  context: Context,
   { connectivity }: Session,
   { site, links, route }: { site: string; links: readonly Listed[]; route: AskedRoute },
 ): Promise<string> {
-  const now = invocation.now();
+  const now = context.clock.now();
   const names = (await endsOf(connectivity, links, route)).filter((name) => name !== site);
   let refusal: unknown;
   const items = names.map(async (name) => {
@@ -185,7 +185,7 @@ async function chosenPartner(
   });
   const found = (await Promise.all(items)).flat();
   if (found.length === 0 && refusal) throw refusal;
-  return chooseNamed(invocation, `From ${site} to which site?`, found, DECLINED);
+  return chooseNamed(context, `From ${site} to which site?`, found, DECLINED);
 }
 
 /**
@@ -194,7 +194,7 @@ async function chosenPartner(
  * @returns the link's capacity in Mbps; undefined where the service does not tell
  */
 async function showFree(
-  { output, times }: Invocation,
+  { output, clock: { times } }: Context,
   { connectivity }: Session,
   { site1, site2, ...route }: RoutesQuestion,
 ): Promise<number | undefined> {

@@ -10,7 +10,7 @@ import type { ExperimentAccess } from '../../../session/login/experiment-access.
 import type { Session } from '../../../session/session.ts';
 import { claimedExperimentExpiry } from '../../../tokens/claimed.ts';
 import { missingFailure } from '../../advice.ts';
-import type { Invocation } from '../../invocation.ts';
+import type { Context, Files, Outcome } from '../../context.ts';
 import {
   conflict,
   type NewPeriod,
@@ -25,7 +25,6 @@ import { escapeText } from '../../print/output.ts';
 import { confirmWriting } from '../../questions.ts';
 import type { TimeContext } from '../../times.ts';
 import { parseBandwidth, parseVolume, siteName, withLastingVolume } from '../../values.ts';
-import type { Files } from '../../world.ts';
 import { refusalOf, withHolder } from '../alternatives.ts';
 import { readRoute } from '../route-options.ts';
 import { noticeTextsNotKept, noticeUnsaved } from '../text-options.ts';
@@ -62,7 +61,7 @@ function parseReserve(
 
 /** One run of `reserve`. */
 interface Run {
-  invocation: Invocation;
+  context: Context;
   flags: ReserveFlags;
   session: Session;
   experiment: ExperimentAccess;
@@ -70,17 +69,17 @@ interface Run {
 
 /** Books a link, or says what would be booked. */
 export async function reserve(
-  given: Invocation,
+  given: Context,
   args: readonly string[],
   flags: ReserveFlags,
-): Promise<void> {
+): Promise<Outcome> {
   if (flags.wait !== undefined && flags.dryRun) throw conflict('--dry-run', '--wait');
   const lacking = missingOf(args, flags);
-  const parsed = parseReserve(...withLeast(args, flags, lacking), await given.times());
+  const parsed = parseReserve(...withLeast(args, flags, lacking), await given.clock.times());
   const parts = missingParts(lacking);
   if (parts.length > 0) {
-    if (!given.ask || given.flags.json) throw missingFailure('slices-conn reserve', parts);
-    return given.continueWith(await askForMissing(given, args, { ...lacking, route: askedRouteOf(parsed) }));
+    if (!given.terminal.ask || given.flags.json) throw missingFailure('slices-conn reserve', parts);
+    return askForMissing(given, args, { ...lacking, route: askedRouteOf(parsed) });
   }
   if (flags.save !== undefined && !flags.dryRun) {
     await confirmWriting(given, flags.save, 'Nothing was booked.');
@@ -90,20 +89,23 @@ export async function reserve(
     const { idempotencyKey: key } = flags;
     throw key === undefined ? error : await session.reservations.sinceAsked(key, error);
   };
-  const invocation = await onServiceTime(given, session).catch(sinceAsked);
-  const isMoved = invocation !== given;
-  const asked = isMoved ? parseReserve(args, flags, await invocation.times()) : parsed;
+  const context = await onServiceTime(given, session).catch(sinceAsked);
+  const isMoved = context !== given;
+  const asked = isMoved ? parseReserve(args, flags, await context.clock.times()) : parsed;
   const { lasting } = asked;
   const experiment = await session.signedIn().catch(sinceAsked);
   const expiry = claimedExperimentExpiry(experiment.token.reveal());
   const end = asked.end === LAST_INSTANT ? experimentEnd(expiry) : asked.end;
-  const request = periodToSend({ ...asked, end }, invocation.now(), expiry);
+  const request = periodToSend({ ...asked, end }, context.clock.now(), expiry);
   if (asked.lasting !== undefined && request.end !== undefined)
-    (await invocation.times()).typedDurations?.set(request.end, asked.lasting);
-  const run = { invocation, flags, session, experiment };
-  if (flags.dryRun) return rehearse(run, request);
-  await confirmRate(invocation, session, request);
-  await book(run, request, lasting);
+    (await context.clock.times()).typedDurations?.set(request.end, asked.lasting);
+  const run = { context, flags, session, experiment };
+  if (flags.dryRun) await rehearse(run, request);
+  else {
+    await confirmRate(context, session, request);
+    await book(run, request, lasting);
+  }
+  return 0;
 }
 
 /** The end of a search without --end. @throws Failure `usage` where it is not known */
@@ -117,14 +119,14 @@ function experimentEnd(expiry: number | undefined): number {
 
 async function rehearse(run: Run, asked: ReservationRequest): Promise<void> {
   const request = withLastingVolume(asked);
-  const { invocation, session, experiment } = run;
+  const { context, session, experiment } = run;
   const [rehearsed] = await session.connectivity
     .change([{ action: 'create', request }], { dryRun: true })
     .catch(refusedTo(run, asked));
   const { reservation } = rehearsed;
   const more = await foundLines(run, request, reservation, { isBooked: false });
-  const times = await invocation.times();
-  await invocation.output.result({ ...reservationResult(rehearsed), dryRun: true }, (print) =>
+  const times = await context.clock.times();
+  await context.output.result({ ...reservationResult(rehearsed), dryRun: true }, (print) =>
     rehearsalCard(print, reservation, { times, experiment, more }),
   );
 }
@@ -132,26 +134,26 @@ async function rehearse(run: Run, asked: ReservationRequest): Promise<void> {
 /** @param lasting see {@link NewPeriod} */
 async function book(run: Run, asked: ReservationRequest, lasting?: number): Promise<void> {
   const request = withLastingVolume(asked);
-  const { invocation, flags, session, experiment } = run;
-  const { output } = invocation;
+  const { context, flags, session, experiment } = run;
+  const { output } = context;
   const { allowUnsigned = false, save, idempotencyKey, wait } = flags;
   const { start, startNow, end } = flags;
-  const typedTimes = JSON.stringify([start, startNow, end, flags.for, (await invocation.times()).zone]);
+  const typedTimes = JSON.stringify([start, startNow, end, flags.for, (await context.clock.times()).zone]);
   const options = { allowUnsigned, ...(idempotencyKey === undefined ? {} : { idempotencyKey, typedTimes }) };
   const [proven] = await session.reservations
     .change([{ action: 'create', request }], options)
     .catch(refusedTo(run, asked));
-  if (save !== undefined) await saveProof(invocation.files, save, proven);
+  if (save !== undefined) await saveProof(context.files, save, proven);
   if (wait === undefined) return printBooked(run, proven, request, lasting);
-  const started = () => waitForStart(proven, { invocation, session, wait, allowUnsigned });
+  const started = () => waitForStart(proven, { context, session, wait, allowUnsigned });
   // A failure leaves stdout empty with --json, so the result comes last.
   if (output.json) return printBooked(run, await started(), request, lasting);
   await printBooked(run, proven, request, lasting);
   const now = await started();
   if (now === proven) return output.notice('The link has started.');
-  const context = { times: await invocation.times(), experiment };
+  const about = { times: await context.clock.times(), experiment };
   await output.result(reservationResult(now), (print) =>
-    reservationCard(print, 'Started, changed meanwhile:', now, context),
+    reservationCard(print, 'Started, changed meanwhile:', now, about),
   );
 }
 
@@ -161,11 +163,11 @@ async function printBooked(
   request: ReservationRequest,
   lasting: number | undefined,
 ): Promise<void> {
-  const { invocation, experiment, flags } = run;
-  const { output } = invocation;
+  const { context, experiment, flags } = run;
+  const { output } = context;
   const { save } = flags;
   const more = await foundLines(run, request, proven.reservation, { isBooked: true });
-  const times = await invocation.times();
+  const times = await context.clock.times();
   await output.result(reservationResult(proven), (print) => {
     const saved = save !== undefined && proven.token !== null ? `  saved to ${escapeText(save)}\n` : '';
     return reservationCard(print, 'Reserved', proven, { times, experiment, more }) + saved;
@@ -178,15 +180,18 @@ async function printBooked(
 
 /** Handles a rejected request: a refusal gets what would be accepted, which a person can pick. */
 function refusedTo(
-  { invocation, flags, ...run }: Run,
+  { context, flags, ...run }: Run,
   request: ReservationRequest,
 ): (error: unknown) => Promise<never> {
   return async (error) => {
-    const { typed, now } = invocation;
+    const {
+      typed,
+      clock: { now },
+    } = context;
     const known = await withHolder(error, run.session, request.name);
     // What is picked is another request than the one with the person's key.
     const { idempotencyKey: _other, ...kept } = flags;
-    const send = (picked: ReservationRequest) => book({ ...run, invocation, flags: kept }, picked);
+    const send = (picked: ReservationRequest) => book({ ...run, context, flags: kept }, picked);
     throw refusalOf(known, { request, typed, flags, now: now(), ...(flags.dryRun ? {} : { send }) });
   };
 }

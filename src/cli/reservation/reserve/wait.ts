@@ -3,13 +3,13 @@ import { Failure, ownCommand } from '../../../contract/failure.ts';
 import { periodOf, reservationState } from '../../../contract/reservation-request.ts';
 import { inOneText, instant, sentence } from '../../../contract/said.ts';
 import type { Session } from '../../../session/session.ts';
-import type { Invocation } from '../../invocation.ts';
+import type { Context } from '../../context.ts';
 import { shortTime } from '../../times.ts';
 import { looks, readerOf } from '../watch/looks.ts';
 
 /** The needs of {@link waitForStart}. */
 interface Waiting {
-  invocation: Invocation;
+  context: Context;
   session: Session;
   /** `--wait`: how long to wait at most, in seconds; true: as long as it takes. */
   wait: number | true;
@@ -25,21 +25,21 @@ interface Waiting {
  * @throws Failure `start_pending` when the seconds are over, `not_found` when the reservation is gone
  */
 export async function waitForStart(booked: ProvenReservation, waiting: Waiting): Promise<ProvenReservation> {
-  const { invocation, session, wait, allowUnsigned } = waiting;
-  const { now, ifStopped, waitFor } = invocation;
+  const { context, session, wait, allowUnsigned } = waiting;
+  const { clock, output, processes } = context;
   const { id } = booked.reservation;
-  const began = now();
+  const began = clock.now();
   const stays = { why: 'The link is booked, and stays so.', reservation: id };
   if (reservationState(booked.reservation, began) !== 'scheduled') return booked;
-  ifStopped({ ...stays, fix: ownCommand('watch', id) });
-  const times = await invocation.times();
+  processes.ifStopped({ ...stays, fix: ownCommand('watch', id) });
+  const times = await clock.times();
   const at = shortTime(periodOf(booked.reservation).start, times);
   const until = wait === true ? undefined : began + wait * 1000;
-  return waitFor(`the link to start at ${at} ${times.zone}`, async () => {
+  return output.waitFor(`the link to start at ${at} ${times.zone}`, async () => {
     let { reservation } = booked;
     const last = { at: began, reservations: [reservation] };
     try {
-      for await (const { look, changes } of looks(readerOf(session, id, invocation.now), invocation, {
+      for await (const { look, changes } of looks(readerOf(session, id, clock.now), context, {
         last,
         until,
       })) {

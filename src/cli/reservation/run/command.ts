@@ -1,6 +1,6 @@
 import { Command, Option } from 'commander';
+import type { Invoke } from '../../context.ts';
 import { ALLOW_UNSIGNED, waitSeconds } from '../../global-options.ts';
-import type { Invoke } from '../../invocation.ts';
 import { addRouteOptions } from '../route-options.ts';
 import type { RunFlags } from './run.ts';
 

@@ -2,7 +2,7 @@ import * as v from 'valibot';
 import { Failure, mayBeRepeated } from '../../../contract/failure.ts';
 import { ReservationRequest } from '../../../contract/reservation-request.ts';
 import type { Session } from '../../../session/session.ts';
-import type { Invocation } from '../../invocation.ts';
+import type { Context } from '../../context.ts';
 
 const Unfinished = v.object({
   /** The experiment and the idempotency key that the reservation was asked for with. */
@@ -32,27 +32,27 @@ const [FIRST_PAUSE, LAST_PAUSE] = [1000, 60_000];
  * was killed: its command is asked to end, where it said `--on-lost term`, and its reservation is deleted. A service that can't be reached is asked again until the reservation has
  * ended by itself. Nothing is printed: the terminal may belong to other commands by now.
  */
-export async function guard(invocation: Invocation): Promise<void> {
+export async function guard(context: Context): Promise<void> {
   // A signal to all processes of a session is for the command and for `run`.
-  void invocation.processes.stopSignal();
+  void context.processes.stopSignal();
   // Opened before it is needed, so that the code is loaded: the package may be replaced meanwhile.
-  const session = await invocation.session();
-  const told = new TextDecoder().decode(await invocation.files.read('-'));
+  const session = await context.session();
+  const told = new TextDecoder().decode(await context.files.read('-'));
   // What follows the last line end was not written to its end.
   const left = v.parse(v.nullable(Unfinished), JSON.parse(told.split('\n').at(-2) ?? NOTHING_LEFT));
   if (!left) return;
-  if (left.command !== null) invocation.processes.terminate(left.command);
+  if (left.command !== null) context.processes.terminate(left.command);
   try {
     for (let pause = FIRST_PAUSE; ; pause = Math.min(2 * pause, LAST_PAUSE)) {
       try {
         return await clear(session, left);
       } catch (error) {
-        if (!mayBeRepeated(error) || invocation.now() + pause >= left.end) return;
+        if (!mayBeRepeated(error) || context.clock.now() + pause >= left.end) return;
       }
-      await invocation.sleep(pause);
+      await context.clock.sleep(pause);
     }
   } finally {
-    await invocation.files.remove(left.file);
+    await context.files.remove(left.file);
   }
 }
 

@@ -10,13 +10,12 @@ import type { Session } from '../../../session/session.ts';
 import { claimedExperimentExpiry, claimedExpiry } from '../../../tokens/claimed.ts';
 import { linkName, viaAside } from '../../../words/link-name.ts';
 import { withServices } from '../../advice.ts';
-import type { Invocation } from '../../invocation.ts';
+import type { Context, Pipe } from '../../context.ts';
 import { reservationResult } from '../../print/cards.ts';
 import { Refusal } from '../../print/offers.ts';
 import { jsonText } from '../../print/output.ts';
 import { distanceIn, formatDistance, shortTime, timesIn } from '../../times.ts';
 import { formatBandwidth } from '../../values.ts';
-import type { Pipe } from '../../world.ts';
 import { refusalOf, surelyFree } from '../alternatives.ts';
 import { rateAndTagChanges } from '../watch/changes.ts';
 import { NOTHING_LEFT, type Unfinished } from './guardian.ts';
@@ -75,7 +74,7 @@ const CHANGES: ReadonlySet<EventType> = new Set<EventType>(['updated', 'deleted'
 
 /** One `run`. */
 interface Run {
-  invocation: Invocation;
+  context: Context;
   session: Session;
   /** How much the reservation is extended by, in milliseconds. */
   duration: number;
@@ -105,7 +104,7 @@ export class RunReservation {
     this.#guardian = guardian;
     this.#left = left;
     this.#proven = proven;
-    this.#lookAt = run.invocation.now() + LOOK_EVERY;
+    this.#lookAt = run.context.clock.now() + LOOK_EVERY;
     this.#news = run.session.connectivity.news();
   }
 
@@ -116,13 +115,13 @@ export class RunReservation {
    *   unknown is left to the guardian.
    */
   static async create(run: Run, request: ReservationRequest): Promise<RunReservation> {
-    const { invocation, session } = run;
-    const { processes, files, output } = invocation;
-    const key = invocation.newKey();
+    const { context, session } = run;
+    const { processes, files, output } = context;
+    const key = context.env.newKey();
     const { id: experiment = '' } = await session.access();
     const file = await files.privatePath(`${key}.jwt`);
     const guardian = await processes.startGuardian(await guardianFlags(run));
-    invocation.ifStopped({ why: 'A reservation that was made is deleted in the background.' });
+    context.processes.ifStopped({ why: 'A reservation that was made is deleted in the background.' });
     const left: Unfinished = { experiment, key, request, id: null, end: request.end, file, command: null };
     await guardian.tell(JSON.stringify(left));
     const [proven] = await session.reservations
@@ -168,7 +167,7 @@ export class RunReservation {
    * @param signal ends the wait
    */
   async untilLook(extend: boolean, signal: AbortSignal): Promise<void> {
-    const { now, sleep } = this.#run.invocation;
+    const { now, sleep } = this.#run.context.clock;
     const pause = (milliseconds: number, also = signal): Promise<void> =>
       sleep(milliseconds, AbortSignal.any([signal, also])).catch(() => undefined);
     // A stream that does not begin would be waited for.
@@ -198,8 +197,10 @@ export class RunReservation {
    * @returns how it was lost, as a sentence; undefined while it is there, as far as is known
    */
   async look(extend: boolean): Promise<Said | undefined> {
-    const { invocation, session } = this.#run;
-    const { now } = invocation;
+    const { context, session } = this.#run;
+    const {
+      clock: { now },
+    } = context;
     try {
       await this.#observe(await session.reservations.show(this.#id, this.#run.proof));
       if (extend && now() >= this.#extendAt && now() < this.#end) await this.#extend();
@@ -220,10 +221,11 @@ export class RunReservation {
    * @throws Failure `not_found` where somebody has deleted it
    */
   async waitForStart(): Promise<void> {
-    const { now, sleep, times, waitFor } = this.#run.invocation;
+    const { clock, output } = this.#run.context;
+    const { now, sleep } = clock;
     if (this.#start <= now()) return;
-    const context = await times();
-    await waitFor(`the link to start at ${shortTime(this.#start, context)} ${context.zone}`, async () => {
+    const times = await clock.times();
+    await output.waitFor(`the link to start at ${shortTime(this.#start, times)} ${times.zone}`, async () => {
       while (this.#start > now()) {
         await sleep(Math.max(0, Math.min(this.#start, this.#lookAt) - now()));
         if (now() < this.#lookAt) continue;
@@ -241,13 +243,13 @@ export class RunReservation {
 
   /** Prints a notice, with times in the person's zone. */
   async say(said: Said): Promise<void> {
-    const { output, times } = this.#run.invocation;
-    output.notice(inTimes(said, timesIn(await times())));
+    const { output, clock } = this.#run.context;
+    output.notice(inTimes(said, timesIn(await clock.times())));
   }
 
   /** Deletes it, and ends its guardian. A deletion that fails is reported, and left to the guardian to try again. */
   async delete(): Promise<void> {
-    const { invocation, session } = this.#run;
+    const { context, session } = this.#run;
     const guardian = this.#guardian;
     this.#stopListening();
     try {
@@ -261,7 +263,7 @@ export class RunReservation {
       else await this.#reportUndeleted(error);
     } finally {
       guardian.close();
-      await invocation.files.remove(this.#left.file).catch(() => undefined);
+      await context.files.remove(this.#left.file).catch(() => undefined);
     }
   }
 
@@ -279,16 +281,16 @@ export class RunReservation {
 
   get #inWords(): Said {
     const { reservation } = this.#proven;
-    const { now } = this.#run.invocation;
+    const { now } = this.#run.context.clock;
     const ahead = sentence`from ${instant(this.#start)} (${formatDistance(this.#start, now())}) `;
     const from = this.#start > now() ? ahead : '';
     return sentence`${linkName(reservation)}${viaAside(reservation)}, ${formatBandwidth(reservation.bandwidth)}, ${from}until ${this.#until}: ${this.#id}`;
   }
 
   get #until(): Said {
-    const { invocation, duration } = this.#run;
-    const context = { now: invocation.now(), typedDurations: new Map([[this.#end, duration]]) };
-    return sentence`${instant(this.#end)} (${distanceIn(this.#end, context)})`;
+    const { context, duration } = this.#run;
+    const typed = { now: context.clock.now(), typedDurations: new Map([[this.#end, duration]]) };
+    return sentence`${instant(this.#end)} (${distanceIn(this.#end, typed)})`;
   }
 
   /** Keeps the reservation as the service has shown it. */
@@ -298,7 +300,7 @@ export class RunReservation {
     this.#extendAt = this.#end - this.#run.duration / 3;
     await this.#guardian.tell(JSON.stringify(this.#left));
     const { token } = proven;
-    if (token !== null) await this.#run.invocation.files.writePrivate(this.#left.file, `${token}\n`);
+    if (token !== null) await this.#run.context.files.writePrivate(this.#left.file, `${token}\n`);
   }
 
   /** Keeps it where it has changed, and says so where that matters to the command. */
@@ -315,8 +317,10 @@ export class RunReservation {
 
   /** Extends it by its duration, not beyond the end of the experiment or of a token; says how long is left otherwise. */
   async #extend(): Promise<void> {
-    const { session, duration, invocation } = this.#run;
-    const { now } = invocation;
+    const { session, duration, context } = this.#run;
+    const {
+      clock: { now },
+    } = context;
     const { reservation } = this.#proven;
     const left = sentence`It ends at ${this.#until}.`;
     const [experiment, given] = [await session.access(), await givenToken(session)];
@@ -341,7 +345,7 @@ export class RunReservation {
 
   /** @param end what was asked for, in milliseconds */
   async #reportUnextended(error: unknown, end: number, left: Said): Promise<void> {
-    const { now, flags, output, times } = this.#run.invocation;
+    const { clock, flags, output } = this.#run.context;
     const { reservation } = this.#proven;
     const extend = durationWord(end - this.#end) ?? '1m';
     const found = refusalOf(error, {
@@ -349,20 +353,20 @@ export class RunReservation {
       typed: ['update', this.#id, '--extend', extend],
       flags: { extend },
       update: { id: this.#id, ...periodOf(reservation), asksForStart: false, isNamed: true },
-      now: now(),
+      now: clock.now(),
     });
     await this.say(
       sentence`warning: The link was not extended by ${formatDuration(end - this.#end)}: ${saidOf(found)} ${left}`,
     );
     if (!(found instanceof Refusal)) return;
-    const zoned = timesIn(await times());
+    const zoned = timesIn(await clock.times());
     for (const { label, command } of found.offers) {
       output.notice(`  ${inTimes(label, zoned)}: ${withServices(flags, command)}`);
     }
   }
 
   async #reportUndeleted(error: unknown): Promise<void> {
-    const { flags, output, times } = this.#run.invocation;
+    const { clock, flags, output } = this.#run.context;
     const command = withServices(flags, ownCommand('delete', '--yes', this.#id));
     const goesOn = mayBeRepeated(error);
     const next = goesOn
@@ -370,7 +374,7 @@ export class RunReservation {
       : 'It ends';
     const what = sentence`${this.#id} ${goesOn ? 'is not deleted yet' : 'was not deleted'}: ${saidOf(error)}`;
     // Not a notice, which --quiet would leave out.
-    output.prompt(sentence`warning: ${what} ${next} at ${this.#until}.`.in(timesIn(await times())));
+    output.prompt(sentence`warning: ${what} ${next} at ${this.#until}.`.in(timesIn(await clock.times())));
     if (!goesOn) output.prompt(`  try: ${command}`);
   }
 }
@@ -379,7 +383,7 @@ export class RunReservation {
  * The flags of the guardian, which acts as this command does, whatever profile and experiment are chosen by then.
  * None is a secret.
  */
-async function guardianFlags({ invocation: { flags }, session }: Run): Promise<string[]> {
+async function guardianFlags({ context: { flags }, session }: Run): Promise<string[]> {
   const { profile } = session;
   const { origin, id } = await session.access();
   // A token command may not know ids; a given token names its experiment itself.

@@ -5,10 +5,9 @@ import { sentence } from '../../../contract/said.ts';
 import { parseDuration } from '../../../contract/typed-duration.ts';
 import { claimedExperimentExpiry } from '../../../tokens/claimed.ts';
 import { later } from '../../../words/typed-time.ts';
-import type { Invocation } from '../../invocation.ts';
+import type { Context, Outcome, StartedCommand } from '../../context.ts';
 import { onServiceTime, periodToSend } from '../../period.ts';
 import { parseBandwidth, siteName } from '../../values.ts';
-import type { StartedCommand } from '../../world.ts';
 import { refusalOf } from '../alternatives.ts';
 import { type RouteFlags, readRoute } from '../route-options.ts';
 import { checkGivenTokens, lastEnd, RunReservation } from './run-reservation.ts';
@@ -35,10 +34,10 @@ const GRACE = 10_000;
 
 /** Books a link, now or at the earliest time that fits, runs a command, and deletes the reservation when the command has ended. */
 export async function run(
-  given: Invocation,
+  given: Context,
   args: readonly (string | readonly string[])[],
   flags: RunFlags,
-): Promise<void> {
+): Promise<Outcome> {
   const [site1 = '', site2 = '', ...command] = args.flat();
   checkSeparated(command, given);
   const ends = { site1: siteName(site1), site2: siteName(site2) };
@@ -46,12 +45,12 @@ export async function run(
   const duration = parseDuration(flags.for);
   await given.processes.check(command[0] ?? '');
   const session = await given.session();
-  const invocation = await onServiceTime(given, session);
+  const context = await onServiceTime(given, session);
   const access = await session.signedIn();
   const proof = { allowUnsigned: flags.allowUnsigned };
   // Before anything is booked: the profile may name a zone that does not exist.
-  await invocation.times();
-  const now = invocation.now();
+  await context.clock.times();
+  const now = context.clock.now();
   const expiry = claimedExperimentExpiry(access.token.reveal());
   if (flags.earliest || flags.wait !== undefined) {
     await checkGivenTokens(session, later(now, duration), now);
@@ -66,10 +65,10 @@ export async function run(
   await checkGivenTokens(session, end, now);
   return bookAndRun({ ...asked, start: 'now', end });
 
-  async function bookAndRun(request: ReservationRequest): Promise<void> {
-    const reservation = await RunReservation.create({ invocation, session, duration, proof }, request).catch(
+  async function bookAndRun(request: ReservationRequest): Promise<Outcome> {
+    const reservation = await RunReservation.create({ context, session, duration, proof }, request).catch(
       (error: unknown) => {
-        const { typed } = invocation;
+        const { typed } = context;
         const period = { for: flags.for };
         throw refusalOf(error, {
           request,
@@ -84,7 +83,7 @@ export async function run(
     );
     try {
       await reservation.waitForStart();
-      const started = await invocation.processes.start(command, {
+      const started = await context.processes.start(command, {
         variables: reservation.variables,
         withTokens: flags.withToken,
       });
@@ -92,7 +91,7 @@ export async function run(
         await reservation.guardCommand(started.pid);
         void started.ended.then(() => reservation.guardCommand(null));
       }
-      invocation.exitWith(await untilEnded(invocation, flags, reservation, started));
+      return await untilEnded(context, flags, reservation, started);
     } finally {
       await reservation.delete();
     }
@@ -104,7 +103,7 @@ export async function run(
  *
  * @throws Failure `usage`
  */
-function checkSeparated(command: readonly string[], { typed, output }: Invocation): void {
+function checkSeparated(command: readonly string[], { typed, output }: Context): void {
   const at = typed.indexOf('--');
   const after = at === -1 ? [] : typed.slice(at + 1);
   if (command.length === after.length && command.every((word, index) => word === after[index])) return;
@@ -124,7 +123,7 @@ function checkSeparated(command: readonly string[], { typed, output }: Invocatio
  * @throws Failure `link_lost` where the command was ended because the link was lost
  */
 async function untilEnded(
-  invocation: Invocation,
+  context: Context,
   { extend = false, onLost }: RunFlags,
   reservation: RunReservation,
   started: StartedCommand,
@@ -132,7 +131,7 @@ async function untilEnded(
   const over = new AbortController();
   const ended = started.ended.finally(() => over.abort());
   const wait = (milliseconds: number): Promise<void> =>
-    invocation.sleep(milliseconds, over.signal).catch(() => undefined);
+    context.clock.sleep(milliseconds, over.signal).catch(() => undefined);
   for (;;) {
     await reservation.untilLook(extend, over.signal);
     if (over.signal.aborted) return ended;

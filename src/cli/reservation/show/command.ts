@@ -1,6 +1,6 @@
 import { Command } from 'commander';
+import type { Invoke } from '../../context.ts';
 import { ALLOW_UNSIGNED } from '../../global-options.ts';
-import type { Invoke } from '../../invocation.ts';
 import type { ShowFlags } from './run.ts';
 
 /** `slices-conn show ID [--token] [--save FILE [--with-key]]`. */

@@ -6,7 +6,7 @@ import { reservationState } from '../../../contract/reservation-request.ts';
 import type { Session } from '../../../session/session.ts';
 import { readCompact } from '../../../tokens/compact.ts';
 import { SERVICE_ALGORITHMS } from '../../../tokens/key-set.ts';
-import type { Invocation } from '../../invocation.ts';
+import type { Context } from '../../context.ts';
 import { reservationCard, reservationResult } from '../../print/cards.ts';
 import { escapeText } from '../../print/output.ts';
 import { confirmWriting } from '../../questions.ts';
@@ -24,36 +24,32 @@ export interface ShowFlags {
 }
 
 /** Shows a reservation, prints its signed form, or writes that to a file. */
-export async function show(
-  invocation: Invocation,
-  [typed]: readonly string[],
-  flags: ShowFlags,
-): Promise<void> {
-  const { output } = invocation;
+export async function show(context: Context, [typed]: readonly string[], flags: ShowFlags): Promise<void> {
+  const { output } = context;
   const { save } = flags;
   if (flags.withKey && save === undefined) {
     throw new Failure('usage', '--with-key writes the key beside the file of --save.');
   }
-  if (save !== undefined) await confirmWriting(invocation, save, 'Nothing was written.');
-  const { session, id } = await reservationArgument(invocation, typed, 'see', 'show');
+  if (save !== undefined) await confirmWriting(context, save, 'Nothing was written.');
+  const { session, id } = await reservationArgument(context, typed, 'see', 'show');
   const { reservations } = session;
   const allowUnsigned = flags.allowUnsigned === true && !flags.token;
   const proven = await reservations.show(id, { allowUnsigned }).catch(async (error: unknown) => {
-    throw await toldOfGone(error, session, id, invocation.now());
+    throw await toldOfGone(error, session, id, context.clock.now());
   });
   const { token, claims, reservation } = proven;
-  if (save !== undefined && token !== null) await invocation.files.writePrivate(save, `${token}\n`);
+  if (save !== undefined && token !== null) await context.files.writePrivate(save, `${token}\n`);
   noticeUnsaved(output, save, proven);
   const key = flags.withKey && token !== null ? await keyOf(session, token) : undefined;
   if (save !== undefined && key) {
-    await invocation.files.writePublic(keyFileOf(save), `${JSON.stringify({ keys: [key.jwk] }, null, 2)}\n`);
+    await context.files.writePublic(keyFileOf(save), `${JSON.stringify({ keys: [key.jwk] }, null, 2)}\n`);
   }
   if (flags.token && token !== null) {
     output.text({ token, claims }, token);
     return;
   }
   const experiment = await session.access();
-  const times = await invocation.times();
+  const times = await context.clock.times();
   const added = key ? { key: key.thumbprint } : {};
   await output.result({ ...reservationResult(proven), ...added }, (print) => {
     const state = reservationState(reservation, times.now);

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { RESERVATION_TEXTS } from '../../../contract/reservation-texts.ts';
+import type { Invoke } from '../../context.ts';
 import { ALLOW_UNSIGNED } from '../../global-options.ts';
-import type { Invoke } from '../../invocation.ts';
 import { addPeriodChangeOptions } from '../../period.ts';
 import { addTextOptions } from '../text-options.ts';
 import type { UpdateFlags } from './run.ts';

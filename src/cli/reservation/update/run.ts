@@ -3,7 +3,7 @@ import { Failure, shellWord } from '../../../contract/failure.ts';
 import { asUpdate, periodOf, type ReservationRequest } from '../../../contract/reservation-request.ts';
 import { type ReservationTexts, textsOf } from '../../../contract/reservation-texts.ts';
 import { claimedExperimentExpiry } from '../../../tokens/claimed.ts';
-import type { Invocation } from '../../invocation.ts';
+import type { Context } from '../../context.ts';
 import {
   checkPeriodChange,
   onServiceTime,
@@ -27,11 +27,7 @@ export interface UpdateFlags extends PeriodChangeFlags, ReservationTexts {
 }
 
 /** Changes a reservation, all or nothing. */
-export async function update(
-  given: Invocation,
-  [typed]: readonly string[],
-  flags: UpdateFlags,
-): Promise<void> {
+export async function update(given: Context, [typed]: readonly string[], flags: UpdateFlags): Promise<void> {
   const { bandwidth, allowUnsigned = false } = flags;
   const texts = textsOf(flags);
   const changes = [bandwidth, flags.start, flags.end, flags.for, flags.extend, ...Object.values(texts)];
@@ -45,21 +41,21 @@ export async function update(
     });
   }
   const rate = bandwidth === undefined ? {} : { bandwidth: parseBandwidth(bandwidth) };
-  checkPeriodChange(flags, await given.times());
+  checkPeriodChange(flags, await given.clock.times());
   const { session, id } = await reservationArgument(given, typed, 'update');
-  const invocation = await onServiceTime(given, session);
+  const context = await onServiceTime(given, session);
   const { reservations } = session;
   const current = await reservations.show(id, { allowUnsigned });
-  const asked = readPeriodChange(flags, periodOf(current.reservation), await invocation.times());
+  const asked = readPeriodChange(flags, periodOf(current.reservation), await context.clock.times());
   const experiment = await session.access();
   const expiry = claimedExperimentExpiry(experiment.token.reveal());
   const before = asUpdate(current.reservation);
-  const period = periodToSend(asked, invocation.now(), expiry);
+  const period = periodToSend(asked, context.clock.now(), expiry);
   if (asked.lasting !== undefined && period.end !== undefined)
-    (await invocation.times()).typedDurations?.set(period.end, asked.lasting);
+    (await context.clock.times()).typedDurations?.set(period.end, asked.lasting);
   const { start = before.start, end = before.end } = period;
   const wanted = { ...before, ...rate, ...texts, start, end };
-  await confirmGrowth(invocation, before, wanted);
+  await confirmGrowth(context, before, wanted);
   await send(wanted, asked.lasting);
 
   async function send(request: ReservationRequest, due?: number): Promise<void> {
@@ -68,7 +64,7 @@ export async function update(
       .catch(async (error: unknown) => {
         throw refusalOf(await withHolder(error, session, texts.name), {
           request,
-          typed: invocation.typed,
+          typed: context.typed,
           flags,
           update: {
             id,
@@ -77,17 +73,17 @@ export async function update(
             asksForStart: period.start !== undefined,
             isNamed: typed !== undefined,
           },
-          now: invocation.now(),
+          now: context.clock.now(),
           send,
         });
       });
-    const times = await invocation.times();
-    await invocation.output.result(reservationResult(proven), (print) =>
+    const times = await context.clock.times();
+    await context.output.result(reservationResult(proven), (print) =>
       reservationCard(print, 'Updated', proven, { times, experiment, before: current.reservation }),
     );
-    noticeTextsNotKept(invocation.output, texts, proven);
+    noticeTextsNotKept(context.output, texts, proven);
     const warning = shortfall(periodOf(proven.reservation), due);
-    if (warning !== undefined) invocation.output.notice(warning);
+    if (warning !== undefined) context.output.notice(warning);
   }
 }
 
@@ -97,23 +93,23 @@ export async function update(
  * @throws Declined
  */
 async function confirmGrowth(
-  invocation: Invocation,
+  context: Context,
   before: { bandwidth: number; start: number; end: number },
   wanted: ReservationRequest & { bandwidth: number },
 ): Promise<void> {
-  const start = wanted.start === 'now' ? invocation.now() : wanted.start;
+  const start = wanted.start === 'now' ? context.clock.now() : wanted.start;
   const [lasted, lasts] = [before.end - before.start, wanted.end - start];
   const isLonger = lasts > 2 * lasted;
   const isWider = wanted.bandwidth > 2 * before.bandwidth;
   if (!isLonger && !isWider) return;
-  const times = await invocation.times();
+  const times = await context.clock.times();
   const period = `From ${shortTime(start, times)} to ${shortEnd(start, wanted.end, times)} ${times.zone}`;
-  if (invocation.ask) invocation.output.prompt(`${period}, ${formatBandwidth(wanted.bandwidth)}.`);
+  if (context.terminal.ask) context.output.prompt(`${period}, ${formatBandwidth(wanted.bandwidth)}.`);
   const grown = [
     ...(isLonger ? [`${formatDuration(lasts)} long in place of ${formatDuration(lasted)}`] : []),
     ...(isWider
       ? [`${formatBandwidth(wanted.bandwidth)} in place of ${formatBandwidth(before.bandwidth)}`]
       : []),
   ];
-  await confirmIfAsked(invocation, `Make it ${grown.join(', and ')}?`, 'Nothing was changed.');
+  await confirmIfAsked(context, `Make it ${grown.join(', and ')}?`, 'Nothing was changed.');
 }

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import type { Invoke } from '../../invocation.ts';
+import type { Invoke } from '../../context.ts';
 
 /** `slices-conn watch [ID]`. */
 export function watchCommand(invoke: Invoke): Command {

@@ -6,8 +6,8 @@ import type { Reservation } from '../../../contract/reservation.ts';
 import { periodOf, reservationState } from '../../../contract/reservation-request.ts';
 import { isCurrent } from '../../../session/reservations/known.ts';
 import type { Session } from '../../../session/session.ts';
+import type { Context } from '../../context.ts';
 import { EXIT_CODE_OF } from '../../exit-codes.ts';
-import type { Invocation } from '../../invocation.ts';
 import { toldOfGone } from '../gone.ts';
 import { changesBetween, type Look, type SeenChange } from './changes.ts';
 
@@ -44,7 +44,7 @@ interface Span {
  */
 export async function* looks(
   { read, news, isWatched }: Reader,
-  { now, sleep, output }: Pick<Invocation, 'now' | 'sleep' | 'output'>,
+  { output, clock: { now, sleep } }: Context,
   { last: known, until = Number.POSITIVE_INFINITY }: Span = {},
 ): AsyncGenerator<Seen, void> {
   let last = known;

@@ -4,7 +4,7 @@ import { periodOf } from '../../../contract/reservation-request.ts';
 import { shortIds } from '../../../session/reservations/known.ts';
 import type { Session } from '../../../session/session.ts';
 import { linkName, viaAside } from '../../../words/link-name.ts';
-import type { Invocation } from '../../invocation.ts';
+import type { Context } from '../../context.ts';
 import { escapeText, jsonText, type Printer } from '../../print/output.ts';
 import { formatDistance, shortEnd, shortTime, type TimeContext } from '../../times.ts';
 import { formatBandwidth } from '../../values.ts';
@@ -22,40 +22,40 @@ interface WatchFlags {
  * Prints the events of one reservation, or of all in the experiment, until it is stopped or that one is over.
  */
 export async function watch(
-  invocation: Invocation,
+  context: Context,
   [typed]: readonly string[],
   { exec }: WatchFlags = {},
 ): Promise<void> {
-  const { output } = invocation;
-  const one = typed === undefined ? undefined : await reservationArgument(invocation, typed, 'watch');
-  const session = one?.session ?? (await invocation.session());
-  const read = one ? readerOf(session, one.id, invocation.now) : readerOfAll(session);
-  invocation.ifStopped('as expected');
+  const { output } = context;
+  const one = typed === undefined ? undefined : await reservationArgument(context, typed, 'watch');
+  const session = one?.session ?? (await context.session());
+  const read = one ? readerOf(session, one.id, context.clock.now) : readerOfAll(session);
+  context.processes.ifStopped('as expected');
   let isZoneNamed = false;
   let isFirst = true;
-  for await (const { look, changes } of looks(read, invocation)) {
+  for await (const { look, changes } of looks(read, context)) {
     if (isFirst && output.isForPerson) {
-      output.notice(await watched(invocation, session, look, one?.id));
-      isZoneNamed = !invocation.flags.quiet;
+      output.notice(await watched(context, session, look, one?.id));
+      isZoneNamed = !context.flags.quiet;
     }
     isFirst = false;
     for (const change of changes) {
       const { event, at, reservation } = change;
-      const times = { ...(await invocation.times()), now: at };
+      const times = { ...(await context.clock.times()), now: at };
       const named = isZoneNamed ? undefined : times.zone;
       const ids = look.reservations.map(({ id }) => id);
       await output.result({ event, at: formatInstant(at), reservation }, (print) =>
         lineOf(print, change, { times, named, ids }),
       );
       isZoneNamed = true;
-      if (exec !== undefined) await runFor({ event, at: formatInstant(at), reservation }, exec, invocation);
+      if (exec !== undefined) await runFor({ event, at: formatInstant(at), reservation }, exec, context);
       if (one && (event === 'ended' || event === 'deleted')) return;
     }
   }
 }
 
 /** Runs a command for an event. It gets no tokens, as every program that is run so; that it fails is said, and the watch goes on. */
-async function runFor(event: object, command: string, { processes, output }: Invocation): Promise<void> {
+async function runFor(event: object, command: string, { processes, output }: Context): Promise<void> {
   const { exitCode, stdout, stderr } = await processes.runProgram(['sh', '-c', command], {
     input: `${jsonText(event)}\n`,
   });
@@ -65,12 +65,12 @@ async function runFor(event: object, command: string, { processes, output }: Inv
 
 /** Says what is watched, since when, and how it ends. */
 async function watched(
-  invocation: Invocation,
+  context: Context,
   session: Session,
   { reservations }: Look,
   id: string | undefined,
 ): Promise<string> {
-  const times = await invocation.times();
+  const times = await context.clock.times();
   const since = `since ${shortTime(times.now, times)} ${times.zone}`;
   const [only] = reservations;
   if (id !== undefined && only) {

@@ -1,33 +1,71 @@
+import type { FailureFacts } from '../contract/failure.ts';
 import type { Connection, NetworkConnectionOptions } from '../session/login/connection.ts';
 import type { Folders, Variables } from '../session/profiles/folders.ts';
 import type { Profile, UnderLock } from '../session/profiles/profiles.ts';
 import type { LedgerDatabase } from '../session/reservations/ledger.ts';
+import type { Session } from '../session/session.ts';
 import type { ExitCode } from './exit-codes.ts';
-import type { TextStream } from './print/output.ts';
+import type { GlobalFlags } from './global-options.ts';
+import type { Output, TextStream } from './print/output.ts';
 import type { ProgressLine } from './print/progress.ts';
 import type { Stopped } from './sent-changes.ts';
+import type { ServerCommands } from './serve/server.ts';
+import type { TimeContext } from './times.ts';
 
 /**
- * The surroundings of a command: six capabilities. `src/main/` makes the real ones, and
- * `test/fixtures/command-world.ts` one for tests of each.
+ * The machine, its person and its services, as this program finds them. `src/main/` has the real ones, and
+ * `test/fixtures/command-world.ts` those of tests; {@link Context} is made from them for each command.
  */
-export interface World {
-  clock: Clock;
-  environment: Environment;
+export interface Surroundings {
+  clock: MachineClock;
+  env: Environment;
   terminal: Terminal;
   files: Files;
-  network: Network;
   processes: Processes;
+  /** Opens the way to a profile's services; called when a command first needs it. */
+  connect: (profile: Profile, settings: NetworkSettings) => Promise<Connection>;
+  /** The commands of an operator, with their flags. */
+  server: ServerCommands;
+}
+
+/** All that a command may use. */
+export interface Context {
+  readonly clock: Clock;
+  readonly env: Environment;
+  readonly terminal: Terminal;
+  readonly files: Files;
+  readonly processes: CommandProcesses;
+  readonly output: Output;
+  /** The global flags. */
+  readonly flags: GlobalFlags;
+  /** The whole command line as it was typed, without the program's own name. */
+  readonly typed: readonly string[];
+  /** The commands of an operator, with their flags. */
+  readonly server: ServerCommands;
+  /** The session with the services of the profile that the flags name, or of the one given. It is closed at the end. */
+  session(profile?: string): Promise<Session>;
+  /** The way to the services of a profile that is not kept. It is closed at the end. */
+  connect(profile: Profile): Promise<Connection>;
 }
 
 /** The time, and waiting. */
-export interface Clock {
+export interface MachineClock {
   /** Milliseconds since the Unix epoch. */
   now: () => number;
   /** Waits so many milliseconds, or rejects when the signal is aborted. */
   sleep: (milliseconds: number, signal?: AbortSignal) => Promise<void>;
   /** The machine's time zone, an IANA name, whatever `TZ` says. */
   localZone: () => string;
+}
+
+/** The clock of a command. */
+export interface Clock extends Pick<MachineClock, 'now' | 'sleep'> {
+  /**
+   * The current time and the time zone, for reading and printing times.
+   *
+   * @throws Failure `not_found` for an unknown profile, `state_unusable`: the profile can name the zone
+   */
+  times: () => Promise<TimeContext>;
 }
 
 /** The program, its user's folders and the variables that it was started with. */
@@ -40,6 +78,8 @@ export interface Environment {
   folders: Folders;
   /** The user's home folder. */
   home: string;
+  /** Makes a new idempotency key, different each time. */
+  newKey: () => string;
   /** The licences of all packages inside the program; undefined where it runs from its sources. */
   licences: () => Promise<Uint8Array | undefined>;
 }
@@ -119,14 +159,6 @@ export type NetworkSettings = Pick<
   'underLock' | 'timeout' | 'certificates' | 'experiment' | 'project' | 'trace'
 >;
 
-/** The services of a profile. */
-export interface Network {
-  /** Opens the way to a profile's services; called when a command first needs it. */
-  connect: (profile: Profile, settings: NetworkSettings) => Promise<Connection>;
-  /** Makes a new idempotency key, different each time. */
-  newKey: () => string;
-}
-
 /** This process, its signals, and the processes that it starts. */
 export interface Processes {
   /**
@@ -169,6 +201,17 @@ export interface Processes {
    * process then ends.
    */
   onStop: (tell: (stopped: Stopped | Error) => ExitCode) => void;
+}
+
+/** The processes of a command, which can say what a stop means. */
+export interface CommandProcesses extends Processes {
+  /**
+   * Sets what is said when the command is stopped (Ctrl-C, SIGTERM) from now on. Without it: which requests
+   * were sent and may have taken effect.
+   *
+   * @param facts 'as expected': nothing is said on a terminal, since a stop is how the command ends
+   */
+  ifStopped: (facts: FailureFacts | 'as expected') => void;
 }
 
 /** The programs that `vlan` and `probe` run on this machine: `ip`, `ping`, `tcpdump`. */
@@ -216,3 +259,24 @@ export interface RunOptions {
   /** Takes each line of standard error at once. */
   onNotice?: (line: string) => void;
 }
+
+/**
+ * What is left to do when a command's action is done: nothing, which is exit code 0; end with an exit code; or run another
+ * command line in its place, without the program's own name.
+ */
+export type Outcome = number | readonly string[] | undefined;
+
+/** An action of a command: its context, its arguments, its own flags. */
+export type CommandAction<Flags> = (
+  context: Context,
+  args: readonly string[],
+  flags: Flags,
+) => Promise<Outcome> | Promise<void>;
+
+/**
+ * Makes commander's callback of an action. The action is loaded when its command runs, so that help starts
+ * quickly.
+ */
+export type Invoke = <Flags>(
+  load: () => Promise<CommandAction<Flags>>,
+) => (...received: unknown[]) => Promise<void>;
