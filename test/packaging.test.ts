@@ -273,9 +273,9 @@ describe('the archives', () => {
 
 test.skipIf(!has('man')).each(['C', 'C.UTF-8'])(
   'the page of the manual has every command, in %s',
-  (locale) => {
+  async (locale) => {
     const file = join(folder, 'slices-conn.1');
-    writeFileSync(file, manualPage('1.0.0'));
+    writeFileSync(file, await manualPage('1.0.0'));
     const { stdout, stderr } = spawnSync('man', ['--warnings', '-l', file], {
       encoding: 'utf8',
       env: { ...process.env, LC_ALL: locale, MANWIDTH: '100' },

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { asSentence, laidOut, PLAIN_PAGE } from '../cli/help-layout.ts';
 import { HELP_TOPICS, helpTopic } from '../cli/help-topics.ts';
-import { createCommandTree, GLOBAL_FLAGS_HINT, NO_HELP } from '../cli/program.ts';
+import { CommandTree, GLOBAL_FLAGS_HINT, NO_HELP } from '../cli/program.ts';
 import { SERVER_OPTIONS } from '../operate/options.ts';
 
 /** One command of the tree: the words by which it is called, and itself. */
@@ -18,14 +18,12 @@ interface Help {
 }
 
 /** The texts that the command line itself prints, so that nothing is declared twice. Text that is in every help is left out. */
-function allHelp(): Help {
+async function allHelp(): Promise<Help> {
   let printed = '';
-  const program = createCommandTree({
+  const tree = new CommandTree({
     version: '0',
-    serverOptions: SERVER_OPTIONS,
-    open: () => {
-      throw new TypeError('no command is run');
-    },
+    server: SERVER_OPTIONS,
+    act: async () => undefined,
     help: {
       ...NO_HELP,
       write: (text) => {
@@ -33,6 +31,8 @@ function allHelp(): Help {
       },
     },
   });
+  await tree.loadAll();
+  const { program } = tree;
   const help = (command: Command): string => {
     printed = '';
     command.outputHelp();
@@ -50,8 +50,8 @@ function allHelp(): Help {
 }
 
 /** The command reference, in Markdown: the help of every command. */
-export function commandReference(): string {
-  const { overview, commands, topics } = allHelp();
+export async function commandReference(): Promise<string> {
+  const { overview, commands, topics } = await allHelp();
   return [
     '# The commands\n',
     '<!-- Made by `npm run generate` from the help texts. -->\n',
@@ -68,8 +68,8 @@ export function commandReference(): string {
 }
 
 /** The same as a page of the manual (man(7)), in section 1. @param version of the program */
-export function manualPage(version: string): string {
-  const { overview, commands, topics } = allHelp();
+export async function manualPage(version: string): Promise<string> {
+  const { overview, commands, topics } = await allHelp();
   const part = (macro: string, title: string, text: string): string =>
     `.${macro} "${roff(title)}"\n.nf\n${roff(text.trim())}\n.fi\n`;
   return [

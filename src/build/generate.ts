@@ -8,7 +8,7 @@ import { structurePicture } from './structure.ts';
 const file = (path: string): URL => new URL(path, import.meta.url);
 const description = describeApi(MANIFEST.version);
 writeFileSync(file('../contract/openapi.json'), `${descriptionText(description, 2)}\n`);
-writeFileSync(file('../cli/REFERENCE.md'), commandReference());
+writeFileSync(file('../cli/REFERENCE.md'), await commandReference());
 
 const map = readFileSync(file('../README.md'), 'utf8');
 const drawn = map.replace(/(```mermaid\n).*?(?=\n```)/s, (_, mark) => mark + structurePicture());

@@ -31,7 +31,7 @@ const COMPLETIONS: Readonly<Record<CompletionShell, string>> = {
 const [step = 'all'] = process.argv.slice(2).filter((word) => !word.startsWith('--'));
 try {
   if (step !== 'archives') await executables();
-  if (step !== 'executables') archives();
+  if (step !== 'executables') await archives();
 } finally {
   rmSync(WORK, { recursive: true, force: true });
 }
@@ -41,14 +41,15 @@ async function executables(): Promise<void> {
   await makeExecutables(process.argv.includes('--all') ? platforms : [ownPlatform()], EXECUTABLES);
 }
 
-function archives(): void {
+async function archives(): Promise<void> {
   mkdirSync(WORK, { recursive: true });
   npmPackage();
+  const manual = await manualPage(version);
   const made = platforms.filter((platform) => existsSync(join(EXECUTABLES, platform)));
   for (const platform of made) {
     const extension = platform.startsWith('win32') ? 'zip' : 'tar.gz';
     const path = join(PACKAGES, `slices-conn-${version}-${platform}.${extension}`);
-    writeArchive(path, WORK, archived(platform));
+    writeArchive(path, WORK, archived(platform, manual));
   }
   const files = readdirSync(PACKAGES, { withFileTypes: true }).filter((entry) => entry.isFile());
   const names = files
@@ -75,13 +76,13 @@ function npmPackage(): void {
 }
 
 /** The files of an archive, below its folder. */
-function archived(platform: Platform): Packed[] {
+function archived(platform: Platform, manual: string): Packed[] {
   const program = fileName(platform);
   return [
     { path: program, content: { file: join(EXECUTABLES, platform, program) }, runs: true },
     { path: 'LICENSE', content: { file: join(ROOT, 'LICENSE') } },
     { path: 'THIRD-PARTY-NOTICES.txt', content: { file: join(EXECUTABLES, 'notices.txt') } },
-    { path: 'slices-conn.1', content: manualPage(version) },
+    { path: 'slices-conn.1', content: manual },
     ...SHELLS.map((shell) => ({
       path: `completions/${COMPLETIONS[shell]}`,
       content: `${scriptOf(shell)}\n`,

@@ -265,18 +265,3 @@ export interface RunOptions {
  * command line in its place, without the program's own name.
  */
 export type Outcome = number | readonly string[] | undefined;
-
-/** An action of a command: its context, its arguments, its own flags. */
-export type CommandAction<Flags> = (
-  context: Context,
-  args: readonly string[],
-  flags: Flags,
-) => Promise<Outcome> | Promise<void>;
-
-/**
- * Makes commander's callback of an action. The action is loaded when its command runs, so that help starts
- * quickly.
- */
-export type Invoke = <Flags>(
-  load: () => Promise<CommandAction<Flags>>,
-) => (...received: unknown[]) => Promise<void>;

@@ -47,6 +47,11 @@ export function pathOf(command: Command | null): string {
   return command?.parent ? `${pathOf(command.parent)} ${command.name()}` : (command?.name() ?? '');
 }
 
+/** The command that all others are below. */
+export function topOf(command: Command): Command {
+  return command.parent ? topOf(command.parent) : command;
+}
+
 /** The words after the command's name. A command gives them itself where one flag can stand for another. */
 function usageOf(command: Command): string {
   const usage = command.usage();

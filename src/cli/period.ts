@@ -1,6 +1,6 @@
-import type { Command } from 'commander';
 import { DAY, formatDuration, WEEK } from '../contract/durations.ts';
 import { Failure } from '../contract/failure.ts';
+import type { OptionsOf, OptionTable } from '../contract/flags.ts';
 import { LAST_INSTANT } from '../contract/instants.ts';
 import type { Period } from '../contract/phases.ts';
 import { Sentence, sentence } from '../contract/said.ts';
@@ -10,42 +10,34 @@ import { later, parseTime, type TimeReading } from '../words/typed-time.ts';
 import type { Context } from './context.ts';
 import type { TimeContext } from './times.ts';
 
-/** The flags of a new period, as typed. */
-export interface PeriodFlags {
-  start?: string;
-  startNow?: boolean;
-  end?: string;
-  for?: string;
-}
+/** The flags of a new period. */
+export const PERIOD_OPTIONS = {
+  start: {
+    flags: '--start <time>',
+    help: "when it starts: 14:00, 'tomorrow 9am', 'friday 14:00', '4 dec 09:00', 2026-12-04T10:00:00Z, +2h, now",
+  },
+  startNow: { flags: '--start-now', help: 'start at the time of the request' },
+  end: {
+    flags: '--end <time>',
+    help: 'when it ends; 16:00 is the first one after the start, friday is through that day',
+  },
+  for: { flags: '--for <duration>', help: 'how long it lasts: 90m, 2h, 3d, 1w' },
+} as const satisfies OptionTable;
+/** The values of {@link PERIOD_OPTIONS}, as typed. */
+export type PeriodFlags = OptionsOf<typeof PERIOD_OPTIONS>;
 
-/** The flags of a change to a period, as typed. */
-export interface PeriodChangeFlags extends Omit<PeriodFlags, 'startNow'> {
-  extend?: string;
-}
-
-/** Adds the flags of a new period to a command. */
-export function addPeriodOptions(command: Command): Command {
-  return command
-    .option(
-      '--start <time>',
-      "when it starts: 14:00, 'tomorrow 9am', 'friday 14:00', '4 dec 09:00', 2026-12-04T10:00:00Z, +2h, now",
-    )
-    .option('--start-now', 'start at the time of the request')
-    .option(
-      '--end <time>',
-      'when it ends; 16:00 is the first one after the start, friday is through that day',
-    )
-    .option('--for <duration>', 'how long it lasts: 90m, 2h, 3d, 1w');
-}
-
-/** Adds the flags of a change to a period. */
-export function addPeriodChangeOptions(command: Command): Command {
-  return command
-    .option('--start <time>', 'the new start; 10:00 is on the day of the old one')
-    .option('--end <time>', 'the new end; 16:00 is on the day of the old one, friday is through that day')
-    .option('--for <duration>', 'how long it lasts, from its start')
-    .option('--extend <duration>', 'how much later it ends');
-}
+/** The flags of a change to a period. */
+export const PERIOD_CHANGE_OPTIONS = {
+  start: { flags: '--start <time>', help: 'the new start; 10:00 is on the day of the old one' },
+  end: {
+    flags: '--end <time>',
+    help: 'the new end; 16:00 is on the day of the old one, friday is through that day',
+  },
+  for: { flags: '--for <duration>', help: 'how long it lasts, from its start' },
+  extend: { flags: '--extend <duration>', help: 'how much later it ends' },
+} as const satisfies OptionTable;
+/** The values of {@link PERIOD_CHANGE_OPTIONS}, as typed. */
+export type PeriodChangeFlags = OptionsOf<typeof PERIOD_CHANGE_OPTIONS>;
 
 /** A new period; times in milliseconds. */
 export interface NewPeriod {

@@ -12,7 +12,7 @@ import { reportFailure } from './print/failure-report.ts';
 import { Refusal } from './print/offers.ts';
 import { asciiText, jsonText, wantsColor } from './print/output.ts';
 import { shellOf } from './print/shells.ts';
-import { createCommandTree, NO_HELP, runCommandTree } from './program.ts';
+import { CommandTree, NO_HELP } from './program.ts';
 import { Declined, numbered } from './questions.ts';
 import { type TimeContext, timesIn } from './times.ts';
 
@@ -37,9 +37,9 @@ export async function run(args: readonly string[], around: Surroundings): Promis
   const write = (text: string): void => (isReported ? undefined : stderr.write(text));
   const beforeReport: Surroundings = { ...around, terminal: { ...terminal, stderr: { ...stderr, write } } };
   let help = '';
-  const program = createCommandTree({
+  const tree = new CommandTree({
     version: env.version,
-    serverOptions: server.options,
+    server: server.options,
     help: {
       columns: stdout.isTerminal ? stdout.columns : undefined,
       shell: shellOf(env.variables),
@@ -49,18 +49,15 @@ export async function run(args: readonly string[], around: Surroundings): Promis
       },
       licences: env.licences,
     },
-    open: (flags) => {
-      context = openContext(flags, args, beforeReport, running);
-      return context;
-    },
-    done: (result) => {
-      outcome = result;
+    async act(act, command) {
+      context = openContext(command.optsWithGlobals<GlobalFlags>(), args, beforeReport, running);
+      outcome = (await act(context, command.args, command.opts<never>())) ?? 0;
     },
   });
   // Commander may have stopped at a wrong flag: --json, --debug and the services are read from all that was
   // typed.
   const typed = () => {
-    const { command, services, given } = readCommandLine(program, args);
+    const { command, services, given } = readCommandLine(tree.program, args);
     return {
       command: pathOf(command),
       services,
@@ -102,7 +99,7 @@ export async function run(args: readonly string[], around: Surroundings): Promis
   });
   try {
     let work = async (): Promise<Outcome> => {
-      await runCommandTree(program, args);
+      await tree.run(args);
       return outcome;
     };
     for (;;) {
@@ -119,7 +116,7 @@ export async function run(args: readonly string[], around: Surroundings): Promis
           context?.output.notice(error.message);
           return 0;
         }
-        if (!context) await removeReadyFile(readCommandLine(program, args), around);
+        if (!context) await removeReadyFile(readCommandLine(tree.program, args), around);
         // Where the profile can't be read, the failure says so, and its own text needs no zone.
         const times = await context?.clock.times().catch(() => undefined);
         const exitCode = report(await explained(error, running, around), times);
@@ -192,13 +189,14 @@ async function answerShell(words: readonly string[], around: Surroundings): Prom
       import('./completion/candidates.ts'),
       import('./completion/live-source.ts'),
     ]);
-    const program = createCommandTree({
+    const tree = new CommandTree({
       version: env.version,
-      serverOptions: server.options,
+      server: server.options,
       help: NO_HELP,
-      open,
+      act: async () => undefined,
     });
-    const wanted = wantedAt(program, words);
+    await tree.load(words.slice(0, -1));
+    const wanted = wantedAt(tree.program, words);
     stdout.write(await completionText(wanted, liveSource(open(wanted.services))));
   } catch {
     // A shell would print a message into the line that is being typed.

@@ -3,8 +3,8 @@ import { accessSync, existsSync, lstatSync, constants as modes, statSync } from 
 import { constants } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { GUARDIAN } from '../cli/commands.ts';
 import type { CommandEnvironment, Pipe, ProgramResult, RunOptions, StartedCommand } from '../cli/context.ts';
-import { GUARDIAN } from '../cli/reservation/run/command.ts';
 import { Failure } from '../contract/failure.ts';
 import { errorCode, systemReason } from '../contract/foreign-errors.ts';
 import { childEnvironment } from '../session/login/token-source.ts';

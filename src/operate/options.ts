@@ -1,48 +1,10 @@
 import { CI_NAMES } from '../contract/ci-rules.ts';
 import { DAY, HOUR, secondsIn } from '../contract/durations.ts';
+import type { OptionsOf, OptionTable } from '../contract/flags.ts';
 import { DEFAULT_PORT } from '../contract/loopback.ts';
 import { ROLES } from '../contract/roles.ts';
 import { EXPERIMENTS_API_GROUP, PROJECTS_API_GROUP } from '../contract/routes.ts';
 import { parseDuration } from '../contract/typed-duration.ts';
-
-/**
- * A flag, declared once: its text in help, and how its value is read. The key in its table is the member that holds
- * the value. Values that need several flags, or whose failure has a next step, are checked in `settings.ts`.
- */
-export interface OptionDeclaration {
-  /** As help shows it, such as `--port <number>`. Without a value in brackets it is a switch. */
-  flags: string;
-  help: string;
-  /** Turns text into the value. @param before the value so far, of a flag that was given before @throws RangeError */
-  parse?: (text: string, before?: never) => unknown;
-  choices?: readonly string[];
-  default?: unknown;
-  /** The default as help shows it. */
-  defaultText?: string;
-  /** The heading in help of this flag and of those after it, up to the next heading. */
-  group?: string;
-  /** Members whose flags can't be given together with this one. */
-  conflicts?: readonly string[];
-}
-/** The flags of a command, by the members that hold their values. */
-export type OptionTable = Readonly<Record<string, OptionDeclaration>>;
-
-type ValueOf<One> = One extends { parse: (text: string) => infer Value }
-  ? Value
-  : One extends { choices: readonly (infer Choice)[] }
-    ? Choice
-    : One extends { flags: `${string}...${string}` }
-      ? readonly string[]
-      : One extends { flags: `${string}<${string}` }
-        ? string
-        : boolean;
-type WithDefault<One extends OptionTable> = {
-  [Name in keyof One]: One[Name] extends { default: unknown } ? Name : never;
-}[keyof One];
-/** The values of a table's flags: optional where a flag has no default. */
-type OptionsOf<One extends OptionTable> = {
-  [Name in WithDefault<One>]: ValueOf<One[Name]>;
-} & { [Name in Exclude<keyof One, WithDefault<One>>]?: ValueOf<One[Name]> };
 
 /** Milliseconds: tokens that a younger key has signed may still be valid. */
 const SHORTEST_KEY_AGE = HOUR;

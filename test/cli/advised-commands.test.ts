@@ -145,8 +145,8 @@ const ACCEPTED = [
   /^error: The token (?:does not verify|could not be verified)\./,
 ];
 
-describe('every example of every help works when it is pasted', () => {
-  const blocks = commandReference().split('\nExamples:\n').slice(1);
+describe('every example of every help works when it is pasted', async () => {
+  const blocks = (await commandReference()).split('\nExamples:\n').slice(1);
   const lines = blocks.flatMap((block) => block.split(/\n\n|\n```/)[0]?.split('\n') ?? []);
   const examples = new Set(lines.map((line) => line.trim()).filter((line) => !line.startsWith('#')));
 
@@ -250,7 +250,7 @@ describe('every next step works when it is pasted', () => {
     "kind === 'user' ? `unset ${variable} && slices-conn login` : `unset ${variable}`": 'slices-conn login',
     "typed === undefined ? 'slices-conn update --help' : `slices-conn update ${shellWord(typed)} --extend 1h`":
       'slices-conn update ID --extend 1h',
-    '`slices-conn serve ${command.name()} --help`': 'slices-conn serve audit --help',
+    '`${path} --help`': 'slices-conn serve audit --help',
     'command + shellWord(`issuer=${found}`)': 'slices-conn profile set lab issuer=https://login.example.org',
     'deployable(settings)':
       'slices-conn serve --host 0.0.0.0 --tls-cert cert.pem --tls-key key.pem --base-url https://slices.example.org --trust https://portal.example.org --audience https://slices.example.org',

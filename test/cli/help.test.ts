@@ -1,9 +1,7 @@
 import type { Command } from 'commander';
 import { describe, expect, it, test } from 'vitest';
 import { HELP_TOPICS } from '../../src/cli/help-topics.ts';
-import { createCommandTree, NO_HELP } from '../../src/cli/program.ts';
-import { SERVER_OPTIONS } from '../../src/operate/options.ts';
-import { commandWorld, NO_SERVICE, offlineWorld } from '../fixtures/command-world.ts';
+import { allCommands, commandWorld, NO_SERVICE, offlineWorld } from '../fixtures/command-world.ts';
 import { recordedStream } from '../fixtures/recorded-stream.ts';
 
 /** What a command prints on a terminal of so many columns; undefined is no terminal. */
@@ -19,14 +17,7 @@ async function helpAt(
   return stdout.text;
 }
 
-const program = createCommandTree({
-  version: '0',
-  serverOptions: SERVER_OPTIONS,
-  help: NO_HELP,
-  open: () => {
-    throw new TypeError('no command is run');
-  },
-});
+const program = await allCommands();
 
 /** The words that ask for each help text. */
 const TEXTS = [

@@ -1,9 +1,7 @@
 import type { Command } from 'commander';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createCommandTree, NO_HELP } from '../../src/cli/program.ts';
 import { Failure } from '../../src/contract/failure.ts';
-import { SERVER_OPTIONS } from '../../src/operate/options.ts';
-import { offlineWorld } from '../fixtures/command-world.ts';
+import { allCommands, offlineWorld } from '../fixtures/command-world.ts';
 import { claimsOf, makeKey, makeToken } from '../fixtures/tokens.ts';
 
 /** Secrets that a person can paste in the wrong place. */
@@ -26,14 +24,7 @@ function* places(command: Command, path: readonly string[] = []): Generator<read
   yield [...path, '--TOKEN'];
 }
 
-const program = createCommandTree({
-  version: '0.0.0',
-  serverOptions: SERVER_OPTIONS,
-  help: NO_HELP,
-  open: () => {
-    throw new Error('nothing is run');
-  },
-});
+const program = await allCommands();
 const ALL = [...places(program)];
 
 /** Flags for scripts, and none. */

@@ -1,14 +1,13 @@
 import type { Command } from 'commander';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { HELP_TOPICS } from '../../src/cli/help-topics.ts';
-import { createCommandTree, NO_HELP } from '../../src/cli/program.ts';
 import { Failure } from '../../src/contract/failure.ts';
-import { SERVER_OPTIONS } from '../../src/operate/options.ts';
 import { createReferenceServer, type ReferenceServer } from '../../src/reference-server.ts';
 import type { Connection } from '../../src/session/login/connection.ts';
 import { json, jwt } from '../client/replies.ts';
 import { reportOf } from '../e2e/command.ts';
 import {
+  allCommands,
   type CommandWorld,
   commandWorld,
   connectionTo,
@@ -114,21 +113,14 @@ describe('global flags', () => {
   });
 });
 
-describe('help', () => {
+describe('help', async () => {
   /** Every command and group that help shows, as typed. */
   const paths = (command: Command): string[] =>
     command.commands.flatMap((child) => {
       const path = `${command.parent ? `${command.name()} ` : ''}${child.name()}`;
       return [path, ...paths(child).map((below) => (command.parent ? `${command.name()} ${below}` : below))];
     });
-  const all = paths(
-    createCommandTree({
-      version: '',
-      serverOptions: SERVER_OPTIONS,
-      help: NO_HELP,
-      open: () => expect.fail(),
-    }),
-  );
+  const all = paths(await allCommands());
 
   test.each([
     ...[

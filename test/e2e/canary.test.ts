@@ -2,9 +2,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { createCommandTree, NO_HELP } from '../../src/cli/program.ts';
 import { TOKEN_EXCHANGE_GRANT } from '../../src/contract/ci-rules.ts';
-import { SERVER_OPTIONS } from '../../src/operate/options.ts';
+import { allCommands } from '../fixtures/command-world.ts';
 import { listenOnLoopback } from '../fixtures/loopback.ts';
 import { claimsOf, IDS, makeKey, makeToken } from '../fixtures/tokens.ts';
 import { type Ended, reportOf } from './command.ts';
@@ -86,15 +85,8 @@ const PRINTS: Readonly<Record<string, RegExp>> = {
   'user token': /user$|^access/i,
 };
 
-function leaves(): string[] {
-  const program = createCommandTree({
-    version: '0.0.0',
-    serverOptions: SERVER_OPTIONS,
-    help: NO_HELP,
-    open: () => {
-      throw new Error('nothing is run');
-    },
-  });
+async function leaves(): Promise<string[]> {
+  const program = await allCommands();
   const below = (command: typeof program, path: readonly string[]): string[] =>
     command.commands.length === 0
       ? [path.join(' ')]
@@ -102,9 +94,9 @@ function leaves(): string[] {
   return below(program, []);
 }
 
-test('every command of the tree is tried here', () => {
+test('every command of the tree is tried here', async () => {
   // The only group that is a command by itself, too.
-  expect(Object.keys(COMMANDS).toSorted()).toEqual(['serve', ...leaves()].toSorted());
+  expect(Object.keys(COMMANDS).toSorted()).toEqual(['serve', ...(await leaves())].toSorted());
 });
 
 const key = makeKey('ES256');

@@ -1,29 +1,55 @@
 import type { CiRule, CiRuleRequestBody } from '../../contract/ci-rules.ts';
 import { Failure, ownCommand } from '../../contract/failure.ts';
+import type { OptionsOf, OptionTable } from '../../contract/flags.ts';
 import { formatInstant, parseInstant } from '../../contract/instants.ts';
 import { issuerName } from '../../contract/issuer-address.ts';
 import { type KeyDeclaration, PROFILE_KEYS } from '../../session/profiles/profile-keys.ts';
 import type { Profile } from '../../session/profiles/profiles.ts';
 import { parseTime } from '../../words/typed-time.ts';
 import { withServices } from '../advice.ts';
+import type { CommandFile } from '../command.ts';
 import type { Context } from '../context.ts';
 import { theOne } from '../one-of.ts';
 import { folded } from '../print/folded.ts';
 import { escapeText } from '../print/output.ts';
 import { shortTime, type TimeContext, timeTeller } from '../times.ts';
 
-/** The flags of `experiment ci add`, as typed. */
-export interface CiFlags {
-  github?: string;
-  gitlab?: string;
-  ref?: string;
-  refType?: 'branch' | 'tag';
-  environment?: string;
-  end?: string;
-}
+const ADD_OPTIONS = {
+  github: {
+    flags: '--github <owner/repository>',
+    help: 'a repository on GitHub',
+    conflicts: ['gitlab', 'refType'],
+  },
+  gitlab: { flags: '--gitlab <group/project>', help: 'a project on GitLab' },
+  ref: {
+    flags: '--ref <ref>',
+    help: 'on GitHub in full, such as refs/heads/main; on GitLab the name of a branch or tag',
+  },
+  refType: {
+    flags: '--ref-type <type>',
+    help: 'what --ref is on GitLab (default: branch)',
+    choices: ['branch', 'tag'],
+  },
+  environment: { flags: '--environment <name>', help: 'the environment that the job names' },
+  end: {
+    flags: '--end <time>',
+    help: 'until when (default: as long as the experiment lasts, 90 days at most)',
+  },
+} as const satisfies OptionTable;
+type CiFlags = OptionsOf<typeof ADD_OPTIONS>;
+
+/** `slices-conn experiment ci add`. */
+export const add: CommandFile = {
+  command: {
+    about:
+      'Jobs of the repository that run for exactly this branch, tag or environment act as you in the experiment, and nowhere else. They prove who they are by the ID token of their CI, so no secret is kept there. Only jobs of a push, of a schedule and of a start by hand do: pull requests and merge requests may run code of others.\nThe repository is known by its id from its first job on: who takes its name later is refused.',
+    options: ADD_OPTIONS,
+  },
+  run: addCiRule,
+};
 
 /** Lets the jobs of a repository act as the user in the experiment. */
-export async function addCiRule(context: Context, _args: readonly string[], flags: CiFlags): Promise<void> {
+async function addCiRule(context: Context, _args: readonly string[], flags: CiFlags): Promise<void> {
   const {
     session,
     output,
@@ -126,8 +152,11 @@ function checkRepository(flag: '--github' | '--gitlab', text: string): void {
 
 const EXAMPLE = 'slices-conn experiment ci add --github octo/measure --ref refs/heads/main';
 
+/** `slices-conn experiment ci list`. */
+export const list: CommandFile = { command: {}, run: listCiRules };
+
 /** Lists whose jobs act as whom in the experiment. */
-export async function listCiRules({ session, output, clock: { times } }: Context): Promise<void> {
+async function listCiRules({ session, output, clock: { times } }: Context): Promise<void> {
   const opened = await session();
   const { id } = await opened.experiment();
   const items = await opened.portal.ciRules(id);
@@ -140,11 +169,14 @@ export async function listCiRules({ session, output, clock: { times } }: Context
   });
 }
 
+/** `slices-conn experiment ci remove ID`. */
+export const remove: CommandFile = {
+  command: { args: { '<rule-id>': 'the id of a rule, or a part of it that is in no other id' } },
+  run: removeCiRule,
+};
+
 /** Ends a rule: its jobs act no more. */
-export async function removeCiRule(
-  { session, output }: Context,
-  [wanted = '']: readonly string[],
-): Promise<void> {
+async function removeCiRule({ session, output }: Context, [wanted = '']: readonly string[]): Promise<void> {
   const opened = await session();
   const { id: experiment, name } = await opened.experiment();
   const rule = theOne(wanted, await opened.portal.ciRules(experiment), {

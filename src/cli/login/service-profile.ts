@@ -21,7 +21,7 @@ import {
 import type { Context } from '../context.ts';
 import { openProfiles, wantedProfile } from '../global-options.ts';
 import type { Output } from '../print/output.ts';
-import { chooseProfile } from '../profile/run.ts';
+import { chooseProfile } from '../profile/profile.ts';
 import { confirm } from '../questions.ts';
 
 /**

@@ -1,23 +1,18 @@
-import type { Command } from 'commander';
 import { type AskedRoute, askedRouteOf, asksForRoute } from '../../contract/asked-route.ts';
 import { Failure } from '../../contract/failure.ts';
+import type { OptionsOf, OptionTable } from '../../contract/flags.ts';
 import { contradictionText } from '../../words/asked-route.ts';
 import { siteName } from '../values.ts';
 
-/** The flags of a route, as typed. */
-export interface RouteFlags {
-  via?: string;
-  avoid?: string;
-  direct?: boolean;
-}
-
-/** Adds `--via`, `--avoid` and `--direct` to a command. */
-export function addRouteOptions(command: Command): Command {
-  return command
-    .option('--via <sites>', 'sites that the route passes, in this order: fr-slices or fr-slices,fr-sophia')
-    .option('--avoid <sites>', 'sites that the route does not pass')
-    .option('--direct', 'only a link that connects the two sites');
-}
+/** The flags of a route. */
+export const ROUTE_OPTIONS = {
+  via: {
+    flags: '--via <sites>',
+    help: 'sites that the route passes, in this order: fr-slices or fr-slices,fr-sophia',
+  },
+  avoid: { flags: '--avoid <sites>', help: 'sites that the route does not pass' },
+  direct: { flags: '--direct', help: 'only a link that connects the two sites' },
+} as const satisfies OptionTable;
 
 /**
  * Reads the flags of a route between two sites.
@@ -26,7 +21,7 @@ export function addRouteOptions(command: Command): Command {
  *   second site
  */
 export function readRoute(
-  flags: RouteFlags,
+  flags: OptionsOf<typeof ROUTE_OPTIONS>,
   { site1, site2 }: { site1: string; site2: string | undefined },
 ): AskedRoute {
   const sites = (list: string | undefined) => list?.split(',').map((name) => siteName(name.trim()));

@@ -1,5 +1,5 @@
-import { type Command, InvalidArgumentError } from 'commander';
 import type { ProvenReservation } from '../../client/proof.ts';
+import type { OptionDeclaration } from '../../contract/flags.ts';
 import { RESERVATION_NAME } from '../../contract/ids.ts';
 import {
   RESERVATION_TEXTS,
@@ -9,26 +9,17 @@ import {
 import type { Output } from '../print/output.ts';
 
 /** The flag of each text of a reservation, whose value is that text. */
-const FLAGS: Record<ReservationText, { flags: string; help: string; read?: (text: string) => string }> = {
+export const TEXT_OPTIONS = {
   name: {
     flags: '--name <name>',
     help: 'a name to be used in place of its id: lower-case letters, digits and -',
-    read: reservationName,
+    parse: reservationName,
   },
   description: {
     flags: '--description <text>',
     help: "what it is for, up to 200 characters; '' for nothing",
   },
-};
-
-/** Adds the flags of texts to a command. */
-export function addTextOptions(command: Command, texts: readonly ReservationText[]): Command {
-  for (const text of texts) {
-    const { flags, help, read = (typed: string) => typed } = FLAGS[text];
-    command.option(flags, help, read);
-  }
-  return command;
-}
+} as const satisfies Record<ReservationText, OptionDeclaration>;
 
 /** Says which texts were asked for that the service does not keep. */
 export function noticeTextsNotKept(
@@ -58,5 +49,5 @@ export function noticeUnsaved(
 /** Checks the form of a name. */
 function reservationName(text: string): string {
   if (RESERVATION_NAME.test(text)) return text;
-  throw new InvalidArgumentError('It must be 1 to 64 of a to z, 0 to 9 and -, a letter first.');
+  throw new RangeError('It must be 1 to 64 of a to z, 0 to 9 and -, a letter first.');
 }

@@ -8,17 +8,28 @@ import type { AuditFlags, AuditOptions } from '../../operate/options.ts';
 import { clockOf, logText } from '../../words/civil-time.ts';
 import { linkName } from '../../words/link-name.ts';
 import { parsePastTime } from '../../words/typed-time.ts';
+import type { CommandDeclaration } from '../command.ts';
 import type { Context } from '../context.ts';
 import { type CardLine, escapeText, type Printer } from '../print/output.ts';
 import type { TimeContext } from '../times.ts';
 import { formatBandwidth, reservationId, siteName } from '../values.ts';
 
+/** `slices-conn serve audit`: the decisions of a server, read from its database. */
+export const command: CommandDeclaration = {
+  about:
+    'Lists what a server has decided, newest last: who asked for what and when, and whether it was granted, or why not. It only reads the database, next to the servers that run on it, and does not slow them down.',
+  notes:
+    '--experiment ID, a global flag, picks what was decided in one experiment.\nA server forgets decisions that are older than its --keep, by default 400 days.',
+  examples: [
+    'slices-conn serve audit',
+    'slices-conn serve audit --data /var/lib/slices-conn --since 2d --refused',
+    'slices-conn serve audit --link be-gent1 pl-poznan1 --since 2d --until 1d',
+    'PGPASSWORD=… slices-conn serve audit --database postgres://slices@db.example.org/slices --limit 1000000 --json',
+  ],
+};
+
 /** Lists what a server has decided. */
-export async function serveAudit(
-  context: Context,
-  _args: readonly string[],
-  flags: AuditFlags,
-): Promise<void> {
+export async function run(context: Context, _args: readonly string[], flags: AuditFlags): Promise<void> {
   const { output, server } = context;
   const times = await context.clock.times();
   const request = requestOf(context, flags, times);

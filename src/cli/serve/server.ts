@@ -1,9 +1,9 @@
+import type { OptionTable } from '../../contract/flags.ts';
 import type { AuditItem } from '../../operate/audit.ts';
 import type { backUp } from '../../operate/backup.ts';
 import type {
   AuditOptions,
   BackupOptions,
-  OptionTable,
   RotateKeysOptions,
   SERVER_OPTIONS,
   ServeOptions,

@@ -1,11 +1,15 @@
 import { parseInstant } from '../../contract/instants.ts';
+import type { CommandFile } from '../command.ts';
 import type { Context } from '../context.ts';
 import { theOne } from '../one-of.ts';
 import { escapeText } from '../print/output.ts';
 import { shortTime } from '../times.ts';
 
+/** `slices-conn user sessions [list]`: the logins of the user, of CI jobs too (`login --ci`). */
+export const list: CommandFile = { command: {}, run: listSessions };
+
 /** Lists the user's logins that have not ended, on every machine. */
-export async function listSessions({ session, output, clock: { times } }: Context): Promise<void> {
+async function listSessions({ session, output, clock: { times } }: Context): Promise<void> {
   const sessions = await (await session()).portal.sessions();
   const context = await times();
   const items = sessions.map(({ current: _, ...item }) => item);
@@ -26,11 +30,14 @@ export async function listSessions({ session, output, clock: { times } }: Contex
   });
 }
 
+/** `slices-conn user sessions revoke ID`. */
+export const revoke: CommandFile = {
+  command: { args: { '<login-id>': 'its id, or a part of it that is in no other id' } },
+  run: revokeSession,
+};
+
 /** Ends one of the user's logins, here or on another machine. */
-export async function revokeSession(
-  { session, output }: Context,
-  [wanted = '']: readonly string[],
-): Promise<void> {
+async function revokeSession({ session, output }: Context, [wanted = '']: readonly string[]): Promise<void> {
   const { portal } = await session();
   const sessions = await portal.sessions();
   const { id, client_id, current } = theOne(wanted, sessions, {

@@ -1,5 +1,6 @@
 import type { ProofOptions } from '../../client/proof.ts';
 import { Failure, isGone, ownCommand } from '../../contract/failure.ts';
+import type { OptionTable } from '../../contract/flags.ts';
 import { idKind } from '../../contract/ids.ts';
 import { issuerName } from '../../contract/issuer-address.ts';
 import type { Reservation } from '../../contract/reservation.ts';
@@ -25,6 +26,16 @@ import { reservationArgument } from '../reservation/reservation-argument.ts';
 import { shortTime } from '../times.ts';
 import { readTokenFile } from '../tokens.ts';
 import { sessionForTokens, verifySaved } from '../verify/saved-token.ts';
+
+/** The flags by which `vlan` and `probe` name an end of a reservation. */
+export const END_OPTIONS = {
+  dev: {
+    flags: '--dev <device>',
+    help: "the server's network device that reaches the site's switch, such as eth1",
+    required: true,
+  },
+  site: { flags: '--site <end>', help: 'where the server is: one of the two sites' },
+} as const satisfies OptionTable;
 
 /** The flags that name an end of a reservation, as typed. */
 export interface EndFlags {

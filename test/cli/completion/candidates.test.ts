@@ -8,17 +8,9 @@ import {
   type Wanted,
   wantedAt,
 } from '../../../src/cli/completion/candidates.ts';
-import { createCommandTree, NO_HELP } from '../../../src/cli/program.ts';
-import { SERVER_OPTIONS } from '../../../src/operate/options.ts';
+import { allCommands } from '../../fixtures/command-world.ts';
 
-const program = createCommandTree({
-  version: '0.0.0',
-  serverOptions: SERVER_OPTIONS,
-  help: NO_HELP,
-  open: () => {
-    throw new RangeError('nothing is run while a word is completed');
-  },
-});
+const program = await allCommands();
 
 /** The candidates at the end of a line, which is written as a person types it. */
 const at = (line: string): Wanted => wantedAt(program, line.split(' '));

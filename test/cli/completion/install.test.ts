@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { installCompletion, usualShell, withBlock } from '../../../src/cli/completion/run.ts';
+import { installCompletion, usualShell, withBlock } from '../../../src/cli/completion/completion.ts';
 import { type CompletionShell, SHELLS, scriptOf } from '../../../src/cli/completion/scripts.ts';
 import { Failure } from '../../../src/contract/failure.ts';
 import { filesOn } from '../../../src/main/files.ts';

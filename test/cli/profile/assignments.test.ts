@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { parseAssignments } from '../../../src/cli/profile/run.ts';
+import { parseAssignments } from '../../../src/cli/profile/profile.ts';
 import { KEY_NAMES } from '../../../src/session/profiles/profile-keys.ts';
 import { failureOf } from '../../fixtures/failures.ts';
 

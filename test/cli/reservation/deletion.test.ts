@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { summary } from '../../../src/cli/reservation/delete/run.ts';
+import { summary } from '../../../src/cli/reservation/delete.ts';
 import { Failure, type FailureFacts } from '../../../src/contract/failure.ts';
 
 const unknown = new Failure('outcome_unknown', 'Nobody knows.', { maybeDone: true, retryable: false });

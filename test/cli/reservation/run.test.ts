@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { GUARDIAN } from '../../../src/cli/commands.ts';
 import type { Clock, Files, Pipe, Processes } from '../../../src/cli/context.ts';
 import type { TextStream } from '../../../src/cli/print/output.ts';
-import { GUARDIAN } from '../../../src/cli/reservation/run/command.ts';
 import { durationWord } from '../../../src/contract/durations.ts';
 import { Failure } from '../../../src/contract/failure.ts';
 import { Secret } from '../../../src/contract/secret.ts';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { fluidEnd } from '../../../src/cli/reservation/reserve/found.ts';
+import { fluidEnd } from '../../../src/cli/reservation/found.ts';
 import type { ReferenceServer } from '../../../src/reference-server.ts';
 import { reportOf } from '../../e2e/command.ts';
 import { type CommandWorld, offlineWorld } from '../../fixtures/command-world.ts';

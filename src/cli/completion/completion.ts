@@ -1,0 +1,179 @@
+import { basename, dirname, isAbsolute, join, relative } from 'node:path';
+import { Failure, shellWord } from '../../contract/failure.ts';
+import type { Variables } from '../../session/profiles/folders.ts';
+import type { CommandDeclaration } from '../command.ts';
+import type { Context, Environment, Files } from '../context.ts';
+import { escapeText } from '../print/output.ts';
+import { type CompletionShell, SHELLS, scriptOf } from './scripts.ts';
+
+/** `slices-conn completion bash|zsh|fish`. */
+export const command: CommandDeclaration = {
+  about:
+    'Prints the script by which a shell completes commands, flags, sites, profiles, experiments, projects and reservations.\n--install-completion sets it up permanently.',
+  args: { '<shell>': { help: 'your shell', choices: SHELLS } },
+  examples: [
+    '# permanently, for the shell that $SHELL names',
+    'slices-conn --install-completion',
+    'slices-conn --install-completion fish',
+    '# for this shell only',
+    'eval "$(slices-conn completion bash)"',
+    'eval "$(slices-conn completion zsh)"',
+    'slices-conn completion fish | source',
+  ],
+};
+
+/** The flag as typed. */
+export interface InstallFlags {
+  /** True without a shell. */
+  installCompletion: CompletionShell | true;
+}
+
+/** Prints a shell's script. */
+export async function run({ output }: Context, [name]: readonly string[]): Promise<void> {
+  const shell = SHELLS.find((known) => known === name);
+  if (!shell) throw new TypeError(`commander let ${name} pass`);
+  const script = scriptOf(shell);
+  output.text({ shell, script }, script);
+}
+
+/** Installs completion in the person's home folder, and prints the files and the next step. */
+export async function install(
+  { output, env: environment, files }: Context,
+  _args: readonly string[],
+  { installCompletion: named }: InstallFlags,
+): Promise<void> {
+  const shell = named === true ? usualShell(environment.variables) : named;
+  const installed = await installCompletion(shell, environment, files);
+  const lines = installed.map(({ path, change }) => `${DONE[change]} ${escapeText(path)}`);
+  const next = 'Open a new shell, then type: slices-conn <Tab>';
+  output.text({ shell, files: installed.map(({ path }) => path) }, [...lines, next].join('\n'));
+}
+
+const DONE = { written: 'Wrote', extended: 'Wrote a block in', none: 'Unchanged:' } as const;
+
+/** A file of an installation, and how it was changed. */
+interface InstalledFile {
+  readonly path: string;
+  readonly change: 'written' | 'extended' | 'none';
+}
+
+/**
+ * Installs completion for the user: the script, and for bash and zsh a marked block in the file that such a
+ * shell reads when it starts. Files that are up to date are not written.
+ *
+ * @throws Failure `file_unusable`
+ */
+export async function installCompletion(
+  shell: CompletionShell,
+  person: Pick<Environment, 'home' | 'variables'>,
+  files: Pick<Files, 'readStartup' | 'writeStartup'>,
+): Promise<InstalledFile[]> {
+  const { script, startup } = placesOf(shell, person);
+  const installed = [await put(files, script, 'written', () => Buffer.from(`${scriptOf(shell)}\n`))];
+  if (startup) {
+    const inHome = (path: string) => shellPath(path, person.home);
+    const block = blockOf(startup.lines(inHome(script), inHome(dirname(script))));
+    installed.push(await put(files, startup.path, 'extended', (content) => withBlock(content, block)));
+  }
+  return installed;
+}
+
+/**
+ * The shell that a person uses, by `SHELL`.
+ *
+ * @throws Failure `usage` for a shell that is not in {@link SHELLS}
+ */
+export function usualShell({ SHELL = '' }: Variables): CompletionShell {
+  const found = SHELLS.find((shell) => shell === basename(SHELL));
+  if (found) return found;
+  throw new Failure('usage', 'The shell is not known.', {
+    why: `SHELL is ${SHELL === '' ? 'not set' : JSON.stringify(SHELL)}; the shells are: ${SHELLS.join(', ')}.`,
+    fix: 'slices-conn --install-completion bash',
+  });
+}
+
+interface Places {
+  script: string;
+  /** Lines that load the script, in a start-up file of the shell; fish finds scripts by itself. */
+  startup?: { path: string; lines: (script: string, folder: string) => string };
+}
+
+function placesOf(
+  shell: CompletionShell,
+  { home, variables }: Pick<Environment, 'home' | 'variables'>,
+): Places {
+  // A relative path in one of these counts as unset, as the XDG specification asks.
+  const folder = (name: string, otherwise: string) =>
+    (isAbsolute(variables[name] ?? '') ? variables[name] : otherwise) ?? '';
+  const data = folder('XDG_DATA_HOME', join(home, '.local', 'share'));
+  switch (shell) {
+    case 'bash':
+      return {
+        script: join(
+          folder('BASH_COMPLETION_USER_DIR', join(data, 'bash-completion')),
+          'completions',
+          'slices-conn',
+        ),
+        startup: {
+          path: join(home, '.bashrc'),
+          lines: (file) => `if [ -r ${file} ]; then\n  . ${file}\nfi`,
+        },
+      };
+    case 'zsh':
+      return {
+        script: join(data, 'slices-conn', 'zsh', '_slices-conn'),
+        startup: {
+          path: join(folder('ZDOTDIR', home), '.zshrc'),
+          // The folder is on fpath too, since a later compinit drops earlier definitions.
+          lines: (file, folder) =>
+            `if [[ -r ${file} ]]; then\n  fpath=(${folder} $fpath)\n  source ${file}\nfi`,
+        },
+      };
+    case 'fish':
+      return {
+        script: join(
+          folder('XDG_CONFIG_HOME', join(home, '.config')),
+          'fish',
+          'completions',
+          'slices-conn.fish',
+        ),
+      };
+  }
+}
+
+async function put(
+  files: Pick<Files, 'readStartup' | 'writeStartup'>,
+  path: string,
+  change: InstalledFile['change'],
+  changed: (content: Uint8Array) => Uint8Array,
+): Promise<InstalledFile> {
+  const before = await files.readStartup(path);
+  const after = changed(before ?? Buffer.of());
+  if (before !== undefined && Buffer.compare(before, after) === 0) return { path, change: 'none' };
+  await files.writeStartup(path, after);
+  return { path, change };
+}
+
+/** A path as a word for a shell: with $HOME where it can, since people share such files between machines. */
+function shellPath(path: string, home: string): string {
+  const below = relative(home, path);
+  return below.startsWith('..') || isAbsolute(below) ? shellWord(path) : `"$HOME"/${shellWord(below)}`;
+}
+
+const [BEGIN, END] = ['# >>> slices-conn completion >>>', '# <<< slices-conn completion <<<'];
+
+function blockOf(lines: string): string {
+  return `${BEGIN}\n# Written by: slices-conn --install-completion\n${lines}\n${END}\n`;
+}
+
+/**
+ * A file with the block in it: in place of an older one, else at the end. Everything else stays as it is,
+ * byte by byte, whatever its encoding.
+ */
+export function withBlock(content: Uint8Array, block: string): Uint8Array {
+  const [text, own] = [Buffer.from(content).toString('latin1'), Buffer.from(block).toString('latin1')];
+  const older = new RegExp(`^${BEGIN}\n(?:(?!${BEGIN}$|${END}$).*\n)*${END}(?:\n|$(?![^]))`, 'm');
+  const gap = text === '' ? '' : text.endsWith('\n') ? '\n' : '\n\n';
+  const changed = older.test(text) ? text.replace(older, () => own) : text + gap + own;
+  return Buffer.from(changed, 'latin1');
+}

@@ -1,0 +1,244 @@
+import type { RoutesQuestion } from '../../client/connectivity.ts';
+import type { AskedRoute } from '../../contract/asked-route.ts';
+import { WEEK } from '../../contract/durations.ts';
+import { Failure, ownCommand } from '../../contract/failure.ts';
+import { SITES } from '../../contract/sites.ts';
+import { parseDuration } from '../../contract/typed-duration.ts';
+import type { Session } from '../../session/session.ts';
+import { linkName } from '../../words/link-name.ts';
+import { parseTime } from '../../words/typed-time.ts';
+import { withServices } from '../advice.ts';
+import type { Context } from '../context.ts';
+import { continued } from '../help-layout.ts';
+import type { PeriodFlags } from '../period.ts';
+import { availabilityChart, chartColumns } from '../print/availability-chart.ts';
+import { askFor, chooseNamed } from '../questions.ts';
+import { formatBandwidth, parseBandwidth } from '../values.ts';
+
+/** The flags of a `reserve` of which some can't be missing. */
+interface Typed extends PeriodFlags {
+  bandwidth?: string;
+  earliest?: boolean;
+  volume?: string;
+}
+
+/** The parts of a `reserve` that were not typed. */
+export interface Missing {
+  site1: boolean;
+  site2: boolean;
+  bandwidth: boolean;
+  start: boolean;
+  /** `either`: --for or --end. */
+  length: 'either' | '--for' | '--end' | undefined;
+}
+
+/** Finds the parts that a typed `reserve` lacks. A search finds its start itself, and a volume its rate. */
+export function missingOf([site1, site2]: readonly (string | undefined)[], flags: Typed): Missing {
+  const { bandwidth, earliest = false, volume, start, startNow = false, end, for: lasting } = flags;
+  const isVolume = volume !== undefined;
+  const unsaid = earliest ? '--for' : isVolume ? '--end' : 'either';
+  const isSaid = earliest ? lasting !== undefined : end !== undefined || (!isVolume && lasting !== undefined);
+  return {
+    site1: site1 === undefined,
+    site2: site2 === undefined,
+    bandwidth: bandwidth === undefined && !isVolume,
+    start: start === undefined && !startNow && !earliest && !isVolume,
+    length: isSaid ? undefined : unsaid,
+  };
+}
+
+/** The typed parts with the least in place of what is missing, so that mistakes in them are told before anything is asked. */
+export function withLeast<Flags extends Typed>(
+  [site1 = 'any', site2 = 'other']: readonly (string | undefined)[],
+  flags: Flags,
+  { bandwidth, start, length }: Missing,
+): [sites: [string, string], flags: Flags] {
+  const rate = bandwidth ? { bandwidth: '1' } : {};
+  const end =
+    length === undefined ? {} : length === '--end' ? { end: '9999-12-31T00:00:00Z' } : { for: '1s' };
+  return [[site1, site2], { ...flags, ...rate, ...(start ? { startNow: true } : {}), ...end }];
+}
+
+/** The missing parts, as they would be typed. */
+export function missingParts({ site1, site2, bandwidth, start, length }: Missing): string[] {
+  const ends = {
+    '--for': '--for <duration>',
+    '--end': '--end <time>',
+    either: 'an end (--for <duration> or --end <time>)',
+  };
+  return [
+    ...(site1 ? ['<site1>'] : []),
+    ...(site2 ? ['<site2>'] : []),
+    ...(bandwidth ? ['--bandwidth <rate>'] : []),
+    ...(start ? ['a start (--start-now or --start <time>)'] : []),
+    ...(length === undefined ? [] : [ends[length]]),
+  ];
+}
+
+/** The sentence for a person who gives no answer. */
+const DECLINED = 'Nothing was booked.';
+
+/**
+ * Asks a person for what is missing of a `reserve`, with what is free of the link, and shows the command that it then
+ * is. Each answer is read at once, as the command would read it.
+ *
+ * @returns that command line, without the program's own name
+ * @throws Declined where an answer is left out
+ */
+export async function askForMissing(
+  context: Context,
+  args: readonly string[],
+  { site1, site2, bandwidth, start, length, route }: Missing & { route: AskedRoute },
+): Promise<string[]> {
+  const { output } = context;
+  const times = await context.clock.times();
+  const session = await context.session();
+  const links = (await session.connectivity.links()) ?? [];
+  const [typed1, typed2] = args;
+  const first = typed1 ?? (await chosenSite(context, session, { links, route }));
+  const second = typed2 ?? (await chosenPartner(context, session, { site: first, links, route }));
+  const capacity = await showFree(context, session, { site1: first, site2: second, ...route });
+  const flags: string[] = [];
+  if (bandwidth) {
+    const most = capacity === undefined ? '' : `; at most ${formatBandwidth(capacity)}`;
+    const rate = await askFor(context, `How fast? (such as 500M or 1G${most}) `, parseBandwidth, DECLINED);
+    flags.push('--bandwidth', rate);
+  }
+  let from = times.now;
+  if (start) {
+    const question = "When does it start? (such as 14:00 or 'friday 9:00'; Enter: now) ";
+    const read = (text: string): number => parseTime(text || 'now', times);
+    const text = await askFor(context, question, read, undefined);
+    from = read(text);
+    flags.push(...(text === '' || text === 'now' ? ['--start-now'] : ['--start', text]));
+  }
+  if (length !== undefined) {
+    const questions = {
+      '--for': 'How long? (such as 2h or 3d) ',
+      '--end': "Until when at the latest? (such as 'friday 18:00' or +1d) ",
+      either: "How long, or until when? (such as 2h, 3d or 'friday 18:00') ",
+    };
+    let flag = length === '--end' ? '--end' : '--for';
+    const read = (text: string): void => {
+      if (length !== 'either')
+        return void (length === '--for' ? parseDuration(text) : parseTime(text, times));
+      flag = isDuration(text) ? '--for' : '--end';
+      if (flag === '--end') parseTime(text, times, { after: from });
+    };
+    const text = await askFor(context, questions[length], read, DECLINED);
+    flags.push(flag, text);
+  }
+  const words = withSites(context.typed, args, [...(site1 ? [first] : []), ...(site2 ? [second] : [])]);
+  const whole = [...words, ...flags];
+  output.prompt('The command for this:');
+  const command = `  ${withServices(context.flags, ownCommand(...whole))}`;
+  for (const line of continued(command, output.columns, output.shell).split('\n')) output.prompt(line);
+  return whole;
+}
+
+function isDuration(text: string): boolean {
+  try {
+    parseDuration(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** A link as the service lists it. */
+type Listed = NonNullable<Awaited<ReturnType<Session['connectivity']['links']>>>[number];
+
+async function chosenSite(
+  context: Context,
+  { connectivity }: Session,
+  { links, route }: { links: readonly Listed[]; route: AskedRoute },
+): Promise<string> {
+  const items = (await endsOf(connectivity, links, route)).map((name) => ({ name, about: '' }));
+  return chooseNamed(context, 'From which site?', items, DECLINED);
+}
+
+/** The sites that can be an end of a route as it is asked for: those of the links, else those that the service names. */
+async function endsOf(
+  connectivity: Session['connectivity'],
+  links: readonly Listed[],
+  { via = [], avoid = [] }: AskedRoute,
+): Promise<string[]> {
+  const inner = [...via, ...avoid];
+  const ends = links.flatMap(({ site1, site2 }) => [site1, site2]);
+  const sites = ends.length > 0 ? ends : ((await connectivity.sites()) ?? SITES);
+  return [...new Set(sites)].filter((site) => !inner.includes(site)).toSorted();
+}
+
+/** The other end, chosen from the sites that a link or a route as it is asked for leads to; what is free now stands beside each. */
+async function chosenPartner(
+  context: Context,
+  { connectivity }: Session,
+  { site, links, route }: { site: string; links: readonly Listed[]; route: AskedRoute },
+): Promise<string> {
+  const now = context.clock.now();
+  const names = (await endsOf(connectivity, links, route)).filter((name) => name !== site);
+  let refusal: unknown;
+  const items = names.map(async (name) => {
+    const window = { site1: site, site2: name, ...route, start: now, end: now + 1000 };
+    // A service may know of no way between the two, or tell nobody what is free.
+    const free = await connectivity.availability(window).catch((error: unknown) => {
+      refusal ??= error;
+    });
+    if (!free) return links.length > 0 ? [] : { name, about: '' };
+    const [part] = free.items;
+    const text = `${formatBandwidth(part?.bandwidth ?? 0)} of ${formatBandwidth(free.bandwidth)} free now`;
+    const hops = (free.routes?.[part?.route ?? 0]?.length ?? 2) - 1;
+    return { name, about: hops > 1 ? `${text}, ${hops} hops` : text };
+  });
+  const found = (await Promise.all(items)).flat();
+  if (found.length === 0 && refusal) throw refusal;
+  return chooseNamed(context, `From ${site} to which site?`, found, DECLINED);
+}
+
+/**
+ * Draws what is free of a link in the coming week.
+ *
+ * @returns the link's capacity in Mbps; undefined where the service does not tell
+ */
+async function showFree(
+  { output, clock: { times } }: Context,
+  { connectivity }: Session,
+  { site1, site2, ...route }: RoutesQuestion,
+): Promise<number | undefined> {
+  const { now, zone } = await times();
+  const window = { start: now, end: now + WEEK };
+  try {
+    const points = chartColumns(output.columns);
+    const { bandwidth, items } = await connectivity.availability({
+      ...{ site1, site2, ...route },
+      ...{ ...window, points },
+    });
+    const link = { site1, site2, bandwidth };
+    output.prompt(`Free in the coming week, ${linkName(link)}:`);
+    await output.show((print) =>
+      availabilityChart(print, { links: [{ link, items }], window, zone, now }, output.columns),
+    );
+    return bandwidth;
+  } catch (error) {
+    // A service without this question can be asked to book all the same.
+    if (error instanceof Failure && error.code === 'not_supported') return undefined;
+    throw error;
+  }
+}
+
+/** The command's word, and its alias. */
+const COMMAND = ['reserve', 'book'];
+/** Flags of the whole program that stand alone. */
+const ALONE = ['--offline', '--json', '--quiet', '--debug', '--no-input', '--yes'];
+
+/** The typed words with sites after the command's word, and after a site that was typed. */
+function withSites(typed: readonly string[], args: readonly string[], sites: readonly string[]): string[] {
+  const command = typed.findIndex((word, at) => {
+    const before = typed[at - 1] ?? '';
+    const isValue = before.startsWith('-') && !before.includes('=') && !ALONE.includes(before);
+    return COMMAND.includes(word) && !isValue;
+  });
+  const [first] = args;
+  const at = first === undefined ? command : typed.indexOf(first, command + 1);
+  return [...typed.slice(0, at + 1), ...sites, ...typed.slice(at + 1)];
+}

@@ -1,0 +1,282 @@
+import type { ProvenReservation } from '../../client/proof.ts';
+import { askedRouteOf } from '../../contract/asked-route.ts';
+import { Failure, shellWord } from '../../contract/failure.ts';
+import type { OptionsOf } from '../../contract/flags.ts';
+import { LAST_INSTANT } from '../../contract/instants.ts';
+import { MAX_IDEMPOTENCY_KEY } from '../../contract/request-limits.ts';
+import { periodOf, type ReservationRequest } from '../../contract/reservation-request.ts';
+import { textsOf } from '../../contract/reservation-texts.ts';
+import { inOneText } from '../../contract/said.ts';
+import { parseDuration } from '../../contract/typed-duration.ts';
+import type { ExperimentAccess } from '../../session/login/experiment-access.ts';
+import type { Session } from '../../session/session.ts';
+import { claimedExperimentExpiry } from '../../tokens/claimed.ts';
+import { missingFailure } from '../advice.ts';
+import type { CommandDeclaration } from '../command.ts';
+import type { Context, Files, Outcome } from '../context.ts';
+import { ALLOW_UNSIGNED, waitSeconds } from '../global-options.ts';
+import {
+  conflict,
+  type NewPeriod,
+  onServiceTime,
+  PERIOD_OPTIONS,
+  periodToSend,
+  readPeriod,
+  readSearch,
+  shortfall,
+} from '../period.ts';
+import { rehearsalCard, reservationCard, reservationResult } from '../print/cards.ts';
+import { escapeText } from '../print/output.ts';
+import { confirmWriting } from '../questions.ts';
+import type { TimeContext } from '../times.ts';
+import { parseBandwidth, parseVolume, siteName, withLastingVolume } from '../values.ts';
+import { refusalOf, withHolder } from './alternatives.ts';
+import { confirmRate, foundLines } from './found.ts';
+import { askForMissing, missingOf, missingParts, withLeast } from './missing.ts';
+import { ROUTE_OPTIONS, readRoute } from './route-options.ts';
+import { noticeTextsNotKept, noticeUnsaved, TEXT_OPTIONS } from './text-options.ts';
+import { waitForStart } from './wait-for-start.ts';
+
+/**
+ * `slices-conn reserve SITE1 SITE2 --bandwidth B (--start T | --start-now) (--end T | --for D)`, --earliest,
+ * --volume.
+ */
+export const command = {
+  about: [
+    'Books a link between two sites and verifies the signed answer before anything is printed.',
+    'With --earliest the service finds the start: the first that fits. With --volume it finds rate and time: those that finish first.',
+    'Exits with 6 when the link is not free; the message then says what would work.',
+    'On a terminal it asks for what is missing, and shows the command that it was.',
+  ].join('\n'),
+  usage:
+    '<site1> <site2> --bandwidth <rate> (--start <time> | --start-now) (--end <time> | --for <duration>) [flags]',
+  args: { '[site1]': 'one end, such as be-gent1', '[site2]': 'the other end' },
+  options: {
+    bandwidth: {
+      flags: '--bandwidth <rate>',
+      help: 'required, except with --volume: 100 (Mbps), 100M, 1G, 2.5G; then it is the most that may be used',
+    },
+    ...PERIOD_OPTIONS,
+    earliest: {
+      flags: '--earliest',
+      help: 'book the earliest time that fits: --for is the duration, --start not before, --end not after',
+    },
+    volume: {
+      flags: '--volume <bytes>',
+      help: 'book what carries so much by --end: 800G, 50T, 2TiB; in place of --for; --bandwidth is its cap',
+    },
+    ...ROUTE_OPTIONS,
+    ...TEXT_OPTIONS,
+    wait: {
+      flags: '--wait [seconds]',
+      help: 'return when the link has started; after this long, exit code 8, and the link stays booked',
+      parse: waitSeconds,
+    },
+    dryRun: { flags: '--dry-run', help: 'say what would be booked, and book nothing' },
+    save: { flags: '--save <file>', help: 'write the signed reservation to a file, for verify' },
+    idempotencyKey: {
+      flags: '--idempotency-key <key>',
+      help: 'repeat the command with the same key: it books only once',
+      parse: idempotencyKey,
+    },
+    ...ALLOW_UNSIGNED,
+  },
+  examples: [
+    'slices-conn reserve be-gent1 pl-poznan1 --bandwidth 1G --start-now --for 2h',
+    'slices-conn reserve be-gent1 pl-poznan1 --bandwidth 1G --start-now --for 2h --name nightly',
+    "slices-conn reserve be-gent1 pl-poznan1 --bandwidth 2.5G --start 'friday 10:00' --end 'friday 18:00'",
+    'slices-conn reserve be-gent1 pl-poznan1 --bandwidth 1G --start 14:00 --for 2h --wait && ./measure.sh',
+    'slices-conn reserve be-gent1 pl-poznan1 --bandwidth 100M --start-now --for 1d --save link.jwt --json',
+    'slices-conn reserve be-gent1 pl-poznan1 --bandwidth 9G --for 2h --earliest',
+    'slices-conn reserve be-gent1 gr-uth --bandwidth 500M --start-now --for 4h',
+    'slices-conn reserve be-gent1 fr-slices --bandwidth 1G --start-now --for 2h --avoid fr-lille',
+    'slices-conn reserve be-gent1 pl-poznan1 --volume 50T --bandwidth 10G --end friday',
+  ],
+} as const satisfies CommandDeclaration;
+/** The flags as typed. */
+type Flags = OptionsOf<typeof command.options>;
+
+/**
+ * Turns arguments and flags into a request. A search without --end ends with the experiment: here at the last instant.
+ *
+ * @throws Failure `usage`
+ */
+function parseReserve(
+  [site1 = '', site2 = '']: readonly string[],
+  flags: Flags,
+  times: TimeContext,
+): ReservationRequest & Pick<NewPeriod, 'lasting'> {
+  const ends = { site1: siteName(site1), site2: siteName(site2) };
+  const sites = { ...ends, ...textsOf(flags), ...readRoute(flags, ends) };
+  const { bandwidth: rate, earliest = false, volume } = flags;
+  if (earliest && volume !== undefined) throw conflict('--earliest', '--volume');
+  const most = rate === undefined ? {} : { bandwidth: parseBandwidth(rate) };
+  if (volume !== undefined) {
+    const why = 'With --volume, --end is the deadline, and how long it takes is found.';
+    if (flags.for !== undefined) throw conflict('--for', '--volume', why);
+    return { ...sites, ...most, volume: parseVolume(volume), ...readSearch(flags, times) };
+  }
+  const { bandwidth } = most;
+  if (!earliest) return { ...sites, bandwidth, ...readPeriod(flags, times) };
+  const duration = parseDuration(flags.for ?? '');
+  return { ...sites, bandwidth, duration, ...readSearch(flags, times, duration) };
+}
+
+/** One run of `reserve`. */
+interface Run {
+  context: Context;
+  flags: Flags;
+  session: Session;
+  experiment: ExperimentAccess;
+}
+
+/** Books a link, or says what would be booked. */
+export async function run(given: Context, args: readonly string[], flags: Flags): Promise<Outcome> {
+  if (flags.wait !== undefined && flags.dryRun) throw conflict('--dry-run', '--wait');
+  const lacking = missingOf(args, flags);
+  const parsed = parseReserve(...withLeast(args, flags, lacking), await given.clock.times());
+  const parts = missingParts(lacking);
+  if (parts.length > 0) {
+    if (!given.terminal.ask || given.flags.json) throw missingFailure('slices-conn reserve', parts);
+    return askForMissing(given, args, { ...lacking, route: askedRouteOf(parsed) });
+  }
+  if (flags.save !== undefined && !flags.dryRun) {
+    await confirmWriting(given, flags.save, 'Nothing was booked.');
+  }
+  const session = await given.session();
+  const sinceAsked = async (error: unknown): Promise<never> => {
+    const { idempotencyKey: key } = flags;
+    throw key === undefined ? error : await session.reservations.sinceAsked(key, error);
+  };
+  const context = await onServiceTime(given, session).catch(sinceAsked);
+  const isMoved = context !== given;
+  const asked = isMoved ? parseReserve(args, flags, await context.clock.times()) : parsed;
+  const { lasting } = asked;
+  const experiment = await session.signedIn().catch(sinceAsked);
+  const expiry = claimedExperimentExpiry(experiment.token.reveal());
+  const end = asked.end === LAST_INSTANT ? experimentEnd(expiry) : asked.end;
+  const request = periodToSend({ ...asked, end }, context.clock.now(), expiry);
+  if (asked.lasting !== undefined && request.end !== undefined)
+    (await context.clock.times()).typedDurations?.set(request.end, asked.lasting);
+  const running = { context, flags, session, experiment };
+  if (flags.dryRun) await rehearse(running, request);
+  else {
+    await confirmRate(context, session, request);
+    await book(running, request, lasting);
+  }
+  return 0;
+}
+
+/** The end of a search without --end. @throws Failure `usage` where it is not known */
+function experimentEnd(expiry: number | undefined): number {
+  if (expiry !== undefined) return expiry;
+  throw new Failure('usage', 'The end is missing.', {
+    why: "The experiment's token does not say when it ends. Give --end TIME.",
+    fix: '--help',
+  });
+}
+
+async function rehearse(run: Run, asked: ReservationRequest): Promise<void> {
+  const request = withLastingVolume(asked);
+  const { context, session, experiment } = run;
+  const [rehearsed] = await session.connectivity
+    .change([{ action: 'create', request }], { dryRun: true })
+    .catch(refusedTo(run, asked));
+  const { reservation } = rehearsed;
+  const more = await foundLines(run, request, reservation, { isBooked: false });
+  const times = await context.clock.times();
+  await context.output.result({ ...reservationResult(rehearsed), dryRun: true }, (print) =>
+    rehearsalCard(print, reservation, { times, experiment, more }),
+  );
+}
+
+/** @param lasting see {@link NewPeriod} */
+async function book(run: Run, asked: ReservationRequest, lasting?: number): Promise<void> {
+  const request = withLastingVolume(asked);
+  const { context, flags, session, experiment } = run;
+  const { output } = context;
+  const { allowUnsigned = false, save, idempotencyKey, wait } = flags;
+  const { start, startNow, end } = flags;
+  const typedTimes = JSON.stringify([start, startNow, end, flags.for, (await context.clock.times()).zone]);
+  const options = { allowUnsigned, ...(idempotencyKey === undefined ? {} : { idempotencyKey, typedTimes }) };
+  const [proven] = await session.reservations
+    .change([{ action: 'create', request }], options)
+    .catch(refusedTo(run, asked));
+  if (save !== undefined) await saveProof(context.files, save, proven);
+  if (wait === undefined) return printBooked(run, proven, request, lasting);
+  const started = () => waitForStart(proven, { context, session, wait, allowUnsigned });
+  // A failure leaves stdout empty with --json, so the result comes last.
+  if (output.json) return printBooked(run, await started(), request, lasting);
+  await printBooked(run, proven, request, lasting);
+  const now = await started();
+  if (now === proven) return output.notice('The link has started.');
+  const about = { times: await context.clock.times(), experiment };
+  await output.result(reservationResult(now), (print) =>
+    reservationCard(print, 'Started, changed meanwhile:', now, about),
+  );
+}
+
+async function printBooked(
+  run: Run,
+  proven: ProvenReservation,
+  request: ReservationRequest,
+  lasting: number | undefined,
+): Promise<void> {
+  const { context, experiment, flags } = run;
+  const { output } = context;
+  const { save } = flags;
+  const more = await foundLines(run, request, proven.reservation, { isBooked: true });
+  const times = await context.clock.times();
+  await output.result(reservationResult(proven), (print) => {
+    const saved = save !== undefined && proven.token !== null ? `  saved to ${escapeText(save)}\n` : '';
+    return reservationCard(print, 'Reserved', proven, { times, experiment, more }) + saved;
+  });
+  const warning = shortfall(periodOf(proven.reservation), lasting);
+  if (warning !== undefined) output.notice(warning);
+  noticeTextsNotKept(output, request, proven);
+  noticeUnsaved(output, save, proven);
+}
+
+/** Handles a rejected request: a refusal gets what would be accepted, which a person can pick. */
+function refusedTo(
+  { context, flags, ...run }: Run,
+  request: ReservationRequest,
+): (error: unknown) => Promise<never> {
+  return async (error) => {
+    const {
+      typed,
+      clock: { now },
+    } = context;
+    const known = await withHolder(error, run.session, request.name);
+    // What is picked is another request than the one with the person's key.
+    const { idempotencyKey: _other, ...kept } = flags;
+    const send = (picked: ReservationRequest) => book({ ...run, context, flags: kept }, picked);
+    throw refusalOf(known, { request, typed, flags, now: now(), ...(flags.dryRun ? {} : { send }) });
+  };
+}
+
+/** Writes the signed reservation to a file. When that fails, the error says that the link is booked. */
+async function saveProof(
+  files: Files,
+  path: string,
+  { token, reservation }: ProvenReservation,
+): Promise<void> {
+  if (token === null) return;
+  try {
+    await files.writePrivate(path, `${token}\n`);
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    throw error.with({
+      why: inOneText('The link is booked.', error.facts.why),
+      reservation: reservation.id,
+      maybeDone: true,
+      fix: `slices-conn show ${shellWord(reservation.id)} --token`,
+    });
+  }
+}
+
+/** Checks a key: the characters that an HTTP header can carry. */
+function idempotencyKey(text: string): string {
+  if (/^[!-~]+$/.test(text) && text.length <= MAX_IDEMPOTENCY_KEY) return text;
+  throw new RangeError(`It must be 1 to ${MAX_IDEMPOTENCY_KEY} printable ASCII characters without spaces.`);
+}

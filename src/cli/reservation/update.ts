@@ -1,0 +1,134 @@
+import { formatDuration } from '../../contract/durations.ts';
+import { Failure, shellWord } from '../../contract/failure.ts';
+import type { OptionsOf } from '../../contract/flags.ts';
+import { asUpdate, periodOf, type ReservationRequest } from '../../contract/reservation-request.ts';
+import { textsOf } from '../../contract/reservation-texts.ts';
+import { claimedExperimentExpiry } from '../../tokens/claimed.ts';
+import type { CommandDeclaration } from '../command.ts';
+import type { Context } from '../context.ts';
+import { ALLOW_UNSIGNED } from '../global-options.ts';
+import {
+  checkPeriodChange,
+  onServiceTime,
+  PERIOD_CHANGE_OPTIONS,
+  periodToSend,
+  readPeriodChange,
+  shortfall,
+} from '../period.ts';
+import { reservationCard, reservationResult } from '../print/cards.ts';
+import { confirmIfAsked } from '../questions.ts';
+import { shortEnd, shortTime } from '../times.ts';
+import { formatBandwidth, parseBandwidth } from '../values.ts';
+import { refusalOf, withHolder } from './alternatives.ts';
+import { reservationArgument } from './reservation-argument.ts';
+import { noticeTextsNotKept, TEXT_OPTIONS } from './text-options.ts';
+
+/** `slices-conn update ID [--bandwidth B] [--start T] [--end T|--for D|--extend D]`. */
+export const command = {
+  about:
+    "Changes a reservation. When the link can't give all of it, nothing is changed.\nThe route stays, and so do the VLAN tags when they are free for the new period. The printed reservation has the tags to use.",
+  args: {
+    '[id]': 'its name, its id, or four characters or more of the last part; asked for when left out',
+  },
+  options: {
+    bandwidth: { flags: '--bandwidth <rate>', help: '100 (Mbps), 100M, 1G, 2.5G' },
+    ...PERIOD_CHANGE_OPTIONS,
+    ...TEXT_OPTIONS,
+    ...ALLOW_UNSIGNED,
+  },
+  examples: [
+    'slices-conn update con_conn.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q --extend 1h',
+    'slices-conn update con_conn.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q --bandwidth 2G --extend 2h',
+    'slices-conn update con_conn.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q --name weekly',
+  ],
+} as const satisfies CommandDeclaration;
+/** The flags as typed. */
+type Flags = OptionsOf<typeof command.options>;
+
+/** Changes a reservation, all or nothing. */
+export async function run(given: Context, [typed]: readonly string[], flags: Flags): Promise<void> {
+  const { bandwidth, allowUnsigned = false } = flags;
+  const texts = textsOf(flags);
+  const changes = [bandwidth, flags.start, flags.end, flags.for, flags.extend, ...Object.values(texts)];
+  if (changes.every((flag) => flag === undefined)) {
+    throw new Failure('usage', 'The change is missing.', {
+      why: 'Give --bandwidth, --start, --end, --for, --extend, --name or --description.',
+      fix:
+        typed === undefined
+          ? 'slices-conn update --help'
+          : `slices-conn update ${shellWord(typed)} --extend 1h`,
+    });
+  }
+  const rate = bandwidth === undefined ? {} : { bandwidth: parseBandwidth(bandwidth) };
+  checkPeriodChange(flags, await given.clock.times());
+  const { session, id } = await reservationArgument(given, typed, 'update');
+  const context = await onServiceTime(given, session);
+  const { reservations } = session;
+  const current = await reservations.show(id, { allowUnsigned });
+  const asked = readPeriodChange(flags, periodOf(current.reservation), await context.clock.times());
+  const experiment = await session.access();
+  const expiry = claimedExperimentExpiry(experiment.token.reveal());
+  const before = asUpdate(current.reservation);
+  const period = periodToSend(asked, context.clock.now(), expiry);
+  if (asked.lasting !== undefined && period.end !== undefined)
+    (await context.clock.times()).typedDurations?.set(period.end, asked.lasting);
+  const { start = before.start, end = before.end } = period;
+  const wanted = { ...before, ...rate, ...texts, start, end };
+  await confirmGrowth(context, before, wanted);
+  await send(wanted, asked.lasting);
+
+  async function send(request: ReservationRequest, due?: number): Promise<void> {
+    const [proven] = await reservations
+      .change([{ action: 'update', id, request }], { allowUnsigned })
+      .catch(async (error: unknown) => {
+        throw refusalOf(await withHolder(error, session, texts.name), {
+          request,
+          typed: context.typed,
+          flags,
+          update: {
+            id,
+            start: before.start,
+            end: before.end,
+            asksForStart: period.start !== undefined,
+            isNamed: typed !== undefined,
+          },
+          now: context.clock.now(),
+          send,
+        });
+      });
+    const times = await context.clock.times();
+    await context.output.result(reservationResult(proven), (print) =>
+      reservationCard(print, 'Updated', proven, { times, experiment, before: current.reservation }),
+    );
+    noticeTextsNotKept(context.output, texts, proven);
+    const warning = shortfall(periodOf(proven.reservation), due);
+    if (warning !== undefined) context.output.notice(warning);
+  }
+}
+
+/**
+ * Asks before a reservation becomes more than twice as long, or more than twice as wide: a slip of a time or a unit does that.
+ *
+ * @throws Declined
+ */
+async function confirmGrowth(
+  context: Context,
+  before: { bandwidth: number; start: number; end: number },
+  wanted: ReservationRequest & { bandwidth: number },
+): Promise<void> {
+  const start = wanted.start === 'now' ? context.clock.now() : wanted.start;
+  const [lasted, lasts] = [before.end - before.start, wanted.end - start];
+  const isLonger = lasts > 2 * lasted;
+  const isWider = wanted.bandwidth > 2 * before.bandwidth;
+  if (!isLonger && !isWider) return;
+  const times = await context.clock.times();
+  const period = `From ${shortTime(start, times)} to ${shortEnd(start, wanted.end, times)} ${times.zone}`;
+  if (context.terminal.ask) context.output.prompt(`${period}, ${formatBandwidth(wanted.bandwidth)}.`);
+  const grown = [
+    ...(isLonger ? [`${formatDuration(lasts)} long in place of ${formatDuration(lasted)}`] : []),
+    ...(isWider
+      ? [`${formatBandwidth(wanted.bandwidth)} in place of ${formatBandwidth(before.bandwidth)}`]
+      : []),
+  ];
+  await confirmIfAsked(context, `Make it ${grown.join(', and ')}?`, 'Nothing was changed.');
+}

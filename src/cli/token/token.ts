@@ -1,0 +1,153 @@
+import { join } from 'node:path';
+import { LAST_SECOND } from '../../contract/claims.ts';
+import { secondsIn } from '../../contract/durations.ts';
+import { Failure } from '../../contract/failure.ts';
+import type { OptionsOf, OptionTable } from '../../contract/flags.ts';
+import { readCompact } from '../../tokens/compact.ts';
+import { createIssuer } from '../../tokens/issuer.ts';
+import {
+  DEFAULT_KID,
+  generateSigningKey,
+  importSigningKey,
+  KeyFormatError,
+  type SigningKey,
+} from '../../tokens/signing-key.ts';
+import { claimedKind, kindText } from '../../tokens/verify.ts';
+import type { CommandFile } from '../command.ts';
+import type { Context, Files } from '../context.ts';
+import { type CardLine, valueText } from '../print/output.ts';
+import { timeTeller } from '../times.ts';
+import { checkedToken, readTokenFile } from '../tokens.ts';
+
+/** `slices-conn token inspect [FILE|-]`. */
+export const inspect: CommandFile = {
+  command: { args: { '[file]': 'the token; - or nothing for standard input' } },
+  run: inspectToken,
+};
+
+/** Shows what a token claims, unverified. */
+async function inspectToken(context: Context, [file = '-']: readonly string[]): Promise<void> {
+  const {
+    output,
+    clock: { times },
+  } = context;
+  const token = await readTokenFile(context, file);
+  const { header, claims } = await checkedToken(() => readCompact(token));
+  const kind = claimedKind(claims);
+  const shown = await times();
+  await output.result({ verified: false, kind, header, claims }, (print) => {
+    const tell = timeTeller(shown);
+    const lines: CardLine[] = [
+      ...Object.entries(header).map(([name, value]): CardLine => [`header ${name}`, valueText(value)]),
+      ...Object.entries(claims).map(([name, value]): CardLine => [name, claimText(name, value, tell)]),
+    ];
+    return print.card(`${print.paint.yellow('not verified')}: claims to be ${kindText(kind)}`, lines);
+  });
+}
+
+const ISSUE_OPTIONS = {
+  key: { flags: '--key <file>', help: 'private key: a JWK, or PKCS#8 in PEM', required: true },
+  issuer: { flags: '--issuer <url>', help: 'the token’s iss', required: true },
+  ttl: { flags: '--ttl <seconds>', help: 'lifetime (default: 900)', parse: wholeSeconds },
+  sub: { flags: '--sub <subject>', help: 'the token’s sub' },
+  aud: { flags: '--aud <audience>', help: 'the token’s aud' },
+  claim: {
+    flags: '--claim <name=value>',
+    help: 'a further claim; the value is JSON where it can be; may be repeated',
+    parse: addClaim,
+  },
+} as const satisfies OptionTable;
+
+/** `slices-conn token issue --key FILE --issuer URL …` (contract/README.md, "Authentication" 6). */
+export const issue: CommandFile = { command: { options: ISSUE_OPTIONS }, run: issueToken };
+
+/** Signs a token with the person's own key. */
+async function issueToken(
+  { files, output, clock: { now } }: Context,
+  _args: readonly string[],
+  flags: OptionsOf<typeof ISSUE_OPTIONS>,
+): Promise<void> {
+  const key = await readKey(files, flags.key);
+  const issuer = createIssuer({
+    issuer: flags.issuer,
+    key,
+    ttl: flags.ttl,
+    now,
+  });
+  const token = await issuer.issue({
+    ...flags.claim,
+    ...(flags.sub === undefined ? {} : { sub: flags.sub }),
+    ...(flags.aud === undefined ? {} : { aud: flags.aud }),
+  });
+  output.text({ token, claims: readCompact(token).claims }, token);
+}
+
+/** `slices-conn token keygen [--out DIR]`. */
+export const keygen: CommandFile = {
+  command: { options: { out: { flags: '--out <dir>', help: 'where to write them', default: '.' } } },
+  run: makeKeys,
+};
+
+/** Makes a key pair and its key set. */
+async function makeKeys(
+  { files, output }: Context,
+  _args: readonly string[],
+  { out }: { out: string },
+): Promise<void> {
+  const jwk = await generateSigningKey();
+  const { publicJwk } = await importSigningKey(jwk);
+  const keyFile = join(out, 'key.json');
+  const keySetFile = join(out, 'jwks.json');
+  await files.makeFolder(out);
+  // Replacing a key would lose it, and its tokens would not verify any more.
+  for (const path of [keyFile, keySetFile]) await files.checkAbsent(path);
+  await files.writePrivate(keyFile, `${JSON.stringify(jwk, null, 2)}\n`);
+  await files.writePublic(keySetFile, `${JSON.stringify({ keys: [publicJwk] }, null, 2)}\n`);
+  await output.result({ kid: DEFAULT_KID, key: keyFile, jwks: keySetFile }, (print) =>
+    print.card(`Made an ES256 key pair, kid ${DEFAULT_KID}`, [
+      ['private', `${keyFile} (keep it secret)`],
+      ['public', keySetFile],
+    ]),
+  );
+}
+
+async function readKey(files: Files, path: string): Promise<SigningKey> {
+  const text = new TextDecoder().decode(await files.read(path));
+  try {
+    return await importSigningKey(text);
+  } catch (error) {
+    if (!(error instanceof KeyFormatError)) throw error;
+    throw new Failure('file_unusable', `The file ${path} can't be used as a key.`, {
+      why: error.message,
+      fix: 'slices-conn token keygen',
+    });
+  }
+}
+
+function claimText(name: string, value: unknown, tell: (instant: number) => string): string {
+  const isTime = ['iat', 'exp', 'nbf', 'auth_time'].includes(name) && typeof value === 'number';
+  // Beyond this a Date can't hold the value.
+  return isTime && Math.abs(value) < LAST_SECOND ? tell(value * 1000) : valueText(value);
+}
+
+function wholeSeconds(text: string): number {
+  const value = secondsIn(text);
+  if (Number.isInteger(value) && value >= 1 && value <= 999_999_999) return value;
+  throw new RangeError('It must be a whole number of seconds, or a duration such as 1h.');
+}
+
+/** Claims that the issuer sets by itself, or that have a flag of their own. */
+const RESERVED = ['iss', 'iat', 'exp', 'sub', 'aud'];
+
+function addClaim(text: string, previous: Record<string, unknown> = {}): Record<string, unknown> {
+  const at = text.indexOf('=');
+  const name = text.slice(0, Math.max(at, 0));
+  if (name === '') throw new RangeError('It must be name=value.');
+  if (RESERVED.includes(name)) throw new RangeError(`${name} is set by a flag, not by --claim.`);
+  const value = text.slice(at + 1);
+  try {
+    return { ...previous, [name]: JSON.parse(value) };
+  } catch {
+    return { ...previous, [name]: value };
+  }
+}

@@ -1,0 +1,433 @@
+import { calculateJwkThumbprint } from 'jose';
+import { differenceFrom } from '../../client/proof.ts';
+import type { ConnectivityClaims, KeySetDocument } from '../../contract/claims.ts';
+import { Failure, failureOrThrow, ownCommand, shellWord } from '../../contract/failure.ts';
+import type { OptionsOf } from '../../contract/flags.ts';
+import { idKind } from '../../contract/ids.ts';
+import { formatInstant, parseInstant } from '../../contract/instants.ts';
+import { issuerName } from '../../contract/issuer-address.ts';
+import { isObject, readJson } from '../../contract/json.ts';
+import { isProtected, UNPROTECTED } from '../../contract/loopback.ts';
+import { asRequest, periodOf } from '../../contract/reservation-request.ts';
+import { inOneText, instant, inTimes, sentence } from '../../contract/said.ts';
+import { OFFLINE_URL } from '../../session/profiles/profile-keys.ts';
+import type { Profile } from '../../session/profiles/profiles.ts';
+import type { Session } from '../../session/session.ts';
+import { claimedClaims, claimedIssue } from '../../tokens/claimed.ts';
+import { keyInHistory } from '../../tokens/key-history.ts';
+import { type KeySet, localKeySet, readKeySet } from '../../tokens/key-set.ts';
+import { remoteKeySet } from '../../tokens/remote-key-set.ts';
+import { TokenError } from '../../tokens/token-error.ts';
+import { claimedKind, type VerifiedToken } from '../../tokens/verify.ts';
+import { linkName } from '../../words/link-name.ts';
+import type { CommandDeclaration } from '../command.ts';
+import type { Context, Files } from '../context.ts';
+import { EXIT_CODE_OF } from '../exit-codes.ts';
+import { reservationCard } from '../print/cards.ts';
+import { type CardLine, type Printer, valueText } from '../print/output.ts';
+import { formatDistance, shortTimes, type TimeContext } from '../times.ts';
+import { checkedToken, keyFileOf, readTokenFile } from '../tokens.ts';
+import { formatBandwidth } from '../values.ts';
+import { sessionForTokens, verifySaved } from './saved-token.ts';
+
+/** `slices-conn verify [FILE…|-] [--jwks FILE|URL] [--issuer URL] [--ended] [--key THUMBPRINT]`. */
+export const command = {
+  about:
+    "Verifies a token: its signature, its issuer, its times and what it claims. Without --jwks or --issuer the issuer must be one of the profile's own services. Exits with 9 for anything that does not verify, and for a reservation that has ended or was deleted or replaced, as its service says, which is asked unless --offline. Of several tokens it prints a row each, and exits with 10 where some hold, or they fail in different ways.",
+  args: { '[file...]': 'the tokens, one in a file; - or nothing for standard input, one a line' },
+  options: {
+    jwks: { flags: '--jwks <file|url>', help: 'the key set to verify with' },
+    issuer: {
+      flags: '--issuer <url>',
+      help: 'the only issuer to accept; its keys are fetched unless --jwks gives them',
+    },
+    ended: { flags: '--ended', help: 'accept a reservation that has ended' },
+    key: {
+      flags: '--key <thumbprint>',
+      help: 'the only key to accept (RFC 7638), from the file beside the token or --jwks; asks nobody',
+    },
+  },
+  examples: [
+    'slices-conn verify link.jwt',
+    'slices-conn verify monday.jwt tuesday.jwt',
+    'slices-conn verify link.jwt --jwks https://conn.example.org/.well-known/jwks.json --issuer https://conn.example.org',
+    'slices-conn verify link.jwt --key NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs',
+    'slices-conn show ID --token | slices-conn verify --json',
+  ],
+} as const satisfies CommandDeclaration;
+/** The flags as typed. */
+type Flags = OptionsOf<typeof command.options>;
+
+/** A token as it was given. */
+interface GivenToken {
+  /** The file, `-`, or a line of it as `-:3`. */
+  name: string;
+  file: string;
+  read: () => Promise<string>;
+}
+
+/** A token that verifies, and of a reservation whether it is good still. */
+interface Checked {
+  token: string;
+  verified: VerifiedToken;
+  found: Standing | undefined;
+}
+
+/** Verifies tokens of any kind: one, or several with a row for each. */
+export async function run(context: Context, files: readonly string[], flags: Flags): Promise<void> {
+  const { output } = context;
+  const { jwks } = flags;
+  const given = await givenTokens(context, files.length > 0 ? files : ['-']);
+  if (flags.key !== undefined && jwks === undefined && given.some(({ file }) => file === '-')) {
+    throw new Failure('usage', '--key needs --jwks where the token comes from standard input.', {
+      why: 'There is no file beside the token that could have its key.',
+    });
+  }
+  if (context.flags.offline && jwks !== undefined && isAddress(jwks) && !jwks.startsWith(`${OFFLINE_URL}/`)) {
+    throw new Failure('usage', '--offline fetches no key set.', {
+      why: `${jwks} is an address; give a file, or leave --offline out.`,
+    });
+  }
+  const session = await sessionForTokens(context);
+  const shared =
+    flags.key === undefined && jwks !== undefined
+      ? await keysFrom(jwks, context.files, session, context.clock.now)
+      : undefined;
+  const check = async ({ file, read }: GivenToken): Promise<Checked> => {
+    const keys =
+      flags.key === undefined ? shared : await keysNamed(flags.key, jwks ?? keyFileOf(file), context.files);
+    return checkedOne(context, session, await read(), { ...flags, keys });
+  };
+  const [only, another] = given;
+  const times = await context.clock.times();
+  if (only && !another) {
+    const checked = await check(only);
+    return output.result(resultOf(checked), (print) => verifiedCard(print, checked, times));
+  }
+  const checks: (Checked | Failure)[] = [];
+  for (const one of given) checks.push(await check(one).catch(failureOrThrow));
+  const items = checks.map((one, at) => {
+    const file = given[at]?.name;
+    if (!(one instanceof Failure)) return { file, ...resultOf(one) };
+    const { code, message, facts } = one;
+    return { file, verified: false, standing: facts.standing ?? null, error: { code, message } };
+  });
+  const failures = checks.filter((one) => one instanceof Failure);
+  const [first] = failures;
+  if (!first || !output.json) {
+    await output.result({ items }, (print) => rowsOf(print, given, checks, times));
+  }
+  if (!first) return;
+  const isAlike =
+    failures.length === checks.length && new Set(failures.map(({ code }) => EXIT_CODE_OF[code])).size === 1;
+  const facts = { items, exitCode: first.facts.exitCode };
+  throw new Failure(
+    isAlike ? first.code : 'partly_done',
+    `${failures.length} of ${checks.length} tokens do not verify.`,
+    facts,
+  );
+}
+
+/** The tokens in files, and each line of standard input. */
+async function givenTokens(context: Context, files: readonly string[]): Promise<GivenToken[]> {
+  const given: GivenToken[] = [];
+  for (const file of files) {
+    if (file !== '-') given.push({ name: file, file, read: () => readSaved(context, file) });
+    else {
+      const lines = (await readTokenFile(context, file)).split(/\r?\n/).map((line, at) => ({ line, at }));
+      const filled = lines.length === 1 ? lines : lines.filter(({ line }) => line !== '');
+      given.push(
+        ...filled.map(({ line, at }) => ({
+          name: filled.length > 1 ? `-:${at + 1}` : '-',
+          file,
+          read: async () => line,
+        })),
+      );
+    }
+  }
+  return given;
+}
+
+/** The token in a file. @throws Failure `usage` for the id of a reservation */
+async function readSaved(context: Context, file: string): Promise<string> {
+  if (idKind(file) === 'reservation' && !(await context.files.exists(file))) {
+    throw new Failure('usage', 'This is the id of a reservation. verify takes files with signed tokens.', {
+      why: 'show fetches a reservation from its service, and verifies it.',
+      fix: ownCommand('show', file),
+    });
+  }
+  return readTokenFile(context, file);
+}
+
+function resultOf({ verified, found }: Checked): object {
+  const { kind, claims } = verified;
+  const as_of = found?.at === undefined ? null : formatInstant(found.at);
+  const reservation = verified.kind === 'connectivity' ? verified.claims.connectivity : null;
+  return { verified: true, kind, claims, reservation, standing: found?.standing ?? null, as_of };
+}
+
+/** A row for each token: whether it verifies, and of a reservation its link, else why not. */
+function rowsOf(
+  print: Printer,
+  given: readonly GivenToken[],
+  checks: readonly (Checked | Failure)[],
+  context: TimeContext,
+): string {
+  const rows = checks.map((one, at) => {
+    const name = given[at]?.name ?? '';
+    if (one instanceof Failure)
+      return [name, 'no', inTimes(inOneText(one.says, one.facts.why) ?? '', shortTimes(context))];
+    const { verified, found } = one;
+    if (verified.kind !== 'connectivity') return [name, 'yes', `${verified.kind} token`];
+    const { connectivity } = verified.claims;
+    const says = found?.standing === 'ended' ? 'ended' : found?.says;
+    return [
+      name,
+      'yes',
+      `${linkName(connectivity)}, ${formatBandwidth(connectivity.bandwidth)}${says === undefined ? '' : `: ${says}`}`,
+    ];
+  });
+  return print.table(['file', 'verified', 'what'], rows);
+}
+
+/** Verifies one token; see {@link standingOf}. */
+async function checkedOne(
+  context: Context,
+  session: Session,
+  token: string,
+  flags: Flags & { keys: KeySet | undefined },
+): Promise<Checked> {
+  const {
+    output,
+    clock: { now },
+  } = context;
+  const { issuer, keys } = flags;
+  const how = { source: { keys, issuer }, evenExpired: claimedEnd(token) <= now() };
+  const check = (): Promise<VerifiedToken> =>
+    verifySaved(context, session, token, how)
+      .catch(async (error: unknown) => {
+        const cause = error instanceof Failure && error.cause;
+        const isGone = cause instanceof TokenError && cause.code === 'key_unknown';
+        const isAsked = !context.flags.offline && keys === undefined;
+        const past =
+          isGone && isAsked ? await checkedToken(() => keyInHistory(token, session.send)) : undefined;
+        if (!past) throw error;
+        if (!how.evenExpired) throw past.revoked === undefined ? error : retiredKey(error, past.revoked);
+        if (past.revoked !== undefined) output.notice(LEAKED);
+        const source = { issuer, keys: localKeySet({ keys: [past] }) };
+        return verifySaved(context, session, token, { ...how, source });
+      })
+      .catch((error: unknown) => {
+        throw withNextStep(error, token, session.profile);
+      });
+  const verified = await check();
+  const found =
+    verified.kind === 'connectivity' ? await standingOf(context, session, verified.claims, flags) : undefined;
+  // A list that another key has signed has the key set fetched anew: the token's own key may have been retired since.
+  if (found?.standing === 'stands') await check();
+  return { token, verified, found };
+}
+
+/** When the reservation that a token claims to be about ends, in milliseconds; never, for another token. */
+function claimedEnd(token: string): number {
+  const { connectivity } = claimedClaims(token);
+  const end = isObject(connectivity) ? connectivity['end_date'] : undefined;
+  return parseInstant(typeof end === 'string' ? end : '', 'utc-if-absent') ?? Number.POSITIVE_INFINITY;
+}
+
+/** Whether a signed reservation is good still, in a word and in a line for people. */
+interface Standing {
+  standing: 'stands' | 'ended' | 'unknown';
+  says?: string;
+  /** When its service said so, in milliseconds; undefined where it was not asked. */
+  at?: number;
+}
+
+/**
+ * Asks this machine's ledger first, then the service's status list (`statusLists`). The list has reservations that ended too.
+ *
+ * @throws Failure `unverified` for a reservation that was deleted or changed, or without --ended has ended
+ */
+async function standingOf(
+  context: Context,
+  session: Session,
+  claims: ConnectivityClaims,
+  { ended = false, ...source }: Flags & { keys: KeySet | undefined },
+): Promise<Standing> {
+  const {
+    clock: { now },
+  } = context;
+  const { iss, iat, sub, connectivity } = claims;
+  const { end } = periodOf(connectivity);
+  const signed = `Its signature is right: it was real, signed by ${iss}.`;
+  // The profile's service knows nothing of another one's.
+  const isOwn = iss === session.profile.baseUrl;
+  const toShow = isOwn ? ownCommand('show', sub) : undefined;
+  const noted = await session.noted(claims.sub, issuerName(claims.iss));
+  // What has ended may be gone from the service's list without having been deleted.
+  const isDeleted = noted?.outcome === 'deleted' && (noted.asked === 'delete' ? noted.askedAt : now()) < end;
+  const isReplaced =
+    noted?.outcome === 'booked' &&
+    (claimedIssue(noted.token ?? '') ?? 0) > iat * 1000 &&
+    noted.reservation !== undefined &&
+    differenceFrom(noted.reservation, { request: asRequest(connectivity) }) !== undefined;
+  if (isDeleted) {
+    const what =
+      noted.asked === 'delete'
+        ? sentence`This machine deleted the reservation at ${instant(noted.askedAt)}.`
+        : 'The reservation was deleted.';
+    throw new Failure('unverified', what, {
+      why: signed,
+      standing: 'deleted_or_replaced',
+      fix: isOwn ? 'slices-conn list --all' : undefined,
+    });
+  }
+  if (isReplaced) {
+    const why = `${signed} This machine has a later one.`;
+    throw new Failure('unverified', 'The reservation was changed after this was signed.', {
+      why,
+      standing: 'deleted_or_replaced',
+      fix: toShow,
+    });
+  }
+  const asked = await askedStatus(context, session, claims, source);
+  if (asked.stands === false) {
+    throw new Failure('unverified', 'The reservation was deleted, or changed after this was signed.', {
+      why: `${signed} So says its service, ${asked.says}.`,
+      standing: 'deleted_or_replaced',
+      fix: toShow,
+    });
+  }
+  if (end > now()) {
+    return asked.stands
+      ? { standing: 'stands', says: `stands, ${asked.says}`, at: asked.at }
+      : { standing: 'unknown', says: asked.says };
+  }
+  if (ended) return { standing: 'ended', at: asked.at };
+  throw new Failure('unverified', sentence`The reservation ended at ${instant(end)}.`, {
+    why: signed,
+    standing: 'ended',
+    fix: '--ended',
+  });
+}
+
+/** Asks the service whether the reservation stands. `says` has the time of the answer, or why it was not asked. */
+async function askedStatus(
+  { flags, output, clock: { now } }: Context,
+  session: Session,
+  claims: ConnectivityClaims,
+  { keys, key }: { keys: KeySet | undefined; key?: string },
+): Promise<{ stands?: boolean; says: string; at?: number }> {
+  const without = flags.offline ? '--offline' : key === undefined ? undefined : '--key';
+  if (without !== undefined) return { says: `not asked whether it still stands: ${without}` };
+  try {
+    const status = await session.statusOf(claims, { keys });
+    if (status) {
+      const second = Math.floor(now() / 1000) * 1000;
+      return {
+        stands: status.stands,
+        at: status.at,
+        says: `as of ${formatDistance(Math.min(status.at, second), second)}`,
+      };
+    }
+  } catch (error) {
+    if (!(error instanceof TokenError)) throw error;
+    output.notice(`warning: Whether it still stands could not be asked. ${error.message}`);
+  }
+  const look = session.profile.baseUrl === claims.iss ? `: ${ownCommand('show', claims.sub)}` : '';
+  return { says: `only its service knows whether it was deleted or changed since${look}` };
+}
+
+/** Adds what a person can do: a verifier's own messages repeat no claim. */
+function withNextStep(error: unknown, token: string, { name, baseUrl }: Profile): unknown {
+  if (!(error instanceof Failure && error.cause instanceof TokenError)) return error;
+  const { iss, ...claims } = claimedClaims(token);
+  const { code } = error.cause;
+  if (code === 'keys_unreachable') {
+    const why = inOneText(
+      error.facts.why,
+      'Where its key set is in a file, --jwks FILE takes it from there.',
+    );
+    return error.with({ why });
+  }
+  if (code === 'key_unknown' && iss === baseUrl && claimedKind(claims) === 'connectivity') {
+    return error.with({ fix: ownCommand('show', String(claims['sub'])) });
+  }
+  if (code !== 'issuer') return error;
+  const key =
+    claimedKind(claims) === 'user' ? `, or slices-conn profile set ${shellWord(name)} issuer=URL` : '';
+  return error.with({
+    why: `${error.cause.message} The token says ${JSON.stringify(iss)}. To accept that issuer: --issuer URL${key}.`,
+  });
+}
+
+const LEAKED =
+  'warning: The key that signed this was retired as leaked since: whoever had it could have signed this too.';
+
+/** The failure of a token whose key its issuer has retired as leaked. @param revoked seconds */
+function retiredKey(error: unknown, revoked: number): unknown {
+  if (!(error instanceof Failure)) return error;
+  return error.with({
+    why: sentence`Its issuer retired the key that signed it as leaked at ${instant(revoked * 1000)}. What stands has been signed anew.`,
+  });
+}
+
+function isAddress(source: string): boolean {
+  return /^https?:/i.test(source);
+}
+
+/** The keys that --jwks names: an address, or a file. */
+async function keysFrom(
+  source: string,
+  files: Files,
+  { send, profile }: Session,
+  now: () => number,
+): Promise<KeySet> {
+  const isOwn = source.startsWith(`${OFFLINE_URL}/`);
+  if (
+    isAddress(source) &&
+    !isOwn &&
+    !(URL.canParse(source) && isProtected(new URL(source), profile.insecure))
+  ) {
+    throw new Failure('usage', `${source} is not an https address.`, { why: UNPROTECTED });
+  }
+  // The session's way has a limit of its own, which --timeout sets.
+  if (isAddress(source)) return remoteKeySet({ url: source, send, timeout: Number.POSITIVE_INFINITY, now });
+  return localKeySet(await keysIn(source, files));
+}
+
+/** The one key with this thumbprint (RFC 7638) of those in a file. @throws Failure `unverified` where there is none */
+async function keysNamed(thumbprint: string, source: string, files: Files): Promise<KeySet> {
+  if (isAddress(source)) throw new Failure('usage', '--key takes the keys from a file, and fetches none.');
+  for (const key of (await keysIn(source, files)).keys) {
+    if ((await calculateJwkThumbprint(key).catch(() => undefined)) === thumbprint) {
+      return localKeySet({ keys: [key] });
+    }
+  }
+  throw new Failure('unverified', `No key in ${source} has the thumbprint ${thumbprint}.`);
+}
+
+/** The keys in a file. */
+async function keysIn(source: string, files: Files): Promise<KeySetDocument> {
+  const reading = readJson(await files.read(source));
+  if (!reading.ok) throw new Failure('file_unusable', `The file ${source} is not JSON.`);
+  try {
+    return readKeySet(reading.value);
+  } catch (error) {
+    if (error instanceof TokenError)
+      throw new Failure('file_unusable', `The file ${source} is not a key set.`);
+    throw error;
+  }
+}
+
+function verifiedCard(print: Printer, { verified, found, token }: Checked, times: TimeContext): string {
+  const { kind, claims } = verified;
+  if (kind === 'connectivity') {
+    const proven = { reservation: claims.connectivity, verified: true, token, claims };
+    const isOver = found?.standing === 'ended';
+    const card = reservationCard(print, isOver ? 'Verified, ended:' : 'Verified:', proven, { times });
+    return found?.says === undefined ? card : `${card}  ${found.says}\n`;
+  }
+  const lines: CardLine[] = Object.entries(claims).map(([name, value]) => [name, valueText(value)]);
+  return print.card(`${print.paint.green('verified')}: ${kind} token`, lines);
+}

@@ -1,0 +1,158 @@
+import { join } from 'node:path';
+import { Failure, ownCommand } from '../../contract/failure.ts';
+import type { OptionsOf } from '../../contract/flags.ts';
+import { aboutRemovalOf, type Configuration } from '../../vlan/configuration.ts';
+import { assumedOf, type DeviceNames, type End, OUTER_PROTOCOLS, protocolName } from '../../vlan/end.ts';
+import { CONFIGURATION_OF, describeEnd } from '../../vlan/formats.ts';
+import { retyped } from '../advice.ts';
+import type { CommandDeclaration } from '../command.ts';
+import type { Context } from '../context.ts';
+import { ALLOW_UNSIGNED } from '../global-options.ts';
+import { jsonText } from '../print/output.ts';
+import { confirm } from '../questions.ts';
+import { applyEnd } from './apply.ts';
+import { END_OPTIONS, endArgument } from './end-argument.ts';
+
+/** `slices-conn vlan ID|FILE --site SITE --dev DEV …` (vlan/README.md, "Commands"). */
+export const command = {
+  about:
+    "Prints what a server at one of the reservation's sites needs: a device with the S-tag on the server's network device, and on it one with the C-tag. The reservation is verified before, offline where the service's key set is stored. A saved token is good until its reservation's end: whether it was deleted since, only the service knows, which is asked for a name or an id.\nNothing is changed, except with --apply, which runs the ip commands here, and --out, which writes files.",
+  args: { '[id|file]': 'its name or id; the file of its signed token; - for standard input' },
+  options: {
+    ...END_OPTIONS,
+    format: {
+      flags: '--format <format>',
+      help: 'for which tool',
+      choices: ['iproute2', 'networkd', 'netplan', 'nmcli', 'ifupdown', 'ansible', 'json'],
+      default: 'iproute2',
+    },
+    address: { flags: '--address <cidr>', help: "the server's address on the link, such as 10.0.0.1/24" },
+    mtu: {
+      flags: '--mtu <bytes>',
+      help: 'the largest packet; try 1496 where only small ones arrive (default: 1500)',
+    },
+    outer: {
+      flags: '--outer <protocol>',
+      help: 'the protocol of the S-tag',
+      choices: OUTER_PROTOCOLS,
+      default: OUTER_PROTOCOLS[0],
+    },
+    remove: { flags: '--remove', help: 'print what removes it again; an expired token will do' },
+    apply: { flags: '--apply', help: 'run the ip commands here, as root; asks first' },
+    ...ALLOW_UNSIGNED,
+    out: { flags: '--out <dir>', help: 'write the files below this folder; / puts them in place' },
+  },
+  examples: [
+    'slices-conn show ID --save link.jwt',
+    'slices-conn vlan link.jwt --site be-gent1 --dev eth1 --address 10.0.0.1/24 | sudo sh -ex',
+    'sudo slices-conn vlan link.jwt --site be-gent1 --dev eth1 --address 10.0.0.1/24 --apply',
+    'slices-conn vlan link.jwt --site be-gent1 --dev eth1 --format networkd --out ./files',
+    'slices-conn vlan link.jwt --site be-gent1 --dev eth1 --remove | sudo sh -ex',
+  ],
+} as const satisfies CommandDeclaration;
+/** The flags as typed. */
+type Flags = OptionsOf<typeof command.options>;
+
+/** Prints the configuration of one end of a reservation, writes it, or applies it. */
+export async function run(context: Context, [typed]: readonly string[], flags: Flags): Promise<void> {
+  const { output } = context;
+  const { format = 'iproute2', remove: removing = false, out } = flags;
+  checkTogether(context, flags);
+  const end = await endArgument(context, typed, flags, {
+    verb: removing ? 'remove' : 'configure',
+    removing,
+  });
+  if (flags.apply) {
+    await applyEnd(context, end, removing);
+    return;
+  }
+  const configuration = CONFIGURATION_OF[format](end);
+  if (out !== undefined) {
+    await writeFiles(context, end, configuration, out);
+    return;
+  }
+  const described = describeEnd(end, configuration, removing);
+  const lines = removing ? configuration.removal : configuration.text;
+  output.text(described, format === 'json' ? jsonText(described) : lines.join('\n'));
+  // Comments of the text say the same, where the person sees it.
+  if (format !== 'json' && !output.json && !output.isSeen) {
+    for (const line of summary(end, configuration.names, removing)) output.notice(line);
+  }
+}
+
+/** The end for people who have sent the text elsewhere. */
+function summary(end: End, names: DeviceNames, removing: boolean): readonly string[] {
+  const { site, device, sTag, cTag, mtu, outer } = end;
+  if (removing) return aboutRemovalOf(names, device);
+  return [
+    `${site}: ${device} → ${names.outer} (S-tag ${sTag}, ${protocolName(outer)}) → ${names.inner} (C-tag ${cTag}). MTU ${mtu.device} → ${mtu.outer} → ${mtu.inner}.`,
+    ...assumedOf(end),
+  ];
+}
+
+/** @throws Failure `usage` for flags that exclude each other, and for --apply without the rights of root */
+function checkTogether(
+  { processes, typed }: Context,
+  { format = 'iproute2', apply, remove, out }: Flags,
+): void {
+  const without = (message: string, why: string, ...flags: readonly string[]): Failure =>
+    new Failure('usage', message, { why, fix: retyped(typed, [{ flags, words: [] }]) });
+  const hasFiles = !['iproute2', 'nmcli', 'ansible', 'json'].includes(format);
+  if (apply && out !== undefined) {
+    // The one that goes with the format stays.
+    throw without(
+      '--apply and --out exclude each other.',
+      '--apply runs ip, --out writes the files of other tools.',
+      hasFiles ? '--apply' : '--out',
+    );
+  }
+  if (apply && format !== 'iproute2') {
+    throw without('--apply runs the commands of iproute2 only.', `The format is ${format}.`, '--format');
+  }
+  if (remove && out !== undefined) {
+    throw without('--remove writes no files.', 'It prints the commands that remove them.', '--out');
+  }
+  if (out !== undefined && !hasFiles) {
+    throw new Failure('usage', `${format} has no files that have a place of their own.`, {
+      why: 'Write what is printed where you want it.',
+      fix: `${retyped(typed, [{ flags: ['--out'], words: [] }])} > FILE`,
+    });
+  }
+  if (apply && !processes.isRoot()) {
+    throw new Failure('usage', 'Only root may change network devices.', {
+      why: `As root this program has a login and profiles of root's. With yours, let root run what is printed: ${retyped(typed, [{ flags: ['--apply'], words: [] }])} | sudo sh -ex`,
+      fix: `sudo ${ownCommand(...typed)}`,
+    });
+  }
+}
+
+/** Writes the files below a folder, and lists them. Asks before it replaces one with another content. */
+async function writeFiles(
+  context: Context,
+  end: End,
+  configuration: Configuration,
+  folder: string,
+): Promise<void> {
+  const { files, output } = context;
+  const placed = configuration.files.map((file) => ({ ...file, at: join(folder, file.path) }));
+  const found = await Promise.all(
+    placed.map(async (file) => ({ file, before: await files.contentBelow(folder, file.path) })),
+  );
+  const changed = found.filter(({ file, before }) => before !== file.content);
+  const replaced = changed.filter(({ before }) => before !== undefined).map(({ file }) => file.at);
+  if (replaced.length > 0) {
+    const named = replaced.length === 1 ? `the file ${replaced[0]}` : `the files ${replaced.join(', ')}`;
+    await confirm(context, `Replace ${named}?`, {
+      unasked: `${named.charAt(0).toUpperCase()}${named.slice(1)} ${replaced.length === 1 ? 'exists' : 'exist'} with another content, and replacing was not confirmed.`,
+      declined: 'Nothing was written.',
+    });
+  }
+  for (const { file } of changed) {
+    await files.writeBelow(folder, file.path, file.content, file.isPrivate === true);
+  }
+  const written = placed.map(({ at }) => at);
+  output.text({ ...describeEnd(end, configuration, false), written }, written.join('\n'));
+  if (output.json) return;
+  for (const line of summary(end, configuration.names, false)) output.notice(line);
+  output.notice(`Then, as root, where the files are in place: ${configuration.commands.join('; ')}`);
+}
