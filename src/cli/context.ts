@@ -4,6 +4,7 @@ import type { Folders, Variables } from '../session/profiles/folders.ts';
 import type { Profile, UnderLock } from '../session/profiles/profiles.ts';
 import type { LedgerDatabase } from '../session/reservations/ledger.ts';
 import type { Session } from '../session/session.ts';
+import type { CommandLine } from './command-line.ts';
 import type { ExitCode } from './exit-codes.ts';
 import type { GlobalFlags } from './global-options.ts';
 import type { Output, TextStream } from './print/output.ts';
@@ -38,8 +39,8 @@ export interface Context {
   readonly output: Output;
   /** The global flags. */
   readonly flags: GlobalFlags;
-  /** The whole command line as it was typed, without the program's own name. */
-  readonly typed: readonly string[];
+  /** The whole command line as it was typed. */
+  readonly typed: CommandLine;
   /** The commands of an operator, with their flags. */
   readonly server: ServerCommands;
   /** The session with the services of the profile that the flags name, or of the one given. It is closed at the end. */

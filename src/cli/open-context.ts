@@ -6,6 +6,7 @@ import type { TokenSource } from '../session/login/token-source.ts';
 import { OFFLINE } from '../session/profiles/profile-keys.ts';
 import type { Session } from '../session/session.ts';
 import { adviceOnTime } from '../words/time-advice.ts';
+import type { CommandLine } from './command-line.ts';
 import type { Context, Surroundings } from './context.ts';
 import { type GlobalFlags, openProfiles, wantedProfile } from './global-options.ts';
 import { startedAs } from './print/as-started.ts';
@@ -43,12 +44,11 @@ export class Running {
 /**
  * Makes the context of a command.
  *
- * @param typed the whole command line, without the program's own name
  * @param running gets what the command opens and sends
  */
 export function openContext(
   flags: GlobalFlags,
-  typed: readonly string[],
+  typed: CommandLine,
   around: Surroundings,
   running: Running,
 ): Context {

@@ -1,8 +1,8 @@
 import { Command, CommanderError, Option } from 'commander';
 import { Failure } from '../contract/failure.ts';
 import { addOptions, type CommandFile, declare } from './command.ts';
+import { type CommandLine, childOf, readCommandLine } from './command-line.ts';
 import { COMMANDS, type CommandEntry, HIDDEN } from './commands.ts';
-import { type CommandLine, childOf, readCommandLine } from './completion/command-line.ts';
 import { SHELLS } from './completion/scripts.ts';
 import type { Environment } from './context.ts';
 import { GLOBAL_OPTIONS, type GlobalFlags } from './global-options.ts';
@@ -135,7 +135,7 @@ export class CommandTree {
       // A command group without a command shows its help, as gh and kubectl do.
       if (error.exitCode === 0 || error.code === 'commander.help') return;
       const { usageFailure } = await import('./usage-failure.ts');
-      throw await usageFailure(error, readCommandLine(this.program, args), args);
+      throw usageFailure(error, readCommandLine(this.program, args));
     }
   }
 

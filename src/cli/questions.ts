@@ -45,7 +45,7 @@ export function checkConfirmable({ terminal: { ask }, flags, typed }: Context, m
   if (flags.yes || ask) return;
   throw new Failure('usage', message, {
     why: 'Without a terminal to ask on, this needs --yes.',
-    fix: ownCommand('--yes', ...typed),
+    fix: ownCommand('--yes', ...typed.texts),
   });
 }
 

@@ -1,11 +1,10 @@
 import { Failure } from '../contract/failure.ts';
 import { inTimes } from '../contract/said.ts';
-import { type CommandLine, readCommandLine } from './completion/command-line.ts';
+import { type CommandLine, isTyped, readCommandLine, servicesIn, valueIn } from './command-line.ts';
 import { COMPLETE } from './completion/scripts.ts';
 import type { Context, Outcome, Surroundings } from './context.ts';
 import { EXIT_CODE_OF, type ExitCode } from './exit-codes.ts';
 import type { GlobalFlags } from './global-options.ts';
-import { pathOf } from './help-layout.ts';
 import { isDumb, openContext, Running } from './open-context.ts';
 import { startedAs } from './print/as-started.ts';
 import { reportFailure } from './print/failure-report.ts';
@@ -50,39 +49,28 @@ export async function run(args: readonly string[], around: Surroundings): Promis
       licences: env.licences,
     },
     async act(act, command) {
-      context = openContext(command.optsWithGlobals<GlobalFlags>(), args, beforeReport, running);
+      context = openContext(command.optsWithGlobals<GlobalFlags>(), typed(), beforeReport, running);
       outcome = (await act(context, command.args, command.opts<never>())) ?? 0;
     },
   });
-  // Commander may have stopped at a wrong flag: --json, --debug and the services are read from all that was
-  // typed.
-  const typed = () => {
-    const { command, services, given } = readCommandLine(tree.program, args);
-    return {
-      command: pathOf(command),
-      services,
-      has: (flag: string) => given.some(({ long }) => long === flag),
-    };
-  };
+  // Commander may have stopped at a wrong flag: --json and --debug are read from all that was typed.
+  const typed = (): CommandLine => readCommandLine(tree.program, args);
+  const has = (member: string): boolean => isTyped(typed(), member);
   const printHelp = (): void => {
     if (help === '') return;
-    const { has } = typed();
     const text = isDumb(around) ? asciiText(help, { spelled: true }) : help;
     const { version } = env;
-    stdout.write(has('--json') ? `${jsonText(has('--version') ? { version } : { help })}\n` : text);
+    stdout.write(has('json') ? `${jsonText(has('version') ? { version } : { help })}\n` : text);
   };
   const report = (error: unknown, times?: TimeContext): ExitCode => {
     isReported = true;
-    const { command, services, has } = typed();
-    const [json, debug] = [has('--json'), has('--debug')];
+    const [json, debug] = [has('json'), has('debug')];
     const nothingChanged = running.sent.isNothing;
     return reportFailure(error, {
       stderr,
       json,
       debug,
-      services,
-      typed: args,
-      command,
+      typed: typed(),
       started: startedAs(env),
       times,
       nothingChanged,
@@ -116,7 +104,7 @@ export async function run(args: readonly string[], around: Surroundings): Promis
           context?.output.notice(error.message);
           return 0;
         }
-        if (!context) await removeReadyFile(readCommandLine(tree.program, args), around);
+        if (!context) await removeReadyFile(typed(), around);
         // Where the profile can't be read, the failure says so, and its own text needs no zone.
         const times = await context?.clock.times().catch(() => undefined);
         const exitCode = report(await explained(error, running, around), times);
@@ -137,8 +125,8 @@ export async function run(args: readonly string[], around: Surroundings): Promis
  * Removes the ready file of an earlier server where `serve` can't even be understood: a script that waits for the file must not
  * find that one.
  */
-async function removeReadyFile({ command, values }: CommandLine, { files }: Surroundings): Promise<void> {
-  const file = command.name() === 'serve' ? values.get('readyFile') : undefined;
+async function removeReadyFile(typed: CommandLine, { files }: Surroundings): Promise<void> {
+  const file = typed.command.name() === 'serve' ? valueIn(typed, 'readyFile') : undefined;
   if (file !== undefined) await files.remove(file).catch(() => undefined);
 }
 
@@ -183,7 +171,6 @@ async function answerShell(words: readonly string[], around: Surroundings): Prom
       stderr: { ...stderr, write: () => undefined },
     },
   };
-  const open = (flags: GlobalFlags) => openContext(flags, words, silent, running);
   try {
     const [{ completionText, wantedAt }, { liveSource }] = await Promise.all([
       import('./completion/candidates.ts'),
@@ -195,9 +182,11 @@ async function answerShell(words: readonly string[], around: Surroundings): Prom
       help: NO_HELP,
       act: async () => undefined,
     });
-    await tree.load(words.slice(0, -1));
-    const wanted = wantedAt(tree.program, words);
-    stdout.write(await completionText(wanted, liveSource(open(wanted.services))));
+    const line = await tree.load(words.slice(0, -1));
+    const wanted = wantedAt(line, words.at(-1) ?? '');
+    stdout.write(
+      await completionText(wanted, liveSource(openContext(servicesIn(line), line, silent, running))),
+    );
   } catch {
     // A shell would print a message into the line that is being typed.
   } finally {

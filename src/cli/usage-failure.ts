@@ -3,7 +3,7 @@ import { Failure, ownCommand, shellWord } from '../contract/failure.ts';
 import { refusedValue } from '../contract/foreign-errors.ts';
 import { nearest } from '../session/choice.ts';
 import { missingFailure } from './advice.ts';
-import type { CommandLine } from './completion/command-line.ts';
+import { argumentsOf, type CommandLine, splitFlag } from './command-line.ts';
 import { pathOf, topOf } from './help-layout.ts';
 
 /**
@@ -40,12 +40,12 @@ const MEANT: Readonly<Record<string, readonly string[]>> = {
  */
 function meantBy(
   wrong: string,
-  typed: readonly string[],
+  { texts }: CommandLine,
   known: readonly string[],
 ): { meant: string; words: string[] } | undefined {
-  const at = typed.findIndex((word) => word === wrong || word.startsWith(`${wrong}=`));
-  const [, attached] = typed[at]?.split('=') ?? [];
-  const rest = typed.slice(at + 1);
+  const at = texts.findIndex((text) => splitFlag(text).name === wrong);
+  const { value: attached } = splitFlag(texts[at] ?? '');
+  const rest = texts.slice(at + 1);
   if (attached !== undefined) rest.unshift(attached);
   const two = MEANT[`${wrong} ${rest[0]}`];
   const meant = (two ?? MEANT[wrong])?.find((each) => known.includes(each.split(' ')[0] ?? ''));
@@ -62,38 +62,41 @@ function meantBy(
     else if (filled.at(-1)?.startsWith('--')) filled.pop();
   }
   if (attached !== undefined && attached === rest[0]) filled.push(`${filled.pop()}=${rest.shift()}`);
-  return { meant, words: [...typed.slice(0, at), ...filled, ...rest] };
+  return { meant, words: [...texts.slice(0, at), ...filled, ...rest] };
 }
 
 /**
  * Commander's message as a failure. The next step is the typed command with the word that was meant, else the help of the
  * command.
  */
-export function usageFailure(
-  { message, code }: CommanderError,
-  { command, operands, unknown: [flag] }: CommandLine,
-  typed: readonly string[],
-): Failure {
+export function usageFailure({ message, code }: CommanderError, line: CommandLine): Failure {
+  const { command, words, texts } = line;
   const path = pathOf(command);
-  const [word] = operands;
+  const operands = argumentsOf(line);
+  // A word after an unknown flag may be that flag's value.
+  const first = words.find(({ is }) => is === 'argument' || is === 'unknown flag');
+  const flag = words.find(({ is }) => is === 'unknown flag');
   const help = `${path} --help`;
   const unknown = (what: string, wrong: string, known: readonly string[]): Failure => {
     const says = `${path} has no ${what} ${wrong}.`;
-    const other = meantBy(wrong, typed, known);
+    const other = meantBy(wrong, line, known);
     if (other)
       return new Failure('usage', `${says} Did you mean ${other.meant}?`, {
         fix: ownCommand(...other.words),
       });
     const near = nearest(wrong, known);
     if (near === undefined) return new Failure('usage', says, { fix: help });
-    const words = typed.map((each) => (each === wrong ? near : each.replace(`${wrong}=`, `${near}=`)));
-    return new Failure('usage', `${says} Did you mean ${near}?`, { fix: ownCommand(...words) });
+    const right = texts.map((text) => {
+      const { name, value } = splitFlag(text);
+      return name === wrong ? [near, ...(value === undefined ? [] : [value])].join('=') : text;
+    });
+    return new Failure('usage', `${says} Did you mean ${near}?`, { fix: ownCommand(...right) });
   };
   const names = command.commands.map((child) => child.name());
-  // Flags after it are unknown without it; a word after an unknown flag may be that flag's value.
-  if (names.length > 0 && word !== undefined && flag?.after !== 0) return unknown('command', word, names);
+  // Flags after it are unknown without it.
+  if (names.length > 0 && first?.is === 'argument') return unknown('command', first.text, names);
   // A misspelt flag that is required is missing too, but that does not help.
-  if (flag !== undefined) return unknown('flag', flag.name, flagNames(command));
+  if (flag) return unknown('flag', splitFlag(flag.text).name, flagNames(command));
   const what = message.replace(/^error: /, '');
   const [, named = ''] = /'(.*?)'/.exec(what) ?? [];
   const [long = '', value = ''] = named.split(' ');
@@ -109,12 +112,12 @@ export function usageFailure(
       return new Failure('usage', `${long} needs ${value}.`, { fix: help });
     case 'commander.excessArguments': {
       const surplus = operands.slice(command.registeredArguments.length);
-      const quoted = unquoted(command, typed, surplus);
+      const quoted = unquoted(command, texts, surplus);
       if (quoted) {
-        const [words, part] = quoted;
+        const [right, part] = quoted;
         return new Failure('usage', `${path} does not take ${surplus.join(' ')}.`, {
           why: `Put a value of several words in quotes: ${part}`,
-          fix: ownCommand(...words),
+          fix: ownCommand(...right),
         });
       }
       return new Failure('usage', `${path} does not take ${surplus.join(' ')}.`, { fix: help });

@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { Failure } from '../contract/failure.ts';
+import { type Changes, Failure } from '../contract/failure.ts';
 import { SiteName } from '../contract/fields.ts';
 import { isWithin } from '../contract/instants.ts';
 import { isObject, readJson } from '../contract/json.ts';
@@ -120,18 +120,17 @@ const LACKING = {
 >;
 
 /** The flags without which the typed command does not need the extension. */
-const ASKED_BY: Partial<Record<keyof typeof LACKING, readonly string[]>> = {
-  routes: ['--via', '--avoid', '--direct'],
-  slots: ['--bandwidth', '--duration'],
+const ASKED_BY: Partial<Record<keyof typeof LACKING, Changes>> = {
+  routes: { via: undefined, avoid: undefined, direct: undefined },
+  slots: { bandwidth: undefined, duration: undefined },
 };
 
 function lacking(feature: keyof typeof LACKING, isQuestion: boolean): Failure {
   const [lacks, unmentioned, might] = LACKING[feature];
-  const flags = ASKED_BY[feature];
   const so = might === undefined ? '' : `, so it might ${might}`;
   return new Failure('not_supported', `This service ${lacks}.`, {
     why: `Its API description does not mention ${unmentioned}${isQuestion ? '.' : `${so}. Nothing was booked.`}`,
-    fix: flags && [{ flags, words: [] }],
+    fix: ASKED_BY[feature],
   });
 }
 

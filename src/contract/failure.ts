@@ -49,13 +49,12 @@ export interface FailureDetail {
   facts?: Readonly<Record<string, unknown>>;
 }
 
-/** Words in place of flags of the command that was typed. */
-export interface Retyping {
-  /** The flags that are replaced, with their values. */
-  flags: readonly string[];
-  /** The new flag and its values; none: the flags are left out. */
-  words: readonly string[];
-}
+/**
+ * Changes of the command that was typed, by the members that hold the values of its flags: the value that a flag gets, or
+ * several, true where it has none, and undefined where it is left out. A new flag stands in the place of the one that is left
+ * out before it.
+ */
+export type Changes = Readonly<Record<string, string | readonly string[] | true | undefined>>;
 
 /** The facts of a failure, for people and for programs. */
 export interface FailureFacts {
@@ -63,8 +62,8 @@ export interface FailureFacts {
   why?: Said;
   /** Lines that belong to the reason, such as the candidates for an ambiguous name. */
   lines?: readonly Said[];
-  /** The next step: a command, a flag for the typed command such as `--for 2h` (`--help` alone: its help), or the change of that command. */
-  fix?: string | readonly Retyping[];
+  /** The next step: a command, changes of the typed command, or `--help` for its help. */
+  fix?: string | Changes;
   /** The status of the answer; absent where none came. */
   httpStatus?: number;
   /** Whether the service named a code of its own; absent where no answer came. */

@@ -41,7 +41,7 @@ export function dataPlace(
  * @throws Failure `usage`, also for several hosts
  */
 export function databaseAddress(text: string): string {
-  const fix = '--database postgres://user@db.example.org/slices';
+  const fix = { database: 'postgres://user@db.example.org/slices' };
   refuseSeveralHosts(text);
   if (!/^postgres(?:ql)?:\/\//i.test(text) || !URL.canParse(text)) {
     throw new Failure('usage', 'The value of --database is not the address of a PostgreSQL database.', {

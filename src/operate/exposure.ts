@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { Failure, type Retyping } from '../contract/failure.ts';
+import { type Changes, Failure } from '../contract/failure.ts';
 import { isLoopback, loopbackAddress } from '../contract/loopback.ts';
 import type { ServeSettings } from './settings.ts';
 
@@ -94,11 +94,7 @@ function isExposed({ host, baseUrl, behindProxy }: ServeSettings): boolean {
 }
 
 /** The typed command for this machine alone. */
-const LOOPBACK: readonly Retyping[] = [
-  { flags: ['--host'], words: ['--host', '127.0.0.1'] },
-  { flags: ['--base-url'], words: [] },
-  { flags: ['--behind-proxy'], words: [] },
-];
+const LOOPBACK: Changes = { host: '127.0.0.1', baseUrl: undefined, behindProxy: undefined };
 
 function checkBaseUrl(settings: ServeSettings): void {
   const { baseUrl, behindProxy } = settings;
@@ -120,19 +116,16 @@ function isEncrypted({ tls, behindProxy }: ServeSettings): boolean {
 }
 
 /** The typed command with what is missing to serve others, as examples, and without what is for one person's tests. */
-function deployable({ baseUrl, trust, anyAudience, tls, behindProxy }: ServeSettings): readonly Retyping[] {
+function deployable({ baseUrl, trust, anyAudience, tls, behindProxy }: ServeSettings): Changes {
   const named = baseUrl ?? 'https://slices.example.org';
-  const withFlag = (flag: string, value: string): Retyping => ({ flags: [flag], words: [flag, value] });
-  const left = trust
-    ? ['--memory']
-    : ['--memory', '--directory', '--access-token-ttl', '--insecure-built-in-users'];
-  return [
-    ...left.map((flag): Retyping => ({ flags: [flag], words: [] })),
-    withFlag('--base-url', named),
-    ...(trust ? [] : [withFlag('--trust', 'https://login.example.org')]),
-    ...(anyAudience || trust?.audience !== undefined ? [] : [withFlag('--audience', named)]),
-    ...(tls || behindProxy ? [] : [withFlag('--tls-cert', 'cert.pem'), withFlag('--tls-key', 'key.pem')]),
-  ];
+  return {
+    baseUrl: named,
+    ...(trust ? {} : { trust: 'https://login.example.org' }),
+    ...(anyAudience || trust?.audience !== undefined ? {} : { audience: named }),
+    ...(tls || behindProxy ? {} : { tlsCert: 'cert.pem', tlsKey: 'key.pem' }),
+    memory: undefined,
+    ...(trust ? {} : { directory: undefined, accessTokenTtl: undefined, insecureBuiltInUsers: undefined }),
+  };
 }
 
 /** Every spelling of it: 0.0.0.0, 0, ::, 0::0. */

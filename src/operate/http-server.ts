@@ -11,7 +11,7 @@ import { createServer as createSecureServer, type Server as SecureServer } from 
 import { type AddressInfo, type Socket, Server as TcpServer } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
-import { Failure } from '../contract/failure.ts';
+import { type Changes, Failure } from '../contract/failure.ts';
 import { systemReason } from '../contract/foreign-errors.ts';
 import { loopbackAddress } from '../contract/loopback.ts';
 import { PROBLEMS, type ProblemCode } from '../contract/problem-codes.ts';
@@ -402,7 +402,7 @@ function ownerCommand(port: number): string {
 }
 
 /** The Failure for a place that can't be listened on. @param fix what to type when the port is taken */
-export function listeningFailure(cause: unknown, { host, port }: ListeningPlace, fix: string): Failure {
+export function listeningFailure(cause: unknown, { host, port }: ListeningPlace, fix: Changes): Failure {
   const taken = cause instanceof Error && 'code' in cause && cause.code === 'EADDRINUSE';
   const message = taken ? `Port ${port} is taken.` : `${host}:${port} can't be listened on.`;
   const said = systemReason(cause);

@@ -47,7 +47,7 @@ export async function openMetrics(place: ListeningPlace): Promise<OpenMetrics> {
   const hostAllowed = isOwn(host) ? isOwn : () => true;
   const server = createServer(SCRAPE_LIMITS, createMetricsListener({ text: metrics.text, hostAllowed }));
   const port = await listen(server, place).catch((cause: unknown) => {
-    throw listeningFailure(cause, place, '--metrics 0');
+    throw listeningFailure(cause, place, { metrics: '0' });
   });
   loopDelay.enable();
   return {

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { TopologyError } from '../allocator/network.ts';
 import { createTransport, type NetworkTransport } from '../client/transport.ts';
 import { HOUR } from '../contract/durations.ts';
-import { Failure, shellWord } from '../contract/failure.ts';
+import { Failure } from '../contract/failure.ts';
 import { dataFolder } from '../files/private.ts';
 import { readPrivateFile, writePrivateFile } from '../files/whole.ts';
 import {
@@ -101,7 +101,7 @@ export async function serve(options: ServeOptions, surroundings: ServeSurroundin
   );
   const log = surroundings.show ?? jsonLog(surroundings.write, now);
   const bound = await server.open(host, port).catch((cause: unknown) => {
-    throw listeningFailure(cause, { host, port }, '--port 0');
+    throw listeningFailure(cause, { host, port }, { port: '0' });
   });
   const opened: Opened[] = [server];
   try {
@@ -277,7 +277,7 @@ function lockData({ folder, ...place }: DataPlace, baseUrl: string, opened: Open
     if (address === baseUrl) return unlock === undefined;
     throw new Failure('file_unusable', `The server ${address} is using the data in ${folder}.`, {
       why: `This one would be ${baseUrl}. Ids, keys and tokens in the data are those of one address.`,
-      fix: `--data ${shellWord(`${folder}-2`)}`,
+      fix: { data: `${folder}-2` },
     });
   } catch (cause) {
     throw databaseFailure(cause, place);

@@ -1,5 +1,5 @@
 import { CI_NAMES, CI_SYSTEMS, type CiIssuers, type CiName } from '../contract/ci-rules.ts';
-import { Failure, type Retyping } from '../contract/failure.ts';
+import { type Changes, Failure } from '../contract/failure.ts';
 import {
   isServiceAddress,
   issuerName,
@@ -82,24 +82,17 @@ export function readSettings(options: ServeOptions): ServeSettings {
 
 /** The values of `--trust`: each an issuer, with the kinds after the last `=` if there are any. */
 function readTrust(values: readonly string[]): TrustedIssuer[] {
-  const issuers = values.map((value, at) =>
-    readIssuer(value, (by) => repeated('--trust', values.with(at, by))),
-  );
+  const issuers = values.map((value, at) => readIssuer(value, (by) => ({ trust: values.with(at, by) })));
   const missing = missingKind(issuers);
   if (missing === undefined) return issuers;
   throw new Failure('usage', `No issuer is trusted for ${missing} tokens.`, {
     why: 'A booking needs a user token and an experiment token. Each needs an issuer.',
-    fix: repeated('--trust', [...values, `https://login.example.org=${missing}`]),
+    fix: { trust: [...values, `https://login.example.org=${missing}`] },
   });
 }
 
-/** The typed command with these values of a flag that may be repeated. */
-function repeated(flag: string, values: readonly string[]): readonly Retyping[] {
-  return [{ flags: [flag], words: values.flatMap((value) => [flag, value]) }];
-}
-
 /** @param instead the typed command with another value in its place */
-function readIssuer(value: string, instead: (value: string) => readonly Retyping[]): TrustedIssuer {
+function readIssuer(value: string, instead: (value: string) => Changes): TrustedIssuer {
   const [, issuer = value, names] = /^(.*)=([a-z,]*)$/.exec(value) ?? [];
   checkIssuer(issuer);
   if (names === undefined) return { issuer };
@@ -170,7 +163,7 @@ function certificateFiles(cert: string | undefined, key: string | undefined): Ce
   if (cert === undefined && key === undefined) return undefined;
   throw new Failure('usage', `${cert === undefined ? '--tls-cert' : '--tls-key'} is missing.`, {
     why: 'A certificate needs its key, and a key its certificate.',
-    fix: cert === undefined ? '--tls-cert cert.pem' : '--tls-key key.pem',
+    fix: cert === undefined ? { tlsCert: 'cert.pem' } : { tlsKey: 'key.pem' },
   });
 }
 
@@ -196,7 +189,7 @@ function checkAdministrator(
   if (read && read.issuer === undefined && new Set(issuers?.map(issuerName)).size > 1) {
     throw new Failure('usage', `${text} may be a user of several issuers.`, {
       why: 'With several issuers of user tokens, an administrator needs the issuer too.',
-      fix: repeated('--administrator', instead(`${text}@${issuers?.[0]}`)),
+      fix: { administrator: instead(`${text}@${issuers?.[0]}`) },
     });
   }
   if (read) return;
@@ -214,6 +207,6 @@ function metricsPlace(text: string | undefined): ListeningPlace | undefined {
   if (found && Number(port) <= 65_535) return { host: host.replace(/^\[(.*)\]$/, '$1'), port: Number(port) };
   throw new Failure('usage', `${JSON.stringify(text)} is not an address for metrics.`, {
     why: 'It must be a port of this machine, or HOST:PORT.',
-    fix: '--metrics 9464',
+    fix: { metrics: '9464' },
   });
 }

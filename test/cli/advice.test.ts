@@ -1,51 +1,52 @@
 import { describe, expect, test } from 'vitest';
-import { completed, retyped, withServices } from '../../src/cli/advice.ts';
+import { withServices } from '../../src/cli/advice.ts';
+import { renamed, retyped } from '../../src/cli/command-line.ts';
+import type { Changes } from '../../src/contract/failure.ts';
+import { commandLines } from '../fixtures/command-world.ts';
 
-describe('advice that is a flag becomes the whole command that was typed', () => {
-  test.each([
-    ['reserve a b --bandwidth 1X --for 2h', '--bandwidth 1G', 'reserve a b --bandwidth 1G --for 2h'],
-    ['reserve a b --bandwidth=1X --for 2h', '--bandwidth 1G', 'reserve a b --bandwidth 1G --for 2h'],
-    ['--offline reserve a b --for 2h', '--start-now', '--offline reserve a b --for 2h --start-now'],
-    ['reserve a b --for', '--for 2h', 'reserve a b --for 2h'],
-    ['delete --reason -- x', '--reason y', 'delete --reason y -- x'],
-    ['show -- x', '--debug', 'show --debug -- x'],
-    ['run a b -- tool --wait 5', '--wait 1d', 'run a b --wait 1d -- tool --wait 5'],
-    ['audit --link a --since 2d', '--link a b', 'audit --link a b --since 2d'],
-  ])('%s, %s', (typed, advice, expected) => {
-    expect(completed(typed.split(' '), {}, advice)).toBe(`slices-conn ${expected}`);
+const typedAs = await commandLines();
+
+describe('the typed command with other flags', () => {
+  test.each<[string, Changes, string]>([
+    ['reserve a b --bandwidth 1X --for 2h', { bandwidth: '1G' }, 'reserve a b --bandwidth 1G --for 2h'],
+    ['reserve --bandwidth=9G a b', { bandwidth: '6G' }, 'reserve --bandwidth 6G a b'],
+    ['reserve a --bandwidth 1G b --bandwidth 2G', { bandwidth: '6G' }, 'reserve a --bandwidth 6G b'],
+    ['--offline reserve a b --for 2h', { startNow: true }, '--offline reserve a b --for 2h --start-now'],
+    ['reserve a b --for', { for: '2h' }, 'reserve a b --for 2h'],
+    ['reserve a b --name --start-now', { startNow: undefined }, 'reserve a b --name --start-now'],
+    ['reserve a b --for --json 2h --earliest', { for: '3h' }, 'reserve a b --for 3h --json --earliest'],
+    ['update a --extend 1h', { bandwidth: '6G' }, 'update a --extend 1h --bandwidth 6G'],
+    ['update --extend 1h -- a', { bandwidth: '6G' }, 'update --extend 1h --bandwidth 6G -- a'],
+    ['run a b -- tool --wait 5', { wait: '1d' }, 'run a b --wait 1d -- tool --wait 5'],
+    ['serve audit --link a --since 2d', { link: ['a', 'b'] }, 'serve audit --link a b --since 2d'],
+    ['serve --trust a --trust b', { trust: ['c', 'd'] }, 'serve --trust c --trust d'],
+    ['reserve --start-now a b', { startNow: undefined, start: 'x' }, 'reserve --start x a b'],
+    ['reserve a b --start y', { start: undefined }, 'reserve a b'],
+    [
+      'reserve a b --start y --for 1h',
+      { start: undefined, startNow: true, for: undefined, end: 'z', bandwidth: '6G' },
+      'reserve a b --start-now --end z --bandwidth 6G',
+    ],
+  ])('%s', (typed, changes, expected) => {
+    expect(retyped(typedAs(typed), changes)).toBe(`slices-conn ${expected}`);
   });
 
   test('with words that a shell takes as they were', () => {
     const typed = ['experiment', 'create', 'x', '--description', "it's $HOME", '--end', 'soon'];
-    expect(completed(typed, {}, '--end +30d')).toBe(
+    expect(retyped(typedAs(typed), { end: '+30d' })).toBe(
       `slices-conn experiment create x --description 'it'\\''s $HOME' --end +30d`,
-    );
-  });
-
-  test('a whole command gets the services only', () => {
-    expect(completed(['--offline', 'show', 'x'], { offline: true }, 'slices-conn list')).toBe(
-      'slices-conn --offline list',
     );
   });
 });
 
-describe('a command with other flags than were typed', () => {
-  const bandwidth = { flags: ['--bandwidth'], words: ['--bandwidth', '6G'] };
-  const start = { flags: ['--start', '--start-now'], words: ['--start', 'x'] };
+test('names are replaced in arguments, and in lists of names', () => {
+  const names = new Map([['gent', 'be-gent1']]);
+  expect(renamed(typedAs('reserve gent b --via=c,gent --avoid gent,d --name x'), names)).toBe(
+    'slices-conn reserve be-gent1 b --via=c,be-gent1 --avoid be-gent1,d --name x',
+  );
+});
 
-  test.each([
-    ['reserve a b --bandwidth 9G --for 2h', [bandwidth], 'reserve a b --bandwidth 6G --for 2h'],
-    ['reserve --bandwidth=9G a b', [bandwidth], 'reserve --bandwidth 6G a b'],
-    ['reserve a --bandwidth 1G b --bandwidth 2G', [bandwidth], 'reserve a --bandwidth 6G b'],
-    ['update a --extend 1h', [bandwidth], 'update a --extend 1h --bandwidth 6G'],
-    ['update --extend 1h -- a', [bandwidth], 'update --extend 1h --bandwidth 6G -- a'],
-    ['reserve --start-now a b', [start], 'reserve --start x a b'],
-    ['reserve a b --start y --for 1h', [start, bandwidth], 'reserve a b --start x --for 1h --bandwidth 6G'],
-    ['reserve a b --start y', [{ flags: ['--start'], words: [] }], 'reserve a b'],
-  ])('%s', (typed, changes, expected) => {
-    expect(retyped(typed.split(' '), changes)).toBe(`slices-conn ${expected}`);
-  });
-
+describe('an advised command', () => {
   test('gets the flags of the services after a variable is unset too', () => {
     const advice = 'unset X && slices-conn login';
     expect(withServices({ profile: 'lab' }, advice)).toBe('unset X && slices-conn --profile lab login');

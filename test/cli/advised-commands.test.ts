@@ -187,12 +187,11 @@ describe('every next step works when it is pasted', () => {
     'exchanged.fix': 'slices-conn experiment ci list',
     "rule && ownCommand('experiment', 'ci', 'add', ...rule)":
       'slices-conn experiment ci add --github octo/measure --ref refs/heads/dev',
-    "[{ flags: ['--ref'], words: ['--ref', `refs/heads/${ref}`] }]":
+    '{ ref: `refs/heads/${ref}` }':
       'slices-conn experiment ci add --github octo/measure --ref refs/heads/main',
-    "[{ flags: ['--ref', '--ref-type'], words }]":
+    "{ ref: name, refType: kind === 'tags' ? 'tag' : undefined }":
       'slices-conn experiment ci add --gitlab lab/measure --ref v1 --ref-type tag',
-    '[{ flags: [flag], words: [flag, path] }]':
-      'slices-conn experiment ci add --github octo/measure --ref refs/heads/main',
+    '{ [flag]: path }': 'slices-conn experiment ci add --github octo/measure --ref refs/heads/main',
     "meant === undefined ? 'slices-conn --help' : `slices-conn help ${meant}`": 'slices-conn help exit-codes',
     // Handed on or completed: the text is made, and tried, where another line of this table says.
     'fix ?? null': undefined,
@@ -203,43 +202,43 @@ describe('every next step works when it is pasted', () => {
     shown: undefined,
     HELP: 'slices-conn profile set --help',
     help: 'slices-conn list --help',
-    "'--ended'": 'slices-conn verify link.jwt --ended',
+    '{ ended: true }': 'slices-conn verify link.jwt --ended',
     toShow: 'slices-conn show ID',
     "isOwn ? 'slices-conn list --all' : undefined": 'slices-conn list --all',
     "ownCommand('show', String(claims['sub']))": 'slices-conn show ID',
     HELP_ON_TIMES: 'slices-conn help times',
     HELP_ON_TOKENS: 'slices-conn help environment',
-    'flags && [{ flags, words: [] }]': 'slices-conn availability be-gent1 pl-poznan1',
+    'ASKED_BY[feature]': 'slices-conn availability be-gent1 pl-poznan1',
     "ownCommand(change.action, change.name, '--help')": 'slices-conn update kth --help',
-    "[{ flags: ['--earliest'], words: [] }]": 'slices-conn apply demo.yaml',
     "'--help'": 'slices-conn reserve --help',
     "ownCommand('show', file)": 'slices-conn show ID',
-    "'--debug'": 'slices-conn list --debug',
-    "'--reason left-behind'": 'slices-conn delete ID --as-administrator --reason left-behind',
-    "'--wait 1d'": 'slices-conn run be-gent1 pl-poznan1 --bandwidth 1G --for 1h --wait 1d -- true',
-    '`--name ${free}`':
+    "{ reason: 'left-behind' }": 'slices-conn delete ID --as-administrator --reason left-behind',
+    "{ wait: '1d' }": 'slices-conn run be-gent1 pl-poznan1 --bandwidth 1G --for 1h --wait 1d -- true',
+    '{ name: free }':
       'slices-conn reserve be-gent1 pl-poznan1 --bandwidth 1G --start-now --for 1h --name x-2',
-    "'--link be-gent1 pl-poznan1'": 'slices-conn serve audit --link be-gent1 pl-poznan1',
+    "{ link: ['be-gent1', 'pl-poznan1'] }": 'slices-conn serve audit --link be-gent1 pl-poznan1',
     "ownCommand('login', '--profile', name)": 'slices-conn login --profile lab',
     "ownCommand('profile', 'show', name)": 'slices-conn profile show lab',
-    "ownCommand('--yes', ...typed)": 'slices-conn --yes delete ID',
+    "ownCommand('--yes', ...typed.texts)": 'slices-conn --yes delete ID',
     'ownCommand(...command)': 'slices-conn delete ID',
     'first.command': undefined,
-    '`--experiment ${experiment}`': 'slices-conn apply demo.yaml --experiment demo',
+    '{ experiment }': 'slices-conn apply demo.yaml --experiment demo',
     "ownCommand('delete', ...left)": 'slices-conn delete ID',
-    'ownCommand(...words)': 'slices-conn plan demo.yaml',
+    'ownCommand(...right)': 'slices-conn plan demo.yaml',
     'reservation && (await againIn(session, experiment, reservation, now))':
       'slices-conn reserve be-gent1 pl-poznan1 --bandwidth 1G --start-now --for 1h',
     'fixOf(code, details)': 'slices-conn show ID',
-    'retyped(words, [])': undefined,
-    'retyped(typed, [startRetyping(at, asked)])':
+    'renamed(typed, meant)': undefined,
+    'startChange(at, asked)':
       'slices-conn reserve be-gent1 gr-uth --bandwidth 1G --earliest --for 1h --start 2026-12-01T10:00Z',
-    "retyped(typed, [{ flags: ['--for'], words }])": 'slices-conn update ID --start +3h --for 1h',
-    "retyped(typed, [startRetyping('now', asked), ...endRetyping(started, asked)])":
+    '{ for: lengthWord(update.start, update.end) }': 'slices-conn update ID --start +3h --for 1h',
+    "{ ...startChange('now', asked), ...endChange(started, asked) }":
       'slices-conn reserve be-gent1 pl-poznan1 --bandwidth 1000 --start-now --end +2h',
     '`slices-conn availability ${site1} ${site2}`': 'slices-conn availability be-gent1 pl-poznan1',
     '`slices-conn availability ${site1}`': 'slices-conn availability be-gent1',
     other: undefined,
+    "{ [other]: other === 'bandwidth' ? '1G' : '2h' }":
+      'slices-conn availability be-gent1 pl-poznan1 --bandwidth 1G --duration 2h',
     // Programs of others.
     '`${client} ${noun} list`': undefined,
     "program && [program, 'auth', 'login'].map(shellWord).join(' ')": undefined,
@@ -258,23 +257,23 @@ describe('every next step works when it is pasted', () => {
       'slices-conn serve --tls-cert cert.pem --tls-key key.pem --base-url https://slices.example.org --trust https://portal.example.org --audience https://slices.example.org',
     'meant ? deployable(settings) : LOOPBACK': 'slices-conn serve --host 127.0.0.1',
     LOOPBACK: 'slices-conn serve --host 127.0.0.1',
-    "repeated('--trust', [...values, `https://login.example.org=${missing}`])":
+    '{ trust: [...values, `https://login.example.org=${missing}`] }':
       'slices-conn serve --trust https://portal.example.org=project,experiment --trust https://login.example.org=user',
     "instead(`${issuer}=${TRUSTED_KINDS.join(',')}`)":
       'slices-conn serve --trust https://portal.example.org=user,project,experiment',
-    "repeated('--administrator', instead(`${text}@${issuers?.[0]}`))":
+    '{ administrator: instead(`${text}@${issuers?.[0]}`) }':
       'slices-conn serve --trust https://a.example.org --administrator user_portal.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q@https://a.example.org',
-    "cert === undefined ? '--tls-cert cert.pem' : '--tls-key key.pem'":
+    "cert === undefined ? { tlsCert: 'cert.pem' } : { tlsKey: 'key.pem' }":
       'slices-conn serve --tls-cert cert.pem --tls-key key.pem',
-    "'--metrics 9464'": 'slices-conn serve --metrics 9464',
-    "'--database postgres://user@db.example.org/slices'":
+    "{ metrics: '9464' }": 'slices-conn serve --metrics 9464',
+    "{ database: 'postgres://user@db.example.org/slices' }":
       'slices-conn serve --database postgres://user@db.example.org/slices',
-    "'--database postgres://user@primary.db.example.org/slices'":
+    "{ database: 'postgres://user@primary.db.example.org/slices' }":
       'slices-conn serve --database postgres://user@primary.db.example.org/slices',
-    "'--database postgres://user@host/name?sslmode=verify-ca&sslrootcert=ca.pem'":
+    "{ database: 'postgres://user@host/name?sslmode=verify-ca&sslrootcert=ca.pem' }":
       "slices-conn serve --database 'postgres://user@host/name?sslmode=verify-ca&sslrootcert=ca.pem'",
     "ownCommand('serve', ...where)": 'slices-conn serve --data folder',
-    '`--data ${shellWord(`${folder}-2`)}`': 'slices-conn serve --data folder-2',
+    '{ data: `${folder}-2` }': 'slices-conn serve --data folder-2',
     '`slices-conn ${noun} use ${shellWord(canBeTyped(only, active) ? only.name : only.id)}`':
       'slices-conn experiment list',
     '`slices-conn ${noun} list`': 'slices-conn project list',
@@ -283,12 +282,12 @@ describe('every next step works when it is pasted', () => {
     'ownCommand(...other.words)': 'slices-conn update ID --extend 1h',
     command: 'slices-conn login conn.example.org --with-slices',
     "ownCommand('login', baseUrl, '--with-slices')": 'slices-conn login conn.example.org --with-slices',
-    "ownCommand(...typed, '--allow-unsigned')": 'slices-conn apply demo.yaml --allow-unsigned',
+    '{ allowUnsigned: true }': 'slices-conn apply demo.yaml --allow-unsigned',
     "entry.id === undefined ? 'slices-conn list --all' : ownCommand('show', entry.id)":
       'slices-conn list --all',
     '`slices-conn profile show ${shellWord(profile)}`': 'slices-conn profile show local',
-    "retyped(typed, [{ flags: ['--wait'], words: [] }])": 'slices-conn login --ci',
-    'retyped(typed, [])': 'slices-conn login conn.example.org --yes',
+    '{ wait: undefined }': 'slices-conn login --ci',
+    'retyped(typed, {})': 'slices-conn login conn.example.org --yes',
     'variable === undefined ? look : `unset ${variable}`': 'slices-conn profile show local',
     "redirectedBy.length === 0 ? 'slices-conn login' : `unset ${redirectedBy.join(' ')}`":
       'slices-conn login',
@@ -296,21 +295,19 @@ describe('every next step works when it is pasted', () => {
     "fix = 'slices-conn list'": 'slices-conn list',
     "failure.facts.fix ?? 'slices-conn list'": 'slices-conn list',
     "ownCommand('watch', id)": 'slices-conn watch ID',
-    '`--site ${sites[0]}`': 'slices-conn vlan ID --dev eth1 --site be-gent1',
-    '`--site ${nearest(typed, sites) ?? sites[0]}`': 'slices-conn vlan ID --dev eth1 --site be-gent1',
-    "'--remove'": 'slices-conn vlan ID --site be-gent1 --dev eth1 --remove',
-    "retyped(typed, [{ flags: ['--via', '--avoid', '--direct'], words: [] }])":
+    '{ site: sites[0] }': 'slices-conn vlan ID --dev eth1 --site be-gent1',
+    '{ site: nearest(typed, sites) ?? sites[0] }': 'slices-conn vlan ID --dev eth1 --site be-gent1',
+    '{ via: undefined, avoid: undefined, direct: undefined }':
       'slices-conn reserve be-gent1 fr-slices --bandwidth 1000 --start-now --end +2h',
-    'retyped(typed, [{ flags, words: [] }])': 'slices-conn vlan ID --site be-gent1 --dev eth1 --apply',
-    "`${retyped(typed, [{ flags: ['--out'], words: [] }])} > FILE`":
-      'slices-conn vlan ID --site be-gent1 --dev eth1 > FILE',
-    "ownCommand('--offline', ...typed)": 'slices-conn --offline verify -',
-    '`sudo ${ownCommand(...typed)}`': 'sudo slices-conn vlan ID --site be-gent1 --dev eth1 --apply',
+    '{ [flag]: undefined }': 'slices-conn vlan ID --site be-gent1 --dev eth1 --apply',
+    '`${retyped(typed, { out: undefined })} > FILE`': 'slices-conn vlan ID --site be-gent1 --dev eth1 > FILE',
+    "ownCommand('--offline', ...typed.texts)": 'slices-conn --offline verify -',
+    '`sudo ${retyped(typed, {})}`': 'sudo slices-conn vlan ID --site be-gent1 --dev eth1 --apply',
     '`slices-conn show ${id}`': 'slices-conn show ID',
     '`slices-conn show ${shellWord(id)}`': 'slices-conn show ID',
     '`slices-conn show ${shellWord(id)} --allow-unsigned`': 'slices-conn show ID --allow-unsigned',
     '`slices-conn show ${shellWord(reservation.id)} --token`': 'slices-conn show ID --token',
-    "fitting === undefined ? 'slices-conn login' : `--for ${fitting}`":
+    "fitting === undefined ? 'slices-conn login' : { for: fitting }":
       'slices-conn run be-gent1 pl-poznan1 --bandwidth 1G --for 58m -- ls',
   };
   /** Commands of other programs. */

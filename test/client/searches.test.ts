@@ -102,7 +102,7 @@ describe('a service without the extensions', () => {
     );
     const failure = await failureOf(() => client.change(items));
     expect(failure).toMatchObject({ code: 'not_supported', message: /can't be asked for a route/ });
-    expect(failure.facts.fix).toEqual([{ flags: ['--via', '--avoid', '--direct'], words: [] }]);
+    expect(failure.facts.fix).toStrictEqual({ via: undefined, avoid: undefined, direct: undefined });
     expect(sent).toHaveLength(1);
   });
 
@@ -149,7 +149,7 @@ describe('a service without the extensions', () => {
     expect(use).toMatchObject({ code: 'not_supported', message: /use over time/ });
     const slots = await failureOf(() => client.slots({ ...SITES, bandwidth: 1, duration: HOUR }));
     expect(slots).toMatchObject({ code: 'not_supported', message: /can start/ });
-    expect(slots.facts.fix).toEqual([{ flags: ['--bandwidth', '--duration'], words: [] }]);
+    expect(slots.facts.fix).toStrictEqual({ bandwidth: undefined, duration: undefined });
   });
 
   test('a service that describes them and fails: its own failure', async () => {

@@ -1,8 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { retyped } from '../../src/cli/advice.ts';
+import { retyped } from '../../src/cli/command-line.ts';
 import { Failure } from '../../src/contract/failure.ts';
 import { allowedDangers, checkExposure } from '../../src/operate/exposure.ts';
 import type { ServeSettings } from '../../src/operate/settings.ts';
+import { commandLines } from '../fixtures/command-world.ts';
+
+const typedAs = await commandLines();
 
 const PLAIN: ServeSettings = {
   host: '127.0.0.1',
@@ -166,7 +169,7 @@ describe('the next step is the typed command, with other flags', () => {
     const words = [...`${TYPED} ${typed}`.matchAll(/'([^']*)'|(\S+)/g)].map(
       ([, quoted, plain]) => quoted ?? plain ?? '',
     );
-    expect(typeof fix === 'object' && retyped(words, fix)).toBe(`slices-conn ${TYPED} ${advised}`);
+    expect(typeof fix === 'object' && retyped(typedAs(words), fix)).toBe(`slices-conn ${TYPED} ${advised}`);
   });
 });
 

@@ -83,7 +83,7 @@ test('a second server on a data folder has its address, and says so; one that fo
   for (const options of [{ data }, { data, baseUrl: base.replace('127.0.0.1', 'localhost') }]) {
     const { code, message, facts } = await failureOf(() => started(options));
     expect([code, message]).toEqual(['file_unusable', `The server ${base} is using the data in ${data}.`]);
-    expect(facts.fix).toBe(`--data ${data}-2`);
+    expect(facts.fix).toEqual({ data: `${data}-2` });
   }
   const second = await started({ data, baseUrl: base });
   expect([first.warnings.length, second.warnings.length]).toEqual([0, 1]);

@@ -10,6 +10,7 @@ import { SITES } from '../../contract/sites.ts';
 import { parseDuration } from '../../contract/typed-duration.ts';
 import { linkName } from '../../words/link-name.ts';
 import type { CommandDeclaration } from '../command.ts';
+import type { CommandLine } from '../command-line.ts';
 import type { Context } from '../context.ts';
 import { continued } from '../help-layout.ts';
 import { readWindow } from '../period.ts';
@@ -142,18 +143,14 @@ async function answersOf(
 /** A refusal of the sites with a command that shows what there is. */
 function withNextStep(
   error: unknown,
-  { sites, route, typed }: { sites: readonly string[]; route: AskedRoute; typed: readonly string[] },
+  { sites, route, typed }: { sites: readonly string[]; route: AskedRoute; typed: CommandLine },
 ): unknown {
   if (!(error instanceof Failure)) return error;
   const [site1, site2] = sites;
   if (error.code === 'search_given_up') return error.with({ why: 'Ask for a shorter time.' });
   return error.code === 'sites_not_connected' && site2 !== undefined
     ? error.with({ fix: `slices-conn availability ${site1}` })
-    : withNearestSite(
-        withoutRoute(error, typed),
-        [...sites, ...(route.via ?? []), ...(route.avoid ?? [])],
-        typed,
-      );
+    : withNearestSite(withoutRoute(error), [...sites, ...(route.via ?? []), ...(route.avoid ?? [])], typed);
 }
 
 /** How much of one link is free in a window: exact steps, or so many columns. */
@@ -176,11 +173,10 @@ function readNeed({ bandwidth, duration }: Flags): Need | undefined {
   if (bandwidth !== undefined && duration !== undefined) {
     return { bandwidth: parseBandwidth(bandwidth), duration: parseDuration(duration) };
   }
-  const [given, other] =
-    bandwidth === undefined ? ['--duration', '--bandwidth 1G'] : ['--bandwidth', '--duration 2h'];
-  throw new Failure('usage', `${given} needs ${other.split(' ')[0]}.`, {
+  const [given, other] = bandwidth === undefined ? ['duration', 'bandwidth'] : ['bandwidth', 'duration'];
+  throw new Failure('usage', `--${given} needs --${other}.`, {
     why: 'The two together say when such a reservation can start.',
-    fix: other,
+    fix: { [other]: other === 'bandwidth' ? '1G' : '2h' },
   });
 }
 

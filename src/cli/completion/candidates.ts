@@ -1,18 +1,18 @@
 import type { Argument, Command, Option } from 'commander';
-import type { ServiceFlags } from '../advice.ts';
-import { GLOBAL_FLAGS } from '../global-options.ts';
-import { HELP_TOPICS, LICENCES } from '../help-topics.ts';
-import { escapeText } from '../print/output.ts';
 import {
+  argumentsOf,
   type CommandLine,
   childOf,
   flagNamed,
   isFlag,
-  readCommandLine,
+  isTyped,
   splitFlag,
   takes,
   takesValue,
-} from './command-line.ts';
+} from '../command-line.ts';
+import { GLOBAL_FLAGS } from '../global-options.ts';
+import { HELP_TOPICS, LICENCES } from '../help-topics.ts';
+import { escapeText } from '../print/output.ts';
 
 /** A word that could be typed, and what it means. */
 export interface Candidate {
@@ -38,7 +38,6 @@ export interface Wanted {
   };
   /** Whether the shell should add names of files. */
   readonly files: boolean;
-  readonly services: ServiceFlags;
 }
 
 /** The members of a {@link Wanted} beside the word itself. */
@@ -50,21 +49,19 @@ const NOTHING: Choice = { known: [], files: false };
  * Finds what the last word can be (cli/README.md, "Commands", completion): a command, a flag, or the value of
  * a flag or an argument, by commander's definitions.
  *
- * @param words without the program's own name; the last is the one to complete, maybe empty
+ * @param line the words before it @param word as far as it is typed, maybe empty
  * @example after `reserve be-gent1 ` the word is a site, but not be-gent1
  */
-export function wantedAt(program: Command, words: readonly string[]): Wanted {
-  const word = words.at(-1) ?? '';
-  const line = readCommandLine(program, words.slice(0, -1));
-  const { services, open, literal } = line;
-  const whole = (choice: Choice): Wanted => ({ typed: word, before: '', services, ...choice });
+export function wantedAt(line: CommandLine, word: string): Wanted {
+  const { open } = line;
+  const whole = (choice: Choice): Wanted => ({ typed: word, before: '', ...choice });
   if (open && takes(open, word)) return ofList(whole(valuesOf(open.option, line)), open.option);
-  if (literal || !word.startsWith('-')) return whole(operandsAt(line, word));
+  if (isLiteral(line) || !word.startsWith('-')) return whole(operandsAt(line, word));
   const { name, value } = splitFlag(word);
   if (value === undefined) return whole({ ...NOTHING, known: flagsAt(line) });
   const option = flagNamed(line.command, name);
   const choice = option && takesValue(option) ? valuesOf(option, line) : NOTHING;
-  return ofList({ typed: value, before: `${name}=`, services, ...choice }, option);
+  return ofList({ typed: value, before: `${name}=`, ...choice }, option);
 }
 
 /** Of a list of sites, the last one is completed, and those before it are not wanted again. */
@@ -76,8 +73,14 @@ function ofList({ live, ...wanted }: Wanted, option: Option | undefined): Wanted
   return { ...wanted, typed, before, live: { ...live, without: [...live.without, ...names] } };
 }
 
+/** Whether `--` was typed: every word after it is an argument. */
+function isLiteral({ words }: CommandLine): boolean {
+  return words.some(({ is }) => is === '--');
+}
+
 function operandsAt(line: CommandLine, word: string): Choice {
-  const { command, operands, literal } = line;
+  const { command } = line;
+  const [operands, literal] = [argumentsOf(line), isLiteral(line)];
   if (command.commands.length > 0) {
     return operands.length === 0 ? { ...NOTHING, known: commandsOf(command) } : NOTHING;
   }
@@ -93,7 +96,9 @@ function operandsAt(line: CommandLine, word: string): Choice {
   return { ...NOTHING, known: own };
 }
 
-function valuesOf(option: Option, { command, operands }: CommandLine): Choice {
+function valuesOf(option: Option, line: CommandLine): Choice {
+  const { command } = line;
+  const operands = argumentsOf(line);
   const kind = kindOfOption(option);
   if (kind === 'ends') return { ...NOTHING, live: { kind, without: [], of: operands[0] } };
   // A route passes neither of its ends.
@@ -139,7 +144,8 @@ function commandsOf(group: Command): Candidate[] {
 }
 
 /** The command's own flags and the global ones, except flags that were given and can't be repeated. */
-function flagsAt({ command, given }: CommandLine): Candidate[] {
+function flagsAt(line: CommandLine): Candidate[] {
+  const { command } = line;
   const help = command.createHelp();
   const options: Option[] = help.visibleOptions(command);
   for (let group = command.parent; group; group = group.parent) {
@@ -149,7 +155,7 @@ function flagsAt({ command, given }: CommandLine): Candidate[] {
   }
   return options.flatMap((option) => {
     const value = option.long ?? option.short ?? '';
-    if (given.includes(option) && !isRepeatable(option)) return [];
+    if (isTyped(line, option.attributeName()) && !isRepeatable(option)) return [];
     return [{ value, description: option.description }];
   });
 }

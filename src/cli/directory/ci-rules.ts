@@ -105,7 +105,7 @@ function requestOf({ github, gitlab, ref, refType, environment }: CiFlags): CiRu
   const repository = github ?? gitlab;
   if (repository === undefined)
     throw new Failure('usage', '--github or --gitlab is missing.', { fix: EXAMPLE });
-  checkRepository(github === undefined ? '--gitlab' : '--github', repository);
+  checkRepository(github === undefined ? 'gitlab' : 'github', repository);
   if (ref === undefined && environment === undefined) {
     throw new Failure('usage', '--ref or --environment is missing.', {
       why: 'Otherwise the jobs of every branch and pull request would act as you.',
@@ -120,15 +120,14 @@ function requestOf({ github, gitlab, ref, refType, environment }: CiFlags): CiRu
   if (github !== undefined && ref !== undefined && !ref.startsWith('refs/')) {
     throw new Failure('usage', 'On GitHub --ref must be the whole name of a branch or tag.', {
       why: 'A branch is refs/heads/NAME, a tag refs/tags/NAME.',
-      fix: [{ flags: ['--ref'], words: ['--ref', `refs/heads/${ref}`] }],
+      fix: { ref: `refs/heads/${ref}` },
     });
   }
   const [, kind, name = ''] = (gitlab !== undefined && /^refs\/(heads|tags)\/(.*)$/s.exec(ref ?? '')) || [];
   if (kind !== undefined) {
-    const words = ['--ref', name, ...(kind === 'tags' ? ['--ref-type', 'tag'] : [])];
     throw new Failure('usage', 'On GitLab --ref must be the name of a branch or tag alone.', {
       why: `No job has the ref ${ref} there.`,
-      fix: [{ flags: ['--ref', '--ref-type'], words }],
+      fix: { ref: name, refType: kind === 'tags' ? 'tag' : undefined },
     });
   }
   return {
@@ -141,12 +140,12 @@ function requestOf({ github, gitlab, ref, refType, environment }: CiFlags): CiRu
 }
 
 /** Checks that a repository is not given by its address. @throws Failure `usage` with the name that is meant */
-function checkRepository(flag: '--github' | '--gitlab', text: string): void {
+function checkRepository(flag: 'github' | 'gitlab', text: string): void {
   const [, path] = /^(?:https?:\/\/[^/]+\/|git@[^:]+:)(.+?)(?:\.git)?\/?$/.exec(text) ?? [];
   if (path === undefined) return;
-  throw new Failure('usage', `${flag} takes the name of a repository. Did you mean ${path}?`, {
+  throw new Failure('usage', `--${flag} takes the name of a repository. Did you mean ${path}?`, {
     why: `${JSON.stringify(text)} is its address.`,
-    fix: [{ flags: [flag], words: [flag, path] }],
+    fix: { [flag]: path },
   });
 }
 

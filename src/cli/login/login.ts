@@ -6,8 +6,8 @@ import { isLoopback, isProtected } from '../../contract/loopback.ts';
 import type { Login } from '../../session/login/connection.ts';
 import { noProvider, OFFICIAL_CLIENT } from '../../session/login/token-source.ts';
 import type { Session } from '../../session/session.ts';
-import { retyped } from '../advice.ts';
 import type { CommandDeclaration } from '../command.ts';
+import { type CommandLine, retyped } from '../command-line.ts';
 import type { Context } from '../context.ts';
 import { openProfiles, waitSeconds } from '../global-options.ts';
 import { conflict } from '../period.ts';
@@ -202,17 +202,17 @@ const isToLogIn = (error: unknown): error is Failure =>
 async function decided(
   login: DeviceLogin,
   wait: number | undefined,
-  typed: readonly string[],
+  typed: CommandLine,
 ): Promise<IssuedTokens> {
   const signal = wait === undefined ? new AbortController().signal : AbortSignal.timeout(wait * 1000);
   try {
     return await login.wait(signal);
   } catch (error) {
     // The profile of an address that was typed is not in use yet.
-    if (!signal.aborted) throw isToLogIn(error) ? error.with({ fix: retyped(typed, []) }) : error;
+    if (!signal.aborted) throw isToLogIn(error) ? error.with({ fix: retyped(typed, {}) }) : error;
     throw new Failure('login_pending', `The code was not entered within ${wait} s.`, {
       retryable: true,
-      fix: retyped(typed, [{ flags: ['--wait'], words: [] }]),
+      fix: { wait: undefined },
     });
   }
 }

@@ -293,7 +293,7 @@ function isAlone(changes: readonly PlannedChange[], earliest: boolean): boolean 
 /** @throws Failure `not_supported` for anything but creations at their own times */
 function creationsIn(changes: readonly PlannedChange[], earliest: boolean): Creation[] {
   if (earliest) {
-    throw lacksBatches('--earliest moves all creations together.', [{ flags: ['--earliest'], words: [] }]);
+    throw lacksBatches('--earliest moves all creations together.', { earliest: undefined });
   }
   return changes.map((change) => {
     if (change.action === 'create') return change;

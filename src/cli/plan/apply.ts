@@ -2,6 +2,7 @@ import { Failure, ownCommand } from '../../contract/failure.ts';
 import type { OptionsOf } from '../../contract/flags.ts';
 import { inOneText, Sentence, sentence } from '../../contract/said.ts';
 import type { CommandDeclaration } from '../command.ts';
+import { renamed } from '../command-line.ts';
 import type { Context } from '../context.ts';
 import { EXIT_CODE_OF } from '../exit-codes.ts';
 import { ALLOW_UNSIGNED } from '../global-options.ts';
@@ -153,7 +154,7 @@ async function asTold(
   if (EXIT_CODE_OF[code] !== 6) {
     const why = inOneText(facts.why, before);
     if (code !== 'unsigned') return new Failure(code, says, { ...facts, why, items });
-    return new Failure(code, says, { ...facts, why, items, fix: ownCommand(...typed, '--allow-unsigned') });
+    return new Failure(code, says, { ...facts, why, items, fix: { allowUnsigned: true } });
   }
   const count = told.length === 1 ? '1 of the changes does' : `${told.length} of the changes do`;
   // Alternatives of one reservation would not be all or none.
@@ -164,9 +165,9 @@ async function asTold(
     start === 'never'
       ? availabilityOf(outcomes)
       : typeof start === 'number'
-        ? ownCommand(...typed, '--earliest')
+        ? { earliest: true as const }
         : canRehearse
-          ? ownCommand(...typed.map((word) => (word === 'apply' ? 'plan' : word)))
+          ? renamed(typed, new Map([['apply', 'plan']]))
           : undefined;
   return new Failure(code, `${count} not fit; nothing was changed.`, {
     ...rest,

@@ -121,7 +121,7 @@ async function actIn(
     `The file is for the experiment ${experiment}, and not for ${access.name ?? access.id}.`,
     {
       why: 'Its reservations would be made in another experiment than the file says.',
-      fix: `--experiment ${experiment}`,
+      fix: { experiment },
     },
   );
 }

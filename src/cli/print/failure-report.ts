@@ -1,9 +1,10 @@
-import { asFailure, type Failure, type FailureFacts, ownCommand } from '../../contract/failure.ts';
+import { asFailure, type Failure, type FailureFacts } from '../../contract/failure.ts';
 import { inOneText, inTimes, type Said, UTC_TIMES } from '../../contract/said.ts';
 import { withoutTokens } from '../../contract/secret.ts';
-import { completed, nextStep, retyped, type ServiceFlags } from '../advice.ts';
+import { nextStep, withServices } from '../advice.ts';
+import { type CommandLine, retyped, servicesIn } from '../command-line.ts';
 import { EXIT_CODE_OF, type ExitCode } from '../exit-codes.ts';
-import { continued } from '../help-layout.ts';
+import { continued, pathOf } from '../help-layout.ts';
 import { type TimeContext, timesIn } from '../times.ts';
 import { asStarted, BY_NAME, memberAsStarted, type Started } from './as-started.ts';
 import { folded } from './folded.ts';
@@ -16,12 +17,8 @@ export interface ReportOptions {
   json: boolean;
   /** Show where in the program it happened. */
   debug: boolean;
-  /** The flags that chose services, project and experiment; advised commands repeat them. */
-  services: ServiceFlags;
-  /** The program's arguments; advice that is a flag only is about them. */
-  typed: readonly string[];
-  /** The typed command with its parents, for the advice `--help`. */
-  command: string;
+  /** The typed command, which advice may change; advised commands repeat its flags that choose the services. */
+  typed: CommandLine;
   /** How the program is typed in advice. Default: by its name, in a shell of Unix. */
   started?: Started;
   /** For people: timestamps are written as short times in this zone. Default: as they are. */
@@ -36,24 +33,13 @@ export interface ReportOptions {
  */
 export function reportFailure(
   error: unknown,
-  {
-    stderr,
-    json,
-    debug,
-    services,
-    typed,
-    command,
-    started = BY_NAME,
-    times,
-    nothingChanged = false,
-  }: ReportOptions,
+  { stderr, json, debug, typed, started = BY_NAME, times, nothingChanged = false }: ReportOptions,
 ): ExitCode {
   const failure = asFailure(error);
   const { code, message } = failure;
   const facts = nothingChanged ? withNothingChanged(failure) : failure.facts;
   const advised = facts.fix ?? nextStep(code) ?? again(failure, typed);
-  const whole = wholeAdvice(typed, command, advised);
-  const fix = whole === undefined ? undefined : completed(typed, services, whole);
+  const fix = wholeAdvice(typed, advised);
   const offers = error instanceof Refusal ? error.offers : [];
   const exitCode: ExitCode = facts.exitCode ?? EXIT_CODE_OF[code];
   const origin = code === 'bug' ? facts.cause : error;
@@ -113,11 +99,11 @@ function inOneLine(lines: readonly Said[]): string {
 }
 
 /** The same command as the next step: a service that is not available has changed nothing; a bug is to be reported. */
-function again({ code, facts }: Failure, typed: readonly string[]): string | undefined {
+function again({ code, facts }: Failure, typed: CommandLine): FailureFacts['fix'] {
   const { retryable, maybeDone, reservation } = facts;
   if (maybeDone || reservation !== undefined) return undefined;
-  if (code === 'bug') return '--debug';
-  return code === 'unavailable' && retryable ? ownCommand(...typed) : undefined;
+  if (code === 'bug') return { debug: true };
+  return code === 'unavailable' && retryable ? retyped(typed, {}) : undefined;
 }
 
 /** The code that knows it may have said it already. */
@@ -137,15 +123,11 @@ function withNothingChanged({ code, facts }: Failure): FailureFacts {
 }
 
 /** Advice as a command; undefined where the typed command has none of the flags to change. */
-function wholeAdvice(
-  typed: readonly string[],
-  command: string,
-  advised: FailureFacts['fix'],
-): string | undefined {
-  if (advised === '--help') return `${command} --help`;
-  if (typeof advised !== 'object') return advised;
+function wholeAdvice(typed: CommandLine, advised: FailureFacts['fix']): string | undefined {
+  if (advised === '--help') return `${pathOf(typed.command)} --help`;
+  if (typeof advised !== 'object') return advised && withServices(servicesIn(typed), advised);
   const whole = retyped(typed, advised);
-  return whole === ownCommand(...typed) ? undefined : whole;
+  return whole === retyped(typed, {}) ? undefined : whole;
 }
 
 /** Masks tokens: a message may repeat one that was typed in the wrong place (THREATS.md 54). */

@@ -1,5 +1,5 @@
 import { durationWord, formatDuration, isoDuration, MINUTE } from '../../contract/durations.ts';
-import { Failure, ownCommand, type Retyping } from '../../contract/failure.ts';
+import { type Changes, Failure, ownCommand } from '../../contract/failure.ts';
 import { formatInstant, parseInstant } from '../../contract/instants.ts';
 import { BY_THE_LINK } from '../../contract/problem-codes.ts';
 import { ALTERNATIVE_KINDS, type AlternativeReply } from '../../contract/problems.ts';
@@ -14,7 +14,7 @@ import type { Session } from '../../session/session.ts';
 import { alternativeText, difference, type Offered } from '../../words/alternatives.ts';
 import { exceedsLink, limitText } from '../../words/limits.ts';
 import { linkName } from '../../words/link-name.ts';
-import { retyped } from '../advice.ts';
+import { type CommandLine, renamed, retyped } from '../command-line.ts';
 import type { Outcome } from '../context.ts';
 import type { PeriodChangeFlags } from '../period.ts';
 import { type Offer, type OfferKind, Refusal } from '../print/offers.ts';
@@ -25,8 +25,8 @@ import { routeWords } from './route-options.ts';
 /** A request that was refused, and the command that made it. */
 export interface Refused {
   request: ReservationRequest;
-  /** The command line as it was typed, without the program's own name. */
-  typed: readonly string[];
+  /** The command line as it was typed. */
+  typed: CommandLine;
   /** The flags of the period, as typed. */
   flags: PeriodChangeFlags;
   /** Of an update: the reservation as it stands, and whether a start was asked for. */
@@ -85,9 +85,11 @@ function readAlternative(alternative: AlternativeReply, asked: Refused): Offer[]
   if (asked.startsWithCommand && !canStart({ ...free, kind }, asked)) return [];
   const offer = { ...free, end: bookedEnd({ ...free, kind }, asked), kind };
   const label = new Sentence((times) => alternativeText(offer, request, now, times));
-  const command = retyped(...retypingOf(offer, asked));
+  // A person who chose the reservation from a list has not typed its id.
+  const last = update && !update.isNamed ? [update.id] : [];
+  const command = retyped(asked.typed, changesFor(offer, asked), ...last);
   // What the typed command asks for is no alternative to it.
-  return command === ownCommand(...asked.typed) ? [] : [{ ...offer, label, command }];
+  return command === retyped(asked.typed, {}) ? [] : [{ ...offer, label, command }];
 }
 
 /** Whether `run` can ask for an offer: for what is free from now on, or for the earliest time, for which it waits. */
@@ -128,36 +130,28 @@ function requestOf({ kind, bandwidth, start, end, via }: Offer, { request }: Ref
   return kind === 'most_bandwidth' ? { ...request, bandwidth } : { ...request, end };
 }
 
-/** The typed command, and what changes in it so that it asks for an offer: only flags that differ. */
-function retypingOf(offer: Omit<Offer, 'label' | 'command'>, asked: Refused): Parameters<typeof retyped> {
-  const { request, update, typed } = asked;
+/** The flags of the typed command that differ where it asks for an offer. */
+function changesFor(offer: Omit<Offer, 'label' | 'command'>, asked: Refused): Changes {
+  const { request, startsWithCommand, wait, now } = asked;
   const { kind, bandwidth, start, end, via } = offer;
-  if (via) return [typed, [{ flags: ['--via'], words: routeWords({ via: [...via] }) }]];
-  const rate = { flags: ['--bandwidth'], words: ['--bandwidth', bandwidthWord(bandwidth)] };
-  const until = { flags: ['--end'], words: ['--end', timeWord(end)] };
-  const { volume, duration } = request;
-  if (asked.startsWithCommand && kind === 'earliest') {
-    const { wait, now } = asked;
-    const minutes = start === 'now' || wait === undefined ? undefined : Math.ceil((start - now) / MINUTE);
-    const words = minutes === undefined ? ['--earliest'] : ['--wait', durationWord(minutes * MINUTE) ?? ''];
-    return [typed, [{ flags: ['--wait', '--earliest'], words }]];
+  if (via) return { via: via.join(',') };
+  if (startsWithCommand && kind === 'earliest') {
+    if (start === 'now' || wait === undefined) return { wait: undefined, earliest: true };
+    return { earliest: undefined, wait: durationWord(Math.ceil((start - now) / MINUTE) * MINUTE) };
   }
-  if (volume !== undefined || duration !== undefined) {
-    return [typed, [kind === 'most_bandwidth' && duration !== undefined ? rate : until]];
-  }
-  // A person who chose the reservation from a list has not typed its id.
-  const named = update && !update.isNamed ? [{ flags: [], words: [update.id] }] : [];
-  const changes: Retyping[] = [
-    ...(bandwidth === request.bandwidth ? [] : [rate]),
-    ...(start === request.start ? [] : [startRetyping(start, asked)]),
-    ...endRetyping(offer, asked),
-  ];
-  return [typed, [...changes, ...named]];
+  const rate = { bandwidth: bandwidthWord(bandwidth) };
+  if (request.duration !== undefined && kind === 'most_bandwidth') return rate;
+  if (request.volume !== undefined || request.duration !== undefined) return { end: timeWord(end) };
+  return {
+    ...(bandwidth === request.bandwidth ? {} : rate),
+    ...(start === request.start ? {} : startChange(start, asked)),
+    ...endChange(offer, asked),
+  };
 }
 
-function startRetyping(start: Offer['start'], { update }: Refused): Retyping {
-  const now = update ? ['--start', 'now'] : ['--start-now'];
-  return { flags: ['--start', '--start-now'], words: start === 'now' ? now : ['--start', timeWord(start)] };
+function startChange(start: Offer['start'], { update }: Refused): Changes {
+  if (start !== 'now') return { startNow: undefined, start: timeWord(start) };
+  return update ? { start: 'now' } : { start: undefined, startNow: true };
 }
 
 /**
@@ -168,26 +162,24 @@ function startRetyping(start: Offer['start'], { update }: Refused): Retyping {
 export const surelyFree = (end: number, now: number): number =>
   (Math.floor((end - now) / MINUTE) - 1) * MINUTE;
 
-/** The flags that make a typed command end with an offer: the flag that was typed where it can say so, else `--end`. */
-function endRetyping({ start, end }: Offered, asked: Refused): Retyping[] {
+/** The flag that makes a typed command end with an offer: the one that was typed where it can say so, else `--end`. */
+function endChange({ start, end }: Offered, asked: Refused): Changes {
   const { request, flags, update, startsWithCommand, now } = asked;
-  if (startsWithCommand) {
-    return end === request.end ? [] : [{ flags: ['--for'], words: ['--for', durationWord(end - now) ?? ''] }];
-  }
-  const ends = { flags: ['--end', '--for', '--extend'], words: ['--end', timeWord(end)] };
+  if (startsWithCommand) return end === request.end ? {} : { for: durationWord(end - now) };
+  const named = { for: undefined, extend: undefined, end: timeWord(end) };
   if (flags.for !== undefined) {
     const lasting = parseDuration(flags.for);
     const sent = request.start === 'now' ? request.end : undefined;
-    if (start === 'now' ? end === sent : end - start === lasting) return [];
+    if (start === 'now' ? end === sent : end - start === lasting) return {};
     // Pasted later, `--start-now` and `--start +2h` mean a later start, and the same duration would end too late.
     const isFixed =
       start !== 'now' && (start !== request.start || !/^\s*(?:\+|in\s)/i.test(flags.start ?? ''));
     const exact = isFixed ? durationWord(end - start) : undefined;
-    return [exact === undefined ? ends : { ...ends, words: ['--for', exact] }];
+    return exact === undefined ? named : { for: exact };
   }
-  if (end === request.end) return [];
+  if (end === request.end) return {};
   const exact = flags.extend !== undefined && update ? durationWord(end - update.end) : undefined;
-  return [exact === undefined ? ends : { ...ends, words: ['--extend', exact] }];
+  return exact === undefined ? named : { extend: exact };
 }
 
 /** The command that makes a request. @param more further flags */
@@ -287,7 +279,7 @@ function withoutOffers(failure: Failure, asked: Refused): Failure {
     const at = parseInstant(String(facts.details?.find((detail) => detail.code === code)?.facts?.['at']));
     const isLater = at !== undefined && at > (request.start === 'now' ? now : request.start);
     const goesOn = isLater && request.duration !== undefined && !asked.startsWithCommand;
-    if (goesOn) return failure.with({ fix: retyped(typed, [startRetyping(at, asked)]) });
+    if (goesOn) return failure.with({ fix: startChange(at, asked) });
     return failure.with({ fix: `slices-conn availability ${site1} ${site2}` });
   }
   const { start } = request;
@@ -298,22 +290,19 @@ function withoutOffers(failure: Failure, asked: Refused): Failure {
   }
   if (code === 'date_past' && flags.start !== undefined && request.end > now) {
     const started = { bandwidth: 0, start: 'now', end: request.end } as const;
-    return failure.with({
-      fix: retyped(typed, [startRetyping('now', asked), ...endRetyping(started, asked)]),
-    });
+    return failure.with({ fix: { ...startChange('now', asked), ...endChange(started, asked) } });
   }
   if (code === 'period_empty' && update?.asksForStart && request.end === update.end) {
     // Moved behind its end, it keeps its length.
-    const words = ['--for', lengthWord(update.start, update.end)];
-    return failure.with({ fix: retyped(typed, [{ flags: ['--for'], words }]) });
+    return failure.with({ fix: { for: lengthWord(update.start, update.end) } });
   }
-  return withNearestSite(withoutRoute(failure, typed), [site1, site2, ...via, ...avoid], typed);
+  return withNearestSite(withoutRoute(failure), [site1, site2, ...via, ...avoid], typed);
 }
 
 /** The refusal of a route that does not exist with the typed command, without what it asks of the route. */
-export function withoutRoute(failure: Failure, typed: readonly string[]): Failure {
+export function withoutRoute(failure: Failure): Failure {
   if (failure.code !== 'no_route') return failure;
-  return failure.with({ fix: retyped(typed, [{ flags: ['--via', '--avoid', '--direct'], words: [] }]) });
+  return failure.with({ fix: { via: undefined, avoid: undefined, direct: undefined } });
 }
 
 /**
@@ -336,7 +325,7 @@ export async function withHolder(
   const free = numbered.find((one) => !names.has(one));
   const why =
     holder && known ? sentence`${holder.id} has it: ${linkName(known)}, ${periodText(known)}.` : undefined;
-  return taken.with({ why, fix: `--name ${free}` });
+  return taken.with({ why, fix: { name: free } });
 }
 
 function periodText({ start, end }: Pick<ReservationRequest, 'start' | 'end'>): Said {
@@ -345,11 +334,7 @@ function periodText({ start, end }: Pick<ReservationRequest, 'start' | 'end'>): 
 }
 
 /** The refusal of an unknown site with the known one whose name is nearest, and the typed command with it. */
-export function withNearestSite(
-  failure: Failure,
-  sites: readonly string[],
-  typed: readonly string[],
-): Failure {
+export function withNearestSite(failure: Failure, sites: readonly string[], typed: CommandLine): Failure {
   if (failure.code !== 'site_unknown') return failure;
   const known = sitesNamed(failure.facts.details) ?? SITES;
   const unknown = sites.filter((site) => !known.some((name) => name === site));
@@ -366,6 +351,5 @@ export function withNearestSite(
     const hint = near === undefined ? '' : ` Did you mean ${near}?`;
     return `There is no site ${JSON.stringify(site)}.${hint}`;
   });
-  const words = typed.map((word) => word.replaceAll(/[^,=]+/g, (part) => meant.get(part) ?? part));
-  return new Failure(failure.code, said.join(' '), { ...failure.facts, fix: retyped(words, []) });
+  return new Failure(failure.code, said.join(' '), { ...failure.facts, fix: renamed(typed, meant) });
 }

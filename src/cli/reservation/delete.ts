@@ -340,7 +340,7 @@ function checkedReason(reason = ''): string {
   if (text !== '' && isOneLine(text, MAX_REASON)) return text;
   throw new Failure('usage', 'An administrator gives a reason for a deletion.', {
     why: `--reason takes one line of 1 to ${MAX_REASON} characters, which the service keeps.`,
-    fix: '--reason left-behind',
+    fix: { reason: 'left-behind' },
   });
 }
 

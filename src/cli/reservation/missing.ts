@@ -128,8 +128,11 @@ export async function askForMissing(
     const text = await askFor(context, questions[length], read, DECLINED);
     flags.push(flag, text);
   }
-  const words = withSites(context.typed, args, [...(site1 ? [first] : []), ...(site2 ? [second] : [])]);
-  const whole = [...words, ...flags];
+  const { words, texts } = context.typed;
+  // After the site that was typed, else after the command's word.
+  const at = words.findLastIndex(({ is }) => is === 'command' || is === 'argument') + 1;
+  const sites = [...(site1 ? [first] : []), ...(site2 ? [second] : [])];
+  const whole = [...texts.toSpliced(at, 0, ...sites), ...flags];
   output.prompt('The command for this:');
   const command = `  ${withServices(context.flags, ownCommand(...whole))}`;
   for (const line of continued(command, output.columns, output.shell).split('\n')) output.prompt(line);
@@ -224,21 +227,4 @@ async function showFree(
     if (error instanceof Failure && error.code === 'not_supported') return undefined;
     throw error;
   }
-}
-
-/** The command's word, and its alias. */
-const COMMAND = ['reserve', 'book'];
-/** Flags of the whole program that stand alone. */
-const ALONE = ['--offline', '--json', '--quiet', '--debug', '--no-input', '--yes'];
-
-/** The typed words with sites after the command's word, and after a site that was typed. */
-function withSites(typed: readonly string[], args: readonly string[], sites: readonly string[]): string[] {
-  const command = typed.findIndex((word, at) => {
-    const before = typed[at - 1] ?? '';
-    const isValue = before.startsWith('-') && !before.includes('=') && !ALONE.includes(before);
-    return COMMAND.includes(word) && !isValue;
-  });
-  const [first] = args;
-  const at = first === undefined ? command : typed.indexOf(first, command + 1);
-  return [...typed.slice(0, at + 1), ...sites, ...typed.slice(at + 1)];
 }

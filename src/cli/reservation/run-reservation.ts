@@ -55,7 +55,7 @@ export async function checkGivenTokens(session: Session, end: number, now: numbe
   const fitting = durationWord(surelyFree(given.expiry, now));
   throw new Failure('usage', `The token in ${given.where} expires before the reservation would end.`, {
     why: sentence`It expires at ${instant(given.expiry)}, the reservation would end at ${instant(end)}, and without a token it can't be deleted. A token from the environment is not renewed; a login is, and so is SLICES_CONN_REFRESH_TOKEN.`,
-    fix: fitting === undefined ? 'slices-conn login' : `--for ${fitting}`,
+    fix: fitting === undefined ? 'slices-conn login' : { for: fitting },
   });
 }
 
@@ -345,12 +345,22 @@ export class RunReservation {
 
   /** @param end what was asked for, in milliseconds */
   async #reportUnextended(error: unknown, end: number, left: Said): Promise<void> {
-    const { clock, flags, output } = this.#run.context;
+    const { clock, flags, output, typed } = this.#run.context;
     const { reservation } = this.#proven;
     const extend = durationWord(end - this.#end) ?? '1m';
     const found = refusalOf(error, {
       request: { ...asUpdate(reservation), end },
-      typed: ['update', this.#id, '--extend', extend],
+      typed: {
+        ...typed,
+        words: [
+          ...([
+            { text: 'update', is: 'command' },
+            { text: this.#id, is: 'argument' },
+          ] as const),
+          { text: '--extend', is: 'flag', member: 'extend' },
+          { text: extend, is: 'value', member: 'extend' },
+        ],
+      },
       flags: { extend },
       update: { id: this.#id, ...periodOf(reservation), asksForStart: false, isNamed: true },
       now: clock.now(),

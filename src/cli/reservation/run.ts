@@ -95,7 +95,9 @@ export async function run(
     await checkGivenTokens(session, later(now, duration), now);
     const last = await lastEnd(session, expiry);
     if (flags.wait === undefined && last === LAST_INSTANT) {
-      throw new Failure('usage', "The experiment's token does not say when it ends.", { fix: '--wait 1d' });
+      throw new Failure('usage', "The experiment's token does not say when it ends.", {
+        fix: { wait: '1d' },
+      });
     }
     const latest = flags.wait === undefined ? last : later(now, flags.wait * 1000 + duration);
     return bookAndRun({ ...asked, start: 'now', end: Math.min(last, latest), duration });
@@ -143,8 +145,8 @@ export async function run(
  * @throws Failure `usage`
  */
 function checkSeparated(command: readonly string[], { typed, output }: Context): void {
-  const at = typed.indexOf('--');
-  const after = at === -1 ? [] : typed.slice(at + 1);
+  const at = typed.texts.indexOf('--');
+  const after = at === -1 ? [] : typed.texts.slice(at + 1);
   if (command.length === after.length && command.every((word, index) => word === after[index])) return;
   throw new Failure('usage', 'The command stands after two dashes, and all flags of run before them.', {
     why:

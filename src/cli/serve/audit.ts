@@ -86,7 +86,9 @@ function experimentId(text: string): string {
 function linkOf(words: readonly string[]): [site1: string, site2: string] {
   const [site1, site2, ...others] = words.flatMap((word) => word.split('~')).map(siteName);
   if (site1 !== undefined && site2 !== undefined && others.length === 0) return [site1, site2];
-  throw new Failure('usage', '--link takes the two sites of a link.', { fix: '--link be-gent1 pl-poznan1' });
+  throw new Failure('usage', '--link takes the two sites of a link.', {
+    fix: { link: ['be-gent1', 'pl-poznan1'] },
+  });
 }
 
 const HEAD = ['what', 'outcome', 'link', 'S/C tags', 'bandwidth', 'period', 'reservation', 'by', 'why'];

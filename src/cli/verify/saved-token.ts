@@ -81,7 +81,7 @@ function ofBuiltInServer({ flags, typed }: Context, error: unknown, token: strin
   if (code === 'issuer' && !flags.offline) {
     return new Failure('unverified', error.message, {
       why: 'The token says that it is of the built-in server, which is trusted with --offline only.',
-      fix: ownCommand('--offline', ...typed),
+      fix: ownCommand('--offline', ...typed.texts),
     });
   }
   if (code !== 'signature' && code !== 'key_unknown') return error;

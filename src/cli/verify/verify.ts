@@ -307,7 +307,7 @@ async function standingOf(
   throw new Failure('unverified', sentence`The reservation ended at ${instant(end)}.`, {
     why: signed,
     standing: 'ended',
-    fix: '--ended',
+    fix: { ended: true },
   });
 }
 

@@ -1,5 +1,5 @@
 import type { ProofOptions } from '../../client/proof.ts';
-import { Failure, isGone, ownCommand } from '../../contract/failure.ts';
+import { type Changes, Failure, isGone, ownCommand } from '../../contract/failure.ts';
 import type { OptionTable } from '../../contract/flags.ts';
 import { idKind } from '../../contract/ids.ts';
 import { issuerName } from '../../contract/issuer-address.ts';
@@ -74,8 +74,8 @@ export async function endArgument(
   const mtu = flags.mtu === undefined ? USUAL_MTU : readMtu(flags.mtu);
   check('a device', dev, deviceFault(dev), 'ip link');
   if (address !== undefined) check('an address', address, addressFault(address, mtu));
-  const fix = (site = flags.site, id = ''): string =>
-    verb === 'probe' ? removalOf(typed ?? id, { ...flags, site }) : '--remove';
+  const fix = (site = flags.site, id = ''): string | Changes =>
+    verb === 'probe' ? removalOf(typed ?? id, { ...flags, site }) : { remove: true };
   const reservation = await verifiedReservation(
     context,
     typed,
@@ -119,7 +119,7 @@ async function verifiedReservation(
   context: Context,
   typed: string | undefined,
   { verb, removing, allowUnsigned }: Required<EndUse> & ProofOptions,
-  fix: string,
+  fix: string | Changes,
 ): Promise<Reservation> {
   const isFile =
     typed !== undefined &&
@@ -165,7 +165,7 @@ async function savedReservation(
   context: Context,
   path: string,
   evenExpired: boolean,
-  fix: string,
+  fix: string | Changes,
 ): Promise<Reservation> {
   const token = await readTokenFile(context, path);
   const session = await sessionForTokens(context);
@@ -192,7 +192,7 @@ const DELETED = 'The reservation was deleted.';
 const OVER = 'Its tags may be another experiment’s by now. What was made for it can be removed.';
 
 /** Adds to a failure to verify what would help here. */
-function advised(error: unknown, token: string, fix: string): unknown {
+function advised(error: unknown, token: string, fix: string | Changes): unknown {
   if (!(error instanceof Failure && error.cause instanceof TokenError)) return error;
   const { code, message } = error.cause;
   if (code === 'expired') {
@@ -220,19 +220,19 @@ async function siteOf(
     if (context.terminal.ask) return pick(context, 'At which site is this server?', sites, (site) => site);
     throw new Failure('usage', 'The site of this server is missing.', {
       why: `The reservation is between ${sites.join(' and ')}.`,
-      fix: `--site ${sites[0]}`,
+      fix: { site: sites[0] },
     });
   }
   if (sites.includes(typed)) return typed;
   const what = `${JSON.stringify(typed)} is not a site of this reservation.`;
   throw new Failure('usage', hinted(what, typed, sites), {
     why: `It is between ${sites.join(' and ')}.`,
-    fix: `--site ${nearest(typed, sites) ?? sites[0]}`,
+    fix: { site: nearest(typed, sites) ?? sites[0] },
   });
 }
 
 /** Warns before the start. @param fix removes the devices. @throws Failure `usage` after the end */
-async function checkPeriod(context: Context, reservation: Reservation, fix: string): Promise<void> {
+async function checkPeriod(context: Context, reservation: Reservation, fix: string | Changes): Promise<void> {
   const { output } = context;
   const state = reservationState(reservation, context.clock.now());
   if (state === 'active') return;

@@ -1,11 +1,11 @@
 import { join } from 'node:path';
-import { Failure, ownCommand } from '../../contract/failure.ts';
+import { Failure } from '../../contract/failure.ts';
 import type { OptionsOf } from '../../contract/flags.ts';
 import { aboutRemovalOf, type Configuration } from '../../vlan/configuration.ts';
 import { assumedOf, type DeviceNames, type End, OUTER_PROTOCOLS, protocolName } from '../../vlan/end.ts';
 import { CONFIGURATION_OF, describeEnd } from '../../vlan/formats.ts';
-import { retyped } from '../advice.ts';
 import type { CommandDeclaration } from '../command.ts';
+import { retyped } from '../command-line.ts';
 import type { Context } from '../context.ts';
 import { ALLOW_UNSIGNED } from '../global-options.ts';
 import { jsonText } from '../print/output.ts';
@@ -95,33 +95,33 @@ function checkTogether(
   { processes, typed }: Context,
   { format = 'iproute2', apply, remove, out }: Flags,
 ): void {
-  const without = (message: string, why: string, ...flags: readonly string[]): Failure =>
-    new Failure('usage', message, { why, fix: retyped(typed, [{ flags, words: [] }]) });
+  const without = (message: string, why: string, flag: string): Failure =>
+    new Failure('usage', message, { why, fix: { [flag]: undefined } });
   const hasFiles = !['iproute2', 'nmcli', 'ansible', 'json'].includes(format);
   if (apply && out !== undefined) {
     // The one that goes with the format stays.
     throw without(
       '--apply and --out exclude each other.',
       '--apply runs ip, --out writes the files of other tools.',
-      hasFiles ? '--apply' : '--out',
+      hasFiles ? 'apply' : 'out',
     );
   }
   if (apply && format !== 'iproute2') {
-    throw without('--apply runs the commands of iproute2 only.', `The format is ${format}.`, '--format');
+    throw without('--apply runs the commands of iproute2 only.', `The format is ${format}.`, 'format');
   }
   if (remove && out !== undefined) {
-    throw without('--remove writes no files.', 'It prints the commands that remove them.', '--out');
+    throw without('--remove writes no files.', 'It prints the commands that remove them.', 'out');
   }
   if (out !== undefined && !hasFiles) {
     throw new Failure('usage', `${format} has no files that have a place of their own.`, {
       why: 'Write what is printed where you want it.',
-      fix: `${retyped(typed, [{ flags: ['--out'], words: [] }])} > FILE`,
+      fix: `${retyped(typed, { out: undefined })} > FILE`,
     });
   }
   if (apply && !processes.isRoot()) {
     throw new Failure('usage', 'Only root may change network devices.', {
-      why: `As root this program has a login and profiles of root's. With yours, let root run what is printed: ${retyped(typed, [{ flags: ['--apply'], words: [] }])} | sudo sh -ex`,
-      fix: `sudo ${ownCommand(...typed)}`,
+      why: `As root this program has a login and profiles of root's. With yours, let root run what is printed: ${retyped(typed, { apply: undefined })} | sudo sh -ex`,
+      fix: `sudo ${retyped(typed, {})}`,
     });
   }
 }

@@ -51,7 +51,7 @@ export function readConnection(address: string, env: Variables = process.env): P
   if (searchParams.has('service')) {
     throw new Failure('usage', 'The address of the database names a service.', {
       why: 'Service files are not read.',
-      fix: '--database postgres://user@db.example.org/slices',
+      fix: { database: 'postgres://user@db.example.org/slices' },
     });
   }
   const said = (key: keyof typeof TLS_VARIABLES): string | undefined =>
@@ -83,7 +83,7 @@ function refuseList(hosts: string): void {
   if (!hosts.includes(',')) return;
   throw new Failure('usage', 'The address of the database names several hosts.', {
     why: 'This server takes one, which must lead to the primary, also after a failover: a virtual IP address, a DNS name that is changed, or a proxy such as HAProxy that asks which one is the primary.',
-    fix: '--database postgres://user@primary.db.example.org/slices',
+    fix: { database: 'postgres://user@primary.db.example.org/slices' },
   });
 }
 
@@ -154,7 +154,7 @@ function tlsOptions(
       if (root !== undefined && root !== 'system') break;
       throw new Failure('usage', 'sslmode=verify-ca needs sslrootcert.', {
         why: 'A public authority signs certificates for any server, so the name must be verified too.',
-        fix: '--database postgres://user@host/name?sslmode=verify-ca&sslrootcert=ca.pem',
+        fix: { database: 'postgres://user@host/name?sslmode=verify-ca&sslrootcert=ca.pem' },
       });
     default:
       throw new Failure('usage', `${JSON.stringify(mode)} is not an sslmode.`, {

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { describe, expect, test } from 'vitest';
+import { readCommandLine, servicesIn } from '../../../src/cli/command-line.ts';
 import {
   KIND_OF,
   kindOfArgument,
@@ -12,8 +13,10 @@ import { allCommands } from '../../fixtures/command-world.ts';
 
 const program = await allCommands();
 
+/** The words of a line before the one that is typed. */
+const lineAt = (line: string) => readCommandLine(program, line.split(' ').slice(0, -1));
 /** The candidates at the end of a line, which is written as a person types it. */
-const at = (line: string): Wanted => wantedAt(program, line.split(' '));
+const at = (line: string): Wanted => wantedAt(lineAt(line), line.split(' ').at(-1) ?? '');
 const values = ({ known }: Wanted): string[] => known.map(({ value }) => value);
 
 const COMMANDS = program
@@ -281,7 +284,7 @@ describe('the services in a line', () => {
     ['show -- --offline ', {}],
     ['show --profile ', {}],
   ])('%j', (line, services) => {
-    expect(at(line).services).toEqual(services);
+    expect(servicesIn(lineAt(line))).toEqual(services);
   });
 });
 

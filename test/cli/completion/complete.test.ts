@@ -20,7 +20,7 @@ const NO_SOURCE: CompletionSource = {
 const candidate = (value: string, description = ''): Candidate => ({ value, description });
 
 function wanted(changes: Partial<Wanted>): Wanted {
-  return { typed: '', before: '', known: [], files: false, services: {}, ...changes };
+  return { typed: '', before: '', known: [], files: false, ...changes };
 }
 
 /** The answer when the sites are these. */

@@ -27,9 +27,9 @@ test.each([
   ['--gitlab https://lab.example.org/lab/net/measure/ --ref main', '--gitlab lab/net/measure --ref main'],
 ])('experiment ci add %s: exit 2, and nothing is sent; meant is %s', async (flags, meant) => {
   const report = reportOf(
-    await commandWorld(NO_SERVICE).run('experiment', 'ci', 'add', ...flags.split(' '), '--json'),
+    await commandWorld(NO_SERVICE).run('--json', 'experiment', 'ci', 'add', ...flags.split(' ')),
   );
-  expect(report).toMatchObject({ exitCode: 2, fix: `slices-conn experiment ci add ${meant} --json` });
+  expect(report).toMatchObject({ exitCode: 2, fix: `slices-conn --json experiment ci add ${meant}` });
 });
 
 test.each<[string, number, string[]]>([

@@ -4,8 +4,11 @@ import { type ReportOptions, reportFailure } from '../../../src/cli/print/failur
 import { Refusal } from '../../../src/cli/print/offers.ts';
 import { asFailure, Failure } from '../../../src/contract/failure.ts';
 import { instant, Sentence, sentence } from '../../../src/contract/said.ts';
+import { commandLines } from '../../fixtures/command-world.ts';
 import { recordedStream } from '../../fixtures/recorded-stream.ts';
 import { IDS } from '../../fixtures/tokens.ts';
+
+const typedAs = await commandLines();
 
 /** The report of a failure, and its exit code. */
 function told(error: unknown, changes: Partial<Omit<ReportOptions, 'stderr'>> = {}) {
@@ -14,9 +17,7 @@ function told(error: unknown, changes: Partial<Omit<ReportOptions, 'stderr'>> = 
     stderr,
     json: false,
     debug: false,
-    services: {},
-    typed: [],
-    command: 'slices-conn',
+    typed: typedAs([]),
     ...changes,
   });
   return { exitCode, text: stderr.text };
@@ -69,7 +70,7 @@ test('on a terminal sentences are broken between words; elsewhere they are one l
   });
   const text = (columns?: number): string => {
     const stderr = recordedStream(columns);
-    reportFailure(long, { stderr, json: false, debug: false, services: {}, typed: [], command: '' });
+    reportFailure(long, { stderr, json: false, debug: false, typed: typedAs([]) });
     return stderr.text.replace(/ {2}try: .*\n/, '');
   };
   expect(text(40).split('\n')).toEqual([
@@ -257,15 +258,19 @@ describe('the advised command', () => {
     ['slices-conn profile list', { profile: 'lab' }, 'slices-conn profile list'],
     ['slices-conn help times', { offline: true }, 'slices-conn help times'],
     ['slices-conn serve', { offline: true }, 'slices-conn serve'],
-    ['--bandwidth 1G', { offline: true }, 'slices-conn --bandwidth 1G'],
     ['slices-conn list', { project: 'p', experiment: 'e' }, 'slices-conn --project p --experiment e list'],
     ['slices-conn login', { caFile: 'ca.pem', experiment: 'e' }, 'slices-conn --ca-file ca.pem login'],
     ['slices-conn experiment use demo', { experiment: 'e' }, 'slices-conn experiment use demo'],
     ['slices-conn list', { profile: "it's $& $(x)" }, "slices-conn --profile 'it'\\''s $& $(x)' list"],
   ])('row 45: %s, after %j, becomes %s', (fix, services, typed) => {
     const failure = new Failure('usage', 'No.', { fix });
-    expect(told(failure, { services }).text).toContain(`  try: ${typed}\n`);
-    expect(JSON.parse(told(failure, { services, json: true }).text)).toMatchObject({
+    const words = Object.entries(services).flatMap(([name, value]) => {
+      const flag = name === 'caFile' ? '--ca-file' : `--${name}`;
+      return value === true ? [flag] : [flag, String(value)];
+    });
+    const given = { typed: typedAs(words) };
+    expect(told(failure, given).text).toContain(`  try: ${typed}\n`);
+    expect(JSON.parse(told(failure, { ...given, json: true }).text)).toMatchObject({
       error: { fix: typed },
     });
   });
@@ -286,7 +291,7 @@ describe('exit 7 when nothing was changed', () => {
 });
 
 describe('the next step where the service was not available for a while', () => {
-  const typed = ['reserve', 'be-gent1', 'pl-poznan1', '--idempotency-key', 'a b'];
+  const typed = typedAs(['reserve', 'be-gent1', 'pl-poznan1', '--idempotency-key', 'a b']);
   const again = "slices-conn reserve be-gent1 pl-poznan1 --idempotency-key 'a b'";
   test.each<[string, Failure, string | null]>([
     ['nothing was done: the same command', new Failure('unavailable', 'No.', { retryable: true }), again],
@@ -306,8 +311,10 @@ test.each([
   [['reserve', 'a', 'b', '--via', 'c', '--for', '1h'], 'slices-conn reserve a b --for 1h'],
   [['apply', 'plan.yaml'], null],
 ])('flags to leave out: of %j remains %s', (typed, fix) => {
-  const failure = new Failure('not_supported', 'No.', { fix: [{ flags: ['--via', '--direct'], words: [] }] });
-  expect(JSON.parse(told(failure, { typed, json: true }).text)).toMatchObject({ error: { fix } });
+  const failure = new Failure('not_supported', 'No.', { fix: { via: undefined, direct: undefined } });
+  expect(JSON.parse(told(failure, { typed: typedAs(typed), json: true }).text)).toMatchObject({
+    error: { fix },
+  });
 });
 
 describe('an error that is not a Failure', () => {
