@@ -35,6 +35,8 @@ async function allHelp(): Promise<Help> {
   const { program } = tree;
   const help = (command: Command): string => {
     printed = '';
+    // All flags.
+    command.args = ['--all'];
     command.outputHelp();
     return printed.replace(`${GLOBAL_FLAGS_HINT}\n`, '');
   };

@@ -12,6 +12,8 @@ export interface CommandDeclaration {
   args?: Readonly<Record<string, string | { help: string; choices: readonly string[] }>>;
   /** Its flags, by the members of `flags` that hold their values. */
   options?: OptionTable;
+  /** The members whose flags its help shows, where these are not all; `--help --all` shows the others too. */
+  first?: readonly string[];
   /** Text of its help between the flags and the examples. */
   notes?: string;
   /** Lines of its help: commands, and comments before them. */
@@ -28,7 +30,7 @@ export interface CommandFile {
 /** Gives a command of commander the arguments, flags and help that a declaration says. */
 export function declare(
   command: Command,
-  { about, usage, args = {}, options = {}, notes, examples }: CommandDeclaration,
+  { about, usage, args = {}, options = {}, first, notes, examples }: CommandDeclaration,
 ): void {
   if (about !== undefined) command.description(about);
   if (usage !== undefined) command.usage(usage);
@@ -37,25 +39,37 @@ export function declare(
     const argument = new Argument(name, help);
     command.addArgument(choices ? argument.choices(choices) : argument);
   }
-  addOptions(command, options);
+  addOptions(command, options, first);
   const lines = examples && ['Examples:', ...examples.map((line) => (line === '' ? '' : `  ${line}`))];
   const texts = [notes, lines?.join('\n')].filter((text) => text !== undefined);
   if (texts.length > 0) command.addHelpText('after', `\n${texts.join('\n\n')}`);
 }
 
-/** Adds declared flags to a command, in their order. */
-export function addOptions(command: Command, options: OptionTable): void {
+/** A flag as it was declared. */
+export class DeclaredOption extends Option {
+  /** Whether only `--help --all` shows it. */
+  isRare = false;
+}
+
+/** Adds declared flags to a command, in their order. @param first see {@link CommandDeclaration}; default: all */
+export function addOptions(
+  command: Command,
+  options: OptionTable,
+  first: readonly string[] = Object.keys(options),
+): void {
   let heading: string | undefined;
-  for (const declared of Object.values(options)) {
+  for (const [member, declared] of Object.entries(options)) {
     heading = declared.group ?? heading;
     const option = optionOf(declared);
+    option.isRare = !first.includes(member);
     command.addOption(heading === undefined ? option : option.helpGroup(heading));
   }
 }
 
-function optionOf(declared: OptionDeclaration): Option {
+function optionOf(declared: OptionDeclaration): DeclaredOption {
   const { flags, help, parse, choices, conflicts, defaultText, required = false } = declared;
-  const option = new Option(flags, help).makeOptionMandatory(required);
+  const option = new DeclaredOption(flags, help);
+  option.makeOptionMandatory(required);
   if (choices) option.choices(choices);
   // It replaces the check that `choices` sets.
   if (parse) option.argParser<unknown>((text, before) => read(() => parse(text, before as never)));

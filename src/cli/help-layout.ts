@@ -1,4 +1,5 @@
 import type { Command, Help, Option } from 'commander';
+import { DeclaredOption } from './command.ts';
 import { GLOBAL_FLAGS } from './global-options.ts';
 import { folded } from './print/folded.ts';
 import { type AdviceShell, LINE_CONTINUATION } from './print/shells.ts';
@@ -26,6 +27,7 @@ export function formatHelp(command: Command, help: Help): string {
     ...section('Arguments:', args),
     ...groupsOf(command, help),
     ...flagSections(shownFlags(command, help), help),
+    ...(hasMore(command) ? [`More flags: ${pathOf(command)} --help --all`, ''] : []),
   ].join('\n');
 }
 
@@ -92,8 +94,17 @@ function groupsOf(command: Command, help: Help): string[] {
 function shownFlags(command: Command, help: Help): Option[] {
   const flags = help.visibleOptions(command);
   if (!command.parent) return SHORT_LIST.flatMap((name) => flags.filter(({ long }) => long === name));
-  const own = flags.filter(({ long }) => long !== '--help');
+  const own = flags.filter((flag) => flag.long !== '--help' && !(hasMore(command) && isRare(flag)));
   return [...own.filter(({ mandatory }) => mandatory), ...own.filter(({ mandatory }) => !mandatory)];
+}
+
+function isRare(flag: Option): boolean {
+  return flag instanceof DeclaredOption && flag.isRare;
+}
+
+/** Whether some flags are not shown. They are where `--all` was typed beside `--help`. */
+function hasMore({ options, args }: Command): boolean {
+  return !args.includes('--all') && options.some(isRare);
 }
 
 /** Flags under their headings, in the order of the first of each; a command that has none has them under `Flags:`. */

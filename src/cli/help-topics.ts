@@ -26,7 +26,7 @@ const ENVIRONMENT = `Environment:
   SLICES_CONN_CONFIG_DIR
       where profiles are; else $XDG_CONFIG_HOME/slices-conn
   SLICES_CONN_STATE_DIR
-      logins, the ledger, the offline server's data; else $XDG_STATE_HOME/slices-conn
+      logins, the history, the offline server's data; else $XDG_STATE_HOME/slices-conn
   SLICES_CONN_CACHE_DIR
       key sets, compiled code; else $XDG_CACHE_HOME/slices-conn
   BROWSER

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { describe, expect, it, test } from 'vitest';
+import { pathOf } from '../../src/cli/help-layout.ts';
 import { HELP_TOPICS } from '../../src/cli/help-topics.ts';
 import { allCommands, commandWorld, NO_SERVICE, offlineWorld } from '../fixtures/command-world.ts';
 import { recordedStream } from '../fixtures/recorded-stream.ts';
@@ -100,8 +101,21 @@ describe('the first help', () => {
   });
 });
 
+test('a command shows 12 flags of its own at most, and all of them with --all', async () => {
+  const all = (command: Command): Command[] => [command, ...command.commands.flatMap(all)];
+  for (const command of all(program).filter(({ parent }) => parent)) {
+    const args = [...pathOf(command).split(' ').slice(1), '--help'];
+    const flagsOf = (text: string) => text.match(/^ {2}--\S+/gm) ?? [];
+    expect([args, flagsOf(await helpAt(120, args)).length <= 12]).toEqual([args, true]);
+    expect([args, flagsOf(await helpAt(120, [...args, '--all'])).length]).toEqual([
+      args,
+      command.options.length,
+    ]);
+  }
+});
+
 test('the flags of serve are in groups; no usage has a gap', async () => {
-  const text = await helpAt(80, ['serve', '--help'], { NO_COLOR: '1' });
+  const text = await helpAt(80, ['serve', '--help', '--all'], { NO_COLOR: '1' });
   const headings = [...text.matchAll(/^(\S.*):$/gm)].map(([, name]) => name);
   const groups = ['Address', 'Data', 'Users', 'Trust', 'TLS and proxy', 'Limits', 'Log'];
   expect(headings).toEqual(expect.arrayContaining(groups));

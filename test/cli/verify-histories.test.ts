@@ -282,6 +282,6 @@ test('a proof whose key was retired as leaked: verify says so, and when, in plac
   const { exitCode, why } = reportOf(await story.reader.run('verify', 'link.jwt', '--json'));
   expect([exitCode, why]).toEqual([
     9,
-    `Its issuer retired the key that signed it as leaked at ${new Date(at).toISOString()}. What stands has been signed anew.`,
+    `Its issuer retired the key that signed it as leaked at ${new Date(at).toISOString()}. What is valid has been signed anew.`,
   ]);
 });

@@ -173,7 +173,7 @@ describe('over the network the service is asked', () => {
     const due = { verified: true, standing: 'stands', as_of };
     expect(JSON.parse((await look('--json')).stdout)).toMatchObject(due);
     after(24 * SECONDS);
-    expect((await look()).stdout).toContain('stands, as of 12 s ago');
+    expect((await look()).stdout).toContain('valid, as of 12 s ago');
   });
 
   test.each([

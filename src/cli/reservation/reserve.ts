@@ -81,6 +81,10 @@ export const command = {
     },
     ...ALLOW_UNSIGNED,
   },
+  first: [
+    ...['bandwidth', 'start', 'startNow', 'end', 'for', 'earliest', 'volume', 'via', 'name', 'wait'],
+    ...['dryRun', 'save'],
+  ],
   examples: [
     'slices-conn reserve be-gent1 pl-poznan1 --bandwidth 1G --start-now --for 2h',
     'slices-conn reserve be-gent1 pl-poznan1 --bandwidth 1G --start-now --for 2h --name nightly',

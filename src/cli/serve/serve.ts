@@ -16,6 +16,10 @@ export const command: CommandDeclaration = {
     'Runs all three services on one port of this machine: the connectivity service at /, the portal at /portal, the identity provider at /auth. With --trust it is the connectivity service alone, for the users of another portal and identity provider. SIGINT and SIGTERM end it; SIGHUP reads the certificate anew, where there is one, and never ends it.',
   // It runs without a command too.
   usage: '[command] [flags]',
+  first: [
+    ...['host', 'port', 'baseUrl', 'data', 'memory', 'database', 'topology', 'directory', 'autoApprove'],
+    ...['trust', 'tlsCert', 'tlsKey'],
+  ],
   examples: [
     'slices-conn serve',
     'slices-conn serve --port 0 --memory --auto-approve lead --ready-file ready.json',

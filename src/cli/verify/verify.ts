@@ -300,7 +300,7 @@ async function standingOf(
   }
   if (end > now()) {
     return asked.stands
-      ? { standing: 'stands', says: `stands, ${asked.says}`, at: asked.at }
+      ? { standing: 'stands', says: `valid, ${asked.says}`, at: asked.at }
       : { standing: 'unknown', says: asked.says };
   }
   if (ended) return { standing: 'ended', at: asked.at };
@@ -319,7 +319,7 @@ async function askedStatus(
   { keys, key }: { keys: KeySet | undefined; key?: string },
 ): Promise<{ stands?: boolean; says: string; at?: number }> {
   const without = flags.offline ? '--offline' : key === undefined ? undefined : '--key';
-  if (without !== undefined) return { says: `not asked whether it still stands: ${without}` };
+  if (without !== undefined) return { says: `not asked whether it is still valid: ${without}` };
   try {
     const status = await session.statusOf(claims, { keys });
     if (status) {
@@ -332,7 +332,7 @@ async function askedStatus(
     }
   } catch (error) {
     if (!(error instanceof TokenError)) throw error;
-    output.notice(`warning: Whether it still stands could not be asked. ${error.message}`);
+    output.notice(`warning: Whether it is still valid could not be asked. ${error.message}`);
   }
   const look = session.profile.baseUrl === claims.iss ? `: ${ownCommand('show', claims.sub)}` : '';
   return { says: `only its service knows whether it was deleted or changed since${look}` };
@@ -368,7 +368,7 @@ const LEAKED =
 function retiredKey(error: unknown, revoked: number): unknown {
   if (!(error instanceof Failure)) return error;
   return error.with({
-    why: sentence`Its issuer retired the key that signed it as leaked at ${instant(revoked * 1000)}. What stands has been signed anew.`,
+    why: sentence`Its issuer retired the key that signed it as leaked at ${instant(revoked * 1000)}. What is valid has been signed anew.`,
   });
 }
 
