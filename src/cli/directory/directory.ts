@@ -25,7 +25,7 @@ const CREATE_OPTIONS = {
 } as const satisfies OptionTable;
 
 /** `slices-conn experiment create NAME --end T`. */
-export const create: CommandFile = {
+const create: CommandFile = {
   command: {
     args: { '<name>': 'letters, digits, dot, dash and underscore' },
     options: CREATE_OPTIONS,
@@ -36,7 +36,7 @@ export const create: CommandFile = {
 const CHOSEN = { '[id]': 'its id or name; the chosen one when left out' };
 
 /** Lists the person's projects or experiments. */
-export const listOf = (noun: Noun): CommandFile => ({
+const listOf = (noun: Noun): CommandFile => ({
   command: {},
   run: async (context) => {
     const {
@@ -90,7 +90,7 @@ function noneWithout(error: unknown): null {
 }
 
 /** Shows a project or an experiment. */
-export const showOne = (noun: Noun): CommandFile => ({
+const showOne = (noun: Noun): CommandFile => ({
   command: { args: CHOSEN },
   run: async (context, [wanted]) => {
     const entry = await (await context.session())[noun](wanted);
@@ -99,7 +99,7 @@ export const showOne = (noun: Noun): CommandFile => ({
 });
 
 /** Stores the chosen project or experiment in the profile. */
-export const useOne = (noun: Noun): CommandFile => ({
+const useOne = (noun: Noun): CommandFile => ({
   command: { args: { '<id>': 'its id or name' } },
   run: async (context, [wanted]) => {
     const session = await context.session();
@@ -151,7 +151,7 @@ async function print(
  * Prints a token for a project or an experiment. A token from the portal is verified first; any other is
  * printed as it is.
  */
-export const tokenOf = (noun: Noun): CommandFile => ({
+const tokenOf = (noun: Noun): CommandFile => ({
   command: { args: CHOSEN },
   run: async ({ session, output }, [wanted]) => {
     const opened = await session();
@@ -170,3 +170,20 @@ export const tokenOf = (noun: Noun): CommandFile => ({
     output.text({ token, claims }, token);
   },
 });
+
+/** `slices-conn project list | show [ID] | use ID | token [ID]`. */
+export const project = {
+  list: listOf('project'),
+  show: showOne('project'),
+  use: useOne('project'),
+  token: tokenOf('project'),
+};
+
+/** `slices-conn experiment list | show [ID] | create NAME --end T | use ID | token [ID]`. */
+export const experiment = {
+  list: listOf('experiment'),
+  show: showOne('experiment'),
+  create,
+  use: useOne('experiment'),
+  token: tokenOf('experiment'),
+};
