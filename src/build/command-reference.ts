@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { asSentence, laidOut, PLAIN_PAGE } from '../cli/help-layout.ts';
 import { HELP_TOPICS, helpTopic } from '../cli/help-topics.ts';
-import { CommandTree, GLOBAL_FLAGS_HINT, NO_HELP } from '../cli/program.ts';
+import { CommandTree, GLOBAL_FLAGS_HINT, type TreeSurroundings } from '../cli/program.ts';
 import { SERVER_OPTIONS } from '../operate/options.ts';
 
 /** One command of the tree: the words by which it is called, and itself. */
@@ -20,17 +20,15 @@ interface Help {
 /** The texts that the command line itself prints, so that nothing is declared twice. Text that is in every help is left out. */
 async function allHelp(): Promise<Help> {
   let printed = '';
-  const tree = new CommandTree({
-    version: '0',
-    server: SERVER_OPTIONS,
-    act: async () => undefined,
-    help: {
-      ...NO_HELP,
-      write: (text) => {
-        printed += text;
-      },
-    },
-  });
+  const around: TreeSurroundings = {
+    env: { version: '0', variables: {}, licences: async () => undefined },
+    server: { options: SERVER_OPTIONS },
+    terminal: { stdout: { isTerminal: false, columns: undefined } },
+  };
+  const write = (text: string): void => {
+    printed += text;
+  };
+  const tree = new CommandTree(around, { act: async () => undefined, write });
   await tree.loadAll();
   const { program } = tree;
   const help = (command: Command): string => {

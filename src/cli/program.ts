@@ -8,44 +8,27 @@ import type { Environment } from './context.ts';
 import { GLOBAL_OPTIONS, type GlobalFlags } from './global-options.ts';
 import { formatHelp, laidOut, pathOf, topOf } from './help-layout.ts';
 import { HELP_TOPICS, helpTopic, LICENCES, licencesText } from './help-topics.ts';
-import type { ColorChoice } from './print/output.ts';
-import type { AdviceShell } from './print/shells.ts';
-import type { ServerOptions } from './serve/server.ts';
+import { type TextStream, wantsColor } from './print/output.ts';
+import { shellOf } from './print/shells.ts';
+import type { ServerCommands } from './serve/server.ts';
 
 /** The end of every command's help. */
 export const GLOBAL_FLAGS_HINT = '\nGlobal flags, such as --json and --offline: slices-conn help flags';
 
-/** Options of {@link CommandTree}. */
-interface CommandTreeOptions {
-  version: string;
-  /** The flags of `serve` and of the commands below it. */
-  server: ServerOptions;
+/** What the command tree takes of its surroundings. */
+export interface TreeSurroundings {
+  env: Pick<Environment, 'version' | 'variables' | 'licences'>;
+  server: Pick<ServerCommands, 'options'>;
+  terminal: { stdout: Pick<TextStream, 'isTerminal' | 'columns'> };
+}
+
+/** What a {@link CommandTree} does. */
+interface TreeActions {
   /** Runs a command. @param command has its arguments and flags */
   act: (run: CommandFile['run'], command: Command) => Promise<void>;
-  help: HelpOutput;
-}
-
-/** Where help is printed. */
-interface HelpOutput {
-  /** Columns of the terminal; undefined without one. */
-  columns: number | undefined;
-  /** The shell that examples are typed in. */
-  shell: AdviceShell;
-  /** Whether it is coloured. @param choice the value of `--color` */
-  paints: (choice?: ColorChoice) => boolean;
+  /** Prints help. */
   write: (text: string) => void;
-  /** Reads what the topic of the licences prints. */
-  licences: Environment['licences'];
 }
-
-/** Help that is printed nowhere. */
-export const NO_HELP: HelpOutput = {
-  columns: undefined,
-  shell: 'posix',
-  paints: () => false,
-  write: () => undefined,
-  licences: async () => undefined,
-};
 
 /** Other names that people know from other programs. */
 const ALSO: Readonly<Record<string, readonly string[]>> = {
@@ -62,20 +45,22 @@ const ALSO: Readonly<Record<string, readonly string[]>> = {
 export class CommandTree {
   /** The program, with its commands below it. */
   readonly program: Command;
-  readonly #options: CommandTreeOptions;
+  readonly #around: TreeSurroundings;
+  readonly #actions: TreeActions;
   readonly #unloaded = new Map<Command, () => Promise<void>>();
   /** The names of the commands that run where their group is named alone. */
   readonly #usual = new Map<Command, string>();
 
   /** Nothing is loaded yet. */
-  constructor(options: CommandTreeOptions) {
-    this.#options = options;
+  constructor(around: TreeSurroundings, actions: TreeActions) {
+    this.#around = around;
+    this.#actions = actions;
     const program = new Command('slices-conn')
       .usage('<command> [flags]')
       .description(
         'Books network links between research sites, and proves each booking with a signed reservation.',
       )
-      .version(`v${options.version}`, '--version', 'print the version')
+      .version(`v${around.env.version}`, '--version', 'print the version')
       .helpOption('-h, --help', 'help on a command')
       .helpCommand(false);
     this.program = program;
@@ -153,12 +138,12 @@ export class CommandTree {
     for (const [below, entry] of Object.entries(commands)) this.#add(command, below, entry);
     if (load) {
       this.#unloaded.set(command, async () => {
-        const file = await load(this.#options.server);
+        const file = await load(this.#around.server.options);
         this.#declare(command, { ...file.command, ...more });
         // Commands below it have flags with the names of its own.
         if (command.commands.length > 0) command.enablePositionalOptions();
         command.hook('preAction', () => takeFlagsOfGroup(command));
-        command.action(() => this.#options.act(file.run, command));
+        command.action(() => this.#actions.act(file.run, command));
       });
     } else this.#declare(command, more);
   }
@@ -187,13 +172,19 @@ export class CommandTree {
   }
 
   readonly #print = (text: string): void => {
-    const { write, columns, shell, paints } = this.#options.help;
-    const bold = paints(this.program.opts<GlobalFlags>().color);
-    write(laidOut(text, { columns, bold, shell }));
+    const { env, terminal } = this.#around;
+    const { isTerminal, columns } = terminal.stdout;
+    const { color = 'auto' } = this.program.opts<GlobalFlags>();
+    this.#actions.write(
+      laidOut(text, {
+        columns: isTerminal ? columns : undefined,
+        bold: wantsColor(color, env.variables, isTerminal),
+        shell: shellOf(env.variables),
+      }),
+    );
   };
 
   #helpCommand(): Command {
-    const { write, licences } = this.#options.help;
     const command = new Command('help')
       .summary('help on a command or a topic')
       .argument('[topic...]', 'a command, or one of the topics')
@@ -204,7 +195,7 @@ export class CommandTree {
         let found: Command | undefined = this.program;
         for (const name of topics) found = found && childOf(found, name);
         if (found) found.outputHelp();
-        else if (topic === LICENCES) write(await licencesText(licences));
+        else if (topic === LICENCES) this.#actions.write(await licencesText(this.#around.env.licences));
         else this.#print(helpTopic(topic ?? '', this.program));
       });
     this.#declare(command, {});
@@ -215,7 +206,7 @@ export class CommandTree {
   #addInstallOption(): void {
     const { program } = this;
     const act = async (): Promise<void> =>
-      this.#options.act((await import('./completion/completion.ts')).install, program);
+      this.#actions.act((await import('./completion/completion.ts')).install, program);
     program
       .addOption(
         new Option(

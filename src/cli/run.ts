@@ -9,9 +9,8 @@ import { isDumb, openContext, Running } from './open-context.ts';
 import { startedAs } from './print/as-started.ts';
 import { reportFailure } from './print/failure-report.ts';
 import { Refusal } from './print/offers.ts';
-import { asciiText, jsonText, wantsColor } from './print/output.ts';
-import { shellOf } from './print/shells.ts';
-import { CommandTree, NO_HELP } from './program.ts';
+import { asciiText, jsonText } from './print/output.ts';
+import { CommandTree } from './program.ts';
 import { Declined, numbered } from './questions.ts';
 import { type TimeContext, timesIn } from './times.ts';
 
@@ -22,7 +21,7 @@ import { type TimeContext, timesIn } from './times.ts';
  * @returns the exit code (cli/README.md, "Exit codes"), after results and errors were printed
  */
 export async function run(args: readonly string[], around: Surroundings): Promise<number> {
-  const { env, terminal, server } = around;
+  const { env, terminal } = around;
   const { stdout, stderr } = terminal;
   if (args[0] === COMPLETE) {
     await answerShell(args.slice(args[1] === '--' ? 2 : 1), around);
@@ -36,17 +35,9 @@ export async function run(args: readonly string[], around: Surroundings): Promis
   const write = (text: string): void => (isReported ? undefined : stderr.write(text));
   const beforeReport: Surroundings = { ...around, terminal: { ...terminal, stderr: { ...stderr, write } } };
   let help = '';
-  const tree = new CommandTree({
-    version: env.version,
-    server: server.options,
-    help: {
-      columns: stdout.isTerminal ? stdout.columns : undefined,
-      shell: shellOf(env.variables),
-      paints: (choice = 'auto') => wantsColor(choice, env.variables, stdout.isTerminal),
-      write: (text) => {
-        help += text;
-      },
-      licences: env.licences,
+  const tree = new CommandTree(around, {
+    write: (text) => {
+      help += text;
     },
     async act(act, command) {
       context = openContext(command.optsWithGlobals<GlobalFlags>(), typed(), beforeReport, running);
@@ -159,7 +150,7 @@ async function picked(
 
 /** Answers a shell that completes a word: with candidates, or with nothing after any error. */
 async function answerShell(words: readonly string[], around: Surroundings): Promise<void> {
-  const { env, terminal, server } = around;
+  const { terminal } = around;
   const { stdout, stderr } = terminal;
   const running = new Running();
   const silent: Surroundings = {
@@ -176,12 +167,7 @@ async function answerShell(words: readonly string[], around: Surroundings): Prom
       import('./completion/candidates.ts'),
       import('./completion/live-source.ts'),
     ]);
-    const tree = new CommandTree({
-      version: env.version,
-      server: server.options,
-      help: NO_HELP,
-      act: async () => undefined,
-    });
+    const tree = new CommandTree(around, { act: async () => undefined, write: () => undefined });
     const line = await tree.load(words.slice(0, -1));
     const wanted = wantedAt(line, words.at(-1) ?? '');
     stdout.write(

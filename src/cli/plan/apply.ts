@@ -46,8 +46,7 @@ export async function run(given: Context, [path = '']: readonly string[], flags:
   for (let attempt = 1; ; attempt += 1) {
     const compared = await compare(acting, context);
     const { changes, needed, applier } = compared;
-    await confirmUpdates(context, needed, confirmed);
-    await confirmDeletions(context, needed, confirmed);
+    await confirmLosses(context, needed, confirmed);
     try {
       const outcomes = needed.length === 0 ? [] : await applier.apply(needed);
       return await printPlan(context, acting, { changes, outcomes, others: compared.others });
@@ -66,63 +65,50 @@ export async function run(given: Context, [path = '']: readonly string[], flags:
 const ATTEMPTS = 3;
 
 /**
- * Asks before anything is deleted, once about each.
+ * Asks before updates that shrink or move reservations, and before anything is deleted, once about each. Without a terminal an
+ * update goes on, and a deletion needs `--yes`.
  *
  * @param confirmed the ids about which the answer was yes; added to here
  * @throws Declined; Failure `usage` without a terminal
  */
-async function confirmDeletions(
+async function confirmLosses(
   context: Context,
   needed: readonly PlannedChange[],
   confirmed: Set<string>,
 ): Promise<void> {
+  const { output, clock, flags, terminal } = context;
   const asked = needed.flatMap((change) =>
-    change.action === 'delete' && !confirmed.has(change.current.id) ? [change] : [],
+    change.action === 'create' || change.action === 'none' || confirmed.has(change.current.id)
+      ? []
+      : [change],
   );
-  if (asked.length === 0) return;
-  const names = asked.map(({ name }) => name).join(', ');
-  const unasked = `--prune deletes ${names}, which was not confirmed.`;
-  checkConfirmable(context, unasked);
-  if (!context.flags.yes) {
-    const { output } = context;
-    const times = await context.clock.times();
-    output.prompt(`Not in the file, to be deleted (times in ${times.zone}):`);
-    for (const { current } of asked) {
-      output.prompt(`  ${linkAndPeriod({ reservation: current, requested: null }, times)}`);
+  const updates = asked.filter((change) => change.action === 'update' && isLosing(change));
+  const deletions = asked.filter(({ action }) => action === 'delete');
+  const times = await clock.times();
+  const shown = (losing: typeof asked, about: string): string => {
+    if (!flags.yes) output.prompt(`${about} (times in ${times.zone}):`);
+    for (const change of flags.yes ? [] : losing) {
+      output.prompt(`  ${linkAndPeriod({ reservation: change.current, requested: null }, times)}`);
+      if (change.action !== 'update') continue;
+      const after = { reservation: null, requested: { ...change.request, name: undefined } };
+      output.prompt(`    → ${linkAndPeriod(after, times)}`);
     }
+    return losing.length === 1 ? 'this reservation' : `these ${losing.length} reservations`;
+  };
+  const declined = 'Nothing was changed.';
+  if (updates.length > 0 && terminal.ask && !flags.yes) {
+    await confirmIfAsked(context, `Update ${shown(updates, UPDATED)}?`, declined);
   }
-  const what = asked.length === 1 ? 'this reservation' : `these ${asked.length} reservations`;
-  await confirm(context, `Delete ${what}?`, { unasked, declined: 'Nothing was changed.' });
-  for (const { current } of asked) confirmed.add(current.id);
+  if (deletions.length > 0) {
+    const unasked = `--prune deletes ${deletions.map(({ name }) => name).join(', ')}, which was not confirmed.`;
+    checkConfirmable(context, unasked);
+    await confirm(context, `Delete ${shown(deletions, DELETED)}?`, { unasked, declined });
+  }
+  for (const { current } of [...updates, ...deletions]) confirmed.add(current.id);
 }
 
-/**
- * Asks a person before updates that shrink or move reservations, once about each. Without a terminal, and with `--yes`, it goes on.
- *
- * @param confirmed as of {@link confirmDeletions}
- * @throws Declined
- */
-async function confirmUpdates(
-  context: Context,
-  needed: readonly PlannedChange[],
-  confirmed: Set<string>,
-): Promise<void> {
-  const asked = needed.flatMap((change) =>
-    change.action === 'update' && isLosing(change) && !confirmed.has(change.current.id) ? [change] : [],
-  );
-  if (asked.length === 0 || !context.terminal.ask || context.flags.yes) return;
-  const { output } = context;
-  const times = await context.clock.times();
-  output.prompt(`To be moved, or made shorter or narrower (times in ${times.zone}):`);
-  for (const { current, request } of asked) {
-    const after = { reservation: null, requested: { ...request, name: undefined } };
-    output.prompt(`  ${linkAndPeriod({ reservation: current, requested: null }, times)}`);
-    output.prompt(`    → ${linkAndPeriod(after, times)}`);
-  }
-  const what = asked.length === 1 ? 'this reservation' : `these ${asked.length} reservations`;
-  await confirmIfAsked(context, `Update ${what}?`, 'Nothing was changed.');
-  for (const { current } of asked) confirmed.add(current.id);
-}
+const UPDATED = 'To be moved, or made shorter or narrower';
+const DELETED = 'Not in the file, to be deleted';
 
 /** A failure of `apply`, with what it means for each change (cli/README.md, "Output", `error.items`). */
 async function asTold(
