@@ -172,10 +172,12 @@ export const RouteItem = v.object({
     v.minValue(1),
     v.description("Its narrowest link's capacity in Mbps."),
   ),
-  by_default: v.pipe(
-    v.boolean(),
-    v.description(
-      'Whether a reservation may take it that asks nothing of its route: no route has fewer hops.',
+  by_default: v.optional(
+    v.pipe(
+      v.boolean(),
+      v.description(
+        'Whether a reservation may take it that asks nothing of its route: no route has fewer hops.',
+      ),
     ),
   ),
 });

@@ -217,7 +217,7 @@ export class BookingForm {
     const other = field === 'site1' ? 'site2' : 'site1';
     const { booking, links } = this.#options;
     const isReached = site === '' || routesFrom(links, site).has(this.#draft[other]);
-    booking.fill({ ...this.#draft, [field]: site, ...(isReached ? {} : { [other]: '' }) });
+    booking.fill({ ...this.#draft, via: undefined, [field]: site, ...(isReached ? {} : { [other]: '' }) });
   }
 
   /** When the draft ends, to be changed by hand. */

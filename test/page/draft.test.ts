@@ -158,6 +158,8 @@ describe('a click fills the form', () => {
     const draft = { ...WHOLE, bandwidth: '9G', start: START };
     const most = { ...alternative, kind: 'most_bandwidth', bandwidth: 2500 } as const;
     expect(withAlternative(draft, most)).toEqual({ ...draft, bandwidth: '2.5G' });
+    const via = ['fr-lille'];
+    expect(withAlternative(draft, { ...most, kind: 'other_route', via })).toEqual({ ...draft, via });
     const earliest = { ...alternative, kind: 'earliest', bandwidth: 9000 } as const;
     expect(withAlternative(draft, earliest)).toEqual({ ...draft, start: START + 7 });
     const longest = { ...earliest, kind: 'longest', start_now: true, start_date: null } as const;
