@@ -203,19 +203,19 @@ export function picked(draft: Draft, { site1, site2 }: Ends, period?: Period): D
   };
 }
 
-/** The form filled with an alternative of the service: only what differs from what was asked for. */
-export function withAlternative(draft: Draft, alternative: Alternative): Draft {
-  const { kind, start_now, start_date, end_date, bandwidth, via } = alternative;
-  if (via) return { ...draft, via };
-  const rate = bandwidthWord(bandwidth);
-  if (kind === 'most_bandwidth') return { ...draft, bandwidth: rate };
-  const start = start_now || start_date === null ? 'now' : Date.parse(start_date);
-  const isMoved = kind === 'earliest' && 'for' in draft.ending;
+/** The form filled with an alternative of the service: only what differs from the period, and the rest, that was asked for. */
+export function withAlternative(draft: Draft, alternative: Alternative, asked: Period): Draft {
+  const { start_now, start_date, end_date, bandwidth, via } = alternative;
+  const isNow = start_now || start_date === null;
+  const [from, end] = [isNow ? asked.start : Date.parse(start_date), Date.parse(end_date)];
+  const isMoved = from !== asked.start;
+  const isAsLong = end - from === asked.end - asked.start;
   return {
     ...draft,
-    bandwidth: rate,
-    start,
-    ending: isMoved ? draft.ending : { at: Date.parse(end_date) },
+    ...(via ? { via } : {}),
+    bandwidth: bandwidthWord(bandwidth),
+    start: isNow ? 'now' : isMoved ? from : draft.start,
+    ending: isAsLong && (!isMoved || 'for' in draft.ending) ? draft.ending : { at: end },
   };
 }
 

@@ -121,9 +121,11 @@ function kindOf(wanted: Offered, request: ReservationRequest, now: number): Offe
 
 /** The request that a picked offer makes. */
 function requestOf({ kind, bandwidth, start, end, via }: Offer, { request }: Refused): ReservationRequest {
-  if (via) return { ...request, via: [...via] };
-  if (request.volume !== undefined) return { ...request, end };
-  if (request.duration === undefined) return { ...request, bandwidth, start, end };
+  const routed = via ? { via: [...via] } : {};
+  const { duration, volume } = request;
+  if (duration === undefined && volume === undefined) return { ...request, bandwidth, start, end, ...routed };
+  if (via) return { ...request, ...routed };
+  if (volume !== undefined) return { ...request, end };
   return kind === 'most_bandwidth' ? { ...request, bandwidth } : { ...request, end };
 }
 
@@ -131,7 +133,7 @@ function requestOf({ kind, bandwidth, start, end, via }: Offer, { request }: Ref
 function retypingOf(offer: Omit<Offer, 'label' | 'command'>, asked: Refused): Parameters<typeof retyped> {
   const { request, update, typed } = asked;
   const { kind, bandwidth, start, end, via } = offer;
-  if (via) return [typed, [{ flags: ['--via'], words: routeWords({ via: [...via] }) }]];
+  const route = via ? [{ flags: ['--via'], words: routeWords({ via: [...via] }) }] : [];
   const rate = { flags: ['--bandwidth'], words: ['--bandwidth', bandwidthWord(bandwidth)] };
   const until = { flags: ['--end'], words: ['--end', timeWord(end)] };
   const { volume, duration } = request;
@@ -142,7 +144,8 @@ function retypingOf(offer: Omit<Offer, 'label' | 'command'>, asked: Refused): Pa
     return [typed, [{ flags: ['--wait', '--earliest'], words }]];
   }
   if (volume !== undefined || duration !== undefined) {
-    return [typed, [kind === 'most_bandwidth' && duration !== undefined ? rate : until]];
+    const time = kind === 'most_bandwidth' && duration !== undefined ? rate : until;
+    return [typed, via ? route : [time]];
   }
   // A person who chose the reservation from a list has not typed its id.
   const named = update && !update.isNamed ? [{ flags: [], words: [update.id] }] : [];
@@ -150,6 +153,7 @@ function retypingOf(offer: Omit<Offer, 'label' | 'command'>, asked: Refused): Pa
     ...(bandwidth === request.bandwidth ? [] : [rate]),
     ...(start === request.start ? [] : [startRetyping(start, asked)]),
     ...endRetyping(offer, asked),
+    ...route,
   ];
   return [typed, [...changes, ...named]];
 }
