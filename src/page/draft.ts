@@ -205,17 +205,16 @@ export function picked(draft: Draft, { site1, site2 }: Ends, period?: Period): D
 
 /** The form filled with an alternative of the service: only what differs from the period, and the rest, that was asked for. */
 export function withAlternative(draft: Draft, alternative: Alternative, asked: Period): Draft {
-  const { start_now, start_date, end_date, bandwidth, via } = alternative;
-  const isNow = start_now || start_date === null;
+  const { start_date, end_date, bandwidth, via } = alternative;
+  const isNow = start_date === null;
   const [from, end] = [isNow ? asked.start : Date.parse(start_date), Date.parse(end_date)];
-  const isMoved = from !== asked.start;
   const isAsLong = end - from === asked.end - asked.start;
   return {
     ...draft,
-    ...(via ? { via } : {}),
+    via: via ?? draft.via,
     bandwidth: bandwidthWord(bandwidth),
-    start: isNow ? 'now' : isMoved ? from : draft.start,
-    ending: isAsLong && (!isMoved || 'for' in draft.ending) ? draft.ending : { at: end },
+    start: isNow ? 'now' : from,
+    ending: isAsLong && 'for' in draft.ending ? draft.ending : { at: end },
   };
 }
 
