@@ -9,7 +9,8 @@ import { type Steps, TooMuchError } from './steps.ts';
  * A demand that would be accepted now in place of a refused one, the best of its kind that is worth having.
  *
  * `most_bandwidth`: the same period with as much as is free. `other_route`: the same demand over the best of the longer routes.
- * `earliest`: the same bandwidth and duration, as early as it can start. `longest`: the same start and bandwidth, as late as it can end.
+ * `earliest`: the same bandwidth and duration, but for
+ * less than a minute, as early as it can start. `longest`: the same start and bandwidth, as late as it can end.
  */
 export type Offer = {
   kind: AlternativeKind;
@@ -87,7 +88,13 @@ export function* offersFor(demand: Demand, terms: OfferTerms, found: Offer[]): S
   const duration = end - start;
   const later = movable ? yield* earliest(demand, terms) : Number.POSITIVE_INFINITY;
   if (later + duration <= expiry) {
-    offer({ kind: 'earliest', startsNow: false, start: later, end: later + duration, bandwidth });
+    const until = later + duration;
+    // A length of less than a minute stays as it is.
+    const whole = until === expiry ? until : roundDown(until);
+    offer({
+      ...{ kind: 'earliest', startsNow: false, start: later, bandwidth },
+      end: whole > later ? whole : until,
+    });
   }
   const until = canStart ? yield* latestEnd(demand, terms) : start;
   if (isLongEnough(until - start, duration))
@@ -137,7 +144,11 @@ function* latestEnd(demand: Demand, { use, tenant, current, expiry }: OfferTerms
     last = Math.max(last, own ?? start);
   }
   // An end that is there already, or can't be later, stays as it is.
-  return last === expiry || last === current?.end ? last : last - (last % OFFERED_UNIT);
+  return last === expiry || last === current?.end ? last : roundDown(last);
+}
+
+function roundDown(instant: number): number {
+  return instant - (instant % OFFERED_UNIT);
 }
 
 function isSame(one: Demand, other: Demand): boolean {

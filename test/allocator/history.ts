@@ -82,7 +82,7 @@ export const shapes: fc.Arbitrary<Shape> = fc.record({
   ranges: fc.tuple(range, range, range, range),
   share: fc.constantFrom(100, 100, 60, 35),
   // Alternatives are whole minutes, none of under ten; a tenth of 14 of the last is more. The dawn is a multiple of each.
-  unit: fc.constantFrom(1, 500, 150_000, 150_000, 625_000),
+  unit: fc.constantFrom(1, 500, 150_000, 625_000, 625_000, 625_000),
 });
 
 const mostly = (weight: number): fc.Arbitrary<boolean> =>

@@ -129,7 +129,10 @@ export class Oracle {
     const sought = { start: from, end: expiry, bandwidth, duration };
     const later = movable ? this.earliest(sought, { own, every: MINUTE }) : undefined;
     if (later !== undefined) {
-      offers.push({ kind: 'earliest', startsNow: false, start: later, end: later + duration, bandwidth });
+      const until = later + duration;
+      const whole = until === expiry ? until : until - (until % MINUTE);
+      const about = { kind: 'earliest', startsNow: false, start: later, bandwidth } as const;
+      offers.push({ ...about, end: whole > later ? whole : until });
     }
     const free = this.freeUntil(start, bandwidth, end - 1, own) ?? start;
     const isExact = free === expiry || free === current?.end;

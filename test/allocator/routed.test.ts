@@ -35,14 +35,14 @@ const graphs = networks.map(({ sites, links }) => ({
 
 const steps = fc.array(
   fc.record({
-    action: fc.constantFrom('create', 'create', 'create', 'update', 'delete', 'search'),
+    action: fc.constantFrom('create', 'create', 'create', 'update', 'delete', 'search', 'search'),
     ends: fc.tuple(fc.nat(6), fc.nat(6)),
     third: fc.tuple(fc.constantFrom('', '', '', 'via', 'avoid', 'direct'), fc.nat(6)),
-    start: fc.integer({ min: 1, max: 30 }),
+    start: fc.integer({ min: 1, max: 14 }),
     length: fc.integer({ min: 1, max: 12 }),
     bandwidth: fc.integer({ min: 1, max: CAPACITY }),
     which: fc.nat(20),
-    slack: fc.constantFrom(0, 1, 3, 20),
+    slack: fc.constantFrom(0, 0, 1, 3, 20),
   }),
   { minLength: STEPS, maxLength: STEPS },
 );
@@ -137,7 +137,10 @@ class Known {
     const within = window ? wholeMinutes(window.end) : [start];
     const found: Offer[] = [];
     const offer = (kind: Offer['kind'], from: number, mbps: number, via?: string[]): void => {
-      found.push({ kind, startsNow: false, ...at(from), bandwidth: mbps, ...(via ? { via } : {}) });
+      const { end: until } = at(from);
+      const whole = kind === 'earliest' && !window && until !== EXPIRY ? until - (until % MINUTE) : until;
+      const about = { kind, startsNow: false, start: from, end: whole, bandwidth: mbps };
+      found.push({ ...about, ...(via ? { via } : {}) });
     };
     const most = Math.max(0, ...within.map((each) => this.most(taken, at(each))));
     const first = within.find((each) => most > 0 && this.most(taken, at(each)) === most);
