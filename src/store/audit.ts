@@ -1,41 +1,26 @@
 import * as v from 'valibot';
+import { TAG_PLACES } from '../allocator/demand.ts';
 import type { AuditEntry } from '../allocator/store.ts';
 import { HOUR, MINUTE } from '../contract/durations.ts';
 import type { CiAuditEntry } from '../server/identity/ci-rules.ts';
 import {
   DatabaseFormatError,
+  insertInto,
   type Locking,
   type SqlDatabase,
-  type SqlInsert,
   type SqlReader,
+  type SqlRow,
   type SqlValue,
-  type SqlValues,
-  type SqlWrite,
 } from './sql.ts';
 
 /**
  * The audit: one row for each decision, who, what, when, and why it was refused. Rows of one link are in order by `seq`.
  */
-export const AUDIT: SqlInsert = {
-  into: 'audit',
-  columns: {
-    link: 'text',
-    version: 'bigint',
-    at_ms: 'bigint',
-    action: 'text',
-    accepted: 'integer',
-    actor: 'text',
-    experiment: 'text',
-    reservation: 'text',
-    start_ms: 'bigint',
-    end_ms: 'bigint',
-    bandwidth: 'bigint',
-    tags: 'text',
-    why: 'text',
-    times: 'integer',
-    minute_ms: 'bigint',
-  },
-};
+export const AUDIT = insertInto(
+  'audit',
+  `link text, version bigint, at_ms bigint, action text, accepted integer, actor text, experiment text, reservation text,
+   start_ms bigint, end_ms bigint, bandwidth bigint, tags text, why text, times integer, minute_ms bigint`,
+);
 
 /** How many refusals of one experiment in an hour have a row each; those beyond are counted by the minute. */
 const REFUSALS_IN_ROWS = 1000;
@@ -44,11 +29,11 @@ const REFUSALS_IN_ROWS = 1000;
 interface Tally {
   /** In the last hour, on all links. */
   refusals: number;
-  /** The row in the database that counts this minute's refusals on this link. */
-  seq: number | undefined;
+  /** The row in the database that counts this minute's refusals on this link; null where there is none. */
+  seq: number | null;
   /** The same row, while it is not written yet. */
-  row: SqlValue[] | undefined;
-  /** How many refusals to add to that row. */
+  row?: SqlValue[];
+  /** How many refusals to add to the row in the database. */
   more: number;
 }
 
@@ -61,12 +46,13 @@ interface Tally {
  *
  * @param sql within the transaction that has the links' locks
  * @param before the links' versions before the first of them
+ * @returns rows for {@link AUDIT}, and values for {@link COUNT_MORE}
  */
-export async function auditWrites(
+export async function auditRows(
   sql: SqlReader,
   before: ReadonlyMap<string, number>,
   entries: readonly AuditEntry[],
-): Promise<SqlWrite[]> {
+): Promise<{ rows: SqlValue[][]; counted: SqlValue[][] }> {
   const tallies = await talliesOf(sql, entries);
   const rows: SqlValue[][] = [];
   const versions = new Map(before);
@@ -77,27 +63,26 @@ export async function auditWrites(
     const tally = tags ? undefined : tallies.get(tallyOf(entry));
     if (tally) tally.refusals += 1;
     const counted = tally !== undefined && tally.refusals > REFUSALS_IN_ROWS;
-    if (counted && (tally.seq !== undefined || tally.row)) {
+    if (counted && tally.row) {
+      tally.row[TIMES] = Number(tally.row[TIMES]) + 1;
+    } else if (counted && tally.seq !== null) {
       tally.more += 1;
-      continue;
+    } else {
+      const asked = [demand.start, demand.end, demand.bandwidth];
+      const held = tags && JSON.stringify(tags);
+      const decided = [link, version, at, action, tags ? 1 : 0, by, experiment, reservation];
+      const row = [...decided, ...asked, held, why, 1, counted ? minuteOf(at) : null];
+      if (counted) tally.row = row;
+      rows.push(row);
     }
-    const { start, end, bandwidth } = demand;
-    const asked = [start, end, bandwidth];
-    const held = tags && JSON.stringify(tags);
-    const decided = [link, version, at, action, tags ? 1 : 0, by, experiment, reservation];
-    const row = [...decided, ...asked, held, why, 1, counted ? minuteOf(at) : null];
-    if (counted) tally.row = row;
-    rows.push(row);
   }
-  const changes = [...tallies.values()].flatMap(({ seq, row, more }): SqlWrite[] => {
-    if (row) row[TIMES] = 1 + more;
-    return seq === undefined || more === 0 ? [] : [{ change: COUNT_MORE, values: [seq, more] }];
-  });
-  return [{ insert: AUDIT, rows }, ...changes];
+  const counted = [...tallies.values()].flatMap(({ seq, more }) => (more === 0 ? [] : [[seq, more]]));
+  return { rows, counted };
 }
 
-const TIMES = Object.keys(AUDIT.columns).indexOf('times');
-const COUNT_MORE = 'UPDATE audit SET times = times + $2 WHERE seq = $1';
+const TIMES = AUDIT.columns.indexOf('times');
+/** Counts refusals in a row that is there: `$2` more in the row `$1`. */
+export const COUNT_MORE = 'UPDATE audit SET times = times + $2 WHERE seq = $1';
 
 /** Refusals are counted for an experiment on a link. */
 function tallyOf({ experiment, link }: AuditEntry): string {
@@ -107,17 +92,16 @@ function tallyOf({ experiment, link }: AuditEntry): string {
 async function talliesOf(sql: SqlReader, entries: readonly AuditEntry[]): Promise<Map<string, Tally>> {
   const refused = new Map(entries.flatMap((entry) => (entry.tags ? [] : [[tallyOf(entry), entry]])));
   const read = [...refused].map(async ([tally, { experiment, link, at }]): Promise<[string, Tally]> => {
-    const row = await sql.first(
-      `SELECT COALESCE(sum(times), 0) AS refusals, max(CASE WHEN link = $2 AND minute_ms = $3 THEN seq END) AS seq
+    const [row = []] = await sql.arrays(
+      `SELECT COALESCE(sum(times), 0), max(CASE WHEN link = $2 AND minute_ms = $3 THEN seq END)
        FROM audit WHERE experiment = $1 AND accepted = 0 AND at_ms > $4`,
       experiment,
       link,
       minuteOf(at),
       at - HOUR,
     );
-    const seq = row?.['seq'] ?? undefined;
-    const found = { refusals: Number(row?.['refusals']), seq: seq === undefined ? undefined : Number(seq) };
-    return [tally, { ...found, row: undefined, more: 0 }];
+    const [refusals, seq] = row;
+    return [tally, { refusals: Number(refusals), seq: seq === null ? null : Number(seq), more: 0 }];
   });
   return new Map(await Promise.all(read));
 }
@@ -146,7 +130,7 @@ export function auditCiJob(
     );
     if (counted) return;
     const decided = ['', 0, at, CI_TOKEN, Number(accepted), by, experiment, null];
-    await sql.finish({ insert: AUDIT, rows: [[...decided, at, at, 0, null, why, 1, minuteOf(at)]] });
+    await sql.insert(AUDIT, [[...decided, at, at, 0, null, why, 1, minuteOf(at)]]);
   });
 }
 
@@ -183,6 +167,9 @@ export interface AuditRecord extends Omit<AuditEntry, 'action'> {
   of: { name: string | null; site1: string; site2: string } | null;
 }
 
+/** How many decisions a portion has. */
+const PORTION = 1000;
+
 /**
  * Reads decisions as of one instant, newest last: in the order in which they were written, which on one link is the order
  * of its decisions. They come in portions, so that few are in memory at once.
@@ -198,20 +185,24 @@ export function readAudit(
   take: (portion: readonly AuditRecord[]) => Promise<void>,
 ): Promise<boolean> {
   const { where, values } = conditions(query);
+  const after = `$${values.length + 1}`;
   return database.snapshot(async (sql) => {
     const leftOut = await sql.first(
-      `SELECT seq FROM ${DECISIONS} WHERE ${where} ORDER BY seq DESC LIMIT 1 OFFSET $${values.length + 1}`,
+      `SELECT seq FROM ${DECISIONS} WHERE ${where} ORDER BY seq DESC LIMIT 1 OFFSET ${after}`,
       ...values,
       query.limit,
     );
-    const found = sql.portions(
-      `SELECT ${READ_COLUMNS.join(', ')} FROM ${DECISIONS}
-       WHERE ${where} AND seq > $${values.length + 1} ORDER BY seq`,
-      ...values,
-      Number(leftOut?.['seq'] ?? 0),
-    );
-    for await (const portion of found) await take(portion.map(toRecord));
-    return leftOut !== undefined;
+    let last = Number(leftOut?.['seq'] ?? 0);
+    for (;;) {
+      const rows = await sql.all(
+        `SELECT seq, ${READ_COLUMNS} FROM ${DECISIONS} WHERE ${where} AND seq > ${after} ORDER BY seq LIMIT ${PORTION}`,
+        ...values,
+        last,
+      );
+      if (rows.length > 0) await take(rows.map(toRecord));
+      if (rows.length < PORTION) return leftOut !== undefined;
+      last = Number(rows.at(-1)?.['seq']);
+    }
   });
 }
 
@@ -241,12 +232,10 @@ function conditions(query: AuditQuery): { where: string; values: SqlValue[] } {
 }
 
 const DECISIONS = 'audit LEFT JOIN reservation ON reservation.id = audit.reservation';
-const OF_RESERVATION = ['name', 'site1', 'site2'];
-const OF_AUDIT = Object.keys(AUDIT.columns).filter((name) => name !== 'minute_ms');
 const READ_COLUMNS = [
-  ...OF_AUDIT.map((name) => `audit.${name}`),
-  ...OF_RESERVATION.map((name) => `reservation.${name}`),
-];
+  ...AUDIT.columns.filter((name) => name !== 'minute_ms').map((name) => `audit.${name}`),
+  ...['name', 'site1', 'site2'].map((name) => `reservation.${name}`),
+].join(', ');
 
 const AuditRow = v.object({
   link: v.string(),
@@ -263,18 +252,7 @@ const AuditRow = v.object({
   start_ms: v.number(),
   end_ms: v.number(),
   bandwidth: v.number(),
-  tags: v.nullable(
-    v.pipe(
-      v.string(),
-      v.parseJson(),
-      v.object({
-        site1_s_tag: v.number(),
-        site1_c_tag: v.number(),
-        site2_s_tag: v.number(),
-        site2_c_tag: v.number(),
-      }),
-    ),
-  ),
+  tags: v.nullable(v.pipe(v.string(), v.parseJson(), v.object(v.entriesFromList(TAG_PLACES, v.number())))),
   why: v.nullable(v.string()),
   times: v.number(),
   name: v.nullable(v.string()),
@@ -282,10 +260,7 @@ const AuditRow = v.object({
   site2: v.nullable(v.string()),
 });
 
-/** @param values those of {@link READ_COLUMNS} */
-function toRecord(values: SqlValues): AuditRecord {
-  const names = [...OF_AUDIT, ...OF_RESERVATION];
-  const row = Object.fromEntries(names.map((name, index) => [name, values[index]]));
+function toRecord(row: SqlRow): AuditRecord {
   const parsed = v.safeParse(AuditRow, row);
   if (!parsed.success) throw new DatabaseFormatError('A row of the audit is damaged.');
   const {

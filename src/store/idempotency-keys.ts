@@ -1,19 +1,11 @@
 import type { IdempotencyKey, IdempotencyRecord } from '../allocator/store.ts';
-import type { SqlInsert, SqlReader, SqlStatements, SqlValue } from './sql.ts';
+import { insertInto, type SqlReader, type SqlStatements, type SqlValue } from './sql.ts';
 
 /** Inserts keys. A key that is there already makes it fail: the caller has locked its keys, and found them free. */
-export const IDEMPOTENCY_KEY: SqlInsert = {
-  into: 'idempotency_key',
-  columns: {
-    created_by: 'text',
-    experiment: 'text',
-    key: 'text',
-    fingerprint: 'text',
-    reservation: 'text',
-    items: 'text',
-    expires_ms: 'bigint',
-  },
-};
+export const IDEMPOTENCY_KEY = insertInto(
+  'idempotency_key',
+  `created_by text, experiment text, key text, fingerprint text, reservation text, items text, expires_ms bigint`,
+);
 
 /** See `ReservationStore.findKey`. */
 export async function findKey(

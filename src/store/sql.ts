@@ -8,50 +8,73 @@ export type SqlValues = readonly unknown[];
 /** Statements that read. Parameters are `$1`, `$2`, … */
 export interface SqlReader {
   all(sql: string, ...values: SqlValue[]): Promise<SqlRow[]>;
-  /** As `all`, with rows that take less to make and to read. A statement that is run so is never run as by `all`. */
+  /** As `all`, with rows that take less to make and to read. */
   arrays(sql: string, ...values: SqlValue[]): Promise<SqlValues[]>;
   first(sql: string, ...values: SqlValue[]): Promise<SqlRow | undefined>;
 }
 
-/** How rows are inserted into one table. */
-export interface SqlInsert {
-  into: string;
-  /** The columns and their types, as PostgreSQL calls them. */
-  columns: Readonly<Record<string, 'text' | 'integer' | 'bigint'>>;
-  /** `ON CONFLICT …`, with `excluded` for the row that is not inserted. */
-  onConflict?: string;
-}
-
-/** Rows to insert, each with a value for every column, in their order; or a statement that changes rows. */
-export type SqlWrite =
-  | { insert: SqlInsert; rows: readonly (readonly SqlValue[])[] }
-  | { change: string; values: readonly SqlValue[] };
-
 /** Statements that both engines understand. */
 export interface SqlStatements extends SqlReader {
   run(sql: string, ...values: SqlValue[]): Promise<void>;
-  /** Makes several changes at once, as one statement where the engine can: no change sees the others. */
-  write(...writes: readonly SqlWrite[]): Promise<void>;
 }
 
-/** A connection's view of the database's history. */
-interface OfHistory {
-  /**
-   * Names the database and its history. Within one history, what was committed stays. The name differs once the database
-   * is another one: a standby that was promoted, and may lack what was committed last, or a restored copy.
-   */
-  readonly history: string;
+/** Executes one statement. @returns its rows: objects, or arrays where that is asked for */
+export type SqlQuery = <Row extends object>(
+  sql: string,
+  values: readonly SqlValue[],
+  asArrays: boolean,
+) => Promise<Row[]>;
+
+/** The statements of an engine, by what executes one. */
+export function statementsBy(query: SqlQuery): SqlStatements {
+  const all: SqlReader['all'] = (sql, ...values) => query<SqlRow>(sql, values, false);
+  return {
+    all,
+    arrays: (sql, ...values) => query<unknown[]>(sql, values, true),
+    first: async (sql, ...values) => (await all(sql, ...values))[0],
+    run: async (sql, ...values) => void (await all(sql, ...values)),
+  };
+}
+
+/** How rows are inserted into a table. */
+export interface SqlInsert {
+  columns: readonly string[];
+  /** The statement for one row: a value for each column. */
+  row: string;
+  /** The statement for any number of rows on PostgreSQL: an array of values for each column. */
+  rows: string;
+}
+
+/**
+ * Makes the statements that insert into a table.
+ *
+ * @param columns each with its type as PostgreSQL calls it: `id text, start_ms bigint`
+ * @param onConflict `ON CONFLICT …`, with `excluded` for the row that is not inserted
+ */
+export function insertInto(table: string, columns: string, onConflict = ''): SqlInsert {
+  const typed = columns.split(/,\s*/).map((column) => column.split(' '));
+  const names = typed.map(([name = '']) => name);
+  const values = typed.map((_, index) => `$${index + 1}`);
+  const arrays = typed.map(([, type], index) => `$${index + 1}::${type}[]`);
+  const into = `INSERT INTO ${table} (${names.join(', ')})`;
+  return {
+    columns: names,
+    row: `${into} VALUES (${values.join(', ')}) ${onConflict}`,
+    rows: `${into} SELECT * FROM unnest(${arrays.join(', ')}) ${onConflict}`,
+  };
 }
 
 /** The statements of one transaction. */
-export interface SqlTransaction extends SqlStatements, OfHistory {
+export interface SqlTransaction extends SqlStatements {
   /** How many pieces of work share the transaction, where this one is the first of them; else 0. */
   readonly together: number;
+  /** Inserts rows, each with a value for every column, in their order. */
+  insert(into: SqlInsert, rows: readonly (readonly SqlValue[])[]): Promise<void>;
   /**
-   * As `write`, for the only change of the transaction and its last statement: it may be sent together with the commit,
-   * and resolve before the database has answered. A row that the database refuses fails the transaction.
+   * Ends the transaction with statements that have been sent: the commit may follow them at once, and this resolve before the
+   * database has answered. A row that the database refuses fails the transaction.
    */
-  finish(...writes: readonly SqlWrite[]): Promise<void>;
+  finish(last: Promise<unknown>): Promise<void>;
 }
 
 /**
@@ -62,7 +85,7 @@ export interface SqlTransaction extends SqlStatements, OfHistory {
  * @throws CommitUnknownError from everything but the reader and snapshots when it was lost after a change, or a commit,
  * had been sent
  */
-export interface SqlDatabase extends Pick<SqlStatements, 'run' | 'all' | 'first'> {
+export interface SqlDatabase extends SqlStatements {
   /** Sees what is committed, and waits for no writer. */
   readonly reader: SqlReader;
   /**
@@ -70,18 +93,17 @@ export interface SqlDatabase extends Pick<SqlStatements, 'run' | 'all' | 'first'
    * together with `BEGIN`, which only a read-only database refuses.
    */
   transaction<Answer>(work: (sql: SqlTransaction) => Promise<Answer>): Promise<Answer>;
-  /**
-   * Runs `work` on what was committed when its first statement ran, without holding up any writer.
-   *
-   * @param work is given the rows of a query in portions, with time for others in between
-   */
+  /** Runs `work` on what was committed when its first statement ran, without holding up any writer. */
   snapshot<Answer>(work: (sql: SqlSnapshot) => Promise<Answer>): Promise<Answer>;
 }
 
 /** Reads the rows that were committed at one instant. */
-export interface SqlSnapshot extends SqlReader, OfHistory {
-  /** The rows that a statement finds, in portions. */
-  portions(sql: string, ...values: SqlValue[]): AsyncIterable<SqlValues[]>;
+export interface SqlSnapshot extends SqlReader {
+  /**
+   * Names the database and its history. Within one history, what was committed stays. The name differs once the database
+   * is another one: a standby that was promoted, and may lack what was committed last, or a restored copy.
+   */
+  readonly history: string;
 }
 
 /** A server's database, opened to be read only: it is not created. */
@@ -118,11 +140,6 @@ export interface Locking {
   lockNames(sql: SqlStatements, names: readonly string[]): Promise<void>;
   /** Whether work that waits at the same time shares commits, whatever its links. */
   sharesCommits: boolean;
-  /** Releases the tags of a reservation whose row is written next, so that others may take them in any order; where the engine guards them. */
-  releaseTags?: string;
   /** Deletes idempotency keys that expired by `$1`, the oldest first and `$2` at most. */
   deleteExpiredKeys: string;
 }
-
-/** Makes the row of a link that has none. Of two at once, the second waits for the first. */
-export const MAKE_LINK = 'INSERT INTO link (id, version) VALUES ($1, 0) ON CONFLICT (id) DO NOTHING';

@@ -2,7 +2,7 @@ import type { ReservationStore } from '../../src/allocator/store.ts';
 import { POSTGRES_LOCKING, PostgresDatabase } from '../../src/store/postgres/database.ts';
 import { reservationStore } from '../../src/store/reservations.ts';
 import type { SqlRow, SqlValue } from '../../src/store/sql.ts';
-import { SQLITE_LOCKING, SqliteDatabase, statementsOn } from '../../src/store/sqlite/database.ts';
+import { SQLITE_LOCKING, SqliteDatabase } from '../../src/store/sqlite/database.ts';
 import { SERVER_FORMAT } from '../../src/store/sqlite/format.ts';
 import { isPostgres } from '../../src/store/stores.ts';
 
@@ -18,8 +18,8 @@ export interface OpenedStore {
 export async function openSqlite(path = ':memory:'): Promise<OpenedStore> {
   const database = await SqliteDatabase.open(path, SERVER_FORMAT);
   return {
-    store: reservationStore(statementsOn(database), SQLITE_LOCKING),
-    rows: (sql, ...values) => database.transaction(async (transaction) => transaction.all(sql, ...values)),
+    store: reservationStore(database, SQLITE_LOCKING),
+    rows: (sql, ...values) => database.all(sql, ...values),
     close: () => database.close(),
   };
 }

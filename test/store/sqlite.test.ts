@@ -6,10 +6,9 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { yieldToEventLoop } from '../../src/allocator/event-loop.ts';
 import { StoreUnavailableError } from '../../src/allocator/store.ts';
 import { databaseFailure } from '../../src/operate/database.ts';
-import { DatabaseFormatError } from '../../src/store/sql.ts';
+import { DatabaseFormatError, type SqlTransaction } from '../../src/store/sql.ts';
 import { SqliteDatabase } from '../../src/store/sqlite/database.ts';
 import { SERVER_FORMAT } from '../../src/store/sqlite/format.ts';
-import type { SqliteTransaction } from '../../src/store/sqlite/statements.ts';
 import { CAN_LIMIT_FILES, underFileLimit } from '../fixtures/file-limit.ts';
 import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 import { openSqlite } from './opened-store.ts';
@@ -141,7 +140,7 @@ describe('SqliteDatabase.transaction', () => {
     const failed = database.transaction(async ({ run }) => {
       const writing = async (): Promise<void> => {
         for (const id of links) {
-          run(...add(id));
+          await run(...add(id));
           await yieldToEventLoop();
         }
       };
@@ -150,7 +149,7 @@ describe('SqliteDatabase.transaction', () => {
     });
     // In the same group.
     const other = database.transaction(async ({ run }) => {
-      run(...add('other'));
+      await run(...add('other'));
       await yieldToEventLoop();
       await yieldToEventLoop();
     });
@@ -165,7 +164,7 @@ describe('SqliteDatabase.transaction', () => {
     let database: SqliteDatabase;
     const add =
       (id: string) =>
-      async ({ run }: SqliteTransaction): Promise<void> =>
+      async ({ run }: SqlTransaction): Promise<void> =>
         run('INSERT INTO link (id, version) VALUES ($1, 0)', id);
 
     beforeEach(async () => {
@@ -198,10 +197,10 @@ describe('SqliteDatabase.transaction', () => {
     test('because it is full at a statement: whoever asked for that learns what it was', async () => {
       let seen: unknown;
       const work = database.transaction(async ({ first, run }) => {
-        const pages = Number(first('PRAGMA page_count')?.['page_count']);
-        first(`PRAGMA max_page_count = ${pages}`);
+        const pages = Number((await first('PRAGMA page_count'))?.['page_count']);
+        await first(`PRAGMA max_page_count = ${pages}`);
         try {
-          run('INSERT INTO link (id, version) VALUES ($1, 0)', 'x'.repeat(100_000));
+          await run('INSERT INTO link (id, version) VALUES ($1, 0)', 'x'.repeat(100_000));
         } catch (error) {
           seen = nameOf(error);
           throw new Error('not done', { cause: error });
@@ -293,27 +292,6 @@ describe('SqliteDatabase.transaction', () => {
     other.exec('COMMIT');
     expect(await database.reader.all('SELECT id FROM link ORDER BY id')).toEqual([{ id: 'a' }, { id: 'b' }]);
     other.close();
-    await database.close();
-  });
-
-  test('others have their turn between the portions of a snapshot when taking them takes long', async () => {
-    const database = await SqliteDatabase.open(file, SERVER_FORMAT);
-    await database.transaction(async (sql) => {
-      for (let at = 0; at < 1000; at += 1) {
-        sql.run('INSERT INTO link (id, version) VALUES ($1, 0)', String(at));
-      }
-    });
-    let turns = 0;
-    await database.snapshot(async (snapshot) => {
-      for await (const portion of snapshot.portions('SELECT id, version FROM link')) {
-        expect(portion[0]).toHaveLength(2);
-        setImmediate(() => {
-          turns += 1;
-        });
-        for (const began = performance.now(); performance.now() - began < 20; );
-      }
-    });
-    expect(turns).toBeGreaterThan(1);
     await database.close();
   });
 

@@ -11,9 +11,8 @@ type SqlValue = string | number | null;
 export interface LedgerDatabase {
   transaction<Answer>(
     work: (sql: {
-      run(sql: string, ...values: SqlValue[]): void;
-      all(sql: string, ...values: SqlValue[]): Record<string, unknown>[];
-      first(sql: string, ...values: SqlValue[]): Record<string, unknown> | undefined;
+      run(sql: string, ...values: SqlValue[]): Promise<void>;
+      all(sql: string, ...values: SqlValue[]): Promise<Record<string, unknown>[]>;
     }) => Promise<Answer>,
   ): Promise<Answer>;
   close(): Promise<void>;
@@ -148,13 +147,13 @@ export class Ledger {
     const answer = JSON.stringify(reservation);
     await this.#database.transaction(async ({ run }) => {
       // The ledger may hold the same reservation under another key: the service gave it before.
-      run(
+      await run(
         'DELETE FROM attempt WHERE service = $1 AND reservation_id = $2 AND key <> $3',
         this.#service,
         id,
         key,
       );
-      run(
+      await run(
         `UPDATE attempt SET outcome = 'booked', was = NULL, reservation_id = $4, reservation = $5,
            token = iif(reservation_id = $4, coalesce($6, token), $6)
          WHERE service = $1 AND experiment = $2 AND key = $3`,
@@ -197,8 +196,8 @@ export class Ledger {
       asked_ms = iif(was IS NULL, asked_ms, coalesce(was_asked_ms, asked_ms))`;
     const asBefore = `outcome = coalesce(was, 'unknown'), was = NULL, pending = NULL, ${asked}`;
     await this.#database.transaction(async ({ run }) => {
-      run(`DELETE FROM attempt WHERE ${own} 'unknown' AND ${empty}`, this.#service, id);
-      run(`UPDATE attempt SET ${asBefore} WHERE ${own} 'unknown'`, this.#service, id);
+      await run(`DELETE FROM attempt WHERE ${own} 'unknown' AND ${empty}`, this.#service, id);
+      await run(`UPDATE attempt SET ${asBefore} WHERE ${own} 'unknown'`, this.#service, id);
     });
   }
 
@@ -280,11 +279,11 @@ export class Ledger {
   }
 
   async #run(sql: string, ...values: SqlValue[]): Promise<void> {
-    await this.#database.transaction(async (transaction) => transaction.run(sql, this.#service, ...values));
+    await this.#database.transaction((transaction) => transaction.run(sql, this.#service, ...values));
   }
 
   async #read(where: string, ...values: SqlValue[]): Promise<LedgerEntry[]> {
-    const rows = await this.#database.transaction(async (sql) =>
+    const rows = await this.#database.transaction((sql) =>
       sql.all(
         `SELECT ${COLUMNS} FROM attempt WHERE service = $1 AND ${where} ORDER BY asked_ms, key`,
         this.#service,

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { Pool, type PoolClient, types } from 'pg';
+import { type ClientBase, Pool, type PoolClient, types } from 'pg';
 import {
   CommitUnknownError,
   DATABASE_UNUSABLE,
@@ -14,18 +14,14 @@ import {
   READ_LINK,
   type ReadDatabase,
   type SqlDatabase,
-  type SqlReader,
-  type SqlRow,
   type SqlSnapshot,
-  type SqlStatements,
   type SqlTransaction,
-  type SqlValue,
-  type SqlWrite,
+  statementsBy,
 } from '../sql.ts';
 import { readConnection } from './connection.ts';
 import { commitError, storeError } from './errors.ts';
 import { Histories, READ_PLACE } from './history.ts';
-import { Lease, portions, statementsOf } from './statements.ts';
+import { insertBy, Lease, queryOn } from './statements.ts';
 import { hasTables, makeTables } from './tables.ts';
 
 /** How long a transaction may take in all, in milliseconds; then its connection is closed. */
@@ -57,8 +53,6 @@ const CONNECTION_LIFETIME_S = 60;
 /** Connections of one process. Requests for one link share one: they wait in the link's queue. */
 const CONNECTIONS = 10;
 
-type Limits = typeof TIMEOUTS | typeof READING_LIMITS;
-
 /** How a database is opened. */
 interface OpenOptions {
   /** Told when the database turns out to be another one, or of another timeline: the names of both. */
@@ -73,15 +67,23 @@ const INT8 = types.builtins.INT8;
  * When it is away or slow, a call throws StoreUnavailableError within 10 s; the next call tries again.
  */
 export class PostgresDatabase implements SqlDatabase {
-  /** Each statement sees what is committed, and waits for no writer. */
-  readonly reader: SqlReader = {
-    all: (sql, ...values) =>
-      this.#connected(TRANSACTION_TIMEOUT, (client) => statementsOf(client).all(sql, ...values)),
-    arrays: (sql, ...values) =>
-      this.#connected(TRANSACTION_TIMEOUT, (client) => statementsOf(client).arrays(sql, ...values)),
-    first: (sql, ...values) =>
-      this.#connected(TRANSACTION_TIMEOUT, (client) => statementsOf(client).first(sql, ...values)),
-  };
+  readonly reader = statementsBy((...given) =>
+    this.#connected(TRANSACTION_TIMEOUT, (client) => queryOn(client)(...given)),
+  );
+  readonly #alone = statementsBy((...given) =>
+    this.#connected(TRANSACTION_TIMEOUT, async (client, lease) => {
+      lease.committing();
+      try {
+        return await queryOn(client)(...given);
+      } catch (error) {
+        throw error instanceof StoreUnavailableError ? commitError(error.cause) : error;
+      }
+    }),
+  );
+  readonly all = this.#alone.all;
+  readonly arrays = this.#alone.arrays;
+  readonly first = this.#alone.first;
+  readonly run = this.#alone.run;
   readonly #pool: Pool;
   /** How long a snapshot may take, in milliseconds. */
   readonly #timeout: number;
@@ -92,26 +94,18 @@ export class PostgresDatabase implements SqlDatabase {
   #begun: string | undefined;
   #closing: Promise<void> | undefined;
 
-  private constructor(
-    url: string,
-    {
-      onNewHistory = () => undefined,
-      mayBeStandby = false,
-    }: Pick<OpenOptions, 'onNewHistory'> & { mayBeStandby?: boolean },
-    limits: Limits = TIMEOUTS,
-    timeout = TRANSACTION_TIMEOUT,
-  ) {
-    this.#timeout = timeout;
+  private constructor(url: string, { onNewHistory = () => undefined }: OpenOptions, isOnlyRead = false) {
+    this.#timeout = isOnlyRead ? READING_TIMEOUT : TRANSACTION_TIMEOUT;
     const { needsPrimary, config } = readConnection(url);
-    const histories = mayBeStandby && !needsPrimary ? undefined : new Histories(onNewHistory);
+    const histories = isOnlyRead && !needsPrimary ? undefined : new Histories(onNewHistory);
     this.#histories = histories;
     this.#pool = new Pool({
-      ...limits,
+      ...(isOnlyRead ? READING_LIMITS : TIMEOUTS),
       ...config,
       onConnect: async (client) => {
         histories?.enter(client, (await client.query(READ_PLACE)).rows[0]);
         const isOther = this.#begun !== undefined && this.#begun !== this.history;
-        if (isOther) await this.#begin(statementsOf(client));
+        if (isOther) await this.#begin(client);
       },
       fallback_application_name: 'slices-conn',
       max: CONNECTIONS,
@@ -141,7 +135,7 @@ export class PostgresDatabase implements SqlDatabase {
     try {
       await database.#refusePooler();
       database.#isNew = await database.#transact(TABLES_TIMEOUT, (sql) => makeTables(sql, TABLES_TIMEOUT));
-      await database.#connected(TRANSACTION_TIMEOUT, (client) => database.#begin(statementsOf(client)));
+      await database.#connected(TRANSACTION_TIMEOUT, (client) => database.#begin(client));
       return database;
     } catch (error) {
       await database.close();
@@ -156,7 +150,7 @@ export class PostgresDatabase implements SqlDatabase {
    * @throws StoreUnavailableError when it can't be reached, or does not let us in
    */
   static async openToRead(url: string): Promise<ReadDatabase> {
-    const database = new PostgresDatabase(url, { mayBeStandby: true }, READING_LIMITS, READING_TIMEOUT);
+    const database = new PostgresDatabase(url, {}, true);
     try {
       await database.#refusePooler();
       const isServers = await database.snapshot((sql) => hasTables(sql));
@@ -205,7 +199,8 @@ export class PostgresDatabase implements SqlDatabase {
    * Begins a history where the database is of another one. Its name has the table's file too: tables that are restored in place
    * of others get another.
    */
-  async #begin(sql: SqlStatements): Promise<void> {
+  async #begin(client: ClientBase): Promise<void> {
+    const sql = statementsBy(queryOn(client));
     await sql.run('BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE');
     try {
       const { history } = this;
@@ -243,28 +238,17 @@ export class PostgresDatabase implements SqlDatabase {
     return `${setting}: a failover to a standby loses what was confirmed last.`;
   }
 
-  async run(sql: string, ...values: SqlValue[]): Promise<void> {
-    await this.#alone((statements) => statements.run(sql, ...values));
-  }
-
-  async all(sql: string, ...values: SqlValue[]): Promise<SqlRow[]> {
-    return this.#alone((statements) => statements.all(sql, ...values));
-  }
-
-  async first(sql: string, ...values: SqlValue[]): Promise<SqlRow | undefined> {
-    return this.#alone((statements) => statements.first(sql, ...values));
-  }
-
   async snapshot<Answer>(work: (sql: SqlSnapshot) => Promise<Answer>): Promise<Answer> {
     return this.#connected(this.#timeout, async (client, lease) => {
-      const sql = statementsOf(client);
+      const query = queryOn(client);
+      const sql = statementsBy(async (...given) => {
+        // A long read may take long in all; each of its statements has its own time limit.
+        lease.resume();
+        return query(...given);
+      });
       await sql.run('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
       try {
-        return await work({
-          ...sql,
-          history: this.#histories?.of(client) ?? '',
-          portions: (text, ...values) => portions(client, text, values, lease),
-        });
+        return await work({ ...sql, history: this.#histories?.of(client) ?? '' });
       } finally {
         await sql.run('ROLLBACK');
       }
@@ -288,18 +272,20 @@ export class PostgresDatabase implements SqlDatabase {
 
   async #transact<Answer>(timeout: number, work: (sql: SqlTransaction) => Promise<Answer>): Promise<Answer> {
     return this.#connected(timeout, async (client, lease) => {
-      const sql = statementsOf(client, timeout);
+      const query = queryOn(client, timeout);
+      const sql = statementsBy(query);
       // BEGIN is not awaited here. It fails only when the connection is lost, or the database is read-only.
       const begun = sql.run('BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE');
-      let finishing: Promise<void> | undefined;
-      const finish = async (...writes: readonly SqlWrite[]): Promise<void> => {
-        finishing = sql.write(...writes);
+      let finishing: Promise<unknown> | undefined;
+      const finish = async (last: Promise<unknown>): Promise<void> => {
+        finishing = last;
         finishing.catch(() => undefined);
       };
+      const insert: SqlTransaction['insert'] = (into, rows) => insertBy(query, into, rows);
       let answer: Answer;
       const history = this.#histories?.of(client) ?? '';
       try {
-        [answer] = await Promise.all([work({ ...sql, history, finish, together: 1 }), begun]);
+        [answer] = await Promise.all([work({ ...sql, insert, finish, together: 1 }), begun]);
         // A promoted standby was seen meanwhile: this one's commits are lost.
         if (history !== this.history) throw new StoreUnavailableError(DATABASE_UNUSABLE);
       } catch (error) {
@@ -309,22 +295,6 @@ export class PostgresDatabase implements SqlDatabase {
       lease.committing();
       await commit(client, finishing);
       return answer;
-    });
-  }
-
-  /**
-   * Runs a statement that may change something, and is its own commit.
-   *
-   * @throws CommitUnknownError when it was lost after it had been sent
-   */
-  async #alone<Answer>(work: (sql: SqlStatements) => Promise<Answer>): Promise<Answer> {
-    return this.#connected(TRANSACTION_TIMEOUT, async (client, lease) => {
-      lease.committing();
-      try {
-        return await work(statementsOf(client));
-      } catch (error) {
-        throw error instanceof StoreUnavailableError ? commitError(error.cause) : error;
-      }
     });
   }
 
@@ -373,7 +343,7 @@ export class PostgresDatabase implements SqlDatabase {
  *
  * @throws CommitUnknownError also where it is done and the database warns of it
  */
-async function commit(client: PoolClient, finishing: Promise<void> | undefined): Promise<void> {
+async function commit(client: PoolClient, finishing: Promise<unknown> | undefined): Promise<void> {
   let isWarned = false;
   const warn = ({ code = '' }: { code?: string | undefined }): void => {
     isWarned ||= code.startsWith('01');
@@ -420,7 +390,6 @@ export const POSTGRES_LOCKING: Locking = {
     return locked && row;
   },
   sharesCommits: false,
-  releaseTags: 'UPDATE hop SET deleted_ms = 0 WHERE reservation = $1 AND deleted_ms IS NULL',
   async lockNames(sql, names) {
     await Promise.all(
       names.map((name) => sql.run('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', name)),

@@ -1,46 +1,50 @@
 import { Writable } from 'node:stream';
-import type { ClientBase, PoolClient, QueryConfig } from 'pg';
+import type { ClientBase } from 'pg';
 import { CommitUnknownError, StoreUnavailableError } from '../../allocator/store.ts';
 import { isObject } from '../../contract/json.ts';
-import type { SqlInsert, SqlRow, SqlStatements, SqlValue, SqlValues, SqlWrite } from '../sql.ts';
+import type { SqlInsert, SqlValue } from '../sql.ts';
 import { storeError } from './errors.ts';
 
-/** How many rows a portion has. */
-const PORTION = 2000;
+/** Executes one statement, with an array for each column of rows that it inserts; see `SqlQuery`. */
+export type PostgresQuery = <Row extends object>(
+  sql: string,
+  values: readonly (SqlValue | readonly SqlValue[])[],
+  asArrays: boolean,
+) => Promise<Row[]>;
 
 /** Statements on one connection. @param limit how long each may take, in milliseconds. Default: as the connection says */
-export function statementsOf(client: ClientBase, limit?: number): SqlStatements {
+export function queryOn(client: ClientBase, limit?: number): PostgresQuery {
   const together = gathering(client);
-  const limited = limit === undefined ? {} : { query_timeout: limit };
-  const query = async <Row extends object>(
+  return async <Row extends object>(
     text: string,
-    values: readonly unknown[],
-    send: (config: QueryConfig) => Promise<{ rows: Row[] }>,
-  ): Promise<Row[]> => {
+    values: readonly (SqlValue | readonly SqlValue[])[],
+    asArrays: boolean,
+  ) => {
     try {
-      // Several statements in one text, as the tables are, can't be prepared; they take no values.
-      const prepared = values.length > 0 ? { name: nameOf(text), values: values.map(storable) } : {};
       together();
-      return (await send({ text, ...prepared, ...limited })).rows;
+      const { rows } = await client.query<Row>({
+        text,
+        // Several statements in one text, as the tables are, can't be prepared; they take no values.
+        ...(values.length > 0 && { name: nameOf(text), values: values.map(storable) }),
+        ...(asArrays && { rowMode: 'array' }),
+        ...(limit !== undefined && { query_timeout: limit }),
+      });
+      return rows;
     } catch (error) {
       throw storeError(error);
     }
   };
-  const rows = (text: string, values: readonly unknown[]): Promise<SqlRow[]> =>
-    query(text, values, (config) => client.query<SqlRow>(config));
-  return {
-    run: async (sql, ...values) => void (await rows(sql, values)),
-    all: (sql, ...values) => rows(sql, values),
-    arrays: (sql, ...values) =>
-      query(sql, values, (config) => client.query<unknown[]>({ ...config, rowMode: 'array' })),
-    first: async (sql, ...values) => (await rows(sql, values))[0],
-    async write(...writes) {
-      const parts = writes.filter((each) => 'change' in each || each.rows.length > 0).map(partOf);
-      if (parts.length === 0) return;
-      const values = parts.flatMap((part) => part.values);
-      await rows(statementOf(parts), values);
-    },
-  };
+}
+
+/** Inserts rows by one statement, however many there are. */
+export async function insertBy(
+  query: PostgresQuery,
+  { columns, rows: sql }: SqlInsert,
+  rows: readonly (readonly SqlValue[])[],
+): Promise<void> {
+  if (rows.length === 0) return;
+  const values = columns.map((_, index) => rows.map((row) => row[index] ?? null));
+  await query(sql, values, false);
 }
 
 /**
@@ -71,72 +75,6 @@ function nameOf(text: string): string {
   const known = NAMES.get(text) ?? `s${NAMES.size}`;
   NAMES.set(text, known);
   return known;
-}
-
-/** A part of a statement, its parameters counted from `$1`. */
-interface Part {
-  text: string;
-  values: readonly unknown[];
-}
-
-const INSERTS = new WeakMap<SqlInsert, string>();
-
-/** One text for any number of rows: each column is an array. */
-function insertOf(insert: SqlInsert): string {
-  const known = INSERTS.get(insert);
-  if (known !== undefined) return known;
-  const columns = Object.entries(insert.columns);
-  const names = columns.map(([name]) => name).join(', ');
-  const arrays = columns.map(([, type], index) => `$${index + 1}::${type}[]`).join(', ');
-  const { onConflict = '' } = insert;
-  const sql = `INSERT INTO ${insert.into} (${names}) SELECT * FROM unnest(${arrays}) ${onConflict}`;
-  INSERTS.set(insert, sql);
-  return sql;
-}
-
-function partOf(write: SqlWrite): Part {
-  if ('change' in write) return { text: write.change, values: write.values };
-  const { insert, rows } = write;
-  const values = Object.keys(insert.columns).map((_, index) => rows.map((row) => row[index] ?? null));
-  return { text: insertOf(insert), values };
-}
-
-const STATEMENTS = new Map<string, string>();
-
-/** One statement of several parts; each counts its parameters on from those before it. */
-function statementOf(parts: readonly Part[]): string {
-  const name = parts.map(({ text }) => text).join('; ');
-  const known = STATEMENTS.get(name);
-  if (known !== undefined) return known;
-  let before = 0;
-  const texts = parts.map(({ text, values }, index) => {
-    const offset = before;
-    before += values.length;
-    return `part${index} AS (${text.replaceAll(/\$(\d+)/g, (_, number) => `$${Number(number) + offset}`)})`;
-  });
-  const sql = `WITH ${texts.join(', ')} SELECT`;
-  STATEMENTS.set(name, sql);
-  return sql;
-}
-
-/** The rows of a statement, within a transaction, a portion at a time. @param lease its time starts again with each */
-export async function* portions(
-  client: PoolClient,
-  text: string,
-  values: readonly SqlValue[],
-  lease: Lease,
-): AsyncGenerator<SqlValues[]> {
-  await statementsOf(client).run(`DECLARE portions NO SCROLL CURSOR FOR ${text}`, ...values);
-  const fetch = { text: `FETCH ${PORTION} FROM portions`, rowMode: 'array' } as const;
-  for (;;) {
-    const { rows } = await client.query<unknown[]>(fetch).catch((error: unknown) => {
-      throw storeError(error);
-    });
-    // A long read may take long in all; each portion has its own time limit.
-    lease.resume();
-    if (rows.length > 0) yield rows;
-    if (rows.length < PORTION) return;
-  }
 }
 
 /** Replaces NUL, which PostgreSQL can't store in a text, by U+FFFD. */

@@ -4,8 +4,8 @@ import type { DatabaseSync } from 'node:sqlite';
 import { onDisk } from '../../files/on-disk.ts';
 import { FORGET_HISTORY } from '../history.ts';
 import { DatabaseFormatError } from '../sql.ts';
-import { storeError } from './errors.ts';
-import { BUSY_TIMEOUT, denyOthers, loadSqlite } from './file.ts';
+
+import { BUSY_TIMEOUT, denyOthers, loadSqlite, storeError } from './file.ts';
 import { checkFormat, SERVER_FORMAT } from './format.ts';
 
 /** A backup that was made. */
