@@ -52,7 +52,7 @@ export async function auditRows(
   sql: SqlReader,
   before: ReadonlyMap<string, number>,
   entries: readonly AuditEntry[],
-): Promise<{ rows: SqlValue[][]; counted: SqlValue[][] }> {
+): Promise<{ rows: SqlValue[][]; counted: { seq: number | null; more: number }[] }> {
   const tallies = await talliesOf(sql, entries);
   const rows: SqlValue[][] = [];
   const versions = new Map(before);
@@ -76,13 +76,12 @@ export async function auditRows(
       rows.push(row);
     }
   }
-  const counted = [...tallies.values()].flatMap(({ seq, more }) => (more === 0 ? [] : [[seq, more]]));
-  return { rows, counted };
+  return { rows, counted: [...tallies.values()].filter(({ more }) => more > 0) };
 }
 
 const TIMES = AUDIT.columns.indexOf('times');
-/** Counts refusals in a row that is there: `$2` more in the row `$1`. */
-export const COUNT_MORE = 'UPDATE audit SET times = times + $2 WHERE seq = $1';
+/** Counts refusals in a row that is there: `$more` in the row `$seq`. */
+export const COUNT_MORE = 'UPDATE audit SET times = times + $more WHERE seq = $seq';
 
 /** Refusals are counted for an experiment on a link. */
 function tallyOf({ experiment, link }: AuditEntry): string {
@@ -93,12 +92,9 @@ async function talliesOf(sql: SqlReader, entries: readonly AuditEntry[]): Promis
   const refused = new Map(entries.flatMap((entry) => (entry.tags ? [] : [[tallyOf(entry), entry]])));
   const read = [...refused].map(async ([tally, { experiment, link, at }]): Promise<[string, Tally]> => {
     const [row = []] = await sql.arrays(
-      `SELECT COALESCE(sum(times), 0), max(CASE WHEN link = $2 AND minute_ms = $3 THEN seq END)
-       FROM audit WHERE experiment = $1 AND accepted = 0 AND at_ms > $4`,
-      experiment,
-      link,
-      minuteOf(at),
-      at - HOUR,
+      `SELECT COALESCE(sum(times), 0), max(CASE WHEN link = $link AND minute_ms = $minute THEN seq END)
+       FROM audit WHERE experiment = $experiment AND accepted = 0 AND at_ms > $since`,
+      { experiment, link, minute: minuteOf(at), since: at - HOUR },
     );
     const [refusals, seq] = row;
     return [tally, { refusals: Number(refusals), seq: seq === null ? null : Number(seq), more: 0 }];
@@ -119,14 +115,14 @@ export function auditCiJob(
   locking: Locking,
   { at, accepted, by, experiment, why }: CiAuditEntry,
 ): Promise<void> {
-  const same = [minuteOf(at), by, experiment, Number(accepted), why];
+  const same = { minute: minuteOf(at), by, experiment, accepted: Number(accepted), why };
   return database.transaction(async (sql) => {
     await locking.lockNames(sql, [CI_TOKEN]);
     const counted = await sql.first(
       `UPDATE audit SET times = times + 1 WHERE seq = (
-         SELECT max(seq) FROM audit WHERE at_ms >= $1 AND minute_ms = $1 AND action = '${CI_TOKEN}'
-           AND actor = $2 AND experiment = $3 AND accepted = $4 AND why = $5) RETURNING seq`,
-      ...same,
+         SELECT max(seq) FROM audit WHERE at_ms >= $minute AND minute_ms = $minute AND action = '${CI_TOKEN}'
+           AND actor = $by AND experiment = $experiment AND accepted = $accepted AND why = $why) RETURNING seq`,
+      same,
     );
     if (counted) return;
     const decided = ['', 0, at, CI_TOKEN, Number(accepted), by, experiment, null];
@@ -184,20 +180,17 @@ export function readAudit(
   query: AuditQuery,
   take: (portion: readonly AuditRecord[]) => Promise<void>,
 ): Promise<boolean> {
-  const { where, values } = conditions(query);
-  const after = `$${values.length + 1}`;
+  const where = conditionsOf(query);
   return database.snapshot(async (sql) => {
     const leftOut = await sql.first(
-      `SELECT seq FROM ${DECISIONS} WHERE ${where} ORDER BY seq DESC LIMIT 1 OFFSET ${after}`,
-      ...values,
-      query.limit,
+      `SELECT seq FROM ${DECISIONS} WHERE ${where} ORDER BY seq DESC LIMIT 1 OFFSET $limit`,
+      query,
     );
     let last = Number(leftOut?.['seq'] ?? 0);
     for (;;) {
       const rows = await sql.all(
-        `SELECT seq, ${READ_COLUMNS} FROM ${DECISIONS} WHERE ${where} AND seq > ${after} ORDER BY seq LIMIT ${PORTION}`,
-        ...values,
-        last,
+        `SELECT seq, ${READ_COLUMNS} FROM ${DECISIONS} WHERE ${where} AND seq > $last ORDER BY seq LIMIT ${PORTION}`,
+        { ...query, last },
       );
       if (rows.length > 0) await take(rows.map(toRecord));
       if (rows.length < PORTION) return leftOut !== undefined;
@@ -214,21 +207,29 @@ export function readNames(database: Pick<SqlDatabase, 'snapshot'>): Promise<Read
   });
 }
 
-function conditions(query: AuditQuery): { where: string; values: SqlValue[] } {
-  const asked: [condition: string, value: SqlValue | undefined][] = [
-    ['audit.reservation =', query.reservation],
-    ['reservation.name =', query.name],
-    ['audit.experiment =', query.experiment],
-    ['audit.actor =', query.by],
-    ['audit.link =', query.link],
-    ['audit.at_ms >=', query.since],
-    ['audit.at_ms <', query.until],
-    ['audit.accepted =', query.refused ? 0 : undefined],
+function conditionsOf({
+  reservation,
+  name,
+  experiment,
+  by,
+  link,
+  since,
+  until,
+  refused,
+}: AuditQuery): string {
+  const conditions = [
+    // The first number of a sequence is 1 on either engine.
+    'seq > 0',
+    reservation !== undefined && 'audit.reservation = $reservation',
+    name !== undefined && 'reservation.name = $name',
+    experiment !== undefined && 'audit.experiment = $experiment',
+    by !== undefined && 'audit.actor = $by',
+    link !== undefined && 'audit.link = $link',
+    since !== undefined && 'audit.at_ms >= $since',
+    until !== undefined && 'audit.at_ms < $until',
+    refused && 'audit.accepted = 0',
   ];
-  const given = asked.flatMap(([condition, value]) => (value === undefined ? [] : [{ condition, value }]));
-  // The first number of a sequence is 1 on either engine.
-  const texts = ['seq > 0', ...given.map(({ condition }, index) => `${condition} $${index + 1}`)];
-  return { where: texts.join(' AND '), values: given.map(({ value }) => value) };
+  return conditions.filter((each) => typeof each === 'string').join(' AND ');
 }
 
 const DECISIONS = 'audit LEFT JOIN reservation ON reservation.id = audit.reservation';

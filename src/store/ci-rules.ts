@@ -11,56 +11,40 @@ export function ciRuleStore(database: SqlDatabase, locking: Locking): CiRules {
   return {
     add: (rule, most) =>
       database.transaction(async (sql) => {
-        const { id, experiment, person, ci, issuer, repository, ref, refType, environment } = rule;
-        const { createdAt, expiresAt } = rule;
         // Locks the experiment, so that no two transactions count at once.
-        await sql.run('UPDATE experiment SET name = name WHERE id = $1', experiment);
+        await sql.run('UPDATE experiment SET name = name WHERE id = $experiment', rule);
         await sql.run(
-          'DELETE FROM ci_rule WHERE experiment = $1 AND expires_ms <= $2',
-          experiment,
-          createdAt,
+          'DELETE FROM ci_rule WHERE experiment = $experiment AND expires_ms <= $createdAt',
+          rule,
         );
         const counted = await sql.first(
-          'SELECT count(*) AS count FROM ci_rule WHERE experiment = $1 AND id <> $2',
-          experiment,
-          id,
+          'SELECT count(*) AS count FROM ci_rule WHERE experiment = $experiment AND id <> $id',
+          rule,
         );
         if (Number(counted?.['count']) >= most) return undefined;
         const row = await sql.first(
-          `INSERT INTO ci_rule (${COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, NULL, $7, $8, $9, $10, $11)
-           ON CONFLICT (id) DO UPDATE SET expires_ms = $11 RETURNING ${COLUMNS}`,
-          id,
-          experiment,
-          person,
-          ci,
-          issuer,
-          repository,
-          ref,
-          refType,
-          environment,
-          createdAt,
-          expiresAt,
+          `INSERT INTO ci_rule (${COLUMNS}) VALUES ($id, $experiment, $person, $ci, $issuer, $repository, NULL, $ref,
+             $refType, $environment, $createdAt, $expiresAt)
+           ON CONFLICT (id) DO UPDATE SET expires_ms = $expiresAt RETURNING ${COLUMNS}`,
+          rule,
         );
         return row && toRule(row);
       }),
 
     async ofExperiment(experiment, now) {
       const rows = await database.reader.all(
-        `SELECT ${COLUMNS} FROM ci_rule WHERE experiment = $1 AND expires_ms > $2 ORDER BY created_ms, id`,
-        experiment,
-        now,
+        `SELECT ${COLUMNS} FROM ci_rule WHERE experiment = $experiment AND expires_ms > $now ORDER BY created_ms, id`,
+        { experiment, now },
       );
       return rows.map(toRule);
     },
 
-    async ofRepository(issuer, { id, name }) {
+    async ofRepository(issuer, repository) {
       const rows = await database.reader.all(
         `SELECT ${COLUMNS} FROM ci_rule
-         WHERE issuer = $1 AND (repository_id = $2 OR (repository_id IS NULL AND repository = $3))
+         WHERE issuer = $issuer AND (repository_id = $id OR (repository_id IS NULL AND repository = $name))
          ORDER BY created_ms, id`,
-        issuer,
-        id,
-        name,
+        { ...repository, issuer },
       );
       return rows.map(toRule);
     },
@@ -68,18 +52,20 @@ export function ciRuleStore(database: SqlDatabase, locking: Locking): CiRules {
     hold: (id, repositoryId) =>
       changed(
         database,
-        `UPDATE ci_rule SET repository_id = $2
-         WHERE id = $1 AND (repository_id IS NULL OR repository_id = $2) RETURNING id`,
-        id,
-        repositoryId,
+        `UPDATE ci_rule SET repository_id = $repositoryId
+         WHERE id = $id AND (repository_id IS NULL OR repository_id = $repositoryId) RETURNING id`,
+        { id, repositoryId },
       ),
 
     remove: (experiment, id) =>
-      changed(database, 'DELETE FROM ci_rule WHERE experiment = $1 AND id = $2 RETURNING id', experiment, id),
+      changed(database, 'DELETE FROM ci_rule WHERE experiment = $experiment AND id = $id RETURNING id', {
+        experiment,
+        id,
+      }),
 
     async isLive(id, now) {
-      const sql = 'SELECT 1 AS live FROM ci_rule WHERE id = $1 AND expires_ms > $2';
-      return (await database.reader.first(sql, id, now)) !== undefined;
+      const sql = 'SELECT 1 AS live FROM ci_rule WHERE id = $id AND expires_ms > $now';
+      return (await database.reader.first(sql, { id, now })) !== undefined;
     },
 
     audit: (entry) => auditCiJob(database, locking, entry),

@@ -26,10 +26,10 @@ export async function beginHistory(sql: SqlStatements, history: string, seconds:
   // Of several servers that find it at once, the second waits for the first, and then finds nothing to do.
   const isBegun = await changed(
     sql,
-    `INSERT INTO shared_secret (name, value) VALUES ('${NAME}', $1)
+    `INSERT INTO shared_secret (name, value) VALUES ('${NAME}', $history)
      ON CONFLICT (name) DO UPDATE SET value = excluded.value WHERE shared_secret.value <> excluded.value
      RETURNING name`,
-    history,
+    { history },
   );
   if (!isBegun) return;
   const size = STATUSES_IN_LIST;

@@ -15,11 +15,8 @@ export async function findKey(
 ): Promise<IdempotencyRecord | undefined> {
   const row = await sql.first(
     `SELECT fingerprint, coalesce(items, reservation) AS items, expires_ms FROM idempotency_key
-     WHERE created_by = $1 AND experiment = $2 AND key = $3 AND expires_ms > $4`,
-    createdBy,
-    experiment,
-    key,
-    now,
+     WHERE created_by = $createdBy AND experiment = $experiment AND key = $key AND expires_ms > $now`,
+    { createdBy, experiment, key, now },
   );
   return (
     row && {
@@ -42,16 +39,10 @@ export function keyRow(record: IdempotencyRecord): SqlValue[] {
 }
 
 /** Deletes a key if it has expired, so that it can be inserted again. */
-export function deleteIfExpired(
-  sql: SqlStatements,
-  { createdBy, experiment, key }: IdempotencyKey,
-  now: number,
-): Promise<void> {
+export function deleteIfExpired(sql: SqlStatements, key: IdempotencyKey, now: number): Promise<void> {
   return sql.run(
-    `DELETE FROM idempotency_key WHERE created_by = $1 AND experiment = $2 AND key = $3 AND expires_ms <= $4`,
-    createdBy,
-    experiment,
-    key,
-    now,
+    `DELETE FROM idempotency_key
+     WHERE created_by = $createdBy AND experiment = $experiment AND key = $key AND expires_ms <= $now`,
+    { ...key, now },
   );
 }

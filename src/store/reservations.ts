@@ -42,12 +42,12 @@ import {
 
 /** The versions of reservations that begin on a link and were not deleted. */
 const VERSIONS = `SELECT version FROM hop
-  WHERE link = $1 AND version >= $2 AND version < $3 AND position = 0 AND deleted_ms IS NULL`;
+  WHERE link = $link AND version >= $at AND version < $end AND position = 0 AND deleted_ms IS NULL`;
 
 /** What is held of a link at some instant of a period. */
 const OVERLAPPING = `${overlapping(
   `SELECT reservation, start_ms, end_ms, bandwidth, ${TAG_PLACES.join(', ')}, tenant FROM hop
-   WHERE link = $1 AND deleted_ms IS NULL`,
+   WHERE link = $link AND deleted_ms IS NULL`,
 )} LIMIT ${MAX_ROWS + 1}`;
 
 /** A row is a reservation as it is now; a deleted one keeps its row, with `deleted_ms`, until it is forgotten. */
@@ -73,10 +73,10 @@ function replaced(...columns: string[]): string {
 }
 
 /** Makes the row of a link that has none. Of two at once, the second waits for the first. */
-const MAKE_LINK = 'INSERT INTO link (id, version) VALUES ($1, 0) ON CONFLICT (id) DO NOTHING';
-const SET_LINK_VERSION = 'UPDATE link SET version = $2 WHERE id = $1';
+const MAKE_LINK = 'INSERT INTO link (id, version) VALUES ($link, 0) ON CONFLICT (id) DO NOTHING';
+const SET_LINK_VERSION = 'UPDATE link SET version = $version WHERE id = $link';
 /** Releases the tags of a reservation whose row is written next, so that others may take them in any order. */
-const RELEASE_TAGS = 'UPDATE hop SET deleted_ms = 0 WHERE reservation = $1 AND deleted_ms IS NULL';
+const RELEASE_TAGS = 'UPDATE hop SET deleted_ms = 0 WHERE reservation = $id AND deleted_ms IS NULL';
 
 /** How many versions of a link are read at once. */
 const VERSIONS_AT_ONCE = 8192;
@@ -108,12 +108,12 @@ export function reservationStore(database: SqlDatabase, locking: Locking): Reser
       ),
     readVersions: (link, [from, to], take) =>
       database.snapshot(async (sql) => {
-        const row = await sql.first(READ_LINK, link);
+        const row = await sql.first(READ_LINK, { link });
         const version = Number(row?.['version'] ?? 0);
         const slices = new Slices();
         for (let at = from; at < Math.min(to, version + 1); at += VERSIONS_AT_ONCE) {
           if (slices.isOver) await slices.next();
-          const rows = await sql.arrays(VERSIONS, link, at, Math.min(to, at + VERSIONS_AT_ONCE));
+          const rows = await sql.arrays(VERSIONS, { link, at, end: Math.min(to, at + VERSIONS_AT_ONCE) });
           take(rows.map(([each]) => Number(each)));
         }
         return { version, history: sql.history };
@@ -124,13 +124,12 @@ export function reservationStore(database: SqlDatabase, locking: Locking): Reser
         ? database.snapshot((sql) => listRecords(sql, query))
         : listRecords(reader, query),
     async countBeside(links, now) {
-      const known = links.map((_, at) => `$${at + 2}`).join(', ');
+      const known = links.map((_, index) => `$${index}`).join(', ');
       const row = await reader.first(
         `SELECT count(DISTINCT reservation) AS live FROM hop
          WHERE link IN (SELECT id FROM link${known && ` WHERE id NOT IN (${known})`})
-           AND deleted_ms IS NULL AND end_ms > $1`,
-        now,
-        ...links,
+           AND deleted_ms IS NULL AND end_ms > $now`,
+        { ...links, now },
       );
       return Number(row?.['live']);
     },
@@ -161,7 +160,7 @@ async function changeLinks<Answer>(
     database.transaction(async (sql) => {
       // One after the other in the database; nothing here waits in between.
       const locked = links.map(async (link) => {
-        const made = makesRows ? sql.run(MAKE_LINK, link) : undefined;
+        const made = makesRows ? sql.run(MAKE_LINK, { link }) : undefined;
         const [row] = await Promise.all([locking.lock(sql, link), made]);
         if (!row) throw NO_ROW;
         return linkVersion(link, row);
@@ -203,7 +202,9 @@ function storeReading(sql: SqlReader): StoreReading {
   return {
     async versions(links) {
       if (links && links.length <= FEW_LINKS) {
-        return Promise.all(links.map(async (id) => linkVersion(id, await sql.first(READ_LINK, id))));
+        return Promise.all(
+          links.map(async (id) => linkVersion(id, await sql.first(READ_LINK, { link: id }))),
+        );
       }
       const rows = await sql.all('SELECT id, version, forgotten FROM link ORDER BY id');
       const found = new Map(rows.map((row) => [String(row['id']), linkVersion(String(row['id']), row)]));
@@ -213,7 +214,7 @@ function storeReading(sql: SqlReader): StoreReading {
     async overlapping(link, { start, end }) {
       if (start >= end) return [];
       const until = Math.min(end, Number.MAX_SAFE_INTEGER);
-      return (await sql.arrays(OVERLAPPING, link, start, until)).map(heldOf);
+      return (await sql.arrays(OVERLAPPING, { link, start, end: until })).map(heldOf);
     },
 
     findKey: (key, now) => findKey(sql, key, now),
@@ -226,9 +227,9 @@ function storeReading(sql: SqlReader): StoreReading {
     async countLive(tenants, now) {
       const counted = tenants.map(async (tenant): Promise<[string, number]> => {
         const row = await sql.first(
-          'SELECT count(*) AS live FROM reservation WHERE tenant = $1 AND deleted_ms IS NULL AND end_ms > $2',
-          tenant,
-          now,
+          `SELECT count(*) AS live FROM reservation
+           WHERE tenant = $tenant AND deleted_ms IS NULL AND end_ms > $now`,
+          { tenant, now },
         );
         return [tenant, Number(row?.['live'])];
       });
@@ -239,10 +240,8 @@ function storeReading(sql: SqlReader): StoreReading {
       const found = names.map(async (each): Promise<[string, string][]> => {
         const row = await sql.first(
           `SELECT id FROM reservation
-           WHERE experiment = $1 AND name = $2 AND deleted_ms IS NULL AND end_ms > $3 LIMIT 1`,
-          each.experiment,
-          each.name,
-          now,
+           WHERE experiment = $experiment AND name = $name AND deleted_ms IS NULL AND end_ms > $now LIMIT 1`,
+          { ...each, now },
         );
         return row ? [[textOfName(each), String(row['id'])]] : [];
       });
@@ -296,7 +295,7 @@ async function write(
   const moved = [...after].filter(([id, version]) => version !== before.get(id));
   return sql.finish(
     Promise.all([
-      ...released.map((id) => sql.run(RELEASE_TAGS, id)),
+      ...released.map((id) => sql.run(RELEASE_TAGS, { id })),
       ...keys.map((key) => deleteIfExpired(sql, key, now)),
       sql.insert(
         RESERVATION,
@@ -308,9 +307,9 @@ async function write(
       ),
       sql.insert(IDEMPOTENCY_KEY, keys.map(keyRow)),
       sql.insert(AUDIT, audited.rows),
-      ...audited.counted.map((values) => sql.run(COUNT_MORE, ...values)),
-      ...moved.map((values) => sql.run(SET_LINK_VERSION, ...values)),
-      ...(keys.length > 0 ? [sql.run(locking.deleteExpiredKeys, now, EXPIRED_KEYS_AT_ONCE)] : []),
+      ...audited.counted.map((values) => sql.run(COUNT_MORE, values)),
+      ...moved.map(([link, version]) => sql.run(SET_LINK_VERSION, { link, version })),
+      ...(keys.length > 0 ? [sql.run(locking.deleteExpiredKeys, { now, most: EXPIRED_KEYS_AT_ONCE })] : []),
     ]),
   );
 }

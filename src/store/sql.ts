@@ -5,34 +5,37 @@ export type SqlRow = Record<string, unknown>;
 /** A row as the values of its columns, in their order. */
 export type SqlValues = readonly unknown[];
 
-/** Statements that read. Parameters are `$1`, `$2`, … */
+/** Statements that read. A parameter `$name` is the member of that name in `values`, which may have others. */
 export interface SqlReader {
-  all(sql: string, ...values: SqlValue[]): Promise<SqlRow[]>;
+  all(sql: string, values?: object): Promise<SqlRow[]>;
   /** As `all`, with rows that take less to make and to read. */
-  arrays(sql: string, ...values: SqlValue[]): Promise<SqlValues[]>;
-  first(sql: string, ...values: SqlValue[]): Promise<SqlRow | undefined>;
+  arrays(sql: string, values?: object): Promise<SqlValues[]>;
+  first(sql: string, values?: object): Promise<SqlRow | undefined>;
 }
 
 /** Statements that both engines understand. */
 export interface SqlStatements extends SqlReader {
-  run(sql: string, ...values: SqlValue[]): Promise<void>;
+  run(sql: string, values?: object): Promise<void>;
 }
 
 /** Executes one statement. @returns its rows: objects, or arrays where that is asked for */
-export type SqlQuery = <Row extends object>(
-  sql: string,
-  values: readonly SqlValue[],
-  asArrays: boolean,
-) => Promise<Row[]>;
+export type SqlQuery = <Row extends object>(sql: string, values: object, asArrays: boolean) => Promise<Row[]>;
+
+/** The value of a parameter. @throws RangeError where there is none, by a mistake of ours */
+export function valueIn(values: object, name: string): unknown {
+  const value: unknown = Reflect.get(values, name);
+  if (value === undefined) throw new RangeError(`a statement has no value for $${name}`);
+  return value;
+}
 
 /** The statements of an engine, by what executes one. */
 export function statementsBy(query: SqlQuery): SqlStatements {
-  const all: SqlReader['all'] = (sql, ...values) => query<SqlRow>(sql, values, false);
+  const all: SqlReader['all'] = (sql, values = {}) => query<SqlRow>(sql, values, false);
   return {
     all,
-    arrays: (sql, ...values) => query<unknown[]>(sql, values, true),
-    first: async (sql, ...values) => (await all(sql, ...values))[0],
-    run: async (sql, ...values) => void (await all(sql, ...values)),
+    arrays: (sql, values = {}) => query<unknown[]>(sql, values, true),
+    first: async (sql, values) => (await all(sql, values))[0],
+    run: async (sql, values) => void (await all(sql, values)),
   };
 }
 
@@ -54,8 +57,8 @@ export interface SqlInsert {
 export function insertInto(table: string, columns: string, onConflict = ''): SqlInsert {
   const typed = columns.split(/,\s*/).map((column) => column.split(' '));
   const names = typed.map(([name = '']) => name);
-  const values = typed.map((_, index) => `$${index + 1}`);
-  const arrays = typed.map(([, type], index) => `$${index + 1}::${type}[]`);
+  const values = typed.map((_, index) => `$${index}`);
+  const arrays = typed.map(([, type], index) => `$${index}::${type}[]`);
   const into = `INSERT INTO ${table} (${names.join(', ')})`;
   return {
     columns: names,
@@ -121,13 +124,13 @@ export class DatabaseFormatError extends Error {
 export async function changed(
   sql: Pick<SqlStatements, 'first'>,
   statement: string,
-  ...values: SqlValue[]
+  values: object,
 ): Promise<boolean> {
-  return (await sql.first(statement, ...values)) !== undefined;
+  return (await sql.first(statement, values)) !== undefined;
 }
 
 /** Reads a link's row. */
-export const READ_LINK = 'SELECT version, forgotten FROM link WHERE id = $1';
+export const READ_LINK = 'SELECT version, forgotten FROM link WHERE id = $link';
 
 /** The steps that the two engines do differently for reservations. */
 export interface Locking {
@@ -140,6 +143,6 @@ export interface Locking {
   lockNames(sql: SqlStatements, names: readonly string[]): Promise<void>;
   /** Whether work that waits at the same time shares commits, whatever its links. */
   sharesCommits: boolean;
-  /** Deletes idempotency keys that expired by `$1`, the oldest first and `$2` at most. */
+  /** Deletes idempotency keys that expired by `$now`, the oldest first and `$most` at most. */
   deleteExpiredKeys: string;
 }

@@ -61,19 +61,15 @@ describe.each(TAG_PLACES)('the exclusion constraint on %s, past all of our code'
     return database.run(
       `WITH reserved AS (
          INSERT INTO reservation (id, site1, site2, start_ms, end_ms, bandwidth, experiment, tenant, created_by, created_ms)
-         VALUES ($1, 'a', 'b', $3, $4, 1, 'exp', 'proj', 'user', 0))
+         VALUES ($id, 'a', 'b', $start, $end, 1, 'exp', 'proj', 'user', 0))
        INSERT INTO hop (reservation, position, link, version, span, start_ms, end_ms, bandwidth, tenant,
          ${TAG_PLACES.join(', ')})
-       VALUES ($1, 0, $2, 1, 0, $3, $4, 1, 'proj', $5, $6, $7, $8)`,
-      id,
-      link,
-      start,
-      end,
-      ...tags,
+       VALUES ($id, 0, $link, 1, 0, $start, $end, 1, 'proj', $0, $1, $2, $3)`,
+      { ...tags, id, link, start, end },
     );
   };
   const update = (set: string, id = 'r3'): Promise<void> =>
-    database.run(`UPDATE hop SET ${set} WHERE reservation = $1`, id);
+    database.run(`UPDATE hop SET ${set} WHERE reservation = $id`, { id });
   const rows = (): Promise<unknown> => database.all('SELECT * FROM hop ORDER BY reservation');
 
   const CASES = [
@@ -237,9 +233,9 @@ describe('a transaction', () => {
 
   test('keeps no NUL in a text, and finds nothing by one', async () => {
     const database = await open();
-    await database.run('INSERT INTO link (id, version) VALUES ($1, 0)', 'a\0b');
+    await database.run('INSERT INTO link (id, version) VALUES ($id, 0)', { id: 'a\0b' });
     expect(await database.all('SELECT id FROM link')).toEqual([{ id: 'a\uFFFDb' }]);
-    expect(await database.first('SELECT id FROM link WHERE id = $1', '\0')).toBeUndefined();
+    expect(await database.first('SELECT id FROM link WHERE id = $id', { id: '\0' })).toBeUndefined();
   });
 });
 
@@ -249,7 +245,7 @@ describe('a database that fails', () => {
   let proxy: TcpProxy;
   let database: PostgresDatabase;
   const write = (id: string): Promise<void> =>
-    database.transaction((sql) => sql.run('INSERT INTO link (id, version) VALUES ($1, 0)', id));
+    database.transaction((sql) => sql.run('INSERT INTO link (id, version) VALUES ($id, 0)', { id }));
   const kept = async (): Promise<unknown[]> =>
     (await postgres.ask(url, 'SELECT id FROM link ORDER BY id')).map(({ id }) => id);
 
@@ -310,7 +306,7 @@ describe('a database that fails', () => {
     'row 43: at a statement of its own is not known to have done it; it did: %s',
     async (arrives) => {
       const add = (id: string): Promise<void> =>
-        database.run('INSERT INTO link (id, version) VALUES ($1, 0)', id);
+        database.run('INSERT INTO link (id, version) VALUES ($id, 0)', { id });
       await add('a');
       proxy.arm('b-which-is-lost', 1, arrives ? 'when its answer came' : 'before it is passed on');
       await expect(add('b-which-is-lost')).rejects.toThrow(CommitUnknownError);
@@ -322,10 +318,10 @@ describe('a database that fails', () => {
   test('row 43: before a statement was sent, or at one that only reads, is known to have changed nothing', async () => {
     await write('a');
     proxy.arm('read-this', 1, 'when its answer came');
-    const reading = database.reader.first('SELECT id FROM link WHERE id = $1', 'read-this');
+    const reading = database.reader.first('SELECT id FROM link WHERE id = $id', { id: 'read-this' });
     expect(await failureIn(reading)).toEqual('StoreUnavailableError');
     proxy.refuse();
-    const writing = database.run('INSERT INTO link (id, version) VALUES ($1, 0)', 'b');
+    const writing = database.run('INSERT INTO link (id, version) VALUES ($id, 0)', { id: 'b' });
     expect(await failureIn(writing)).toEqual('StoreUnavailableError');
   });
 

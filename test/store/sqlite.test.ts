@@ -28,14 +28,12 @@ beforeEach(async () => {
 describeStore('SQLite in memory', () => openSqlite());
 describeStore('SQLite in a file', () => openSqlite(file));
 
-test('values have the numbers of their parameters, in any order and as often as they are named', async () => {
+test('a parameter may be named twice, and one without a value is a mistake', async () => {
   const database = await SqliteDatabase.open(':memory:', SERVER_FORMAT);
-  const sql = 'SELECT $2 AS two, $1 AS one, $2 AS again';
-  expect({ ...(await database.reader.all(sql, 'a', 'b'))[0] }).toEqual({ two: 'b', one: 'a', again: 'b' });
-  expect({ ...(await database.reader.all('SELECT $1 AS one, $2 AS two', 'a', null))[0] }).toEqual({
-    one: 'a',
-    two: null,
-  });
+  const sql = 'SELECT $two AS two, $one AS one, $two AS again';
+  const found = await database.reader.first(sql, { one: null, two: 'b', three: 'c' });
+  expect({ ...found }).toEqual({ two: 'b', one: null, again: 'b' });
+  await expect(database.reader.first(sql, { two: 'b' })).rejects.toThrow('no value for $one');
   await database.close();
 });
 
@@ -135,7 +133,7 @@ describe('SqliteDatabase.transaction', () => {
   test('row 38: what failed work goes on to write is refused: it would be in the work of another', async () => {
     const database = await SqliteDatabase.open(file, SERVER_FORMAT);
     const links = Array.from({ length: 3 }, (_, index) => `${index}`);
-    const add = (id: string) => ['INSERT INTO link (id, version) VALUES ($1, 0)', id] as const;
+    const add = (id: string) => ['INSERT INTO link (id, version) VALUES ($id, 0)', { id }] as const;
     const late: Promise<void>[] = [];
     const failed = database.transaction(async ({ run }) => {
       const writing = async (): Promise<void> => {
@@ -165,7 +163,7 @@ describe('SqliteDatabase.transaction', () => {
     const add =
       (id: string) =>
       async ({ run }: SqlTransaction): Promise<void> =>
-        run('INSERT INTO link (id, version) VALUES ($1, 0)', id);
+        run('INSERT INTO link (id, version) VALUES ($id, 0)', { id });
 
     beforeEach(async () => {
       database = await SqliteDatabase.open(file, SERVER_FORMAT);
@@ -200,7 +198,7 @@ describe('SqliteDatabase.transaction', () => {
         const pages = Number((await first('PRAGMA page_count'))?.['page_count']);
         await first(`PRAGMA max_page_count = ${pages}`);
         try {
-          await run('INSERT INTO link (id, version) VALUES ($1, 0)', 'x'.repeat(100_000));
+          await run('INSERT INTO link (id, version) VALUES ($id, 0)', { id: 'x'.repeat(100_000) });
         } catch (error) {
           seen = nameOf(error);
           throw new Error('not done', { cause: error });
@@ -253,7 +251,7 @@ describe('SqliteDatabase.transaction', () => {
   test('one that comes when the last was just answered is not forgotten', async () => {
     const database = await SqliteDatabase.open(file, SERVER_FORMAT);
     const insert = (id: string): Promise<void> =>
-      database.transaction(async (sql) => sql.run('INSERT INTO link (id, version) VALUES ($1, 0)', id));
+      database.transaction(async (sql) => sql.run('INSERT INTO link (id, version) VALUES ($id, 0)', { id }));
     for (let at = 0; at < 20; at += 1) await insert(`${at}`).then(() => insert(`${at}+`));
     expect(await database.reader.all('SELECT count(*) AS n FROM link')).toEqual([{ n: 40 }]);
     await database.close();
@@ -297,10 +295,8 @@ describe('SqliteDatabase.transaction', () => {
 
   test('closing waits for what is under way', async () => {
     const database = await SqliteDatabase.open(file, SERVER_FORMAT);
-    const turns = [1, 2, 3].map((id) =>
-      database.transaction(async (sql) =>
-        sql.run('INSERT INTO link (id, version) VALUES ($1, 0)', String(id)),
-      ),
+    const turns = ['1', '2', '3'].map((id) =>
+      database.transaction(async (sql) => sql.run('INSERT INTO link (id, version) VALUES ($id, 0)', { id })),
     );
     await database.close();
     await Promise.all(turns);

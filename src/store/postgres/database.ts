@@ -21,7 +21,7 @@ import {
 import { readConnection } from './connection.ts';
 import { commitError, storeError } from './errors.ts';
 import { Histories, READ_PLACE } from './history.ts';
-import { insertBy, Lease, queryOn } from './statements.ts';
+import { Lease, queryOn } from './statements.ts';
 import { hasTables, makeTables } from './tables.ts';
 
 /** How long a transaction may take in all, in milliseconds; then its connection is closed. */
@@ -272,8 +272,7 @@ export class PostgresDatabase implements SqlDatabase {
 
   async #transact<Answer>(timeout: number, work: (sql: SqlTransaction) => Promise<Answer>): Promise<Answer> {
     return this.#connected(timeout, async (client, lease) => {
-      const query = queryOn(client, timeout);
-      const sql = statementsBy(query);
+      const sql = statementsBy(queryOn(client, timeout));
       // BEGIN is not awaited here. It fails only when the connection is lost, or the database is read-only.
       const begun = sql.run('BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE');
       let finishing: Promise<unknown> | undefined;
@@ -281,7 +280,14 @@ export class PostgresDatabase implements SqlDatabase {
         finishing = last;
         finishing.catch(() => undefined);
       };
-      const insert: SqlTransaction['insert'] = (into, rows) => insertBy(query, into, rows);
+      // One statement, however many rows there are.
+      const insert: SqlTransaction['insert'] = async ({ columns, rows: text }, rows) => {
+        if (rows.length === 0) return;
+        await sql.run(
+          text,
+          columns.map((_, index) => rows.map((row) => row[index] ?? null)),
+        );
+      };
       let answer: Answer;
       const history = this.#histories?.of(client) ?? '';
       try {
@@ -383,8 +389,8 @@ export const POSTGRES_LOCKING: Locking = {
   async lock(sql, link) {
     // Both are sent at once; the server starts the second once the first has the lock.
     const [locked, row] = await Promise.all([
-      sql.first('SELECT id FROM link WHERE id = $1 FOR UPDATE', link),
-      sql.first(READ_LINK, link),
+      sql.first('SELECT id FROM link WHERE id = $link FOR UPDATE', { link }),
+      sql.first(READ_LINK, { link }),
     ]);
     // The second sees a row that was made after the first had looked, and that is not locked.
     return locked && row;
@@ -392,15 +398,15 @@ export const POSTGRES_LOCKING: Locking = {
   sharesCommits: false,
   async lockNames(sql, names) {
     await Promise.all(
-      names.map((name) => sql.run('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', name)),
+      names.map((name) => sql.run('SELECT pg_advisory_xact_lock(hashtextextended($name, 0))', { name })),
     );
   },
   // SKIP LOCKED leaves the keys that another transaction inserts or deletes to it. A WITH that locks runs once; a
   // subquery might run again, and delete more.
   deleteExpiredKeys: `
     WITH gone AS MATERIALIZED (
-      SELECT created_by, experiment, key FROM idempotency_key WHERE expires_ms <= $1
-      ORDER BY expires_ms LIMIT $2 FOR UPDATE SKIP LOCKED)
+      SELECT created_by, experiment, key FROM idempotency_key WHERE expires_ms <= $now
+      ORDER BY expires_ms LIMIT $most FOR UPDATE SKIP LOCKED)
     DELETE FROM idempotency_key USING gone
     WHERE idempotency_key.created_by = gone.created_by AND idempotency_key.experiment = gone.experiment
       AND idempotency_key.key = gone.key`,

@@ -2,30 +2,20 @@ import { Writable } from 'node:stream';
 import type { ClientBase } from 'pg';
 import { CommitUnknownError, StoreUnavailableError } from '../../allocator/store.ts';
 import { isObject } from '../../contract/json.ts';
-import type { SqlInsert, SqlValue } from '../sql.ts';
+import { type SqlQuery, valueIn } from '../sql.ts';
 import { storeError } from './errors.ts';
 
-/** Executes one statement, with an array for each column of rows that it inserts; see `SqlQuery`. */
-export type PostgresQuery = <Row extends object>(
-  sql: string,
-  values: readonly (SqlValue | readonly SqlValue[])[],
-  asArrays: boolean,
-) => Promise<Row[]>;
-
 /** Statements on one connection. @param limit how long each may take, in milliseconds. Default: as the connection says */
-export function queryOn(client: ClientBase, limit?: number): PostgresQuery {
+export function queryOn(client: ClientBase, limit?: number): SqlQuery {
   const together = gathering(client);
-  return async <Row extends object>(
-    text: string,
-    values: readonly (SqlValue | readonly SqlValue[])[],
-    asArrays: boolean,
-  ) => {
+  return async <Row extends object>(sql: string, values: object, asArrays: boolean) => {
     try {
       together();
+      const { name, text, names } = preparedOf(sql);
       const { rows } = await client.query<Row>({
         text,
         // Several statements in one text, as the tables are, can't be prepared; they take no values.
-        ...(values.length > 0 && { name: nameOf(text), values: values.map(storable) }),
+        ...(names.length > 0 && { name, values: names.map((each) => storable(valueIn(values, each))) }),
         ...(asArrays && { rowMode: 'array' }),
         ...(limit !== undefined && { query_timeout: limit }),
       });
@@ -34,17 +24,6 @@ export function queryOn(client: ClientBase, limit?: number): PostgresQuery {
       throw storeError(error);
     }
   };
-}
-
-/** Inserts rows by one statement, however many there are. */
-export async function insertBy(
-  query: PostgresQuery,
-  { columns, rows: sql }: SqlInsert,
-  rows: readonly (readonly SqlValue[])[],
-): Promise<void> {
-  if (rows.length === 0) return;
-  const values = columns.map((_, index) => rows.map((row) => row[index] ?? null));
-  await query(sql, values, false);
 }
 
 /**
@@ -68,13 +47,24 @@ function gathering(client: ClientBase): () => void {
   };
 }
 
-const NAMES = new Map<string, string>();
+/** A statement as PostgreSQL takes it, with the names of its parameters in the order of their numbers. */
+interface Prepared {
+  /** A statement under a name is planned once for each connection. There are some dozens of them. */
+  name: string;
+  text: string;
+  names: string[];
+}
 
-/** A statement under a name is planned once for each connection. There are some dozens of them. */
-function nameOf(text: string): string {
-  const known = NAMES.get(text) ?? `s${NAMES.size}`;
-  NAMES.set(text, known);
-  return known;
+const PREPARED = new Map<string, Prepared>();
+
+function preparedOf(sql: string): Prepared {
+  const known = PREPARED.get(sql);
+  if (known) return known;
+  const names = [...new Set([...sql.matchAll(/\$(\w+)/g)].map(([, name = '']) => name))];
+  const text = sql.replaceAll(/\$(\w+)/g, (_, name) => `$${names.indexOf(name) + 1}`);
+  const prepared = { name: `s${PREPARED.size}`, text, names };
+  PREPARED.set(sql, prepared);
+  return prepared;
 }
 
 /** Replaces NUL, which PostgreSQL can't store in a text, by U+FFFD. */
