@@ -1,15 +1,15 @@
 import * as v from 'valibot';
-import { TAG_PLACES } from '../allocator/demand.ts';
+import { type Demand, TAG_PLACES } from '../allocator/demand.ts';
 import type { AuditEntry } from '../allocator/store.ts';
 import { HOUR, MINUTE } from '../contract/durations.ts';
 import type { CiAuditEntry } from '../server/identity/ci-rules.ts';
+import type { Person } from '../server/identity/user-token.ts';
 import {
   DatabaseFormatError,
   insertInto,
   type Locking,
   type SqlDatabase,
   type SqlReader,
-  type SqlRow,
   type SqlValue,
 } from './sql.ts';
 
@@ -188,13 +188,13 @@ export function readAudit(
     );
     let last = Number(leftOut?.['seq'] ?? 0);
     for (;;) {
-      const rows = await sql.all(
-        `SELECT seq, ${READ_COLUMNS} FROM ${DECISIONS} WHERE ${where} AND seq > $last ORDER BY seq LIMIT ${PORTION}`,
+      const rows = await sql.all<DecisionRow>(
+        `SELECT ${DECISION} FROM ${DECISIONS} WHERE ${where} AND seq > $last ORDER BY seq LIMIT ${PORTION}`,
         { ...query, last },
       );
       if (rows.length > 0) await take(rows.map(toRecord));
       if (rows.length < PORTION) return leftOut !== undefined;
-      last = Number(rows.at(-1)?.['seq']);
+      last = rows.at(-1)?.seq ?? last;
     }
   });
 }
@@ -202,8 +202,8 @@ export function readAudit(
 /** The names of a server's own users, by their ids; none where the users are another provider's. @throws as readAudit */
 export function readNames(database: Pick<SqlDatabase, 'snapshot'>): Promise<ReadonlyMap<string, string>> {
   return database.snapshot(async (sql) => {
-    const rows = await sql.all('SELECT id, name FROM person');
-    return new Map(rows.map(({ id, name }) => [String(id), String(name)]));
+    const rows = await sql.all<Person>('SELECT id, name FROM person');
+    return new Map(rows.map(({ id, name }) => [id, name]));
   });
 }
 
@@ -233,49 +233,27 @@ function conditionsOf({
 }
 
 const DECISIONS = 'audit LEFT JOIN reservation ON reservation.id = audit.reservation';
-const READ_COLUMNS = [
-  ...AUDIT.columns.filter((name) => name !== 'minute_ms').map((name) => `audit.${name}`),
-  ...['name', 'site1', 'site2'].map((name) => `reservation.${name}`),
-].join(', ');
+const DECISION = `seq, audit.link, audit.version, audit.at_ms AS at, audit.action, audit.accepted, audit.actor AS "by",
+  audit.experiment, audit.reservation, audit.start_ms AS start, audit.end_ms AS "end", audit.bandwidth, audit.tags,
+  audit.why, audit.times AS count, reservation.name, reservation.site1, reservation.site2`;
 
-const AuditRow = v.object({
-  link: v.string(),
-  version: v.number(),
-  at_ms: v.number(),
-  action: v.picklist(['create', 'update', 'delete', CI_TOKEN]),
-  accepted: v.pipe(
-    v.picklist([0, 1]),
-    v.transform((accepted) => accepted === 1),
-  ),
-  actor: v.string(),
-  experiment: v.string(),
-  reservation: v.nullable(v.string()),
-  start_ms: v.number(),
-  end_ms: v.number(),
-  bandwidth: v.number(),
-  tags: v.nullable(v.pipe(v.string(), v.parseJson(), v.object(v.entriesFromList(TAG_PLACES, v.number())))),
-  why: v.nullable(v.string()),
-  times: v.number(),
-  name: v.nullable(v.string()),
-  site1: v.nullable(v.string()),
-  site2: v.nullable(v.string()),
-});
+interface DecisionRow extends Omit<AuditRecord, 'accepted' | 'demand' | 'tags' | 'of'>, Demand {
+  seq: number;
+  accepted: number;
+  tags: string | null;
+  name: string | null;
+  site1: string | null;
+  site2: string | null;
+}
 
-function toRecord(row: SqlRow): AuditRecord {
-  const parsed = v.safeParse(AuditRow, row);
-  if (!parsed.success) throw new DatabaseFormatError('A row of the audit is damaged.');
-  const {
-    at_ms: at,
-    actor: by,
-    start_ms: start,
-    end_ms: end,
-    bandwidth,
-    times: count,
-    name,
-    site1,
-    site2,
-    ...rest
-  } = parsed.output;
+const HeldTags = v.nullable(
+  v.pipe(v.string(), v.parseJson(), v.object(v.entriesFromList(TAG_PLACES, v.number()))),
+);
+
+function toRecord(row: DecisionRow): AuditRecord {
+  const { seq: _, start, end, bandwidth, name, site1, site2, ...rest } = row;
+  const tags = v.safeParse(HeldTags, row.tags);
+  if (!tags.success) throw new DatabaseFormatError('A row of the audit is damaged.');
   const of = site1 === null || site2 === null ? null : { name, site1, site2 };
-  return { ...rest, at, by, count, of, demand: { start, end, bandwidth } };
+  return { ...rest, accepted: row.accepted === 1, tags: tags.output, of, demand: { start, end, bandwidth } };
 }

@@ -1,10 +1,9 @@
-import { CI_NAMES } from '../contract/ci-rules.ts';
 import type { CiRule, CiRules } from '../server/identity/ci-rules.ts';
 import { auditCiJob } from './audit.ts';
-import { changed, type Locking, type SqlDatabase, type SqlRow } from './sql.ts';
+import { changed, type Locking, type SqlDatabase } from './sql.ts';
 
-const COLUMNS = `id, experiment, person, ci, issuer, repository, repository_id, ref, ref_type, environment,
-  created_ms, expires_ms`;
+const RULE = `id, experiment, person, ci, issuer, repository, repository_id AS "repositoryId", ref, ref_type AS "refType",
+  environment, created_ms AS "createdAt", expires_ms AS "expiresAt"`;
 
 /** Whose CI jobs act for whom. Rules that have expired are removed when the next one is added to their experiment. */
 export function ciRuleStore(database: SqlDatabase, locking: Locking): CiRules {
@@ -22,32 +21,29 @@ export function ciRuleStore(database: SqlDatabase, locking: Locking): CiRules {
           rule,
         );
         if (Number(counted?.['count']) >= most) return undefined;
-        const row = await sql.first(
-          `INSERT INTO ci_rule (${COLUMNS}) VALUES ($id, $experiment, $person, $ci, $issuer, $repository, NULL, $ref,
-             $refType, $environment, $createdAt, $expiresAt)
-           ON CONFLICT (id) DO UPDATE SET expires_ms = $expiresAt RETURNING ${COLUMNS}`,
+        return sql.first<CiRule>(
+          `INSERT INTO ci_rule (id, experiment, person, ci, issuer, repository, ref, ref_type, environment, created_ms,
+             expires_ms)
+           VALUES ($id, $experiment, $person, $ci, $issuer, $repository, $ref, $refType, $environment, $createdAt,
+             $expiresAt)
+           ON CONFLICT (id) DO UPDATE SET expires_ms = $expiresAt RETURNING ${RULE}`,
           rule,
         );
-        return row && toRule(row);
       }),
 
-    async ofExperiment(experiment, now) {
-      const rows = await database.reader.all(
-        `SELECT ${COLUMNS} FROM ci_rule WHERE experiment = $experiment AND expires_ms > $now ORDER BY created_ms, id`,
+    ofExperiment: (experiment, now) =>
+      database.reader.all<CiRule>(
+        `SELECT ${RULE} FROM ci_rule WHERE experiment = $experiment AND expires_ms > $now ORDER BY created_ms, id`,
         { experiment, now },
-      );
-      return rows.map(toRule);
-    },
+      ),
 
-    async ofRepository(issuer, repository) {
-      const rows = await database.reader.all(
-        `SELECT ${COLUMNS} FROM ci_rule
+    ofRepository: (issuer, repository) =>
+      database.reader.all<CiRule>(
+        `SELECT ${RULE} FROM ci_rule
          WHERE issuer = $issuer AND (repository_id = $id OR (repository_id IS NULL AND repository = $name))
          ORDER BY created_ms, id`,
         { ...repository, issuer },
-      );
-      return rows.map(toRule);
-    },
+      ),
 
     hold: (id, repositoryId) =>
       changed(
@@ -69,23 +65,5 @@ export function ciRuleStore(database: SqlDatabase, locking: Locking): CiRules {
     },
 
     audit: (entry) => auditCiJob(database, locking, entry),
-  };
-}
-
-function toRule(row: SqlRow): CiRule {
-  const text = (name: string): string | null => (row[name] === null ? null : String(row[name]));
-  return {
-    id: String(row['id']),
-    experiment: String(row['experiment']),
-    person: String(row['person']),
-    ci: CI_NAMES.find((name) => name === row['ci']) ?? 'github',
-    issuer: String(row['issuer']),
-    repository: String(row['repository']),
-    repositoryId: text('repository_id'),
-    ref: text('ref'),
-    refType: text('ref_type'),
-    environment: text('environment'),
-    createdAt: Number(row['created_ms']),
-    expiresAt: Number(row['expires_ms']),
   };
 }

@@ -1,13 +1,20 @@
 import type { Person } from '../server/identity/user-token.ts';
 import type { OwnerStore } from '../server/ownership.ts';
-import type { Directory, ExperimentRecord, Membership, ProjectRecord } from '../server/portal/directory.ts';
-import { changed, type SqlDatabase, type SqlRow } from './sql.ts';
+import type {
+  Directory,
+  ExperimentRecord,
+  Membership,
+  ProjectRecord,
+  WithRole,
+} from '../server/portal/directory.ts';
+import { changed, type SqlDatabase } from './sql.ts';
 
 // Columns are named, never `*`: a newer server may add one while an older one runs, and PostgreSQL refuses a prepared
 // statement whose result has changed.
-const PROJECT = 'project.id, project.name, project.description, project.created_ms, project.expires_ms';
+const PROJECT = `project.id, project.name, project.description,
+  project.created_ms AS "createdAt", project.expires_ms AS "expiresAt"`;
 const EXPERIMENT = `experiment.id, experiment.project, experiment.name, experiment.description,
-  experiment.created_ms, experiment.expires_ms`;
+  experiment.created_ms AS "createdAt", experiment.expires_ms AS "expiresAt"`;
 
 const ADD_EXPERIMENT = `INSERT INTO experiment (id, project, name, description, created_ms, expires_ms)
   VALUES ($id, $project, $name, $description, $createdAt, $expiresAt) ON CONFLICT (project, name)`;
@@ -69,54 +76,40 @@ async function settle(
 
 /** Users, projects and experiments. */
 export function directoryStore(database: SqlDatabase): Directory {
+  const { reader } = database;
   return {
     settle: (settled) => settle(database, settled),
 
-    async people() {
-      return (await database.reader.all('SELECT id, name FROM person ORDER BY id')).map(toPerson);
-    },
+    people: () => reader.all<Person>('SELECT id, name FROM person ORDER BY id'),
+    person: (id) => reader.first<Person>('SELECT id, name FROM person WHERE id = $id', { id }),
 
-    async person(id) {
-      const row = await database.reader.first('SELECT id, name FROM person WHERE id = $id', { id });
-      return row && toPerson(row);
-    },
-
-    async projectsOf(person) {
-      const rows = await database.reader.all(
+    projectsOf: (person) =>
+      reader.all<WithRole<ProjectRecord>>(
         `SELECT ${PROJECT}, role FROM project JOIN membership ON scope = project.id
          WHERE person = $person ORDER BY project.id`,
         { person },
-      );
-      return rows.map((row) => ({ ...toProject(row), role: String(row['role']) }));
-    },
+      ),
 
-    async project(id) {
-      const row = await database.reader.first(`SELECT ${PROJECT} FROM project WHERE id = $id`, { id });
-      return row && toProject(row);
-    },
+    project: (id) => reader.first<ProjectRecord>(`SELECT ${PROJECT} FROM project WHERE id = $id`, { id }),
 
-    async experimentsOf(person) {
-      const rows = await database.reader.all(
+    experimentsOf: (person) =>
+      reader.all<WithRole<ExperimentRecord>>(
         `SELECT ${EXPERIMENT}, role FROM experiment JOIN membership ON scope = experiment.id
          WHERE person = $person ORDER BY experiment.id`,
         { person },
-      );
-      return rows.map((row) => ({ ...toExperiment(row), role: String(row['role']) }));
-    },
+      ),
 
-    async experiment(id) {
-      const row = await database.reader.first(`SELECT ${EXPERIMENT} FROM experiment WHERE id = $id`, { id });
-      return row && toExperiment(row);
-    },
+    experiment: (id) =>
+      reader.first<ExperimentRecord>(`SELECT ${EXPERIMENT} FROM experiment WHERE id = $id`, { id }),
 
     async role(person, scope) {
       const sql = 'SELECT role FROM membership WHERE person = $person AND scope = $scope';
-      const row = await database.reader.first(sql, { person, scope });
+      const row = await reader.first(sql, { person, scope });
       return row && String(row['role']);
     },
 
     async leads(scope, person, most) {
-      const rows = await database.reader.all(
+      const rows = await reader.all(
         `SELECT person.name FROM membership JOIN person ON person.id = membership.person
          WHERE membership.scope = $scope AND membership.role = 'lead'
            AND EXISTS (SELECT 1 FROM membership AS own WHERE own.scope = $scope AND own.person = $person)
@@ -146,24 +139,6 @@ export function directoryStore(database: SqlDatabase): Directory {
       });
     },
   };
-}
-
-function toPerson(row: SqlRow): Person {
-  return { id: String(row['id']), name: String(row['name']) };
-}
-
-function toProject(row: SqlRow): ProjectRecord {
-  return {
-    id: String(row['id']),
-    name: String(row['name']),
-    description: String(row['description']),
-    createdAt: Number(row['created_ms']),
-    expiresAt: Number(row['expires_ms']),
-  };
-}
-
-function toExperiment(row: SqlRow): ExperimentRecord {
-  return { ...toProject(row), project: String(row['project']) };
 }
 
 /** The issuer that each id of a project or an experiment belongs to. Rows are never updated. */

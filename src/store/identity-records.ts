@@ -1,8 +1,8 @@
 import type { IdentityRecord, IdentityRecords } from '../server/identity/records.ts';
-import { changed, type SqlDatabase, type SqlRow } from './sql.ts';
+import { changed, type SqlDatabase } from './sql.ts';
 
-const COLUMNS =
-  'model, key, payload, grant_key, user_code, decided, consumed_ms, grace_ms, expires_ms, account, used_ms';
+const RECORD = `model, key, payload, grant_key AS "grant", user_code AS "userCode", decided, consumed_ms AS "consumedAt",
+  grace_ms AS "graceUntil", expires_ms AS "expiresAt", account, used_ms AS "usedAt"`;
 
 /** The effect of saving a record again: a device code is decided once, a refresh token has one successor, an ID token is used once. */
 const ON_CONFLICT: Readonly<Record<string, string>> = {
@@ -29,24 +29,24 @@ export function identityRecordStore(database: SqlDatabase): IdentityRecords {
     },
 
     async find(model, key) {
-      const row = await database.reader.first(
-        `SELECT ${COLUMNS} FROM identity_record WHERE model = $model AND key = $key`,
+      const row = await database.reader.first<RecordRow>(
+        `SELECT ${RECORD} FROM identity_record WHERE model = $model AND key = $key`,
         { model, key },
       );
       return row && toRecord(row);
     },
 
     async findByUserCode(userCode) {
-      const row = await database.reader.first(
-        `SELECT ${COLUMNS} FROM identity_record WHERE user_code = $userCode`,
+      const row = await database.reader.first<RecordRow>(
+        `SELECT ${RECORD} FROM identity_record WHERE user_code = $userCode`,
         { userCode },
       );
       return row && toRecord(row);
     },
 
     async loginsOf(account, now) {
-      const rows = await database.reader.all(
-        `SELECT ${COLUMNS} FROM identity_record
+      const rows = await database.reader.all<RecordRow>(
+        `SELECT ${RECORD} FROM identity_record
          WHERE account = $account AND model IN ('Grant', 'RefreshToken') AND consumed_ms IS NULL AND expires_ms > $now`,
         { account, now },
       );
@@ -174,20 +174,8 @@ function countedAttempts(
   };
 }
 
-function toRecord(row: SqlRow): IdentityRecord {
-  const number = (value: unknown): number | null => (value === null ? null : Number(value));
-  const text = (value: unknown): string | null => (value === null ? null : String(value));
-  return {
-    model: String(row['model']),
-    key: String(row['key']),
-    payload: JSON.parse(String(row['payload'])),
-    grant: text(row['grant_key']),
-    userCode: text(row['user_code']),
-    decided: row['decided'] === 1,
-    consumedAt: number(row['consumed_ms']),
-    graceUntil: number(row['grace_ms']),
-    expiresAt: Number(row['expires_ms']),
-    account: text(row['account']),
-    usedAt: number(row['used_ms']),
-  };
+type RecordRow = Omit<IdentityRecord, 'payload' | 'decided'> & { payload: string; decided: number };
+
+function toRecord(row: RecordRow): IdentityRecord {
+  return { ...row, payload: JSON.parse(row.payload), decided: row.decided === 1 };
 }

@@ -1,4 +1,4 @@
-import type { PageSessionStore } from '../server/ui/sessions.ts';
+import type { PageSessionStore, StoredPageSession } from '../server/ui/sessions.ts';
 import { changed, type SqlDatabase } from './sql.ts';
 
 /** Who is logged in to the page. Each change is one statement, so that replicas agree on who makes it. */
@@ -10,21 +10,11 @@ export function pageSessionStore(database: SqlDatabase): PageSessionStore {
         session,
       ),
 
-    async find(key) {
-      const row = await database.reader.first(
-        'SELECT sealed, version, turn, expires_ms FROM page_session WHERE key = $key',
+    find: (key) =>
+      database.reader.first<StoredPageSession>(
+        'SELECT key, sealed, version, turn, expires_ms AS "expiresAt" FROM page_session WHERE key = $key',
         { key },
-      );
-      return (
-        row && {
-          key,
-          sealed: String(row['sealed']),
-          version: Number(row['version']),
-          turn: Number(row['turn']),
-          expiresAt: Number(row['expires_ms']),
-        }
-      );
-    },
+      ),
 
     claim: (session) =>
       changed(

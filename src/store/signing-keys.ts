@@ -1,13 +1,15 @@
 import type { PastJwk } from '../contract/claims.ts';
 import type { KeyStore, Service, StoredKey } from '../server/keys/key-ring.ts';
-import { changed, type SqlDatabase, type SqlRow, type SqlStatements } from './sql.ts';
+import { changed, type SqlDatabase, type SqlStatements } from './sql.ts';
+
+const KEY = 'key_number AS "number", signs_ms AS "signsFrom", expiry_ms AS "lastExpiry", jwk';
 
 /** The services' signing keys. The mode of the SQLite file, or the logins of PostgreSQL, keep them secret. */
 export function signingKeyStore(database: SqlDatabase): KeyStore {
   return {
     async keys(service) {
-      const rows = await database.reader.all(
-        'SELECT key_number, signs_ms, expiry_ms, jwk FROM signing_key WHERE issuer = $service ORDER BY key_number',
+      const rows = await database.reader.all<KeyRow>(
+        `SELECT ${KEY} FROM signing_key WHERE issuer = $service ORDER BY key_number`,
         { service },
       );
       return rows.map(toKey);
@@ -50,9 +52,9 @@ export function signingKeyStore(database: SqlDatabase): KeyStore {
     replace: (service, key, pastOf = () => undefined) =>
       database.transaction(async (sql) => {
         const values = { ...key, service, jwk: JSON.stringify(key.jwk) };
-        const rows = await sql.all(
+        const rows = await sql.all<KeyRow>(
           `DELETE FROM signing_key WHERE issuer = $service AND key_number < $number
-           RETURNING key_number, signs_ms, expiry_ms, jwk`,
+           RETURNING ${KEY}`,
           values,
         );
         const gone = rows.map(toKey);
@@ -93,11 +95,8 @@ async function keepPast(
   });
 }
 
-function toKey(row: SqlRow): StoredKey {
-  return {
-    number: Number(row['key_number']),
-    signsFrom: Number(row['signs_ms']),
-    lastExpiry: Number(row['expiry_ms']),
-    jwk: JSON.parse(String(row['jwk'])),
-  };
+type KeyRow = Omit<StoredKey, 'jwk'> & { jwk: string };
+
+function toKey(row: KeyRow): StoredKey {
+  return { ...row, jwk: JSON.parse(row.jwk) };
 }

@@ -5,12 +5,15 @@ export type SqlRow = Record<string, unknown>;
 /** A row as the values of its columns, in their order. */
 export type SqlValues = readonly unknown[];
 
-/** Statements that read. A parameter `$name` is the member of that name in `values`, which may have others. */
+/**
+ * Statements that read. A parameter `$name` is the member of that name in `values`, which may have others. A `Row` is what the
+ * statement selects: the tables say what a column holds, so nothing is checked again.
+ */
 export interface SqlReader {
-  all(sql: string, values?: object): Promise<SqlRow[]>;
+  all<Row extends object = SqlRow>(sql: string, values?: object): Promise<Row[]>;
   /** As `all`, with rows that take less to make and to read. */
   arrays(sql: string, values?: object): Promise<SqlValues[]>;
-  first(sql: string, values?: object): Promise<SqlRow | undefined>;
+  first<Row extends object = SqlRow>(sql: string, values?: object): Promise<Row | undefined>;
 }
 
 /** Statements that both engines understand. */
@@ -30,11 +33,12 @@ export function valueIn(values: object, name: string): unknown {
 
 /** The statements of an engine, by what executes one. */
 export function statementsBy(query: SqlQuery): SqlStatements {
-  const all: SqlReader['all'] = (sql, values = {}) => query<SqlRow>(sql, values, false);
+  const all = <Row extends object = SqlRow>(sql: string, values: object = {}): Promise<Row[]> =>
+    query<Row>(sql, values, false);
   return {
     all,
     arrays: (sql, values = {}) => query<unknown[]>(sql, values, true),
-    first: async (sql, values) => (await all(sql, values))[0],
+    first: async <Row extends object>(sql: string, values?: object) => (await all<Row>(sql, values))[0],
     run: async (sql, values) => void (await all(sql, values)),
   };
 }

@@ -42,9 +42,9 @@ export function failingDatabase(database: SqlDatabase, plan: FailurePlan): SqlDa
     return answer;
   };
   const failingReader = (sql: SqlReader): SqlReader => ({
-    all: (...given) => step(() => sql.all(...given)),
+    all: <Row extends object>(...given: [string, object?]) => step(() => sql.all<Row>(...given)),
     arrays: (...given) => step(() => sql.arrays(...given)),
-    first: (...given) => step(() => sql.first(...given)),
+    first: <Row extends object>(...given: [string, object?]) => step(() => sql.first<Row>(...given)),
   });
   const failing = (sql: SqlStatements): SqlStatements => ({
     ...failingReader(sql),

@@ -143,14 +143,6 @@ describe.each(TAG_PLACES)('the exclusion constraint on %s, past all of our code'
 describe('PostgresDatabase.open', () => {
   beforeEach(takeNewDatabase);
 
-  test('what was committed is there after it was closed and opened again', async () => {
-    await (await open()).run("INSERT INTO link (id, version) VALUES ('a~b', 5)");
-    expect(await (await open()).all('SELECT * FROM link')).toEqual([{ id: 'a~b', version: 5, forgotten: 0 }]);
-    expect(await postgres.ask(url, 'SELECT version FROM slices_conn_version')).toEqual([
-      { version: SCHEMA_VERSION },
-    ]);
-  });
-
   test.each([SCHEMA_VERSION - 1, SCHEMA_VERSION + 1])(
     'a database of version %i is refused, until its tables are moved away',
     async (version) => {
@@ -265,18 +257,6 @@ describe('a database that fails', () => {
     proxy.mend();
     await write('e');
     expect(await kept()).toEqual(['a', 'b', 'c', 'e']);
-  });
-
-  test('in the middle of a transaction leaves nothing of it', async () => {
-    const failing = database.transaction(async (sql) => {
-      await sql.run("INSERT INTO link (id, version) VALUES ('a', 0)");
-      proxy.refuse();
-      await sql.run("INSERT INTO link (id, version) VALUES ('b', 0)");
-    });
-    await expect(failing).rejects.toThrow(StoreUnavailableError);
-    proxy.mend();
-    await write('c');
-    expect(await kept()).toEqual(['c']);
   });
 
   test.each([

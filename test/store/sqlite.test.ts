@@ -231,14 +231,6 @@ describe('SqliteDatabase.transaction', () => {
       await database.close();
     });
 
-    test('a writer waits for it', async () => {
-      const waiting = database.transaction(work);
-      await pass(2000);
-      other.exec('ROLLBACK');
-      await pass(2000);
-      expect(await waiting).toBe('done');
-    });
-
     test('a writer gives up after a while, says that the database is unavailable, and may try again', async () => {
       const refused = expect(database.transaction(work)).rejects.toThrow(StoreUnavailableError);
       await pass(20_000);

@@ -87,9 +87,9 @@ export class PostgresDatabase implements SqlDatabase {
   readonly #pool: Pool;
   /** How long a snapshot may take, in milliseconds. */
   readonly #timeout: number;
-  /** Undefined where a standby will do, for what is only read once. */
-  readonly #histories: Histories | undefined;
-  #isNew = false;
+  readonly #histories: Histories;
+  /** Whether the tables were made when it was opened. */
+  isNew = false;
   /** The history that was begun last; undefined before it has its tables, and where it is only read. */
   #begun: string | undefined;
   #closing: Promise<void> | undefined;
@@ -97,13 +97,14 @@ export class PostgresDatabase implements SqlDatabase {
   private constructor(url: string, { onNewHistory = () => undefined }: OpenOptions, isOnlyRead = false) {
     this.#timeout = isOnlyRead ? READING_TIMEOUT : TRANSACTION_TIMEOUT;
     const { needsPrimary, config } = readConnection(url);
-    const histories = isOnlyRead && !needsPrimary ? undefined : new Histories(onNewHistory);
-    this.#histories = histories;
+    this.#histories = new Histories(onNewHistory);
     this.#pool = new Pool({
       ...(isOnlyRead ? READING_LIMITS : TIMEOUTS),
       ...config,
       onConnect: async (client) => {
-        histories?.enter(client, (await client.query(READ_PLACE)).rows[0]);
+        // For what is only read once, a standby will do.
+        if (isOnlyRead && !needsPrimary) return;
+        this.#histories.enter(client, (await client.query(READ_PLACE)).rows[0]);
         const isOther = this.#begun !== undefined && this.#begun !== this.history;
         if (isOther) await this.#begin(client);
       },
@@ -134,7 +135,7 @@ export class PostgresDatabase implements SqlDatabase {
     const database = new PostgresDatabase(url, options);
     try {
       await database.#refusePooler();
-      database.#isNew = await database.#transact(TABLES_TIMEOUT, (sql) => makeTables(sql, TABLES_TIMEOUT));
+      database.isNew = await database.transaction((sql) => makeTables(sql, TABLES_TIMEOUT), TABLES_TIMEOUT);
       await database.#connected(TRANSACTION_TIMEOUT, (client) => database.#begin(client));
       return database;
     } catch (error) {
@@ -181,11 +182,7 @@ export class PostgresDatabase implements SqlDatabase {
       isMarked = true;
       await one.query("SELECT set_config('slices_conn.session', $1, false)", [mark]);
       await other.query('BEGIN');
-      const kept = await other.query(MARK);
-      const isShared = kept.rows[0]?.mark === mark;
-      await other.query('ROLLBACK');
-      const own = isShared ? undefined : await one.query(MARK);
-      if (isShared || own?.rows[0]?.mark !== mark) throw behindPooler();
+      if ((await markOf(other)) === mark || (await markOf(one)) !== mark) throw behindPooler();
     } catch (error) {
       if (error instanceof Error && POOLERS_REFUSAL.test(error.message)) throw behindPooler(error);
       throw error instanceof Failure ? error : storeError(error);
@@ -215,13 +212,9 @@ export class PostgresDatabase implements SqlDatabase {
     }
   }
 
-  /** Whether the tables were made when it was opened. */
-  get isNew(): boolean {
-    return this.#isNew;
-  }
-
+  /** See `Stores.history`. */
   get history(): string {
-    return this.#histories?.name ?? '';
+    return this.#histories.name;
   }
 
   /** Says in a sentence what a loss of the primary would lose; undefined where a standby has all that is confirmed. */
@@ -230,12 +223,11 @@ export class PostgresDatabase implements SqlDatabase {
       `SELECT current_setting('synchronous_standby_names') AS standbys, current_setting('synchronous_commit') AS commits`,
     );
     const { standbys, commits } = row ?? {};
+    const risk = 'a failover to a standby loses what was confirmed last.';
     if (commits === 'off')
       return 'synchronous_commit is off: a crash of the database loses what was confirmed last.';
-    const setting =
-      commits === 'local' ? 'synchronous_commit is local' : 'synchronous_standby_names is empty';
-    if (commits !== 'local' && standbys !== '') return undefined;
-    return `${setting}: a failover to a standby loses what was confirmed last.`;
+    if (commits === 'local') return `synchronous_commit is local: ${risk}`;
+    return standbys === '' ? `synchronous_standby_names is empty: ${risk}` : undefined;
   }
 
   async snapshot<Answer>(work: (sql: SqlSnapshot) => Promise<Answer>): Promise<Answer> {
@@ -248,7 +240,7 @@ export class PostgresDatabase implements SqlDatabase {
       });
       await sql.run('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
       try {
-        return await work({ ...sql, history: this.#histories?.of(client) ?? '' });
+        return await work({ ...sql, history: this.#histories.of(client) });
       } finally {
         await sql.run('ROLLBACK');
       }
@@ -260,17 +252,10 @@ export class PostgresDatabase implements SqlDatabase {
    *
    * @throws CommitUnknownError when the connection was lost while the commit was under way
    */
-  async transaction<Answer>(work: (sql: SqlTransaction) => Promise<Answer>): Promise<Answer> {
-    return this.#transact(TRANSACTION_TIMEOUT, work);
-  }
-
-  /** Waits for what is under way and closes the connections. */
-  async close(): Promise<void> {
-    this.#closing ??= this.#pool.end();
-    await this.#closing;
-  }
-
-  async #transact<Answer>(timeout: number, work: (sql: SqlTransaction) => Promise<Answer>): Promise<Answer> {
+  async transaction<Answer>(
+    work: (sql: SqlTransaction) => Promise<Answer>,
+    timeout = TRANSACTION_TIMEOUT,
+  ): Promise<Answer> {
     return this.#connected(timeout, async (client, lease) => {
       const sql = statementsBy(queryOn(client, timeout));
       // BEGIN is not awaited here. It fails only when the connection is lost, or the database is read-only.
@@ -289,7 +274,7 @@ export class PostgresDatabase implements SqlDatabase {
         );
       };
       let answer: Answer;
-      const history = this.#histories?.of(client) ?? '';
+      const history = this.#histories.of(client);
       try {
         [answer] = await Promise.all([work({ ...sql, insert, finish, together: 1 }), begun]);
         // A promoted standby was seen meanwhile: this one's commits are lost.
@@ -302,6 +287,12 @@ export class PostgresDatabase implements SqlDatabase {
       await commit(client, finishing);
       return answer;
     });
+  }
+
+  /** Waits for what is under way and closes the connections. */
+  async close(): Promise<void> {
+    this.#closing ??= this.#pool.end();
+    await this.#closing;
   }
 
   /** Runs `work` on a connection, for `timeout` milliseconds at most; a lost connection is not used again. */
@@ -334,7 +325,7 @@ export class PostgresDatabase implements SqlDatabase {
     try {
       for (;;) {
         const client = await this.#pool.connect();
-        if (this.#histories?.of(client) === this.#histories?.name) return client;
+        if (this.#histories.of(client) === this.history) return client;
         client.release(true);
       }
     } catch (error) {
@@ -368,7 +359,9 @@ async function commit(client: PoolClient, finishing: Promise<unknown> | undefine
 }
 
 /** The setting by which a session is recognised; null where it has none. */
-const MARK = "SELECT current_setting('slices_conn.session', true) AS mark";
+async function markOf(session: ClientBase): Promise<unknown> {
+  return (await session.query("SELECT current_setting('slices_conn.session', true) AS mark")).rows[0]?.mark;
+}
 
 /** PgBouncer's refusals: of the limits that this program asks for, unless it ignores them, and of a transaction. */
 const POOLERS_REFUSAL = /unsupported startup parameter|statement pooling mode/;

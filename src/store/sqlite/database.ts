@@ -85,11 +85,9 @@ export class SqliteDatabase implements SqlDatabase {
 
   private constructor(
     database: DatabaseSync,
-    {
-      isNew,
-      checkPlace,
-      open,
-    }: { isNew: boolean; checkPlace: () => void; open: (() => Connection) | undefined },
+    isNew: boolean,
+    checkPlace: () => void,
+    open: (() => Connection) | undefined,
   ) {
     this.isNew = isNew;
     this.#writer = new Connection(database);
@@ -140,11 +138,8 @@ export class SqliteDatabase implements SqlDatabase {
           checkPlace();
           return new Connection(connect(true));
         };
-        return new SqliteDatabase(database, {
-          isNew,
-          checkPlace,
-          open: format.journal === 'WAL' && isFile ? open : undefined,
-        });
+        const hasReaders = format.journal === 'WAL' && isFile;
+        return new SqliteDatabase(database, isNew, checkPlace, hasReaders ? open : undefined);
       } catch (error) {
         database.close();
         throw error;
@@ -186,7 +181,7 @@ export class SqliteDatabase implements SqlDatabase {
    * @throws CommitUnknownError when the disk failed while the commit was under way
    */
   transaction<Answer>(work: (sql: SqlTransaction) => Promise<Answer>): Promise<Answer> {
-    return this.#enqueue(work);
+    return this.#enqueue(work, false);
   }
 
   async snapshot<Answer>(work: (sql: SqlSnapshot) => Promise<Answer>): Promise<Answer> {
@@ -225,7 +220,7 @@ export class SqliteDatabase implements SqlDatabase {
     if (failures.length > 0) throw failures[0];
   }
 
-  #enqueue<Answer>(work: (sql: SqlTransaction) => Promise<Answer>, first = false): Promise<Answer> {
+  #enqueue<Answer>(work: (sql: SqlTransaction) => Promise<Answer>, first: boolean): Promise<Answer> {
     return new Promise<Answer>((resolve, reject) => {
       // Each answer goes to its own caller: the group need not know its type.
       this.#waiting.push({ work, first, resolve: (answer) => resolve(answer as Answer), reject });

@@ -8,9 +8,7 @@ import { systemReason } from '../../contract/foreign-errors.ts';
 import { makePrivate } from '../../files/private.ts';
 import { DatabaseFormatError } from '../sql.ts';
 
-const SQLITE_CORRUPT = 11;
-const SQLITE_FULL = 13;
-const SQLITE_NOTADB = 26;
+const [SQLITE_BUSY, SQLITE_LOCKED, SQLITE_CORRUPT, SQLITE_FULL, SQLITE_NOTADB] = [5, 6, 11, 13, 26];
 /** Busy, locked, out of memory, read-only, I/O error, full, can't open (https://sqlite.org/rescode.html). */
 const UNAVAILABLE = new Set([5, 6, 7, 8, 10, 13, 14]);
 
@@ -22,7 +20,8 @@ function resultCode(error: unknown): number | undefined {
 
 /** Whether another connection has the file locked. */
 export function isBusy(error: unknown): boolean {
-  return resultCode(error) === 5 || resultCode(error) === 6;
+  const code = resultCode(error);
+  return code === SQLITE_BUSY || code === SQLITE_LOCKED;
 }
 
 /** Turns an error of SQLite into the stores' own: damaged or unavailable; any other stays as it is. */
@@ -177,30 +176,30 @@ export function loadSqlite(): typeof import('node:sqlite') {
   }
 }
 
-/** The last turn at each lock file in this process: a file is never open twice in one process. */
-const turns = new Map<string, Promise<unknown>>();
-
 /**
- * Runs `work` while no other process runs work under the same file. The lock is a transaction on an otherwise empty
- * SQLite file, so the operating system releases it when its process ends, however it ends (THREATS.md 14). A process also
- * loses a POSIX lock when it closes another handle on the file: nothing else may open it (THREATS.md 17).
+ * Runs `work` while no other work runs under the same file, in this process or another. The lock is a transaction on an
+ * otherwise empty SQLite file, so the operating system releases it when its process ends, however it ends (THREATS.md 14). A
+ * process also loses a POSIX lock when it closes another handle on the file, unless SQLite does: nothing else may open it
+ * (THREATS.md 17).
  *
  * @param path a file for this lock only, created when it does not exist
- * @param timeout how long to wait for another process, in milliseconds
- * @throws StoreUnavailableError when another process still has the lock by then, or the file can't be created
+ * @param timeout how long to wait for the lock, in milliseconds
+ * @throws StoreUnavailableError when the lock is not free by then, or the file can't be created
  */
 export async function underFileLock<Answer>(
   path: string,
   timeout: number,
   work: () => Promise<Answer>,
 ): Promise<Answer> {
-  const turn = (turns.get(path) ?? Promise.resolve()).then(() => locked(path, timeout, work));
-  const settled = turn.catch(() => undefined);
-  turns.set(path, settled);
-  settled.then(() => {
-    if (turns.get(path) === settled) turns.delete(path);
-  });
-  return turn;
+  const file = openLock(path);
+  try {
+    await retryWhileBusy(() => file.exec(LOCK), timeout).catch((error: unknown) => {
+      throw storeError(error);
+    });
+    return await work();
+  } finally {
+    file.close();
+  }
 }
 
 /**
@@ -212,7 +211,7 @@ export async function underFileLock<Answer>(
 export function takeFileLock(path: string): (() => void) | undefined {
   const file = openLock(path);
   try {
-    file.exec('BEGIN EXCLUSIVE');
+    file.exec(LOCK);
     return () => file.close();
   } catch (error) {
     file.close();
@@ -221,6 +220,8 @@ export function takeFileLock(path: string): (() => void) | undefined {
   }
 }
 
+const LOCK = 'BEGIN EXCLUSIVE';
+
 function openLock(path: string): DatabaseSync {
   const { DatabaseSync: Sqlite } = loadSqlite();
   createPrivate(path);
@@ -228,17 +229,5 @@ function openLock(path: string): DatabaseSync {
     return new Sqlite(path, { timeout: 0 });
   } catch (error) {
     throw storeError(error);
-  }
-}
-
-async function locked<Answer>(path: string, timeout: number, work: () => Promise<Answer>): Promise<Answer> {
-  const file = openLock(path);
-  try {
-    await retryWhileBusy(() => file.exec('BEGIN EXCLUSIVE'), timeout).catch((error: unknown) => {
-      throw storeError(error);
-    });
-    return await work();
-  } finally {
-    file.close();
   }
 }
