@@ -4,22 +4,16 @@ import type { AuditEntry } from '../allocator/store.ts';
 import { HOUR, MINUTE } from '../contract/durations.ts';
 import type { CiAuditEntry } from '../server/identity/ci-rules.ts';
 import type { Person } from '../server/identity/user-token.ts';
-import {
-  DatabaseFormatError,
-  insertInto,
-  type Locking,
-  type SqlDatabase,
-  type SqlReader,
-  type SqlValue,
-} from './sql.ts';
+import { DatabaseFormatError, insertInto, type Locking, type SqlDatabase, type SqlReader } from './sql.ts';
 
 /**
  * The audit: one row for each decision, who, what, when, and why it was refused. Rows of one link are in order by `seq`.
  */
 export const AUDIT = insertInto(
   'audit',
-  `link text, version bigint, at_ms bigint, action text, accepted integer, actor text, experiment text, reservation text,
-   start_ms bigint, end_ms bigint, bandwidth bigint, tags text, why text, times integer, minute_ms bigint`,
+  `link text, version bigint, at_ms bigint at, action text, accepted integer, actor text by, experiment text,
+   reservation text, start_ms bigint start, end_ms bigint end, bandwidth bigint, tags text, why text, times integer,
+   minute_ms bigint minute`,
 );
 
 /** How many refusals of one experiment in an hour have a row each; those beyond are counted by the minute. */
@@ -32,7 +26,7 @@ interface Tally {
   /** The row in the database that counts this minute's refusals on this link; null where there is none. */
   seq: number | null;
   /** The same row, while it is not written yet. */
-  row?: SqlValue[];
+  row?: { times: number };
   /** How many refusals to add to the row in the database. */
   more: number;
 }
@@ -52,26 +46,25 @@ export async function auditRows(
   sql: SqlReader,
   before: ReadonlyMap<string, number>,
   entries: readonly AuditEntry[],
-): Promise<{ rows: SqlValue[][]; counted: { seq: number | null; more: number }[] }> {
+): Promise<{ rows: object[]; counted: { seq: number | null; more: number }[] }> {
   const tallies = await talliesOf(sql, entries);
-  const rows: SqlValue[][] = [];
+  const rows: object[] = [];
   const versions = new Map(before);
   for (const entry of entries) {
-    const { link, at, action, by, experiment, reservation, demand, tags, why } = entry;
+    const { link, at, demand, tags } = entry;
     const version = (versions.get(link) ?? 0) + (tags ? 1 : 0);
     versions.set(link, version);
     const tally = tags ? undefined : tallies.get(tallyOf(entry));
     if (tally) tally.refusals += 1;
     const counted = tally !== undefined && tally.refusals > REFUSALS_IN_ROWS;
     if (counted && tally.row) {
-      tally.row[TIMES] = Number(tally.row[TIMES]) + 1;
+      tally.row.times += 1;
     } else if (counted && tally.seq !== null) {
       tally.more += 1;
     } else {
-      const asked = [demand.start, demand.end, demand.bandwidth];
-      const held = tags && JSON.stringify(tags);
-      const decided = [link, version, at, action, tags ? 1 : 0, by, experiment, reservation];
-      const row = [...decided, ...asked, held, why, 1, counted ? minuteOf(at) : null];
+      const minute = counted ? minuteOf(at) : null;
+      const decided = { version, accepted: tags ? 1 : 0, tags: tags && JSON.stringify(tags) };
+      const row = { ...demand, ...entry, ...decided, times: 1, minute };
       if (counted) tally.row = row;
       rows.push(row);
     }
@@ -79,7 +72,6 @@ export async function auditRows(
   return { rows, counted: [...tallies.values()].filter(({ more }) => more > 0) };
 }
 
-const TIMES = AUDIT.columns.indexOf('times');
 /** Counts refusals in a row that is there: `$more` in the row `$seq`. */
 export const COUNT_MORE = 'UPDATE audit SET times = times + $more WHERE seq = $seq';
 
@@ -125,8 +117,8 @@ export function auditCiJob(
       same,
     );
     if (counted) return;
-    const decided = ['', 0, at, CI_TOKEN, Number(accepted), by, experiment, null];
-    await sql.insert(AUDIT, [[...decided, at, at, 0, null, why, 1, minuteOf(at)]]);
+    const nothing = { link: '', version: 0, reservation: null, start: at, end: at, bandwidth: 0, tags: null };
+    await sql.insert(AUDIT, [{ ...nothing, ...same, at, action: CI_TOKEN, times: 1 }]);
   });
 }
 

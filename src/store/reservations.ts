@@ -5,11 +5,9 @@ import {
   type Decided,
   EXPIRED_KEYS_AT_ONCE,
   type HeldReservation,
-  type Hop,
   type LinkVersion,
   type Locks,
   nameOfKey,
-  type ReservationRecord,
   type ReservationStore,
   RolledBackError,
   type StoreReading,
@@ -36,7 +34,6 @@ import {
   type SqlReader,
   type SqlRow,
   type SqlTransaction,
-  type SqlValue,
   type SqlValues,
 } from './sql.ts';
 
@@ -53,17 +50,20 @@ const OVERLAPPING = `${overlapping(
 /** A row is a reservation as it is now; a deleted one keeps its row, with `deleted_ms`, until it is forgotten. */
 const RESERVATION = insertInto(
   'reservation',
-  `id text, site1 text, site2 text, start_ms bigint, end_ms bigint, bandwidth bigint, experiment text, tenant text,
-   created_by text, created_ms bigint, deleted_ms bigint, ${RESERVATION_TEXTS.map((text) => `${text} text`).join(', ')}`,
+  `id text, site1 text, site2 text, start_ms bigint start, end_ms bigint end, bandwidth bigint, experiment text,
+   tenant text, created_by text createdBy, created_ms bigint createdAt, deleted_ms bigint deletedAt,
+   ${RESERVATION_TEXTS.map((text) => `${text} text`).join(', ')}`,
   `ON CONFLICT (id) DO UPDATE SET
     ${replaced('start_ms', 'end_ms', 'bandwidth', 'deleted_ms', ...RESERVATION_TEXTS)}`,
 );
 
+const NO_TEXTS = Object.fromEntries(RESERVATION_TEXTS.map((text) => [text, null]));
+
 /** A reservation's share of one link. */
 const HOP = insertInto(
   'hop',
-  `reservation text, position integer, link text, version bigint, span integer, start_ms bigint, end_ms bigint,
-   bandwidth bigint, ${TAG_PLACES.map((place) => `${place} integer`).join(', ')}, tenant text, deleted_ms bigint`,
+  `reservation text id, position integer, link text, version bigint, span integer, start_ms bigint start, end_ms bigint end,
+   bandwidth bigint, ${TAG_PLACES.map((place) => `${place} integer`).join(', ')}, tenant text, deleted_ms bigint deletedAt`,
   `ON CONFLICT (reservation, position) DO UPDATE SET
     ${replaced('version', 'span', 'start_ms', 'end_ms', 'bandwidth', ...TAG_PLACES, 'deleted_ms')}`,
 );
@@ -252,8 +252,8 @@ function storeReading(sql: SqlReader): StoreReading {
 
 /** The rows of one reservation, as it was left last. */
 interface ReservationRows {
-  reservation: SqlValue[];
-  hops: SqlValue[][];
+  reservation: object;
+  hops: object[];
 }
 
 /**
@@ -279,11 +279,19 @@ async function write(
     const deletedAt = action === 'delete' ? now : null;
     if (action !== 'create') known.add(record.id);
     last.set(record.id, {
-      reservation: reservationRow(record, deletedAt),
-      hops: record.hops.map((hop, position) => {
-        const version = (after.get(hop.link) ?? 0) + 1;
-        after.set(hop.link, version);
-        return hopRow(record, hop, { position, version, deletedAt });
+      reservation: { ...NO_TEXTS, ...record, deletedAt },
+      hops: record.hops.map(({ link, tags }, position) => {
+        const version = (after.get(link) ?? 0) + 1;
+        after.set(link, version);
+        return {
+          ...record,
+          ...tags,
+          link,
+          position,
+          version,
+          span: spanOf(record.end - record.start),
+          deletedAt,
+        };
       }),
     });
   }
@@ -312,39 +320,6 @@ async function write(
       ...(keys.length > 0 ? [sql.run(locking.deleteExpiredKeys, { now, most: EXPIRED_KEYS_AT_ONCE })] : []),
     ]),
   );
-}
-
-function reservationRow(record: ReservationRecord, deletedAt: number | null): SqlValue[] {
-  return [
-    record.id,
-    record.site1,
-    record.site2,
-    record.start,
-    record.end,
-    record.bandwidth,
-    record.experiment,
-    record.tenant,
-    record.createdBy,
-    record.createdAt,
-    deletedAt,
-    ...RESERVATION_TEXTS.map((text) => record[text] ?? null),
-  ];
-}
-
-function hopRow(
-  { id, start, end, bandwidth, tenant }: ReservationRecord,
-  { link, tags }: Hop,
-  { position, version, deletedAt }: { position: number; version: number; deletedAt: number | null },
-): SqlValue[] {
-  const held = [
-    spanOf(end - start),
-    start,
-    end,
-    bandwidth,
-    ...TAG_PLACES.map((place) => tags[place]),
-    tenant,
-  ];
-  return [id, position, link, version, ...held, deletedAt];
 }
 
 /** @param values of a row of {@link OVERLAPPING} */

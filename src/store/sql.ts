@@ -45,27 +45,29 @@ export function statementsBy(query: SqlQuery): SqlStatements {
 
 /** How rows are inserted into a table. */
 export interface SqlInsert {
-  columns: readonly string[];
-  /** The statement for one row: a value for each column. */
+  /** The members of a row that it takes. */
+  members: readonly string[];
+  /** The statement for one row: a parameter for each member. */
   row: string;
-  /** The statement for any number of rows on PostgreSQL: an array of values for each column. */
+  /** The statement for any number of rows on PostgreSQL: an array of values for each member. */
   rows: string;
 }
 
 /**
  * Makes the statements that insert into a table.
  *
- * @param columns each with its type as PostgreSQL calls it: `id text, start_ms bigint`
+ * @param columns each with its type as PostgreSQL calls it, and the member of a row that it takes unless that has the column's
+ *   name: `id text, start_ms bigint start`
  * @param onConflict `ON CONFLICT …`, with `excluded` for the row that is not inserted
  */
 export function insertInto(table: string, columns: string, onConflict = ''): SqlInsert {
   const typed = columns.split(/,\s*/).map((column) => column.split(' '));
-  const names = typed.map(([name = '']) => name);
-  const values = typed.map((_, index) => `$${index}`);
-  const arrays = typed.map(([, type], index) => `$${index}::${type}[]`);
-  const into = `INSERT INTO ${table} (${names.join(', ')})`;
+  const members = typed.map(([name = '', , member = name]) => member);
+  const values = members.map((member) => `$${member}`);
+  const arrays = typed.map(([, type], index) => `${values[index]}::${type}[]`);
+  const into = `INSERT INTO ${table} (${typed.map(([name]) => name).join(', ')})`;
   return {
-    columns: names,
+    members,
     row: `${into} VALUES (${values.join(', ')}) ${onConflict}`,
     rows: `${into} SELECT * FROM unnest(${arrays.join(', ')}) ${onConflict}`,
   };
@@ -75,8 +77,8 @@ export function insertInto(table: string, columns: string, onConflict = ''): Sql
 export interface SqlTransaction extends SqlStatements {
   /** How many pieces of work share the transaction, where this one is the first of them; else 0. */
   readonly together: number;
-  /** Inserts rows, each with a value for every column, in their order. */
-  insert(into: SqlInsert, rows: readonly (readonly SqlValue[])[]): Promise<void>;
+  /** Inserts rows, in their order. */
+  insert(into: SqlInsert, rows: readonly object[]): Promise<void>;
   /**
    * Ends the transaction with statements that have been sent: the commit may follow them at once, and this resolve before the
    * database has answered. A row that the database refuses fails the transaction.

@@ -17,11 +17,11 @@ import {
   type SqlSnapshot,
   type SqlTransaction,
   statementsBy,
+  valueIn,
 } from '../sql.ts';
 import { readConnection } from './connection.ts';
-import { commitError, storeError } from './errors.ts';
 import { Histories, READ_PLACE } from './history.ts';
-import { Lease, queryOn } from './statements.ts';
+import { commitError, Lease, queryOn, storeError } from './statements.ts';
 import { hasTables, makeTables } from './tables.ts';
 
 /** How long a transaction may take in all, in milliseconds; then its connection is closed. */
@@ -266,12 +266,10 @@ export class PostgresDatabase implements SqlDatabase {
         finishing.catch(() => undefined);
       };
       // One statement, however many rows there are.
-      const insert: SqlTransaction['insert'] = async ({ columns, rows: text }, rows) => {
+      const insert: SqlTransaction['insert'] = async (into, rows) => {
         if (rows.length === 0) return;
-        await sql.run(
-          text,
-          columns.map((_, index) => rows.map((row) => row[index] ?? null)),
-        );
+        const columns = into.members.map((name) => [name, rows.map((row) => valueIn(row, name))]);
+        await sql.run(into.rows, Object.fromEntries(columns));
       };
       let answer: Answer;
       const history = this.#histories.of(client);

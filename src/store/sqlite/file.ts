@@ -1,6 +1,5 @@
 import { randomInt } from 'node:crypto';
 import { closeSync, existsSync, openSync, statSync } from 'node:fs';
-import { dirname } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { CommitUnknownError, DATABASE_UNUSABLE, StoreUnavailableError } from '../../allocator/store.ts';
 import { Failure } from '../../contract/failure.ts';
@@ -119,46 +118,25 @@ function create(path: string): void {
   }
 }
 
-const look = (path: string) => statSync(path, { bigint: true, throwIfNoEntry: false });
-
 /** Which file stands at a path, by device and inode; empty where there is none. */
 export function identityOf(path: string): string {
-  const found = look(path);
+  const found = statSync(path, { bigint: true, throwIfNoEntry: false });
   return found ? `${found.dev} ${found.ino}` : '';
 }
-
-/** How coarse the times of a folder may be, in milliseconds: those of Linux are of its last tick, 10 ms at most. */
-const COARSE_MS = 100;
 
 /**
  * Notes which files stand at these paths, by device and inode. While SQLite has a file open, its path may come to name
  * another: what is written then is gone when the file is closed.
  *
- * A file that is deleted, moved or replaced changes its folder. So a commit looks at the folder alone until that changes:
- * looking at three files took a sixth of a booking's time.
- *
- * @param paths of one folder
  * @returns a function that checks that they are the same. It throws StoreUnavailableError when one is not
  */
 export function checkOfPlaces(paths: readonly string[]): () => void {
   const places = paths.map((path) => ({ path, identity: identityOf(path) }));
-  const [first] = paths;
-  if (first === undefined) return () => undefined;
-  const folder = dirname(first);
-  /** The folder's state, since when it is known, and whether the files were looked at since it was settled. */
-  let known = { state: '', seenAt: 0, isSettled: false };
   return () => {
-    const found = look(folder);
-    const state = found ? `${found.dev} ${found.ino} ${found.mtimeNs}` : '';
-    if (known.isSettled && known.state === state) return;
-    if (known.state !== state) known = { state, seenAt: performance.now(), isSettled: false };
     const other = places.find(({ path, identity }) => identityOf(path) !== identity);
-    if (other) {
-      const cause = new Error(`The file ${other.path} was deleted, moved or replaced while it was in use.`);
-      throw new StoreUnavailableError(DATABASE_UNUSABLE, { cause });
-    }
-    // A change that followed the last one at once left the folder with the same time.
-    known.isSettled = performance.now() - known.seenAt > COARSE_MS;
+    if (!other) return;
+    const cause = new Error(`The file ${other.path} was deleted, moved or replaced while it was in use.`);
+    throw new StoreUnavailableError(DATABASE_UNUSABLE, { cause });
   };
 }
 

@@ -62,9 +62,9 @@ export function transactionBy(query: SqlQuery, together: number): SqlTransaction
     // SQLite runs in this process: one prepared statement a row takes microseconds.
     async insert({ row }, rows) {
       const slices = new Slices();
-      for (const values of rows) {
+      for (const each of rows) {
         if (slices.isOver) await slices.next();
-        await statements.run(row, values);
+        await statements.run(row, each);
       }
       // The commit of many rows takes as long as a slice.
       if (slices.count > 1) await slices.next();
