@@ -32,7 +32,6 @@ import {
   READ_LINK,
   type SqlDatabase,
   type SqlReader,
-  type SqlRow,
   type SqlTransaction,
   type SqlValues,
 } from './sql.ts';
@@ -108,8 +107,7 @@ export function reservationStore(database: SqlDatabase, locking: Locking): Reser
       ),
     readVersions: (link, [from, to], take) =>
       database.snapshot(async (sql) => {
-        const row = await sql.first(READ_LINK, { link });
-        const version = Number(row?.['version'] ?? 0);
+        const { version } = (await sql.first<LinkVersion>(READ_LINK, { link })) ?? unchanged(link);
         const slices = new Slices();
         for (let at = from; at < Math.min(to, version + 1); at += VERSIONS_AT_ONCE) {
           if (slices.isOver) await slices.next();
@@ -125,13 +123,13 @@ export function reservationStore(database: SqlDatabase, locking: Locking): Reser
         : listRecords(reader, query),
     async countBeside(links, now) {
       const known = links.map((_, index) => `$${index}`).join(', ');
-      const row = await reader.first(
+      const row = await reader.first<{ live: number }>(
         `SELECT count(DISTINCT reservation) AS live FROM hop
          WHERE link IN (SELECT id FROM link${known && ` WHERE id NOT IN (${known})`})
            AND deleted_ms IS NULL AND end_ms > $now`,
         { ...links, now },
       );
-      return Number(row?.['live']);
+      return row?.live ?? 0;
     },
     // The index makes each insert slower: only servers that limit the number have it.
     prepareCounts: () =>
@@ -163,7 +161,7 @@ async function changeLinks<Answer>(
         const made = makesRows ? sql.run(MAKE_LINK, { link }) : undefined;
         const [row] = await Promise.all([locking.lock(sql, link), made]);
         if (!row) throw NO_ROW;
-        return linkVersion(link, row);
+        return row;
       });
       const versions = new Map((await Promise.all(locked)).map((version) => [version.id, version]));
       // In one order for all, so that no two transactions wait for each other.
@@ -176,7 +174,7 @@ async function changeLinks<Answer>(
       return work({
         ...storeReading(sql),
         together: sql.together,
-        versions: async (ids = links) => ids.map((id) => versions.get(id) ?? linkVersion(id)),
+        versions: async (ids = links) => ids.map((id) => versions.get(id) ?? unchanged(id)),
         write: (decided, now) => write(sql, locking, { versions, decided, now }),
       });
     });
@@ -191,8 +189,8 @@ async function changeLinks<Answer>(
   }
 }
 
-function linkVersion(id: string, row: SqlRow = { version: 0, forgotten: 0 }): LinkVersion {
-  return { id, version: Number(row['version']), forgotten: Number(row['forgotten']) };
+function unchanged(id: string): LinkVersion {
+  return { id, version: 0, forgotten: 0 };
 }
 
 /** Up to how many links are looked up one by one. */
@@ -201,14 +199,12 @@ const FEW_LINKS = 8;
 function storeReading(sql: SqlReader): StoreReading {
   return {
     async versions(links) {
-      if (links && links.length <= FEW_LINKS) {
-        return Promise.all(
-          links.map(async (id) => linkVersion(id, await sql.first(READ_LINK, { link: id }))),
-        );
-      }
-      const rows = await sql.all('SELECT id, version, forgotten FROM link ORDER BY id');
-      const found = new Map(rows.map((row) => [String(row['id']), linkVersion(String(row['id']), row)]));
-      return links ? links.map((id) => found.get(id) ?? linkVersion(id)) : [...found.values()];
+      const rows =
+        links && links.length <= FEW_LINKS
+          ? await Promise.all(links.map((link) => sql.first<LinkVersion>(READ_LINK, { link })))
+          : await sql.all<LinkVersion>('SELECT id, version, forgotten FROM link ORDER BY id');
+      const found = new Map(rows.flatMap((row) => (row ? [[row.id, row]] : [])));
+      return links ? links.map((id) => found.get(id) ?? unchanged(id)) : [...found.values()];
     },
 
     async overlapping(link, { start, end }) {
@@ -226,34 +222,28 @@ function storeReading(sql: SqlReader): StoreReading {
 
     async countLive(tenants, now) {
       const counted = tenants.map(async (tenant): Promise<[string, number]> => {
-        const row = await sql.first(
+        const row = await sql.first<{ live: number }>(
           `SELECT count(*) AS live FROM reservation
            WHERE tenant = $tenant AND deleted_ms IS NULL AND end_ms > $now`,
           { tenant, now },
         );
-        return [tenant, Number(row?.['live'])];
+        return [tenant, row?.live ?? 0];
       });
       return new Map(await Promise.all(counted));
     },
 
     async findNames(names, now) {
       const found = names.map(async (each): Promise<[string, string][]> => {
-        const row = await sql.first(
+        const row = await sql.first<{ id: string }>(
           `SELECT id FROM reservation
            WHERE experiment = $experiment AND name = $name AND deleted_ms IS NULL AND end_ms > $now LIMIT 1`,
           { ...each, now },
         );
-        return row ? [[textOfName(each), String(row['id'])]] : [];
+        return row ? [[textOfName(each), row.id]] : [];
       });
       return new Map((await Promise.all(found)).flat());
     },
   };
-}
-
-/** The rows of one reservation, as it was left last. */
-interface ReservationRows {
-  reservation: object;
-  hops: object[];
 }
 
 /**
@@ -273,30 +263,22 @@ async function write(
 ): Promise<void> {
   const before = new Map([...versions].map(([id, { version }]) => [id, version]));
   const after = new Map(before);
-  const last = new Map<string, ReservationRows>();
+  const reservations = new Map<string, object>();
+  const hops = new Map<string, object[]>();
   const known = new Set<string>();
   for (const { action, record } of changes) {
     const deletedAt = action === 'delete' ? now : null;
     if (action !== 'create') known.add(record.id);
-    last.set(record.id, {
-      reservation: { ...NO_TEXTS, ...record, deletedAt },
-      hops: record.hops.map(({ link, tags }, position) => {
-        const version = (after.get(link) ?? 0) + 1;
-        after.set(link, version);
-        return {
-          ...record,
-          ...tags,
-          link,
-          position,
-          version,
-          span: spanOf(record.end - record.start),
-          deletedAt,
-        };
-      }),
+    reservations.set(record.id, { ...NO_TEXTS, ...record, deletedAt });
+    const span = spanOf(record.end - record.start);
+    const held = record.hops.map(({ link, tags }, position) => {
+      const version = (after.get(link) ?? 0) + 1;
+      after.set(link, version);
+      return { ...record, ...tags, link, position, version, span, deletedAt };
     });
+    hops.set(record.id, held);
   }
   const keys = changes.flatMap(({ key }) => key ?? []);
-  const rows = [...last.values()];
   const audited = await auditRows(sql, before, audit);
   // One change alone meets no tags of others that move too.
   const released = changes.length > 1 ? [...known] : [];
@@ -305,14 +287,8 @@ async function write(
     Promise.all([
       ...released.map((id) => sql.run(RELEASE_TAGS, { id })),
       ...keys.map((key) => deleteIfExpired(sql, key, now)),
-      sql.insert(
-        RESERVATION,
-        rows.map(({ reservation }) => reservation),
-      ),
-      sql.insert(
-        HOP,
-        rows.flatMap(({ hops }) => hops),
-      ),
+      sql.insert(RESERVATION, [...reservations.values()]),
+      sql.insert(HOP, [...hops.values()].flat()),
       sql.insert(IDEMPOTENCY_KEY, keys.map(keyRow)),
       sql.insert(AUDIT, audited.rows),
       ...audited.counted.map((values) => sql.run(COUNT_MORE, values)),

@@ -1,3 +1,5 @@
+import type { LinkVersion } from '../allocator/store.ts';
+
 /** A value that a statement takes. A whole number fits 53 bits. */
 export type SqlValue = string | number | null;
 /** A row as a database gives it; whole numbers are numbers on either engine. */
@@ -136,15 +138,15 @@ export async function changed(
 }
 
 /** Reads a link's row. */
-export const READ_LINK = 'SELECT version, forgotten FROM link WHERE id = $link';
+export const READ_LINK = 'SELECT id, version, forgotten FROM link WHERE id = $link';
 
 /** The steps that the two engines do differently for reservations. */
 export interface Locking {
   /**
-   * Locks a link's row until the transaction ends, in a statement that reads nothing else, and then reads it: `version`
-   * and `forgotten`; undefined where there was no row to lock.
+   * Locks a link's row until the transaction ends, in a statement that reads nothing else, and then reads it; undefined where
+   * there was no row to lock.
    */
-  lock(sql: SqlStatements, link: string): Promise<SqlRow | undefined>;
+  lock(sql: SqlStatements, link: string): Promise<LinkVersion | undefined>;
   /** Locks names until the transaction ends, in their order. */
   lockNames(sql: SqlStatements, names: readonly string[]): Promise<void>;
   /** Whether work that waits at the same time shares commits, whatever its links. */

@@ -3,6 +3,7 @@ import { type ClientBase, Pool, type PoolClient, types } from 'pg';
 import {
   CommitUnknownError,
   DATABASE_UNUSABLE,
+  type LinkVersion,
   RolledBackError,
   StoreUnavailableError,
 } from '../../allocator/store.ts';
@@ -381,7 +382,7 @@ export const POSTGRES_LOCKING: Locking = {
     // Both are sent at once; the server starts the second once the first has the lock.
     const [locked, row] = await Promise.all([
       sql.first('SELECT id FROM link WHERE id = $link FOR UPDATE', { link }),
-      sql.first(READ_LINK, { link }),
+      sql.first<LinkVersion>(READ_LINK, { link }),
     ]);
     // The second sees a row that was made after the first had looked, and that is not locked.
     return locked && row;
