@@ -1,6 +1,6 @@
 import type { CiRule, CiRules } from '../server/identity/ci-rules.ts';
 import { auditCiJob } from './audit.ts';
-import { changed, type Locking, type SqlDatabase } from './sql.ts';
+import { type Locking, returnsRow, type SqlDatabase } from './sql.ts';
 
 const RULE = `id, experiment, person, ci, issuer, repository, repository_id AS "repositoryId", ref, ref_type AS "refType",
   environment, created_ms AS "createdAt", expires_ms AS "expiresAt"`;
@@ -46,7 +46,7 @@ export function ciRuleStore(database: SqlDatabase, locking: Locking): CiRules {
       ),
 
     hold: (id, repositoryId) =>
-      changed(
+      returnsRow(
         database,
         `UPDATE ci_rule SET repository_id = $repositoryId
          WHERE id = $id AND (repository_id IS NULL OR repository_id = $repositoryId) RETURNING id`,
@@ -54,15 +54,13 @@ export function ciRuleStore(database: SqlDatabase, locking: Locking): CiRules {
       ),
 
     remove: (experiment, id) =>
-      changed(database, 'DELETE FROM ci_rule WHERE experiment = $experiment AND id = $id RETURNING id', {
+      returnsRow(database, 'DELETE FROM ci_rule WHERE experiment = $experiment AND id = $id RETURNING id', {
         experiment,
         id,
       }),
 
-    async isLive(id, now) {
-      const sql = 'SELECT 1 AS live FROM ci_rule WHERE id = $id AND expires_ms > $now';
-      return (await database.reader.first(sql, { id, now })) !== undefined;
-    },
+    isLive: (id, now) =>
+      returnsRow(database.reader, 'SELECT id FROM ci_rule WHERE id = $id AND expires_ms > $now', { id, now }),
 
     audit: (entry) => auditCiJob(database, locking, entry),
   };

@@ -7,7 +7,7 @@ import type {
   ProjectRecord,
   WithRole,
 } from '../server/portal/directory.ts';
-import { changed, type SqlDatabase } from './sql.ts';
+import { returnsRow, type SqlDatabase } from './sql.ts';
 
 // Columns are named, never `*`: a newer server may add one while an older one runs, and PostgreSQL refuses a prepared
 // statement whose result has changed.
@@ -129,7 +129,7 @@ export function directoryStore(database: SqlDatabase): Directory {
           { ...experiment, since },
         );
         if (Number(counted?.['count']) >= most) return 'too_many';
-        const isAdded = await changed(sql, `${ADD_EXPERIMENT} DO NOTHING RETURNING id`, experiment);
+        const isAdded = await returnsRow(sql, `${ADD_EXPERIMENT} DO NOTHING RETURNING id`, experiment);
         if (!isAdded) return 'name_taken';
         await sql.run("INSERT INTO membership (person, scope, role) VALUES ($lead, $id, 'lead')", {
           ...experiment,

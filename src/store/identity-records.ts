@@ -1,5 +1,5 @@
 import type { IdentityRecord, IdentityRecords } from '../server/identity/records.ts';
-import { changed, type SqlDatabase } from './sql.ts';
+import { returnsRow, type SqlDatabase } from './sql.ts';
 
 const RECORD = `model, key, payload, grant_key AS "grant", user_code AS "userCode", decided, consumed_ms AS "consumedAt",
   grace_ms AS "graceUntil", expires_ms AS "expiresAt", account, used_ms AS "usedAt"`;
@@ -19,7 +19,7 @@ export function identityRecordStore(database: SqlDatabase): IdentityRecords {
       const onConflict =
         ON_CONFLICT[record.model] ??
         'DO UPDATE SET payload = excluded.payload, grant_key = excluded.grant_key, expires_ms = excluded.expires_ms';
-      return changed(
+      return returnsRow(
         database,
         `INSERT INTO identity_record (model, key, payload, grant_key, user_code, decided, expires_ms, account)
          VALUES ($model, $key, $payload, $grant, $userCode, $decided, $expiresAt, $account)
@@ -88,7 +88,7 @@ export function identityRecordStore(database: SqlDatabase): IdentityRecords {
 function redemptions(database: SqlDatabase): Pick<IdentityRecords, 'redeem' | 'rotate' | 'pace'> {
   return {
     redeem: (model, key, now) =>
-      changed(
+      returnsRow(
         database,
         `UPDATE identity_record SET consumed_ms = $now
          WHERE model = $model AND key = $key AND consumed_ms IS NULL RETURNING key`,
@@ -111,7 +111,7 @@ function redemptions(database: SqlDatabase): Pick<IdentityRecords, 'redeem' | 'r
           );
           return true;
         }
-        return changed(
+        return returnsRow(
           sql,
           "SELECT 1 FROM identity_record WHERE model = 'RefreshToken' AND key = $key AND grace_ms >= $now",
           { key, now },
@@ -119,7 +119,7 @@ function redemptions(database: SqlDatabase): Pick<IdentityRecords, 'redeem' | 'r
       }),
 
     pace: (key, now, interval) =>
-      changed(
+      returnsRow(
         database,
         `UPDATE identity_record SET polled_ms = CAST($interval AS BIGINT) +
            CASE WHEN polled_ms > $now THEN polled_ms ELSE CAST($now AS BIGINT) END

@@ -16,10 +16,15 @@ export async function deleteOldRows(
   before: number,
 ): Promise<{ audit: number; deleted: number }> {
   const gone = { audit: 0, deleted: 0 };
-  for (let rows = AT_ONCE; rows === AT_ONCE; gone.audit += rows)
-    rows = await deleteFromAudit(database, before);
-  for (const link of await database.reader.all('SELECT id FROM link ORDER BY id')) {
-    const id = String(link['id']);
+  for (let rows = AT_ONCE; rows === AT_ONCE; gone.audit += rows) {
+    const deleted = await database.all(
+      `DELETE FROM audit WHERE seq IN (SELECT seq FROM audit WHERE at_ms < $before ORDER BY at_ms LIMIT $most)
+       RETURNING seq`,
+      { before, most: AT_ONCE },
+    );
+    rows = deleted.length;
+  }
+  for (const { id } of await database.reader.all<{ id: string }>('SELECT id FROM link ORDER BY id')) {
     for (let rows = AT_ONCE; rows === AT_ONCE; ) {
       const { hops, reservations } = await forgetDeleted(database, locking, id, before);
       rows = hops;
@@ -27,15 +32,6 @@ export async function deleteOldRows(
     }
   }
   return gone;
-}
-
-async function deleteFromAudit(database: SqlDatabase, before: number): Promise<number> {
-  const gone = await database.all(
-    `DELETE FROM audit WHERE seq IN (SELECT seq FROM audit WHERE at_ms < $before ORDER BY at_ms LIMIT $most)
-     RETURNING seq`,
-    { before, most: AT_ONCE },
-  );
-  return gone.length;
 }
 
 /** Deletes what is kept of deleted reservations on one link; a reservation goes with the last of its hops. */

@@ -1,5 +1,5 @@
 import type { PageSessionStore, StoredPageSession } from '../server/ui/sessions.ts';
-import { changed, type SqlDatabase } from './sql.ts';
+import { returnsRow, type SqlDatabase } from './sql.ts';
 
 /** Who is logged in to the page. Each change is one statement, so that replicas agree on who makes it. */
 export function pageSessionStore(database: SqlDatabase): PageSessionStore {
@@ -17,7 +17,7 @@ export function pageSessionStore(database: SqlDatabase): PageSessionStore {
       ),
 
     claim: (session) =>
-      changed(
+      returnsRow(
         database,
         `UPDATE page_session SET turn = turn + 1 WHERE key = $key AND version = $version AND turn = $turn
          RETURNING key`,
@@ -28,7 +28,7 @@ export function pageSessionStore(database: SqlDatabase): PageSessionStore {
       database.run('UPDATE page_session SET turn = 0 WHERE key = $key AND version = $version', session),
 
     replace: (session) =>
-      changed(
+      returnsRow(
         database,
         `UPDATE page_session SET sealed = $sealed, version = version + 1, turn = 0, expires_ms = $expiresAt
          WHERE key = $key AND version = $version RETURNING key`,

@@ -1,6 +1,6 @@
 import type { PastJwk } from '../contract/claims.ts';
 import type { KeyStore, Service, StoredKey } from '../server/keys/key-ring.ts';
-import { changed, type SqlDatabase, type SqlStatements } from './sql.ts';
+import { returnsRow, type SqlDatabase, type SqlStatements } from './sql.ts';
 
 const KEY = 'key_number AS "number", signs_ms AS "signsFrom", expiry_ms AS "lastExpiry", jwk';
 
@@ -23,7 +23,7 @@ export function signingKeyStore(database: SqlDatabase): KeyStore {
       ),
 
     note: (service, number, expiry) =>
-      changed(
+      returnsRow(
         database,
         `UPDATE signing_key SET expiry_ms = CASE WHEN expiry_ms > $expiry THEN expiry_ms ELSE $expiry END
          WHERE issuer = $service AND key_number = $number RETURNING key_number`,
@@ -32,7 +32,7 @@ export function signingKeyStore(database: SqlDatabase): KeyStore {
 
     forget: (service, { number, lastExpiry }, past) =>
       database.transaction(async (sql) => {
-        const isDeleted = await changed(
+        const isDeleted = await returnsRow(
           sql,
           `DELETE FROM signing_key WHERE issuer = $service AND key_number = $number AND expiry_ms <= $lastExpiry
            RETURNING key_number`,

@@ -41,7 +41,7 @@ export function statementsBy(query: SqlQuery): SqlStatements {
     all,
     arrays: (sql, values = {}) => query<unknown[]>(sql, values, true),
     first: async <Row extends object>(sql: string, values?: object) => (await all<Row>(sql, values))[0],
-    run: async (sql, values) => void (await all(sql, values)),
+    run: (sql, values) => all(sql, values).then(() => undefined),
   };
 }
 
@@ -128,9 +128,9 @@ export class DatabaseFormatError extends Error {
   override readonly name = 'DatabaseFormatError';
 }
 
-/** Runs a statement that returns something of the row it has changed. @returns whether there was such a row */
-export async function changed(
-  sql: Pick<SqlStatements, 'first'>,
+/** Runs a statement that returns something of a row that it has found or changed. @returns whether there was such a row */
+export async function returnsRow(
+  sql: Pick<SqlReader, 'first'>,
   statement: string,
   values: object,
 ): Promise<boolean> {

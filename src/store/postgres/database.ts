@@ -267,10 +267,10 @@ export class PostgresDatabase implements SqlDatabase {
         finishing.catch(() => undefined);
       };
       // One statement, however many rows there are.
-      const insert: SqlTransaction['insert'] = async (into, rows) => {
-        if (rows.length === 0) return;
+      const insert: SqlTransaction['insert'] = (into, rows) => {
+        if (rows.length === 0) return Promise.resolve();
         const columns = into.members.map((name) => [name, rows.map((row) => valueIn(row, name))]);
-        await sql.run(into.rows, Object.fromEntries(columns));
+        return sql.run(into.rows, Object.fromEntries(columns));
       };
       let answer: Answer;
       const history = this.#histories.of(client);

@@ -1,5 +1,5 @@
 import { Writable } from 'node:stream';
-import { type ClientBase, DatabaseError } from 'pg';
+import { type ClientBase, DatabaseError, type QueryConfig } from 'pg';
 import { CommitUnknownError, DATABASE_UNUSABLE, StoreUnavailableError } from '../../allocator/store.ts';
 import { isObject } from '../../contract/json.ts';
 import { type SqlQuery, valueIn } from '../sql.ts';
@@ -7,22 +7,25 @@ import { type SqlQuery, valueIn } from '../sql.ts';
 /** Statements on one connection. @param limit how long each may take, in milliseconds. Default: as the connection says */
 export function queryOn(client: ClientBase, limit?: number): SqlQuery {
   const together = gathering(client);
-  return async <Row extends object>(sql: string, values: object, asArrays: boolean) => {
-    const { name, text, names } = preparedOf(sql);
-    const given = names.map((each) => storable(valueIn(values, each)));
+  const send = async <Row extends object>(config: QueryConfig): Promise<Row[]> => {
     try {
       together();
-      const { rows } = await client.query<Row>({
-        text,
-        // Several statements in one text, as the tables are, can't be prepared; they take no values.
-        ...(given.length > 0 && { name, values: given }),
-        ...(asArrays && { rowMode: 'array' }),
-        ...(limit !== undefined && { query_timeout: limit }),
-      });
-      return rows;
+      return (await client.query<Row>(config)).rows;
     } catch (error) {
       throw storeError(error);
     }
+  };
+  // A mistake of ours throws at once: as a rejection it would be behind the commit, see `SqlTransaction.finish`.
+  return (sql, values, asArrays) => {
+    const { name, text, names } = preparedOf(sql);
+    const given = names.map((each) => storable(valueIn(values, each)));
+    return send({
+      text,
+      // Several statements in one text, as the tables are, can't be prepared; they take no values.
+      ...(given.length > 0 && { name, values: given }),
+      ...(asArrays && { rowMode: 'array' }),
+      ...(limit !== undefined && { query_timeout: limit }),
+    });
   };
 }
 
@@ -93,7 +96,7 @@ export class Lease {
     }, timeout);
   }
 
-  /** Starts the time again: the database has answered. */
+  /** Starts the time again, for another statement. */
   resume(): void {
     this.#alarm.refresh();
   }
