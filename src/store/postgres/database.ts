@@ -183,7 +183,9 @@ export class PostgresDatabase implements SqlDatabase {
       isMarked = true;
       await one.query("SELECT set_config('slices_conn.session', $1, false)", [mark]);
       await other.query('BEGIN');
-      if ((await markOf(other)) === mark || (await markOf(one)) !== mark) throw behindPooler();
+      const isShared = (await markOf(other)) === mark;
+      await other.query('ROLLBACK');
+      if (isShared || (await markOf(one)) !== mark) throw behindPooler();
     } catch (error) {
       if (error instanceof Error && POOLERS_REFUSAL.test(error.message)) throw behindPooler(error);
       throw error instanceof Failure ? error : storeError(error);
