@@ -96,11 +96,10 @@ function postgresql(): Engine {
       const other = await PostgresDatabase.open(url);
       const [locked, release] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
       const holding = other.transaction(async (sql) => {
-        await sql.all('SELECT id FROM link WHERE id = $1 FOR UPDATE', ID);
-        await sql.run(
-          'SELECT pg_advisory_xact_lock(hashtextextended($1, 0))',
-          JSON.stringify(['live', 'exp']),
-        );
+        await sql.all('SELECT id FROM link WHERE id = $id FOR UPDATE', { id: ID });
+        await sql.run('SELECT pg_advisory_xact_lock(hashtextextended($name, 0))', {
+          name: JSON.stringify(['live', 'exp']),
+        });
         locked.resolve();
         await release.promise;
       });
