@@ -73,8 +73,6 @@ export interface ReferenceServerOptions {
   database?: string;
   /** Parsed JSON of a topology file. Default: the built-in one, on the twelve sites. */
   topology?: Topology;
-  /** How many links more than the shortest route between two sites a reservation may take: 0 or more. Default 0. */
-  detour?: number;
   /**
    * Users, projects, experiments and roles in place of the built-in ones: parsed JSON of a directory file. Existing
    * records of the same name keep their ids. Users and projects that it does not name can't be used.
@@ -232,7 +230,7 @@ function setUp(options: ReferenceServerOptions) {
     usesForeignIssuers: trust !== undefined,
     /** Trust in them, if any. */
     trustInForeign,
-    network: createNetwork(options.topology ?? builtInTopology(), options.detour),
+    network: createNetwork(options.topology ?? builtInTopology()),
     isAdministrator: administratorsNamed(
       options.administrators ?? [],
       trust ? soleIssuer(trust) : own.identity,

@@ -241,7 +241,7 @@ export class Allocator {
   /** A create over the shortest route that it may take, where no other one is as short; else the item as it is. */
   #overShortest(item: ChangeItem): { item: ChangeItem; isOnly: boolean } {
     if (item.action !== 'create' || item.request.route) return { item, isOnly: true };
-    const [shortest, next] = allowedRoutes(this.#options.network, item.request) ?? [];
+    const [shortest, next] = allowedRoutes(this.#options.network, item.request);
     if (!shortest || shortest.length === next?.length) return { item, isOnly: false };
     const route = shortest.map(({ site1, site2 }) => linkId(site1, site2));
     return { item: { ...item, request: { ...item.request, route } }, isOnly: next === undefined };

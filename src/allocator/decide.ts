@@ -1,3 +1,4 @@
+import { asksForRoute } from '../contract/asked-route.ts';
 import { DAY } from '../contract/durations.ts';
 import type { Link } from '../contract/links.ts';
 import { linkId } from '../contract/links.ts';
@@ -6,10 +7,17 @@ import type { ReservationRequest } from '../contract/reservation-request.ts';
 import { type ReservationTexts, withTexts } from '../contract/reservation-texts.ts';
 import type { Demand, Period } from './demand.ts';
 import type { Network } from './network.ts';
-import { type Explanation, explained, type Offer, offersFor, UNEXPLAINED } from './offers.ts';
+import {
+  type Explanation,
+  explained,
+  type LongerRoutes,
+  type Offer,
+  offersFor,
+  UNEXPLAINED,
+} from './offers.ts';
 import { type Refusal, reasonOf } from './refusals.ts';
 import { RouteUse, type WayOver } from './route-use.ts';
-import { type AskedRoutes, allowedRoutes, type Route } from './routes.ts';
+import { type AskedRoutes, allowedRoutes, longerRoutes, type Route } from './routes.ts';
 import { judge, judgeSearch, type Search, type TooLow, tooLowReason } from './search.ts';
 import { atOnce, type Steps } from './steps.ts';
 import type {
@@ -77,7 +85,7 @@ export interface ItemOperation {
 
 /** The terms that the items of every request are decided by. */
 export interface AllocationRules {
-  network: Pick<Network, 'between' | 'byId' | 'links' | 'detour'>;
+  network: Pick<Network, 'between' | 'byId' | 'links'>;
   /** Makes a reservation's id. */
   newId: () => string;
   /**
@@ -132,8 +140,10 @@ export interface CreateRequest extends Omit<ReservationRequest, 'start'> {
   expiry: number;
   /** Whether the request said `start_now`: then so do its alternatives. Default: no. */
   startsNow?: boolean;
-  /** The ids of the links of the only route that may be taken. Default: any that is as asked, within the detour that is allowed. */
+  /** The ids of the links of the only route that may be taken. Default: any that is as asked. */
   route?: readonly string[];
+  /** Of a search: what is found has times that are multiples of so many milliseconds. Default: 1. */
+  unit?: number;
 }
 
 /** A request under an idempotency key, and what tells it from other requests under the same key. */
@@ -185,7 +195,7 @@ export function routesOf(
 ): readonly Route[] {
   if (route) return [routeOver(route, rules)];
   const allowed = allowedRoutes(rules.network, asked);
-  if (!allowed) throw new RangeError(`there is no route from ${asked.site1} to ${asked.site2}`);
+  if (allowed.length === 0) throw new RangeError(`there is no route from ${asked.site1} to ${asked.site2}`);
   return allowed;
 }
 
@@ -235,17 +245,21 @@ function* decideCreate(
   view: LinksView,
   request: CreateRequest,
   use: RouteUse,
-  { newId, maxLive = Number.POSITIVE_INFINITY }: AllocationRules,
+  { newId, network, maxLive = Number.POSITIVE_INFINITY }: AllocationRules,
 ): Steps<ItemDecision> {
   const { site1, site2, start, end, experiment, tenant = experiment, createdBy, name } = request;
-  const { expiry, startsNow = false } = request;
+  const { expiry, startsNow = false, unit } = request;
   const taken = takenName(view, namedBy(experiment, name));
   if (taken) return unwritten(taken);
   const { now } = view;
   const asked = { start, end, bandwidth: request.bandwidth ?? use.capacity };
   const live = Number.isFinite(maxLive) ? view.live(tenant) : 0;
   const isFull = live >= maxLive;
-  const offerTerms = { use, tenant, now, expiry, startsNow };
+  const longer = (): LongerRoutes | undefined => {
+    const routes = asksForRoute(request) ? [] : longerRoutes(network, request);
+    return routes.length > 0 ? { use: linksUnder(routes).open(view), site1 } : undefined;
+  };
+  const offerTerms = { use, longer, tenant, now, expiry, startsNow, unit };
   const search = searchOf(request);
   // With too many live reservations no demand would be accepted, so none is searched for.
   const judged = !search

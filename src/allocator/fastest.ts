@@ -23,12 +23,42 @@ function narrower(one: readonly FreeStep[], other: readonly FreeStep[]): FreeSte
   }
 }
 
+/** The first multiple of a unit at an instant or after it, all in milliseconds. */
+export function roundUp(instant: number, unit: number): number {
+  return Math.ceil(instant / unit) * unit;
+}
+
+/**
+ * Steps that begin and end with a unit of so many milliseconds: each unit has what is free throughout it. Units that are not
+ * within the steps as a whole are left out.
+ *
+ * @example
+ * // 10 Mbps until 2.5 min and 4 from then on, in minutes: 10 until 2 min, then 4.
+ */
+export function* inUnits(steps: Iterable<FreeStep>, unit: number): Generator<FreeStep> {
+  // The unit that a step ends within.
+  let open: FreeStep | undefined;
+  for (const { start, end, free } of steps) {
+    if (open) {
+      open.free = Math.min(open.free, free);
+      if (open.end > end) continue;
+      yield open;
+      open = undefined;
+    }
+    const [first, last] = [roundUp(start, unit), Math.floor(end / unit) * unit];
+    if (first < last) yield { start: first, end: last, free };
+    if (last < end && last >= first) open = { start: last, end: last + unit, free };
+  }
+}
+
 /** The limits of a transfer besides bandwidth. */
 export interface Transfer {
   /** The most Mbps that it may use. */
   most: number;
   /** Bytes, 1 to 2^53 - 1. */
   volume: number;
+  /** Its times are multiples of so many milliseconds, as those of the steps are. */
+  unit: number;
   /** The earliest start from an instant on for which tags are free for so many milliseconds. */
   tagsFrom(from: number, duration: number): number;
   /** The earliest start for which tags are free until an instant. */
@@ -57,7 +87,7 @@ interface Rectangle {
  * @param steps without gaps between them, in order; the last ends at the deadline
  */
 export function* fastest(steps: Iterable<FreeStep>, transfer: Transfer): Steps<Demand | undefined> {
-  const { most, volume } = transfer;
+  const { most, volume, unit } = transfer;
   const open: Rectangle[] = [];
   for (const { start: from, end, free } of steps) {
     const rate = Math.min(most, free);
@@ -68,7 +98,7 @@ export function* fastest(steps: Iterable<FreeStep>, transfer: Transfer): Steps<D
       open.pop();
     }
     if (rate > (open.at(-1)?.rate ?? 0)) {
-      open.push({ start, rate, tagged, isTagged: false, done: tagged + durationOf(volume, rate) });
+      open.push({ start, rate, tagged, isTagged: false, done: tagged + durationOf(volume, rate, unit) });
     }
     for (;;) {
       const first = open.reduce<Rectangle | undefined>(
@@ -77,7 +107,7 @@ export function* fastest(steps: Iterable<FreeStep>, transfer: Transfer): Steps<D
       );
       if (!first || first.done > end) break;
       if (first.isTagged) return slowest(open, first.done, transfer);
-      const duration = durationOf(volume, first.rate);
+      const duration = durationOf(volume, first.rate, unit);
       first.tagged = transfer.tagsFrom(first.tagged, duration);
       first.done = first.tagged + duration;
       first.isTagged = true;
@@ -92,13 +122,13 @@ export function* fastest(steps: Iterable<FreeStep>, transfer: Transfer): Steps<D
  *
  * @param open the rectangles that are open there: what begins in one and not yet in the next has at most its height
  */
-function slowest(open: readonly Rectangle[], end: number, { volume, tagsSince }: Transfer): Demand {
+function slowest(open: readonly Rectangle[], end: number, { volume, unit, tagsSince }: Transfer): Demand {
   const tagged = tagsSince(end);
   for (const { start, rate } of open) {
     const longest = end - Math.max(start, tagged);
     if (longest <= 0) continue;
     const bandwidth = slowestRate(volume, longest);
-    if (bandwidth <= rate) return { start: end - durationOf(volume, bandwidth), end, bandwidth };
+    if (bandwidth <= rate) return { start: end - durationOf(volume, bandwidth, unit), end, bandwidth };
   }
   throw new RangeError('no rectangle ends there');
 }

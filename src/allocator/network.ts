@@ -26,8 +26,6 @@ export interface Network {
   between(site1: string, site2: string): Link | undefined;
   /** The link with this id; see {@link linkId}. */
   byId(id: string): Link | undefined;
-  /** How many hops more than the shortest route between two sites a route may have. */
-  readonly detour: number;
   /** The sites that a site is connected with, in alphabetical order. */
   neighbours(site: string): readonly string[];
   /** Where a site is; undefined where the topology does not say. */
@@ -40,11 +38,9 @@ export interface Network {
  * C-tag is unique at its site and every rule concerns one link alone; places only of sites of the topology.
  *
  * @param topology parsed JSON
- * @param detour see {@link Network}; 0 or more
- * @throws TopologyError naming every violation, RangeError for a detour that is not a whole number, 0 or more
+ * @throws TopologyError naming every violation
  */
-export function createNetwork(topology: unknown, detour = 0): Network {
-  if (!Number.isInteger(detour) || detour < 0) throw new RangeError('detour is a whole number, 0 or more');
+export function createNetwork(topology: unknown): Network {
   const result = v.safeParse(Topology, topology);
   if (!result.success) {
     // What has the form is checked all the same: all that is wrong is said at once.
@@ -73,7 +69,6 @@ export function createNetwork(topology: unknown, detour = 0): Network {
   return {
     sites,
     links: [...byId.values()],
-    detour,
     between: (site1, site2) => byId.get(linkId(site1, site2)),
     byId: (id) => byId.get(id),
     neighbours: (site) =>

@@ -1,33 +1,60 @@
-import { MAX_FREE_PARTS } from '../contract/problems.ts';
+import { MINUTE } from '../contract/durations.ts';
+import { type AlternativeKind, MAX_FREE_PARTS } from '../contract/problems.ts';
 import type { Demand, Period } from './demand.ts';
 import type { RouteUse } from './route-use.ts';
+import { sitesOf } from './routes.ts';
 import { type Steps, TooMuchError } from './steps.ts';
 
 /**
- * A demand that would be accepted now in place of a refused one, the best of its kind.
+ * A demand that would be accepted now in place of a refused one, the best of its kind that is worth having.
  *
- * `most_bandwidth`: the same period with as much as is free. `earliest`: the same bandwidth and duration, as early as it
- * can start. `longest`: the same start and bandwidth, as late as it can end.
+ * `most_bandwidth`: the same period with as much as is free. `other_route`: the same demand over the best of the longer routes.
+ * `earliest`: the same bandwidth and duration, but for
+ * less than a minute, as early as it can start. `longest`: the same start and bandwidth, as late as it can end.
  */
 export type Offer = {
-  kind: 'most_bandwidth' | 'earliest' | 'longest';
+  kind: AlternativeKind;
+  /** Of `other_route`: the sites that it passes, in order. */
+  via?: string[];
   /** To be asked for with `start_now`, within {@link STAYS_TRUE}; its start is that of the refused demand. */
   startsNow: boolean;
 } & Demand;
 
+/** An offer's times are whole minutes, unless they are those that were asked for, or the expiry. In milliseconds. */
+export const OFFERED_UNIT = MINUTE;
+
+/** An offer has at least a tenth of the bandwidth, and of the length, that was asked for. */
+const TENTH = 10;
+
+/** Whether a period that is shorter than was asked for is worth having. @param length of both, in milliseconds */
+export function isLongEnough(length: number, asked: number): boolean {
+  return length >= 10 * MINUTE && TENTH * length >= asked;
+}
+
 /** For how long an offer that starts now stays true, unless something else is booked: 1 s, in milliseconds. */
 export const STAYS_TRUE = 1000;
+
+/** Routes with more hops than those which are taken where nothing is asked. */
+export interface LongerRoutes {
+  use: RouteUse;
+  /** The site at which they begin. */
+  site1: string;
+}
 
 /** The terms of an offer, besides the refused demand. */
 export interface OfferTerms {
   /** For an update, without the reservation. */
   use: RouteUse;
+  /** Opens the routes with more hops; undefined where there are none, or the caller has asked for routes. Default: none. */
+  longer?: () => LongerRoutes | undefined;
   /** Whose share counts. */
   tenant: string;
   /** Milliseconds. */
   now: number;
   /** Nothing is offered that ends later. Milliseconds. */
   expiry: number;
+  /** Of a search: what is found has times that are multiples of so many milliseconds. Default: 1. */
+  unit?: number | undefined;
   /** Whether the refused request said `start_now`. */
   startsNow: boolean;
   /** The reservation that was to be updated: a share counts only for what goes beyond it, and it is not offered itself. */
@@ -55,19 +82,40 @@ export function* offersFor(demand: Demand, terms: OfferTerms, found: Offer[]): S
   // Another start that has passed can't be asked for again.
   const canStart = startsNow || start >= now || start === current?.start;
   const most = canStart ? yield* mostBandwidth(demand, terms) : 0;
-  if (most > 0) offer({ kind: 'most_bandwidth', startsNow, start, end, bandwidth: most });
+  if (isEnough(most, bandwidth)) offer({ kind: 'most_bandwidth', startsNow, start, end, bandwidth: most });
+  const via = canStart ? yield* otherRoute(demand, terms) : undefined;
+  if (via) offer({ kind: 'other_route', startsNow, ...demand, via });
   const duration = end - start;
   const later = movable ? yield* earliest(demand, terms) : Number.POSITIVE_INFINITY;
   if (later + duration <= expiry) {
-    offer({ kind: 'earliest', startsNow: false, start: later, end: later + duration, bandwidth });
+    const until = later + duration;
+    // A length of less than a minute stays as it is.
+    const whole = until === expiry ? until : roundDown(until);
+    offer({
+      ...{ kind: 'earliest', startsNow: false, start: later, bandwidth },
+      end: whole > later ? whole : until,
+    });
   }
   const until = canStart ? yield* latestEnd(demand, terms) : start;
-  if (until > start) offer({ kind: 'longest', startsNow, start, end: until, bandwidth });
+  if (isLongEnough(until - start, duration))
+    offer({ kind: 'longest', startsNow, start, end: until, bandwidth });
 }
 
 /** The earliest start that can be offered: a start at once has passed by the time it is asked for. */
 export function firstStart(start: number, { now, startsNow }: Pick<OfferTerms, 'now' | 'startsNow'>): number {
   return Math.max(start, now) + (startsNow ? STAYS_TRUE : 0);
+}
+
+/** Whether an offer has enough of the bandwidth that was asked for. */
+export function isEnough(bandwidth: number, asked: number): boolean {
+  return bandwidth > 0 && TENTH * bandwidth >= asked;
+}
+
+/** The sites that the best longer route for a demand passes; undefined where none carries it. */
+export function* otherRoute(demand: Demand, { longer, tenant }: OfferTerms): Steps<string[] | undefined> {
+  const routes = longer?.();
+  const plan = routes && (yield* routes.use.plan(demand, { tenant }));
+  return plan?.accepted ? sitesOf(plan.route, routes?.site1 ?? '').slice(1, -1) : undefined;
 }
 
 function* mostBandwidth(demand: Demand, { use, tenant, current }: OfferTerms): Steps<number> {
@@ -78,7 +126,8 @@ function* mostBandwidth(demand: Demand, { use, tenant, current }: OfferTerms): S
 
 function* earliest({ start, end, bandwidth }: Demand, terms: OfferTerms): Steps<number> {
   const { use, tenant, current, expiry } = terms;
-  const sought = { start: firstStart(start, terms), end: expiry, bandwidth, duration: end - start };
+  const duration = end - start;
+  const sought = { start: firstStart(start, terms), end: expiry, bandwidth, duration, unit: OFFERED_UNIT };
   const first = (yield* use.earliest({ ...sought, tenant })) ?? Number.POSITIVE_INFINITY;
   if (!current || bandwidth > current.bandwidth) return first;
   const from = Math.max(sought.start, current.start);
@@ -86,15 +135,20 @@ function* earliest({ start, end, bandwidth }: Demand, terms: OfferTerms): Steps<
   return within === undefined ? first : Math.min(first, within);
 }
 
-function* latestEnd(demand: Demand, { use, tenant, current }: OfferTerms): Steps<number> {
+function* latestEnd(demand: Demand, { use, tenant, current, expiry }: OfferTerms): Steps<number> {
   const { start, end, bandwidth } = demand;
-  const last = (yield* use.freeUntil(demand, tenant)) ?? start;
-  if (!current || bandwidth > current.bandwidth || start < current.start) return last;
-  const within = Math.min(end, current.end);
-  return Math.max(
-    last,
-    (start < within && (yield* use.freeUntil({ start, end: within, bandwidth }))) || start,
-  );
+  let last = (yield* use.freeUntil(demand, tenant)) ?? start;
+  if (current && bandwidth <= current.bandwidth && start >= current.start) {
+    const within = Math.min(end, current.end);
+    const own = start < within ? yield* use.freeUntil({ start, end: within, bandwidth }) : undefined;
+    last = Math.max(last, own ?? start);
+  }
+  // An end that is there already, or can't be later, stays as it is.
+  return last === expiry || last === current?.end ? last : roundDown(last);
+}
+
+function roundDown(instant: number): number {
+  return instant - (instant % OFFERED_UNIT);
 }
 
 function isSame(one: Demand, other: Demand): boolean {

@@ -1,15 +1,15 @@
 import type { Link } from '../contract/links.ts';
 import type { Demand, Period } from './demand.ts';
-import { fastest, narrowest } from './fastest.ts';
+import { fastest, inUnits, narrowest, roundUp } from './fastest.ts';
 import type { Free, LinkUse, Slot, Sought } from './link-use.ts';
 import type { Refusal } from './refusals.ts';
-import { bestRoute, type Route, sitesOf, widest } from './routes.ts';
+import { type Route, sitesOf, widest } from './routes.ts';
 import { type Steps, TooMuchError } from './steps.ts';
 import type { Hop } from './store.ts';
 
-/** How a demand would be met: over these hops; or the link that stands in the way, and every limit of its that it breaks. */
+/** How a demand would be met: over this route; or the link that stands in the way, and every limit of its that it breaks. */
 export type RoutePlan =
-  | { accepted: true; hops: [Hop, ...Hop[]] }
+  | { accepted: true; route: Route; hops: [Hop, ...Hop[]] }
   | { accepted: false; link: Link; refusals: [Refusal, ...Refusal[]] };
 
 /** The link that stands in the way of a demand: of a route, the narrowest. */
@@ -33,6 +33,9 @@ export interface PlanTerms {
   /** The hops of the reservation that is being updated: their tags are kept where they are free. */
   keep?: readonly Hop[];
 }
+
+/** A transfer of `volume` bytes at `bandwidth` Mbps at most, within a window. `unit`: its times are multiples of so many milliseconds. */
+export type Sending = Demand & { volume: number; unit?: number | undefined };
 
 /** Among how many routes the one is looked for over which a transfer ends first. Each costs a search through its links' time. */
 const ROUTES_OF_A_TRANSFER = 64;
@@ -103,20 +106,30 @@ export class RouteUse {
     }
   }
 
-  /** The best route for a demand. Where none has enough, the narrowest link of the widest. */
+  /**
+   * The best route for a demand: of those with the fewest hops that have enough, the one whose narrowest link has most left, and of
+   * equal ones the first. Where none has enough, the narrowest link of the widest.
+   */
   *#routeFor(demand: Demand, tenant: string | undefined): Steps<LinkUse[]> {
-    const free = yield* this.#measured((use) => use.freeBandwidth(demand, tenant));
-    const left = tenant === undefined ? free : yield* this.#measured((use) => use.freeBandwidth(demand));
-    const best = bestRoute(this.#routes, { fits: (link) => free(link) >= demand.bandwidth, left });
-    if (best) return this.#usesOf(best);
-    const closest = widest(this.#routes, free).route;
-    const [narrow] = closest.toSorted((one, other) => free(one) - free(other));
+    const known = new Map<Link, number>();
+    const free = (link: Link): number => known.get(link) ?? 0;
+    for (const routes of byHops(this.#routes)) {
+      yield* this.#measure(routes, known, (use) => use.freeBandwidth(demand, tenant));
+      const fitting = routes.filter((route) => route.every((link) => free(link) >= demand.bandwidth));
+      const [first, another] = fitting;
+      if (!first) continue;
+      if (!another) return this.#usesOf(first);
+      const left = new Map(tenant === undefined ? known : []);
+      yield* this.#measure(fitting, left, (use) => use.freeBandwidth(demand));
+      return this.#usesOf(widest(fitting, (link) => left.get(link) ?? 0).route);
+    }
+    const [narrow] = widest(this.#routes, free).route.toSorted((one, other) => free(one) - free(other));
     return narrow ? [this.#at(narrow)] : [];
   }
 
   /**
-   * The free capacity in each of `count` columns of a period, on the route that has most throughout the column. Of several links,
-   * `bandwidthMax` is a bound: they need not be free at the same instant.
+   * The free capacity in each of `count` columns of a period, on the route that has most throughout the column; `bandwidthMax` is
+   * the most that any one route has at an instant of it.
    *
    * @param count see {@link LinkUse.columns}
    */
@@ -126,11 +139,27 @@ export class RouteUse {
     const found: FreeOnRoute[] = [];
     for (const [index, column] of columns(this.first).entries()) {
       const freeOf = (link: Link): Free => columns(link)[index] ?? column;
-      const { width } = widest(this.#routes, (link) => freeOf(link).bandwidthMax);
-      found.push({ ...this.#freeOn(column, freeOf), bandwidthMax: width });
+      found.push({ ...this.#freeOn(column, freeOf), bandwidthMax: yield* this.#mostAtOnce(column, freeOf) });
       yield;
     }
     return found;
+  }
+
+  /** The most that one route has at an instant of a period. */
+  *#mostAtOnce(period: Period, freeOf: (link: Link) => Free): Steps<number> {
+    // No route has more than what each of its links has at its own best instant.
+    const bounds = this.#routes.map((route) => ({
+      route,
+      bound: Math.min(...route.map((link) => freeOf(link).bandwidthMax)),
+    }));
+    let most = 0;
+    for (const { route, bound } of bounds.toSorted((one, other) => other.bound - one.bound)) {
+      if (bound <= most) break;
+      const steps = [];
+      for (const use of this.#usesOf(route)) steps.push(yield* use.freeSteps(period));
+      for (const { free } of narrowest(steps)) most = Math.max(most, free);
+    }
+    return most;
   }
 
   /**
@@ -222,11 +251,13 @@ export class RouteUse {
    * As {@link LinkUse.earliest}, over the route that is free first. Exact: before the next instant that it
    * looks at, each route has a link that is not free.
    *
+   * @param sought `unit`: the start is a multiple of so many milliseconds. Default: 1
    * @throws TooMuchError with the instant before which nothing fits
    */
-  *earliest(sought: Sought): Steps<number | undefined> {
+  *earliest(sought: Sought & { unit?: number | undefined }): Steps<number | undefined> {
+    const { unit = 1 } = sought;
     const known = new Map<Link, number>();
-    let { start } = sought;
+    let start = roundUp(sought.start, unit);
     try {
       while (start + sought.duration <= sought.end) {
         for (const [link, use] of this.#links) {
@@ -238,7 +269,7 @@ export class RouteUse {
           ...this.#routes.map((route) => Math.max(...route.map((link) => known.get(link) ?? 0))),
         );
         if (next === start) return start;
-        start = next;
+        start = roundUp(next, unit);
       }
       return undefined;
     } catch (error) {
@@ -255,12 +286,19 @@ export class RouteUse {
     return width > demand.start ? width : undefined;
   }
 
-  /** The most Mbps for which some period of `duration` milliseconds within a window would be accepted; 0 when none would. */
-  *mostBandwidth({ start, end, duration }: Period & { duration: number }, tenant?: string): Steps<number> {
+  /**
+   * The most Mbps for which some period of `duration` milliseconds within a window would be accepted; 0 when none would.
+   *
+   * @param sought `unit`: see {@link earliest}
+   */
+  *mostBandwidth(
+    { start, end, duration, unit }: Period & { duration: number; unit?: number | undefined },
+    tenant?: string,
+  ): Steps<number> {
     let [from, most, tooMuch] = [start, 0, this.capacity + 1];
     while (most + 1 < tooMuch) {
       const bandwidth = most === 0 ? 1 : Math.floor((most + tooMuch) / 2);
-      const at = yield* this.earliest({ start: from, end, bandwidth, duration, tenant });
+      const at = yield* this.earliest({ start: from, end, bandwidth, duration, tenant, unit });
       if (at === undefined) tooMuch = bandwidth;
       else {
         // A start that is too early for less is too early for more.
@@ -278,7 +316,7 @@ export class RouteUse {
    *
    * @param tenant whose share is a limit too
    */
-  *fastest(window: Demand & { volume: number }, tenant?: string): Steps<Demand | undefined> {
+  *fastest(window: Sending, tenant?: string): Steps<Demand | undefined> {
     const { start, end } = window;
     let best: Demand | undefined;
     for (const route of this.#routes.slice(0, ROUTES_OF_A_TRANSFER)) {
@@ -300,11 +338,21 @@ export class RouteUse {
   /** What each link has, with a pause after each. */
   *#measured<Measure>(measure: (use: LinkUse) => Steps<Measure>): Steps<(link: Link) => Measure> {
     const found = new Map<Link, Measure>();
-    for (const [link, use] of this.#links) {
-      found.set(link, yield* measure(use));
+    yield* this.#measure([[...this.#links.keys()]], found, measure);
+    return (link) => found.get(link) as Measure;
+  }
+
+  /** Adds what each link of some routes has to what is known already. */
+  *#measure<Measure>(
+    routes: readonly (readonly Link[])[],
+    known: Map<Link, Measure>,
+    measure: (use: LinkUse) => Steps<Measure>,
+  ): Steps<void> {
+    for (const link of new Set(routes.flat())) {
+      if (known.has(link)) continue;
+      known.set(link, yield* measure(this.#at(link)));
       yield;
     }
-    return (link) => found.get(link) as Measure;
   }
 
   #usesOf(route: Route): LinkUse[] {
@@ -321,22 +369,23 @@ export class RouteUse {
 /** As {@link RouteUse.fastest}, over all of some links at the same time. */
 function* fastestOver(
   uses: readonly LinkUse[],
-  { start, end, bandwidth, volume }: Demand & { volume: number },
+  { start, end, bandwidth, volume, unit = 1 }: Sending,
   tenant: string | undefined,
 ): Steps<Demand | undefined> {
   const free = [];
   for (const use of uses) free.push(yield* use.freeSteps({ start, end }, tenant));
-  return yield* fastest(narrowest(free), {
+  return yield* fastest(inUnits(narrowest(free), unit), {
     most: bandwidth,
     volume,
+    unit,
     tagsFrom(from, duration) {
       for (let at = from; ; ) {
         const next = uses.reduce((start, use) => use.tagsFrom(start, duration), at);
         if (next === at) return at;
-        at = next;
+        at = roundUp(next, unit);
       }
     },
-    tagsSince: (until) => Math.max(...uses.map((use) => use.tagsSince(until))),
+    tagsSince: (until) => roundUp(Math.max(...uses.map((use) => use.tagsSince(until))), unit),
   });
 }
 
@@ -350,6 +399,12 @@ function* planOver(uses: readonly LinkUse[], demand: Demand, { tenant, keep }: P
     hops.push({ link: use.id, tags: plan.tags });
   }
   const [first, ...rest] = hops;
-  if (!first) throw new RangeError('a route has a hop');
-  return { accepted: true, hops: [first, ...rest] };
+  const [link, ...links] = uses.map((use) => use.link);
+  if (!first || !link) throw new RangeError('a route has a hop');
+  return { accepted: true, route: [link, ...links], hops: [first, ...rest] };
+}
+
+/** Routes that are by hops already, in groups of as many hops. */
+function byHops(routes: readonly Route[]): Iterable<readonly Route[]> {
+  return Map.groupBy(routes, ({ length }) => length).values();
 }

@@ -11,9 +11,9 @@ export interface RouteTerms {
   via?: readonly string[];
   /** Sites that it does not pass. */
   avoid?: readonly string[];
-  /** How many hops it may have, 1 to {@link MAX_HOPS}. Default: {@link MAX_HOPS}. */
-  maxHops?: number;
-  /** How many steps the walk takes at most. Default: {@link MAX_STEPS}. */
+  /** How many hops it has, at least and at most, up to {@link MAX_HOPS}. Default: any number up to that. */
+  hops?: readonly [least: number, most: number];
+  /** At how many links of sites the walk looks at most. Default: {@link MAX_STEPS}. */
   maxSteps?: number;
 }
 
@@ -33,8 +33,8 @@ interface Way {
   link: Link;
 }
 
-/** How many steps a walk takes at most: ten times as many as the first thousand routes took on networks of 60 sites. */
-const MAX_STEPS = 50_000;
+/** At how many links of sites a walk looks at most: some 20 ms. */
+const MAX_STEPS = 300_000;
 
 /**
  * The routes between two sites: by the number of their hops, then by the names of the sites that they pass.
@@ -46,7 +46,7 @@ const MAX_STEPS = 50_000;
  * // a – b – c, a – c: from a to c the routes are a – c, and a – b – c.
  */
 export function* routesBetween(network: Pick<Network, 'links'>, terms: RouteTerms): Generator<Route> {
-  const { site1, site2, via = [], maxHops = MAX_HOPS, maxSteps = MAX_STEPS } = terms;
+  const { site1, site2, via = [], hops: [least, most] = [1, MAX_HOPS], maxSteps = MAX_STEPS } = terms;
   const stops = [...via, site2];
   // No site is passed twice.
   if (new Set([site1, ...stops]).size <= stops.length) return;
@@ -56,14 +56,14 @@ export function* routesBetween(network: Pick<Network, 'links'>, terms: RouteTerm
   const path: Link[] = [];
   let steps = 0;
   function* lengthen(at: string, stop: number, length: number): Generator<Route> {
-    steps += 1;
-    if (steps > maxSteps) return;
     const [first, ...rest] = path;
     if (first && stop === stops.length) {
       if (path.length === length) yield [first, ...rest];
       return;
     }
     for (const { to, link } of ways.get(at) ?? []) {
+      steps += 1;
+      if (steps > maxSteps) return;
       const isStop = to === stops[stop];
       // A stop that is passed before its turn can't be passed again.
       if (passed.has(to) || (!isStop && stops.includes(to))) continue;
@@ -76,54 +76,76 @@ export function* routesBetween(network: Pick<Network, 'links'>, terms: RouteTerm
       passed.delete(to);
     }
   }
-  for (let length = left(site1, 0); length <= maxHops; length += 1) yield* lengthen(site1, 0, length);
+  const first = Math.max(least, left(site1, 0));
+  for (let length = first; length <= most; length += 1) yield* lengthen(site1, 0, length);
 }
 
 /** Among how many routes between two sites a reservation's is looked for: those with the fewest hops. */
 export const MAX_ROUTES = 1000;
 
-/** The routes that are asked for between two sites, whatever the network allows. */
-export type AskedRoutes = Omit<RouteTerms, 'maxHops' | 'maxSteps'> & {
+/** What is asked of a route between two sites. */
+export type AskedRoutes = Omit<RouteTerms, 'hops' | 'maxSteps'> & {
   /** Whether one link must connect the two. Default: no. */
   direct?: boolean;
 };
 
 /**
- * The routes that a reservation between two sites may take, by hops and name: those with as many hops as the shortest one of the
- * network, and as many more as the network allows, {@link MAX_ROUTES} at most; undefined where none of these is as asked for.
- * Where one link is all that may be taken, nothing is walked.
+ * The routes that a reservation between two sites may take, by hops and name, {@link MAX_ROUTES} at most: where something is asked
+ * of its route, all that are as asked; else those with as few hops as any, since a longer one costs others more.
+ *
+ * @returns none where no route is as asked
  */
 export function allowedRoutes(
-  network: Pick<Network, 'between' | 'links' | 'detour'>,
-  asked: AskedRoutes,
-): readonly Route[] | undefined {
-  const { site1, site2, via = [], avoid = [], direct = false } = asked;
+  network: Pick<Network, 'between' | 'links'>,
+  { direct = false, ...asked }: AskedRoutes,
+): readonly Route[] {
+  const { site1, site2, via = [], avoid = [] } = asked;
   const link = network.between(site1, site2);
-  if (direct || (link && network.detour === 0)) return link && via.length === 0 ? [[link]] : undefined;
-  const isAny = via.length + avoid.length === 0;
-  const known = KNOWN_ROUTES.get(network) ?? new Map<string, readonly Route[]>();
-  KNOWN_ROUTES.set(network, known);
-  const name = JSON.stringify([site1, site2]);
-  const any = known.get(name);
-  if (isAny && any) return any;
-  const [shortest] = any ?? routesBetween(network, { site1, site2 });
-  if (!shortest) return undefined;
-  const maxHops = Math.min(MAX_HOPS, shortest.length + network.detour);
+  if (direct) return link && via.length === 0 ? [[link]] : [];
+  if (via.length + avoid.length > 0) {
+    return known(network, ['all', site1, site2, via, avoid], () => routesBetween(network, asked));
+  }
+  if (link) return [[link]];
+  return known(network, ['fewest', site1, site2], () => {
+    const [shortest] = routesBetween(network, { site1, site2 });
+    const hops = shortest?.length ?? 0;
+    return routesBetween(network, { site1, site2, hops: [hops, hops] });
+  });
+}
+
+/** The routes with more hops than those which are taken where nothing is asked, {@link MAX_ROUTES} at most. */
+export function longerRoutes(
+  network: Pick<Network, 'between' | 'links'>,
+  { site1, site2 }: AskedRoutes,
+): readonly Route[] {
+  const [shortest] = allowedRoutes(network, { site1, site2 });
+  if (!shortest) return [];
+  return known(network, ['longer', site1, site2], () =>
+    routesBetween(network, { site1, site2, hops: [shortest.length + 1, MAX_HOPS] }),
+  );
+}
+
+/** For how many questions routes are known: with very many routes each, they are some 30 MiB. */
+const MAX_KNOWN = 500;
+
+/** The routes of a network that were asked for last: it never changes. */
+const KNOWN_ROUTES = new WeakMap<object, Map<string, readonly Route[]>>();
+
+/** Routes that are known, or are walked now. @param question a name of their own */
+function known(network: object, question: unknown, walk: () => Iterable<Route>): readonly Route[] {
+  const all = KNOWN_ROUTES.get(network) ?? new Map<string, readonly Route[]>();
+  KNOWN_ROUTES.set(network, all);
+  const name = JSON.stringify(question);
+  const before = all.get(name);
+  if (before) return before;
   const routes: Route[] = [];
-  for (const route of routesBetween(network, { site1, site2, via, avoid, maxHops })) {
+  for (const route of walk()) {
     routes.push(route);
     if (routes.length === MAX_ROUTES) break;
   }
-  if (routes.length === 0) return undefined;
-  if (isAny) setBounded(known, name, routes, MAX_KNOWN);
+  setBounded(all, name, routes, MAX_KNOWN);
   return routes;
 }
-
-/** Between how many pairs of sites routes are known: with very many routes each, they are some 30 MiB. */
-const MAX_KNOWN = 500;
-
-/** The routes of a network between the pairs of sites that were asked for last: it never changes. */
-const KNOWN_ROUTES = new WeakMap<object, Map<string, readonly Route[]>>();
 
 /**
  * Why no route between two sites is as asked for: how many hops it may have, and the sites to be passed or avoided without one
@@ -132,35 +154,33 @@ const KNOWN_ROUTES = new WeakMap<object, Map<string, readonly Route[]>>();
  * @returns undefined where no route connects the two
  */
 export function obstaclesOf(
-  network: Pick<Network, 'between' | 'links' | 'detour'>,
-  asked: AskedRoutes,
+  network: Pick<Network, 'between' | 'links'>,
+  { site1, site2, via = [], avoid = [], direct = false }: AskedRoutes,
 ): { route: string[]; hops: number; via: string[]; avoid: string[] } | undefined {
-  const { site1, site2, via = [], avoid = [], direct = false } = asked;
-  const [shortest] = allowedRoutes(network, { site1, site2 }) ?? [];
+  const [shortest] = allowedRoutes(network, { site1, site2 });
   if (!shortest) return undefined;
   const route = sitesOf(shortest, site1);
   // A direct link passes no site, so none is in its way.
   if (direct) return { route, hops: 1, via: [], avoid: [] };
-  const hops = Math.min(MAX_HOPS, shortest.length + network.detour);
   // All walks together take as long as one.
   const maxSteps = Math.ceil(MAX_STEPS / (via.length + avoid.length));
   const alone = [...via, ...avoid].filter((one) => {
     const [passed, avoided] = [via, avoid].map((sites) => sites.filter((site) => site !== one));
-    const terms = { site1, site2, via: passed, avoid: avoided, maxHops: hops, maxSteps };
+    const terms = { site1, site2, via: passed, avoid: avoided, maxSteps };
     return routesBetween(network, terms).next().done === false;
   });
   const inTheWay = (sites: readonly string[]) =>
     sites.filter((site) => alone.length === 0 || alone.includes(site));
-  return { route, hops, via: inTheWay(via), avoid: inTheWay(avoid) };
+  return { route, hops: MAX_HOPS, via: inTheWay(via), avoid: inTheWay(avoid) };
 }
 
 /** The most that a reservation between two sites can have if nothing is held, in Mbps; undefined where there is no route. */
 export function capacityBetween(
-  network: Pick<Network, 'between' | 'links' | 'detour'>,
-  sites: AskedRoutes,
+  network: Pick<Network, 'between' | 'links'>,
+  asked: AskedRoutes,
 ): number | undefined {
-  const routes = allowedRoutes(network, sites);
-  return routes && widest(routes, ({ bandwidth }) => bandwidth).width;
+  const routes = allowedRoutes(network, asked);
+  return routes.length > 0 ? widest(routes, ({ bandwidth }) => bandwidth).width : undefined;
 }
 
 /** The links that may be used, at each site by the name of the other. */
@@ -205,23 +225,6 @@ function distances(ways: ReadonlyMap<string, readonly Way[]>, from: string): Map
     for (const { to } of ways.get(site) ?? []) if (!found.has(to)) found.set(to, hops + 1);
   }
   return found;
-}
-
-/**
- * The route that is taken: of those with the fewest hops, the one whose narrowest link has most left, and of equal ones the
- * first.
- *
- * @param routes by the number of their hops
- * @param fits whether a link has what is asked for
- * @param left how much a link has left, for example in Mbps
- */
-export function bestRoute(
-  routes: readonly Route[],
-  { fits, left }: { fits: (link: Link) => boolean; left: (link: Link) => number },
-): Route | undefined {
-  const fitting = routes.filter((route) => route.every(fits));
-  const shortest = fitting.filter((route) => route.length === fitting[0]?.length);
-  return shortest.length > 1 ? widest(shortest, left).route : shortest[0];
 }
 
 /**

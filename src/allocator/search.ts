@@ -1,6 +1,15 @@
 import type { Demand } from './demand.ts';
-import { firstStart, type Offer, type OfferTerms, offersFor } from './offers.ts';
-import type { RoutePlan } from './route-use.ts';
+import { roundUp } from './fastest.ts';
+import {
+  firstStart,
+  isEnough,
+  OFFERED_UNIT,
+  type Offer,
+  type OfferTerms,
+  offersFor,
+  otherRoute,
+} from './offers.ts';
+import type { RoutePlan, Sending } from './route-use.ts';
 import { type Steps, TooMuchError } from './steps.ts';
 import { durationOf, slowestRate } from './transfer.ts';
 
@@ -54,16 +63,23 @@ function* earliestIn(window: Demand, duration: number, terms: OfferTerms): Steps
   const { start, end, bandwidth } = window;
   const { use, tenant, expiry } = terms;
   const at = (start: number, bandwidth: number): Demand => ({ start, end: start + duration, bandwidth });
-  const first = yield* use.earliest({ ...window, duration, tenant });
+  const first = yield* use.earliest({ ...window, duration, tenant, unit: terms.unit });
   if (first !== undefined) return yield* judge(at(first, bandwidth), terms);
-  const from = firstStart(start, terms);
+  const offered = { start: firstStart(start, terms), end, bandwidth, duration, tenant, unit: OFFERED_UNIT };
   const { most = 0, best, spent } = yield* closest();
   return {
     ...(yield* judge(at(best ?? start, bandwidth), terms)),
     *offers(found) {
-      if (best !== undefined) found.push({ kind: 'most_bandwidth', startsNow: false, ...at(best, most) });
-      const later = yield* use.earliest({ start: from, end: expiry, bandwidth, duration, tenant });
-      if (later !== undefined) found.push({ kind: 'earliest', startsNow: false, ...at(later, bandwidth) });
+      const offer = (kind: Offer['kind'], demand: Demand, via?: string[]): void => {
+        found.push({ kind, startsNow: false, ...demand, ...(via ? { via } : {}) });
+      };
+      if (best !== undefined && isEnough(most, bandwidth)) offer('most_bandwidth', at(best, most));
+      const longer = terms.longer?.();
+      const over = longer && (yield* longer.use.earliest(offered));
+      const via = over === undefined ? undefined : yield* otherRoute(at(over, bandwidth), terms);
+      if (over !== undefined && via) offer('other_route', at(over, bandwidth), via);
+      const later = yield* use.earliest({ ...offered, end: expiry });
+      if (later !== undefined) offer('earliest', at(later, bandwidth));
       if (spent) throw spent;
     },
   };
@@ -71,9 +87,8 @@ function* earliestIn(window: Demand, duration: number, terms: OfferTerms): Steps
   /** The most for which a period fits in the window, and the first one. That none fits for what was asked for is known by then. */
   function* closest(): Steps<{ most?: number; best?: number | undefined; spent?: TooMuchError }> {
     try {
-      const most = yield* use.mostBandwidth({ start: from, end, duration }, tenant);
-      const sought = { start: from, end, bandwidth: most, duration, tenant };
-      return { most, best: most > 0 ? yield* use.earliest(sought) : undefined };
+      const most = yield* use.mostBandwidth(offered, tenant);
+      return { most, best: most > 0 ? yield* use.earliest({ ...offered, bandwidth: most }) : undefined };
     } catch (error) {
       if (error instanceof TooMuchError) return { spent: error };
       throw error;
@@ -83,8 +98,8 @@ function* earliestIn(window: Demand, duration: number, terms: OfferTerms): Steps
 
 /** The transfer that ends first. Where there is none, it offers the transfer that ends first after the deadline. */
 function* fastestIn(window: Demand, volume: number, terms: OfferTerms): Steps<Judgement> {
-  const { use, expiry } = terms;
-  const found = yield* fastestWithin(window, volume, terms);
+  const { use, expiry, unit } = terms;
+  const found = yield* fastestWithin({ ...window, volume, unit }, terms);
   if (found) return yield* judge(found, terms);
   const { start, end, bandwidth: most } = window;
   const { capacity } = use;
@@ -103,8 +118,12 @@ function* fastestIn(window: Demand, volume: number, terms: OfferTerms): Steps<Ju
       : plan,
     ...(isTooLow ? { tooLow: { volume, most } } : {}),
     *offers(offered) {
-      const start = firstStart(window.start, terms);
-      const later = yield* fastestWithin({ ...window, start, end: expiry }, volume, terms);
+      const sought = { ...window, volume, start: firstStart(window.start, terms), unit: OFFERED_UNIT };
+      const longer = terms.longer?.();
+      const over = longer && (yield* fastestWithin(sought, { ...terms, use: longer.use }));
+      const via = over && (yield* otherRoute(over, terms));
+      if (over && via) offered.push({ kind: 'other_route', startsNow: false, ...over, via });
+      const later = yield* fastestWithin({ ...sought, end: expiry }, terms);
       if (later) offered.push({ kind: 'earliest', startsNow: false, ...later });
     },
   };
@@ -115,17 +134,16 @@ function* fastestIn(window: Demand, volume: number, terms: OfferTerms): Steps<Ju
  * would do, no rate is tried: a volume that is too large is refused without a look at every instant.
  */
 function* fastestWithin(
-  { start, end, bandwidth }: Demand,
-  volume: number,
-  { use, tenant }: OfferTerms,
+  { start, end, bandwidth, volume, unit = 1 }: Sending,
+  { use, tenant }: Pick<OfferTerms, 'use' | 'tenant'>,
 ): Steps<Demand | undefined> {
-  const shortest = durationOf(volume, bandwidth);
-  for (let from = start; from + shortest <= end; ) {
+  const shortest = durationOf(volume, bandwidth, unit);
+  for (let from = roundUp(start, unit); from + shortest <= end; ) {
     const slowest = slowestRate(volume, end - from);
-    const sought = { start: from, end, bandwidth: slowest, duration: shortest, tenant };
+    const sought = { start: from, end, bandwidth: slowest, duration: shortest, tenant, unit };
     const first = yield* use.earliest(sought);
     if (first === undefined) return undefined;
-    if (first === from) return yield* use.fastest({ start: from, end, bandwidth, volume }, tenant);
+    if (first === from) return yield* use.fastest({ start: from, end, bandwidth, volume, unit }, tenant);
     from = first;
   }
   return undefined;

@@ -6,13 +6,14 @@ const BYTES_PER_MBPS_MS = 125;
  *
  * @param volume bytes
  * @param rate Mbps
+ * @param unit it is a multiple of so many milliseconds. Default: 1
  *
  * @example
  * // 250,000 bytes at 1000 Mbps take 2 ms; one byte more takes 3 ms.
  */
-export function durationOf(volume: number, rate: number): number {
+export function durationOf(volume: number, rate: number, unit = 1): number {
   // Exact: a quotient of integers below 2^53 is never rounded to another integer.
-  return Math.ceil(volume / (BYTES_PER_MBPS_MS * rate));
+  return Math.ceil(volume / (BYTES_PER_MBPS_MS * rate * unit)) * unit;
 }
 
 /**

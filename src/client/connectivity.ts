@@ -85,7 +85,7 @@ export interface ConnectivityClient {
    */
   slots(question: SlotsQuestion): Promise<Slot[]>;
   /**
-   * The routes that a reservation between two sites may take, by hops: 100 at most.
+   * The routes between two sites, by hops: 100 at most.
    *
    * @throws Failure `not_supported` where the service has no routes
    */

@@ -172,6 +172,14 @@ export const RouteItem = v.object({
     v.minValue(1),
     v.description("Its narrowest link's capacity in Mbps."),
   ),
+  by_default: v.optional(
+    v.pipe(
+      v.boolean(),
+      v.description(
+        'Whether a reservation may take it that asks nothing of its route: no route has fewer hops.',
+      ),
+    ),
+  ),
 });
 /** See {@link RouteItem}. */
 export type RouteItem = v.InferOutput<typeof RouteItem>;
@@ -180,7 +188,7 @@ export type RouteItem = v.InferOutput<typeof RouteItem>;
 export const RouteList = v.object({
   items: v.pipe(
     v.array(RouteItem),
-    v.description('Those that a reservation may take: by hops, then by name.'),
+    v.description('Those of at most 8 hops that pass no site twice: by hops, then by name.'),
   ),
   nextCursor: v.null(),
 });

@@ -101,10 +101,13 @@ export const ConnectivityClaims = v.looseObject({
   status: v.optional(v.unknown()),
 });
 
-/** The same as a client reads them from any service; `connectivity` comes out as a Reservation. */
+/**
+ * The same as a client reads them from any service; `connectivity` comes out as a Reservation. A signed route is a list of sites, or
+ * the token does not verify: what is signed is not left out.
+ */
 export const ConnectivityClaimsReply = v.looseObject({
   ...ConnectivityClaims.entries,
-  connectivity: ReservationReply,
+  connectivity: v.object({ ...ReservationReply.entries, via: Reservation.entries.via }),
 });
 /** See {@link ConnectivityClaimsReply}. */
 export type ConnectivityClaims = v.InferOutput<typeof ConnectivityClaimsReply>;

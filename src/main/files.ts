@@ -141,9 +141,8 @@ const LOCK_TIMEOUT = 90_000;
  *   can't be used
  */
 async function underLock<Answer>(file: string, work: () => Promise<Answer>): Promise<Answer> {
-  const [{ underFileLock }, { isBusy }, { StoreUnavailableError }] = await Promise.all([
+  const [{ isBusy, underFileLock }, { StoreUnavailableError }] = await Promise.all([
     import('../store/sqlite/file.ts'),
-    import('../store/sqlite/errors.ts'),
     import('../allocator/store.ts'),
   ]);
   try {

@@ -41,12 +41,6 @@ const SERVE = {
     conflicts: ['data', 'memory'],
   },
   topology: { flags: '--topology <file>', help: 'the sites and links, as JSON' },
-  /** A route has at most 8 links, and the shortest at least one. */
-  detour: {
-    flags: '--detour <links>',
-    help: 'how many links more than the shortest route a reservation may take (default: 0)',
-    parse: wholeNumber(0, 7, 'It must be a whole number from 0 to 7.'),
-  },
   /** Milliseconds. */
   keep: {
     flags: '--keep <duration>',

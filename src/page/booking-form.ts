@@ -2,7 +2,7 @@ import { HOUR } from '../contract/durations.ts';
 import type { Alternative } from '../contract/problems.ts';
 import type { Booking } from './booking.ts';
 import { createFields, nextHour } from './booking-fields.ts';
-import { type Draft, type Field, type ReadDraft, withAlternative } from './draft.ts';
+import { type Draft, type Field, type ReadDraft, type Wish, withAlternative } from './draft.ts';
 import { element, quietButton, setText } from './elements.ts';
 import { type Route, routesFrom, routeText } from './route.ts';
 import type { Link } from './service.ts';
@@ -164,7 +164,9 @@ export class BookingForm {
     setText(this.#status, statusText(view, offers.length > 0));
     this.#status.dataset['kind'] = answer.kind;
     if (before?.answer !== answer || before.draft !== draft || before.zone !== view.zone)
-      this.#alternatives.replaceChildren(...offers.map((offer) => this.#offerItem(offer)));
+      this.#alternatives.replaceChildren(
+        ...(answer.kind === 'refused' ? offers.map((offer) => this.#offerItem(offer, answer.wish)) : []),
+      );
     this.#alternatives.hidden = offers.length === 0;
     if (before?.isSending && !isSending && answer.kind === 'refused') this.#goToAnswer(read);
     setText(this.#send, isSending ? words.sending : words.send);
@@ -217,7 +219,7 @@ export class BookingForm {
     const other = field === 'site1' ? 'site2' : 'site1';
     const { booking, links } = this.#options;
     const isReached = site === '' || routesFrom(links, site).has(this.#draft[other]);
-    booking.fill({ ...this.#draft, [field]: site, ...(isReached ? {} : { [other]: '' }) });
+    booking.fill({ ...this.#draft, via: undefined, [field]: site, ...(isReached ? {} : { [other]: '' }) });
   }
 
   /** When the draft ends, to be changed by hand. */
@@ -228,13 +230,12 @@ export class BookingForm {
     return (start === 'now' || !period ? nextHour(this.#shown.now) : period.start) + 2 * HOUR;
   }
 
-  #offerItem(offer: Alternative): HTMLElement {
-    const { answer } = this.#shown;
+  #offerItem(offer: Alternative, wish: Wish): HTMLElement {
     const onclick = (): void => {
-      this.#options.booking.fill(withAlternative(this.#draft, offer));
+      this.#options.booking.fill(withAlternative(this.#draft, offer, wish.period));
       this.#send.focus();
     };
-    const text = answer.kind === 'refused' ? offerText(offer, answer.wish, calendarOf(this.#shown)) : '';
+    const text = offerText(offer, wish, calendarOf(this.#shown));
     return element('li', {}, element('button', { type: 'button', class: 'alternative', onclick }, text));
   }
 

@@ -21,6 +21,8 @@ export interface Draft {
   id?: string;
   site1: string;
   site2: string;
+  /** The sites of a longer route that was picked, in order. Default: the service finds the route. */
+  via?: readonly string[] | undefined;
   /** As typed, such as `1G`. */
   bandwidth: string;
   /** `now` is the time of the request. */
@@ -87,7 +89,7 @@ export const ON_THE_WAY = 5000;
 
 /** Reads a draft. */
 export function readDraft(draft: Draft, terms: DraftTerms): ReadDraft {
-  const { id, site1, site2, start, name } = draft;
+  const { id, site1, site2, via, start, name } = draft;
   const problems = new Map<Field, string>();
   if (site1 === '') problems.set('site1', '');
   if (site2 === '') problems.set('site2', '');
@@ -101,9 +103,11 @@ export function readDraft(draft: Draft, terms: DraftTerms): ReadDraft {
   }
   if (problems.size > 0 || bandwidth === undefined || !period) return { problems, times, period };
   const named = id === undefined && name !== '' ? { name } : {};
+  const routed = id === undefined && via ? { via: [...via] } : {};
   const request: ReservationRequest = {
     ...{ site1, site2, bandwidth, start: start === 'now' ? 'now' : period.start, end: period.end },
     ...named,
+    ...routed,
   };
   return { problems, times, period, wish: { id, request, bandwidth, period, at: terms.now } };
 }
@@ -193,24 +197,24 @@ export function picked(draft: Draft, { site1, site2 }: Ends, period?: Period): D
   const isSame = id === undefined && isSamePair(draft, { site1, site2 });
   return {
     ...typed,
-    ...(isSame ? {} : { site1, site2 }),
+    ...(isSame ? {} : { site1, site2, via: undefined }),
     ...(id === undefined ? {} : { name: '' }),
     ...(period ? { start: period.start, ending: { at: period.end } } : {}),
   };
 }
 
-/** The form filled with an alternative of the service: only what differs from what was asked for. */
-export function withAlternative(draft: Draft, alternative: Alternative): Draft {
-  const { kind, start_now, start_date, end_date, bandwidth } = alternative;
-  const rate = bandwidthWord(bandwidth);
-  if (kind === 'most_bandwidth') return { ...draft, bandwidth: rate };
-  const start = start_now || start_date === null ? 'now' : Date.parse(start_date);
-  const isMoved = kind === 'earliest' && 'for' in draft.ending;
+/** The form filled with an alternative of the service: only what differs from the period, and the rest, that was asked for. */
+export function withAlternative(draft: Draft, alternative: Alternative, asked: Period): Draft {
+  const { start_date, end_date, bandwidth, via } = alternative;
+  const isNow = start_date === null;
+  const [from, end] = [isNow ? asked.start : Date.parse(start_date), Date.parse(end_date)];
+  const isAsLong = end - from === asked.end - asked.start;
   return {
     ...draft,
-    bandwidth: rate,
-    start,
-    ending: isMoved ? draft.ending : { at: Date.parse(end_date) },
+    via: via ?? draft.via,
+    bandwidth: bandwidthWord(bandwidth),
+    start: isNow ? 'now' : from,
+    ending: isAsLong && 'for' in draft.ending ? draft.ending : { at: end },
   };
 }
 

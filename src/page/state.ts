@@ -284,7 +284,8 @@ export function draftRoute({
   const links = network?.links ?? [];
   if (answer.kind === 'fits') return answer.route;
   const own = ownOf({ draft, live });
-  return own ? routeOver(links, own) : routeBetween(links, draft);
+  const known = own ?? (draft.via ? draft : undefined);
+  return known ? routeOver(links, known) : routeBetween(links, draft);
 }
 
 /** The route between the sites that are looked at, as far as it is known; undefined until both are chosen. */

@@ -72,7 +72,7 @@ export function inOrder<One extends Period & { id: string }>(list: readonly One[
 export function foundIn(list: readonly OwnReservation[], words: string, now: number): OwnReservation[] {
   const wanted = words.toLowerCase().split(/\s+/);
   return list.filter((own) => {
-    const text = [own.name, own.id, own.site1, ...(own.via ?? []), own.site2, stateAt(now, own)].join(' ');
+    const text = `${own.name ?? ''} ${own.id} ${endsText(own)} ${stateAt(now, own)}`;
     return wanted.every((word) => text.toLowerCase().includes(word));
   });
 }
@@ -218,12 +218,12 @@ export function routeNote(route: Route | undefined): string {
 
 /** An alternative as the text of a button: what differs from what was asked for. */
 export function offerText(
-  { bandwidth, start_now, start_date, end_date }: Alternative,
+  { bandwidth, start_date, end_date, via }: Alternative,
   { request }: Pick<Wish, 'request'>,
   calendar: Calendar,
 ): string {
-  const start = start_now || start_date === null ? 'now' : Date.parse(start_date);
-  const offered = { bandwidth, start, end: Date.parse(end_date) } as const;
+  const start = start_date === null ? 'now' : Date.parse(start_date);
+  const offered = { bandwidth, start, end: Date.parse(end_date), via } as const;
   return alternativeText(offered, request, calendar.now, timesIn(calendar));
 }
 

@@ -1,41 +1,20 @@
 import * as v from 'valibot';
+import { type Demand, TAG_PLACES } from '../allocator/demand.ts';
 import type { AuditEntry } from '../allocator/store.ts';
 import { HOUR, MINUTE } from '../contract/durations.ts';
 import type { CiAuditEntry } from '../server/identity/ci-rules.ts';
-import {
-  DatabaseFormatError,
-  type Locking,
-  type SqlDatabase,
-  type SqlInsert,
-  type SqlReader,
-  type SqlValue,
-  type SqlValues,
-  type SqlWrite,
-} from './sql.ts';
+import type { Person } from '../server/identity/user-token.ts';
+import { DatabaseFormatError, insertInto, type Locking, type SqlDatabase, type SqlReader } from './sql.ts';
 
 /**
  * The audit: one row for each decision, who, what, when, and why it was refused. Rows of one link are in order by `seq`.
  */
-export const AUDIT: SqlInsert = {
-  into: 'audit',
-  columns: {
-    link: 'text',
-    version: 'bigint',
-    at_ms: 'bigint',
-    action: 'text',
-    accepted: 'integer',
-    actor: 'text',
-    experiment: 'text',
-    reservation: 'text',
-    start_ms: 'bigint',
-    end_ms: 'bigint',
-    bandwidth: 'bigint',
-    tags: 'text',
-    why: 'text',
-    times: 'integer',
-    minute_ms: 'bigint',
-  },
-};
+export const AUDIT = insertInto(
+  'audit',
+  `link text, version bigint, at_ms bigint at, action text, accepted integer, actor text by, experiment text,
+   reservation text, start_ms bigint start, end_ms bigint end, bandwidth bigint, tags text, why text, times integer,
+   minute_ms bigint minute`,
+);
 
 /** How many refusals of one experiment in an hour have a row each; those beyond are counted by the minute. */
 const REFUSALS_IN_ROWS = 1000;
@@ -44,11 +23,11 @@ const REFUSALS_IN_ROWS = 1000;
 interface Tally {
   /** In the last hour, on all links. */
   refusals: number;
-  /** The row in the database that counts this minute's refusals on this link. */
-  seq: number | undefined;
+  /** The row in the database that counts this minute's refusals on this link; null where there is none. */
+  seq: number | null;
   /** The same row, while it is not written yet. */
-  row: SqlValue[] | undefined;
-  /** How many refusals to add to that row. */
+  row?: { times: number };
+  /** How many refusals to add to the row in the database. */
   more: number;
 }
 
@@ -61,43 +40,40 @@ interface Tally {
  *
  * @param sql within the transaction that has the links' locks
  * @param before the links' versions before the first of them
+ * @returns rows for {@link AUDIT}, and values for {@link COUNT_MORE}
  */
-export async function auditWrites(
+export async function auditRows(
   sql: SqlReader,
   before: ReadonlyMap<string, number>,
   entries: readonly AuditEntry[],
-): Promise<SqlWrite[]> {
+): Promise<{ rows: object[]; counted: { seq: number | null; more: number }[] }> {
   const tallies = await talliesOf(sql, entries);
-  const rows: SqlValue[][] = [];
+  const rows: object[] = [];
   const versions = new Map(before);
   for (const entry of entries) {
-    const { link, at, action, by, experiment, reservation, demand, tags, why } = entry;
+    const { link, at, demand, tags } = entry;
     const version = (versions.get(link) ?? 0) + (tags ? 1 : 0);
     versions.set(link, version);
     const tally = tags ? undefined : tallies.get(tallyOf(entry));
     if (tally) tally.refusals += 1;
     const counted = tally !== undefined && tally.refusals > REFUSALS_IN_ROWS;
-    if (counted && (tally.seq !== undefined || tally.row)) {
+    if (counted && tally.row) {
+      tally.row.times += 1;
+    } else if (counted && tally.seq !== null) {
       tally.more += 1;
-      continue;
+    } else {
+      const minute = counted ? minuteOf(at) : null;
+      const decided = { version, accepted: tags ? 1 : 0, tags: tags && JSON.stringify(tags) };
+      const row = { ...demand, ...entry, ...decided, times: 1, minute };
+      if (counted) tally.row = row;
+      rows.push(row);
     }
-    const { start, end, bandwidth } = demand;
-    const asked = [start, end, bandwidth];
-    const held = tags && JSON.stringify(tags);
-    const decided = [link, version, at, action, tags ? 1 : 0, by, experiment, reservation];
-    const row = [...decided, ...asked, held, why, 1, counted ? minuteOf(at) : null];
-    if (counted) tally.row = row;
-    rows.push(row);
   }
-  const changes = [...tallies.values()].flatMap(({ seq, row, more }): SqlWrite[] => {
-    if (row) row[TIMES] = 1 + more;
-    return seq === undefined || more === 0 ? [] : [{ change: COUNT_MORE, values: [seq, more] }];
-  });
-  return [{ insert: AUDIT, rows }, ...changes];
+  return { rows, counted: [...tallies.values()].filter(({ more }) => more > 0) };
 }
 
-const TIMES = Object.keys(AUDIT.columns).indexOf('times');
-const COUNT_MORE = 'UPDATE audit SET times = times + $2 WHERE seq = $1';
+/** Counts refusals in a row that is there: `$more` in the row `$seq`. */
+export const COUNT_MORE = 'UPDATE audit SET times = times + $more WHERE seq = $seq';
 
 /** Refusals are counted for an experiment on a link. */
 function tallyOf({ experiment, link }: AuditEntry): string {
@@ -107,17 +83,13 @@ function tallyOf({ experiment, link }: AuditEntry): string {
 async function talliesOf(sql: SqlReader, entries: readonly AuditEntry[]): Promise<Map<string, Tally>> {
   const refused = new Map(entries.flatMap((entry) => (entry.tags ? [] : [[tallyOf(entry), entry]])));
   const read = [...refused].map(async ([tally, { experiment, link, at }]): Promise<[string, Tally]> => {
-    const row = await sql.first(
-      `SELECT COALESCE(sum(times), 0) AS refusals, max(CASE WHEN link = $2 AND minute_ms = $3 THEN seq END) AS seq
-       FROM audit WHERE experiment = $1 AND accepted = 0 AND at_ms > $4`,
-      experiment,
-      link,
-      minuteOf(at),
-      at - HOUR,
+    const [row = []] = await sql.arrays(
+      `SELECT COALESCE(sum(times), 0), max(CASE WHEN link = $link AND minute_ms = $minute THEN seq END)
+       FROM audit WHERE experiment = $experiment AND accepted = 0 AND at_ms > $since`,
+      { experiment, link, minute: minuteOf(at), since: at - HOUR },
     );
-    const seq = row?.['seq'] ?? undefined;
-    const found = { refusals: Number(row?.['refusals']), seq: seq === undefined ? undefined : Number(seq) };
-    return [tally, { ...found, row: undefined, more: 0 }];
+    const [refusals, seq] = row;
+    return [tally, { refusals: Number(refusals), seq: seq === null ? null : Number(seq), more: 0 }];
   });
   return new Map(await Promise.all(read));
 }
@@ -135,18 +107,18 @@ export function auditCiJob(
   locking: Locking,
   { at, accepted, by, experiment, why }: CiAuditEntry,
 ): Promise<void> {
-  const same = [minuteOf(at), by, experiment, Number(accepted), why];
+  const same = { minute: minuteOf(at), by, experiment, accepted: Number(accepted), why };
   return database.transaction(async (sql) => {
     await locking.lockNames(sql, [CI_TOKEN]);
     const counted = await sql.first(
       `UPDATE audit SET times = times + 1 WHERE seq = (
-         SELECT max(seq) FROM audit WHERE at_ms >= $1 AND minute_ms = $1 AND action = '${CI_TOKEN}'
-           AND actor = $2 AND experiment = $3 AND accepted = $4 AND why = $5) RETURNING seq`,
-      ...same,
+         SELECT max(seq) FROM audit WHERE at_ms >= $minute AND minute_ms = $minute AND action = '${CI_TOKEN}'
+           AND actor = $by AND experiment = $experiment AND accepted = $accepted AND why = $why) RETURNING seq`,
+      same,
     );
     if (counted) return;
-    const decided = ['', 0, at, CI_TOKEN, Number(accepted), by, experiment, null];
-    await sql.finish({ insert: AUDIT, rows: [[...decided, at, at, 0, null, why, 1, minuteOf(at)]] });
+    const nothing = { link: '', version: 0, reservation: null, start: at, end: at, bandwidth: 0, tags: null };
+    await sql.insert(AUDIT, [{ ...nothing, ...same, at, action: CI_TOKEN, times: 1 }]);
   });
 }
 
@@ -183,6 +155,9 @@ export interface AuditRecord extends Omit<AuditEntry, 'action'> {
   of: { name: string | null; site1: string; site2: string } | null;
 }
 
+/** How many decisions a portion has. */
+const PORTION = 1000;
+
 /**
  * Reads decisions as of one instant, newest last: in the order in which they were written, which on one link is the order
  * of its decisions. They come in portions, so that few are in memory at once.
@@ -197,109 +172,80 @@ export function readAudit(
   query: AuditQuery,
   take: (portion: readonly AuditRecord[]) => Promise<void>,
 ): Promise<boolean> {
-  const { where, values } = conditions(query);
+  const where = conditionsOf(query);
   return database.snapshot(async (sql) => {
     const leftOut = await sql.first(
-      `SELECT seq FROM ${DECISIONS} WHERE ${where} ORDER BY seq DESC LIMIT 1 OFFSET $${values.length + 1}`,
-      ...values,
-      query.limit,
+      `SELECT seq FROM ${DECISIONS} WHERE ${where} ORDER BY seq DESC LIMIT 1 OFFSET $limit`,
+      query,
     );
-    const found = sql.portions(
-      `SELECT ${READ_COLUMNS.join(', ')} FROM ${DECISIONS}
-       WHERE ${where} AND seq > $${values.length + 1} ORDER BY seq`,
-      ...values,
-      Number(leftOut?.['seq'] ?? 0),
-    );
-    for await (const portion of found) await take(portion.map(toRecord));
-    return leftOut !== undefined;
+    let last = Number(leftOut?.['seq'] ?? 0);
+    for (;;) {
+      const rows = await sql.all<DecisionRow>(
+        `SELECT ${DECISION} FROM ${DECISIONS} WHERE ${where} AND seq > $last ORDER BY seq LIMIT ${PORTION}`,
+        { ...query, last },
+      );
+      if (rows.length > 0) await take(rows.map(toRecord));
+      if (rows.length < PORTION) return leftOut !== undefined;
+      last = rows.at(-1)?.seq ?? last;
+    }
   });
 }
 
 /** The names of a server's own users, by their ids; none where the users are another provider's. @throws as readAudit */
 export function readNames(database: Pick<SqlDatabase, 'snapshot'>): Promise<ReadonlyMap<string, string>> {
   return database.snapshot(async (sql) => {
-    const rows = await sql.all('SELECT id, name FROM person');
-    return new Map(rows.map(({ id, name }) => [String(id), String(name)]));
+    const rows = await sql.all<Person>('SELECT id, name FROM person');
+    return new Map(rows.map(({ id, name }) => [id, name]));
   });
 }
 
-function conditions(query: AuditQuery): { where: string; values: SqlValue[] } {
-  const asked: [condition: string, value: SqlValue | undefined][] = [
-    ['audit.reservation =', query.reservation],
-    ['reservation.name =', query.name],
-    ['audit.experiment =', query.experiment],
-    ['audit.actor =', query.by],
-    ['audit.link =', query.link],
-    ['audit.at_ms >=', query.since],
-    ['audit.at_ms <', query.until],
-    ['audit.accepted =', query.refused ? 0 : undefined],
+function conditionsOf({
+  reservation,
+  name,
+  experiment,
+  by,
+  link,
+  since,
+  until,
+  refused,
+}: AuditQuery): string {
+  const conditions = [
+    // The first number of a sequence is 1 on either engine.
+    'seq > 0',
+    reservation !== undefined && 'audit.reservation = $reservation',
+    name !== undefined && 'reservation.name = $name',
+    experiment !== undefined && 'audit.experiment = $experiment',
+    by !== undefined && 'audit.actor = $by',
+    link !== undefined && 'audit.link = $link',
+    since !== undefined && 'audit.at_ms >= $since',
+    until !== undefined && 'audit.at_ms < $until',
+    refused && 'audit.accepted = 0',
   ];
-  const given = asked.flatMap(([condition, value]) => (value === undefined ? [] : [{ condition, value }]));
-  // The first number of a sequence is 1 on either engine.
-  const texts = ['seq > 0', ...given.map(({ condition }, index) => `${condition} $${index + 1}`)];
-  return { where: texts.join(' AND '), values: given.map(({ value }) => value) };
+  return conditions.filter((each) => typeof each === 'string').join(' AND ');
 }
 
 const DECISIONS = 'audit LEFT JOIN reservation ON reservation.id = audit.reservation';
-const OF_RESERVATION = ['name', 'site1', 'site2'];
-const OF_AUDIT = Object.keys(AUDIT.columns).filter((name) => name !== 'minute_ms');
-const READ_COLUMNS = [
-  ...OF_AUDIT.map((name) => `audit.${name}`),
-  ...OF_RESERVATION.map((name) => `reservation.${name}`),
-];
+const DECISION = `seq, audit.link, audit.version, audit.at_ms AS at, audit.action, audit.accepted, audit.actor AS "by",
+  audit.experiment, audit.reservation, audit.start_ms AS start, audit.end_ms AS "end", audit.bandwidth, audit.tags,
+  audit.why, audit.times AS count, reservation.name, reservation.site1, reservation.site2`;
 
-const AuditRow = v.object({
-  link: v.string(),
-  version: v.number(),
-  at_ms: v.number(),
-  action: v.picklist(['create', 'update', 'delete', CI_TOKEN]),
-  accepted: v.pipe(
-    v.picklist([0, 1]),
-    v.transform((accepted) => accepted === 1),
-  ),
-  actor: v.string(),
-  experiment: v.string(),
-  reservation: v.nullable(v.string()),
-  start_ms: v.number(),
-  end_ms: v.number(),
-  bandwidth: v.number(),
-  tags: v.nullable(
-    v.pipe(
-      v.string(),
-      v.parseJson(),
-      v.object({
-        site1_s_tag: v.number(),
-        site1_c_tag: v.number(),
-        site2_s_tag: v.number(),
-        site2_c_tag: v.number(),
-      }),
-    ),
-  ),
-  why: v.nullable(v.string()),
-  times: v.number(),
-  name: v.nullable(v.string()),
-  site1: v.nullable(v.string()),
-  site2: v.nullable(v.string()),
-});
+interface DecisionRow extends Omit<AuditRecord, 'accepted' | 'demand' | 'tags' | 'of'>, Demand {
+  seq: number;
+  accepted: number;
+  tags: string | null;
+  name: string | null;
+  site1: string | null;
+  site2: string | null;
+}
 
-/** @param values those of {@link READ_COLUMNS} */
-function toRecord(values: SqlValues): AuditRecord {
-  const names = [...OF_AUDIT, ...OF_RESERVATION];
-  const row = Object.fromEntries(names.map((name, index) => [name, values[index]]));
-  const parsed = v.safeParse(AuditRow, row);
-  if (!parsed.success) throw new DatabaseFormatError('A row of the audit is damaged.');
-  const {
-    at_ms: at,
-    actor: by,
-    start_ms: start,
-    end_ms: end,
-    bandwidth,
-    times: count,
-    name,
-    site1,
-    site2,
-    ...rest
-  } = parsed.output;
+const HeldTags = v.nullable(
+  v.pipe(v.string(), v.parseJson(), v.object(v.entriesFromList(TAG_PLACES, v.number()))),
+);
+
+function toRecord(row: DecisionRow): AuditRecord {
+  const { seq: _, start, end, bandwidth, name, site1, site2, ...rest } = row;
+  const tags = v.safeParse(HeldTags, row.tags);
+  if (!tags.success) throw new DatabaseFormatError('A row of the audit is damaged.');
   const of = site1 === null || site2 === null ? null : { name, site1, site2 };
-  return { ...rest, at, by, count, of, demand: { start, end, bandwidth } };
+  return { ...rest, accepted: row.accepted === 1, tags: tags.output, of, demand: { start, end, bandwidth } };
 }

@@ -1,105 +1,67 @@
-import { CI_NAMES } from '../contract/ci-rules.ts';
 import type { CiRule, CiRules } from '../server/identity/ci-rules.ts';
 import { auditCiJob } from './audit.ts';
-import { changed, type Locking, type SqlDatabase, type SqlRow } from './sql.ts';
+import { type Locking, returnsRow, type SqlDatabase } from './sql.ts';
 
-const COLUMNS = `id, experiment, person, ci, issuer, repository, repository_id, ref, ref_type, environment,
-  created_ms, expires_ms`;
+const RULE = `id, experiment, person, ci, issuer, repository, repository_id AS "repositoryId", ref, ref_type AS "refType",
+  environment, created_ms AS "createdAt", expires_ms AS "expiresAt"`;
 
 /** Whose CI jobs act for whom. Rules that have expired are removed when the next one is added to their experiment. */
 export function ciRuleStore(database: SqlDatabase, locking: Locking): CiRules {
   return {
     add: (rule, most) =>
       database.transaction(async (sql) => {
-        const { id, experiment, person, ci, issuer, repository, ref, refType, environment } = rule;
-        const { createdAt, expiresAt } = rule;
         // Locks the experiment, so that no two transactions count at once.
-        await sql.run('UPDATE experiment SET name = name WHERE id = $1', experiment);
+        await sql.run('UPDATE experiment SET name = name WHERE id = $experiment', rule);
         await sql.run(
-          'DELETE FROM ci_rule WHERE experiment = $1 AND expires_ms <= $2',
-          experiment,
-          createdAt,
+          'DELETE FROM ci_rule WHERE experiment = $experiment AND expires_ms <= $createdAt',
+          rule,
         );
         const counted = await sql.first(
-          'SELECT count(*) AS count FROM ci_rule WHERE experiment = $1 AND id <> $2',
-          experiment,
-          id,
+          'SELECT count(*) AS count FROM ci_rule WHERE experiment = $experiment AND id <> $id',
+          rule,
         );
         if (Number(counted?.['count']) >= most) return undefined;
-        const row = await sql.first(
-          `INSERT INTO ci_rule (${COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, NULL, $7, $8, $9, $10, $11)
-           ON CONFLICT (id) DO UPDATE SET expires_ms = $11 RETURNING ${COLUMNS}`,
-          id,
-          experiment,
-          person,
-          ci,
-          issuer,
-          repository,
-          ref,
-          refType,
-          environment,
-          createdAt,
-          expiresAt,
+        return sql.first<CiRule>(
+          `INSERT INTO ci_rule (id, experiment, person, ci, issuer, repository, ref, ref_type, environment, created_ms,
+             expires_ms)
+           VALUES ($id, $experiment, $person, $ci, $issuer, $repository, $ref, $refType, $environment, $createdAt,
+             $expiresAt)
+           ON CONFLICT (id) DO UPDATE SET expires_ms = $expiresAt RETURNING ${RULE}`,
+          rule,
         );
-        return row && toRule(row);
       }),
 
-    async ofExperiment(experiment, now) {
-      const rows = await database.reader.all(
-        `SELECT ${COLUMNS} FROM ci_rule WHERE experiment = $1 AND expires_ms > $2 ORDER BY created_ms, id`,
-        experiment,
-        now,
-      );
-      return rows.map(toRule);
-    },
+    ofExperiment: (experiment, now) =>
+      database.reader.all<CiRule>(
+        `SELECT ${RULE} FROM ci_rule WHERE experiment = $experiment AND expires_ms > $now ORDER BY created_ms, id`,
+        { experiment, now },
+      ),
 
-    async ofRepository(issuer, { id, name }) {
-      const rows = await database.reader.all(
-        `SELECT ${COLUMNS} FROM ci_rule
-         WHERE issuer = $1 AND (repository_id = $2 OR (repository_id IS NULL AND repository = $3))
+    ofRepository: (issuer, repository) =>
+      database.reader.all<CiRule>(
+        `SELECT ${RULE} FROM ci_rule
+         WHERE issuer = $issuer AND (repository_id = $id OR (repository_id IS NULL AND repository = $name))
          ORDER BY created_ms, id`,
-        issuer,
-        id,
-        name,
-      );
-      return rows.map(toRule);
-    },
+        { ...repository, issuer },
+      ),
 
     hold: (id, repositoryId) =>
-      changed(
+      returnsRow(
         database,
-        `UPDATE ci_rule SET repository_id = $2
-         WHERE id = $1 AND (repository_id IS NULL OR repository_id = $2) RETURNING id`,
-        id,
-        repositoryId,
+        `UPDATE ci_rule SET repository_id = $repositoryId
+         WHERE id = $id AND (repository_id IS NULL OR repository_id = $repositoryId) RETURNING id`,
+        { id, repositoryId },
       ),
 
     remove: (experiment, id) =>
-      changed(database, 'DELETE FROM ci_rule WHERE experiment = $1 AND id = $2 RETURNING id', experiment, id),
+      returnsRow(database, 'DELETE FROM ci_rule WHERE experiment = $experiment AND id = $id RETURNING id', {
+        experiment,
+        id,
+      }),
 
-    async isLive(id, now) {
-      const sql = 'SELECT 1 AS live FROM ci_rule WHERE id = $1 AND expires_ms > $2';
-      return (await database.reader.first(sql, id, now)) !== undefined;
-    },
+    isLive: (id, now) =>
+      returnsRow(database.reader, 'SELECT id FROM ci_rule WHERE id = $id AND expires_ms > $now', { id, now }),
 
     audit: (entry) => auditCiJob(database, locking, entry),
-  };
-}
-
-function toRule(row: SqlRow): CiRule {
-  const text = (name: string): string | null => (row[name] === null ? null : String(row[name]));
-  return {
-    id: String(row['id']),
-    experiment: String(row['experiment']),
-    person: String(row['person']),
-    ci: CI_NAMES.find((name) => name === row['ci']) ?? 'github',
-    issuer: String(row['issuer']),
-    repository: String(row['repository']),
-    repositoryId: text('repository_id'),
-    ref: text('ref'),
-    refType: text('ref_type'),
-    environment: text('environment'),
-    createdAt: Number(row['created_ms']),
-    expiresAt: Number(row['expires_ms']),
   };
 }

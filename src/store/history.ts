@@ -1,5 +1,5 @@
 import { STATUSES_IN_LIST } from '../contract/claims.ts';
-import { changed, type SqlStatements } from './sql.ts';
+import { returnsRow, type SqlStatements } from './sql.ts';
 
 /** The row that says of which history a database is. Its table is the one of names and values; it is no secret. */
 const NAME = 'history';
@@ -24,12 +24,12 @@ export const FORGET_HISTORY = `DELETE FROM shared_secret WHERE name = '${NAME}'`
  */
 export async function beginHistory(sql: SqlStatements, history: string, seconds: string): Promise<void> {
   // Of several servers that find it at once, the second waits for the first, and then finds nothing to do.
-  const isBegun = await changed(
+  const isBegun = await returnsRow(
     sql,
-    `INSERT INTO shared_secret (name, value) VALUES ('${NAME}', $1)
+    `INSERT INTO shared_secret (name, value) VALUES ('${NAME}', $history)
      ON CONFLICT (name) DO UPDATE SET value = excluded.value WHERE shared_secret.value <> excluded.value
      RETURNING name`,
-    history,
+    { history },
   );
   if (!isBegun) return;
   const size = STATUSES_IN_LIST;

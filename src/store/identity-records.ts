@@ -1,12 +1,12 @@
 import type { IdentityRecord, IdentityRecords } from '../server/identity/records.ts';
-import { changed, type SqlDatabase, type SqlRow } from './sql.ts';
+import { returnsRow, type SqlDatabase } from './sql.ts';
 
-const COLUMNS =
-  'model, key, payload, grant_key, user_code, decided, consumed_ms, grace_ms, expires_ms, account, used_ms';
+const RECORD = `model, key, payload, grant_key AS "grant", user_code AS "userCode", decided, consumed_ms AS "consumedAt",
+  grace_ms AS "graceUntil", expires_ms AS "expiresAt", account, used_ms AS "usedAt"`;
 
 /** The effect of saving a record again: a device code is decided once, a refresh token has one successor, an ID token is used once. */
 const ON_CONFLICT: Readonly<Record<string, string>> = {
-  DeviceCode: `DO UPDATE SET payload = $3, grant_key = $4, decided = $6
+  DeviceCode: `DO UPDATE SET payload = excluded.payload, grant_key = excluded.grant_key, decided = excluded.decided
     WHERE identity_record.decided = 0 AND identity_record.consumed_ms IS NULL`,
   RefreshToken: 'DO NOTHING',
   IdToken: 'DO NOTHING',
@@ -15,74 +15,68 @@ const ON_CONFLICT: Readonly<Record<string, string>> = {
 /** The identity provider's records. One statement redeems a code or token, so that one of many concurrent requests wins. */
 export function identityRecordStore(database: SqlDatabase): IdentityRecords {
   return {
-    async save({ model, key, payload, account, grant, userCode, decided, expiresAt }) {
-      const onConflict = ON_CONFLICT[model] ?? 'DO UPDATE SET payload = $3, grant_key = $4, expires_ms = $7';
-      return changed(
+    async save(record) {
+      const onConflict =
+        ON_CONFLICT[record.model] ??
+        'DO UPDATE SET payload = excluded.payload, grant_key = excluded.grant_key, expires_ms = excluded.expires_ms';
+      return returnsRow(
         database,
         `INSERT INTO identity_record (model, key, payload, grant_key, user_code, decided, expires_ms, account)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (model, key) ${onConflict} RETURNING key`,
-        model,
-        key,
-        JSON.stringify(payload),
-        grant,
-        userCode,
-        decided ? 1 : 0,
-        expiresAt,
-        account,
+         VALUES ($model, $key, $payload, $grant, $userCode, $decided, $expiresAt, $account)
+         ON CONFLICT (model, key) ${onConflict} RETURNING key`,
+        { ...record, payload: JSON.stringify(record.payload), decided: record.decided ? 1 : 0 },
       );
     },
 
     async find(model, key) {
-      const row = await database.reader.first(
-        `SELECT ${COLUMNS} FROM identity_record WHERE model = $1 AND key = $2`,
-        model,
-        key,
+      const row = await database.reader.first<RecordRow>(
+        `SELECT ${RECORD} FROM identity_record WHERE model = $model AND key = $key`,
+        { model, key },
       );
       return row && toRecord(row);
     },
 
     async findByUserCode(userCode) {
-      const row = await database.reader.first(
-        `SELECT ${COLUMNS} FROM identity_record WHERE user_code = $1`,
-        userCode,
+      const row = await database.reader.first<RecordRow>(
+        `SELECT ${RECORD} FROM identity_record WHERE user_code = $userCode`,
+        { userCode },
       );
       return row && toRecord(row);
     },
 
     async loginsOf(account, now) {
-      const rows = await database.reader.all(
-        `SELECT ${COLUMNS} FROM identity_record
-         WHERE account = $1 AND model IN ('Grant', 'RefreshToken') AND consumed_ms IS NULL AND expires_ms > $2`,
-        account,
-        now,
+      const rows = await database.reader.all<RecordRow>(
+        `SELECT ${RECORD} FROM identity_record
+         WHERE account = $account AND model IN ('Grant', 'RefreshToken') AND consumed_ms IS NULL AND expires_ms > $now`,
+        { account, now },
       );
       return rows.map(toRecord);
     },
 
     use: (key, now) =>
       database.run(
-        `UPDATE identity_record SET used_ms = $2
-         WHERE model = 'RefreshToken' AND key = $1 AND (used_ms IS NULL OR used_ms < CAST($2 AS BIGINT) - 60000)`,
-        key,
-        now,
+        `UPDATE identity_record SET used_ms = $now
+         WHERE model = 'RefreshToken' AND key = $key AND (used_ms IS NULL OR used_ms < CAST($now AS BIGINT) - 60000)`,
+        { key, now },
       ),
 
     prolong: (model, key, until) =>
       database.run(
-        'UPDATE identity_record SET expires_ms = $3 WHERE model = $1 AND key = $2 AND expires_ms < $3',
-        model,
-        key,
-        until,
+        'UPDATE identity_record SET expires_ms = $until WHERE model = $model AND key = $key AND expires_ms < $until',
+        { model, key, until },
       ),
 
     remove: (model, key) =>
-      database.run('DELETE FROM identity_record WHERE model = $1 AND key = $2', model, key),
+      database.run('DELETE FROM identity_record WHERE model = $model AND key = $key', { model, key }),
     removeGrant: (model, grant) =>
-      database.run('DELETE FROM identity_record WHERE model = $1 AND grant_key = $2', model, grant),
+      database.run('DELETE FROM identity_record WHERE model = $model AND grant_key = $grant', {
+        model,
+        grant,
+      }),
     purge: (expiredBefore, beganBefore) =>
       database.transaction(async (sql) => {
-        await sql.run('DELETE FROM identity_record WHERE expires_ms < $1', expiredBefore);
-        await sql.run('DELETE FROM attempt WHERE began_ms < $1', beganBefore);
+        await sql.run('DELETE FROM identity_record WHERE expires_ms < $expiredBefore', { expiredBefore });
+        await sql.run('DELETE FROM attempt WHERE began_ms < $beganBefore', { beganBefore });
       }),
 
     ...redemptions(database),
@@ -94,53 +88,45 @@ export function identityRecordStore(database: SqlDatabase): IdentityRecords {
 function redemptions(database: SqlDatabase): Pick<IdentityRecords, 'redeem' | 'rotate' | 'pace'> {
   return {
     redeem: (model, key, now) =>
-      changed(
+      returnsRow(
         database,
-        `UPDATE identity_record SET consumed_ms = $3
-         WHERE model = $1 AND key = $2 AND consumed_ms IS NULL RETURNING key`,
-        model,
-        key,
-        now,
+        `UPDATE identity_record SET consumed_ms = $now
+         WHERE model = $model AND key = $key AND consumed_ms IS NULL RETURNING key`,
+        { model, key, now },
       ),
 
     rotate: (key, now, grace) =>
       database.transaction(async (sql) => {
         const used = await sql.first(
-          `UPDATE identity_record SET consumed_ms = $2, grace_ms = $3
-           WHERE model = 'RefreshToken' AND key = $1 AND consumed_ms IS NULL RETURNING grant_key`,
-          key,
-          now,
-          now + grace,
+          `UPDATE identity_record SET consumed_ms = $now, grace_ms = $until
+           WHERE model = 'RefreshToken' AND key = $key AND consumed_ms IS NULL RETURNING grant_key`,
+          { key, now, until: now + grace },
         );
         if (used) {
           // The client has this token, so the reply that carried it arrived: its predecessor needs no grace any more.
           await sql.run(
             `UPDATE identity_record SET grace_ms = 0
-             WHERE model = 'RefreshToken' AND grant_key = $1 AND key <> $2 AND grace_ms > 0`,
-            String(used['grant_key']),
-            key,
+             WHERE model = 'RefreshToken' AND grant_key = $grant AND key <> $key AND grace_ms > 0`,
+            { grant: used['grant_key'], key },
           );
           return true;
         }
-        const graced = await sql.first(
-          "SELECT 1 FROM identity_record WHERE model = 'RefreshToken' AND key = $1 AND grace_ms >= $2",
-          key,
-          now,
+        return returnsRow(
+          sql,
+          "SELECT 1 FROM identity_record WHERE model = 'RefreshToken' AND key = $key AND grace_ms >= $now",
+          { key, now },
         );
-        return graced !== undefined;
       }),
 
     pace: (key, now, interval) =>
-      changed(
+      returnsRow(
         database,
-        `UPDATE identity_record SET polled_ms = CAST($3 AS BIGINT) +
-           CASE WHEN polled_ms > $2 THEN polled_ms ELSE CAST($2 AS BIGINT) END
-         WHERE model = 'DeviceCode' AND key = $1
-           AND (polled_ms IS NULL OR polled_ms <= CAST($2 AS BIGINT) + CAST($3 AS BIGINT) / 2)
+        `UPDATE identity_record SET polled_ms = CAST($interval AS BIGINT) +
+           CASE WHEN polled_ms > $now THEN polled_ms ELSE CAST($now AS BIGINT) END
+         WHERE model = 'DeviceCode' AND key = $key
+           AND (polled_ms IS NULL OR polled_ms <= CAST($now AS BIGINT) + CAST($interval AS BIGINT) / 2)
          RETURNING key`,
-        key,
-        now,
-        interval,
+        { key, now, interval },
       ),
   };
 }
@@ -154,55 +140,42 @@ function countedAttempts(
       database.transaction(async (sql) => {
         const value = Buffer.from(candidate).toString('base64url');
         await sql.run(
-          'INSERT INTO shared_secret (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING',
-          name,
-          value,
+          'INSERT INTO shared_secret (name, value) VALUES ($name, $value) ON CONFLICT DO NOTHING',
+          {
+            name,
+            value,
+          },
         );
-        const kept = await sql.first('SELECT value FROM shared_secret WHERE name = $1', name);
+        const kept = await sql.first('SELECT value FROM shared_secret WHERE name = $name', { name });
         return Buffer.from(String(kept?.['value']), 'base64url');
       }),
 
     async count(key, now, window) {
       const row = await database.first(
-        `INSERT INTO attempt (key, began_ms, attempts) VALUES ($1, $2, 1) ON CONFLICT (key) DO UPDATE SET
-           attempts = CASE WHEN attempt.began_ms + $3 <= $2 THEN 1 ELSE attempt.attempts + 1 END,
-           began_ms = CASE WHEN attempt.began_ms + $3 <= $2 THEN $2 ELSE attempt.began_ms END
+        `INSERT INTO attempt (key, began_ms, attempts) VALUES ($key, $now, 1) ON CONFLICT (key) DO UPDATE SET
+           attempts = CASE WHEN attempt.began_ms + $window <= $now THEN 1 ELSE attempt.attempts + 1 END,
+           began_ms = CASE WHEN attempt.began_ms + $window <= $now THEN $now ELSE attempt.began_ms END
          RETURNING began_ms, attempts`,
-        key,
-        now,
-        window,
+        { key, now, window },
       );
       return { attempts: Number(row?.['attempts']), began: Number(row?.['began_ms']) };
     },
 
     async attempts(key, now, window) {
       const row = await database.reader.first(
-        'SELECT began_ms, attempts FROM attempt WHERE key = $1 AND began_ms > $2',
-        key,
-        now - window,
+        'SELECT began_ms, attempts FROM attempt WHERE key = $key AND began_ms > $since',
+        { key, since: now - window },
       );
       return { attempts: Number(row?.['attempts'] ?? 0), began: Number(row?.['began_ms'] ?? now) };
     },
 
     uncount: (key) =>
-      database.run('UPDATE attempt SET attempts = attempts - 1 WHERE key = $1 AND attempts > 0', key),
+      database.run('UPDATE attempt SET attempts = attempts - 1 WHERE key = $key AND attempts > 0', { key }),
   };
 }
 
-function toRecord(row: SqlRow): IdentityRecord {
-  const number = (value: unknown): number | null => (value === null ? null : Number(value));
-  const text = (value: unknown): string | null => (value === null ? null : String(value));
-  return {
-    model: String(row['model']),
-    key: String(row['key']),
-    payload: JSON.parse(String(row['payload'])),
-    grant: text(row['grant_key']),
-    userCode: text(row['user_code']),
-    decided: row['decided'] === 1,
-    consumedAt: number(row['consumed_ms']),
-    graceUntil: number(row['grace_ms']),
-    expiresAt: Number(row['expires_ms']),
-    account: text(row['account']),
-    usedAt: number(row['used_ms']),
-  };
+type RecordRow = Omit<IdentityRecord, 'payload' | 'decided'> & { payload: string; decided: number };
+
+function toRecord(row: RecordRow): IdentityRecord {
+  return { ...row, payload: JSON.parse(row.payload), decided: row.decided === 1 };
 }

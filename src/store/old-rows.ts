@@ -16,10 +16,15 @@ export async function deleteOldRows(
   before: number,
 ): Promise<{ audit: number; deleted: number }> {
   const gone = { audit: 0, deleted: 0 };
-  for (let rows = AT_ONCE; rows === AT_ONCE; gone.audit += rows)
-    rows = await deleteFromAudit(database, before);
-  for (const link of await database.reader.all('SELECT id FROM link ORDER BY id')) {
-    const id = String(link['id']);
+  for (let rows = AT_ONCE; rows === AT_ONCE; gone.audit += rows) {
+    const deleted = await database.all(
+      `DELETE FROM audit WHERE seq IN (SELECT seq FROM audit WHERE at_ms < $before ORDER BY at_ms LIMIT $most)
+       RETURNING seq`,
+      { before, most: AT_ONCE },
+    );
+    rows = deleted.length;
+  }
+  for (const { id } of await database.reader.all<{ id: string }>('SELECT id FROM link ORDER BY id')) {
     for (let rows = AT_ONCE; rows === AT_ONCE; ) {
       const { hops, reservations } = await forgetDeleted(database, locking, id, before);
       rows = hops;
@@ -27,16 +32,6 @@ export async function deleteOldRows(
     }
   }
   return gone;
-}
-
-async function deleteFromAudit(database: SqlDatabase, before: number): Promise<number> {
-  const gone = await database.all(
-    `DELETE FROM audit WHERE seq IN (SELECT seq FROM audit WHERE at_ms < $1 ORDER BY at_ms LIMIT $2)
-     RETURNING seq`,
-    before,
-    AT_ONCE,
-  );
-  return gone.length;
 }
 
 /** Deletes what is kept of deleted reservations on one link; a reservation goes with the last of its hops. */
@@ -47,8 +42,8 @@ async function forgetDeleted(
   before: number,
 ): Promise<{ hops: number; reservations: number }> {
   const old = (column: 'reservation' | 'version'): string =>
-    `SELECT ${column} FROM hop WHERE link = $1 AND deleted_ms < $2 ORDER BY version LIMIT $3`;
-  const given = [link, before, AT_ONCE];
+    `SELECT ${column} FROM hop WHERE link = $link AND deleted_ms < $before ORDER BY version LIMIT $most`;
+  const given = { link, before, most: AT_ONCE };
   return database.transaction(async (sql) => {
     // All are sent at once: with the link's lock held, nothing waits for the way to the database and back. Whatever has a
     // deleted reservation has a row, so there is one to lock; and while it is locked, each finds the same rows.
@@ -57,18 +52,18 @@ async function forgetDeleted(
       // The clocks of two replicas differ: rows deleted now may be of an earlier version than those deleted before.
       sql.run(
         `UPDATE link SET forgotten = old.version FROM (SELECT max(version) AS version FROM (${old('version')}) AS rows) AS old
-         WHERE id = $1 AND forgotten < old.version`,
-        ...given,
+         WHERE id = $link AND forgotten < old.version`,
+        given,
       ),
-      sql.run(`DELETE FROM idempotency_key WHERE reservation IN (${old('reservation')})`, ...given),
+      sql.run(`DELETE FROM idempotency_key WHERE reservation IN (${old('reservation')})`, given),
       sql.all(
         `DELETE FROM reservation WHERE id IN (${old('reservation')})
-           AND NOT EXISTS (SELECT 1 FROM hop WHERE hop.reservation = reservation.id AND link <> $1) RETURNING id`,
-        ...given,
+           AND NOT EXISTS (SELECT 1 FROM hop WHERE hop.reservation = reservation.id AND link <> $link) RETURNING id`,
+        given,
       ),
       sql.all(
-        `DELETE FROM hop WHERE link = $1 AND reservation IN (${old('reservation')}) RETURNING link`,
-        ...given,
+        `DELETE FROM hop WHERE link = $link AND reservation IN (${old('reservation')}) RETURNING link`,
+        given,
       ),
     ]);
     return { hops: hops.length, reservations: reservations.length };

@@ -13,8 +13,8 @@ const RECORDS = `SELECT r.id, hop.link, ${TAG_PLACES.map((place) => `hop.${place
 export async function readRecord(sql: SqlReader, id: string): Promise<ReservationRecord | undefined> {
   const rows = await sql.arrays(
     `${RECORDS} FROM reservation AS r JOIN hop ON hop.reservation = r.id
-     WHERE r.id = $1 AND r.deleted_ms IS NULL ORDER BY position`,
-    id,
+     WHERE r.id = $id AND r.deleted_ms IS NULL ORDER BY position`,
+    { id },
   );
   return toRecords(rows)[0];
 }
@@ -29,16 +29,16 @@ export async function listRecords(sql: SqlReader, query: ReservationQuery): Prom
     sql.arrays(
       `${RECORDS} FROM (
        SELECT * FROM reservation
-       WHERE experiment = $1 AND deleted_ms IS NULL AND id > $2
-         AND CASE $3
-           WHEN 'scheduled' THEN start_ms > $4
-           WHEN 'active' THEN start_ms <= $4 AND end_ms > $4
-           WHEN 'ended' THEN end_ms <= $4
+       WHERE experiment = $experiment AND deleted_ms IS NULL AND id > $from
+         AND CASE $state
+           WHEN 'scheduled' THEN start_ms > $now
+           WHEN 'active' THEN start_ms <= $now AND end_ms > $now
+           WHEN 'ended' THEN end_ms <= $now
            ELSE TRUE END
-       ORDER BY id LIMIT $5
+       ORDER BY id LIMIT $count
      ) AS r JOIN hop ON hop.reservation = r.id
      ORDER BY r.id, position`,
-      ...[experiment, from, state, now, count],
+      { experiment, from, state, now, count },
     ),
   );
 }
@@ -77,10 +77,11 @@ export async function changedRecords(
   const rows = await sql.arrays(
     `${RECORDS} FROM (
        SELECT found.* FROM hop AS changed JOIN reservation AS found ON found.id = changed.reservation
-       WHERE changed.link = $1 AND changed.version > $2 AND (found.experiment = $3 OR $3 = '') LIMIT $4
+       WHERE changed.link = $link AND changed.version > $since
+         AND (found.experiment = $experiment OR $experiment = '') LIMIT $most
      ) AS r JOIN hop ON hop.reservation = r.id
      ORDER BY r.id, position`,
-    ...[link, since, experiment, most],
+    { link, since, experiment, most },
   );
   const deleted = new Set(rows.flatMap((row) => (row[DELETED] === null ? [] : [row[ID]])));
   return toRecords(rows).map((record) => ({ record, deleted: deleted.has(record.id) }));
@@ -95,11 +96,11 @@ export async function recordsEndingAfter(
   return inParts({ after: '', limit: Number.POSITIVE_INFINITY }, (after, count) =>
     sql.arrays(
       `${RECORDS} FROM (
-         SELECT * FROM reservation WHERE experiment = $1 AND deleted_ms IS NULL AND id > $2 AND end_ms > $3
-         ORDER BY id LIMIT $4
+         SELECT * FROM reservation WHERE experiment = $experiment AND deleted_ms IS NULL AND id > $after AND end_ms > $instant
+         ORDER BY id LIMIT $count
        ) AS r JOIN hop ON hop.reservation = r.id
        ORDER BY r.id, position`,
-      ...[experiment, after, instant, count],
+      { experiment, after, instant, count },
     ),
   );
 }

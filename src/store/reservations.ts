@@ -1,24 +1,21 @@
 import { TAG_PLACES } from '../allocator/demand.ts';
+import { Slices } from '../allocator/event-loop.ts';
 import { MAX_ROWS } from '../allocator/link-use.ts';
 import {
   type Decided,
   EXPIRED_KEYS_AT_ONCE,
   type HeldReservation,
-  type Hop,
   type LinkVersion,
   type Locks,
   nameOfKey,
-  notBegun,
-  type ReservationRecord,
   type ReservationStore,
   RolledBackError,
   type StoreReading,
   type StoreTransaction,
-  StoreUnavailableError,
   textOfName,
 } from '../allocator/store.ts';
 import { RESERVATION_TEXTS } from '../contract/reservation-texts.ts';
-import { auditWrites } from './audit.ts';
+import { AUDIT, auditRows, COUNT_MORE } from './audit.ts';
 import { deleteIfExpired, findKey, IDEMPOTENCY_KEY, keyRow } from './idempotency-keys.ts';
 import { deleteOldRows } from './old-rows.ts';
 import {
@@ -30,80 +27,58 @@ import {
 } from './reservation-records.ts';
 import { overlapping, spanOf } from './spans.ts';
 import {
+  insertInto,
   type Locking,
-  MAKE_LINK,
   READ_LINK,
   type SqlDatabase,
-  type SqlInsert,
   type SqlReader,
-  type SqlRow,
   type SqlTransaction,
-  type SqlValue,
   type SqlValues,
-  type SqlWrite,
 } from './sql.ts';
 
 /** The versions of reservations that begin on a link and were not deleted. */
 const VERSIONS = `SELECT version FROM hop
-  WHERE link = $1 AND version >= $2 AND version < $3 AND position = 0 AND deleted_ms IS NULL`;
+  WHERE link = $link AND version >= $at AND version < $end AND position = 0 AND deleted_ms IS NULL`;
 
 /** What is held of a link at some instant of a period. */
 const OVERLAPPING = `${overlapping(
   `SELECT reservation, start_ms, end_ms, bandwidth, ${TAG_PLACES.join(', ')}, tenant FROM hop
-   WHERE link = $1 AND deleted_ms IS NULL`,
+   WHERE link = $link AND deleted_ms IS NULL`,
 )} LIMIT ${MAX_ROWS + 1}`;
 
-const TEXT_COLUMNS = Object.fromEntries(RESERVATION_TEXTS.map((text) => [text, 'text' as const]));
-
 /** A row is a reservation as it is now; a deleted one keeps its row, with `deleted_ms`, until it is forgotten. */
-const RESERVATION: SqlInsert = {
-  into: 'reservation',
-  columns: {
-    id: 'text',
-    site1: 'text',
-    site2: 'text',
-    start_ms: 'bigint',
-    end_ms: 'bigint',
-    bandwidth: 'bigint',
-    experiment: 'text',
-    tenant: 'text',
-    created_by: 'text',
-    created_ms: 'bigint',
-    deleted_ms: 'bigint',
-    ...TEXT_COLUMNS,
-  },
-  onConflict: `ON CONFLICT (id) DO UPDATE SET
+const RESERVATION = insertInto(
+  'reservation',
+  `id text, site1 text, site2 text, start_ms bigint start, end_ms bigint end, bandwidth bigint, experiment text,
+   tenant text, created_by text createdBy, created_ms bigint createdAt, deleted_ms bigint deletedAt,
+   ${RESERVATION_TEXTS.map((text) => `${text} text`).join(', ')}`,
+  `ON CONFLICT (id) DO UPDATE SET
     ${replaced('start_ms', 'end_ms', 'bandwidth', 'deleted_ms', ...RESERVATION_TEXTS)}`,
-};
+);
+
+const NO_TEXTS = Object.fromEntries(RESERVATION_TEXTS.map((text) => [text, null]));
 
 /** A reservation's share of one link. */
-const HOP: SqlInsert = {
-  into: 'hop',
-  columns: {
-    reservation: 'text',
-    position: 'integer',
-    link: 'text',
-    version: 'bigint',
-    span: 'integer',
-    start_ms: 'bigint',
-    end_ms: 'bigint',
-    bandwidth: 'bigint',
-    site1_s_tag: 'integer',
-    site1_c_tag: 'integer',
-    site2_s_tag: 'integer',
-    site2_c_tag: 'integer',
-    tenant: 'text',
-    deleted_ms: 'bigint',
-  },
-  onConflict: `ON CONFLICT (reservation, position) DO UPDATE SET
+const HOP = insertInto(
+  'hop',
+  `reservation text id, position integer, link text, version bigint, span integer, start_ms bigint start, end_ms bigint end,
+   bandwidth bigint, ${TAG_PLACES.map((place) => `${place} integer`).join(', ')}, tenant text, deleted_ms bigint deletedAt`,
+  `ON CONFLICT (reservation, position) DO UPDATE SET
     ${replaced('version', 'span', 'start_ms', 'end_ms', 'bandwidth', ...TAG_PLACES, 'deleted_ms')}`,
-};
+);
 
 function replaced(...columns: string[]): string {
   return columns.map((column) => `${column} = excluded.${column}`).join(', ');
 }
 
-const SET_LINK_VERSION = 'UPDATE link SET version = $2 WHERE id = $1';
+/** Makes the row of a link that has none. Of two at once, the second waits for the first. */
+const MAKE_LINK = 'INSERT INTO link (id, version) VALUES ($link, 0) ON CONFLICT (id) DO NOTHING';
+const SET_LINK_VERSION = 'UPDATE link SET version = $version WHERE id = $link';
+/** Releases the tags of a reservation whose row is written next, so that others may take them in any order. */
+const RELEASE_TAGS = 'UPDATE hop SET deleted_ms = 0 WHERE reservation = $id AND deleted_ms IS NULL';
+
+/** How many versions of a link are read at once. */
+const VERSIONS_AT_ONCE = 8192;
 
 /** Reservations in a database. */
 export function reservationStore(database: SqlDatabase, locking: Locking): ReservationStore {
@@ -130,13 +105,16 @@ export function reservationStore(database: SqlDatabase, locking: Locking): Reser
           endingAfter: (experiment, instant) => recordsEndingAfter(sql, experiment, instant),
         }),
       ),
-    readVersions: (link, range, take) =>
+    readVersions: (link, [from, to], take) =>
       database.snapshot(async (sql) => {
-        const row = await sql.first(READ_LINK, link);
-        for await (const portion of sql.portions(VERSIONS, link, ...range)) {
-          take(portion.map(([version]) => Number(version)));
+        const { version } = (await sql.first<LinkVersion>(READ_LINK, { link })) ?? unchanged(link);
+        const slices = new Slices();
+        for (let at = from; at < Math.min(to, version + 1); at += VERSIONS_AT_ONCE) {
+          if (slices.isOver) await slices.next();
+          const rows = await sql.arrays(VERSIONS, { link, at, end: Math.min(to, at + VERSIONS_AT_ONCE) });
+          take(rows.map(([each]) => Number(each)));
         }
-        return { version: Number(row?.['version'] ?? 0), history: sql.history };
+        return { version, history: sql.history };
       }),
     find: (id) => readRecord(reader, id),
     list: (query) =>
@@ -144,15 +122,14 @@ export function reservationStore(database: SqlDatabase, locking: Locking): Reser
         ? database.snapshot((sql) => listRecords(sql, query))
         : listRecords(reader, query),
     async countBeside(links, now) {
-      const known = links.map((_, at) => `$${at + 2}`).join(', ');
-      const row = await reader.first(
+      const known = links.map((_, index) => `$${index}`).join(', ');
+      const row = await reader.first<{ live: number }>(
         `SELECT count(DISTINCT reservation) AS live FROM hop
          WHERE link IN (SELECT id FROM link${known && ` WHERE id NOT IN (${known})`})
-           AND deleted_ms IS NULL AND end_ms > $1`,
-        now,
-        ...links,
+           AND deleted_ms IS NULL AND end_ms > $now`,
+        { ...links, now },
       );
-      return Number(row?.['live']);
+      return row?.live ?? 0;
     },
     // The index makes each insert slower: only servers that limit the number have it.
     prepareCounts: () =>
@@ -167,72 +144,53 @@ export function reservationStore(database: SqlDatabase, locking: Locking): Reser
   };
 }
 
-/** A link of a transaction has no row that could be locked. */
-class NoRowError extends Error {
-  override readonly name = 'NoRowError';
-  readonly links: readonly string[];
+/** Ends a transaction when a link has no row that could be locked. */
+const NO_ROW = new Error('a link has no row');
 
-  constructor(links: readonly string[]) {
-    super(`no row for ${links.join(', ')}`);
-    this.links = links;
-  }
-}
-
-/**
- * Runs work in a transaction that holds its locks. A row that is not there can't be locked. It is made beforehand: a transaction that
- * made it while it held later ones would lock them in another order than others do.
- */
+/** Runs work in a transaction that holds its locks. */
 async function changeLinks<Answer>(
-  database: SqlDatabase,
-  locking: Locking,
-  locks: Locks,
-  work: (transaction: StoreTransaction) => Promise<Answer>,
-): Promise<Answer> {
-  try {
-    return await underLocks(database, locking, locks, work);
-  } catch (error) {
-    if (error instanceof RolledBackError) throw error.cause ?? error;
-    if (!(error instanceof NoRowError)) throw error;
-    for (const link of error.links) {
-      // Whether there is a row for a link changes nothing that anyone asked for.
-      await database.run(MAKE_LINK, link).catch((failure: unknown) => {
-        throw failure instanceof StoreUnavailableError ? notBegun(failure) : failure;
-      });
-    }
-    return underLocks(database, locking, locks, work);
-  }
-}
-
-function underLocks<Answer>(
   database: SqlDatabase,
   locking: Locking,
   { links, keys = [], counted = [], named = [] }: Locks,
   work: (transaction: StoreTransaction) => Promise<Answer>,
 ): Promise<Answer> {
-  return database.transaction(async (sql) => {
-    // One after the other in the database; nothing here waits in between.
-    const rows = await Promise.all(links.map((link) => locking.lock(sql, link)));
-    const missing = links.filter((_, index) => rows[index] === undefined);
-    if (missing.length > 0) throw new NoRowError(missing);
-    const versions = new Map(links.map((link, index) => [link, linkVersion(link, rows[index])]));
-    // In one order for all, so that no two transactions wait for each other.
-    const names = [
-      keys.map(nameOfKey),
-      counted.map((tenant) => JSON.stringify(['live', tenant])),
-      named.map(textOfName),
-    ].flatMap((each) => [...new Set(each)].toSorted());
-    if (names.length > 0) await locking.lockNames(sql, names);
-    return work({
-      ...storeReading(sql),
-      together: sql.together,
-      versions: async (ids = links) => ids.map((id) => versions.get(id) ?? linkVersion(id)),
-      write: (decided, now) => write(sql, locking, { versions, decided, now }),
+  const attempt = (makesRows: boolean): Promise<Answer> =>
+    database.transaction(async (sql) => {
+      // One after the other in the database; nothing here waits in between.
+      const locked = links.map(async (link) => {
+        const made = makesRows ? sql.run(MAKE_LINK, { link }) : undefined;
+        const [row] = await Promise.all([locking.lock(sql, link), made]);
+        if (!row) throw NO_ROW;
+        return row;
+      });
+      const versions = new Map((await Promise.all(locked)).map((version) => [version.id, version]));
+      // In one order for all, so that no two transactions wait for each other.
+      const names = [
+        keys.map(nameOfKey),
+        counted.map((tenant) => JSON.stringify(['live', tenant])),
+        named.map(textOfName),
+      ].flatMap((each) => [...new Set(each)].toSorted());
+      if (names.length > 0) await locking.lockNames(sql, names);
+      return work({
+        ...storeReading(sql),
+        together: sql.together,
+        versions: async (ids = links) => ids.map((id) => versions.get(id) ?? unchanged(id)),
+        write: (decided, now) => write(sql, locking, { versions, decided, now }),
+      });
     });
-  });
+  try {
+    // Few links have no row. It is made in another transaction: this one may hold later links, and all lock in one order.
+    return await attempt(false).catch((error: unknown) => {
+      if (error === NO_ROW) return attempt(true);
+      throw error;
+    });
+  } catch (error) {
+    throw error instanceof RolledBackError ? (error.cause ?? error) : error;
+  }
 }
 
-function linkVersion(id: string, row: SqlRow = { version: 0, forgotten: 0 }): LinkVersion {
-  return { id, version: Number(row['version']), forgotten: Number(row['forgotten']) };
+function unchanged(id: string): LinkVersion {
+  return { id, version: 0, forgotten: 0 };
 }
 
 /** Up to how many links are looked up one by one. */
@@ -241,18 +199,18 @@ const FEW_LINKS = 8;
 function storeReading(sql: SqlReader): StoreReading {
   return {
     async versions(links) {
-      if (links && links.length <= FEW_LINKS) {
-        return Promise.all(links.map(async (id) => linkVersion(id, await sql.first(READ_LINK, id))));
-      }
-      const rows = await sql.all('SELECT id, version, forgotten FROM link ORDER BY id');
-      const found = new Map(rows.map((row) => [String(row['id']), linkVersion(String(row['id']), row)]));
-      return links ? links.map((id) => found.get(id) ?? linkVersion(id)) : [...found.values()];
+      const rows =
+        links && links.length <= FEW_LINKS
+          ? await Promise.all(links.map((link) => sql.first<LinkVersion>(READ_LINK, { link })))
+          : await sql.all<LinkVersion>('SELECT id, version, forgotten FROM link ORDER BY id');
+      const found = new Map(rows.flatMap((row) => (row ? [[row.id, row]] : [])));
+      return links ? links.map((id) => found.get(id) ?? unchanged(id)) : [...found.values()];
     },
 
     async overlapping(link, { start, end }) {
       if (start >= end) return [];
       const until = Math.min(end, Number.MAX_SAFE_INTEGER);
-      return (await sql.arrays(OVERLAPPING, link, start, until)).map(heldOf);
+      return (await sql.arrays(OVERLAPPING, { link, start, end: until })).map(heldOf);
     },
 
     findKey: (key, now) => findKey(sql, key, now),
@@ -264,36 +222,28 @@ function storeReading(sql: SqlReader): StoreReading {
 
     async countLive(tenants, now) {
       const counted = tenants.map(async (tenant): Promise<[string, number]> => {
-        const row = await sql.first(
-          'SELECT count(*) AS live FROM reservation WHERE tenant = $1 AND deleted_ms IS NULL AND end_ms > $2',
-          tenant,
-          now,
+        const row = await sql.first<{ live: number }>(
+          `SELECT count(*) AS live FROM reservation
+           WHERE tenant = $tenant AND deleted_ms IS NULL AND end_ms > $now`,
+          { tenant, now },
         );
-        return [tenant, Number(row?.['live'])];
+        return [tenant, row?.live ?? 0];
       });
       return new Map(await Promise.all(counted));
     },
 
     async findNames(names, now) {
       const found = names.map(async (each): Promise<[string, string][]> => {
-        const row = await sql.first(
+        const row = await sql.first<{ id: string }>(
           `SELECT id FROM reservation
-           WHERE experiment = $1 AND name = $2 AND deleted_ms IS NULL AND end_ms > $3 LIMIT 1`,
-          each.experiment,
-          each.name,
-          now,
+           WHERE experiment = $experiment AND name = $name AND deleted_ms IS NULL AND end_ms > $now LIMIT 1`,
+          { ...each, now },
         );
-        return row ? [[textOfName(each), String(row['id'])]] : [];
+        return row ? [[textOfName(each), row.id]] : [];
       });
       return new Map((await Promise.all(found)).flat());
     },
   };
-}
-
-/** The rows of one reservation, as it was left last. */
-interface ReservationRows {
-  reservation: SqlValue[];
-  hops: SqlValue[][];
 }
 
 /**
@@ -313,73 +263,39 @@ async function write(
 ): Promise<void> {
   const before = new Map([...versions].map(([id, { version }]) => [id, version]));
   const after = new Map(before);
-  const last = new Map<string, ReservationRows>();
+  const reservations = new Map<string, object>();
+  const hops = new Map<string, object[]>();
   const known = new Set<string>();
   for (const { action, record } of changes) {
     const deletedAt = action === 'delete' ? now : null;
     if (action !== 'create') known.add(record.id);
-    last.set(record.id, {
-      reservation: reservationRow(record, deletedAt),
-      hops: record.hops.map((hop, position) => {
-        const version = (after.get(hop.link) ?? 0) + 1;
-        after.set(hop.link, version);
-        return hopRow(record, hop, { position, version, deletedAt });
-      }),
+    reservations.set(record.id, { ...NO_TEXTS, ...record, deletedAt });
+    const span = spanOf(record.end - record.start);
+    const held = record.hops.map(({ link, tags }, position) => {
+      const version = (after.get(link) ?? 0) + 1;
+      after.set(link, version);
+      return { ...record, ...tags, link, position, version, span, deletedAt };
     });
+    hops.set(record.id, held);
   }
   const keys = changes.flatMap(({ key }) => key ?? []);
-  const rows = [...last.values()];
-  const changed = [...after].filter(([id, version]) => version !== before.get(id));
-  const writes: SqlWrite[] = [
-    { insert: RESERVATION, rows: rows.map(({ reservation }) => reservation) },
-    { insert: HOP, rows: rows.flatMap(({ hops }) => hops) },
-    { insert: IDEMPOTENCY_KEY, rows: keys.map(keyRow) },
-    ...(await auditWrites(sql, before, audit)),
-    ...changed.map((values) => ({ change: SET_LINK_VERSION, values })),
-  ];
+  const audited = await auditRows(sql, before, audit);
   // One change alone meets no tags of others that move too.
-  const { releaseTags } = locking;
-  const released = releaseTags !== undefined && changes.length > 1 ? [...known] : [];
-  if (released.length + keys.length === 0) return sql.finish(...writes);
-  await Promise.all([
-    ...released.map((id) => sql.run(releaseTags ?? '', id)),
-    ...keys.map((key) => deleteIfExpired(sql, key, now)),
-    sql.write(...writes),
-    ...(keys.length > 0 ? [sql.run(locking.deleteExpiredKeys, now, EXPIRED_KEYS_AT_ONCE)] : []),
-  ]);
-}
-
-function reservationRow(record: ReservationRecord, deletedAt: number | null): SqlValue[] {
-  return [
-    record.id,
-    record.site1,
-    record.site2,
-    record.start,
-    record.end,
-    record.bandwidth,
-    record.experiment,
-    record.tenant,
-    record.createdBy,
-    record.createdAt,
-    deletedAt,
-    ...RESERVATION_TEXTS.map((text) => record[text] ?? null),
-  ];
-}
-
-function hopRow(
-  { id, start, end, bandwidth, tenant }: ReservationRecord,
-  { link, tags }: Hop,
-  { position, version, deletedAt }: { position: number; version: number; deletedAt: number | null },
-): SqlValue[] {
-  const held = [
-    spanOf(end - start),
-    start,
-    end,
-    bandwidth,
-    ...TAG_PLACES.map((place) => tags[place]),
-    tenant,
-  ];
-  return [id, position, link, version, ...held, deletedAt];
+  const released = changes.length > 1 ? [...known] : [];
+  const moved = [...after].filter(([id, version]) => version !== before.get(id));
+  return sql.finish(
+    Promise.all([
+      ...released.map((id) => sql.run(RELEASE_TAGS, { id })),
+      ...keys.map((key) => deleteIfExpired(sql, key, now)),
+      sql.insert(RESERVATION, [...reservations.values()]),
+      sql.insert(HOP, [...hops.values()].flat()),
+      sql.insert(IDEMPOTENCY_KEY, keys.map(keyRow)),
+      sql.insert(AUDIT, audited.rows),
+      ...audited.counted.map((values) => sql.run(COUNT_MORE, values)),
+      ...moved.map(([link, version]) => sql.run(SET_LINK_VERSION, { link, version })),
+      ...(keys.length > 0 ? [sql.run(locking.deleteExpiredKeys, { now, most: EXPIRED_KEYS_AT_ONCE })] : []),
+    ]),
+  );
 }
 
 /** @param values of a row of {@link OVERLAPPING} */

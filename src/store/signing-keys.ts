@@ -1,87 +1,78 @@
 import type { PastJwk } from '../contract/claims.ts';
 import type { KeyStore, Service, StoredKey } from '../server/keys/key-ring.ts';
-import { changed, type SqlDatabase, type SqlRow, type SqlStatements } from './sql.ts';
+import { returnsRow, type SqlDatabase, type SqlStatements } from './sql.ts';
+
+const KEY = 'key_number AS "number", signs_ms AS "signsFrom", expiry_ms AS "lastExpiry", jwk';
 
 /** The services' signing keys. The mode of the SQLite file, or the logins of PostgreSQL, keep them secret. */
 export function signingKeyStore(database: SqlDatabase): KeyStore {
   return {
     async keys(service) {
-      const rows = await database.reader.all(
-        'SELECT key_number, signs_ms, expiry_ms, jwk FROM signing_key WHERE issuer = $1 ORDER BY key_number',
-        service,
+      const rows = await database.reader.all<KeyRow>(
+        `SELECT ${KEY} FROM signing_key WHERE issuer = $service ORDER BY key_number`,
+        { service },
       );
       return rows.map(toKey);
     },
 
-    add: (service, { number, signsFrom, lastExpiry, jwk }) =>
+    add: (service, key) =>
       database.run(
-        `${INSERT} WHERE NOT EXISTS (SELECT 1 FROM signing_key WHERE issuer = $1 AND key_number >= $2)
+        `${INSERT} WHERE NOT EXISTS (SELECT 1 FROM signing_key WHERE issuer = $service AND key_number >= $number)
          ON CONFLICT (issuer, key_number) DO NOTHING`,
-        service,
-        number,
-        JSON.stringify(jwk),
-        signsFrom,
-        lastExpiry,
+        { ...key, service, jwk: JSON.stringify(key.jwk) },
       ),
 
     note: (service, number, expiry) =>
-      changed(
+      returnsRow(
         database,
-        `UPDATE signing_key SET expiry_ms = CASE WHEN expiry_ms > $3 THEN expiry_ms ELSE $3 END
-         WHERE issuer = $1 AND key_number = $2 RETURNING key_number`,
-        service,
-        number,
-        expiry,
+        `UPDATE signing_key SET expiry_ms = CASE WHEN expiry_ms > $expiry THEN expiry_ms ELSE $expiry END
+         WHERE issuer = $service AND key_number = $number RETURNING key_number`,
+        { service, number, expiry },
       ),
 
     forget: (service, { number, lastExpiry }, past) =>
       database.transaction(async (sql) => {
-        const isDeleted = await changed(
+        const isDeleted = await returnsRow(
           sql,
-          `DELETE FROM signing_key WHERE issuer = $1 AND key_number = $2 AND expiry_ms <= $3
+          `DELETE FROM signing_key WHERE issuer = $service AND key_number = $number AND expiry_ms <= $lastExpiry
            RETURNING key_number`,
-          service,
-          number,
-          lastExpiry,
+          { service, number, lastExpiry },
         );
         if (isDeleted) await keepPast(sql, service, number, past);
       }),
 
     async past(service) {
       const rows = await database.reader.all(
-        'SELECT jwk FROM signing_key WHERE issuer = $1 ORDER BY key_number',
-        besides(service),
+        'SELECT jwk FROM signing_key WHERE issuer = $past ORDER BY key_number',
+        { past: besides(service) },
       );
       return rows.map(({ jwk }) => JSON.parse(String(jwk)));
     },
 
-    replace: (service, { number, signsFrom, lastExpiry, jwk }, pastOf = () => undefined) =>
+    replace: (service, key, pastOf = () => undefined) =>
       database.transaction(async (sql) => {
-        const rows = await sql.all(
-          `DELETE FROM signing_key WHERE issuer = $1 AND key_number < $2
-           RETURNING key_number, signs_ms, expiry_ms, jwk`,
-          service,
-          number,
+        const values = { ...key, service, jwk: JSON.stringify(key.jwk) };
+        const rows = await sql.all<KeyRow>(
+          `DELETE FROM signing_key WHERE issuer = $service AND key_number < $number
+           RETURNING ${KEY}`,
+          values,
         );
         const gone = rows.map(toKey);
         for (const each of gone) await keepPast(sql, service, each.number, pastOf(each, gone));
         // A key that another process made meanwhile, to sign later, signs now.
         await sql.run(
-          `${INSERT} WHERE NOT EXISTS (SELECT 1 FROM signing_key WHERE issuer = $1 AND key_number > $2)
-           ON CONFLICT (issuer, key_number) DO UPDATE
-             SET signs_ms = CASE WHEN signing_key.signs_ms < $4 THEN signing_key.signs_ms ELSE $4 END`,
-          service,
-          number,
-          JSON.stringify(jwk),
-          signsFrom,
-          lastExpiry,
+          `${INSERT} WHERE NOT EXISTS (SELECT 1 FROM signing_key WHERE issuer = $service AND key_number > $number)
+           ON CONFLICT (issuer, key_number) DO UPDATE SET
+             signs_ms = CASE WHEN signing_key.signs_ms < $signsFrom THEN signing_key.signs_ms ELSE $signsFrom END`,
+          values,
         );
       }),
   };
 }
 
 const INSERT = `INSERT INTO signing_key (issuer, key_number, jwk, signs_ms, expiry_ms)
-  SELECT CAST($1 AS TEXT), CAST($2 AS BIGINT), CAST($3 AS TEXT), CAST($4 AS BIGINT), CAST($5 AS BIGINT)`;
+  SELECT CAST($service AS TEXT), CAST($number AS BIGINT), CAST($jwk AS TEXT), CAST($signsFrom AS BIGINT),
+    CAST($lastExpiry AS BIGINT)`;
 
 /** The rows of a service's keys that were removed are beside those that it has: their public parts, which sign nothing. */
 function besides(service: Service): string {
@@ -95,15 +86,17 @@ async function keepPast(
   past: PastJwk | undefined,
 ): Promise<void> {
   if (past === undefined) return;
-  const row = [besides(service), number, JSON.stringify(past), past.nbf * 1000, 0];
-  await sql.run(`${INSERT} WHERE TRUE ON CONFLICT (issuer, key_number) DO NOTHING`, ...row);
+  await sql.run(`${INSERT} WHERE TRUE ON CONFLICT (issuer, key_number) DO NOTHING`, {
+    service: besides(service),
+    number,
+    jwk: JSON.stringify(past),
+    signsFrom: past.nbf * 1000,
+    lastExpiry: 0,
+  });
 }
 
-function toKey(row: SqlRow): StoredKey {
-  return {
-    number: Number(row['key_number']),
-    signsFrom: Number(row['signs_ms']),
-    lastExpiry: Number(row['expiry_ms']),
-    jwk: JSON.parse(String(row['jwk'])),
-  };
+type KeyRow = Omit<StoredKey, 'jwk'> & { jwk: string };
+
+function toKey(row: KeyRow): StoredKey {
+  return { ...row, jwk: JSON.parse(row.jwk) };
 }

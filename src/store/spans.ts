@@ -17,13 +17,13 @@ export function spanOf(length: number): number {
 }
 
 /**
- * Selects what overlaps the period from `$2` to `$3`: one part for each class, so that each engine finds it by the index.
+ * Selects what overlaps the period from `$start` to `$end`: one part for each class, so that each engine finds it by the index.
  *
  * @param select the columns, the table, and the other conditions
  */
 export function overlapping(select: string): string {
   return Array.from({ length: LAST + 1 }, (_, span) => {
-    const started = span === LAST ? '' : `AND start_ms > CAST($2 AS BIGINT) - ${FIRST * TIMES ** span}`;
-    return `${select} AND span = ${span} ${started} AND start_ms < $3 AND end_ms > $2`;
+    const started = span === LAST ? '' : `AND start_ms > CAST($start AS BIGINT) - ${FIRST * TIMES ** span}`;
+    return `${select} AND span = ${span} ${started} AND start_ms < $end AND end_ms > $start`;
   }).join(' UNION ALL ');
 }

@@ -1,3 +1,5 @@
+import type { LinkVersion } from '../allocator/store.ts';
+
 /** A value that a statement takes. A whole number fits 53 bits. */
 export type SqlValue = string | number | null;
 /** A row as a database gives it; whole numbers are numbers on either engine. */
@@ -5,53 +7,85 @@ export type SqlRow = Record<string, unknown>;
 /** A row as the values of its columns, in their order. */
 export type SqlValues = readonly unknown[];
 
-/** Statements that read. Parameters are `$1`, `$2`, … */
+/**
+ * Statements that read. A parameter `$name` is the member of that name in `values`, which may have others. A `Row` is what the
+ * statement selects: the tables say what a column holds, so nothing is checked again.
+ */
 export interface SqlReader {
-  all(sql: string, ...values: SqlValue[]): Promise<SqlRow[]>;
-  /** As `all`, with rows that take less to make and to read. A statement that is run so is never run as by `all`. */
-  arrays(sql: string, ...values: SqlValue[]): Promise<SqlValues[]>;
-  first(sql: string, ...values: SqlValue[]): Promise<SqlRow | undefined>;
+  all<Row extends object = SqlRow>(sql: string, values?: object): Promise<Row[]>;
+  /** As `all`, with rows that take less to make and to read. */
+  arrays(sql: string, values?: object): Promise<SqlValues[]>;
+  first<Row extends object = SqlRow>(sql: string, values?: object): Promise<Row | undefined>;
 }
-
-/** How rows are inserted into one table. */
-export interface SqlInsert {
-  into: string;
-  /** The columns and their types, as PostgreSQL calls them. */
-  columns: Readonly<Record<string, 'text' | 'integer' | 'bigint'>>;
-  /** `ON CONFLICT …`, with `excluded` for the row that is not inserted. */
-  onConflict?: string;
-}
-
-/** Rows to insert, each with a value for every column, in their order; or a statement that changes rows. */
-export type SqlWrite =
-  | { insert: SqlInsert; rows: readonly (readonly SqlValue[])[] }
-  | { change: string; values: readonly SqlValue[] };
 
 /** Statements that both engines understand. */
 export interface SqlStatements extends SqlReader {
-  run(sql: string, ...values: SqlValue[]): Promise<void>;
-  /** Makes several changes at once, as one statement where the engine can: no change sees the others. */
-  write(...writes: readonly SqlWrite[]): Promise<void>;
+  run(sql: string, values?: object): Promise<void>;
 }
 
-/** A connection's view of the database's history. */
-interface OfHistory {
-  /**
-   * Names the database and its history. Within one history, what was committed stays. The name differs once the database
-   * is another one: a standby that was promoted, and may lack what was committed last, or a restored copy.
-   */
-  readonly history: string;
+/** Executes one statement. @returns its rows: objects, or arrays where that is asked for */
+export type SqlQuery = <Row extends object>(sql: string, values: object, asArrays: boolean) => Promise<Row[]>;
+
+/** The value of a parameter. @throws RangeError where there is none, by a mistake of ours */
+export function valueIn(values: object, name: string): unknown {
+  const value: unknown = Reflect.get(values, name);
+  if (value === undefined) throw new RangeError(`a statement has no value for $${name}`);
+  return value;
+}
+
+/** The statements of an engine, by what executes one. */
+export function statementsBy(query: SqlQuery): SqlStatements {
+  const all = <Row extends object = SqlRow>(sql: string, values: object = {}): Promise<Row[]> =>
+    query<Row>(sql, values, false);
+  return {
+    all,
+    arrays: (sql, values = {}) => query<unknown[]>(sql, values, true),
+    first: async <Row extends object>(sql: string, values?: object) => (await all<Row>(sql, values))[0],
+    run: (sql, values) => all(sql, values).then(() => undefined),
+  };
+}
+
+/** How rows are inserted into a table. */
+export interface SqlInsert {
+  /** The members of a row that it takes. */
+  members: readonly string[];
+  /** The statement for one row: a parameter for each member. */
+  row: string;
+  /** The statement for any number of rows on PostgreSQL: an array of values for each member. */
+  rows: string;
+}
+
+/**
+ * Makes the statements that insert into a table.
+ *
+ * @param columns each with its type as PostgreSQL calls it, and the member of a row that it takes unless that has the column's
+ *   name: `id text, start_ms bigint start`
+ * @param onConflict `ON CONFLICT …`, with `excluded` for the row that is not inserted
+ */
+export function insertInto(table: string, columns: string, onConflict = ''): SqlInsert {
+  const typed = columns.split(/,\s*/).map((column) => column.split(' '));
+  const members = typed.map(([name = '', , member = name]) => member);
+  const values = members.map((member) => `$${member}`);
+  const arrays = typed.map(([, type], index) => `${values[index]}::${type}[]`);
+  const into = `INSERT INTO ${table} (${typed.map(([name]) => name).join(', ')})`;
+  return {
+    members,
+    row: `${into} VALUES (${values.join(', ')}) ${onConflict}`,
+    rows: `${into} SELECT * FROM unnest(${arrays.join(', ')}) ${onConflict}`,
+  };
 }
 
 /** The statements of one transaction. */
-export interface SqlTransaction extends SqlStatements, OfHistory {
+export interface SqlTransaction extends SqlStatements {
   /** How many pieces of work share the transaction, where this one is the first of them; else 0. */
   readonly together: number;
+  /** Inserts rows, in their order. */
+  insert(into: SqlInsert, rows: readonly object[]): Promise<void>;
   /**
-   * As `write`, for the only change of the transaction and its last statement: it may be sent together with the commit,
-   * and resolve before the database has answered. A row that the database refuses fails the transaction.
+   * Ends the transaction with statements that have been sent: the commit may follow them at once, and this resolve before the
+   * database has answered. A row that the database refuses fails the transaction.
    */
-  finish(...writes: readonly SqlWrite[]): Promise<void>;
+  finish(last: Promise<unknown>): Promise<void>;
 }
 
 /**
@@ -62,7 +96,7 @@ export interface SqlTransaction extends SqlStatements, OfHistory {
  * @throws CommitUnknownError from everything but the reader and snapshots when it was lost after a change, or a commit,
  * had been sent
  */
-export interface SqlDatabase extends Pick<SqlStatements, 'run' | 'all' | 'first'> {
+export interface SqlDatabase extends SqlStatements {
   /** Sees what is committed, and waits for no writer. */
   readonly reader: SqlReader;
   /**
@@ -70,18 +104,17 @@ export interface SqlDatabase extends Pick<SqlStatements, 'run' | 'all' | 'first'
    * together with `BEGIN`, which only a read-only database refuses.
    */
   transaction<Answer>(work: (sql: SqlTransaction) => Promise<Answer>): Promise<Answer>;
-  /**
-   * Runs `work` on what was committed when its first statement ran, without holding up any writer.
-   *
-   * @param work is given the rows of a query in portions, with time for others in between
-   */
+  /** Runs `work` on what was committed when its first statement ran, without holding up any writer. */
   snapshot<Answer>(work: (sql: SqlSnapshot) => Promise<Answer>): Promise<Answer>;
 }
 
 /** Reads the rows that were committed at one instant. */
-export interface SqlSnapshot extends SqlReader, OfHistory {
-  /** The rows that a statement finds, in portions. */
-  portions(sql: string, ...values: SqlValue[]): AsyncIterable<SqlValues[]>;
+export interface SqlSnapshot extends SqlReader {
+  /**
+   * Names the database and its history. Within one history, what was committed stays. The name differs once the database
+   * is another one: a standby that was promoted, and may lack what was committed last, or a restored copy.
+   */
+  readonly history: string;
 }
 
 /** A server's database, opened to be read only: it is not created. */
@@ -95,34 +128,29 @@ export class DatabaseFormatError extends Error {
   override readonly name = 'DatabaseFormatError';
 }
 
-/** Runs a statement that returns something of the row it has changed. @returns whether there was such a row */
-export async function changed(
-  sql: Pick<SqlStatements, 'first'>,
+/** Runs a statement that returns something of a row that it has found or changed. @returns whether there was such a row */
+export async function returnsRow(
+  sql: Pick<SqlReader, 'first'>,
   statement: string,
-  ...values: SqlValue[]
+  values: object,
 ): Promise<boolean> {
-  return (await sql.first(statement, ...values)) !== undefined;
+  return (await sql.first(statement, values)) !== undefined;
 }
 
 /** Reads a link's row. */
-export const READ_LINK = 'SELECT version, forgotten FROM link WHERE id = $1';
+export const READ_LINK = 'SELECT id, version, forgotten FROM link WHERE id = $link';
 
 /** The steps that the two engines do differently for reservations. */
 export interface Locking {
   /**
-   * Locks a link's row until the transaction ends, in a statement that reads nothing else, and then reads it: `version`
-   * and `forgotten`; undefined where there was no row to lock.
+   * Locks a link's row until the transaction ends, in a statement that reads nothing else, and then reads it; undefined where
+   * there was no row to lock.
    */
-  lock(sql: SqlStatements, link: string): Promise<SqlRow | undefined>;
+  lock(sql: SqlStatements, link: string): Promise<LinkVersion | undefined>;
   /** Locks names until the transaction ends, in their order. */
   lockNames(sql: SqlStatements, names: readonly string[]): Promise<void>;
   /** Whether work that waits at the same time shares commits, whatever its links. */
   sharesCommits: boolean;
-  /** Releases the tags of a reservation whose row is written next, so that others may take them in any order; where the engine guards them. */
-  releaseTags?: string;
-  /** Deletes idempotency keys that expired by `$1`, the oldest first and `$2` at most. */
+  /** Deletes idempotency keys that expired by `$now`, the oldest first and `$most` at most. */
   deleteExpiredKeys: string;
 }
-
-/** Makes the row of a link that has none. Of two at once, the second waits for the first. */
-export const MAKE_LINK = 'INSERT INTO link (id, version) VALUES ($1, 0) ON CONFLICT (id) DO NOTHING';

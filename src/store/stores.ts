@@ -14,7 +14,7 @@ import { pageSessionStore } from './page-sessions.ts';
 import { reservationStore } from './reservations.ts';
 import { signingKeyStore } from './signing-keys.ts';
 import type { Locking, ReadDatabase, SqlDatabase } from './sql.ts';
-import { SQLITE_LOCKING, SqliteDatabase, statementsOn } from './sqlite/database.ts';
+import { SQLITE_LOCKING, SqliteDatabase } from './sqlite/database.ts';
 import { identityOf } from './sqlite/file.ts';
 import { SERVER_FORMAT } from './sqlite/format.ts';
 
@@ -62,19 +62,17 @@ export async function openStores(database: string, log?: Log): Promise<Stores> {
   if (!isPostgres(database)) {
     const file = await SqliteDatabase.open(database, SERVER_FORMAT);
     if (file.isNew && database !== ':memory:') log?.('info', 'database_made', { file: database });
-    const sql = statementsOn(file);
     try {
       const place = identityOf(database);
-      const [known] = await sql.reader.all(READ_HISTORY);
+      const known = await file.reader.first(READ_HISTORY);
       // A file that is up to date is not locked: other processes may be using it.
-      if (known?.['value'] !== place) {
-        await sql.transaction((transaction) => beginHistory(transaction, place, 'unixepoch()'));
-      }
+      if (known?.['value'] !== place)
+        await file.transaction((sql) => beginHistory(sql, place, 'unixepoch()'));
     } catch (error) {
       await file.close();
       throw error;
     }
-    return storesOn(sql, SQLITE_LOCKING, { history: () => '', close: () => file.close() });
+    return storesOn(file, SQLITE_LOCKING, { history: () => '', close: () => file.close() });
   }
   const { POSTGRES_LOCKING, PostgresDatabase } = await import('./postgres/database.ts');
   const server = await PostgresDatabase.open(database, {

@@ -41,7 +41,7 @@ export function difference(
  * @example '6 Gbps, same period'
  * @example '9 Gbps from 2026-12-01T14:00:00.000Z'
  * @example '9 Gbps for 2 h'
- * @example '9 Gbps, same period, via fr-slices, se-kth: taken from others on 3 links'
+ * @example '9 Gbps, same period, via fr-slices, se-kth: leaves others less on 3 links'
  */
 export function alternativeText(
   offered: Offered,
@@ -52,9 +52,9 @@ export function alternativeText(
   return timeText(offered, asked, now, times) + routeText(offered.via);
 }
 
-/** The cost of a longer route is the others': they lack on each of its links what it takes there. */
+/** The cost of a longer route is the others': on each of its links they can book less. */
 function routeText(via: Offered['via']): string {
-  return via ? `, via ${via.join(', ')}: taken from others on ${via.length + 1} links` : '';
+  return via ? `, via ${via.join(', ')}: leaves others less on ${via.length + 1} links` : '';
 }
 
 function timeText(offered: Offered, asked: Asked | undefined, now: number, times: Times): string {

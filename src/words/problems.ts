@@ -67,8 +67,7 @@ const SENTENCES = {
     if (via.length + avoid.length === 0) return `No link connects ${ends}. ${shortest}`;
     const passes = via.length > 0 ? [`passes ${via.join(', then ')}`] : [];
     const avoids = avoid.length > 0 ? [`avoids ${avoid.join(' and ')}`] : [];
-    const most = hops === 1 ? '1 hop' : `${hops} hops`;
-    return `No route of at most ${most} between ${ends} ${[...passes, ...avoids].join(' and ')}. ${shortest}`;
+    return `No route of at most ${hops} hops between ${ends} ${[...passes, ...avoids].join(' and ')}. ${shortest}`;
   }),
   date_past: row(
     ['member', 'at'],

@@ -120,7 +120,7 @@ describe.each([
     expect(refusedIn(outcome)).toEqual([[12, 'refused']]);
     expect(!outcome.ok && outcome.reason === 'refused' && outcome.items[12]).toMatchObject({
       refusals: [{ limit: 'bandwidth', free: 50 }],
-      offers: [{ kind: 'most_bandwidth' }, {}],
+      offers: [{ kind: 'most_bandwidth' }, { kind: 'other_route', via: ['c'] }, { kind: 'earliest' }],
     });
     expect(await everything()).toEqual(before);
     await isTrue(allocator);

@@ -37,7 +37,8 @@ const cases = fc.record({
   graph: networks,
   held: fc.array(fc.record({ ends: fc.tuple(fc.nat(6), fc.nat(6)), demand: demands }), { maxLength: 14 }),
   asked: fc.array(items, { minLength: 1, maxLength: 4 }),
-  detour: fc.constantFrom(0, 1, 7),
+  /** Whether creates may take any route, or those with the fewest hops. */
+  avoid: fc.boolean().map((isAny) => (isAny ? ['nowhere'] : [])),
 });
 type Case = typeof cases extends fc.Arbitrary<infer Value> ? Value : never;
 
@@ -49,14 +50,14 @@ interface Given {
 }
 
 /** Links with what is held of them, and a list of changes. @param tags how many there are at each place */
-async function made({ graph, held, asked, detour }: Case, tags: number): Promise<Given> {
+async function made({ graph, held, asked, avoid }: Case, tags: number): Promise<Given> {
   const links = graph.links.map((link, index): Link => {
     const c: [number, number] = [1 + tags * index, tags * (index + 1)];
     const s: [number, number] = [1, tags];
     const range = { site1_s_tags: s, site2_s_tags: s, site1_c_tags: c, site2_c_tags: c };
     return { ...link, ...range, bandwidth: CAPACITY - (index % 4 === 3 ? 2 : 0) };
   });
-  const network = createNetwork({ sites: graph.sites, links }, detour);
+  const network = createNetwork({ sites: graph.sites, links });
   let ids = 0;
   const rules: AllocationRules = { network, newId: () => `r${ids++}` };
   const sitesOf = ([one, other]: [number, number]) => {
@@ -67,7 +68,7 @@ async function made({ graph, held, asked, detour }: Case, tags: number): Promise
   const records = new Map<string, ReservationRecord>();
   const create = (sites: { site1: string; site2: string }, demand: Demand): ChangeItem => ({
     action: 'create',
-    request: { ...WHO, ...sites, ...demand, expiry: 1000 },
+    request: { ...WHO, ...sites, ...demand, avoid, expiry: 1000 },
   });
   for (const { ends, demand } of held) {
     const sites = sitesOf(ends);

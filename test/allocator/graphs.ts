@@ -15,19 +15,26 @@ export const networks = fc.integer({ min: 4, max: 7 }).chain((count) => {
   }));
 });
 
+/** The same links with C-tags that differ at each site, as they have to. */
+export function withTags(links: readonly Link[]): Link[] {
+  return links.map((link, index) => {
+    const tags: [number, number] = [1 + 3 * index, 3 + 3 * index];
+    return { ...link, site1_c_tags: tags, site2_c_tags: tags };
+  });
+}
+
 /** All routes, found by walking everywhere: this proof shares nothing with the code that it checks. */
 export function every(
   links: readonly Link[],
-  { site1, site2, via = [], avoid = [], maxHops = 8 }: RouteTerms,
+  { site1, site2, via = [], avoid = [], hops: [least, most] = [1, 8] }: RouteTerms,
 ): string[][] {
   const walk = (sites: string[]): string[][] => {
     const at = sites.at(-1) ?? '';
     if (at === site2) {
       const order = via.map((site) => sites.indexOf(site));
       const isRight = order.every((place, index) => place > (order[index - 1] ?? 0));
-      return isRight && !sites.some((site) => avoid.includes(site)) && sites.length <= maxHops + 1
-        ? [sites]
-        : [];
+      const isAvoided = sites.some((site) => avoid.includes(site));
+      return isRight && !isAvoided && sites.length > least && sites.length <= most + 1 ? [sites] : [];
     }
     return links.flatMap((link) => {
       const next = link.site1 === at ? link.site2 : link.site2 === at ? link.site1 : undefined;

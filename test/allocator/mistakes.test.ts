@@ -420,7 +420,6 @@ test('an alternative holds a demand only, without names and expiry', async () =>
   const outcome = await book(allocator, { start: 10, end: 15, bandwidth: 500 });
   expect(outcome.ok ? [] : outcome.offers).toEqual([
     { kind: 'most_bandwidth', startsNow: false, start: 10, end: 15, bandwidth: 400 },
-    { kind: 'earliest', startsNow: false, start: 20, end: 25, bandwidth: 500 },
   ]);
 });
 

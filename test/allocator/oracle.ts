@@ -9,6 +9,7 @@ import {
 import type { Free, Plan } from '../../src/allocator/link-use.ts';
 import type { Offer } from '../../src/allocator/offers.ts';
 import type { Refusal } from '../../src/allocator/refusals.ts';
+import { MINUTE } from '../../src/contract/durations.ts';
 import type { Link } from '../../src/contract/links.ts';
 
 /** How a refused demand was asked for. */
@@ -96,21 +97,25 @@ export class Oracle {
     return bandwidths.findLast((bandwidth) => this.#accepts({ ...period, bandwidth }, own)) ?? 0;
   }
 
-  /** The earliest accepted start from `from` on, for a demand that ends by `by`. */
-  earliest(from: number, duration: number, bandwidth: number, by: number, own?: string): number | undefined {
-    return this.#instants({ start: from, end: by - duration + 1 }).find((start) =>
+  /** The earliest accepted start from `from` on, for a demand that ends by `by`, of those that are `every` milliseconds apart. */
+  earliest(
+    { start: from, end: by, bandwidth, duration }: Demand & { duration: number },
+    { own, every = this.#unit }: { own?: string; every?: number } = {},
+  ): number | undefined {
+    const first = every === MINUTE ? Math.ceil(from / MINUTE) * MINUTE : from;
+    return instants({ start: first, end: by - duration + 1 }, every).find((start) =>
       this.#accepts({ start, end: start + duration, bandwidth }, own),
     );
   }
 
   /** The latest accepted end for a demand that starts at `start`, `latest` at most. */
   freeUntil(start: number, bandwidth: number, latest: number, own?: string): number | undefined {
-    return this.#instants({ start: start + this.#unit, end: latest + 1 }).findLast((end) =>
+    return instants({ start: start + this.#unit, end: latest + 1 }, this.#unit).findLast((end) =>
       this.#accepts({ start, end, bandwidth }, own),
     );
   }
 
-  /** The alternatives that are due in place of a refused demand, the best of each kind. */
+  /** The alternatives that are due in place of a refused demand, the best of each kind that is worth having. */
   offers(demand: Demand, { now, expiry, startsNow = false, own, movable = true }: Asked): Offer[] {
     const { start, end, bandwidth } = demand;
     const duration = end - start;
@@ -118,14 +123,22 @@ export class Oracle {
     const offers: Offer[] = [];
     const canStart = startsNow || start >= now || start === current?.start;
     const most = this.most(demand, own);
-    if (canStart && most > 0) offers.push({ kind: 'most_bandwidth', startsNow, start, end, bandwidth: most });
+    if (canStart && most > 0 && 10 * most >= bandwidth)
+      offers.push({ kind: 'most_bandwidth', startsNow, start, end, bandwidth: most });
     const from = Math.max(start, now) + (startsNow ? 1000 : 0);
-    const later = movable ? this.earliest(from, duration, bandwidth, expiry, own) : undefined;
+    const sought = { start: from, end: expiry, bandwidth, duration };
+    const later = movable ? this.earliest(sought, { own, every: MINUTE }) : undefined;
     if (later !== undefined) {
-      offers.push({ kind: 'earliest', startsNow: false, start: later, end: later + duration, bandwidth });
+      const until = later + duration;
+      const whole = until === expiry ? until : until - (until % MINUTE);
+      const about = { kind: 'earliest', startsNow: false, start: later, bandwidth } as const;
+      offers.push({ ...about, end: whole > later ? whole : until });
     }
-    const until = this.freeUntil(start, bandwidth, end - 1, own);
-    if (canStart && until !== undefined) {
+    const free = this.freeUntil(start, bandwidth, end - 1, own) ?? start;
+    const isExact = free === expiry || free === current?.end;
+    const until = isExact ? free : free - (free % MINUTE);
+    const lasts = until - start;
+    if (canStart && lasts >= 10 * MINUTE && 10 * lasts >= duration) {
       offers.push({ kind: 'longest', startsNow, start, end: until, bandwidth });
     }
     // What starts now can be asked for a second later.
@@ -143,13 +156,18 @@ export class Oracle {
     const from = Math.max(start, now) + (startsNow ? 1000 : 0);
     const about = { startsNow: false } as const;
     if ('volume' in search) {
-      const later = this.fastest({ start: from, end: expiry, bandwidth, ...search });
+      const later = this.fastest({ start: from, end: expiry, bandwidth, ...search }, MINUTE);
       return later ? [{ kind: 'earliest', ...about, ...later }] : [];
     }
     const { duration } = search;
-    const most = this.mostBandwidth({ start: from, end, duration });
-    const first = most > 0 ? this.earliest(from, duration, most, end) : undefined;
-    const later = this.earliest(from, duration, bandwidth, expiry);
+    const every = MINUTE;
+    const starts = instants({ start: Math.ceil(from / every) * every, end: end - duration + 1 }, every);
+    const most = Math.max(0, ...starts.map((each) => this.most({ start: each, end: each + duration })));
+    const isLittle = most === 0 || 10 * most < bandwidth;
+    const first = isLittle
+      ? undefined
+      : this.earliest({ start: from, end, bandwidth: most, duration }, { every });
+    const later = this.earliest({ start: from, end: expiry, bandwidth, duration }, { every });
     const at = (start: number, bandwidth: number): Demand => ({ start, end: start + duration, bandwidth });
     return [
       ...(first === undefined ? [] : [{ kind: 'most_bandwidth', ...about, ...at(first, most) } as const]),
@@ -169,19 +187,23 @@ export class Oracle {
 
   /** Every accepted start within a window, one by one. */
   starts({ start, end, bandwidth, duration }: Demand & { duration: number }): number[] {
-    return this.#instants({ start, end: end - duration + 1 }).filter((each) =>
+    return instants({ start, end: end - duration + 1 }, this.#unit).filter((each) =>
       this.#accepts({ start: each, end: each + duration, bandwidth }),
     );
   }
 
-  /** The accepted demand for a volume that ends first within a window; of equals, the slowest. */
-  fastest({ start, end, bandwidth, volume }: Demand & { volume: number }): Demand | undefined {
+  /** The accepted demand for a volume that ends first within a window; of equals, the slowest. @param every its times are multiples of it */
+  fastest(
+    { start, end, bandwidth, volume }: Demand & { volume: number },
+    every = this.#unit,
+  ): Demand | undefined {
     const rates = Array.from({ length: bandwidth }, (_, index) => index + 1);
     const demands = rates.flatMap((rate) => {
       // In whole numbers, as no quotient is exact for sure.
-      const perMillisecond = 125n * BigInt(rate);
-      const duration = Number((BigInt(volume) + perMillisecond - 1n) / perMillisecond);
-      const first = this.earliest(start, duration, rate, end);
+      const whole = every === MINUTE ? BigInt(MINUTE) : 1n;
+      const perStep = 125n * BigInt(rate) * whole;
+      const duration = Number(((BigInt(volume) + perStep - 1n) / perStep) * whole);
+      const first = this.earliest({ start, end, bandwidth: rate, duration }, { every });
       return first === undefined ? [] : [{ start: first, end: first + duration, bandwidth: rate }];
     });
     return demands.toSorted((one, other) => one.end - other.end || one.bandwidth - other.bandwidth)[0];
@@ -189,7 +211,7 @@ export class Oracle {
 
   /** The most Mbps that are accepted for some period of a duration within a window. */
   mostBandwidth({ start, end, duration }: Period & { duration: number }): number {
-    const starts = this.#instants({ start, end: end - duration + 1 });
+    const starts = instants({ start, end: end - duration + 1 }, this.#unit);
     return Math.max(0, ...starts.map((each) => this.most({ start: each, end: each + duration })));
   }
 
@@ -236,8 +258,10 @@ export class Oracle {
     ];
   }
 
-  #instants(period: Period): number[] {
-    return instants(period, this.#unit);
+  /** The instants of a period at which something may change, and its first one. */
+  #instants({ start, end }: Period): number[] {
+    const whole = instants({ start: start - (start % this.#unit), end }, this.#unit);
+    return [start, ...whole.slice(1)];
   }
 
   #others(at: number, own?: string): Holding[] {
@@ -251,8 +275,7 @@ export class Oracle {
   }
 
   #free(period: Period, own?: string): number {
-    const start = period.start - (period.start % this.#unit);
-    const at = this.#instants({ start, end: period.end });
+    const at = this.#instants(period);
     return Math.min(...at.map((each) => this.#link.bandwidth - this.#load(each, own)));
   }
 

@@ -21,6 +21,7 @@ const postgres = usePostgres();
 const LINK = smallLink();
 const ID = linkId('a', 'b');
 const HOUR = 3_600_000;
+const MINUTE = 60_000;
 const SOME: Demand = { start: 10, end: 20, bandwidth: 100 };
 
 let opened: OpenedStore;
@@ -95,11 +96,10 @@ function postgresql(): Engine {
       const other = await PostgresDatabase.open(url);
       const [locked, release] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
       const holding = other.transaction(async (sql) => {
-        await sql.all('SELECT id FROM link WHERE id = $1 FOR UPDATE', ID);
-        await sql.run(
-          'SELECT pg_advisory_xact_lock(hashtextextended($1, 0))',
-          JSON.stringify(['live', 'exp']),
-        );
+        await sql.all('SELECT id FROM link WHERE id = $id FOR UPDATE', { id: ID });
+        await sql.run('SELECT pg_advisory_xact_lock(hashtextextended($name, 0))', {
+          name: JSON.stringify(['live', 'exp']),
+        });
         locked.resolve();
         await release.promise;
       });
@@ -149,7 +149,7 @@ describe.each([
         refusals: [{ limit: 'bandwidth', free: 400 }],
         offers: [
           { kind: 'most_bandwidth', bandwidth: 400 },
-          { kind: 'earliest', start: 20 },
+          { kind: 'earliest', start: MINUTE },
         ],
       });
       expect(await update(asked, id, { bandwidth: 1000 })).toMatchObject({ ok: true });
@@ -258,12 +258,13 @@ describe.each([
       free: { length: 20 },
     });
     // It may use 10 Mbps, and would need 100, which are free.
-    const slow = { ...who, expiry: 2000, start: 30, end: 130, bandwidth: 10, volume };
+    const slow = { ...who, expiry: HOUR, start: 30, end: 130, bandwidth: 10, volume };
     expect(await allocator.create(slow, true)).toMatchObject({
       demand: { start: 30, end: 130, bandwidth: 100 },
       tooLow: { volume, most: 10 },
       refusals: [{ limit: 'bandwidth', capacity: 1000, free: 1000, start: 30, end: 130 }],
-      offers: [{ kind: 'earliest', start: 30, end: 1030, bandwidth: 10 }],
+      // In whole minutes, and then no faster than it must.
+      offers: [{ kind: 'earliest', start: MINUTE, end: 2 * MINUTE, bandwidth: 1 }],
     });
   });
 
@@ -295,7 +296,7 @@ describe.each([
     const wider = start(opened.store, { maxShare: 50 });
     expect(
       await wider.create({
-        ...who,
+        ...{ ...who, expiry: HOUR },
         experiment: 'mine',
         start: 10,
         end: 60,
@@ -308,7 +309,7 @@ describe.each([
         { limit: 'share', of: 'bandwidth', held: 300, allowed: 500 },
         { limit: 'share', of: 'tags', held: 1, allowed: 1 },
       ],
-      offers: [{ kind: 'earliest', start: 50, end: 70, bandwidth: 300 }],
+      offers: [{ kind: 'earliest', start: MINUTE, end: MINUTE + 20, bandwidth: 300 }],
     });
   });
 

@@ -81,7 +81,7 @@ describe('bookings that race on PostgreSQL', () => {
     }
     const database = await PostgresDatabase.open(path);
     const unlocked: Locking = {
-      lock: (sql, id) => sql.first(READ_LINK, id),
+      lock: (sql, id) => sql.first(READ_LINK, { link: id }),
       lockNames: async () => undefined,
       sharesCommits: false,
       deleteExpiredKeys: '',

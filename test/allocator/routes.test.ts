@@ -1,15 +1,17 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { createNetwork } from '../../src/allocator/network.ts';
 import {
   allowedRoutes,
-  bestRoute,
+  longerRoutes,
   MAX_ROUTES,
+  type Route,
   type RouteTerms,
   routesBetween,
   widest,
 } from '../../src/allocator/routes.ts';
 import type { Link } from '../../src/contract/links.ts';
-import { every, linksOf, networks, sitesOf } from './graphs.ts';
+import { every, linksOf, networks, sitesOf, withTags } from './graphs.ts';
 import { smallLink } from './small-link.ts';
 
 const asked = networks.chain((network) =>
@@ -20,11 +22,11 @@ const asked = networks.chain((network) =>
         ends: fc.shuffledSubarray(network.sites, { minLength: 2, maxLength: 2 }),
         others: fc.shuffledSubarray(network.sites, { maxLength: 3 }),
         avoided: fc.integer({ min: 0, max: 2 }),
-        maxHops: fc.integer({ min: 1, max: 8 }),
+        hops: fc.tuple(fc.integer({ min: 1, max: 3 }), fc.integer({ min: 1, max: 8 })),
       })
-      .map(({ ends: [site1 = '', site2 = ''], others, avoided, maxHops }): RouteTerms => {
+      .map(({ ends: [site1 = '', site2 = ''], others, avoided, hops }): RouteTerms => {
         const between = others.filter((site) => site !== site1 && site !== site2);
-        return { site1, site2, avoid: between.slice(0, avoided), via: between.slice(avoided), maxHops };
+        return { site1, site2, avoid: between.slice(0, avoided), via: between.slice(avoided), hops };
       }),
     values: fc.array(fc.integer({ min: 0, max: 6 }), { minLength: 21, maxLength: 21 }),
   }),
@@ -41,16 +43,25 @@ describe('against a walk through all routes', () => {
     );
   });
 
-  test('the best one has the fewest hops, then most left on its narrowest link, then the smaller name', () => {
+  test('where nothing is asked those with the fewest hops are taken, and the longer ones are known; else all that are as asked', () => {
     fc.assert(
-      fc.property(asked, ({ network, terms, values }) => {
-        const value = (link: Link): number => values[network.links.indexOf(link)] ?? 0;
-        const fits = (link: Link): boolean => value(link) > 1;
-        const due = every(network.links.filter(fits), terms)
-          .map((sites) => ({ sites, width: Math.min(...linksOf(network.links, sites).map(value)) }))
-          .toSorted((one, other) => one.sites.length - other.sites.length || other.width - one.width)[0];
-        const found = bestRoute([...routesBetween(network, terms)], { fits, left: value });
-        expect(found && sitesOf(found, terms.site1)).toEqual(due?.sites);
+      fc.property(asked, ({ network: { sites, links }, terms: { hops: _, ...terms } }) => {
+        const network = createNetwork({ sites, links: withTags(links) });
+        const names = (routes: readonly Route[]) => routes.map((route) => sitesOf(route, terms.site1));
+        const { site1, site2 } = terms;
+        const all = every(links, { site1, site2 });
+        const fewest = all[0]?.length;
+        expect(names(allowedRoutes(network, { site1, site2 }))).toEqual(
+          all.filter(({ length }) => length === fewest),
+        );
+        expect(names(longerRoutes(network, { site1, site2 }))).toEqual(
+          all.filter(({ length }) => length !== fewest),
+        );
+        const asksNothing = [...(terms.via ?? []), ...(terms.avoid ?? [])].length === 0;
+        if (!asksNothing) expect(names(allowedRoutes(network, terms))).toEqual(every(links, terms));
+        expect(names(allowedRoutes(network, { ...terms, direct: true }))).toEqual(
+          terms.via?.length ? [] : all.filter(({ length }) => length === 2),
+        );
       }),
       { numRuns: 300 },
     );
@@ -80,13 +91,13 @@ test('row 132: of millions of routes only the first are looked at', () => {
       return site2 === undefined ? [] : [{ ...smallLink(), site1, site2 }];
     }),
   );
-  const network = { links, detour: 7, between: () => undefined };
+  const network = { links, between: () => undefined };
   const [route] = routesBetween(network, { site1: 's00', site2: 's39' });
   expect(route).toHaveLength(8);
   // There are millions.
-  const allowed = allowedRoutes(network, { site1: 's00', site2: 's20' });
-  expect(allowed).toHaveLength(MAX_ROUTES);
-  expect(allowed?.at(-1)?.length).toBeLessThan(8);
+  const longer = longerRoutes(network, { site1: 's00', site2: 's20' });
+  expect(longer).toHaveLength(MAX_ROUTES);
+  expect(longer.at(-1)?.length).toBeLessThan(8);
 });
 
 test('row 132: where millions of paths lead to a site and none on from it, the walk is given up', () => {

@@ -134,7 +134,7 @@ function trials(
     steps: joined(free).slice(0, count),
     columns: cut(free, start, count),
     slots: runs(oracle.starts(sought)),
-    earliest: oracle.earliest(start, duration, bandwidth, end),
+    earliest: oracle.earliest(sought),
     freeUntil: oracle.freeUntil(start, bandwidth, end),
     fastest: oracle.fastest(sought),
     fastestOfAll: oracle.fastest({ ...sought, bandwidth: oracle.capacity }),

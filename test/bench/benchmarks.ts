@@ -10,5 +10,4 @@ export const BENCHMARKS: Readonly<Record<string, () => Promise<Benchmark>>> = {
   verify: async () => (await import('./verify.ts')).verify,
   'event-loop': async () => (await import('./event-loop.ts')).eventLoop,
   optimum: async () => (await import('./optimum.ts')).optimumOf,
-  detours: async () => (await import('./detours.ts')).detours,
 };

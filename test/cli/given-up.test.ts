@@ -88,7 +88,7 @@ test.each<[string, string[], string | RegExp, string?]>([
   ['a refusal', ['reserve', ...BETWEEN, ...GBPS, ...FROM, '--for', '1h'], MORE, 'availability'],
   [
     'a refusal of dates',
-    ['reserve', ...BETWEEN, ...GBPS, ...FROM, '--end', '2090-01-01T00:00:00Z'],
+    ['reserve', ...BETWEEN, ...GBPS, ...FROM, '--end', '2027-02-10T00:00:00Z'],
     MORE,
     'experiment show',
   ],

@@ -22,14 +22,13 @@ async function worldWith(past: number): Promise<CommandWorld> {
   });
   await database.transaction(async ({ run }) =>
     run(
-      `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < $1)
+      `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < $past)
        INSERT INTO attempt
          (service, experiment, key, asked, asked_ms, began_ms, outcome, reservation_id, reservation)
        SELECT service, experiment, printf('past %06d', i), asked, i, i,
-         CASE i % 3 WHEN 0 THEN 'deleted' ELSE 'booked' END, printf('con_past_%06d', i), $2
+         CASE i % 3 WHEN 0 THEN 'deleted' ELSE 'booked' END, printf('con_past_%06d', i), $ended
        FROM attempt, n`,
-      past,
-      ended,
+      { past, ended },
     ),
   );
   return world;

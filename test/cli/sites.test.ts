@@ -30,8 +30,8 @@ test('sites are those of the service, also one without a link', async () => {
 test('between two sites, the routes that a reservation may take', async () => {
   const ends = ['--offline', 'sites', 'de-lab1', 'de-lab2'];
   const { items } = JSON.parse((await here.run(...ends, '--json')).stdout);
-  expect(items).toEqual([{ sites: ['de-lab1', 'de-lab2'], bandwidth: 1000 }]);
-  expect((await here.run(...ends)).stdout).toMatch(/^1 Gbps +de-lab1 – de-lab2$/m);
+  expect(items).toEqual([{ sites: ['de-lab1', 'de-lab2'], bandwidth: 1000, by_default: true }]);
+  expect((await here.run(...ends)).stdout).toMatch(/^1 Gbps +by itself +de-lab1 – de-lab2$/m);
   expect((await here.run('--offline', 'sites', 'de-lab1')).exitCode).toBe(2);
   expect((await here.run('--offline', 'sites', 'de-lab1', 'nl-lab3')).exitCode).toBe(6);
 });

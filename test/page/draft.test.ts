@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { Alternative } from '../../src/contract/problems.ts';
 import {
   type Draft,
   draftOf,
@@ -156,12 +157,16 @@ describe('a click fills the form', () => {
       end_date: '2026-11-23T11:00:00.007Z',
     };
     const draft = { ...WHOLE, bandwidth: '9G', start: START };
-    const most = { ...alternative, kind: 'most_bandwidth', bandwidth: 2500 } as const;
-    expect(withAlternative(draft, most)).toEqual({ ...draft, bandwidth: '2.5G' });
+    const as = (offer: Alternative) => withAlternative(draft, offer, { start: START, end: START + 2 * HOUR });
+    const same = { start_date: '2026-11-23T09:00:00.000Z', end_date: '2026-11-23T11:00:00.000Z' };
+    const most = { ...alternative, ...same, kind: 'most_bandwidth', bandwidth: 2500 } as const;
+    expect(as(most)).toEqual({ ...draft, bandwidth: '2.5G' });
+    const via = ['fr-lille'];
+    expect(as({ ...most, kind: 'other_route', via })).toEqual({ ...draft, bandwidth: '2.5G', via });
     const earliest = { ...alternative, kind: 'earliest', bandwidth: 9000 } as const;
-    expect(withAlternative(draft, earliest)).toEqual({ ...draft, start: START + 7 });
+    expect(as(earliest)).toEqual({ ...draft, start: START + 7 });
     const longest = { ...earliest, kind: 'longest', start_now: true, start_date: null } as const;
-    expect(withAlternative(draft, longest)).toEqual({
+    expect(as(longest)).toEqual({
       ...draft,
       start: 'now',
       ending: { at: START + 2 * HOUR + 7 },

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { builtInTopology } from '../../src/allocator/network.ts';
-import { bestRoute, routesBetween, sitesOf } from '../../src/allocator/routes.ts';
+import { builtInTopology, createNetwork } from '../../src/allocator/network.ts';
+import { allowedRoutes, sitesOf, widest } from '../../src/allocator/routes.ts';
 import { hopsOf, overText, routeBetween, routeOver, routesFrom, routeText } from '../../src/page/route.ts';
 
 const LINKS = [
@@ -25,11 +25,12 @@ describe('the route between two sites', () => {
 
   test('is what the service takes where nothing is reserved, between any two sites of the built-in network', () => {
     const { sites, links } = builtInTopology();
+    const network = createNetwork(builtInTopology());
     for (const site1 of sites) {
       for (const site2 of sites.filter((site) => site !== site1)) {
-        const routes = [...routesBetween({ links }, { site1, site2 })];
-        const taken = bestRoute(routes, { fits: () => true, left: ({ bandwidth }) => bandwidth });
-        expect(routeBetween(links, { site1, site2 })?.sites).toEqual(taken && sitesOf(taken, site1));
+        const routes = allowedRoutes(network, { site1, site2 });
+        const { route } = widest(routes, ({ bandwidth }) => bandwidth);
+        expect(routeBetween(links, { site1, site2 })?.sites).toEqual(sitesOf(route, site1));
       }
     }
   });

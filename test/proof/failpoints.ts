@@ -11,6 +11,7 @@ import { Oracle } from '../allocator/oracle.ts';
 import { smallLink } from '../allocator/small-link.ts';
 import { type Rows, sweep } from '../allocator/sweep.ts';
 import { WITH_HOPS } from '../store/one-link.ts';
+import { rowsOf } from '../store/opened-store.ts';
 import { type FailurePlan, failingDatabase, noFailure } from './failing-database.ts';
 import { type Finding, newReport, type Report } from './report.ts';
 import type { OpenedStatements } from './statements.ts';
@@ -230,8 +231,8 @@ async function newScene(
       };
       return make ? make(options) : new Allocator(options);
     },
-    query: (sql, ...values) => database.all(sql, ...values),
-    reservations: () => database.all(`${WITH_HOPS} WHERE link = $1 ORDER BY id`, id),
+    query: rowsOf(database),
+    reservations: () => database.all(`${WITH_HOPS} WHERE link = $id ORDER BY id`, { id }),
   };
   const setter = scene.newSubject();
   await setter.create(requestOn(scene, { start: 10, end: 20, bandwidth: 250 }));

@@ -5,6 +5,7 @@ import { reservationStore } from '../../src/store/reservations.ts';
 import type { SqlDatabase } from '../../src/store/sql.ts';
 import { Allocator } from '../allocator/allocator.ts';
 import { sweep } from '../allocator/sweep.ts';
+import { rowsOf } from '../store/opened-store.ts';
 import { halfBatches } from './halves.ts';
 import { type Batch, type Booking, Journal } from './journal.ts';
 import { LINKS, TOPOLOGY } from './links.ts';
@@ -34,8 +35,8 @@ async function book(key: string): Promise<Booking> {
   return written;
 }
 
-const found = async (): Promise<string[]> => (await journal.check(database.all)).map(({ kind }) => kind);
-const swept = (): Promise<string[]> => sweep({ rows: database.all }, ID, HOT);
+const found = async (): Promise<string[]> => (await journal.check(rowsOf(database))).map(({ kind }) => kind);
+const swept = (): Promise<string[]> => sweep({ rows: rowsOf(database) }, ID, HOT);
 
 beforeEach(async () => {
   opened = await sqliteStatements();
@@ -93,9 +94,9 @@ describe('the journal tells of a batch without an answer', () => {
 
 test('names tell which reservations of a batch are missing', async () => {
   await database.run(`UPDATE reservation SET name = 'x-2-0' WHERE id = 'r0'`);
-  expect(await halfBatches(database.all)).toMatchObject([{ what: 'of the batch x-2 1 are there' }]);
+  expect(await halfBatches(rowsOf(database))).toMatchObject([{ what: 'of the batch x-2 1 are there' }]);
   await database.run(`UPDATE reservation SET name = 'x-2-1' WHERE id = 'r1'`);
-  expect(await halfBatches(database.all)).toEqual([]);
+  expect(await halfBatches(rowsOf(database))).toEqual([]);
 });
 
 test.each<[string, () => unknown, string]>([
@@ -270,7 +271,7 @@ test.each<[string, string, string]>([
     'r0 stands otherwise',
   ],
 ])('the replay tells of %s', async (_, statement, due) => {
-  const replayed = (): Promise<string[]> => replay(database.all, HOT, { oracle: 10 });
+  const replayed = (): Promise<string[]> => replay(rowsOf(database), HOT, { oracle: 10 });
   await allocator.update('r0', { end: 15 }, UPDATE);
   await expect(book('refused')).rejects.toThrow('refused');
   await allocator.delete('r1', { by: 'user' });

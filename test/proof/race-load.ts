@@ -25,8 +25,8 @@ export interface RaceLoadOrder {
   requests: number;
   /** Of the pairs of sites, the first so many. */
   pairs: number;
-  /** How many hops more than the shortest route any may have. */
-  detour: number;
+  /** Sites that no route passes; with any, all other routes may be taken. */
+  avoid: readonly string[];
   /** The first instant that is booked: another for each round, so that what an earlier one left does not fill it. */
   dawn: number;
 }
@@ -88,7 +88,7 @@ await Promise.all(
   opened.map(async ({ store }, connection) => {
     const chance = chanceFrom(order.seed + connection);
     const allocator = new Allocator({
-      network: createNetwork(TOPOLOGY, order.detour),
+      network: createNetwork(TOPOLOGY),
       store,
       now: () => 0,
       newId: () => `${order.name}-${connection}-${String(ids++).padStart(8, '0')}`,
@@ -154,8 +154,8 @@ await Promise.all(
       const { site1, site2 } = PAIRS[chance.below(order.pairs)] ?? PAIRS[0];
       return { site1, site2 };
     };
-    const isOnSnapshot = (pair: Pair): boolean => order.detour > 0 || isRouted(pair);
-    const who = { experiment: 'exp', createdBy: 'user', expiry: 1_000_000 };
+    const isOnSnapshot = (pair: Pair): boolean => order.avoid.length > 0 || isRouted(pair);
+    const who = { experiment: 'exp', createdBy: 'user', expiry: 1_000_000, avoid: [...order.avoid] };
 
     const batch = async (name: string): Promise<void> => {
       const free = [...own.values()].filter(({ deleted }) => !deleted);

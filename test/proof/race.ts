@@ -18,9 +18,9 @@ const REPLAYED = 80;
 const REQUESTS = 25;
 /** Rounds are between random sites, over the shortest routes or longer ones too, and on one hot link, in turn. */
 const ROUNDS = [
-  { pairs: PAIRS.length, detour: 2 },
-  { pairs: PAIRS.length, detour: 0 },
-  { pairs: 1, detour: 0 },
+  { pairs: PAIRS.length, avoid: ['nowhere'] },
+  { pairs: PAIRS.length, avoid: [] },
+  { pairs: 1, avoid: [] },
 ] as const;
 /** The columns of a hop that an answer tells. */
 const HELD = ['link', 'site1_s_tag', 'site1_c_tag', 'site2_s_tag', 'site2_c_tag'] as const;
@@ -75,7 +75,7 @@ export async function raceOnLinks(options: ProofOptions): Promise<Report> {
 
 async function raceOnce(
   { database }: Place,
-  { name, seed, ...about }: Pick<RaceLoadOrder, 'pairs' | 'detour' | 'seed' | 'name' | 'dawn'>,
+  { name, seed, ...about }: Pick<RaceLoadOrder, 'pairs' | 'avoid' | 'seed' | 'name' | 'dawn'>,
 ): Promise<RaceLoadResult[]> {
   const program = fileURLToPath(new URL('race-load.ts', import.meta.url));
   const finishes = await raceProcesses(

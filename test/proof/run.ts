@@ -63,17 +63,7 @@ export function serveFlags(
 ): string[] {
   const file = join(folder, 'topology.json');
   writeFileSync(file, JSON.stringify(topology));
-  return [
-    '--topology',
-    file,
-    '--detour',
-    '0',
-    '--auto-approve',
-    'lead',
-    '--access-token-ttl',
-    '86400',
-    ...where,
-  ];
+  return ['--topology', file, '--auto-approve', 'lead', '--access-token-ttl', '86400', ...where];
 }
 
 export const HOUR = 3_600_000;

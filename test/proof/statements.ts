@@ -1,6 +1,6 @@
 import { POSTGRES_LOCKING, PostgresDatabase } from '../../src/store/postgres/database.ts';
 import type { Locking, SqlDatabase } from '../../src/store/sql.ts';
-import { SQLITE_LOCKING, SqliteDatabase, statementsOn } from '../../src/store/sqlite/database.ts';
+import { SQLITE_LOCKING, SqliteDatabase } from '../../src/store/sqlite/database.ts';
 import { SERVER_FORMAT } from '../../src/store/sqlite/format.ts';
 import type { EngineName } from './place.ts';
 
@@ -17,7 +17,7 @@ export async function sqliteStatements(): Promise<OpenedStatements> {
   const database = await SqliteDatabase.open(':memory:', SERVER_FORMAT);
   return {
     engine: 'SQLite',
-    database: statementsOn(database),
+    database,
     locking: SQLITE_LOCKING,
     close: () => database.close(),
   };

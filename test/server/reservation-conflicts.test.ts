@@ -16,20 +16,18 @@ import {
   tagsOf,
 } from '../fixtures/service.ts';
 
-test.each([
-  [0, '422 bandwidth_unavailable Bandwidth', {}],
-  [2, '201', { via: ['fr-lille', 'fr-slices'] }],
-])('with a detour of %i links, where the link between two sites is full: %s', async (detour, due, body) => {
-  const service = await openService({ detour });
+test('where the link between two sites is full, a longer route is offered, and taken as it is', async () => {
+  const service = await openService();
   const lead = await service.as('lead');
   await booked(lead, { bandwidth: '100000' });
-  const reply = await lead.book();
-  expect(outcome(reply)).toBe(due);
-  expect(reply.body).toMatchObject(body);
-});
-
-test('a detour that is no whole number is refused before anything is opened', async () => {
-  await expect(openService({ detour: 0.5 })).rejects.toThrow(RangeError);
+  const refused = await lead.book();
+  expect(outcome(refused)).toBe('422 bandwidth_unavailable Bandwidth');
+  const [other] = problemIn(refused).alternatives ?? [];
+  expect(other).toMatchObject({ kind: 'other_route', via: ['fr-lille', 'fr-slices'] });
+  const { start_date, end_date, via } = other ?? {};
+  const taken = await lead.book(booking({ start_date, end_date, via }));
+  expect(outcome(taken)).toBe('201');
+  expect(taken.body).toMatchObject({ via: ['fr-lille', 'fr-slices'] });
 });
 
 describe('a link has no direction', async () => {

@@ -17,9 +17,13 @@ describe('questions about routes', () => {
 
   test('the routes that a reservation may take, with what each can carry', async () => {
     const both = [
-      { sites: lille, bandwidth: 40_000 },
-      { sites: poznan, bandwidth: 100_000 },
+      { sites: lille, bandwidth: 40_000, by_default: true },
+      { sites: poznan, bandwidth: 100_000, by_default: true },
     ];
+    const longer = { sites: ['be-gent1', 'fr-lille', 'fr-slices', 'pl-poznan1'], by_default: false };
+    expect((await ask('linkRoutes', '', 'be-gent1/pl-poznan1')).body).toMatchObject({
+      items: [{ sites: ['be-gent1', 'pl-poznan1'], by_default: true }, longer],
+    });
     expect((await ask('linkRoutes', '')).body).toEqual({ items: both, nextCursor: null });
     expect((await ask('linkRoutes', 'limit=1')).body).toMatchObject({ items: both.slice(0, 1) });
     expect((await ask('linkRoutes', 'avoid=fr-lille')).body).toMatchObject({ items: both.slice(1) });
@@ -149,17 +153,17 @@ describe('what is asked of a route', () => {
     [
       'both ways avoided',
       { avoid: ['fr-lille', 'pl-poznan1'] },
-      { hops: 2, via: [], avoid: ['fr-lille', 'pl-poznan1'] },
+      { hops: 8, via: [], avoid: ['fr-lille', 'pl-poznan1'] },
     ],
     [
       'one of the avoided sites is in no way',
       { site2: 'gr-uth', avoid: ['fr-lille', 'hu-sztaki'] },
-      { hops: 3, via: [], avoid: ['hu-sztaki'] },
+      { hops: 8, via: [], avoid: ['hu-sztaki'] },
     ],
     [
-      'a detour',
+      'both ways in turn',
       { via: ['pl-poznan1', 'fr-lille'] },
-      { hops: 2, via: ['pl-poznan1', 'fr-lille'], avoid: [] },
+      { hops: 8, via: ['pl-poznan1', 'fr-lille'], avoid: [] },
     ],
   ])('where it leaves no route, what stands in the way is told: %s', async (_, asked, facts) => {
     const { code, detail } = problemIn(await rehearsed(asked));

@@ -1,8 +1,8 @@
 import type { ReservationStore } from '../../src/allocator/store.ts';
 import { POSTGRES_LOCKING, PostgresDatabase } from '../../src/store/postgres/database.ts';
 import { reservationStore } from '../../src/store/reservations.ts';
-import type { SqlRow, SqlValue } from '../../src/store/sql.ts';
-import { SQLITE_LOCKING, SqliteDatabase, statementsOn } from '../../src/store/sqlite/database.ts';
+import type { SqlReader, SqlRow, SqlValue } from '../../src/store/sql.ts';
+import { SQLITE_LOCKING, SqliteDatabase } from '../../src/store/sqlite/database.ts';
 import { SERVER_FORMAT } from '../../src/store/sqlite/format.ts';
 import { isPostgres } from '../../src/store/stores.ts';
 
@@ -14,12 +14,17 @@ export interface OpenedStore {
   close(): Promise<void>;
 }
 
+/** What statements with numbered parameters find. */
+export function rowsOf(database: SqlReader): OpenedStore['rows'] {
+  return (sql, ...values) => database.all(sql, ['', ...values]);
+}
+
 /** Opens SQLite. @param path a file, or (default) a new database in memory */
 export async function openSqlite(path = ':memory:'): Promise<OpenedStore> {
   const database = await SqliteDatabase.open(path, SERVER_FORMAT);
   return {
-    store: reservationStore(statementsOn(database), SQLITE_LOCKING),
-    rows: (sql, ...values) => database.transaction(async (transaction) => transaction.all(sql, ...values)),
+    store: reservationStore(database, SQLITE_LOCKING),
+    rows: rowsOf(database),
     close: () => database.close(),
   };
 }
@@ -29,7 +34,7 @@ export async function openPostgres(url: string): Promise<OpenedStore> {
   const database = await PostgresDatabase.open(url);
   return {
     store: reservationStore(database, POSTGRES_LOCKING),
-    rows: (sql, ...values) => database.all(sql, ...values),
+    rows: rowsOf(database),
     close: () => database.close(),
   };
 }

@@ -21,6 +21,8 @@ test('a link whose row is made while a transaction waits for another link is loc
       },
       { timeout: PATIENCE, interval: 20 },
     );
+  // That one has a row.
+  await one.store.changeLinks({ links: ['a'] }, async () => undefined);
   const first = one.store.changeLinks({ links: ['a'] }, async () => {
     hasA.resolve();
     await leaveA.promise;

@@ -18,7 +18,7 @@ test.each([
   [{ bandwidth: 6000 }, '6 Gbps, same period'],
   [
     { via: ['fr-slices', 'se-kth'] },
-    '9 Gbps, same period, via fr-slices, se-kth: taken from others on 3 links',
+    '9 Gbps, same period, via fr-slices, se-kth: leaves others less on 3 links',
   ],
   [{ end: START + 2 * HOUR }, '9 Gbps for 2 h'],
   [{ start: START + HOUR, end: START + 9 * HOUR }, '9 Gbps from 2026-12-01T12:00:00.000Z'],

@@ -29,8 +29,8 @@ describe('a problem with facts', () => {
       'No link connects a and d. The shortest route is a – b – c – d.',
     ],
     [
-      problem('no_route', { ...ROUTE, hops: 1, via: ['b'] }),
-      'No route of at most 1 hop between a and d passes b. The shortest route is a – b – c – d.',
+      problem('no_route', { ...ROUTE, hops: 8, via: ['b'] }),
+      'No route of at most 8 hops between a and d passes b. The shortest route is a – b – c – d.',
     ],
     [
       problem('no_route', { ...ROUTE, hops: 4, via: ['e', 'f'], avoid: ['b', 'c'] }),

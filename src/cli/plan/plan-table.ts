@@ -1,4 +1,4 @@
-import { formatDuration } from '../../contract/durations.ts';
+import { formatDuration, MINUTE } from '../../contract/durations.ts';
 import type { Failure } from '../../contract/failure.ts';
 import type { Period } from '../../contract/phases.ts';
 import type { Reservation } from '../../contract/reservation.ts';
@@ -146,8 +146,10 @@ function rowOf(
       return { ...row, mark: '=', when: keptText(change.keptAt ?? 0, change.wanted, times), outcome: '' };
     default: {
       const { start, end, length } = change.wanted;
+      // Asked to start now, it starts later where all are moved together.
+      const isMoved = reservation && periodOf(reservation).start > times.now + MINUTE;
       const when =
-        reservation && (isApplied || start !== 'now')
+        reservation && (isApplied || isMoved || start !== 'now')
           ? periodText(periodOf(reservation), times)
           : start === 'now'
             ? `now, for ${formatDuration(length)}`

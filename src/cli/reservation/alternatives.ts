@@ -124,9 +124,11 @@ function kindOf(wanted: Offered, request: ReservationRequest, now: number): Offe
 
 /** The request that a picked offer makes. */
 function requestOf({ kind, bandwidth, start, end, via }: Offer, { request }: Refused): ReservationRequest {
-  if (via) return { ...request, via: [...via] };
-  if (request.volume !== undefined) return { ...request, end };
-  if (request.duration === undefined) return { ...request, bandwidth, start, end };
+  const routed = via ? { via: [...via] } : {};
+  const { duration, volume } = request;
+  if (duration === undefined && volume === undefined) return { ...request, bandwidth, start, end, ...routed };
+  if (via) return { ...request, ...routed };
+  if (volume !== undefined) return { ...request, end };
   return kind === 'most_bandwidth' ? { ...request, bandwidth } : { ...request, end };
 }
 
@@ -134,18 +136,21 @@ function requestOf({ kind, bandwidth, start, end, via }: Offer, { request }: Ref
 function changesFor(offer: Omit<Offer, 'label' | 'command'>, asked: Refused): Changes {
   const { request, startsWithCommand, wait, now } = asked;
   const { kind, bandwidth, start, end, via } = offer;
-  if (via) return { via: via.join(',') };
   if (startsWithCommand && kind === 'earliest') {
     if (start === 'now' || wait === undefined) return { wait: undefined, earliest: true };
     return { earliest: undefined, wait: durationWord(Math.ceil((start - now) / MINUTE) * MINUTE) };
   }
+  const route = via ? { via: via.join(',') } : {};
   const rate = { bandwidth: bandwidthWord(bandwidth) };
-  if (request.duration !== undefined && kind === 'most_bandwidth') return rate;
-  if (request.volume !== undefined || request.duration !== undefined) return { end: timeWord(end) };
+  if (request.volume !== undefined || request.duration !== undefined) {
+    if (via) return route;
+    return kind === 'most_bandwidth' && request.duration !== undefined ? rate : { end: timeWord(end) };
+  }
   return {
     ...(bandwidth === request.bandwidth ? {} : rate),
     ...(start === request.start ? {} : startChange(start, asked)),
     ...endChange(offer, asked),
+    ...route,
   };
 }
 

@@ -2,7 +2,7 @@ import * as v from 'valibot';
 import { type ChangeItem, type CreateRequest, searchOf, type UpdateRequest } from '../../allocator/decide.ts';
 import { Slices } from '../../allocator/event-loop.ts';
 import type { Network } from '../../allocator/network.ts';
-import { type Offer, STAYS_TRUE } from '../../allocator/offers.ts';
+import { isLongEnough, OFFERED_UNIT, type Offer, STAYS_TRUE } from '../../allocator/offers.ts';
 import type { ReservationRecord, ReservationStore } from '../../allocator/store.ts';
 import { BATCH_ACTIONS, type BatchAction, BatchRequest, MAX_ITEMS } from '../../contract/batch.ts';
 import { isObject } from '../../contract/json.ts';
@@ -223,8 +223,10 @@ function nearestCreate(request: CreateRequest, bounds: PeriodBounds): CreateRequ
   // What a search finds is offered with its dates, which must not have passed when it is asked for.
   const start = searchOf(request) && near.startsNow ? near.start + STAYS_TRUE : near.start;
   if (duration !== undefined && near.end - start < duration) return undefined;
-  if (near.end - start <= (near.startsNow ? STAYS_TRUE : 0)) return undefined;
-  return { ...unnamed, duration, ...near, start };
+  const length = near.end - start;
+  if (!searchOf(request) && !isLongEnough(length, request.end - request.start)) return undefined;
+  if (length <= (near.startsNow ? STAYS_TRUE : 0)) return undefined;
+  return { ...unnamed, duration, ...near, start, unit: OFFERED_UNIT };
 }
 
 /** A change that was tried with other dates, as an offer; undefined where it would change nothing. */

@@ -5,10 +5,10 @@ import type { Slot as Run } from '../../allocator/link-use.ts';
 import type { Network } from '../../allocator/network.ts';
 import type { AskedBy } from '../../allocator/questions.ts';
 import type { FreeOnRoute, RouteUse } from '../../allocator/route-use.ts';
-import { allowedRoutes, capacityBetween, type Route, sitesOf } from '../../allocator/routes.ts';
+import { allowedRoutes, capacityBetween, longerRoutes, type Route, sitesOf } from '../../allocator/routes.ts';
 import { type Steps, TooMuchError } from '../../allocator/steps.ts';
 import type { ReservationStore } from '../../allocator/store.ts';
-import { type AskedRoute, askedRouteOf } from '../../contract/asked-route.ts';
+import { type AskedRoute, askedRouteOf, asksForRoute } from '../../contract/asked-route.ts';
 import {
   type Availability,
   AvailabilityQuery,
@@ -81,7 +81,7 @@ export async function answerAvailability(
   let tag = '';
   function* ask(use: RouteUse, { versions }: LinksState): Steps<boolean> {
     // Of before the rows were read: links that were changed since have another one.
-    tag = tagOf(JSON.stringify([topologyOf(network), versions, sought, start, end, from, points ?? null]));
+    tag = tagOf(JSON.stringify([network.links, versions, sought, start, end, from, points ?? null]));
     if (knowsTag(request, tag)) return false;
     if (points !== undefined) free.push(...(yield* use.columns({ start, end }, points)));
     else yield* use.steps({ start: from, end }, free, STEPS_IN_PAGE);
@@ -135,7 +135,7 @@ export async function answerUse(
   }
   const rows = await reservations.versions();
   const versions = rows.map(({ id, version }) => [id, version]);
-  const tag = tagOf(JSON.stringify([topologyOf(network), versions, start, end, points]));
+  const tag = tagOf(JSON.stringify([network.links, versions, start, end, points]));
   const headers = { etag: tag, 'cache-control': 'private, no-cache' };
   if (knowsTag(request, tag)) return new Response(null, { status: 304, headers });
   const columns = await allocator.askEach(function* (use): Steps<Float64Array> {
@@ -154,11 +154,6 @@ export async function answerUse(
     }),
   );
   return jsonReply({ items, nextCursor: null } satisfies UseList, { headers });
-}
-
-/** What answers depend on that another start of the server may change. */
-function topologyOf({ links, detour }: Network): unknown {
-  return [links, detour];
 }
 
 function partOf({ start, end, bandwidth, bandwidthMax, tags }: FreeOnRoute): AvailablePart {
@@ -241,7 +236,8 @@ export async function answerSlots(
 }
 
 /**
- * Answers which routes a reservation between two sites may take: by hops, then by name.
+ * Answers which routes a reservation between two sites may take: by hops, then by name, with those that only `via` and `avoid` lead
+ * over.
  *
  * @throws ProblemError 422 for unknown sites and where there is none, 400 for a wrong limit
  */
@@ -252,13 +248,19 @@ export function answerRoutes(
 ): Response {
   const { limit = DEFAULT_ROUTES, ...asked } = readQuery(request, RoutesQuery);
   refuseIfAny(siteProblems({ ...sites }, asked, network));
-  const routes = allowedRoutes(network, { ...sites, ...asked })?.slice(0, limit) ?? [];
-  const items = routes.map((route): RouteItem => {
-    return {
+  const sought = { ...sites, ...asked };
+  const routes = [
+    ...allowedRoutes(network, sought),
+    ...(asksForRoute(asked) ? [] : longerRoutes(network, sites)),
+  ];
+  const fewest = allowedRoutes(network, sites)[0]?.length;
+  const items = routes.slice(0, limit).map(
+    (route): RouteItem => ({
       sites: sitesOf(route, sites.site1),
       bandwidth: Math.min(...route.map(({ bandwidth }) => bandwidth)),
-    };
-  });
+      by_default: route.length === fewest,
+    }),
+  );
   return jsonReply({ items, nextCursor: null }, { headers: { 'cache-control': 'private, no-cache' } });
 }
 

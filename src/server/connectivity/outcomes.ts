@@ -78,9 +78,9 @@ function withAdvice(
   asked?: Period,
 ): Problem[] {
   if (!first || offers.length === 0) return first ? [first, ...rest] : rest;
-  const advice = offers.map(({ bandwidth, startsNow, start, end }) => {
+  const advice = offers.map(({ bandwidth, startsNow, start, end, via }) => {
     const isNow = startsNow && start !== asked?.start;
-    return alternativeText({ bandwidth, start: isNow ? 'now' : start, end }, asked, start, UTC_TIMES);
+    return alternativeText({ bandwidth, start: isNow ? 'now' : start, end, via }, asked, start, UTC_TIMES);
   });
   return [{ ...first, msg: `${first.msg} Would be accepted: ${advice.join('; ')}.` }, ...rest];
 }
@@ -136,13 +136,14 @@ function placeOf(place: TagPlace, { site1, site2 }: Link): { site: string; layer
   return { site: place.startsWith('site1') ? site1 : site2, layer: place.endsWith('s_tag') ? 'S' : 'C' };
 }
 
-function alternative({ kind, startsNow, start, end, bandwidth }: Offer): Alternative {
+function alternative({ kind, startsNow, start, end, bandwidth, via }: Offer): Alternative {
   return {
     kind,
     start_now: startsNow,
     start_date: startsNow ? null : formatInstant(start),
     end_date: formatInstant(end),
     bandwidth,
+    via,
   };
 }
 

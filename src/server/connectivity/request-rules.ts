@@ -145,7 +145,7 @@ export function siteProblems(
   const sought = { site1, site2, ...askedRouteOf(asked) };
   const contradiction = contradictionText(sought);
   if (contradiction !== undefined) return [{ code: 'site_invalid', msg: contradiction }];
-  if (allowedRoutes(network, sought)) return [];
+  if (allowedRoutes(network, sought).length > 0) return [];
   const obstacles = obstaclesOf(network, sought);
   if (obstacles) return [problem('no_route', obstacles)];
   return [
@@ -199,7 +199,7 @@ export function createProblems(
   ];
   // A capacity problem alone is left to the allocator, which offers alternatives.
   if (found.length === 0) return [];
-  const routes = allowedRoutes(network, { site1, site2, ...route }) ?? [];
+  const routes = allowedRoutes(network, { site1, site2, ...route });
   const most = routes.length > 0 ? widest(routes, (link) => link.bandwidth).route : [];
   return [...found, ...capacityProblems(most, site1, asked.bandwidth)];
 }

@@ -4,16 +4,15 @@ import { readJson } from '../../contract/json.ts';
 import { type Reservation, ReservationReply } from '../../contract/reservation.ts';
 import { type ChangeItem, ReservationRequest } from '../../contract/reservation-request.ts';
 
-/** A value that a ledger's database takes. */
-type SqlValue = string | number | null;
-
-/** The database that a ledger is kept in: durable at the end of each transaction, for several processes at once. */
+/**
+ * The database that a ledger is kept in: durable at the end of each transaction, for several processes at once. A parameter
+ * `$name` is the member of that name in `values`.
+ */
 export interface LedgerDatabase {
   transaction<Answer>(
     work: (sql: {
-      run(sql: string, ...values: SqlValue[]): void;
-      all(sql: string, ...values: SqlValue[]): Record<string, unknown>[];
-      first(sql: string, ...values: SqlValue[]): Record<string, unknown> | undefined;
+      run(sql: string, values: object): Promise<void>;
+      all(sql: string, values: object): Promise<Record<string, unknown>[]>;
     }) => Promise<Answer>,
   ): Promise<Answer>;
   close(): Promise<void>;
@@ -111,94 +110,77 @@ export class Ledger {
    *   as it would have
    */
   async begin(item: ChangeItem, name: AttemptName, now: number, typedTimes?: string): Promise<void> {
-    const { experiment, key } = name;
     if (item.action === 'create') {
       await this.#run(
         `INSERT INTO attempt (service, experiment, key, asked, asked_ms, began_ms, requested, outcome)
-         VALUES ($1, $2, $3, 'reserve', $4, $4, $5, 'unknown')
-         ON CONFLICT (service, experiment, key) DO UPDATE SET asked = 'reserve', asked_ms = $4,
-           began_ms = iif(reservation_id IS NULL, $4, began_ms), requested = $5, outcome = 'unknown'`,
-        experiment,
-        key,
-        now,
-        JSON.stringify({ ...item.request, typedTimes }),
+         VALUES ($service, $experiment, $key, 'reserve', $now, $now, $requested, 'unknown')
+         ON CONFLICT (service, experiment, key) DO UPDATE SET asked = 'reserve', asked_ms = $now,
+           began_ms = iif(reservation_id IS NULL, $now, began_ms), requested = $requested, outcome = 'unknown'`,
+        { ...name, now, requested: JSON.stringify({ ...item.request, typedTimes }) },
       );
       return;
     }
     await this.#run(
       `INSERT INTO attempt (service, experiment, key, asked, asked_ms, began_ms, pending, outcome, reservation_id)
-       VALUES ($1, $2, $3, $4, $5, $5, $6, 'unknown', $7)
+       VALUES ($service, $experiment, $key, $action, $now, $now, $pending, 'unknown', $id)
        ON CONFLICT (service, reservation_id) WHERE reservation_id IS NOT NULL
-       DO UPDATE SET asked = $4, asked_ms = $5, pending = $6, outcome = 'unknown',
+       DO UPDATE SET asked = $action, asked_ms = $now, pending = $pending, outcome = 'unknown',
          was = CASE outcome WHEN 'unknown' THEN was ELSE outcome END,
          was_asked = CASE outcome WHEN 'unknown' THEN was_asked ELSE asked END,
          was_asked_ms = CASE outcome WHEN 'unknown' THEN was_asked_ms ELSE asked_ms END`,
-      experiment,
-      key,
-      item.action,
-      now,
-      item.action === 'update' ? JSON.stringify(item.request) : null,
-      item.id,
+      { ...item, ...name, now, pending: item.action === 'update' ? JSON.stringify(item.request) : null },
     );
   }
 
   /** The service answered an attempt with a reservation. */
-  async booked({ experiment, key }: AttemptName, { reservation, token }: Answered): Promise<void> {
-    const { id } = reservation;
+  async booked(name: AttemptName, { reservation, token }: Answered): Promise<void> {
     const answer = JSON.stringify(reservation);
+    const values = { ...name, service: this.#service, id: reservation.id, answer, token };
     await this.#database.transaction(async ({ run }) => {
       // The ledger may hold the same reservation under another key: the service gave it before.
-      run(
-        'DELETE FROM attempt WHERE service = $1 AND reservation_id = $2 AND key <> $3',
-        this.#service,
-        id,
-        key,
+      await run(
+        'DELETE FROM attempt WHERE service = $service AND reservation_id = $id AND key <> $key',
+        values,
       );
-      run(
-        `UPDATE attempt SET outcome = 'booked', was = NULL, reservation_id = $4, reservation = $5,
-           token = iif(reservation_id = $4, coalesce($6, token), $6)
-         WHERE service = $1 AND experiment = $2 AND key = $3`,
-        this.#service,
-        experiment,
-        key,
-        id,
-        answer,
-        token,
+      await run(
+        `UPDATE attempt SET outcome = 'booked', was = NULL, reservation_id = $id, reservation = $answer,
+           token = iif(reservation_id = $id, coalesce($token, token), $token)
+         WHERE service = $service AND experiment = $experiment AND key = $key`,
+        values,
       );
     });
   }
 
   /** A reservation was created, but its proof does not verify: the outcome stays unknown. */
-  async named({ experiment, key }: AttemptName, id: string): Promise<void> {
+  async named(name: AttemptName, id: string): Promise<void> {
     await this.#run(
-      `UPDATE OR IGNORE attempt SET reservation_id = $4 WHERE service = $1 AND experiment = $2 AND key = $3`,
-      experiment,
-      key,
-      id,
+      `UPDATE OR IGNORE attempt SET reservation_id = $id
+       WHERE service = $service AND experiment = $experiment AND key = $key`,
+      { ...name, id },
     );
   }
 
   /** Nothing was made, for certain. */
-  async refused({ experiment, key }: AttemptName): Promise<void> {
+  async refused(name: AttemptName): Promise<void> {
     await this.#run(
-      `UPDATE attempt SET outcome = 'refused' WHERE service = $1 AND experiment = $2 AND key = $3
-         AND outcome = 'unknown'`,
-      experiment,
-      key,
+      `UPDATE attempt SET outcome = 'refused'
+       WHERE service = $service AND experiment = $experiment AND key = $key AND outcome = 'unknown'`,
+      name,
     );
   }
 
   /** A change or deletion was refused: the reservation is as it was before. */
   async changeRefused(id: string): Promise<void> {
-    const own = 'service = $1 AND reservation_id = $2 AND outcome = ';
+    const own = 'service = $service AND reservation_id = $id AND outcome = ';
     // This machine did not book it and has no answer about it, so the row would say nothing.
     const empty = 'reservation IS NULL AND requested IS NULL';
     const asked = `asked = iif(was IS NULL, asked, coalesce(was_asked, asked)),
       asked_ms = iif(was IS NULL, asked_ms, coalesce(was_asked_ms, asked_ms))`;
+    const values = { service: this.#service, id };
     const asBefore = `outcome = coalesce(was, 'unknown'), was = NULL, pending = NULL, ${asked}`;
     await this.#database.transaction(async ({ run }) => {
-      run(`DELETE FROM attempt WHERE ${own} 'unknown' AND ${empty}`, this.#service, id);
-      run(`UPDATE attempt SET ${asBefore} WHERE ${own} 'unknown'`, this.#service, id);
+      await run(`DELETE FROM attempt WHERE ${own} 'unknown' AND ${empty}`, values);
+      await run(`UPDATE attempt SET ${asBefore} WHERE ${own} 'unknown'`, values);
     });
   }
 
@@ -209,35 +191,36 @@ export class Ledger {
    */
   async observed({ reservation, token }: Answered, name?: string): Promise<void> {
     await this.#run(
-      `UPDATE attempt SET outcome = 'booked', reservation = $3, token = coalesce($4, token),
+      `UPDATE attempt SET outcome = 'booked', reservation = $answer, token = coalesce($token, token),
          was = NULL, pending = NULL,
-         requested = CASE WHEN $5 IS NULL THEN requested ELSE json_set(requested, '$.name', $5) END
-       WHERE service = $1 AND reservation_id = $2`,
-      reservation.id,
-      JSON.stringify(reservation),
-      token,
-      (reservation.name === undefined && name) || null,
+         requested = CASE WHEN $name IS NULL THEN requested ELSE json_set(requested, '$.name', $name) END
+       WHERE service = $service AND reservation_id = $id`,
+      {
+        id: reservation.id,
+        answer: JSON.stringify(reservation),
+        token,
+        name: (reservation.name === undefined && name) || null,
+      },
     );
   }
 
   /** A reservation is gone. @param before the reservation as it was, where that is known */
   async deleted(id: string, before?: Reservation): Promise<void> {
     await this.#run(
-      `UPDATE attempt SET outcome = 'deleted', was = NULL, pending = NULL, reservation = coalesce($3, reservation)
-       WHERE service = $1 AND reservation_id = $2`,
-      id,
-      before === undefined ? null : JSON.stringify(before),
+      `UPDATE attempt SET outcome = 'deleted', was = NULL, pending = NULL, reservation = coalesce($before, reservation)
+       WHERE service = $service AND reservation_id = $id`,
+      { id, before: before === undefined ? null : JSON.stringify(before) },
     );
   }
 
   /** Whether the outcome of a create under this key is unknown, in whatever experiment. */
   async isUnknown(key: string): Promise<boolean> {
-    return (await this.#read(`key = $2 AND asked = 'reserve' AND outcome = 'unknown'`, key)).length > 0;
+    return (await this.#read(`key = $key AND asked = 'reserve' AND outcome = 'unknown'`, { key })).length > 0;
   }
 
   /** One attempt. */
-  async find({ experiment, key }: AttemptName): Promise<LedgerEntry | undefined> {
-    const [entry] = await this.#read('experiment = $2 AND key = $3', experiment, key);
+  async find(name: AttemptName): Promise<LedgerEntry | undefined> {
+    const [entry] = await this.#read('experiment = $experiment AND key = $key', name);
     return entry;
   }
 
@@ -248,14 +231,14 @@ export class Ledger {
    *   from the database (THREATS.md 66).
    */
   async entries(experiment: string, now?: number): Promise<LedgerEntry[]> {
-    if (now === undefined) return this.#read('experiment = $2', experiment);
+    if (now === undefined) return this.#read('experiment = $experiment', { experiment });
     // The plus keeps SQLite from reading the whole experiment by the table's own key.
-    return this.#read('past_ms > $2 AND +experiment = $3', now, experiment);
+    return this.#read('past_ms > $now AND +experiment = $experiment', { now, experiment });
   }
 
   /** Everything of this service, oldest first. @param now as for {@link entries} */
   async all(now?: number): Promise<LedgerEntry[]> {
-    return now === undefined ? this.#read('1') : this.#read('past_ms > $2', now);
+    return now === undefined ? this.#read('1', {}) : this.#read('past_ms > $now', { now });
   }
 
   /**
@@ -268,28 +251,29 @@ export class Ledger {
     const name = `"name":${JSON.stringify(text)}`;
     // The text of a JSON member is quicker to find than to read: of 100,000 rows, each would have to be parsed.
     const fits =
-      '(instr(lower(reservation_id), $2) > 0 OR instr(requested, $3) > 0 OR instr(reservation, $3) > 0)';
-    if (now === undefined) return this.#read(fits, text.toLowerCase(), name);
-    return this.#read(`past_ms > $4 AND ${fits}`, text.toLowerCase(), name, now);
+      '(instr(lower(reservation_id), $part) > 0 OR instr(requested, $name) > 0 OR instr(reservation, $name) > 0)';
+    const values = { part: text.toLowerCase(), name, now };
+    return this.#read(now === undefined ? fits : `past_ms > $now AND ${fits}`, values);
   }
 
   /** The entry of a reservation, past or not. */
   async about(id: string): Promise<LedgerEntry | undefined> {
-    const [entry] = await this.#read('reservation_id = $2', id);
+    const [entry] = await this.#read('reservation_id = $id', { id });
     return entry;
   }
 
-  async #run(sql: string, ...values: SqlValue[]): Promise<void> {
-    await this.#database.transaction(async (transaction) => transaction.run(sql, this.#service, ...values));
+  async #run(sql: string, values: object): Promise<void> {
+    await this.#database.transaction((transaction) =>
+      transaction.run(sql, { ...values, service: this.#service }),
+    );
   }
 
-  async #read(where: string, ...values: SqlValue[]): Promise<LedgerEntry[]> {
-    const rows = await this.#database.transaction(async (sql) =>
-      sql.all(
-        `SELECT ${COLUMNS} FROM attempt WHERE service = $1 AND ${where} ORDER BY asked_ms, key`,
-        this.#service,
+  async #read(where: string, values: object): Promise<LedgerEntry[]> {
+    const rows = await this.#database.transaction((sql) =>
+      sql.all(`SELECT ${COLUMNS} FROM attempt WHERE service = $service AND ${where} ORDER BY asked_ms, key`, {
         ...values,
-      ),
+        service: this.#service,
+      }),
     );
     return rows.map(toEntry);
   }

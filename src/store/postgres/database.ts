@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { Pool, type PoolClient, types } from 'pg';
+import { type ClientBase, Pool, type PoolClient, types } from 'pg';
 import {
   CommitUnknownError,
   DATABASE_UNUSABLE,
+  type LinkVersion,
   RolledBackError,
   StoreUnavailableError,
 } from '../../allocator/store.ts';
@@ -14,18 +15,14 @@ import {
   READ_LINK,
   type ReadDatabase,
   type SqlDatabase,
-  type SqlReader,
-  type SqlRow,
   type SqlSnapshot,
-  type SqlStatements,
   type SqlTransaction,
-  type SqlValue,
-  type SqlWrite,
+  statementsBy,
+  valueIn,
 } from '../sql.ts';
 import { readConnection } from './connection.ts';
-import { commitError, storeError } from './errors.ts';
 import { Histories, READ_PLACE } from './history.ts';
-import { Lease, portions, statementsOf } from './statements.ts';
+import { commitError, Lease, queryOn, storeError } from './statements.ts';
 import { hasTables, makeTables } from './tables.ts';
 
 /** How long a transaction may take in all, in milliseconds; then its connection is closed. */
@@ -57,8 +54,6 @@ const CONNECTION_LIFETIME_S = 60;
 /** Connections of one process. Requests for one link share one: they wait in the link's queue. */
 const CONNECTIONS = 10;
 
-type Limits = typeof TIMEOUTS | typeof READING_LIMITS;
-
 /** How a database is opened. */
 interface OpenOptions {
   /** Told when the database turns out to be another one, or of another timeline: the names of both. */
@@ -73,45 +68,46 @@ const INT8 = types.builtins.INT8;
  * When it is away or slow, a call throws StoreUnavailableError within 10 s; the next call tries again.
  */
 export class PostgresDatabase implements SqlDatabase {
-  /** Each statement sees what is committed, and waits for no writer. */
-  readonly reader: SqlReader = {
-    all: (sql, ...values) =>
-      this.#connected(TRANSACTION_TIMEOUT, (client) => statementsOf(client).all(sql, ...values)),
-    arrays: (sql, ...values) =>
-      this.#connected(TRANSACTION_TIMEOUT, (client) => statementsOf(client).arrays(sql, ...values)),
-    first: (sql, ...values) =>
-      this.#connected(TRANSACTION_TIMEOUT, (client) => statementsOf(client).first(sql, ...values)),
-  };
+  readonly reader = statementsBy((...given) =>
+    this.#connected(TRANSACTION_TIMEOUT, (client) => queryOn(client)(...given)),
+  );
+  readonly #alone = statementsBy((...given) =>
+    this.#connected(TRANSACTION_TIMEOUT, async (client, lease) => {
+      lease.committing();
+      try {
+        return await queryOn(client)(...given);
+      } catch (error) {
+        throw error instanceof StoreUnavailableError ? commitError(error.cause) : error;
+      }
+    }),
+  );
+  readonly all = this.#alone.all;
+  readonly arrays = this.#alone.arrays;
+  readonly first = this.#alone.first;
+  readonly run = this.#alone.run;
   readonly #pool: Pool;
   /** How long a snapshot may take, in milliseconds. */
   readonly #timeout: number;
-  /** Undefined where a standby will do, for what is only read once. */
-  readonly #histories: Histories | undefined;
-  #isNew = false;
+  readonly #histories: Histories;
+  /** Whether the tables were made when it was opened. */
+  isNew = false;
   /** The history that was begun last; undefined before it has its tables, and where it is only read. */
   #begun: string | undefined;
   #closing: Promise<void> | undefined;
 
-  private constructor(
-    url: string,
-    {
-      onNewHistory = () => undefined,
-      mayBeStandby = false,
-    }: Pick<OpenOptions, 'onNewHistory'> & { mayBeStandby?: boolean },
-    limits: Limits = TIMEOUTS,
-    timeout = TRANSACTION_TIMEOUT,
-  ) {
-    this.#timeout = timeout;
+  private constructor(url: string, { onNewHistory = () => undefined }: OpenOptions, isOnlyRead = false) {
+    this.#timeout = isOnlyRead ? READING_TIMEOUT : TRANSACTION_TIMEOUT;
     const { needsPrimary, config } = readConnection(url);
-    const histories = mayBeStandby && !needsPrimary ? undefined : new Histories(onNewHistory);
-    this.#histories = histories;
+    this.#histories = new Histories(onNewHistory);
     this.#pool = new Pool({
-      ...limits,
+      ...(isOnlyRead ? READING_LIMITS : TIMEOUTS),
       ...config,
       onConnect: async (client) => {
-        histories?.enter(client, (await client.query(READ_PLACE)).rows[0]);
+        // For what is only read once, a standby will do.
+        if (isOnlyRead && !needsPrimary) return;
+        this.#histories.enter(client, (await client.query(READ_PLACE)).rows[0]);
         const isOther = this.#begun !== undefined && this.#begun !== this.history;
-        if (isOther) await this.#begin(statementsOf(client));
+        if (isOther) await this.#begin(client);
       },
       fallback_application_name: 'slices-conn',
       max: CONNECTIONS,
@@ -140,8 +136,8 @@ export class PostgresDatabase implements SqlDatabase {
     const database = new PostgresDatabase(url, options);
     try {
       await database.#refusePooler();
-      database.#isNew = await database.#transact(TABLES_TIMEOUT, (sql) => makeTables(sql, TABLES_TIMEOUT));
-      await database.#connected(TRANSACTION_TIMEOUT, (client) => database.#begin(statementsOf(client)));
+      database.isNew = await database.transaction((sql) => makeTables(sql, TABLES_TIMEOUT), TABLES_TIMEOUT);
+      await database.#connected(TRANSACTION_TIMEOUT, (client) => database.#begin(client));
       return database;
     } catch (error) {
       await database.close();
@@ -156,7 +152,7 @@ export class PostgresDatabase implements SqlDatabase {
    * @throws StoreUnavailableError when it can't be reached, or does not let us in
    */
   static async openToRead(url: string): Promise<ReadDatabase> {
-    const database = new PostgresDatabase(url, { mayBeStandby: true }, READING_LIMITS, READING_TIMEOUT);
+    const database = new PostgresDatabase(url, {}, true);
     try {
       await database.#refusePooler();
       const isServers = await database.snapshot((sql) => hasTables(sql));
@@ -187,11 +183,9 @@ export class PostgresDatabase implements SqlDatabase {
       isMarked = true;
       await one.query("SELECT set_config('slices_conn.session', $1, false)", [mark]);
       await other.query('BEGIN');
-      const kept = await other.query(MARK);
-      const isShared = kept.rows[0]?.mark === mark;
+      const isShared = (await markOf(other)) === mark;
       await other.query('ROLLBACK');
-      const own = isShared ? undefined : await one.query(MARK);
-      if (isShared || own?.rows[0]?.mark !== mark) throw behindPooler();
+      if (isShared || (await markOf(one)) !== mark) throw behindPooler();
     } catch (error) {
       if (error instanceof Error && POOLERS_REFUSAL.test(error.message)) throw behindPooler(error);
       throw error instanceof Failure ? error : storeError(error);
@@ -205,7 +199,8 @@ export class PostgresDatabase implements SqlDatabase {
    * Begins a history where the database is of another one. Its name has the table's file too: tables that are restored in place
    * of others get another.
    */
-  async #begin(sql: SqlStatements): Promise<void> {
+  async #begin(client: ClientBase): Promise<void> {
+    const sql = statementsBy(queryOn(client));
     await sql.run('BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE');
     try {
       const { history } = this;
@@ -220,13 +215,9 @@ export class PostgresDatabase implements SqlDatabase {
     }
   }
 
-  /** Whether the tables were made when it was opened. */
-  get isNew(): boolean {
-    return this.#isNew;
-  }
-
+  /** See `Stores.history`. */
   get history(): string {
-    return this.#histories?.name ?? '';
+    return this.#histories.name;
   }
 
   /** Says in a sentence what a loss of the primary would lose; undefined where a standby has all that is confirmed. */
@@ -235,36 +226,24 @@ export class PostgresDatabase implements SqlDatabase {
       `SELECT current_setting('synchronous_standby_names') AS standbys, current_setting('synchronous_commit') AS commits`,
     );
     const { standbys, commits } = row ?? {};
+    const risk = 'a failover to a standby loses what was confirmed last.';
     if (commits === 'off')
       return 'synchronous_commit is off: a crash of the database loses what was confirmed last.';
-    const setting =
-      commits === 'local' ? 'synchronous_commit is local' : 'synchronous_standby_names is empty';
-    if (commits !== 'local' && standbys !== '') return undefined;
-    return `${setting}: a failover to a standby loses what was confirmed last.`;
-  }
-
-  async run(sql: string, ...values: SqlValue[]): Promise<void> {
-    await this.#alone((statements) => statements.run(sql, ...values));
-  }
-
-  async all(sql: string, ...values: SqlValue[]): Promise<SqlRow[]> {
-    return this.#alone((statements) => statements.all(sql, ...values));
-  }
-
-  async first(sql: string, ...values: SqlValue[]): Promise<SqlRow | undefined> {
-    return this.#alone((statements) => statements.first(sql, ...values));
+    if (commits === 'local') return `synchronous_commit is local: ${risk}`;
+    return standbys === '' ? `synchronous_standby_names is empty: ${risk}` : undefined;
   }
 
   async snapshot<Answer>(work: (sql: SqlSnapshot) => Promise<Answer>): Promise<Answer> {
     return this.#connected(this.#timeout, async (client, lease) => {
-      const sql = statementsOf(client);
+      const query = queryOn(client);
+      const sql = statementsBy(async (...given) => {
+        // A long read may take long in all; each of its statements has its own time limit.
+        lease.resume();
+        return query(...given);
+      });
       await sql.run('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
       try {
-        return await work({
-          ...sql,
-          history: this.#histories?.of(client) ?? '',
-          portions: (text, ...values) => portions(client, text, values, lease),
-        });
+        return await work({ ...sql, history: this.#histories.of(client) });
       } finally {
         await sql.run('ROLLBACK');
       }
@@ -276,30 +255,29 @@ export class PostgresDatabase implements SqlDatabase {
    *
    * @throws CommitUnknownError when the connection was lost while the commit was under way
    */
-  async transaction<Answer>(work: (sql: SqlTransaction) => Promise<Answer>): Promise<Answer> {
-    return this.#transact(TRANSACTION_TIMEOUT, work);
-  }
-
-  /** Waits for what is under way and closes the connections. */
-  async close(): Promise<void> {
-    this.#closing ??= this.#pool.end();
-    await this.#closing;
-  }
-
-  async #transact<Answer>(timeout: number, work: (sql: SqlTransaction) => Promise<Answer>): Promise<Answer> {
+  async transaction<Answer>(
+    work: (sql: SqlTransaction) => Promise<Answer>,
+    timeout = TRANSACTION_TIMEOUT,
+  ): Promise<Answer> {
     return this.#connected(timeout, async (client, lease) => {
-      const sql = statementsOf(client, timeout);
+      const sql = statementsBy(queryOn(client, timeout));
       // BEGIN is not awaited here. It fails only when the connection is lost, or the database is read-only.
       const begun = sql.run('BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE');
-      let finishing: Promise<void> | undefined;
-      const finish = async (...writes: readonly SqlWrite[]): Promise<void> => {
-        finishing = sql.write(...writes);
+      let finishing: Promise<unknown> | undefined;
+      const finish = async (last: Promise<unknown>): Promise<void> => {
+        finishing = last;
         finishing.catch(() => undefined);
       };
+      // One statement, however many rows there are.
+      const insert: SqlTransaction['insert'] = (into, rows) => {
+        if (rows.length === 0) return Promise.resolve();
+        const columns = into.members.map((name) => [name, rows.map((row) => valueIn(row, name))]);
+        return sql.run(into.rows, Object.fromEntries(columns));
+      };
       let answer: Answer;
-      const history = this.#histories?.of(client) ?? '';
+      const history = this.#histories.of(client);
       try {
-        [answer] = await Promise.all([work({ ...sql, history, finish, together: 1 }), begun]);
+        [answer] = await Promise.all([work({ ...sql, insert, finish, together: 1 }), begun]);
         // A promoted standby was seen meanwhile: this one's commits are lost.
         if (history !== this.history) throw new StoreUnavailableError(DATABASE_UNUSABLE);
       } catch (error) {
@@ -312,20 +290,10 @@ export class PostgresDatabase implements SqlDatabase {
     });
   }
 
-  /**
-   * Runs a statement that may change something, and is its own commit.
-   *
-   * @throws CommitUnknownError when it was lost after it had been sent
-   */
-  async #alone<Answer>(work: (sql: SqlStatements) => Promise<Answer>): Promise<Answer> {
-    return this.#connected(TRANSACTION_TIMEOUT, async (client, lease) => {
-      lease.committing();
-      try {
-        return await work(statementsOf(client));
-      } catch (error) {
-        throw error instanceof StoreUnavailableError ? commitError(error.cause) : error;
-      }
-    });
+  /** Waits for what is under way and closes the connections. */
+  async close(): Promise<void> {
+    this.#closing ??= this.#pool.end();
+    await this.#closing;
   }
 
   /** Runs `work` on a connection, for `timeout` milliseconds at most; a lost connection is not used again. */
@@ -358,7 +326,7 @@ export class PostgresDatabase implements SqlDatabase {
     try {
       for (;;) {
         const client = await this.#pool.connect();
-        if (this.#histories?.of(client) === this.#histories?.name) return client;
+        if (this.#histories.of(client) === this.history) return client;
         client.release(true);
       }
     } catch (error) {
@@ -373,7 +341,7 @@ export class PostgresDatabase implements SqlDatabase {
  *
  * @throws CommitUnknownError also where it is done and the database warns of it
  */
-async function commit(client: PoolClient, finishing: Promise<void> | undefined): Promise<void> {
+async function commit(client: PoolClient, finishing: Promise<unknown> | undefined): Promise<void> {
   let isWarned = false;
   const warn = ({ code = '' }: { code?: string | undefined }): void => {
     isWarned ||= code.startsWith('01');
@@ -392,7 +360,9 @@ async function commit(client: PoolClient, finishing: Promise<void> | undefined):
 }
 
 /** The setting by which a session is recognised; null where it has none. */
-const MARK = "SELECT current_setting('slices_conn.session', true) AS mark";
+async function markOf(session: ClientBase): Promise<unknown> {
+  return (await session.query("SELECT current_setting('slices_conn.session', true) AS mark")).rows[0]?.mark;
+}
 
 /** PgBouncer's refusals: of the limits that this program asks for, unless it ignores them, and of a transaction. */
 const POOLERS_REFUSAL = /unsupported startup parameter|statement pooling mode/;
@@ -413,25 +383,24 @@ export const POSTGRES_LOCKING: Locking = {
   async lock(sql, link) {
     // Both are sent at once; the server starts the second once the first has the lock.
     const [locked, row] = await Promise.all([
-      sql.first('SELECT id FROM link WHERE id = $1 FOR UPDATE', link),
-      sql.first(READ_LINK, link),
+      sql.first('SELECT id FROM link WHERE id = $link FOR UPDATE', { link }),
+      sql.first<LinkVersion>(READ_LINK, { link }),
     ]);
     // The second sees a row that was made after the first had looked, and that is not locked.
     return locked && row;
   },
   sharesCommits: false,
-  releaseTags: 'UPDATE hop SET deleted_ms = 0 WHERE reservation = $1 AND deleted_ms IS NULL',
   async lockNames(sql, names) {
     await Promise.all(
-      names.map((name) => sql.run('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', name)),
+      names.map((name) => sql.run('SELECT pg_advisory_xact_lock(hashtextextended($name, 0))', { name })),
     );
   },
   // SKIP LOCKED leaves the keys that another transaction inserts or deletes to it. A WITH that locks runs once; a
   // subquery might run again, and delete more.
   deleteExpiredKeys: `
     WITH gone AS MATERIALIZED (
-      SELECT created_by, experiment, key FROM idempotency_key WHERE expires_ms <= $1
-      ORDER BY expires_ms LIMIT $2 FOR UPDATE SKIP LOCKED)
+      SELECT created_by, experiment, key FROM idempotency_key WHERE expires_ms <= $now
+      ORDER BY expires_ms LIMIT $most FOR UPDATE SKIP LOCKED)
     DELETE FROM idempotency_key USING gone
     WHERE idempotency_key.created_by = gone.created_by AND idempotency_key.experiment = gone.experiment
       AND idempotency_key.key = gone.key`,

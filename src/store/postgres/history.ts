@@ -24,7 +24,7 @@ interface Place {
  * has been seen, the former primary is not written to any more, even where it was not stopped.
  */
 export class Histories {
-  readonly #of = new WeakMap<object, Place>();
+  readonly #of = new WeakMap<object, string>();
   readonly #changed: (from: string, to: string) => void;
   #latest: Place | undefined;
 
@@ -58,7 +58,7 @@ export class Histories {
       );
     }
     const place = { database, timeline, started };
-    this.#of.set(connection, place);
+    this.#of.set(connection, nameOf(place));
     this.#latest = place;
     const isSame = before?.database === database && before.timeline === timeline;
     if (before && !isSame) {
@@ -68,8 +68,7 @@ export class Histories {
 
   /** The name of a connection's history; it stays the same as long as the connection lasts. */
   of(connection: object): string {
-    const place = this.#of.get(connection);
-    return place ? nameOf(place) : '';
+    return this.#of.get(connection) ?? '';
   }
 }
 

@@ -1,45 +1,31 @@
 import { Writable } from 'node:stream';
-import type { ClientBase, PoolClient, QueryConfig } from 'pg';
-import { CommitUnknownError, StoreUnavailableError } from '../../allocator/store.ts';
+import { type ClientBase, DatabaseError, type QueryConfig } from 'pg';
+import { CommitUnknownError, DATABASE_UNUSABLE, StoreUnavailableError } from '../../allocator/store.ts';
 import { isObject } from '../../contract/json.ts';
-import type { SqlInsert, SqlRow, SqlStatements, SqlValue, SqlValues, SqlWrite } from '../sql.ts';
-import { storeError } from './errors.ts';
-
-/** How many rows a portion has. */
-const PORTION = 2000;
+import { type SqlQuery, valueIn } from '../sql.ts';
 
 /** Statements on one connection. @param limit how long each may take, in milliseconds. Default: as the connection says */
-export function statementsOf(client: ClientBase, limit?: number): SqlStatements {
+export function queryOn(client: ClientBase, limit?: number): SqlQuery {
   const together = gathering(client);
-  const limited = limit === undefined ? {} : { query_timeout: limit };
-  const query = async <Row extends object>(
-    text: string,
-    values: readonly unknown[],
-    send: (config: QueryConfig) => Promise<{ rows: Row[] }>,
-  ): Promise<Row[]> => {
+  const send = async <Row extends object>(config: QueryConfig): Promise<Row[]> => {
     try {
-      // Several statements in one text, as the tables are, can't be prepared; they take no values.
-      const prepared = values.length > 0 ? { name: nameOf(text), values: values.map(storable) } : {};
       together();
-      return (await send({ text, ...prepared, ...limited })).rows;
+      return (await client.query<Row>(config)).rows;
     } catch (error) {
       throw storeError(error);
     }
   };
-  const rows = (text: string, values: readonly unknown[]): Promise<SqlRow[]> =>
-    query(text, values, (config) => client.query<SqlRow>(config));
-  return {
-    run: async (sql, ...values) => void (await rows(sql, values)),
-    all: (sql, ...values) => rows(sql, values),
-    arrays: (sql, ...values) =>
-      query(sql, values, (config) => client.query<unknown[]>({ ...config, rowMode: 'array' })),
-    first: async (sql, ...values) => (await rows(sql, values))[0],
-    async write(...writes) {
-      const parts = writes.filter((each) => 'change' in each || each.rows.length > 0).map(partOf);
-      if (parts.length === 0) return;
-      const values = parts.flatMap((part) => part.values);
-      await rows(statementOf(parts), values);
-    },
+  // A mistake of ours throws at once: as a rejection it would be behind the commit, see `SqlTransaction.finish`.
+  return (sql, values, asArrays) => {
+    const { name, text, names } = preparedOf(sql);
+    const given = names.map((each) => storable(valueIn(values, each)));
+    return send({
+      text,
+      // Several statements in one text, as the tables are, can't be prepared; they take no values.
+      ...(given.length > 0 && { name, values: given }),
+      ...(asArrays && { rowMode: 'array' }),
+      ...(limit !== undefined && { query_timeout: limit }),
+    });
   };
 }
 
@@ -64,79 +50,24 @@ function gathering(client: ClientBase): () => void {
   };
 }
 
-const NAMES = new Map<string, string>();
-
-/** A statement under a name is planned once for each connection. There are some dozens of them. */
-function nameOf(text: string): string {
-  const known = NAMES.get(text) ?? `s${NAMES.size}`;
-  NAMES.set(text, known);
-  return known;
-}
-
-/** A part of a statement, its parameters counted from `$1`. */
-interface Part {
+/** A statement as PostgreSQL takes it, with the names of its parameters in the order of their numbers. */
+interface Prepared {
+  /** A statement under a name is planned once for each connection. There are some dozens of them. */
+  name: string;
   text: string;
-  values: readonly unknown[];
+  names: string[];
 }
 
-const INSERTS = new WeakMap<SqlInsert, string>();
+const PREPARED = new Map<string, Prepared>();
 
-/** One text for any number of rows: each column is an array. */
-function insertOf(insert: SqlInsert): string {
-  const known = INSERTS.get(insert);
-  if (known !== undefined) return known;
-  const columns = Object.entries(insert.columns);
-  const names = columns.map(([name]) => name).join(', ');
-  const arrays = columns.map(([, type], index) => `$${index + 1}::${type}[]`).join(', ');
-  const { onConflict = '' } = insert;
-  const sql = `INSERT INTO ${insert.into} (${names}) SELECT * FROM unnest(${arrays}) ${onConflict}`;
-  INSERTS.set(insert, sql);
-  return sql;
-}
-
-function partOf(write: SqlWrite): Part {
-  if ('change' in write) return { text: write.change, values: write.values };
-  const { insert, rows } = write;
-  const values = Object.keys(insert.columns).map((_, index) => rows.map((row) => row[index] ?? null));
-  return { text: insertOf(insert), values };
-}
-
-const STATEMENTS = new Map<string, string>();
-
-/** One statement of several parts; each counts its parameters on from those before it. */
-function statementOf(parts: readonly Part[]): string {
-  const name = parts.map(({ text }) => text).join('; ');
-  const known = STATEMENTS.get(name);
-  if (known !== undefined) return known;
-  let before = 0;
-  const texts = parts.map(({ text, values }, index) => {
-    const offset = before;
-    before += values.length;
-    return `part${index} AS (${text.replaceAll(/\$(\d+)/g, (_, number) => `$${Number(number) + offset}`)})`;
-  });
-  const sql = `WITH ${texts.join(', ')} SELECT`;
-  STATEMENTS.set(name, sql);
-  return sql;
-}
-
-/** The rows of a statement, within a transaction, a portion at a time. @param lease its time starts again with each */
-export async function* portions(
-  client: PoolClient,
-  text: string,
-  values: readonly SqlValue[],
-  lease: Lease,
-): AsyncGenerator<SqlValues[]> {
-  await statementsOf(client).run(`DECLARE portions NO SCROLL CURSOR FOR ${text}`, ...values);
-  const fetch = { text: `FETCH ${PORTION} FROM portions`, rowMode: 'array' } as const;
-  for (;;) {
-    const { rows } = await client.query<unknown[]>(fetch).catch((error: unknown) => {
-      throw storeError(error);
-    });
-    // A long read may take long in all; each portion has its own time limit.
-    lease.resume();
-    if (rows.length > 0) yield rows;
-    if (rows.length < PORTION) return;
-  }
+function preparedOf(sql: string): Prepared {
+  const known = PREPARED.get(sql);
+  if (known) return known;
+  const names = [...new Set([...sql.matchAll(/\$(\w+)/g)].map(([, name = '']) => name))];
+  const text = sql.replaceAll(/\$(\w+)/g, (_, name) => `$${names.indexOf(name) + 1}`);
+  const prepared = { name: `s${PREPARED.size}`, text, names };
+  PREPARED.set(sql, prepared);
+  return prepared;
 }
 
 /** Replaces NUL, which PostgreSQL can't store in a text, by U+FFFD. */
@@ -165,7 +96,7 @@ export class Lease {
     }, timeout);
   }
 
-  /** Starts the time again: the database has answered. */
+  /** Starts the time again, for another statement. */
   resume(): void {
     this.#alarm.refresh();
   }
@@ -185,4 +116,51 @@ export class Lease {
       ? new CommitUnknownError('The database did not say in time whether it made the change.')
       : new StoreUnavailableError("The database can't be reached in time.");
   }
+}
+
+/**
+ * SQLSTATE classes of a database that can't serve at the moment (https://www.postgresql.org/docs/current/errcodes-appendix.html):
+ * connection, authorization, transaction state (ended by a timeout), rollback (a deadlock), resources, intervention
+ * (statement timeout, shutdown), system.
+ */
+const UNAVAILABLE_CLASSES: ReadonlySet<string> = new Set(['08', '28', '40', '53', '57', '58']);
+/** Of other classes: no such database, idle for too long in a transaction, a lock's timeout, a standby. */
+const UNAVAILABLE: ReadonlySet<string> = new Set(['3D000', '25P03', '25P04', '55P03', '25006']);
+
+/** Classes of errors after which the server may have committed. */
+const MAYBE_COMMITTED_CLASSES: ReadonlySet<string> = new Set(['08', '57', '58', 'XX']);
+/** Of another class: statement completion unknown. */
+const COMPLETION_UNKNOWN = '40003';
+
+/** The driver's message when the server does not offer TLS. */
+const WITHOUT_TLS = 'The server does not support SSL connections';
+
+/** Turns an error of the driver into the stores' own: unavailable; any other stays as it is. */
+export function storeError(cause: unknown): unknown {
+  if (cause instanceof StoreUnavailableError) return cause;
+  if (cause instanceof DatabaseError) {
+    const { code = '' } = cause;
+    if (!UNAVAILABLE.has(code) && !UNAVAILABLE_CLASSES.has(code.slice(0, 2))) return cause;
+    return new StoreUnavailableError(DATABASE_UNUSABLE, { cause });
+  }
+  if (cause instanceof Error && cause.message === WITHOUT_TLS) {
+    return new StoreUnavailableError(
+      'The database does not offer TLS. On a private network, add ?sslmode=disable to its address.',
+    );
+  }
+  // The error is not the server's, so it is the connection's.
+  return new StoreUnavailableError("The database can't be reached.", { cause });
+}
+
+/**
+ * Turns an error of `COMMIT`, or of a statement that is a transaction by itself, into the stores' own: nothing was changed,
+ * or that is unknown.
+ */
+export function commitError(cause: unknown): unknown {
+  if (cause instanceof DatabaseError) {
+    const { code = '' } = cause;
+    const said = code !== COMPLETION_UNKNOWN && !MAYBE_COMMITTED_CLASSES.has(code.slice(0, 2));
+    if (said) return storeError(cause);
+  }
+  return new CommitUnknownError('The database was lost while it made the change.', { cause });
 }

@@ -15,7 +15,7 @@ const SCHEMA_LOCK = 0x736c6373;
  */
 export async function makeTables(sql: SqlStatements, timeout: number): Promise<boolean> {
   await sql.run(`SET LOCAL lock_timeout = ${timeout}; SET LOCAL statement_timeout = ${timeout}`);
-  await sql.run('SELECT pg_advisory_xact_lock($1)', SCHEMA_LOCK);
+  await sql.run('SELECT pg_advisory_xact_lock($lock)', { lock: SCHEMA_LOCK });
   const isEmpty = !(await hasTables(sql));
   if (isEmpty) await sql.run(TABLES);
   return isEmpty;

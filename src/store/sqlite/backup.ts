@@ -4,8 +4,8 @@ import type { DatabaseSync } from 'node:sqlite';
 import { onDisk } from '../../files/on-disk.ts';
 import { FORGET_HISTORY } from '../history.ts';
 import { DatabaseFormatError } from '../sql.ts';
-import { storeError } from './errors.ts';
-import { BUSY_TIMEOUT, denyOthers, loadSqlite } from './file.ts';
+
+import { BUSY_TIMEOUT, denyOthers, loadSqlite, storeError } from './file.ts';
 import { checkFormat, SERVER_FORMAT } from './format.ts';
 
 /** A backup that was made. */
@@ -37,9 +37,12 @@ export function backUp(source: string, target: string): Backup {
   const draft = join(folder, 'copy');
   try {
     closeSync(openSync(draft, 'wx', 0o600));
-    copy(source, draft);
-    withDatabase(draft, (database) => database.exec(FORGET_HISTORY), false);
-    const reservations = check(draft);
+    withDatabase(source, true, (database) => {
+      checkFormat(database, SERVER_FORMAT);
+      // SQLite refuses to overwrite a file that is not empty.
+      database.prepare('VACUUM INTO $file').run({ $file: draft });
+    });
+    const reservations = withDatabase(draft, false, check);
     onDisk(draft);
     // A link fails when the name is taken: it overwrites no file.
     linkSync(draft, target);
@@ -52,32 +55,23 @@ export function backUp(source: string, target: string): Backup {
   }
 }
 
-function copy(source: string, draft: string): void {
-  withDatabase(source, (database) => {
-    checkFormat(database, SERVER_FORMAT);
-    // SQLite refuses to overwrite a file that is not empty.
-    database.prepare('VACUUM INTO $file').run({ $file: draft });
-  });
-}
-
-/** Reads the whole copy once, so that a damaged one is found now. @returns how many reservations it holds */
-function check(draft: string): number {
-  return withDatabase(draft, (database) => {
-    checkFormat(database, SERVER_FORMAT);
-    const { integrity_check: result } = database.prepare('PRAGMA integrity_check(1)').get() ?? {};
-    if (result !== 'ok') throw new DatabaseFormatError(`The copy is damaged: ${result}`);
-    const [broken] = database.prepare('PRAGMA foreign_key_check').all();
-    if (broken)
-      throw new DatabaseFormatError(`The copy is damaged: a row of ${broken['table']} lacks another.`);
-    const row = database.prepare('SELECT count(*) AS count FROM reservation WHERE deleted_ms IS NULL').get();
-    return Number(row?.['count']);
-  });
+/** Makes the copy one of no history, and reads it once, so that a damaged one is found now. @returns how many reservations it holds */
+function check(database: DatabaseSync): number {
+  database.exec(FORGET_HISTORY);
+  checkFormat(database, SERVER_FORMAT);
+  const { integrity_check: result } = database.prepare('PRAGMA integrity_check(1)').get() ?? {};
+  if (result !== 'ok') throw new DatabaseFormatError(`The copy is damaged: ${result}`);
+  const [broken] = database.prepare('PRAGMA foreign_key_check').all();
+  if (broken)
+    throw new DatabaseFormatError(`The copy is damaged: a row of ${broken['table']} lacks another.`);
+  const row = database.prepare('SELECT count(*) AS count FROM reservation WHERE deleted_ms IS NULL').get();
+  return Number(row?.['count']);
 }
 
 function withDatabase<Answer>(
   path: string,
+  readOnly: boolean,
   work: (database: DatabaseSync) => Answer,
-  readOnly = true,
 ): Answer {
   const { DatabaseSync: Sqlite } = loadSqlite();
   const database = new Sqlite(path, { readOnly, timeout: BUSY_TIMEOUT });

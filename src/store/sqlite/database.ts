@@ -1,34 +1,34 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { yieldToEventLoop } from '../../allocator/event-loop.ts';
 import { notBegun, StoreUnavailableError } from '../../allocator/store.ts';
-import { type Locking, READ_LINK, type ReadDatabase, type SqlDatabase, type SqlReader } from '../sql.ts';
-import { commitError, storeError } from './errors.ts';
+import {
+  type Locking,
+  READ_LINK,
+  type ReadDatabase,
+  type SqlDatabase,
+  type SqlQuery,
+  type SqlReader,
+  type SqlSnapshot,
+  type SqlTransaction,
+  statementsBy,
+} from '../sql.ts';
 import {
   BESIDE_WAL,
   BUSY_TIMEOUT,
   checkOfPlaces,
+  commitError,
   createPrivate,
   denyOthers,
   loadSqlite,
   retryWhileBusy,
+  storeError,
 } from './file.ts';
 import { checkFormat, type DatabaseFormat, isNewFile, makeTables } from './format.ts';
-import {
-  awaitedSnapshot,
-  awaitedTransaction,
-  type Connection,
-  connectionOn,
-  type Prepared,
-  readsOf,
-  type SqliteReads,
-  type SqliteSnapshot,
-  type SqliteTransaction,
-  snapshotOn,
-} from './statements.ts';
+import { Connection, transactionBy } from './statements.ts';
 
 /** Work that waits for the file, and how its caller is told. */
 interface Waiting {
-  work: (transaction: SqliteTransaction) => Promise<unknown>;
+  work: (sql: SqlTransaction) => Promise<unknown>;
   /** Whether it must not see what others of its group have not committed, and so begins a group. */
   first: boolean;
   resolve: (answer: unknown) => void;
@@ -61,15 +61,10 @@ const IDLE_READERS = 4;
  * piece has a savepoint: failed work rolls back to its own, and the others stay. Each is answered after the commit. Reads
  * use another connection, and wait for no writer.
  */
-export class SqliteDatabase {
+export class SqliteDatabase implements SqlDatabase {
   /** Whether the tables were made when it was opened. */
   readonly isNew: boolean;
-  /** Sees what is committed, and waits for no writer. */
-  readonly reader: SqlReader = {
-    all: (sql, ...values) => this.#read((reads) => reads.all(sql, ...values)),
-    arrays: (sql, ...values) => this.#read((reads) => reads.arrays(sql, ...values)),
-    first: (sql, ...values) => this.#read((reads) => reads.first(sql, ...values)),
-  };
+  readonly reader: SqlReader;
   readonly #writer: Connection;
   /** Checks that its path still names the file. @throws StoreUnavailableError */
   readonly #checkPlace: () => void;
@@ -82,20 +77,24 @@ export class SqliteDatabase {
   #isClosed = false;
   #waiting: Waiting[] = [];
   #working: Promise<void> | undefined;
+  readonly #alone = statementsBy((...given) => this.transaction(() => this.#writer.query(...given)));
+  readonly all = this.#alone.all;
+  readonly arrays = this.#alone.arrays;
+  readonly first = this.#alone.first;
+  readonly run = this.#alone.run;
 
   private constructor(
     database: DatabaseSync,
-    {
-      isNew,
-      checkPlace,
-      open,
-    }: { isNew: boolean; checkPlace: () => void; open: (() => Connection) | undefined },
+    isNew: boolean,
+    checkPlace: () => void,
+    open: (() => Connection) | undefined,
   ) {
     this.isNew = isNew;
-    this.#writer = connectionOn(database);
+    this.#writer = new Connection(database);
     this.#checkPlace = checkPlace;
     this.#open = open;
     this.#reading = open?.();
+    this.reader = this.#reading ? statementsBy(this.#reading.query) : this;
   }
 
   /**
@@ -137,13 +136,10 @@ export class SqliteDatabase {
         checkFile();
         const open = (): Connection => {
           checkPlace();
-          return connectionOn(connect(true));
+          return new Connection(connect(true));
         };
-        return new SqliteDatabase(database, {
-          isNew,
-          checkPlace,
-          open: format.journal === 'WAL' && isFile ? open : undefined,
-        });
+        const hasReaders = format.journal === 'WAL' && isFile;
+        return new SqliteDatabase(database, isNew, checkPlace, hasReaders ? open : undefined);
       } catch (error) {
         database.close();
         throw error;
@@ -165,17 +161,12 @@ export class SqliteDatabase {
     let database: DatabaseSync | undefined;
     try {
       denyOthers(path);
-      const connection = new Sqlite(path, { readOnly: true, timeout: BUSY_TIMEOUT });
-      database = connection;
-      checkFormat(connection, format);
+      database = new Sqlite(path, { readOnly: true, timeout: BUSY_TIMEOUT });
+      checkFormat(database, format);
+      const connection = new Connection(database);
       return {
-        snapshot: (work) =>
-          snapshotOn(connectionOn(connection), (snapshot) =>
-            work({ ...awaitedSnapshot(snapshot), history: '' }),
-          ).catch((error: unknown) => {
-            throw storeError(error);
-          }),
-        close: async () => connection.close(),
+        snapshot: (work) => connection.snapshot(() => work(snapshotOn(connection))),
+        close: async () => connection.database.close(),
       };
     } catch (error) {
       database?.close();
@@ -189,29 +180,20 @@ export class SqliteDatabase {
    *
    * @throws CommitUnknownError when the disk failed while the commit was under way
    */
-  transaction<Answer>(work: (transaction: SqliteTransaction) => Promise<Answer>): Promise<Answer> {
-    return this.#enqueue(work);
+  transaction<Answer>(work: (sql: SqlTransaction) => Promise<Answer>): Promise<Answer> {
+    return this.#enqueue(work, false);
   }
 
-  async #read<Answer>(read: (reads: SqliteReads) => Answer): Promise<Answer> {
-    const connection = this.#reading;
-    if (!connection) return this.transaction(async (transaction) => read(transaction));
-    try {
-      return read(readsOf(connection.prepared));
-    } catch (error) {
-      throw storeError(error);
-    }
-  }
-
-  /** Runs `work` on what was committed when its first statement ran, without holding up writers. */
-  async snapshot<Answer>(work: (snapshot: SqliteSnapshot) => Promise<Answer>): Promise<Answer> {
-    if (!this.#open) return this.#enqueue((transaction) => work(wholeIn(transaction)), true);
+  async snapshot<Answer>(work: (sql: SqlSnapshot) => Promise<Answer>): Promise<Answer> {
+    // In memory the transaction itself is the snapshot.
+    if (!this.#open) return this.#enqueue((sql) => work({ ...sql, history: '' }), true);
     let connection: Connection | undefined;
     try {
-      connection = this.#idle.pop() ?? this.#open();
-      const answer = await snapshotOn(connection, work);
+      const used = this.#idle.pop() ?? this.#open();
+      connection = used;
+      const answer = await used.snapshot(() => work(snapshotOn(used)));
       if (!this.#isClosed && this.#idle.length < IDLE_READERS) {
-        this.#idle.push(connection);
+        this.#idle.push(used);
         connection = undefined;
       }
       return answer;
@@ -238,10 +220,7 @@ export class SqliteDatabase {
     if (failures.length > 0) throw failures[0];
   }
 
-  #enqueue<Answer>(
-    work: (transaction: SqliteTransaction) => Promise<Answer>,
-    first = false,
-  ): Promise<Answer> {
+  #enqueue<Answer>(work: (sql: SqlTransaction) => Promise<Answer>, first: boolean): Promise<Answer> {
     return new Promise<Answer>((resolve, reject) => {
       // Each answer goes to its own caller: the group need not know its type.
       this.#waiting.push({ work, first, resolve: (answer) => resolve(answer as Answer), reject });
@@ -293,22 +272,16 @@ export class SqliteDatabase {
   }
 
   async #runOne({ work, resolve, reject }: Waiting, together: number): Promise<() => void> {
-    const { database } = this.#writer;
+    const { database, query } = this.#writer;
     let isOver = false;
     // Work that fails may have begun other writes, which go on in slices: they would run after its rollback, in another's work.
-    const execute = <Answer>(sql: string, run: (statement: Prepared) => Answer): Answer => {
+    const guarded: SqlQuery = async (...given) => {
       if (isOver) throw new RangeError('a statement came after its work was over');
-      return this.#execute(sql, run);
+      return query(...given);
     };
     database.exec('SAVEPOINT work');
     try {
-      const answer = await work({
-        together,
-        run: (sql, ...values) => execute(sql, (statement) => statement.run(values)),
-        all: (sql, ...values) => execute(sql, (statement) => statement.all(values)),
-        arrays: (sql, ...values) => execute(sql, (statement) => statement.arrays(values)),
-        first: (sql, ...values) => execute(sql, (statement) => statement.first(values)),
-      }).finally(() => {
+      const answer = await work(transactionBy(guarded, together)).finally(() => {
         isOver = true;
       });
       database.exec('RELEASE work');
@@ -320,15 +293,6 @@ export class SqliteDatabase {
       return () => reject(error);
     }
   }
-
-  /** Runs a statement. @throws as `storeError` says, so that the work can tell whether the database is to blame */
-  #execute<Answer>(sql: string, execute: (statement: Prepared) => Answer): Answer {
-    try {
-      return execute(this.#writer.prepared(sql));
-    } catch (error) {
-      throw storeError(error);
-    }
-  }
 }
 
 /** Commits. Without a WAL it waits for readers; the transaction stays open meanwhile. */
@@ -336,43 +300,19 @@ function commit(database: DatabaseSync): Promise<void> {
   return retryWhileBusy(() => database.exec('COMMIT'));
 }
 
-/** A database in memory: the transaction itself is the snapshot. */
-function wholeIn(transaction: SqliteTransaction): SqliteSnapshot {
-  return {
-    ...transaction,
-    async *portions(sql, ...values) {
-      yield transaction.arrays(sql, ...values);
-    },
-  };
-}
-
-/** A SQLite file in the form that the stores use for either engine. */
-export function statementsOn(database: SqliteDatabase): SqlDatabase {
-  // A file that is replaced is refused, so it has one history.
-  const history = '';
-  return {
-    reader: database.reader,
-    run: (sql, ...values) => database.transaction(async (transaction) => transaction.run(sql, ...values)),
-    all: (sql, ...values) => database.transaction(async (transaction) => transaction.all(sql, ...values)),
-    first: (sql, ...values) => database.transaction(async (transaction) => transaction.first(sql, ...values)),
-    transaction: (work) =>
-      database.transaction((transaction) => {
-        const statements = awaitedTransaction(transaction);
-        const { together } = transaction;
-        return work({ ...statements, history, together, finish: statements.write });
-      }),
-    snapshot: (work) => database.snapshot((snapshot) => work({ ...awaitedSnapshot(snapshot), history })),
-  };
+/** What a connection reads of one instant. A file that is replaced is refused, so it has one history. */
+function snapshotOn({ query }: Connection): SqlSnapshot {
+  return { ...statementsBy(query), history: '' };
 }
 
 /** The transaction is the lock: it began with `BEGIN IMMEDIATE`, so no other connection writes. */
 export const SQLITE_LOCKING: Locking = {
-  lock: (sql, link) => sql.first(READ_LINK, link),
+  lock: (sql, link) => sql.first(READ_LINK, { link }),
   sharesCommits: true,
   async lockNames() {
     // No other connection writes.
   },
   deleteExpiredKeys: `
     DELETE FROM idempotency_key WHERE (created_by, experiment, key) IN (
-      SELECT created_by, experiment, key FROM idempotency_key WHERE expires_ms <= $1 ORDER BY expires_ms LIMIT $2)`,
+      SELECT created_by, experiment, key FROM idempotency_key WHERE expires_ms <= $now ORDER BY expires_ms LIMIT $most)`,
 };

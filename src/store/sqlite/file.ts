@@ -1,12 +1,54 @@
 import { randomInt } from 'node:crypto';
 import { closeSync, existsSync, openSync, statSync } from 'node:fs';
-import { dirname } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
-import { DATABASE_UNUSABLE, StoreUnavailableError } from '../../allocator/store.ts';
+import { CommitUnknownError, DATABASE_UNUSABLE, StoreUnavailableError } from '../../allocator/store.ts';
 import { Failure } from '../../contract/failure.ts';
 import { systemReason } from '../../contract/foreign-errors.ts';
 import { makePrivate } from '../../files/private.ts';
-import { isBusy, storeError } from './errors.ts';
+import { DatabaseFormatError } from '../sql.ts';
+
+const [SQLITE_BUSY, SQLITE_LOCKED, SQLITE_CORRUPT, SQLITE_FULL, SQLITE_NOTADB] = [5, 6, 11, 13, 26];
+/** Busy, locked, out of memory, read-only, I/O error, full, can't open (https://sqlite.org/rescode.html). */
+const UNAVAILABLE = new Set([5, 6, 7, 8, 10, 13, 14]);
+
+function resultCode(error: unknown): number | undefined {
+  if (!(error instanceof Error) || !('errcode' in error)) return undefined;
+  // The low byte is the primary code; the rest says more about it.
+  return Number(error.errcode) & 0xff;
+}
+
+/** Whether another connection has the file locked. */
+export function isBusy(error: unknown): boolean {
+  const code = resultCode(error);
+  return code === SQLITE_BUSY || code === SQLITE_LOCKED;
+}
+
+/** Turns an error of SQLite into the stores' own: damaged or unavailable; any other stays as it is. */
+export function storeError(error: unknown): unknown {
+  const code = resultCode(error);
+  if (code === SQLITE_CORRUPT || code === SQLITE_NOTADB) {
+    return new DatabaseFormatError('The file is damaged, or is not a database.', { cause: error });
+  }
+  if (code !== undefined && UNAVAILABLE.has(code)) {
+    return new StoreUnavailableError(DATABASE_UNUSABLE, { cause: error });
+  }
+  return error;
+}
+
+/**
+ * Turns an error of `COMMIT` into the stores' own: nothing was changed, or that is unknown.
+ *
+ * A transaction that is still open was not committed. On a full disk the last page of the transaction, which makes it
+ * valid, was not written whole. After any other error, such as one of the disk (SQLITE_IOERR), all of it may be in the
+ * file, and count when it is opened next.
+ *
+ * @param open whether the transaction is still open
+ */
+export function commitError(cause: unknown, open: boolean): unknown {
+  const code = resultCode(cause);
+  if (open || code === undefined || code === SQLITE_FULL) return storeError(cause);
+  return new CommitUnknownError('The database failed while it made the change.', { cause });
+}
 
 /** How long to wait while another process has the file locked, in milliseconds. */
 export const BUSY_TIMEOUT = 5000;
@@ -76,46 +118,25 @@ function create(path: string): void {
   }
 }
 
-const look = (path: string) => statSync(path, { bigint: true, throwIfNoEntry: false });
-
 /** Which file stands at a path, by device and inode; empty where there is none. */
 export function identityOf(path: string): string {
-  const found = look(path);
+  const found = statSync(path, { bigint: true, throwIfNoEntry: false });
   return found ? `${found.dev} ${found.ino}` : '';
 }
-
-/** How coarse the times of a folder may be, in milliseconds: those of Linux are of its last tick, 10 ms at most. */
-const COARSE_MS = 100;
 
 /**
  * Notes which files stand at these paths, by device and inode. While SQLite has a file open, its path may come to name
  * another: what is written then is gone when the file is closed.
  *
- * A file that is deleted, moved or replaced changes its folder. So a commit looks at the folder alone until that changes:
- * looking at three files took a sixth of a booking's time.
- *
- * @param paths of one folder
  * @returns a function that checks that they are the same. It throws StoreUnavailableError when one is not
  */
 export function checkOfPlaces(paths: readonly string[]): () => void {
   const places = paths.map((path) => ({ path, identity: identityOf(path) }));
-  const [first] = paths;
-  if (first === undefined) return () => undefined;
-  const folder = dirname(first);
-  /** The folder's state, since when it is known, and whether the files were looked at since it was settled. */
-  let known = { state: '', seenAt: 0, isSettled: false };
   return () => {
-    const found = look(folder);
-    const state = found ? `${found.dev} ${found.ino} ${found.mtimeNs}` : '';
-    if (known.isSettled && known.state === state) return;
-    if (known.state !== state) known = { state, seenAt: performance.now(), isSettled: false };
     const other = places.find(({ path, identity }) => identityOf(path) !== identity);
-    if (other) {
-      const cause = new Error(`The file ${other.path} was deleted, moved or replaced while it was in use.`);
-      throw new StoreUnavailableError(DATABASE_UNUSABLE, { cause });
-    }
-    // A change that followed the last one at once left the folder with the same time.
-    known.isSettled = performance.now() - known.seenAt > COARSE_MS;
+    if (!other) return;
+    const cause = new Error(`The file ${other.path} was deleted, moved or replaced while it was in use.`);
+    throw new StoreUnavailableError(DATABASE_UNUSABLE, { cause });
   };
 }
 
@@ -133,30 +154,30 @@ export function loadSqlite(): typeof import('node:sqlite') {
   }
 }
 
-/** The last turn at each lock file in this process: a file is never open twice in one process. */
-const turns = new Map<string, Promise<unknown>>();
-
 /**
- * Runs `work` while no other process runs work under the same file. The lock is a transaction on an otherwise empty
- * SQLite file, so the operating system releases it when its process ends, however it ends (THREATS.md 14). A process also
- * loses a POSIX lock when it closes another handle on the file: nothing else may open it (THREATS.md 17).
+ * Runs `work` while no other work runs under the same file, in this process or another. The lock is a transaction on an
+ * otherwise empty SQLite file, so the operating system releases it when its process ends, however it ends (THREATS.md 14). A
+ * process also loses a POSIX lock when it closes another handle on the file, unless SQLite does: nothing else may open it
+ * (THREATS.md 17).
  *
  * @param path a file for this lock only, created when it does not exist
- * @param timeout how long to wait for another process, in milliseconds
- * @throws StoreUnavailableError when another process still has the lock by then, or the file can't be created
+ * @param timeout how long to wait for the lock, in milliseconds
+ * @throws StoreUnavailableError when the lock is not free by then, or the file can't be created
  */
 export async function underFileLock<Answer>(
   path: string,
   timeout: number,
   work: () => Promise<Answer>,
 ): Promise<Answer> {
-  const turn = (turns.get(path) ?? Promise.resolve()).then(() => locked(path, timeout, work));
-  const settled = turn.catch(() => undefined);
-  turns.set(path, settled);
-  settled.then(() => {
-    if (turns.get(path) === settled) turns.delete(path);
-  });
-  return turn;
+  const file = openLock(path);
+  try {
+    await retryWhileBusy(() => file.exec(LOCK), timeout).catch((error: unknown) => {
+      throw storeError(error);
+    });
+    return await work();
+  } finally {
+    file.close();
+  }
 }
 
 /**
@@ -168,7 +189,7 @@ export async function underFileLock<Answer>(
 export function takeFileLock(path: string): (() => void) | undefined {
   const file = openLock(path);
   try {
-    file.exec('BEGIN EXCLUSIVE');
+    file.exec(LOCK);
     return () => file.close();
   } catch (error) {
     file.close();
@@ -177,6 +198,8 @@ export function takeFileLock(path: string): (() => void) | undefined {
   }
 }
 
+const LOCK = 'BEGIN EXCLUSIVE';
+
 function openLock(path: string): DatabaseSync {
   const { DatabaseSync: Sqlite } = loadSqlite();
   createPrivate(path);
@@ -184,17 +207,5 @@ function openLock(path: string): DatabaseSync {
     return new Sqlite(path, { timeout: 0 });
   } catch (error) {
     throw storeError(error);
-  }
-}
-
-async function locked<Answer>(path: string, timeout: number, work: () => Promise<Answer>): Promise<Answer> {
-  const file = openLock(path);
-  try {
-    await retryWhileBusy(() => file.exec('BEGIN EXCLUSIVE'), timeout).catch((error: unknown) => {
-      throw storeError(error);
-    });
-    return await work();
-  } finally {
-    file.close();
   }
 }

@@ -318,7 +318,6 @@ describe('the table of kinds', () => {
       'id|name',
       'key',
       'key=value',
-      'links',
       'login-id',
       'name',
       'name=value',

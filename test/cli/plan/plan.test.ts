@@ -160,6 +160,14 @@ describe('plan and apply', () => {
     expect((await run(file, 'apply')).stdout).toMatch(/Applied: 1 created\.\n$/);
   });
 
+  it('plan --earliest shows the time that is found for what was to start now', async () => {
+    hasBatches = true;
+    const full = links(1, { 1: '1G' }).replace('start: 2026-12-01T09:00:00Z, for: 8h', 'start: now, for: 2h');
+    expect((await run(full, 'apply')).exitCode).toBe(0);
+    const { stdout } = await run(full.replace('link-1', 'second'), 'plan', '--earliest');
+    expect(stdout).toMatch(/second .* 1 Nov 14:00 → 16:00 +fits/);
+  });
+
   it('never moves the start of one that has begun', async () => {
     hasBatches = true;
     await run(links(1), 'apply');

@@ -481,12 +481,15 @@ describe('a link that is not free yet', () => {
     const here = await taken();
     const report = reportOf(await here.run('--offline', '--json', ...line('--wait', '2h', '--', 'a')));
     expect(report.exitCode).toBe(6);
-    const free = `${new Date(freeAt).toISOString()} (in 3 h)`;
+    // Alternatives start with a whole minute.
+    const first = Math.ceil(freeAt / MINUTE) * MINUTE;
+    const free = `${new Date(first).toISOString()} (in 3 h 1 min)`;
     expect(report.message).toBe(`1 Gbps for 1 h can't start within 2 h. The earliest start is ${free}.`);
     const typed = 'slices-conn --offline --json run be-gent1 pl-poznan1';
-    const wait = durationWord(Math.ceil((freeAt - here.now) / MINUTE) * MINUTE);
+    const wait = durationWord(Math.ceil((first - here.now) / MINUTE) * MINUTE);
     expect(report.alternatives.map((each) => (each as { command: string }).command)).toEqual([
       `${typed} --bandwidth 500M --for 1h --wait 2h -- a`,
+      `${typed} --bandwidth 1G --for 1h --wait 2h --via fr-lille,fr-slices -- a`,
       `${typed} --bandwidth 1G --for 1h --wait ${wait} -- a`,
     ]);
     expect(here.guardians[0]?.lines.slice(-2)).toEqual(['null', 'END']);
@@ -633,6 +636,7 @@ describe('what goes wrong', () => {
     const typed = 'slices-conn --offline --json run be-gent1 pl-poznan1';
     expect(commands).toEqual([
       `${typed} --bandwidth 500M --for 1h -- a --for 9h`,
+      `${typed} --bandwidth 1G --for 1h --via fr-lille,fr-slices -- a --for 9h`,
       `${typed} --bandwidth 1G --for 1h --earliest -- a --for 9h`,
       `${typed} --bandwidth 1G --for 29m -- a --for 9h`,
     ]);

@@ -58,6 +58,7 @@ describe('reserve --earliest', () => {
     expect(message).toBe(`There is no time for 11 Gbps for 2 h from ${iso(0)} to ${iso(5)}.`);
     expect(alternatives).toMatchObject([
       { kind: 'most_bandwidth', bandwidth: 10_000 },
+      { kind: 'other_route', bandwidth: 11_000, via: ['fr-lille', 'fr-slices'] },
       { kind: 'earliest', bandwidth: 11_000, start_date: iso(4), end_date: iso(6) },
     ]);
     const commands = (alternatives as { command: string }[]).map(({ command }) => command);
@@ -65,6 +66,7 @@ describe('reserve --earliest', () => {
     expect(fix).toBe(commands[0]);
     expect(commands).toEqual([
       `slices-conn --offline ${LINK.join(' ')} --bandwidth 10G --for 2h --earliest --end +5h --json`,
+      `slices-conn --offline ${LINK.join(' ')} --bandwidth 11G --for 2h --earliest --end +5h --json --via fr-lille,fr-slices`,
       `slices-conn --offline ${LINK.join(' ')} --bandwidth 11G --for 2h --earliest --end ${end} --json`,
     ]);
     for (const command of commands)

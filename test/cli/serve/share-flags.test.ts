@@ -34,8 +34,6 @@ test.each([
   ['--max-live', '0'],
   ['--max-live', '-1'],
   ['--max-live', 'many'],
-  ['--detour', '8'],
-  ['--detour', '-1'],
 ])('%s %s: exit 2', async (flag, value) => {
   expect(await served(flag, value)).toEqual({ exitCode: 2, settings: [] });
 });

@@ -16,14 +16,14 @@ export function locksWhereItReads(database: SqlDatabase): ReservationStore {
         const rows = await sql.all(
           `SELECT hop.* FROM link
            LEFT JOIN hop ON hop.link = link.id AND hop.deleted_ms IS NULL
-           WHERE link.id = $1 FOR UPDATE OF link`,
+           WHERE link.id = $link FOR UPDATE OF link`,
           // The race is on one link.
-          locks.links[0] ?? '',
+          { link: locks.links[0] ?? '' },
         );
         const records = rows.flatMap((row) => (row['reservation'] === null ? [] : [recordIn(row)]));
         const inner = reservationStore(within(database, sql), {
           ...POSTGRES_LOCKING,
-          lock: (statements, id) => statements.first(READ_LINK, id),
+          lock: (statements, id) => statements.first(READ_LINK, { link: id }),
           sharesCommits: true,
         });
         return inner.changeLinks(locks, (transaction) =>

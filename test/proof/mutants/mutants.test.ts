@@ -4,6 +4,7 @@ import type { ReservationStore } from '../../../src/allocator/store.ts';
 import { reservationStore } from '../../../src/store/reservations.ts';
 import { History, shapes, steps } from '../../allocator/history.ts';
 import { usePostgres } from '../../fixtures/postgres.ts';
+import { rowsOf } from '../../store/opened-store.ts';
 import { proveFailpoints } from '../failpoints.ts';
 import { type OpenedStatements, postgresStatements, sqliteStatements } from '../statements.ts';
 import { writesHopsApart } from './hops-apart.ts';
@@ -28,7 +29,7 @@ type Proof = (opened: OpenedStatements, histories: number, mistake?: Mistake) =>
 const history: Proof = async ({ database, locking, close: _ }, numRuns, mistake) => {
   const opened = {
     store: reservationStore(database, locking),
-    rows: database.all.bind(database),
+    rows: rowsOf(database),
     close: async () => undefined,
   };
   let number = 0;
@@ -67,7 +68,7 @@ const race: Proof = async ({ database, locking }, _, mistake) => {
   const store = reservationStore(database, locking);
   const make = (options: Omit<ConstructorParameters<typeof SmallAllocator>[0], 'store'>) =>
     new SmallAllocator({ ...options, store }, mistake);
-  return raceHere([make, make, make, make], { store, rows: database.all.bind(database) });
+  return raceHere([make, make, make, make], { store, rows: rowsOf(database) });
 };
 
 // So many histories find each mistake; fewer show that it is the mistake that is found.
@@ -134,7 +135,7 @@ test('mistake: the lock in the statement that reads, on PostgreSQL, caught by a 
     const maker = (options: Omit<ConstructorParameters<typeof SmallAllocator>[0], 'store'>) =>
       new SmallAllocator({ ...options, store });
     const makers = Array.from({ length: 36 }, () => maker);
-    const rows = opened.database.all.bind(opened.database);
+    const rows = rowsOf(opened.database);
     return raceHere(makers, { store, rows }).finally(opened.close);
   };
   // Whether the mistake shows is a matter of luck: almost always in the first race.
