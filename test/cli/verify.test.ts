@@ -60,11 +60,6 @@ async function machine({
 
 const [ISSUER, JWKS] = ['http://offline.localhost', '/.well-known/jwks.json'];
 
-test('a reservation of which nothing else is known verifies; whether it stands is unknown', async () => {
-  const { verify } = await machine();
-  expect(JSON.parse((await verify()).stdout)).toMatchObject({ verified: true, standing: 'unknown' });
-});
-
 test('the id of a reservation is no file: it leads to show', async () => {
   const { run, id } = await machine();
   const message = 'This is the id of a reservation. verify takes files with signed tokens.';
@@ -74,15 +69,6 @@ test('the id of a reservation is no file: it leads to show', async () => {
   expect(reportOf(await run('verify', 'link.jwt', id))).toMatchObject({
     items: [{ verified: true }, { verified: false, error: { code: 'usage' } }],
   });
-});
-
-test('one that this machine deleted is 9, before its end and after', async () => {
-  const { run, verify, after } = await machine();
-  await run('delete', '--yes', 'kth');
-  const due = { code: 'unverified', exitCode: 9, standing: 'deleted_or_replaced' };
-  expect(reportOf(await verify())).toMatchObject(due);
-  after(3);
-  expect(reportOf(await verify('--ended'))).toMatchObject(due);
 });
 
 test('one that this machine has changed is 9; the proof of the change verifies', async () => {
@@ -174,35 +160,6 @@ describe('over the network the service is asked', () => {
     expect(JSON.parse((await look('--json')).stdout)).toMatchObject(due);
     after(24 * SECONDS);
     expect((await look()).stdout).toContain('valid, as of 12 s ago');
-  });
-
-  test.each([
-    ['deleted', ['delete', '--yes', 'kth']],
-    ['updated', ['update', 'kth', '--bandwidth', '2G']],
-  ])('one that was %s elsewhere is 9, before its end and after', async (_, change) => {
-    const { run, look, after } = await saved();
-    after(10 * SECONDS);
-    expect((await run(...change)).exitCode).toBe(0);
-    after(20 * SECONDS);
-    const due = { code: 'unverified', exitCode: 9, standing: 'deleted_or_replaced' };
-    expect(reportOf(await look('--json'))).toMatchObject(due);
-    after(3);
-    expect(reportOf(await look('--json', '--ended'))).toMatchObject(due);
-  });
-
-  test('one that has ended is 9; --ended takes it', async () => {
-    const { look, after } = await saved();
-    after(2.1);
-    expect(reportOf(await look('--json'))).toMatchObject({ exitCode: 9, standing: 'ended' });
-    expect(JSON.parse((await look('--json', '--ended')).stdout)).toMatchObject({ standing: 'ended' });
-  });
-
-  test('where the list can’t be had it verifies, and whether it stands is unknown', async () => {
-    const { look, loseLists } = await saved();
-    loseLists();
-    const { exitCode, stdout, stderr } = await look('--json');
-    expect([exitCode, JSON.parse(stdout)]).toMatchObject([0, { standing: 'unknown', as_of: null }]);
-    expect(stderr).toContain('could not be asked');
   });
 });
 

@@ -50,13 +50,9 @@ export const add: CommandFile = {
 
 /** Lets the jobs of a repository act as the user in the experiment. */
 async function addCiRule(context: Context, _args: readonly string[], flags: CiFlags): Promise<void> {
-  const {
-    session,
-    output,
-    clock: { times },
-  } = context;
+  const { session, output, clock } = context;
   const request = requestOf(flags);
-  const shown = await times();
+  const shown = await clock.times();
   if (flags.end !== undefined)
     request.expires_at = formatInstant(parseTime(flags.end, shown, { isEnd: true }));
   const opened = await session();

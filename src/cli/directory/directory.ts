@@ -39,23 +39,18 @@ const CHOSEN = { '[id]': 'its id or name; the chosen one when left out' };
 const listOf = (noun: Noun): CommandFile => ({
   command: {},
   run: async (context) => {
-    const {
-      session,
-      output,
-      flags,
-      clock: { times, now },
-    } = context;
-    const opened = await session();
+    const { output, flags, clock } = context;
+    const opened = await context.session();
     const { portal, profile } = opened;
     const client = profile.portalUrl === undefined && !flags.json ? officialClient(profile) : undefined;
     if (client !== undefined) return listOfClient(context, client, noun);
     const experiments = noun === 'experiment' ? await portal.experiments() : undefined;
     const all: readonly DirectoryEntry[] = experiments ?? (await portal.projects());
     const items = experiments ? await opened.ofNamedProject(experiments) : all;
-    const shown = await times();
+    const shown = await clock.times();
     const inUse = experiments
       ? await experimentInUse(context, opened, experiments).then(idIn)
-      : await chooseOne('project', flags.project ?? profile.project, all, now(), profile).then(
+      : await chooseOne('project', flags.project ?? profile.project, all, clock.now(), profile).then(
           idIn,
           noneWithout,
         );

@@ -122,11 +122,7 @@ async function loginWithSlices(
 
 /** Prints a machine's refresh token, once (cli/README.md, "Environment"). The login here stays as it is. */
 async function loginForMachine(context: Context, session: Session, flags: Flags): Promise<void> {
-  const {
-    output,
-    typed,
-    clock: { times },
-  } = context;
+  const { output, typed, clock } = context;
   const { machineLogin: machine } = session.connection;
   if (!machine) throw needsNoLogin(session);
   const host = hostOf(session);
@@ -135,7 +131,7 @@ async function loginForMachine(context: Context, session: Session, flags: Flags)
   const tokens = await output.waitFor('the code to be entered', () => decided(started, flags.wait, typed));
   const { refreshToken, expiresAt } = await output.waitFor(host, () => machine.check(tokens));
   const token = refreshToken.reveal();
-  const until = expiresAt === undefined ? 'it expires' : timeTeller(await times())(expiresAt);
+  const until = expiresAt === undefined ? 'it expires' : timeTeller(await clock.times())(expiresAt);
   output.text(
     { refresh_token: token, expires_at: expiresAt === undefined ? null : formatInstant(expiresAt) },
     token,

@@ -66,11 +66,7 @@ type Flags = OptionsOf<typeof command.options>;
 
 /** Says why nothing comes through, or that all does. */
 export async function run(context: Context, [typed]: readonly string[], flags: Flags): Promise<Outcome> {
-  const {
-    output,
-    files,
-    clock: { now },
-  } = context;
+  const { output, files, clock } = context;
   const machine = withPrograms(context.processes);
   const { peer } = flags;
   if (isIP(peer) === 0) {
@@ -80,10 +76,10 @@ export async function run(context: Context, [typed]: readonly string[], flags: F
   }
   const end = await endArgument(context, typed, flags, { verb: 'probe' });
   const { id, start_date, end_date } = end.reservation;
-  const hasBegun = now() >= Date.parse(start_date);
+  const hasBegun = clock.now() >= Date.parse(start_date);
   const far =
     flags.far === undefined ? undefined : readFarReport(await files.read(flags.far), flags.far, end);
-  const times = await context.clock.times();
+  const times = await clock.times();
   const period = (at: (instant: string) => string): Check => ({
     check: 'reservation',
     ok: hasBegun,
@@ -93,8 +89,7 @@ export async function run(context: Context, [typed]: readonly string[], flags: F
   const checks: Check[] = [];
   const evidence = await gather(end, peer, {
     machine,
-    now,
-    sleep: context.clock.sleep,
+    ...clock,
     waitFor: (what, work) => output.waitFor(what, work),
     note: (check) => void checks.push(check),
     stopped() {

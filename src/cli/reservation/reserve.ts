@@ -247,15 +247,12 @@ function refusedTo(
   request: ReservationRequest,
 ): (error: unknown) => Promise<never> {
   return async (error) => {
-    const {
-      typed,
-      clock: { now },
-    } = context;
+    const { typed, clock } = context;
     const known = await withHolder(error, run.session, request.name);
     // What is picked is another request than the one with the person's key.
     const { idempotencyKey: _other, ...kept } = flags;
     const send = (picked: ReservationRequest) => book({ ...run, context, flags: kept }, picked);
-    throw refusalOf(known, { request, typed, flags, now: now(), ...(flags.dryRun ? {} : { send }) });
+    throw refusalOf(known, { request, typed, flags, now: clock.now(), ...(flags.dryRun ? {} : { send }) });
   };
 }
 

@@ -198,9 +198,7 @@ export class RunReservation {
    */
   async look(extend: boolean): Promise<Said | undefined> {
     const { context, session } = this.#run;
-    const {
-      clock: { now },
-    } = context;
+    const { now } = context.clock;
     try {
       await this.#observe(await session.reservations.show(this.#id, this.#run.proof));
       if (extend && now() >= this.#extendAt && now() < this.#end) await this.#extend();
@@ -318,9 +316,7 @@ export class RunReservation {
   /** Extends it by its duration, not beyond the end of the experiment or of a token; says how long is left otherwise. */
   async #extend(): Promise<void> {
     const { session, duration, context } = this.#run;
-    const {
-      clock: { now },
-    } = context;
+    const { now } = context.clock;
     const { reservation } = this.#proven;
     const left = sentence`It ends at ${this.#until}.`;
     const [experiment, given] = [await session.access(), await givenToken(session)];

@@ -32,13 +32,8 @@ export const command: CommandDeclaration = {
 
 /** Runs a reference server until SIGINT or SIGTERM. */
 export async function run(context: Context, _args: readonly string[], flags: ServeOptions): Promise<void> {
-  const {
-    flags: { caFile },
-    output,
-    files,
-    server: commands,
-    processes,
-  } = context;
+  const { output, files, server: commands, processes } = context;
+  const { caFile } = context.flags;
   // First of all: a script that waits for this file must not find that of an earlier server.
   if (flags.readyFile !== undefined) await files.remove(flags.readyFile);
   const fetchesKeys = flags.trust !== undefined || flags.ciIssuer !== undefined;

@@ -27,14 +27,11 @@ export const inspect: CommandFile = {
 
 /** Shows what a token claims, unverified. */
 async function inspectToken(context: Context, [file = '-']: readonly string[]): Promise<void> {
-  const {
-    output,
-    clock: { times },
-  } = context;
+  const { output, clock } = context;
   const token = await readTokenFile(context, file);
   const { header, claims } = await checkedToken(() => readCompact(token));
   const kind = claimedKind(claims);
-  const shown = await times();
+  const shown = await clock.times();
   await output.result({ verified: false, kind, header, claims }, (print) => {
     const tell = timeTeller(shown);
     const lines: CardLine[] = [

@@ -197,12 +197,9 @@ async function checkedOne(
   token: string,
   flags: Flags & { keys: KeySet | undefined },
 ): Promise<Checked> {
-  const {
-    output,
-    clock: { now },
-  } = context;
+  const { output, clock } = context;
   const { issuer, keys } = flags;
-  const how = { source: { keys, issuer }, evenExpired: claimedEnd(token) <= now() };
+  const how = { source: { keys, issuer }, evenExpired: claimedEnd(token) <= clock.now() };
   const check = (): Promise<VerifiedToken> =>
     verifySaved(context, session, token, how)
       .catch(async (error: unknown) => {
@@ -254,9 +251,7 @@ async function standingOf(
   claims: ConnectivityClaims,
   { ended = false, ...source }: Flags & { keys: KeySet | undefined },
 ): Promise<Standing> {
-  const {
-    clock: { now },
-  } = context;
+  const { now } = context.clock;
   const { iss, iat, sub, connectivity } = claims;
   const { end } = periodOf(connectivity);
   const signed = `Its signature is right: it was real, signed by ${iss}.`;

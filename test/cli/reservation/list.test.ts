@@ -271,24 +271,6 @@ describe('filters', () => {
 });
 
 describe('--timeline', () => {
-  const lines = async (...args: string[]): Promise<string[]> =>
-    (await onTerminal(100, ...args, '--timeline'))
-      .split('\n')
-      .map((line) => line.replace(/ {3}[·│┊▓█▒].*/, ''));
-
-  test('a row for each that the list would have', async () => {
-    expect((await lines(...demo)).slice(3)).toEqual([
-      ...['ID1   be-gent1–pl-poznan1  1G', 'ID0   be-gent1–pl-poznan1  1G', ' ▓█ active', ''],
-    ]);
-    const several = await lines('list', '--all-experiments', '--site', 'be-gent1', '--state', 'scheduled');
-    const rows = several.filter((line) => /^(?:ID|demo|second)/.test(line));
-    // The experiments come in the order of their ids, which are random.
-    expect([rows.slice(0, 2), rows.slice(2)].toSorted()).toEqual([
-      ['demo', 'ID0   be-gent1–pl-poznan1    1G'],
-      ['second', 'ID2   be-gent1–fr-lille    500M'],
-    ]);
-  });
-
   test('--all has what has ended, and --mine only what the user created', async () => {
     const { server, run } = await offlineWorld({ variables: env });
     await run(...LINK, '--start-now', '--for', '2h');

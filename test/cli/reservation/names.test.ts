@@ -1,7 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Fetch } from '../../../src/contract/sending.ts';
 import { createReferenceServer } from '../../../src/reference-server.ts';
-import { json } from '../../client/replies.ts';
 import { reportOf } from '../../e2e/command.ts';
 import { type Changes, type CommandWorld, commandWorld, tokenOf } from '../../fixtures/command-world.ts';
 import { recordedStream } from '../../fixtures/recorded-stream.ts';
@@ -163,28 +162,6 @@ describe('reserve --name', () => {
     );
   });
 
-  test('of a service that does not say which reservation has the name', async () => {
-    const { machine, answers } = await scene();
-    const { run, reserve } = machine();
-    const id = await reserve('--start', '+1h', '--name', 'nightly');
-    const taken = {
-      code: 'name_taken',
-      detail: [{ loc: [], msg: 'The name nightly is taken.', type: 'NotValid' }],
-    };
-    answers(({ method }) => (method === 'POST' ? json(taken, 409) : undefined));
-    const { stderr } = await run(
-      '--json',
-      'reserve',
-      ...LINK,
-      '--start-now',
-      '--for',
-      '2h',
-      '--name',
-      'nightly',
-    );
-    expect(JSON.parse(stderr).error.why).toMatch(new RegExp(`^${id} has it: be-gent1 – pl-poznan1, from `));
-  });
-
   test('the name is in the card, in a dry run, and beside what is deleted; then it is free again', async () => {
     const { machine } = await scene();
     const { run, reserve, json: result } = machine();
@@ -254,21 +231,6 @@ describe('update --name', () => {
     });
     await run('update', 'one', '--bandwidth', '2G');
     expect(sent).toEqual([expect.not.objectContaining({ name: expect.anything() })]);
-  });
-
-  test('a service without names: only this machine knows the new one, and says so', async () => {
-    const { machine, answers } = await scene();
-    const { run, json: result } = machine();
-    answers(async (request, forward) => {
-      const { url, method, headers } = request;
-      if (method !== 'POST' && method !== 'PUT') return forward(request);
-      const body = (await request.text()).replace(/,"name":"\w+"/, '');
-      return forward(new Request(url, { method, headers, body }));
-    });
-    await run('reserve', ...LINK, '--start', '+1h', '--for', '2h', '--name', 'one');
-    const { stderr, stdout } = await run('update', 'one', '--name', 'two');
-    expect(stderr).toBe('This service keeps no names: only this machine knows this one.\n');
-    expect(stdout).toContain((await result('show', 'two')).reservation.id);
   });
 });
 

@@ -164,18 +164,6 @@ describe('watch', () => {
     expect(Object.keys(JSON.parse(first))).toEqual(['event', 'at', 'reservation']);
   });
 
-  test('what is active at the beginning has started; what is scheduled is no event', async () => {
-    const { reserve, at, watch } = await scene();
-    const id = await reserve('--start-now', '--for', '5m');
-    await reserve('--start', '+1h', '--for', '5m');
-    at(0.1);
-    const { stdout } = await watch('watch', '--json');
-    expect(told(stdout)).toEqual([
-      [0, 'started', id],
-      [0, 'ending_soon', id],
-    ]);
-  });
-
   test('looks at least every 30 s', async () => {
     const { reserve, looks, at, watch } = await scene();
     await reserve('--start', '+100s', '--for', '2h');
@@ -244,23 +232,6 @@ describe('watch', () => {
     await reserve('--start', '+1m', '--for', '2h', '--name', 'nightly');
     at(2);
     expect((await watch('watch', 'nightly', '--color', 'never')).stdout).toMatch(line);
-  });
-
-  test('of several reservations, each by the time of its start', async () => {
-    const { reserve, at, watch } = await scene();
-    const ids = [
-      await reserve('--start', '+2m', '--for', '2h'),
-      await reserve('--start', '+1m', '--for', '2h'),
-      await reserve('--start', '+2m', '--for', '1h'),
-    ];
-    at(3);
-    const { stdout } = await watch('watch', '--json');
-    const [late, early, shorter] = ids;
-    expect(told(stdout)).toEqual([
-      [1, 'started', early],
-      [2, 'started', expect.stringMatching(`${late}|${shorter}`)],
-      [2, 'started', expect.stringMatching(`${late}|${shorter}`)],
-    ]);
   });
 
   test('a service that is away is said once; what happened meanwhile is told when it is back', async () => {
@@ -421,16 +392,6 @@ describe('reserve --wait', () => {
       message: 'The reservation was deleted before it started.',
       reservation: expect.stringMatching(/^con_/),
     });
-  });
-
-  test('a service that is away meanwhile is said once, and asked again', async () => {
-    const { away, at, watch } = await scene();
-    at(0.1, away(true));
-    at(3, away(false));
-    at(60);
-    const { exitCode, stderr } = await watch(...SOON, '--wait', '--json');
-    expect(exitCode).toBe(0);
-    expect(stderr.split('\n')).toHaveLength(3);
   });
 
   test('Ctrl-C: exit 130, the reservation stays and is named', async () => {
