@@ -221,7 +221,7 @@ describe('every next step works when it is pasted', () => {
     "ownCommand('profile', 'show', name)": 'slices-conn profile show lab',
     "ownCommand('--yes', ...typed.texts)": 'slices-conn --yes delete ID',
     'ownCommand(...command)': 'slices-conn delete ID',
-    'first.command': undefined,
+    'first.changes': undefined,
     '{ experiment }': 'slices-conn apply demo.yaml --experiment demo',
     "ownCommand('delete', ...left)": 'slices-conn delete ID',
     'ownCommand(...right)': 'slices-conn plan demo.yaml',

@@ -8,7 +8,7 @@ import { continued, pathOf } from '../help-layout.ts';
 import { type TimeContext, timesIn } from '../times.ts';
 import { asStarted, BY_NAME, memberAsStarted, type Started } from './as-started.ts';
 import { folded } from './folded.ts';
-import { offerItem, offerLines, Refusal } from './offers.ts';
+import { commandOf, offerItem, offerLines, Refusal } from './offers.ts';
 import { escapeLines, escapeText, jsonText, type TextStream } from './output.ts';
 
 /** How a failure is printed. */
@@ -39,8 +39,9 @@ export function reportFailure(
   const { code, message } = failure;
   const facts = nothingChanged ? withNothingChanged(failure) : failure.facts;
   const advised = facts.fix ?? nextStep(code) ?? again(failure, typed);
-  const fix = wholeAdvice(typed, advised);
   const offers = error instanceof Refusal ? error.offers : [];
+  const [first] = offers;
+  const fix = first ? commandOf(typed, first) : wholeAdvice(typed, advised);
   const exitCode: ExitCode = facts.exitCode ?? EXIT_CODE_OF[code];
   const origin = code === 'bug' ? facts.cause : error;
   if (debug && origin instanceof Error) stderr.write(`${escapeLines(withoutTokens(origin.stack ?? ''))}\n`);
@@ -58,9 +59,9 @@ export function reportFailure(
     const why = facts.why === undefined ? '' : sentences('  why: ', facts.why, toType);
     const lines = (facts.lines ?? []).map((line) => sentences('    ', line)).join('');
     const reservation = facts.reservation === undefined ? '' : `  reservation: ${shown(facts.reservation)}\n`;
-    const choices = offers.map(({ label, command }) => ({
-      label: shown(inTimes(label, zoned)),
-      command: toType(command),
+    const choices = offers.map((offer) => ({
+      label: shown(inTimes(offer.label, zoned)),
+      command: toType(commandOf(typed, offer)),
     }));
     const tried = fix === undefined ? [] : [continued(`  try: ${toType(fix)}`, columns, started.shell)];
     const advice = (offers.length > 0 ? offerLines(choices, columns, started.shell) : tried)
@@ -81,7 +82,10 @@ export function reportFailure(
       maybeDone: facts.maybeDone ?? false,
       details: facts.details ?? [],
       reservation: facts.reservation ?? null,
-      alternatives: offers.length > 0 ? offers.map(offerItem) : (facts.alternatives ?? []),
+      alternatives:
+        offers.length > 0
+          ? offers.map((offer) => offerItem(offer, commandOf(typed, offer)))
+          : (facts.alternatives ?? []),
       standing: facts.standing,
       items: facts.items,
     },

@@ -1,7 +1,8 @@
-import { Failure } from '../../contract/failure.ts';
+import { type Changes, Failure } from '../../contract/failure.ts';
 import { formatInstant } from '../../contract/instants.ts';
 import type { AlternativeKind } from '../../contract/problems.ts';
 import type { Said } from '../../contract/said.ts';
+import { type CommandLine, retyped } from '../command-line.ts';
 import type { Outcome } from '../context.ts';
 import { continued } from '../help-layout.ts';
 import type { AdviceShell } from './shells.ts';
@@ -22,8 +23,10 @@ export interface Offer {
   via?: readonly string[] | undefined;
   /** The difference from the request, in words. */
   label: Said;
-  /** The command that was typed, with the flags changed that differ. */
-  command: string;
+  /** The flags of the typed command that differ. */
+  changes: Changes;
+  /** Arguments that were not typed: the id of a reservation that was chosen from a list. */
+  more: readonly string[];
 }
 
 /** A refusal with what the service offers in its place. */
@@ -39,8 +42,13 @@ export class Refusal extends Failure {
   }
 }
 
-/** An offer for programs: an item of `error.alternatives` (cli/README.md, "Output"). */
-export function offerItem({ kind, bandwidth, start, end, via, command }: Offer): object {
+/** The command that was typed, so that it asks for an offer. */
+export function commandOf(typed: CommandLine, { changes, more }: Pick<Offer, 'changes' | 'more'>): string {
+  return retyped(typed, changes, ...more);
+}
+
+/** An offer for programs: an item of `error.alternatives` (cli/README.md, "Output"). @param command see {@link commandOf} */
+export function offerItem({ kind, bandwidth, start, end, via }: Offer, command: string): object {
   const isNow = start === 'now';
   return {
     kind,

@@ -17,7 +17,7 @@ import { linkName } from '../../words/link-name.ts';
 import { type CommandLine, renamed, retyped } from '../command-line.ts';
 import type { Outcome } from '../context.ts';
 import type { PeriodChangeFlags } from '../period.ts';
-import { type Offer, type OfferKind, Refusal } from '../print/offers.ts';
+import { commandOf, type Offer, type OfferKind, Refusal } from '../print/offers.ts';
 import { formatDistance } from '../times.ts';
 import { bandwidthWord, formatBandwidth, formatVolume, nearestSite, sitesNamed } from '../values.ts';
 import { routeWords } from './route-options.ts';
@@ -56,8 +56,11 @@ export function refusalOf(error: unknown, asked: Refused): unknown {
   if (!first) return withoutOffers(said.with({ alternatives: [] }), asked);
   const { send } = asked;
   const take = send && ((offer: Offer) => send(requestOf(offer, asked)));
-  return new Refusal(said.with({ fix: first.command }), offers, take);
+  return new Refusal(said.with({ fix: first.changes }), offers, take);
 }
+
+/** What an offer asks for. */
+type Asked = Omit<Offer, 'label' | 'changes' | 'more'>;
 
 /** The place of a kind in the order of the contract (cli/README.md, "Output"); what an older service does not name comes last. */
 function rankOf(kind: OfferKind): number {
@@ -86,26 +89,20 @@ function readAlternative(alternative: AlternativeReply, asked: Refused): Offer[]
   const offer = { ...free, end: bookedEnd({ ...free, kind }, asked), kind };
   const label = new Sentence((times) => alternativeText(offer, request, now, times));
   // A person who chose the reservation from a list has not typed its id.
-  const last = update && !update.isNamed ? [update.id] : [];
-  const command = retyped(asked.typed, changesFor(offer, asked), ...last);
+  const more = update && !update.isNamed ? [update.id] : [];
+  const whole = { ...offer, label, changes: changesFor(offer, asked), more };
   // What the typed command asks for is no alternative to it.
-  return command === retyped(asked.typed, {}) ? [] : [{ ...offer, label, command }];
+  return commandOf(asked.typed, whole) === retyped(asked.typed, {}) ? [] : [whole];
 }
 
 /** Whether `run` can ask for an offer: for what is free from now on, or for the earliest time, for which it waits. */
-function canStart(
-  { kind, start, end }: Omit<Offer, 'label' | 'command'>,
-  { request, now }: Refused,
-): boolean {
+function canStart({ kind, start, end }: Asked, { request, now }: Refused): boolean {
   if (request.duration !== undefined || kind === 'earliest') return true;
   return start === 'now' && (end === request.end || durationWord(surelyFree(end, now)) !== undefined);
 }
 
 /** When the command of an offer ends: what is free may last a little longer. */
-function bookedEnd(
-  { kind, start, end }: Omit<Offer, 'label' | 'command'>,
-  { request, flags, startsWithCommand, now }: Refused,
-): number {
+function bookedEnd({ kind, start, end }: Asked, { request, flags, startsWithCommand, now }: Refused): number {
   if (request.duration !== undefined || request.volume !== undefined || request.start !== 'now') return end;
   if (start === 'now') {
     return startsWithCommand && end !== request.end && kind !== 'earliest' ? now + surelyFree(end, now) : end;
@@ -133,7 +130,7 @@ function requestOf({ kind, bandwidth, start, end, via }: Offer, { request }: Ref
 }
 
 /** The flags of the typed command that differ where it asks for an offer. */
-function changesFor(offer: Omit<Offer, 'label' | 'command'>, asked: Refused): Changes {
+function changesFor(offer: Asked, asked: Refused): Changes {
   const { request, startsWithCommand, wait, now } = asked;
   const { kind, bandwidth, start, end, via } = offer;
   if (startsWithCommand && kind === 'earliest') {

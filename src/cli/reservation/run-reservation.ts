@@ -10,9 +10,10 @@ import type { Session } from '../../session/session.ts';
 import { claimedExperimentExpiry, claimedExpiry } from '../../tokens/claimed.ts';
 import { linkName, viaAside } from '../../words/link-name.ts';
 import { withServices } from '../advice.ts';
+import type { CommandLine } from '../command-line.ts';
 import type { Context, Pipe } from '../context.ts';
 import { reservationResult } from '../print/cards.ts';
-import { Refusal } from '../print/offers.ts';
+import { commandOf, Refusal } from '../print/offers.ts';
 import { jsonText } from '../print/output.ts';
 import { distanceIn, formatDistance, shortTime, timesIn } from '../times.ts';
 import { formatBandwidth } from '../values.ts';
@@ -344,19 +345,20 @@ export class RunReservation {
     const { clock, flags, output, typed } = this.#run.context;
     const { reservation } = this.#proven;
     const extend = durationWord(end - this.#end) ?? '1m';
+    const line: CommandLine = {
+      ...typed,
+      words: [
+        ...([
+          { text: 'update', is: 'command' },
+          { text: this.#id, is: 'argument' },
+        ] as const),
+        { text: '--extend', is: 'flag', member: 'extend' },
+        { text: extend, is: 'value', member: 'extend' },
+      ],
+    };
     const found = refusalOf(error, {
       request: { ...asUpdate(reservation), end },
-      typed: {
-        ...typed,
-        words: [
-          ...([
-            { text: 'update', is: 'command' },
-            { text: this.#id, is: 'argument' },
-          ] as const),
-          { text: '--extend', is: 'flag', member: 'extend' },
-          { text: extend, is: 'value', member: 'extend' },
-        ],
-      },
+      typed: line,
       flags: { extend },
       update: { id: this.#id, ...periodOf(reservation), asksForStart: false, isNamed: true },
       now: clock.now(),
@@ -366,8 +368,9 @@ export class RunReservation {
     );
     if (!(found instanceof Refusal)) return;
     const zoned = timesIn(await clock.times());
-    for (const { label, command } of found.offers) {
-      output.notice(`  ${inTimes(label, zoned)}: ${withServices(flags, command)}`);
+    for (const offer of found.offers) {
+      const update = withServices(flags, commandOf(line, offer));
+      output.notice(`  ${inTimes(offer.label, zoned)}: ${update}`);
     }
   }
 

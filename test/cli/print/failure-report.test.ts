@@ -93,13 +93,16 @@ describe('what the service offers', () => {
     start: Date.parse('2026-12-01T14:00:00Z'),
     end: Date.parse('2026-12-01T22:00:00Z'),
     label: sentence`9 Gbps from ${instant(Date.parse('2026-12-01T14:00:00Z'))}`,
-    command: 'slices-conn reserve a b --start 2026-12-01T14:00Z',
+    changes: { start: '2026-12-01T14:00Z' },
+    more: [],
   } as const;
-  const refusal = new Refusal(refused.with({ fix: offer.command }), [offer]);
+  const command = 'slices-conn reserve a b --start 2026-12-01T14:00Z';
+  const refusal = new Refusal(refused.with({ fix: offer.changes }), [offer]);
   const times = { now: Date.parse('2026-11-22T12:00:00Z'), zone: 'Europe/Brussels' };
+  const typed = typedAs('reserve a b');
 
   test('is numbered, in the zone of the person, in place of the next step', () => {
-    expect(told(refusal, { times }).text.split('\n')).toEqual([
+    expect(told(refusal, { times, typed }).text.split('\n')).toEqual([
       'error: Not enough free bandwidth.',
       '  why: It is taken.',
       '  1  9 Gbps from Tue 1 Dec 15:00 Europe/Brussels  slices-conn reserve a b --start 2026-12-01T14:00Z',
@@ -108,9 +111,9 @@ describe('what the service offers', () => {
   });
 
   test('is in the error object', () => {
-    const { error } = JSON.parse(told(refusal, { times, json: true }).text);
+    const { error } = JSON.parse(told(refusal, { times, typed, json: true }).text);
     expect([error.fix, error.alternatives]).toEqual([
-      offer.command,
+      command,
       [
         {
           kind: 'earliest',
@@ -118,7 +121,7 @@ describe('what the service offers', () => {
           start_date: '2026-12-01T14:00:00.000Z',
           end_date: '2026-12-01T22:00:00.000Z',
           start_now: false,
-          command: offer.command,
+          command,
         },
       ],
     ]);

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
 import { retyped } from '../../../src/cli/command-line.ts';
-import { type Offer, offerItem, offerLines, Refusal } from '../../../src/cli/print/offers.ts';
+import { commandOf, type Offer, offerItem, offerLines, Refusal } from '../../../src/cli/print/offers.ts';
 import { type Refused, refusalOf, timeWord } from '../../../src/cli/reservation/alternatives.ts';
 import { durationWord } from '../../../src/contract/durations.ts';
 import { Failure, type FailureCode, type FailureFacts, ownCommand } from '../../../src/contract/failure.ts';
@@ -72,7 +72,7 @@ function refused(
     facts?: FailureFacts;
     text?: string;
   } = {},
-): { failure: Failure; offers: readonly Offer[] } {
+): { failure: Failure; offers: readonly (Offer & { command: string })[] } {
   const words = typed.split(' ');
   const value = (flag: string) => (words.includes(flag) ? words[words.indexOf(flag) + 1] : undefined);
   const flags = Object.fromEntries(
@@ -84,7 +84,9 @@ function refused(
   const error = new Failure(code, text, { ...facts, alternatives });
   const failure = refusalOf(error, { request, typed: typedAs(words), flags, now: NOW, ...asked });
   if (!(failure instanceof Failure)) throw failure;
-  return { failure, offers: failure instanceof Refusal ? failure.offers : [] };
+  const offers = failure instanceof Refusal ? failure.offers : [];
+  const line = typedAs(words);
+  return { failure, offers: offers.map((offer) => ({ ...offer, command: commandOf(line, offer) })) };
 }
 
 /** The commands that are offered, without the part that all have in common. */
@@ -272,8 +274,8 @@ describe('a refusal', () => {
       ['earliest', `9 Gbps from ${iso(5 * HOUR)}`],
       ['longest', '9 Gbps for 2 h'],
     ]);
-    expect(failure.facts).toMatchObject({ fix: offers[0]?.command, httpStatus: 422 });
-    expect(offerItem(offers[0] ?? never())).toEqual({
+    expect(failure.facts).toMatchObject({ fix: offers[0]?.changes, httpStatus: 422 });
+    expect(offerItem(offers[0] ?? never(), offers[0]?.command ?? '')).toEqual({
       kind: 'most_bandwidth',
       bandwidth: 6000,
       start_date: iso(HOUR),
