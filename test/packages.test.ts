@@ -8,6 +8,7 @@ import { importsOf, SOURCES } from '../src/build/structure.ts';
 const WORK: readonly [name: string, file: string, call: RegExp, twin: RegExp][] = [
   ['eventsource-parser', 'src/client/events.ts', /createParser\(\{/, /'data'\) this\.|split\(\/\\r\\n\|\\n/],
   ['cli-table3', 'src/cli/print/output.ts', /new this\.#table\(\{/, /#cut\(/],
+  ['ora', 'src/main/terminal.ts', /spinner\.start\(\)/, /spinner\.render\(/],
 ];
 
 test.each(WORK)('%s does its work in %s, without a twin', (name, file, call, twin) => {

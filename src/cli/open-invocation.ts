@@ -32,6 +32,8 @@ export class Running {
   readonly sent = new SentChanges();
   /** Its exit code, unless it fails. */
   exitCode = 0;
+  /** What it shows while it waits. */
+  progress: Progress | undefined;
   /** The command line to run in its place, once its action is done. */
   next: readonly string[] | undefined;
   /** The tokens that it asked for, each as it was given last. */
@@ -45,6 +47,7 @@ export class Running {
 
   /** Closes all. A connection that does not close changes nothing: its work is done. */
   async close(): Promise<void> {
+    this.progress?.stop();
     await Promise.allSettled(this.#opened.splice(0).map(async (one) => one.close()));
   }
 }
@@ -78,7 +81,8 @@ export function openInvocation(
   const { clock, environment, terminal, files, network, processes } = world;
   const isSilent = flags.json === true || flags.quiet === true;
   const progress = new Progress({ open: isSilent ? undefined : terminal.progressLine, now: clock.now });
-  const output = outputFor(flags, world, progress);
+  running.progress = progress;
+  const output = outputFor(flags, world);
   const { ask: askPerson } = terminal;
   const ask: Invocation['ask'] =
     askPerson && flags.input !== false
@@ -141,13 +145,13 @@ export function isDumb({ environment }: Pick<World, 'environment'>): boolean {
   return environment.variables['TERM'] === 'dumb';
 }
 
-function outputFor(flags: GlobalFlags, world: World, progress: Progress): Output {
+function outputFor(flags: GlobalFlags, world: World): Output {
   const { stdout, stderr } = world.terminal;
   const { variables } = world.environment;
   const choice = flags.color ?? 'auto';
   return new Output({
-    stdout: progress.before(stdout),
-    stderr: progress.before(stderr),
+    stdout,
+    stderr,
     json: flags.json === true,
     quiet: flags.quiet === true,
     color: {

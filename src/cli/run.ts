@@ -91,6 +91,7 @@ export async function run(args: readonly string[], world: World, server: ServerC
     });
   };
   world.processes.onStop((stopped) => {
+    running.progress?.stop();
     if (stopped instanceof Error) return report(running.sent.unwritten(stopped));
     // The line holds the terminal's own ^C, or a question without an answer.
     if (stderr.isTerminal) {

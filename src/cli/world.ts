@@ -4,7 +4,7 @@ import type { Profile, UnderLock } from '../session/profiles/profiles.ts';
 import type { LedgerDatabase } from '../session/reservations/ledger.ts';
 import type { ExitCode } from './exit-codes.ts';
 import type { TextStream } from './print/output.ts';
-import type { ProgressLine } from './print/progress.ts';
+import type { OpenProgressLine } from './print/progress.ts';
 import type { Stopped } from './sent-changes.ts';
 
 /**
@@ -51,7 +51,7 @@ export interface Terminal {
   /** Whether a person types the text that standard input gives. */
   stdinIsTerminal?: boolean;
   /** Opens a line on stderr that shows the work under way; undefined where stderr is not a terminal. */
-  progressLine?: () => Promise<ProgressLine>;
+  progressLine?: OpenProgressLine;
   /**
    * Shows a person a question and reads the line that answers it; undefined without a terminal.
    *
