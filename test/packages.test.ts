@@ -12,6 +12,7 @@ const WORK: readonly [name: string, file: string, call: RegExp, twin: RegExp][] 
   ['jose', 'src/tokens/verify.ts', /jwtVerify\(token, find, options\)/, /compactVerify|nbf > /],
   ['jose', 'src/tokens/key-set.ts', /createLocalJWKSet\(/, /keyFits|importJWK\(publicPartOf/],
   ['undici', 'src/client/transport.ts', /interceptors\.retry\(\{/, /pauseBeforeNext|2 \*\* \(made/],
+  ['conf', 'src/session/profiles/profiles.ts', /file\.store = preferences/, /replaceWhole\(fileIn/],
 ];
 
 test.each(WORK)('%s does its work in %s, without a twin', (name, file, call, twin) => {

@@ -412,7 +412,7 @@ describe('config.json', () => {
 
   test('drafts are removed by the next change, and no other file', async () => {
     const draft = `${file}.${crypto.randomUUID()}.tmp`;
-    for (const path of [draft, `${draft}.tmp-17960000001a2b3c`, `${file}.bak`, `${file}.old.tmp`]) {
+    for (const path of [draft, `${file}.tmp-17960000001a2b3c`, `${file}.bak`, `${file}.old.tmp`]) {
       configure({});
       renameSync(file, path);
     }
