@@ -45,15 +45,10 @@ export const PROFILE_KEYS = {
   issuer: {
     about: 'what the identity provider calls itself, where that is not authUrl; it gets codes and tokens too',
   },
-  projectsApiGroup: {
-    about: "name of the portal's API of projects",
-    variables: ['SLICES_CONN_PROJECTS_API_GROUP'],
-    default: PROJECTS_API_GROUP,
-  },
-  experimentsApiGroup: {
-    about: "name of the portal's API of experiments",
-    variables: ['SLICES_CONN_EXPERIMENTS_API_GROUP'],
-    default: EXPERIMENTS_API_GROUP,
+  apiGroups: {
+    about: "names of the portal's APIs of projects and of experiments, with a comma between them",
+    variables: ['SLICES_CONN_API_GROUPS'],
+    default: `${PROJECTS_API_GROUP},${EXPERIMENTS_API_GROUP}`,
   },
   experimentTokenHeader: {
     about: 'HTTP header that carries the experiment token',

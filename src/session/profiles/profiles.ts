@@ -14,9 +14,10 @@ import {
   ADDRESSES,
   BUILT_IN,
   checkProtected,
+  KeptSettings,
   ProfileValues,
   type ProfileView,
-  Settings,
+  type Settings,
   takesKey,
   viewOf,
 } from './profile.ts';
@@ -56,7 +57,7 @@ const Preferences = v.looseObject({
   /** The profile that is used when none is named. */
   profile: v.exactOptional(v.string()),
   profiles: v.optional(
-    v.pipe(v.custom<object>(isObject, 'it is not an object'), v.record(v.string(), Settings)),
+    v.pipe(v.custom<object>(isObject, 'it is not an object'), v.record(v.string(), KeptSettings)),
     {},
   ),
 });

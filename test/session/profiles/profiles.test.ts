@@ -92,8 +92,7 @@ describe('the values of a profile', () => {
       portalUrl: 'http://127.0.0.1:4280/portal',
       authUrl: 'http://127.0.0.1:4280/auth',
       clientId: 'slices-conn',
-      projectsApiGroup: 'projects',
-      experimentsApiGroup: 'experiments',
+      apiGroups: 'projects,experiments',
       experimentTokenHeader: 'Slices-Experiment-Token',
       tokenPlacement: 'user',
       scope: 'openid offline_access userinfo projects sessions',
@@ -122,8 +121,7 @@ describe('the values of a profile', () => {
       ...LAB,
       clientId: 'client',
       scope: 'openid',
-      projectsApiGroup: 'p',
-      experimentsApiGroup: 'e',
+      apiGroups: 'p,e',
       experimentTokenHeader: 'X-Experiment',
       tokenPlacement: 'experiment',
       userTokenCommand: ['token'],
@@ -136,6 +134,16 @@ describe('the values of a profile', () => {
     // The key was there once.
     configure({ profiles: { lab: { ...lab, ciClientId: 'machine' } } });
     expect(await resolve('lab')).toEqual({ name: 'lab', ...lab });
+  });
+
+  test('the keys that the API groups had once are read, and written as the one of today', async () => {
+    configure({ profiles: { lab: { ...LAB, projectsApiGroup: 'p' }, two: { experimentsApiGroup: 'e' } } });
+    expect((await resolve('lab')).apiGroups).toBe('p,experiments');
+    await new Profiles(folder, {}).set('lab', { set: { project: 'demo' }, unset: [] });
+    expect(JSON.parse(readFileSync(file, 'utf8')).profiles).toEqual({
+      ...{ lab: { ...LAB, apiGroups: 'p,experiments', project: 'demo' } },
+      ...{ two: { apiGroups: 'projects,e' } },
+    });
   });
 
   describe('row 49: token commands run only for the profile’s own services', () => {
@@ -200,15 +208,14 @@ describe('precedence: environment, then profile, then default', () => {
     ['portalUrl', 'SLICES_CONN_PORTAL_URL'],
     ['authUrl', 'SLICES_CONN_AUTH_URL'],
     ['clientId', 'SLICES_CONN_CLIENT_ID'],
-    ['projectsApiGroup', 'SLICES_CONN_PROJECTS_API_GROUP'],
-    ['experimentsApiGroup', 'SLICES_CONN_EXPERIMENTS_API_GROUP'],
+    ['apiGroups', 'SLICES_CONN_API_GROUPS'],
     ['project', 'SLICES_CONN_PROJECT'],
     ['experiment', 'SLICES_CONN_EXPERIMENT'],
     ['experiment', 'SLICES_EXPERIMENT'],
   ])('%s by %s', async (key, variable) => {
     const plain = (await resolve('local'))[key];
     const [own, given] = ['of-the-profile', 'of-the-environment'].map((text) =>
-      key.endsWith('Url') ? `https://${text}.example` : text,
+      key.endsWith('Url') ? `https://${text}.example` : key === 'apiGroups' ? `${text},e` : text,
     );
     configure({ profiles: { local: { [key]: own } } });
     expect((await resolve('local'))[key]).toBe(own);
@@ -565,8 +572,7 @@ describe('an invalid variable', () => {
     ['SLICES_CONN_PORTAL_URL', 'javascript:alert(1)'],
     ['SLICES_CONN_AUTH_URL', 'https://auth.lab.example/?canary'],
     ['SLICES_CONN_CLIENT_ID', 'two words'],
-    ['SLICES_CONN_PROJECTS_API_GROUP', '../projects'],
-    ['SLICES_CONN_EXPERIMENTS_API_GROUP', 'a/b'],
+    ['SLICES_CONN_API_GROUPS', '../projects,b'],
     ['SLICES_CONN_PROJECT', 'x\u001b[2J'],
     ['SLICES_CONN_EXPERIMENT', 'x'.repeat(5000)],
   ])('%s=%j is named without its value', async (variable, value) => {
