@@ -11,6 +11,7 @@ const WORK: readonly [name: string, file: string, call: RegExp, twin: RegExp][] 
   ['ora', 'src/main/terminal.ts', /spinner\.start\(\)/, /spinner\.render\(/],
   ['jose', 'src/tokens/verify.ts', /jwtVerify\(token, find, options\)/, /compactVerify|nbf > /],
   ['jose', 'src/tokens/key-set.ts', /createLocalJWKSet\(/, /keyFits|importJWK\(publicPartOf/],
+  ['jose', 'src/tokens/claimed.ts', /decodeJwt\(token\)/, /atob\(part/],
   ['undici', 'src/client/transport.ts', /interceptors\.retry\(\{/, /pauseBeforeNext|2 \*\* \(made/],
   ['conf', 'src/session/profiles/profiles.ts', /file\.store = preferences/, /replaceWhole\(fileIn/],
 ];
