@@ -70,11 +70,12 @@ const UNKNOWN_AUTHORITY = new Set([
 const TIMEOUTS = new Set(['UND_ERR_CONNECT_TIMEOUT', 'ETIMEDOUT']);
 
 /**
- * The one way to the network: no redirects, no token to another origin than the profile's, no reply over 1 MiB, a
- * limit on waiting, GET sent again by undici where that may help, changes sent again where the service says that it made none, and the proxies that the environment names (`HTTP_PROXY`,
- * `HTTPS_PROXY`, `NO_PROXY`). Nothing that is sent to this machine's own addresses goes to a proxy or to DNS (THREATS.md
- * 46). With `NODE_TLS_REJECT_UNAUTHORIZED=0` no token is sent over https unless the profile says `insecure`, and
- * certificates are still checked for requests without a token (THREATS.md 61).
+ * The one way to the network: no redirects, no token to another origin than the profile's, no reply over 1 MiB, a limit on
+ * waiting, and the proxies that the environment names (`HTTP_PROXY`, `HTTPS_PROXY`, `NO_PROXY`). undici sends a GET again where
+ * that may help; a change is sent again where the service says that it made none. Nothing
+ * that is sent to this machine's own addresses goes to a proxy or to DNS (THREATS.md 46). With
+ * `NODE_TLS_REJECT_UNAUTHORIZED=0` no token is sent over https unless the profile says `insecure`, and certificates are
+ * still checked for requests without a token (THREATS.md 61).
  */
 export function createTransport(options: TransportOptions): NetworkTransport {
   const { timeout, certificates, insecure = false, now, random } = options;
