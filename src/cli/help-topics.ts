@@ -21,7 +21,7 @@ const ENVIRONMENT = `Environment:
       the experiment to act in, by id or name; else SLICES_EXPERIMENT
   SLICES_CONN_PROJECT
       the project to act in
-  SLICES_CONN_BASE_URL, SLICES_CONN_PORTAL_URL, SLICES_CONN_AUTH_URL, SLICES_CONN_CLIENT_ID, SLICES_CONN_API_GROUPS
+  SLICES_CONN_BASE_URL, SLICES_CONN_PORTAL_URL, SLICES_CONN_AUTH_URL, SLICES_CONN_CLIENT_ID, SLICES_CONN_PROJECTS_API_GROUP, SLICES_CONN_EXPERIMENTS_API_GROUP
       override the addresses of every profile but offline
   SLICES_CONN_CONFIG_DIR
       where profiles are; else $XDG_CONFIG_HOME/slices-conn

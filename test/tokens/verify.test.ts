@@ -334,6 +334,7 @@ describe('issuer, audience, kind', () => {
 
   test('null is absent', async () => {
     const nothing = {
+      nbf: null,
       aud: null,
       auth_time: null,
       scope: null,

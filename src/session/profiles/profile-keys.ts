@@ -47,7 +47,6 @@ export const PROFILE_KEYS = {
   },
   apiGroups: {
     about: "names of the portal's APIs of projects and of experiments, with a comma between them",
-    variables: ['SLICES_CONN_API_GROUPS'],
     default: `${PROJECTS_API_GROUP},${EXPERIMENTS_API_GROUP}`,
   },
   experimentTokenHeader: {
@@ -89,6 +88,12 @@ export const PROFILE_KEYS = {
     offline: true,
   },
 } as const satisfies Record<string, KeyDeclaration>;
+
+/** The variables that override the parts of `apiGroups`, in their order. */
+export const GROUP_VARIABLES = [
+  'SLICES_CONN_PROJECTS_API_GROUP',
+  'SLICES_CONN_EXPERIMENTS_API_GROUP',
+] as const;
 
 /** The name of a key; see {@link PROFILE_KEYS}. */
 export type ProfileKey = keyof typeof PROFILE_KEYS;

@@ -8,6 +8,7 @@ import { isProtected, LOCAL_URL, UNPROTECTED } from '../../contract/loopback.ts'
 import { API_GROUP, EXPERIMENTS_API_GROUP, PROJECTS_API_GROUP } from '../../contract/routes.ts';
 import type { Variables } from './folders.ts';
 import {
+  GROUP_VARIABLES,
   KEY_NAMES,
   type KeyDeclaration,
   OFFLINE,
@@ -243,7 +244,20 @@ export function viewOf(name: string, own: Settings, env: Variables): ProfileView
     if (preset[key] !== undefined) return [key, entry(key, preset[key], 'built-in')];
     return [key, entry(key, fallback, 'default')];
   });
-  return { name, entries: Object.fromEntries(entries) as Record<ProfileKey, ProfileEntry> };
+  const view = { name, entries: Object.fromEntries(entries) as Record<ProfileKey, ProfileEntry> };
+  if (takesKey(name, 'apiGroups')) overrideGroups(view.entries, env);
+  return view;
+}
+
+/** Each API group has a variable of its own. */
+function overrideGroups(entries: Record<ProfileKey, ProfileEntry>, env: Variables): void {
+  const groups = String(entries.apiGroups.value).split(',');
+  for (const [at, variable] of GROUP_VARIABLES.entries()) {
+    const group = env[variable];
+    if (!group) continue;
+    groups[at] = group;
+    entries.apiGroups = entryOfVariable('apiGroups', variable, groups.join());
+  }
 }
 
 /** People may edit the file, so its addresses are normalised like typed ones. */

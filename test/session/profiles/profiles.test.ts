@@ -208,14 +208,13 @@ describe('precedence: environment, then profile, then default', () => {
     ['portalUrl', 'SLICES_CONN_PORTAL_URL'],
     ['authUrl', 'SLICES_CONN_AUTH_URL'],
     ['clientId', 'SLICES_CONN_CLIENT_ID'],
-    ['apiGroups', 'SLICES_CONN_API_GROUPS'],
     ['project', 'SLICES_CONN_PROJECT'],
     ['experiment', 'SLICES_CONN_EXPERIMENT'],
     ['experiment', 'SLICES_EXPERIMENT'],
   ])('%s by %s', async (key, variable) => {
     const plain = (await resolve('local'))[key];
     const [own, given] = ['of-the-profile', 'of-the-environment'].map((text) =>
-      key.endsWith('Url') ? `https://${text}.example` : key === 'apiGroups' ? `${text},e` : text,
+      key.endsWith('Url') ? `https://${text}.example` : text,
     );
     configure({ profiles: { local: { [key]: own } } });
     expect((await resolve('local'))[key]).toBe(own);
@@ -566,13 +565,20 @@ describe('changing a profile', () => {
   });
 });
 
+test('each API group has a variable of its own, before the profile', async () => {
+  configure({ profiles: { local: { apiGroups: 'p,e' } } });
+  const groupsWith = async (env: Record<string, string>) => (await resolve('local', env)).apiGroups;
+  expect(await groupsWith({ SLICES_CONN_PROJECTS_API_GROUP: 'own' })).toBe('own,e');
+  expect(await groupsWith({ SLICES_CONN_EXPERIMENTS_API_GROUP: 'own' })).toBe('p,own');
+});
+
 describe('an invalid variable', () => {
   test.each<[string, string]>([
     ['SLICES_CONN_BASE_URL', 'conn.lab.example'],
     ['SLICES_CONN_PORTAL_URL', 'javascript:alert(1)'],
     ['SLICES_CONN_AUTH_URL', 'https://auth.lab.example/?canary'],
     ['SLICES_CONN_CLIENT_ID', 'two words'],
-    ['SLICES_CONN_API_GROUPS', '../projects,b'],
+    ['SLICES_CONN_PROJECTS_API_GROUP', '../projects'],
     ['SLICES_CONN_PROJECT', 'x\u001b[2J'],
     ['SLICES_CONN_EXPERIMENT', 'x'.repeat(5000)],
   ])('%s=%j is named without its value', async (variable, value) => {
