@@ -4,6 +4,7 @@ import type { Benchmark } from './benchmark.ts';
 export const BENCHMARKS: Readonly<Record<string, () => Promise<Benchmark>>> = {
   'start-up': async () => (await import('./start-up.ts')).startUp,
   rows: async () => (await import('./rows.ts')).rows,
+  routes: async () => (await import('./routes.ts')).routes,
   plain: async () => (await import('./plain.ts')).plain,
   postgres: async () => (await import('./postgres.ts')).postgres,
   optimum: async () => (await import('./optimum.ts')).optimumOf,

@@ -102,7 +102,7 @@ export const plain: Benchmark = {
           form: [Object.keys(items[0] ?? {}).join(), items.length],
           close: requests.close,
           create: () => requests.cost(2000 / few, 'POST', create),
-          one: () => requests.cost(4000 / few, 'GET', one),
+          one: () => requests.cost(2000 / few, 'GET', one),
           list: () => requests.cost(1000 / few, 'GET', list),
         };
       }),
@@ -112,7 +112,7 @@ export const plain: Benchmark = {
       throw new Error('the answers are not the same');
     const results: Result[] = [];
     for (const [name, what, limit] of CASES) {
-      const rounds = await alternate(quick ? 5 : 15, [
+      const rounds = await alternate(quick ? 3 : 9, [
         ['own', own[name]],
         ['bare', bare[name]],
       ]);
