@@ -102,9 +102,9 @@ export function createServices(options: ServicesOptions): (request: Request) => 
       path: withoutTokens(pathname),
       status: response.status,
       ms: Math.round(performance.now() - began),
-      ...(await problemIn(response)),
+      ...(response.ok ? {} : await problemIn(response)),
     });
-    const reply = await refusalFor(request, response, site);
+    const reply = response.ok ? response : await refusalFor(request, response, site);
     return isQuestion(pathname.slice(prefix.length)) ? compressed(request, reply) : reply;
   };
 }
@@ -134,7 +134,6 @@ const MAX_LOGGED_REASON = 500;
 
 /** The code and the reason of a refusal. The reason may repeat names and numbers of the request, but no token. */
 export async function problemIn(response: Response): Promise<{ code?: string; why?: Sentence }> {
-  if (response.ok) return {};
   const { code, says } = firstProblem(await response.clone().text());
   return {
     code,

@@ -4,6 +4,7 @@ import { sitesOf } from '../../allocator/routes.ts';
 import {
   CommitUnknownError,
   type Hop,
+  type ListedReservation,
   type ReservationRecord,
   StoreUnavailableError,
 } from '../../allocator/store.ts';
@@ -18,7 +19,7 @@ import { acceptsJwt } from '../request-reading.ts';
 import { placeInList } from './status-lists.ts';
 
 /** A reservation as the service returns it: the tags are those of its ends, the others are the provider's. */
-export function reservationReply(record: ReservationRecord): Reservation {
+export function reservationReply(record: ListedReservation): Reservation {
   const { id, site1, site2, bandwidth, hops } = record;
   const [first] = hops;
   return {
@@ -47,7 +48,7 @@ function hopsReply(record: ReservationRecord): RouteHop[] {
 }
 
 /** All sites of a reservation's route, from its first end to its second. */
-function sitesAlong({ site1: from, hops }: ReservationRecord): string[] {
+function sitesAlong({ site1: from, hops }: ListedReservation): string[] {
   const links = hops.map(({ link }) => {
     const [site1, site2] = sitesOfLink(link);
     return { site1, site2 };
