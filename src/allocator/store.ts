@@ -29,8 +29,11 @@ export interface ReservationRecord extends Demand, ReservationTexts {
   version: number;
 }
 
-/** What a list has of a reservation. */
-export type ListedReservation = Omit<ReservationRecord, 'tenant' | 'version'>;
+/** A reservation of a list: the text of its answer, in JSON (answer.ts). */
+export interface ListedReservation {
+  id: string;
+  answer: string;
+}
 
 /** A reservation's share of its link, with its id. */
 export interface HeldReservation extends Holding {

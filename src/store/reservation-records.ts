@@ -10,69 +10,44 @@ import type {
 import { RESERVATION_TEXTS } from '../contract/reservation-texts.ts';
 import type { SqlReader, SqlValues } from './sql.ts';
 
-/** What an answer has of a reservation, a row for each hop, its columns in the order in which {@link toListed} reads them. */
-const LISTED = `r.id, hop.link, ${TAG_PLACES.map((place) => `hop.${place}`).join(', ')},
-  r.site1, r.site2, r.start_ms, r.end_ms, r.bandwidth, r.experiment, r.created_by, r.created_ms,
-  ${RESERVATION_TEXTS.map((text) => `r.${text}`).join(', ')}`;
-
-/** The rows of whole reservations: the columns that {@link toRecord} reads come last. */
-const RECORDS = `${LISTED}, hop.version, r.tenant, r.deleted_ms`;
+/** A row for each hop, its columns in the order in which {@link toRecord} reads them. */
+const RECORDS = `r.id, hop.link, ${TAG_PLACES.map((place) => `hop.${place}`).join(', ')},
+  r.site1, r.site2, r.start_ms, r.end_ms, r.bandwidth, r.experiment, r.created_by, r.created_ms, hop.version, r.tenant,
+  ${RESERVATION_TEXTS.map((text) => `r.${text}`).join(', ')}, r.deleted_ms`;
 
 /** Reads reservations with their hops, by id. In a subquery as a table, they would be sorted once more. */
-function rowsOf(columns: string, condition: string): string {
-  return `SELECT ${columns} FROM reservation AS r JOIN hop ON hop.reservation = r.id
+function rowsOf(condition: string): string {
+  return `SELECT ${RECORDS} FROM reservation AS r JOIN hop ON hop.reservation = r.id
     WHERE ${condition} ORDER BY r.id, position`;
 }
 
-const ONE = rowsOf(RECORDS, 'r.id = $id AND r.deleted_ms IS NULL');
+const ONE = rowsOf('r.id = $id AND r.deleted_ms IS NULL');
 
 /** A reservation that was not deleted. */
 export async function readRecord(sql: SqlReader, id: string): Promise<ReservationRecord | undefined> {
-  return grouped(await sql.arrays(ONE, { id }), toRecord)[0];
+  return grouped(await sql.arrays(ONE, { id }))[0];
 }
 
 /** How many reservations are read at once: with eight hops each, some milliseconds. */
 export const READ_AT_ONCE = 128;
 
-const LIST = rowsOf(
-  LISTED,
-  `r.id IN (
-    SELECT id FROM reservation
-    WHERE experiment = $experiment AND deleted_ms IS NULL AND id > $from
-      AND CASE $state
-        WHEN 'scheduled' THEN start_ms > $now
-        WHEN 'active' THEN start_ms <= $now AND end_ms > $now
-        WHEN 'ended' THEN end_ms <= $now
-        ELSE TRUE END
-    ORDER BY id LIMIT $count)`,
-);
-
-/** Reservations that were not deleted, by id. @param sql a snapshot where there may be more than {@link READ_AT_ONCE} */
-export async function listRecords(sql: SqlReader, query: ReservationQuery): Promise<ListedReservation[]> {
+/** Reservations that were not deleted, by id. */
+export function listAnswers(sql: SqlReader, query: ReservationQuery): Promise<ListedReservation[]> {
   const { experiment, state = 'any', now, after = '', limit } = query;
-  return inParts({ after, limit }, async (from, count) =>
-    grouped(await sql.arrays(LIST, { experiment, from, state, now, count }), toListed),
+  return sql.all<ListedReservation>(
+    `SELECT id, answer FROM reservation
+     WHERE experiment = $experiment AND deleted_ms IS NULL AND id > $after
+       AND CASE $state
+         WHEN 'scheduled' THEN start_ms > $now
+         WHEN 'active' THEN start_ms <= $now AND end_ms > $now
+         WHEN 'ended' THEN end_ms <= $now
+         ELSE TRUE END
+     ORDER BY id LIMIT $limit`,
+    { experiment, state, now, after, limit },
   );
 }
 
-/** Reads reservations in parts, by id, with time for others in between. */
-async function inParts<Found extends ListedReservation>(
-  { after, limit }: { after: string; limit: number },
-  read: (after: string, count: number) => Promise<Found[]>,
-): Promise<Found[]> {
-  const slices = new Slices();
-  const records: Found[] = [];
-  for (;;) {
-    const count = Math.min(READ_AT_ONCE, limit - records.length);
-    const found = await read(records.at(-1)?.id ?? after, count);
-    records.push(...found);
-    if (found.length < count || records.length === limit) return records;
-    if (slices.isOver) await slices.next();
-  }
-}
-
 const CHANGED = rowsOf(
-  RECORDS,
   `r.id IN (
     SELECT found.id FROM hop AS changed JOIN reservation AS found ON found.id = changed.reservation
     WHERE changed.link = $link AND changed.version > $since
@@ -96,37 +71,40 @@ export async function changedRecords(
 ): Promise<ChangedReservation[]> {
   const rows = await sql.arrays(CHANGED, { link, since, experiment, most });
   const deleted = new Set(rows.flatMap((row) => (row.at(-1) === null ? [] : [row[0]])));
-  return grouped(rows, toRecord).map((record) => ({ record, deleted: deleted.has(record.id) }));
+  return grouped(rows).map((record) => ({ record, deleted: deleted.has(record.id) }));
 }
 
 const ENDING_AFTER = rowsOf(
-  RECORDS,
   `r.id IN (
     SELECT id FROM reservation WHERE experiment = $experiment AND deleted_ms IS NULL AND id > $after AND end_ms > $instant
     ORDER BY id LIMIT $count)`,
 );
 
-/** An experiment's reservations that were not deleted and end after an instant. */
+/** An experiment's reservations that were not deleted and end after an instant: read in parts, with time for others in between. */
 export async function recordsEndingAfter(
   sql: SqlReader,
   experiment: string,
   instant: number,
 ): Promise<ReservationRecord[]> {
-  return inParts({ after: '', limit: Number.POSITIVE_INFINITY }, async (after, count) =>
-    grouped(await sql.arrays(ENDING_AFTER, { experiment, after, instant, count }), toRecord),
-  );
+  const slices = new Slices();
+  const records: ReservationRecord[] = [];
+  for (;;) {
+    const after = records.at(-1)?.id ?? '';
+    const rows = await sql.arrays(ENDING_AFTER, { experiment, after, instant, count: READ_AT_ONCE });
+    const found = grouped(rows);
+    records.push(...found);
+    if (found.length < READ_AT_ONCE) return records;
+    if (slices.isOver) await slices.next();
+  }
 }
 
 /** @param rows of hops, those of a reservation one after the other */
-function grouped<Found extends ListedReservation>(
-  rows: readonly SqlValues[],
-  read: (row: SqlValues) => Found,
-): Found[] {
-  const records: Found[] = [];
+function grouped(rows: readonly SqlValues[]): ReservationRecord[] {
+  const records: ReservationRecord[] = [];
   for (const row of rows) {
     const last = records.at(-1);
     if (last && last.id === row[0]) last.hops = [...last.hops, hopOf(row)];
-    else records.push(read(row));
+    else records.push(toRecord(row));
   }
   return records;
 }
@@ -141,9 +119,26 @@ function hopOf([, link, s1, c1, s2, c2]: SqlValues): Hop {
   return { link: String(link), tags };
 }
 
-function toListed(row: SqlValues): ListedReservation {
-  const [id, , , , , , site1, site2, start, end, bandwidth, experiment, createdBy, createdAt] = row;
-  const record: ListedReservation = {
+function toRecord(row: SqlValues): ReservationRecord {
+  const [
+    id,
+    ,
+    ,
+    ,
+    ,
+    ,
+    site1,
+    site2,
+    start,
+    end,
+    bandwidth,
+    experiment,
+    createdBy,
+    createdAt,
+    version,
+    tenant,
+  ] = row;
+  const record: ReservationRecord = {
     id: String(id),
     site1: String(site1),
     site2: String(site2),
@@ -154,6 +149,8 @@ function toListed(row: SqlValues): ListedReservation {
     experiment: String(experiment),
     createdBy: String(createdBy),
     createdAt: Number(createdAt),
+    version: Number(version),
+    tenant: String(tenant),
   };
   for (const [index, text] of RESERVATION_TEXTS.entries()) {
     const value = row[TEXTS_FROM + index];
@@ -163,9 +160,4 @@ function toListed(row: SqlValues): ListedReservation {
 }
 
 /** Where the texts begin in a row. */
-const TEXTS_FROM = 14;
-
-function toRecord(row: SqlValues): ReservationRecord {
-  const [version, tenant] = row.slice(TEXTS_FROM + RESERVATION_TEXTS.length);
-  return { ...toListed(row), tenant: String(tenant), version: Number(version) };
-}
+const TEXTS_FROM = 16;

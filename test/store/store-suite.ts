@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { answerOf } from '../../src/allocator/answer.ts';
 import type { Period, Tags } from '../../src/allocator/demand.ts';
 import {
   type AuditEntry,
@@ -174,6 +175,7 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
 
         const changed = routed('r1', { start: 150, end: 250, bandwidth: 7 }, 4);
         await changeRoute('update', changed);
+        expect((await store.list(query()))[1]).toEqual(listedOf(changed));
         expect(await versions()).toEqual([4, 2, 2]);
         expect(await store.find('r1')).toEqual(changed);
         expect((await held()).slice(1)).toEqual(
@@ -651,10 +653,10 @@ function query(shape: Partial<ReservationQuery> = {}): ReservationQuery {
   return { experiment: 'exp_1', now: 0, limit: 100, ...shape };
 }
 
-function listedOf({ tenant: _, version: __, ...listed }: ReservationRecord): ListedReservation {
-  return listed;
+function listedOf(record: ReservationRecord): ListedReservation {
+  return { id: record.id, answer: JSON.stringify(answerOf(record)) };
 }
 
-function ids(records: readonly ListedReservation[]): string[] {
+function ids(records: readonly { id: string }[]): string[] {
   return records.map(({ id }) => id);
 }

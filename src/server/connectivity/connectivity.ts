@@ -37,7 +37,7 @@ import {
   readReason,
 } from './request-parameters.ts';
 import { notFoundProblem, otherExperimentProblem } from './request-rules.ts';
-import { answerReservation, reservationReply } from './reservation-reply.ts';
+import { answerReservation } from './reservation-reply.ts';
 import { createStatusLists } from './status-lists.ts';
 
 /** Options of {@link createConnectivity}. */
@@ -204,7 +204,8 @@ function mountReservations(on: Mount, options: ConnectivityOptions): void {
     });
     const page = found.slice(0, query.limit);
     const nextCursor = found.length > page.length ? (page.at(-1)?.id ?? null) : null;
-    return taggedReply(request, { items: page.map(reservationReply), nextCursor });
+    const items = page.map(({ answer }) => answer).join();
+    return taggedReply(request, `{"items":[${items}],"nextCursor":${JSON.stringify(nextCursor)}}`);
   });
 }
 
