@@ -29,6 +29,12 @@ export interface ReservationRecord extends Demand, ReservationTexts {
   version: number;
 }
 
+/** A reservation of a list: the text of its answer, in JSON (answer.ts). */
+export interface ListedReservation {
+  id: string;
+  answer: string;
+}
+
 /** A reservation's share of its link, with its id. */
 export interface HeldReservation extends Holding {
   id: string;
@@ -244,7 +250,7 @@ export interface ReservationStore extends StoreReading {
   /** A reservation that was not deleted. */
   find(id: string): Promise<ReservationRecord | undefined>;
   /** Reservations that were not deleted, by id, which is by age. */
-  list(query: ReservationQuery): Promise<ReservationRecord[]>;
+  list(query: ReservationQuery): Promise<ListedReservation[]>;
   /** How many reservations that have not ended at `now` hold something of a link that is not among these. */
   countBeside(links: readonly string[], now: number): Promise<number>;
   /** Makes the index that keeps {@link StoreReading.countLive} quick, however many reservations have ended. */

@@ -92,8 +92,10 @@ const STAND_INS: readonly StandIn[] = [
       import EnvHttpProxyAgent from 'undici/lib/dispatcher/env-http-proxy-agent.js';
       import connect from 'undici/lib/api/api-connect.js';
       import request from 'undici/lib/api/api-request.js';
+      import retry from 'undici/lib/interceptor/retry.js';
       Object.assign(Dispatcher.prototype, { connect, request });
-      export { Agent, EnvHttpProxyAgent };`,
+      const interceptors = { retry };
+      export { Agent, EnvHttpProxyAgent, interceptors };`,
   },
   // Bodies are text or bytes.
   { source: /[\\/]web[\\/](?:fetch|webidl)\b/, importer: IN_UNDICI, code: 'module.exports = {};' },

@@ -8,7 +8,7 @@ import type { CommandLine } from './command-line.ts';
 import type { ExitCode } from './exit-codes.ts';
 import type { GlobalFlags } from './global-options.ts';
 import type { Output, TextStream } from './print/output.ts';
-import type { ProgressLine } from './print/progress.ts';
+import type { OpenProgressLine } from './print/progress.ts';
 import type { Stopped } from './sent-changes.ts';
 import type { ServerCommands } from './serve/server.ts';
 import type { TimeContext } from './times.ts';
@@ -92,7 +92,7 @@ export interface Terminal {
   /** Whether a person types the text that standard input gives. */
   stdinIsTerminal?: boolean;
   /** Opens a line on stderr that shows the work under way; undefined where stderr is not a terminal. */
-  progressLine?: () => Promise<ProgressLine>;
+  progressLine?: OpenProgressLine;
   /**
    * Shows a person a question and reads the line that answers it; undefined without a terminal.
    *

@@ -28,6 +28,8 @@ export class Running {
   readonly sent = new SentChanges();
   /** The tokens that it asked for, each as it was given last. */
   readonly taken = new Map<TakenToken['kind'], TakenToken>();
+  /** What it shows while it waits. */
+  progress: Progress | undefined;
   readonly #opened: { close(): Promise<void> }[] = [];
 
   /** Takes a session or connection, to be closed when the command ends. */
@@ -37,6 +39,7 @@ export class Running {
 
   /** Closes all. A connection that does not close changes nothing: its work is done. */
   async close(): Promise<void> {
+    this.progress?.stop();
     await Promise.allSettled(this.#opened.splice(0).map(async (one) => one.close()));
   }
 }
@@ -55,6 +58,7 @@ export function openContext(
   const { clock, env, terminal, files, processes, server } = around;
   const isSilent = flags.json === true || flags.quiet === true;
   const progress = new Progress({ open: isSilent ? undefined : terminal.progressLine, now: clock.now });
+  running.progress = progress;
   const output = outputFor(flags, around, progress);
   const { ask } = terminal;
   const typedDurations = new Map<number, number>();
@@ -160,8 +164,8 @@ function outputFor(flags: GlobalFlags, around: Surroundings, progress: Progress)
   const { variables } = around.env;
   const choice = flags.color ?? 'auto';
   return new Output({
-    stdout: progress.before(stdout),
-    stderr: progress.before(stderr),
+    stdout,
+    stderr,
     json: flags.json === true,
     quiet: flags.quiet === true,
     color: {

@@ -68,6 +68,7 @@ export async function run(args: readonly string[], around: Surroundings): Promis
     });
   };
   around.processes.onStop((stopped) => {
+    running.progress?.stop();
     if (stopped instanceof Error) return report(running.sent.unwritten(stopped));
     // The line holds the terminal's own ^C, or a question without an answer.
     if (stderr.isTerminal) {

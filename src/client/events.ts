@@ -1,3 +1,4 @@
+import { createParser } from 'eventsource-parser';
 import * as v from 'valibot';
 import { withinTime } from '../contract/bounded-reading.ts';
 import { DAY, SECOND } from '../contract/durations.ts';
@@ -6,7 +7,6 @@ import { ReservationEvent } from '../contract/events.ts';
 import { Failure, isMissing } from '../contract/failure.ts';
 import { readJson } from '../contract/json.ts';
 import type { Incoming } from '../contract/sending.ts';
-import { EventParser, type StreamEvent } from './event-parser.ts';
 
 /** The longest pause between two looks while nothing is told, in milliseconds. */
 const LONGEST_PAUSE = 15 * SECOND;
@@ -16,6 +16,16 @@ const FIRST_PAUSE = 2 * SECOND;
 const BEGIN_WITHIN = 10 * SECOND;
 /** After what silence a stream counts as broken, in milliseconds. */
 const SILENCE = 2 * EVENT_PAUSE + 5 * SECOND;
+
+/** The most that is kept of an event that has not ended, in characters (THREATS.md 10). */
+const MOST_OF_EVENT = 1_048_576;
+
+/** An event of a stream (HTML Standard, "Server-sent events"). */
+export interface StreamEvent {
+  /** Absent where the stream does not say. */
+  event?: string | undefined;
+  data: string;
+}
 
 /** Opens a stream. @param since the cursor behind which it begins; undefined: from now on @throws Failure as `exchange` does */
 export type OpenEvents = (since: string | undefined, signal: AbortSignal) => Promise<Incoming>;
@@ -193,11 +203,26 @@ export class News<Told> {
 
 /** A stream that is open. */
 class OpenStream<Told> {
+  /** The last cursor; undefined before the first. */
+  cursor: string | undefined;
   /** Told before anyone waited. */
   readonly waiting: Told[] = [];
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
   readonly #given: AbortController;
-  readonly #parser = new EventParser();
+  readonly #decoder = new TextDecoder();
+  /** Events that have ended and are not read yet. */
+  readonly #ended: StreamEvent[] = [];
+  readonly #parser = createParser({
+    maxBufferSize: MOST_OF_EVENT,
+    onId: (id) => {
+      this.cursor = id;
+    },
+    onEvent: (event) => this.#ended.push(event),
+    onError: ({ type }) => {
+      if (type !== 'max-buffer-size-exceeded') return;
+      throw new Failure('reply_invalid', `An event is larger than ${MOST_OF_EVENT} characters.`);
+    },
+  });
   readonly #read: ReadEvent<Told>;
 
   /** @throws Failure `reply_invalid` for an answer that is not a stream of events */
@@ -211,17 +236,13 @@ class OpenStream<Told> {
     this.#read = read;
   }
 
-  /** The last cursor; undefined before the first. */
-  get cursor(): string | undefined {
-    return this.#parser.lastId;
-  }
-
   /** The next changes, none where only a new cursor came; undefined where the stream has ended, broken off, or is silent. */
   async next(silence: number): Promise<Told[] | undefined> {
     if (this.waiting.length > 0) return this.waiting.splice(0);
     const read = await withinTime(silence, () => this.#reader.read()).catch(() => undefined);
     if (!read || read.done) return undefined;
-    return this.#parser.push(read.value).flatMap((event) => this.#read(event) ?? []);
+    this.#parser.feed(this.#decoder.decode(read.value, { stream: true }));
+    return this.#ended.splice(0).flatMap((event) => this.#read(event) ?? []);
   }
 
   close(): void {

@@ -1,6 +1,6 @@
 import { BlockList, isIP } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici';
+import { Agent, type Dispatcher, EnvHttpProxyAgent, interceptors } from 'undici';
 import { readUpTo } from '../contract/bounded-reading.ts';
 import { Failure } from '../contract/failure.ts';
 import { errorCode, isMistake } from '../contract/foreign-errors.ts';
@@ -70,11 +70,12 @@ const UNKNOWN_AUTHORITY = new Set([
 const TIMEOUTS = new Set(['UND_ERR_CONNECT_TIMEOUT', 'ETIMEDOUT']);
 
 /**
- * The one way to the network: no redirects, no token to another origin than the profile's, no reply over 1 MiB, a
- * limit on waiting, GET repeated where that may help, changes repeated where the service says that it made none, and the proxies that the environment names (`HTTP_PROXY`,
- * `HTTPS_PROXY`, `NO_PROXY`). Nothing that is sent to this machine's own addresses goes to a proxy or to DNS (THREATS.md
- * 46). With `NODE_TLS_REJECT_UNAUTHORIZED=0` no token is sent over https unless the profile says `insecure`, and
- * certificates are still checked for requests without a token (THREATS.md 61).
+ * The one way to the network: no redirects, no token to another origin than the profile's, no reply over 1 MiB, a limit on
+ * waiting, and the proxies that the environment names (`HTTP_PROXY`, `HTTPS_PROXY`, `NO_PROXY`). undici sends a GET again where
+ * that may help; a change is sent again where the service says that it made none. Nothing
+ * that is sent to this machine's own addresses goes to a proxy or to DNS (THREATS.md 46). With
+ * `NODE_TLS_REJECT_UNAUTHORIZED=0` no token is sent over https unless the profile says `insecure`, and certificates are
+ * still checked for requests without a token (THREATS.md 61).
  */
 export function createTransport(options: TransportOptions): NetworkTransport {
   const { timeout, certificates, insecure = false, now, random } = options;
@@ -94,11 +95,23 @@ export function createTransport(options: TransportOptions): NetworkTransport {
   // requests to loopback.
   const beyond = (): Dispatcher =>
     (far ??= environmentProxy({ ...unlimited, connect, requestTls: connect, proxyTls: connect }));
+  const retry = interceptors.retry({
+    methods: ['GET'],
+    maxRetries: MAX_ATTEMPTS - 1,
+    throwOnError: false,
+    statusCodes: PASSING_STATUS,
+    errorCodes: PASSING_PROBLEMS,
+    // Many clients do not come back at once.
+    minTimeout: FIRST_PAUSE * (1 + random() / 2),
+    // However long a Retry-After is, the last reply is the answer before the limit is reached.
+    maxTimeout: timeout / 4,
+  });
 
   function begin(request: Outgoing, signal: AbortSignal | undefined): Promise<Dispatcher.ResponseData> {
     const url = new URL(request.url);
     const { origin, pathname, search } = url;
-    return (isLoopback(url) || isInNoProxy(url) ? near : beyond()).request({
+    const way = isLoopback(url) || isInNoProxy(url) ? near : beyond();
+    return (request.isEndless ? way : way.compose(withoutRest, retry)).request({
       origin,
       path: pathname + search,
       method: request.method as 'GET',
@@ -137,22 +150,15 @@ export function createTransport(options: TransportOptions): NetworkTransport {
     const deadline = now() + timeout;
     const limit = AbortSignal.timeout(timeout);
     const signal = AbortSignal.any([...(request.signal ? [request.signal] : []), limit]);
-    for (let made = 1; ; made += 1) {
-      let reply: WholeReply | undefined;
-      let problem: unknown;
-      try {
-        reply = await attempt(request, signal);
-      } catch (cause) {
-        problem = cause;
+    try {
+      for (let made = 1; ; made += 1) {
+        const reply = await attempt(request, signal);
+        const pause = made < MAX_ATTEMPTS ? pauseAfter(request, reply) : Number.NaN;
+        if (!(now() + pause < deadline)) return reply;
+        await sleep(pause, undefined, { signal });
       }
-      const isSafe = request.method === 'GET' || (reply !== undefined && isUndone(request, reply));
-      const pause = isSafe ? pauseBeforeNext(made, found(reply, problem), random()) : undefined;
-      if (pause !== undefined && now() + pause < deadline && !signal.aborted) {
-        await sleep(pause, undefined, request.signal ? { signal: request.signal } : {});
-        continue;
-      }
-      if (reply) return reply;
-      throw networkFailure(problem, request, limit.aborted);
+    } catch (cause) {
+      throw networkFailure(cause, request, limit.aborted);
     }
   };
 
@@ -241,21 +247,36 @@ interface WholeReply extends Incoming {
 }
 
 /**
- * Whether a change can be sent again after this reply: a service that is not available says that it has changed nothing,
- * and when to ask again. Were it wrong, the change would still be made once: `PUT` and `DELETE` are the same when they are
- * repeated (RFC 9110 §9.2.2), and a `POST` needs its idempotency key.
+ * How long to wait before a change is sent again, in milliseconds; NaN where it is not: a service that is not available says that
+ * it has changed nothing, and when to ask again. Were it wrong, the change would still be made once: `PUT` and `DELETE` are the
+ * same when they are repeated (RFC 9110 §9.2.2), and a `POST` needs its idempotency key.
  */
-function isUndone({ method, headers }: Outgoing, reply: WholeReply): boolean {
+function pauseAfter({ method, headers }: Outgoing, reply: WholeReply): number {
   const isMadeOnce = method !== 'POST' || headers[IDEMPOTENCY_KEY_HEADER.toLowerCase()] !== undefined;
-  if (!isMadeOnce || reply.headers.get('retry-after') === null) return false;
-  return saysNothingWasDone({ status: reply.status, text: new TextDecoder().decode(reply.body[0]) });
+  const seconds = Number(reply.headers.get('retry-after') ?? Number.NaN);
+  if (method === 'GET' || !isMadeOnce || !(seconds >= 0)) return Number.NaN;
+  const text = new TextDecoder().decode(reply.body[0]);
+  const isUndone = saysNothingWasDone({ status: reply.status, text });
+  return isUndone ? Math.max(FIRST_PAUSE, seconds * 1000) : Number.NaN;
 }
 
-function found(reply: Incoming | undefined, problem: unknown): Attempt {
-  return reply
-    ? { status: reply.status, retryAfter: reply.headers.get('retry-after') }
-    : { problem: errorCode(problem) };
-}
+/** A reply that breaks off is an error: undici would ask for its rest, which may be of another reply. */
+const withoutRest: Dispatcher.DispatcherComposeInterceptor = (dispatch) => (options, handler) => {
+  let isBegun = false;
+  return dispatch(options, {
+    onRequestStart: (...given) => handler.onRequestStart?.(...given),
+    onResponseStart(...given) {
+      isBegun = true;
+      handler.onResponseStart?.(...given);
+    },
+    onResponseData: (...given) => handler.onResponseData?.(...given),
+    onResponseEnd: (...given) => handler.onResponseEnd?.(...given),
+    onResponseError(controller, cause) {
+      const error = Object.assign(new Error('The reply breaks off', { cause }), { code: 'ERR_CUT_OFF' });
+      handler.onResponseError?.(controller, isBegun && !controller.aborted ? error : cause);
+    },
+  });
+};
 
 function checkAddress(
   request: Outgoing,
@@ -354,55 +375,16 @@ function networkFailure(cause: unknown, { method, signal, url }: Outgoing, late:
   );
 }
 
-/** The result of one attempt at a request: a reply, or an error. */
-export type Attempt =
-  | { status: number; retryAfter: string | null }
-  | {
-      /** The connection's error code, such as `ECONNRESET`. */
-      problem: string;
-    };
-
 /** How often a request is sent at most. */
 const MAX_ATTEMPTS = 3;
 /** Pause before the second attempt, in milliseconds; doubled for each further one. */
 const FIRST_PAUSE = 300;
 
 /** Replies that say "later" (RFC 9110 §15.6, RFC 6585 §4). */
-const PASSING_STATUS = new Set([429, 502, 503, 504]);
+const PASSING_STATUS = [429, 502, 503, 504];
 
 /**
  * Errors after which another attempt may succeed. A refused connection or an unknown name is not among them: another
  * attempt would give the same result, and people would wait for it.
  */
-const PASSING_PROBLEM = new Set([
-  'EAI_AGAIN',
-  'ECONNRESET',
-  'EPIPE',
-  'ETIMEDOUT',
-  'ENETDOWN',
-  'ENETRESET',
-  'UND_ERR_SOCKET',
-]);
-
-/**
- * How long to wait before a request is sent again, in milliseconds; undefined when it is not sent again.
- *
- * | attempt | pause |
- * |---|---|
- * | 1 | 300 ms, and up to half as much again by chance |
- * | 2 | 600 ms, and up to half as much again by chance |
- * | 3 | none: it was the last |
- *
- * A `Retry-After` in seconds (RFC 9110 §10.2.3) counts where it is longer.
- *
- * @param made how many attempts were made, this one included
- * @param chance a random number from 0 to 1, so that many clients do not come back at once
- */
-export function pauseBeforeNext(made: number, attempt: Attempt, chance: number): number | undefined {
-  if (made >= MAX_ATTEMPTS) return undefined;
-  const backOff = FIRST_PAUSE * 2 ** (made - 1) * (1 + chance / 2);
-  if ('problem' in attempt) return PASSING_PROBLEM.has(attempt.problem) ? backOff : undefined;
-  if (!PASSING_STATUS.has(attempt.status)) return undefined;
-  const asked = /^\d{1,6}$/.test(attempt.retryAfter ?? '') ? Number(attempt.retryAfter) * 1000 : 0;
-  return Math.max(backOff, asked);
-}
+const PASSING_PROBLEMS = 'EAI_AGAIN ECONNRESET EPIPE ETIMEDOUT ENETDOWN ENETRESET UND_ERR_SOCKET'.split(' ');

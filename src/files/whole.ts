@@ -55,7 +55,7 @@ function writeDraft(
  *   disk when this returns
  * @throws whatever `write` throws; Error of the file system; what was there is intact then
  */
-export function replaceWhole(path: string, write: (draft: string) => void, draft = draftOf(path)): void {
+function replaceWhole(path: string, write: (draft: string) => void, draft = draftOf(path)): void {
   try {
     write(draft);
     renameSync(draft, path);
@@ -69,8 +69,8 @@ export function replaceWhole(path: string, write: (draft: string) => void, draft
 /** The path of a new draft of a file, which can't be guessed. */
 const draftOf = (path: string): string => `${path}.${crypto.randomUUID()}.tmp`;
 
-/** The end of a draft's name. What writes the draft may write into another one first, with a longer name. */
-const DRAFT = /^\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.tmp/;
+/** The end of a draft's name, ours or conf's. */
+const DRAFT = /^\.(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.tmp|tmp-\d{10}[0-9a-f]{6})$/;
 
 /**
  * Removes the drafts of a file that are left where a process or the machine stopped while it was written. The caller holds

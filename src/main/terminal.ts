@@ -13,7 +13,7 @@ export function terminal(env: Variables): Terminal {
     stdout: textStream(stdout),
     stderr: textStream(stderr),
     stdinIsTerminal,
-    progressLine: stderr.isTTY ? () => openProgressLine(stderr) : undefined,
+    progressLine: stderr.isTTY ? (what) => openProgressLine(stderr, what) : undefined,
     ask: stdinIsTerminal && stderr.isTTY ? ask : undefined,
     openBrowser: (address) => openBrowser(address, env),
   };
@@ -163,28 +163,32 @@ async function openBrowser(address: string, env: Variables): Promise<boolean> {
 }
 
 /**
- * A line with a spinner on a terminal, drawn by ora. ora is loaded here, so that only commands that wait pay
- * for it. ora's own timer would keep the process alive, and it would go on when the terminal is gone: so it
- * is never started, and draws a frame only in `draw`. It hides no cursor and reads no keys.
+ * A line with ora's spinner. ora is loaded here, so that only commands that wait pay for it. It hides no cursor, reads no keys,
+ * and stops for good at an error of the terminal, and where the terminal says that it has no columns: ora would clear lines for ever.
  */
-export async function openProgressLine(terminal: NodeJS.WriteStream): Promise<ProgressLine> {
-  let isGone = false;
-  terminal.once('error', () => {
-    isGone = true;
-  });
-  // On a terminal that says it has no columns, ora would clear lines for ever.
-  const isDrawable = (): boolean => !isGone && terminal.writable && terminal.columns > 0;
+export async function openProgressLine(
+  terminal: NodeJS.WriteStream,
+  what: () => string,
+): Promise<ProgressLine> {
   const { default: ora } = await import('ora');
-  const spinner = ora({ stream: terminal, color: false, hideCursor: false, discardStdin: false });
+  const spinner = ora({
+    ...{ stream: terminal, color: false, hideCursor: false, discardStdin: false },
+    ...{ text: 'Waiting for', suffixText: what },
+  });
+  const end = (): void => {
+    spinner.isEnabled = false;
+    spinner.stop();
+  };
+  terminal.on('error', end).on('resize', () => {
+    if (!(terminal.columns > 0)) end();
+  });
+  if (!(terminal.columns > 0)) end();
   return {
-    draw(text) {
-      if (!isDrawable() || !spinner.isEnabled) return false;
-      spinner.text = text;
-      spinner.render();
-      return true;
+    start: () => {
+      if (spinner.isEnabled) spinner.start();
     },
-    clear() {
-      if (isDrawable()) spinner.clear();
+    stop: () => {
+      if (spinner.isSpinning) spinner.stop();
     },
   };
 }

@@ -1,5 +1,4 @@
-import type { StreamEvent } from '../client/event-parser.ts';
-import { News, type OpenEvents } from '../client/events.ts';
+import { News, type OpenEvents, type StreamEvent } from '../client/events.ts';
 import type { Availability, UseList } from '../contract/availability.ts';
 import { setBounded } from '../contract/bounded-map.ts';
 import type { Experiment } from '../contract/directory.ts';

@@ -1,12 +1,11 @@
-import type { ExperimentClaims, ProjectClaims, ServiceClaims, UserClaims } from '../contract/claims.ts';
+import type { ExperimentClaims, ProjectClaims, UserClaims } from '../contract/claims.ts';
 import { parseInstant } from '../contract/instants.ts';
 import { issuerName, readAdministrator } from '../contract/issuer-address.ts';
 import type { Problem } from '../contract/problems.ts';
 import { type Action, may, type Scope, WHO_MAY } from '../contract/roles.ts';
 import { EXPERIMENT_TOKEN_HEADER } from '../contract/routes.ts';
-import { type CompactToken, readCompact } from '../tokens/compact.ts';
+import { readCompact } from '../tokens/compact.ts';
 import { TokenError } from '../tokens/token-error.ts';
-import type { RememberedToken } from '../tokens/verified-tokens.ts';
 import { readBearer, tokenProblem } from '../tokens/verifier.ts';
 import { claimedKind, KIND_RULES, kindText, type TokenKind, type Trust, verifyAs } from '../tokens/verify.ts';
 import { problem } from '../words/problems.ts';
@@ -121,19 +120,26 @@ type CallerToken =
 
 /** Verifies a token as what it claims to be. @throws ProblemError 403, for a token of a login that was ended too */
 async function verifiedToken(token: string, trust: ServiceTrust): Promise<CallerToken> {
-  const { kind, read } = await claimedBy(token, trust);
-  const found = await verified(kind, async (): Promise<CallerToken | undefined> => {
-    if (kind === 'user') return { kind, claims: await verifyAs(KIND_RULES.user, token, trust.user, read) };
-    if (kind === 'project') {
-      return { kind, claims: await verifyAs(KIND_RULES.project, token, trust.project, read) };
-    }
-    if (kind !== 'experiment') return undefined;
-    return { kind, claims: await verifyAs(KIND_RULES.experiment, token, trust.experiment, read) };
-  });
+  let kind: TokenKind | undefined;
+  let found: CallerToken | undefined;
+  try {
+    const read = trust.user.verified?.find(token) ?? readCompact(token);
+    kind = claimedKind(read.claims);
+    if (kind === 'user') found = { kind, claims: await verifyAs(KIND_RULES.user, token, trust.user, read) };
+    if (kind === 'project')
+      found = { kind, claims: await verifyAs(KIND_RULES.project, token, trust.project, read) };
+    if (kind === 'experiment')
+      found = { kind, claims: await verifyAs(KIND_RULES.experiment, token, trust.experiment, read) };
+  } catch (error) {
+    throw error instanceof TokenError ? refusalOf([rejected(error, kind)]) : error;
+  }
   if (!found) {
     throw refusal('token_invalid', 'A token in the request is neither a user, project nor experiment token.');
   }
-  await requireLive(found.claims, trust);
+  const sid = found.claims['sid'];
+  if (trust.isLive && typeof sid === 'string' && !(await trust.isLive(sid))) {
+    throw refusal('token_invalid', 'The login that the token belongs to was ended. Log in again.');
+  }
   return found;
 }
 
@@ -155,66 +161,54 @@ export async function authenticateCaller(
   trust: ServiceTrust,
   readTokens?: () => Promise<readonly string[]>,
 ): Promise<Caller> {
-  const header = request.headers.get(EXPERIMENT_TOKEN_HEADER);
-  const presented = new Set<string>();
-  let expiry = Number.POSITIVE_INFINITY;
-  const users = new Set<string>();
-  let name: string | undefined;
-  const issuers = new Set<string>();
-  const limits = new Set<string>();
-  const actors = new Set<string>();
-  const experiments = new Map<string, CallerExperiment>();
+  const presented = new Map<string, CallerToken>();
+  const experiments: CallerExperiment[] = [];
   const projects: { name: string; expiry: number }[] = [];
-  const owned: { kind: OwnedKind; id: string; issuer: string }[] = [];
-  /** @returns the token's kind; undefined for a token that was taken already */
-  const take = async (token: string): Promise<TokenKind | undefined> => {
-    if (presented.has(token)) return undefined;
-    presented.add(token);
-    const { kind, claims } = await verifiedToken(token, trust);
-    expiry = Math.min(expiry, claims.exp * 1000);
-    if (kind !== 'project' && claims.limited_to !== undefined) limits.add(claims.limited_to);
-    if (kind === 'user') {
-      requireScope(claims, trust, 'projects');
-      users.add(claims.sub);
-      name ??= claims.preferred_username;
-      issuers.add(issuerName(claims.iss));
-      return kind;
-    }
-    const { sub: id, act, iss: issuer } = claims;
-    actors.add(act.sub);
-    owned.push({ kind, id, issuer });
-    if (kind === 'project') projects.push(projectOf(claims));
-    else experiments.set(`${id} ${act.sub} ${act.role} ${issuerName(issuer)}`, experimentOf(claims));
-    return kind;
+  const take = async (token: string): Promise<void> => {
+    if (presented.has(token)) return;
+    const found = await verifiedToken(token, trust);
+    presented.set(token, found);
+    if (found.kind === 'user') requireScope(found.claims, trust, 'projects');
+    else if (found.kind === 'project') projects.push(projectOf(found.claims));
+    else experiments.push(experimentOf(found.claims));
   };
-  const ofBearer = await take(bearer(request));
+  await take(bearer(request));
+  const header = request.headers.get(EXPERIMENT_TOKEN_HEADER);
   if (header) await take(header);
   for (const token of (await readTokens?.()) ?? []) await take(token);
-  const [experiment, another] = experiments.values();
-  if (another) {
+  const tokens = [...presented.values()];
+  const logins = tokens.flatMap(({ kind, claims }) => (kind === 'user' ? claims : []));
+  const owned = tokens.filter((token) => token.kind !== 'user');
+  const acting = owned.flatMap(({ kind, claims: { sub, act, iss } }) =>
+    kind === 'experiment' ? `${sub} ${act.sub} ${act.role} ${issuerName(iss)}` : [],
+  );
+  if (new Set(acting).size > 1) {
     throw refusal('experiment_tokens_differ', 'The request carries two different experiment tokens.');
   }
-  const [user, ...others] = new Set([...users, ...actors]);
-  if (user === undefined || (users.size === 0 && (readTokens || ofBearer !== 'experiment'))) {
+  const users = tokens.map(({ kind, claims }) => (kind === 'user' ? claims.sub : claims.act.sub));
+  const [user] = users;
+  if (user === undefined || (logins.length === 0 && (readTokens || tokens[0]?.kind !== 'experiment'))) {
     throw refusal(
       'token_missing',
       'The request carries no user token: send it in Authorization, or in the tokens of a body.',
     );
   }
-  if (others.length > 0) {
+  if (users.some((other) => other !== user)) {
     throw refusal('token_invalid', 'The tokens in the request belong to different users.');
   }
-  const beyond = [...limits].find((id) => experiment && id !== experiment.id);
+  const experiment = experiments.at(-1);
+  const limits = tokens.flatMap(({ kind, claims }) => (kind === 'project' ? [] : (claims.limited_to ?? [])));
+  const beyond = limits.find((id) => experiment && id !== experiment.id);
   if (beyond !== undefined)
     throw refusal('wrong_experiment', `Your token is for experiment ${beyond} alone.`);
-  for (const { kind, id, issuer } of owned) await trust.ownership?.(kind, id, issuer);
-  const [userIssuer, ...otherIssuers] = issuers;
+  for (const { kind, claims } of owned) await trust.ownership?.(kind, claims.sub, claims.iss);
+  const [userIssuer, ...otherIssuers] = new Set(logins.map(({ iss }) => issuerName(iss)));
   const [project] = projects.toSorted((one, other) => one.expiry - other.expiry);
   return {
     user,
-    name: name ?? user,
-    isLimited: limits.size > 0,
-    expiry,
+    name: logins.flatMap(({ preferred_username }) => preferred_username ?? [])[0] ?? user,
+    isLimited: limits.length > 0,
+    expiry: Math.min(...tokens.map(({ claims }) => claims.exp * 1000)),
     ...(userIssuer !== undefined && otherIssuers.length === 0 ? { userIssuer } : {}),
     ...(experiment ? { experiment: { ...experiment, project } } : {}),
   };
@@ -229,13 +223,6 @@ export function requireScope(
   if (granted === undefined && !scopeRequired) return;
   if (granted?.split(' ').includes(needed)) return;
   throw refusal('scope_missing', `Your login does not have the scope ${needed}. Log in again.`);
-}
-
-/** @throws ProblemError 403 for a token of a login that was ended */
-async function requireLive(claims: ServiceClaims, { isLive }: ServiceTrust): Promise<void> {
-  const sid = claims['sid'];
-  if (isLive === undefined || typeof sid !== 'string' || (await isLive(sid))) return;
-  throw refusal('token_invalid', 'The login that the token belongs to was ended. Log in again.');
 }
 
 function experimentOf({ sub, name, exp_exp, proj, act }: ExperimentClaims): CallerExperiment {
@@ -302,27 +289,7 @@ export async function requireRole(
   throw refusal('role_not_allowed', leads === '' ? needed : `${needed} ${leads}`);
 }
 
-/** The kind that a token claims, and what was read of it, or is remembered of a token that verified before. */
-async function claimedBy(
-  token: string,
-  { user }: ServiceTrust,
-): Promise<{ kind: TokenKind; read: CompactToken | RememberedToken }> {
-  const known = user.verified?.find(token);
-  if (known) return { kind: claimedKind(known.claims), read: known };
-  const read = await verified(undefined, async () => readCompact(token));
-  return { kind: claimedKind(read.claims), read };
-}
-
-/** Turns a token's rejection into the reply, which says which of several tokens it was. */
-async function verified<Claims>(kind: TokenKind | undefined, verify: () => Promise<Claims>): Promise<Claims> {
-  try {
-    return await verify();
-  } catch (error) {
-    throw error instanceof TokenError ? refusalOf([rejected(error, kind)]) : error;
-  }
-}
-
-/** @param token its kind, where it could be read */
+/** The reply to a token's rejection, which says which of several tokens it was. @param token its kind, where it could be read */
 function rejected(error: TokenError, token: TokenKind | undefined): Problem {
   const { code: fault, message: reason, expiresAt } = error;
   const code = tokenProblem(error);

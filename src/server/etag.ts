@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { jsonText } from '../contract/visible-text.ts';
+import type { jsonText } from '../contract/visible-text.ts';
 
 /** An ETag of all that an answer depends on; weak, since its compressed form has the same one (RFC 9110 §8.8.1). */
 export function tagOf(content: string | Uint8Array): string {
@@ -13,9 +13,8 @@ export function knowsTag(request: Request, tag: string): boolean {
   return known.split(',').some((one) => one.trim() === '*' || plain(one) === plain(tag));
 }
 
-/** JSON with the ETag of its text; 304 where the request names it. */
-export function taggedReply(request: Request, body: unknown): Response {
-  const text = jsonText(body);
+/** JSON, with the ETag of its text; 304 where the request names it. @param text with the characters escaped that {@link jsonText} escapes */
+export function taggedReply(request: Request, text: string): Response {
   const headers = { etag: tagOf(text), 'cache-control': 'private, no-cache' };
   if (knowsTag(request, headers.etag)) return new Response(null, { status: 304, headers });
   return new Response(text, { headers: { 'content-type': 'application/json', ...headers } });

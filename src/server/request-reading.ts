@@ -3,16 +3,23 @@ import { isObject, type JsonFault, readJson } from '../contract/json.ts';
 import { JWT_TYPE } from '../contract/routes.ts';
 import { refusal } from './problem-error.ts';
 
-const ADDRESSES = new WeakMap<Request, URL>();
-
-/** A request's address, taken apart once: several places look into it. Not to be changed. */
-export function addressOf(request: Request): Readonly<URL> {
-  const known = ADDRESSES.get(request);
-  if (known) return known;
-  const address = new URL(request.url);
-  ADDRESSES.set(request, address);
-  return address;
+/** The parts of a request's address. */
+export interface Address extends Pick<URL, 'host' | 'pathname' | 'search'> {
+  readonly searchParams: URLSearchParams;
 }
+
+/** A request's address, taken apart: it is in its normal form already (Fetch Standard, "Request class"). */
+export function addressOf({ url }: Request): Address {
+  const [, host = '', pathname = '', search = ''] = ADDRESS.exec(url) ?? [];
+  return {
+    ...{ host, pathname, search },
+    get searchParams() {
+      return new URLSearchParams(search);
+    },
+  };
+}
+
+const ADDRESS = /^https?:\/\/([^/]+)([^?#]*)(\?[^#]+)?/;
 
 /** The largest body that is read, in bytes; a larger one is 413, without reading the rest. */
 export const MAX_BODY = 262_144;
@@ -127,6 +134,10 @@ export function acceptsHtml(request: Request): boolean {
 
 /** Whether `Accept-Encoding` takes a coding; browsers take Brotli (`br`, RFC 7932) over TLS and from this machine only. */
 export function takes(coding: 'br' | 'gzip', request: Request): boolean {
-  const accepted = request.headers.get('accept-encoding') ?? '';
-  return new RegExp(String.raw`\b${coding}\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))`).test(accepted);
+  return CODINGS[coding].test(request.headers.get('accept-encoding') ?? '');
 }
+
+const CODINGS = {
+  br: /\bbr\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/,
+  gzip: /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/,
+};

@@ -95,16 +95,17 @@ export function createServices(options: ServicesOptions): (request: Request) => 
     const began = performance.now();
     const response = await app.fetch(request);
     const { pathname } = addressOf(request);
-    // Load balancers ask every second: these requests would fill the log.
-    if (response.ok && isHealthPath(pathname.slice(prefix.length))) return response;
-    log('info', 'request', {
-      method: request.method,
-      path: withoutTokens(pathname),
-      status: response.status,
-      ms: Math.round(performance.now() - began),
-      ...(await problemIn(response)),
-    });
-    const reply = await refusalFor(request, response, site);
+    // Reads that were answered would fill the log: load balancers, pages and clients ask again and again.
+    if (!response.ok || request.method !== 'GET') {
+      log('info', 'request', {
+        method: request.method,
+        path: withoutTokens(pathname),
+        status: response.status,
+        ms: Math.round(performance.now() - began),
+        ...(response.ok ? {} : await problemIn(response)),
+      });
+    }
+    const reply = response.ok ? response : await refusalFor(request, response, site);
     return isQuestion(pathname.slice(prefix.length)) ? compressed(request, reply) : reply;
   };
 }
@@ -134,7 +135,6 @@ const MAX_LOGGED_REASON = 500;
 
 /** The code and the reason of a refusal. The reason may repeat names and numbers of the request, but no token. */
 export async function problemIn(response: Response): Promise<{ code?: string; why?: Sentence }> {
-  if (response.ok) return {};
   const { code, says } = firstProblem(await response.clone().text());
   return {
     code,

@@ -97,8 +97,9 @@ export class Session {
     this.profile = profile;
     this.send = send;
     this.connection = connection;
+    const [projectsApiGroup, experimentsApiGroup] = profile.apiGroups.split(',');
     const portal = createPortalClient({
-      ...profile,
+      ...{ projectsApiGroup, experimentsApiGroup },
       ...LIMITED_ALREADY,
       send,
       portalUrl: profile.portalUrl ?? profile.baseUrl,

@@ -1,3 +1,4 @@
+import { answerOf } from '../allocator/answer.ts';
 import { TAG_PLACES } from '../allocator/demand.ts';
 import { Slices } from '../allocator/event-loop.ts';
 import { MAX_ROWS } from '../allocator/link-use.ts';
@@ -15,16 +16,11 @@ import {
   textOfName,
 } from '../allocator/store.ts';
 import { RESERVATION_TEXTS } from '../contract/reservation-texts.ts';
+import { jsonText } from '../contract/visible-text.ts';
 import { AUDIT, auditRows, COUNT_MORE } from './audit.ts';
 import { deleteIfExpired, findKey, IDEMPOTENCY_KEY, keyRow } from './idempotency-keys.ts';
 import { deleteOldRows } from './old-rows.ts';
-import {
-  changedRecords,
-  listRecords,
-  READ_AT_ONCE,
-  readRecord,
-  recordsEndingAfter,
-} from './reservation-records.ts';
+import { changedRecords, listAnswers, readRecord, recordsEndingAfter } from './reservation-records.ts';
 import { overlapping, spanOf } from './spans.ts';
 import {
   insertInto,
@@ -50,10 +46,10 @@ const OVERLAPPING = `${overlapping(
 const RESERVATION = insertInto(
   'reservation',
   `id text, site1 text, site2 text, start_ms bigint start, end_ms bigint end, bandwidth bigint, experiment text,
-   tenant text, created_by text createdBy, created_ms bigint createdAt, deleted_ms bigint deletedAt,
+   tenant text, created_by text createdBy, created_ms bigint createdAt, deleted_ms bigint deletedAt, answer text,
    ${RESERVATION_TEXTS.map((text) => `${text} text`).join(', ')}`,
   `ON CONFLICT (id) DO UPDATE SET
-    ${replaced('start_ms', 'end_ms', 'bandwidth', 'deleted_ms', ...RESERVATION_TEXTS)}`,
+    ${replaced('start_ms', 'end_ms', 'bandwidth', 'deleted_ms', 'answer', ...RESERVATION_TEXTS)}`,
 );
 
 const NO_TEXTS = Object.fromEntries(RESERVATION_TEXTS.map((text) => [text, null]));
@@ -117,10 +113,7 @@ export function reservationStore(database: SqlDatabase, locking: Locking): Reser
         return { version, history: sql.history };
       }),
     find: (id) => readRecord(reader, id),
-    list: (query) =>
-      query.limit > READ_AT_ONCE
-        ? database.snapshot((sql) => listRecords(sql, query))
-        : listRecords(reader, query),
+    list: (query) => listAnswers(reader, query),
     async countBeside(links, now) {
       const known = links.map((_, index) => `$${index}`).join(', ');
       const row = await reader.first<{ live: number }>(
@@ -269,7 +262,7 @@ async function write(
   for (const { action, record } of changes) {
     const deletedAt = action === 'delete' ? now : null;
     if (action !== 'create') known.add(record.id);
-    reservations.set(record.id, { ...NO_TEXTS, ...record, deletedAt });
+    reservations.set(record.id, { ...NO_TEXTS, ...record, answer: jsonText(answerOf(record)), deletedAt });
     const span = spanOf(record.end - record.start);
     const held = record.hops.map(({ link, tags }, position) => {
       const version = (after.get(link) ?? 0) + 1;

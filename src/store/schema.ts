@@ -46,6 +46,8 @@ export function serverTables({ bigint, id, sequence, table, sequenceTable, tagGu
     created_by TEXT NOT NULL,
     created_ms ${bigint} NOT NULL,
     deleted_ms ${bigint},
+    -- It as it is answered, in JSON: so a list is read as it is sent.
+    answer TEXT NOT NULL,
     CHECK (start_ms < end_ms)
   )${table};
   CREATE INDEX reservation_experiment ON reservation (experiment, id) WHERE deleted_ms IS NULL;
@@ -230,7 +232,7 @@ export function serverTables({ bigint, id, sequence, table, sequenceTable, tagGu
 }
 
 /** The version of {@link serverTables}: a database of another one is neither read nor changed. */
-export const SCHEMA_VERSION = 3;
+export const SCHEMA_VERSION = 4;
 
 /** The database was made by a slices-conn with another schema. There is nothing that brings it up to date. */
 export class OtherVersionError extends DatabaseFormatError {

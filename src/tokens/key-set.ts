@@ -1,4 +1,4 @@
-import { base64url, type CryptoKey, importJWK, type JWK } from 'jose';
+import { base64url, type CryptoKey, createLocalJWKSet, errors, type JWK } from 'jose';
 import * as v from 'valibot';
 import { type KeySetDocument, PublicJwk } from '../contract/claims.ts';
 import { isObject, withoutNulls } from '../contract/json.ts';
@@ -15,36 +15,6 @@ export const SERVICE_ALGORITHMS = ['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'
 
 /** An algorithm that some kind of token may be signed with. */
 export type Algorithm = (typeof SERVICE_ALGORITHMS)[number];
-
-const KEY_OF: Record<Algorithm, { kty: string; crv?: string }> = {
-  ES256: { kty: 'EC', crv: 'P-256' },
-  ES384: { kty: 'EC', crv: 'P-384' },
-  ES512: { kty: 'EC', crv: 'P-521' },
-  EdDSA: { kty: 'OKP', crv: 'Ed25519' },
-  Ed25519: { kty: 'OKP', crv: 'Ed25519' },
-  PS256: { kty: 'RSA' },
-  RS256: { kty: 'RSA' },
-};
-
-/**
- * Whether a public key may verify signatures of this algorithm: its type and curve fit, and what it says of its
- * own `alg`, `use` and `key_ops` does not forbid it (RFC 7517 §4.2 to §4.4; RFC 8725 §3.1).
- */
-export function keyFits(jwk: PublicJwk, algorithm: Algorithm): boolean {
-  const due = KEY_OF[algorithm];
-  return (
-    jwk.kty === due.kty &&
-    (due.crv === undefined || jwk.crv === due.crv) &&
-    (jwk.alg === undefined || modernName(jwk.alg) === modernName(algorithm)) &&
-    (jwk.use === undefined || jwk.use === 'sig') &&
-    (jwk.key_ops === undefined || jwk.key_ops.includes('verify'))
-  );
-}
-
-/** `Ed25519` for both names of that algorithm (RFC 9864 §2.2); any other name as it is. */
-function modernName(algorithm: string): string {
-  return algorithm === 'EdDSA' ? 'Ed25519' : algorithm;
-}
 
 /** An issuer's public keys, wherever they come from. */
 export interface KeySet {
@@ -88,36 +58,48 @@ export function readKeySet(value: unknown): KeySetDocument {
 
 /** A key set in memory: from a file, or a service's own. Nothing is fetched (contract/README.md, "Endpoints"). */
 export function localKeySet(document: KeySetDocument): KeySet {
-  const imported = new Map<string, Promise<CryptoKey>>();
+  const fitting = createLocalJWKSet({ keys: document.keys.map(candidateOf) });
   return {
     async find(kid, algorithm) {
-      const name = `${algorithm} ${kid ?? ''}`;
-      const known = imported.get(name);
-      if (known) return known;
       const named = document.keys.filter((key) => key.kid === kid);
       if (kid === undefined && (named.length === 0 || distinct(document.keys).length > 1)) {
         throw new TokenError('key_unknown', 'The token names no key (kid).');
       }
       if (named.length === 0) throw keyUnknown();
-      const fitting = named.filter((key) => keyFits(key, algorithm));
-      const [jwk, other] = distinct(fitting);
-      if (jwk === undefined) {
-        throw new TokenError('algorithm', `The token's key is not one for ${algorithm}.`);
-      }
-      if (fitting.some((key) => PRIVATE_PARTS.some((name) => key[name] !== undefined))) {
-        throw new TokenError(
-          'key_unknown',
-          'The key set gives away the private part of this key: anyone can sign with it.',
+      try {
+        const key = await fitting(kid === undefined ? { alg: algorithm } : { alg: algorithm, kid }).catch(
+          (error: unknown) => listedTwice(error, named),
         );
+        if (named.some((jwk) => PRIVATE_PARTS.some((name) => jwk[name] !== undefined))) {
+          throw new TokenError(
+            'key_unknown',
+            'The key set gives away the private part of this key: anyone can sign with it.',
+          );
+        }
+        for (const jwk of named) if (jwk.kty === 'RSA') checkNumbers(jwk);
+        return key;
+      } catch (cause) {
+        throw unusableKey(cause, algorithm);
       }
-      if (other !== undefined) {
-        throw new TokenError('key_unknown', 'The key set has several keys under the same kid.');
-      }
-      const key = importPublicKey(jwk, algorithm);
-      imported.set(name, key);
-      return key;
     },
   };
+}
+
+/** The key that the set lists several times, and no other under its kid. @throws the error, where it is about something else */
+async function listedTwice(error: unknown, named: readonly PublicJwk[]): Promise<CryptoKey> {
+  if (error instanceof errors.JWKSMultipleMatchingKeys && distinct(named).length === 1)
+    for await (const key of error) return key;
+  throw error;
+}
+
+/** Why there is no key for a token. */
+function unusableKey(cause: unknown, algorithm: Algorithm): TokenError {
+  if (cause instanceof TokenError) return cause;
+  if (cause instanceof errors.JWKSNoMatchingKey)
+    return new TokenError('algorithm', `The token's key is not one for ${algorithm}.`);
+  if (cause instanceof errors.JWKSMultipleMatchingKeys)
+    return new TokenError('key_unknown', 'The key set has several keys under the same kid.');
+  return new TokenError('keys_invalid', "The issuer's key can't be read.", { cause });
 }
 
 /** The keys of a list, each of them once: some issuers list one twice, such as for two algorithms. */
@@ -138,24 +120,27 @@ export function publicPartOf(jwk: PublicJwk): JWK & { kty: string } {
   return found;
 }
 
-async function importPublicKey(jwk: PublicJwk, algorithm: Algorithm): Promise<CryptoKey> {
-  let key: CryptoKey | Uint8Array;
-  try {
-    key = await importJWK(publicPartOf(jwk), algorithm);
-  } catch (cause) {
-    throw new TokenError('keys_invalid', "The issuer's key can't be read.", { cause });
-  }
-  if (key instanceof Uint8Array) throw new TokenError('algorithm', "A symmetric key can't verify a token.");
-  const { publicExponent }: { name: string; publicExponent?: Uint8Array } = key.algorithm;
-  if (publicExponent === undefined) return key;
-  const exponent = numberIn(publicExponent);
-  if (exponent % 2n === 0n || exponent <= 65_536n) {
+/** What jose chooses a key by, and imports. */
+function candidateOf(jwk: PublicJwk): JWK & { kty: string } {
+  const { alg, ...found } = publicPartOf(jwk);
+  return {
+    ...found,
+    // One algorithm has two names (RFC 9864 §2.2), and a curve of its own.
+    ...(alg === undefined || alg === 'EdDSA' || alg === 'Ed25519' ? {} : { alg }),
+    // A key may be for more than WebCrypto lets it be imported for.
+    ...(jwk.key_ops ? { key_ops: jwk.key_ops.filter((use) => use === 'verify') } : {}),
+  };
+}
+
+/** @throws TokenError `malformed` for an RSA key that proves nothing (THREATS.md 62) */
+function checkNumbers(jwk: PublicJwk): void {
+  const [exponent, modulus] = [jwk['e'], jwk['n']].map((part) => numberIn(base64url.decode(String(part))));
+  if (exponent === undefined || exponent % 2n === 0n || exponent <= 65_536n) {
     throw new TokenError('malformed', "The issuer's RSA key has an unsafe exponent.");
   }
-  if (hasWeakPrimes(numberIn(base64url.decode(String(jwk['n']))))) {
+  if (modulus === undefined || hasWeakPrimes(modulus)) {
     throw new TokenError('malformed', "The issuer's RSA key can be broken (ROCA, CVE-2017-15361).");
   }
-  return key;
 }
 
 const numberIn = (bytes: Uint8Array): bigint => bytes.reduce((sum, byte) => sum * 256n + BigInt(byte), 0n);

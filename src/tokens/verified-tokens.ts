@@ -8,6 +8,8 @@ import type { Algorithm } from './key-set.ts';
 export interface RememberedToken {
   /** The schema of its claims; each kind of token has its own. */
   schema: unknown;
+  /** The audience that it was checked for. */
+  audience: string | undefined;
   claims: ServiceClaims;
   kid: string | undefined;
   algorithm: Algorithm;
@@ -25,7 +27,7 @@ const MAX_REMEMBERED_LENGTH = 8192;
  * Remembers tokens that verified. A script sends the same tokens with each request, and checking a signature costs more
  * than the rest of the verification.
  *
- * Times, audience and the issuer's key may change, so the caller checks them again each time. A token is stored by its
+ * Times, audience and the issuer's key may change, so the caller compares them each time. A token is stored by its
  * SHA-256, so that it can't be read out of this process's memory. At capacity, the least recently used token is evicted.
  */
 export class VerifiedTokens {

@@ -1,4 +1,4 @@
-import { type CryptoKey, compactVerify, errors } from 'jose';
+import { type CryptoKey, errors, type JWTVerifyOptions, jwtVerify } from 'jose';
 import * as v from 'valibot';
 import {
   type ConnectivityClaims,
@@ -9,7 +9,7 @@ import {
   UserClaims,
 } from '../contract/claims.ts';
 import { ID_PREFIXES, idKind } from '../contract/ids.ts';
-import { forIssuer, isServiceAddress, sameIssuer } from '../contract/issuer-address.ts';
+import { forIssuer, isServiceAddress } from '../contract/issuer-address.ts';
 import { isObject, withoutNulls } from '../contract/json.ts';
 import { type CompactToken, readCompact } from './compact.ts';
 import { type Algorithm, ISSUER_ALGORITHMS, type KeySet, SERVICE_ALGORITHMS } from './key-set.ts';
@@ -172,67 +172,46 @@ export async function verifyAs<Schema extends ClaimsSchema>(
   trust: Trust,
   read?: CompactToken | RememberedToken,
 ): Promise<v.InferOutput<Schema>> {
-  const { kind, schema } = rules;
+  const { schema } = rules;
   const [parts, found] = read && 'schema' in read ? [undefined, read] : [read, trust.verified?.find(token)];
-  const known = found && (await stillSound(found, schema, token, trust));
-  const sound = known ?? (await checkedToken(rules, token, trust, parts ?? readCompact(token)));
-  const { claims } = sound;
-  checkTimes(claims, (trust.now ?? Date.now)());
-  // Of the portal's tokens only the user's has an audience in the API as it is given; an audience in another one must fit too.
-  const aud = claims['aud'];
-  const isAddressed = kind === 'service' || kind === 'user' || aud !== undefined;
-  const { audience: due } = trust;
-  if (due !== undefined && isAddressed && !audiences(aud).some((found) => sameAudience(found, due))) {
-    const named = audiences(aud).find((found) => typeof found === 'string' && isServiceAddress(found));
-    const is = named === undefined ? `is not meant for ${due}` : `is meant for ${named}, not for ${due}`;
-    throw new TokenError('audience', `The token ${is}.`);
-  }
-  if (!known) trust.verified?.keep(token, { ...sound, schema });
-  return claims;
+  if (found && (await isStillSound(found, schema, trust))) return found.claims as v.InferOutput<Schema>;
+  // The full check gives the reason if the token is refused now.
+  if (found) trust.verified?.forget(token);
+  const sound = await checkedToken(rules, token, trust, parts ?? readCompact(token));
+  trust.verified?.keep(token, { ...sound, schema, audience: trust.audience });
+  return sound.claims;
 }
 
-/** The facts of a token that are remembered as long as its issuer is trusted here and publishes the same key. */
-async function stillSound<Schema extends ClaimsSchema>(
-  known: RememberedToken,
-  schema: Schema,
-  token: string,
-  { verified, issuers, now = Date.now }: Trust,
-): Promise<Signed<Schema> | undefined> {
-  if (known.schema !== schema) return undefined;
-  const { claims, kid, algorithm, key } = known;
-  const isCurrent = claims.exp > now() / 1000;
-  const found = isCurrent
-    ? await forIssuer(issuers, claims.iss)
-        ?.find(kid, algorithm)
-        .catch(() => undefined)
-    : undefined;
-  if (found === key) return known as Signed<Schema>;
-  // The full check that follows gives the reason if the token is refused now.
-  verified?.forget(token);
-  return undefined;
+/** Whether what is remembered of a token holds: its time has not passed, and its issuer is trusted here with the same key. */
+async function isStillSound(
+  { schema, audience, claims, kid, algorithm, key }: RememberedToken,
+  due: ClaimsSchema,
+  trust: Trust,
+): Promise<boolean> {
+  const now = (trust.now ?? Date.now)() / 1000;
+  const begins = Math.max(claims.iat, claims.nbf ?? 0) - IAT_LEEWAY;
+  if (schema !== due || audience !== trust.audience || now < begins || now >= claims.exp) return false;
+  const keys = forIssuer(trust.issuers, claims.iss);
+  return (await keys?.find(kid, algorithm).catch(() => undefined)) === key;
 }
 
 /** A token whose signature is sound and whose claims have their form. */
-interface Signed<Schema extends ClaimsSchema> {
+type Signed<Schema extends ClaimsSchema> = Pick<RememberedToken, 'kid' | 'algorithm' | 'key'> & {
   claims: v.InferOutput<Schema>;
-  kid: string | undefined;
-  algorithm: Algorithm;
-  key: CryptoKey;
-}
+};
 
 async function checkedToken<Schema extends ClaimsSchema>(
   { kind, schema, algorithms, type }: KindRules<Schema>,
   token: string,
   trust: Trust,
-  { header, claims }: CompactToken,
+  { header, claims: found }: CompactToken,
 ): Promise<Signed<Schema>> {
-  checkExtensions(header);
-  const algorithm = algorithms.find((allowed) => allowed === header['alg']);
-  if (algorithm === undefined) {
-    throw new TokenError('algorithm', `The token is not signed with ${algorithms.join(', ')}.`);
+  if (header['crit'] !== undefined || header['b64'] !== undefined) {
+    throw new TokenError('malformed', 'The token needs an extension that is not supported (crit, b64).');
   }
   checkType(header['typ'], type);
-  const keys = typeof claims['iss'] === 'string' ? forIssuer(trust.issuers, claims['iss']) : undefined;
+  const { iss } = found;
+  const keys = typeof iss === 'string' ? forIssuer(trust.issuers, iss) : undefined;
   if (!keys) {
     const due = [...trust.issuers.keys()].join(' or ');
     throw new TokenError(
@@ -240,12 +219,41 @@ async function checkedToken<Schema extends ClaimsSchema>(
       `The token's issuer is not trusted for this kind of token. Trusted is ${due}.`,
     );
   }
-  const kid = header['kid'];
-  if (kid !== undefined && typeof kid !== 'string') {
-    throw new TokenError('key_unknown', "The token's key id (kid) is not a text.");
+  checkKind(kind, header, found, trust);
+  const asIs = v.safeParse(schema, found);
+  // Many issuers write null for a claim that is absent.
+  const result = asIs.success ? asIs : v.safeParse(schema, withoutNulls(found));
+  if (!result.success) {
+    const [issue] = result.issues;
+    throw new TokenError('claims', `The token's claim ${v.getDotPath(issue) ?? ''} is missing or wrong.`);
   }
-  const key = await signingKey(token, keys, kid, algorithm);
+  const claims = result.output;
+  const now = (trust.now ?? Date.now)();
+  // Of the portal's tokens only the user's has an audience in the API as it is given; an audience in another one must fit too.
+  const isAddressed = kind === 'service' || kind === 'user' || claims['aud'] !== undefined;
+  try {
+    const signed = await signatureOf(token, keys, {
+      algorithms: [...algorithms],
+      issuer: claims.iss,
+      ...(trust.audience === undefined || !isAddressed ? {} : { audience: spellings(trust.audience) }),
+      requiredClaims: ['iat', 'exp'],
+      currentDate: new Date(now),
+      clockTolerance: IAT_LEEWAY,
+    });
+    checkTimes(claims, now);
+    return { claims, ...signed };
+  } catch (error) {
+    throw refused(error, claims, algorithms, trust);
+  }
+}
 
+/** @throws TokenError `kind` */
+function checkKind(
+  kind: TokenKind,
+  header: CompactToken['header'],
+  claims: CompactToken['claims'],
+  { clients }: Trust,
+): void {
   const claimed = claimedKind(claims);
   if (claimed !== kind) {
     if (kind === 'service')
@@ -253,20 +261,12 @@ async function checkedToken<Schema extends ClaimsSchema>(
     const subject = kind === 'connectivity' ? 'reservation' : kind;
     throw new TokenError('kind', `The token's subject is not a ${subject} (${ID_PREFIXES[subject]}_…).`);
   }
-  if (kind === 'user' && isIdToken(header, claims, trust.clients)) {
+  if (kind === 'user' && isIdToken(header, claims, clients)) {
     throw new TokenError(
       'kind',
       'The token is an ID token: it says who logged in, and is not an access token.',
     );
   }
-  const asIs = v.safeParse(schema, claims);
-  // Many issuers write null for a claim that is absent.
-  const result = asIs.success ? asIs : v.safeParse(schema, withoutNulls(claims));
-  if (!result.success) {
-    const [issue] = result.issues;
-    throw new TokenError('claims', `The token's claim ${v.getDotPath(issue) ?? ''} is missing or wrong.`);
-  }
-  return { claims: result.output, kid, algorithm, key };
 }
 
 /** Portal tokens carry `JWT` or no type; an access token of RFC 9068 says so (RFC 8725 §3.11). */
@@ -276,51 +276,83 @@ function checkType(typ: unknown, due?: RegExp): void {
   throw new TokenError('kind', 'The token has an unknown type (typ).');
 }
 
-/** Extensions are not supported, so a token must not name one as critical (RFC 7515 §4.1.11; RFC 7797 §7). */
-function checkExtensions(header: CompactToken['header']): void {
-  if (header['b64'] !== undefined) {
-    throw new TokenError('malformed', 'An unencoded payload is not supported.');
-  }
-  if (header['crit'] !== undefined) {
-    throw new TokenError('malformed', 'The token needs an extension that is not supported (crit).');
-  }
-}
-
-/** The issuer's key, which made the token's signature. @throws TokenError */
-async function signingKey(
+/** The issuer's key, which made the token's signature. @throws TokenError; what jose throws */
+async function signatureOf(
   token: string,
   keys: KeySet,
-  kid: string | undefined,
-  algorithm: Algorithm,
-): Promise<CryptoKey> {
-  const key = await keys.find(kid, algorithm);
-  try {
-    await checkSignature(token, key, algorithm);
-    return key;
-  } catch (error) {
-    if (!(error instanceof TokenError) || error.code !== 'signature') throw error;
-    const other = await keys.findOther?.(kid, algorithm, key);
-    if (!other) throw error;
-    await checkSignature(token, other, algorithm);
-    return other;
-  }
-}
-
-async function checkSignature(token: string, key: CryptoKey, algorithm: Algorithm): Promise<void> {
-  try {
-    await compactVerify(token, key, { algorithms: [algorithm] });
-  } catch (cause) {
-    if (cause instanceof errors.JWSSignatureVerificationFailed) {
-      throw new TokenError(
-        'signature',
-        "The token's signature is wrong: the token was changed or signed by another key. Was the server restarted with new keys?",
-      );
+  options: JWTVerifyOptions,
+): Promise<Pick<RememberedToken, 'kid' | 'algorithm' | 'key'>> {
+  let signed: Pick<RememberedToken, 'kid' | 'algorithm' | 'key'> | undefined;
+  const find = async ({ kid, alg }: { kid?: unknown; alg: string }): Promise<CryptoKey> => {
+    if (kid !== undefined && typeof kid !== 'string') {
+      throw new TokenError('key_unknown', "The token's key id (kid) is not a text.");
     }
-    throw new TokenError('malformed', "The issuer's key can't be used for this token.", { cause });
+    // jose has checked that it is one of those that are allowed.
+    const algorithm = alg as Algorithm;
+    signed = { kid, algorithm, key: await keys.find(kid, algorithm) };
+    return signed.key;
+  };
+  const verify = (key: CryptoKey | typeof find): Promise<unknown> =>
+    jwtVerify(token, key as typeof find, options).catch((error: unknown) => {
+      if (!isNullStart(error)) throw error;
+    });
+  try {
+    await verify(find);
+  } catch (error) {
+    if (!(error instanceof errors.JWSSignatureVerificationFailed) || !signed) throw error;
+    const other = await keys.findOther?.(signed.kid, signed.algorithm, signed.key);
+    if (!other) throw error;
+    await verify(other);
+    signed.key = other;
   }
+  if (!signed) throw new TokenError('key_unknown', 'The token names no key (kid).');
+  return signed;
 }
 
-function checkTimes({ iat, exp, nbf = 0 }: ServiceClaims, now: number): void {
+/** Whether all that jose found is an `nbf` of null, as some issuers write where there is none. It looks at it after the others but `exp`. */
+function isNullStart(error: unknown): boolean {
+  if (!(error instanceof errors.JWTClaimValidationFailed)) return false;
+  return error.claim === 'nbf' && error.reason === 'invalid' && error.payload.nbf === null;
+}
+
+/** What is thrown for a token that jose refused. The cause does not go with it: it holds the claims. */
+function refused(
+  error: unknown,
+  { aud, exp, nbf = 0 }: ServiceClaims,
+  algorithms: readonly Algorithm[],
+  { audience, now = Date.now }: Trust,
+): unknown {
+  // What a key set says, which may be of another bundle than this one.
+  if (!(error instanceof errors.JOSEError || error instanceof TypeError)) return error;
+  if (error instanceof errors.JWSSignatureVerificationFailed) {
+    return new TokenError(
+      'signature',
+      "The token's signature is wrong: the token was changed or signed by another key. Was the server restarted with new keys?",
+    );
+  }
+  // Its form was read already: what jose finds missing is the algorithm.
+  if (error instanceof errors.JOSEAlgNotAllowed || error instanceof errors.JWSInvalid)
+    return new TokenError('algorithm', `The token is not signed with ${algorithms.join(', ')}.`);
+  if (error instanceof errors.JWTExpired) return expired(exp, now());
+  if (!(error instanceof errors.JWTClaimValidationFailed))
+    return new TokenError('malformed', "The issuer's key can't be used for this token.", { cause: error });
+  if (error.claim === 'nbf' && error.reason === 'check_failed')
+    return new TokenError('not_yet', `The token is not valid before ${new Date(nbf * 1000).toISOString()}.`);
+  if (error.claim !== 'aud')
+    return new TokenError('claims', `The token's claim ${error.claim} is missing or wrong.`);
+  const named = [aud].flat().find((one) => typeof one === 'string' && isServiceAddress(one));
+  const is =
+    named === undefined ? `is not meant for ${audience}` : `is meant for ${named}, not for ${audience}`;
+  return new TokenError('audience', `The token ${is}.`);
+}
+
+const expired = (exp: number, now: number): TokenError =>
+  new TokenError('expired', `The token expired ${Math.ceil(now / 1000 - exp)} s ago.`, {
+    expiresAt: exp * 1000,
+  });
+
+/** What jose leaves open: an `iat` in the future, and `exp` without leeway, to the millisecond. */
+function checkTimes({ iat, exp }: ServiceClaims, now: number): void {
   const seconds = now / 1000;
   if (iat > seconds + IAT_LEEWAY) {
     const ahead = Math.round(iat - seconds);
@@ -329,25 +361,14 @@ function checkTimes({ iat, exp, nbf = 0 }: ServiceClaims, now: number): void {
       `The token was issued ${ahead} s in the future, by this machine's clock (${new Date(now).toISOString()}). Is the clock right?`,
     );
   }
-  if (nbf > seconds + IAT_LEEWAY) {
-    throw new TokenError('not_yet', `The token is not valid before ${new Date(nbf * 1000).toISOString()}.`);
-  }
-  if (exp <= seconds) {
-    throw new TokenError('expired', `The token expired ${Math.ceil(seconds - exp)} s ago.`, {
-      expiresAt: exp * 1000,
-    });
-  }
+  if (exp <= seconds) throw expired(exp, now);
   if (exp <= iat) throw new TokenError('claims', 'The token expires before it was issued.');
 }
 
-/** Whether a token's audience is the due one. Both may be one origin, where a slash at the end says nothing (RFC 3986 §6.2.3). */
-function sameAudience(found: unknown, due: string): boolean {
-  const isOrigin = /^https?:\/\/[^/?#]+\/?$/.test(due);
-  return found === due || (typeof found === 'string' && isOrigin && sameIssuer(found, due));
-}
-
-function audiences(aud: unknown): unknown[] {
-  return Array.isArray(aud) ? aud : [aud];
+/** An audience that is an origin, with a slash at its end and without, which says nothing there (RFC 3986 §6.2.3). */
+function spellings(audience: string): string[] {
+  const [, origin] = /^(https?:\/\/[^/?#]+)\/?$/.exec(audience) ?? [];
+  return origin === undefined ? [audience] : [origin, `${origin}/`];
 }
 
 /** Claims that only an ID token has (OpenID Connect Core 1.0 §2, §3.3.2.11). */

@@ -4,10 +4,8 @@ import type { Benchmark } from './benchmark.ts';
 export const BENCHMARKS: Readonly<Record<string, () => Promise<Benchmark>>> = {
   'start-up': async () => (await import('./start-up.ts')).startUp,
   rows: async () => (await import('./rows.ts')).rows,
-  'http-bookings': async () => (await import('./http-bookings.ts')).httpBookings,
-  'http-reads': async () => (await import('./http-reads.ts')).httpReads,
+  routes: async () => (await import('./routes.ts')).routes,
+  plain: async () => (await import('./plain.ts')).plain,
   postgres: async () => (await import('./postgres.ts')).postgres,
-  verify: async () => (await import('./verify.ts')).verify,
-  'event-loop': async () => (await import('./event-loop.ts')).eventLoop,
   optimum: async () => (await import('./optimum.ts')).optimumOf,
 };

@@ -23,7 +23,7 @@ export interface Horizon {
 
 /** A request for 1 to 9 Mbps over 15 to 90 minutes, which every wide link has room for. */
 export function requestFor(
-  { site1, site2 }: Link,
+  { site1, site2 }: Pick<Link, 'site1' | 'site2'>,
   { from, horizon }: Horizon,
   random: Random,
 ): CreateRequest & { search?: undefined } {

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { existsSync, openSync, readFileSync } from 'node:fs';
+import { existsSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as v from 'valibot';
@@ -60,6 +60,12 @@ export async function startServer(
     }
     await sleep(20);
   }
+}
+
+/** Says in a file where a server answers, for {@link startServer}. */
+export function writeReady(file: string, baseUrl: string): void {
+  writeFileSync(`${file}.tmp`, `${JSON.stringify({ base_url: baseUrl })}\n`);
+  renameSync(`${file}.tmp`, file);
 }
 
 /** `slices-conn serve` on the data in a folder, as the program is built. */

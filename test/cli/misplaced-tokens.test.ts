@@ -33,13 +33,7 @@ const FORMS = [['--offline', '--json', '--debug'], []];
 /** The environment's variables that do not take a token. */
 const VARIABLES = [
   ...['EXPERIMENT', 'PROJECT', 'PROFILE', 'BASE_URL', 'PORTAL_URL', 'AUTH_URL', 'CLIENT_ID', 'CONFIG_DIR'],
-  ...[
-    'PROJECTS_API_GROUP',
-    'EXPERIMENTS_API_GROUP',
-    'USER_TOKEN_FILE',
-    'EXPERIMENT_TOKEN_FILE',
-    'REFRESH_TOKEN_FILE',
-  ],
+  ...['API_GROUPS', 'USER_TOKEN_FILE', 'EXPERIMENT_TOKEN_FILE', 'REFRESH_TOKEN_FILE'],
 ].map((name) => `SLICES_CONN_${name}`);
 
 describe.each(Object.entries(SECRETS))('row 54: %s in the wrong place is never printed back', (_, secret) => {

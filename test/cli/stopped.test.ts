@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Processes } from '../../src/cli/context.ts';
 import { createReferenceServer } from '../../src/reference-server.ts';
 import { reportOf } from '../e2e/command.ts';
-import { commandWorld, tokenOf } from '../fixtures/command-world.ts';
+import { commandWorld, connectionTo } from '../fixtures/command-world.ts';
 import { recordedStream } from '../fixtures/recorded-stream.ts';
 import { NOW } from '../fixtures/tokens.ts';
 
@@ -18,16 +18,12 @@ async function scene(held: Held) {
   let arrived: (() => void) | undefined;
   let tellStop: TellStop | undefined;
   const world = commandWorld(
-    {
-      async fetch(request) {
-        const reply = await server.fetch(request);
-        if (!arrived || request.method !== held) return reply;
-        arrived();
-        return new Promise<Response>(() => undefined);
-      },
-      userToken: tokenOf(() => server.signIn('lead')),
-      close: async () => undefined,
-    },
+    connectionTo(server, async (request) => {
+      const reply = await server.fetch(request);
+      if (!arrived || request.method !== held) return reply;
+      arrived();
+      return new Promise<Response>(() => undefined);
+    }),
     {
       stderr,
       onStop: (tell) => {
@@ -68,9 +64,7 @@ test('Ctrl-C at a question: exit 130, nothing was changed, and no word of a defe
     asked?.();
     return new Promise<string>(() => undefined);
   };
-  const userToken = tokenOf(() => server.signIn('lead'));
-  const connection = { fetch: server.fetch, userToken, close: async () => undefined };
-  const world = commandWorld(connection, { stderr, onStop, ask });
+  const world = commandWorld(connectionTo(server), { stderr, onStop, ask });
   await world.run('--offline', ...LINK);
   const before = stderr.text.length;
   void world.run('--offline', 'delete', '--all');

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import type { OpenProgressLine } from '../../src/cli/print/progress.ts';
 import { Secret } from '../../src/contract/secret.ts';
 import type { Connection } from '../../src/session/login/connection.ts';
 import { type Changes, commandWorld, serverCommands, tokenOf } from '../fixtures/command-world.ts';
@@ -56,23 +57,25 @@ test.each<[string, Partial<Parts>, Changes, string[]]>([
   ['the database', {}, { server: serverCommands({ readAudit: never }) }, ['serve', 'audit']],
   ['the database', {}, { server: serverCommands({ backUp: never }) }, ['serve', 'backup', 'x']],
 ])('a wait for %s is shown on a terminal', async (what, connection, changes, args) => {
-  const draw = vi.fn<(text: string) => boolean>(() => true);
-  const progressLine = async () => ({ draw, clear: () => undefined });
+  const progressLine = vi.fn<OpenProgressLine>(async () => ({
+    start: () => undefined,
+    stop: () => undefined,
+  }));
   const world = commandWorld({ ...usable, ...connection }, { progressLine, now: Date.now, ...changes });
   void world.run(...args);
   // The code of the command is loaded first.
   await vi.waitFor(async () => {
     await vi.advanceTimersByTimeAsync(2000);
-    expect(draw).toHaveBeenCalled();
+    expect(progressLine).toHaveBeenCalled();
   }, PATIENCE);
-  expect(draw.mock.lastCall?.[0]).toMatch(new RegExp(`^Waiting for ${what} \\(\\d+ s\\)$`));
+  expect(progressLine.mock.lastCall?.[0]()).toMatch(new RegExp(`^${what} \\(\\d+ s\\)$`));
 });
 
 test('a token that a person types is asked for, and nothing is drawn over it', async () => {
-  const draw = vi.fn<(text: string) => boolean>(() => true);
+  const start = vi.fn<() => void>();
   const world = commandWorld(usable, {
     stdinIsTerminal: true,
-    progressLine: async () => ({ draw, clear: () => undefined }),
+    progressLine: async () => ({ start, stop: () => undefined }),
   });
   world.files.set('-', '');
   for (const args of [['verify'], ['verify', '-'], ['token', 'inspect'], ['verify', '--quiet']]) {
@@ -82,5 +85,5 @@ test('a token that a person types is asked for, and nothing is drawn over it', a
   }
   world.files.set('x', '');
   expect((await world.run('verify', 'x')).stderr).not.toContain('Paste');
-  expect(draw).not.toHaveBeenCalled();
+  expect(start).not.toHaveBeenCalled();
 });

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import type { StreamEvent } from '../../src/client/event-parser.ts';
-import { News, type OpenEvents, reservationEvent } from '../../src/client/events.ts';
+import { News, type OpenEvents, reservationEvent, type StreamEvent } from '../../src/client/events.ts';
 import type { ReservationEvent } from '../../src/contract/events.ts';
 import { Failure } from '../../src/contract/failure.ts';
 import { addressOf, booking, openService, reservationIn } from '../fixtures/service.ts';
@@ -13,6 +12,10 @@ const url = `${service.base}${addressOf('events')}`;
 const forever = (_: number, signal?: AbortSignal): Promise<void> =>
   new Promise((_resolve, reject) => signal?.addEventListener('abort', () => reject(signal.reason)));
 const atOnce = async (): Promise<void> => undefined;
+/** Waits for what is told, and not at all after a failure. */
+const pauseBetween = (_: number, signal?: AbortSignal) => (signal ? forever(_, signal) : atOnce());
+/** A line of data that does not end its event. */
+const LONG_LINE = `data: ${'x'.repeat(65_536)}\n`;
 
 /** Breaks off the stream that {@link cutting} has opened last. */
 let breakOff = (): void => undefined;
@@ -147,6 +150,21 @@ test('a cursor that is too old: a look is due at once, and then changes are told
   news.close();
 });
 
+test('row 10: an event that does not end is given up, so memory stays bounded', async () => {
+  let sent = 0;
+  const open: OpenEvents = async () => {
+    const body = new ReadableStream<Uint8Array>({
+      pull: (controller) => controller.enqueue(Buffer.from(sent++ === 0 ? 'id: a\n\n' : LONG_LINE)),
+    });
+    return new Response(body, { headers: { 'content-type': 'text/event-stream' } });
+  };
+  const news = new News(open, ({ data }) => data);
+  await news.mark();
+  expect(await news.wait(Number.POSITIVE_INFINITY, pauseBetween)).toBeUndefined();
+  expect(sent).toBeLessThan(24);
+  news.close();
+});
+
 test('one goes on where another has told, although that one had read on', async () => {
   const asked: (string | undefined)[] = [];
   const frames = ['id: a\nevent: cursor\ndata: {}\n\n', 'id: b\ndata: news\n\n'];
@@ -159,7 +177,7 @@ test('one goes on where another has told, although that one had read on', async 
     );
     return new Response(body, { headers: { 'content-type': 'text/event-stream' } });
   };
-  const read = ({ event, data }: StreamEvent) => (event === 'message' ? data : undefined);
+  const read = ({ event, data }: StreamEvent) => (event === undefined ? data : undefined);
   const first = new News(open, read);
   await first.mark();
   expect(await first.wait(Number.POSITIVE_INFINITY, atOnce)).toEqual([]);

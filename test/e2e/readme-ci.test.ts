@@ -336,7 +336,7 @@ describe('the job with the action', () => {
     expect(result.log).toContain('::error title=slices-conn::None of the 1 Gbps asked for are free');
     // What it advises has the flags of the inputs alone.
     expect(result.log).toMatch(
-      /%0ATry: slices-conn reserve be-gent1 pl-poznan1 --bandwidth 1G --start \S+ --for 1h\n/,
+      /%0ATry: slices-conn reserve be-gent1 pl-poznan1 --bandwidth 1G --start-now --for 1h --via fr-lille,fr-slices\n/,
     );
     expect(result.released).toBe('Nothing was booked.\n');
     expect(await booked()).toEqual([id]);

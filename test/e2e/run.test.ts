@@ -1,6 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { PATIENCE } from '../fixtures/patience.ts';
@@ -294,6 +296,27 @@ describe.skipIf(!existsSync(SCRIPT) && !process.env['CI'])(terminal, () => {
     'i=0; while [ $i -lt 20 ]; do sleep 0.05; i=$((i+1)); done',
     'echo ints: $n; exit 9',
   ].join('\n');
+
+  test('a line says what is waited for, and the program ends without it', async () => {
+    const { home } = await loggedIn();
+    const silent = createServer().listen(0, '127.0.0.1');
+    onTestFinished(() => void silent.close());
+    await once(silent, 'listening');
+    const { port } = silent.address() as AddressInfo;
+    const command = `stty cols 80; exec ${process.execPath} ${LAUNCHER} sites --timeout 2`;
+    const { ended } = startProgram([SCRIPT, '-qec', command, '/dev/null'], {
+      cwd: home,
+      env: {
+        ...environmentIn(home),
+        ...{ TERM: 'xterm', SLICES_CONN_BASE_URL: `http://127.0.0.1:${port}` },
+        ...{ SLICES_CONN_USER_TOKEN: 'one', SLICES_CONN_EXPERIMENT_TOKEN: 'other' },
+      },
+    });
+    const { exitCode, stdout } = await ended;
+    expect(stdout).toContain(`Waiting for 127.0.0.1:${port} (1 s)`);
+    expect(stdout.slice(stdout.lastIndexOf('\u001B[0K'))).toMatch(/^\S+error: http/);
+    expect(exitCode).toBe(7);
+  });
 
   test.each(['Ctrl-C', 'SIGINT to run alone'])('%s reaches the command once', async (how) => {
     const client = await loggedIn();

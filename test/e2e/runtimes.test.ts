@@ -124,10 +124,10 @@ describe('where there is nothing of Node: no process, no Buffer, no require', ()
         import { readFileSync } from 'node:fs';
         import { createContext, SourceTextModule } from 'node:vm';
         const given = ${given};
-        const { crypto, TextEncoder, TextDecoder, URL, Headers, Request, Response, AbortController, atob, btoa, setTimeout, clearTimeout } = globalThis;
+        const { crypto, TextEncoder, TextDecoder, URL, Headers, Request, Response, AbortController, atob, btoa, setTimeout, clearTimeout, structuredClone } = globalThis;
         // Stands in for the network: a browser has its own.
         const fetch = async ({ url }) => Response.json(url.endsWith('/jwks.json') ? given.keySet : {});
-        const context = createContext({ crypto, TextEncoder, TextDecoder, URL, Headers, Request, Response, AbortController, atob, btoa, setTimeout, clearTimeout, fetch, Uint8Array, given });
+        const context = createContext({ crypto, TextEncoder, TextDecoder, URL, Headers, Request, Response, AbortController, atob, btoa, setTimeout, clearTimeout, structuredClone, fetch, Uint8Array, given });
         const verifier = new SourceTextModule(readFileSync(given.path, 'utf8'), { context });
         await verifier.link(() => { throw new Error('it imports'); });
         await verifier.evaluate();
@@ -169,8 +169,8 @@ describe('where there is nothing of Node: no process, no Buffer, no require', ()
         // Stands in for the network: a browser has its own.
         const fetch = (request) => server.fetch(request);
         const given = { ...server.addresses, userToken: await server.signIn('lead'), fetch };
-        const { crypto, TextEncoder, TextDecoder, URL, URLSearchParams, Headers, Request, Response, AbortController, AbortSignal, atob, btoa, setTimeout, clearTimeout } = globalThis;
-        const context = createContext({ crypto, TextEncoder, TextDecoder, URL, URLSearchParams, Headers, Request, Response, AbortController, AbortSignal, atob, btoa, setTimeout, clearTimeout, fetch, Uint8Array, given });
+        const { crypto, TextEncoder, TextDecoder, URL, URLSearchParams, Headers, Request, Response, AbortController, AbortSignal, atob, btoa, setTimeout, clearTimeout, structuredClone } = globalThis;
+        const context = createContext({ crypto, TextEncoder, TextDecoder, URL, URLSearchParams, Headers, Request, Response, AbortController, AbortSignal, atob, btoa, setTimeout, clearTimeout, structuredClone, fetch, Uint8Array, given });
         const loaded = async (text, modules) => {
           const made = new SourceTextModule(text, { context });
           await made.link((name) => modules[name] ?? Promise.reject(new Error('it imports ' + name)));

@@ -1,11 +1,12 @@
 import { request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as v from 'valibot';
-import { EventParser, type StreamEvent } from '../../src/client/event-parser.ts';
+import type { StreamEvent } from '../../src/client/events.ts';
 import { LAST_EVENT_ID_HEADER } from '../../src/contract/event-streams.ts';
 import { ReservationEvent } from '../../src/contract/events.ts';
 import type { SqlRow } from '../../src/store/sql.ts';
 import type { Rows } from '../allocator/sweep.ts';
+import { StreamReader } from '../fixtures/events.ts';
 import { EVENTS } from '../fixtures/service.ts';
 import type { Listening } from '../fixtures/wire.ts';
 import type { Finding } from './report.ts';
@@ -116,7 +117,7 @@ export class EventReader {
     outgoing.on('response', (incoming) => {
       if (incoming.statusCode === 410) this.findings.push({ kind: 'lost', what: `410 for ${this.#cursor}` });
       if (incoming.statusCode !== 200) outgoing.destroy();
-      const parser = new EventParser();
+      const parser = new StreamReader();
       let left = isFromCursor ? Infinity : cut;
       incoming.on('error', reject);
       incoming.on('data', (chunk: Buffer) => {
@@ -135,7 +136,7 @@ export class EventReader {
     return promise;
   }
 
-  #take(parser: EventParser, bytes: Uint8Array): void {
+  #take(parser: StreamReader, bytes: Uint8Array): void {
     const before = parser.lastId;
     for (const event of parser.push(bytes)) this.#apply(event);
     if (parser.lastId !== before) this.#cursor = parser.lastId;

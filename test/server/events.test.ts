@@ -1,7 +1,6 @@
 import * as v from 'valibot';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { StoreUnavailableError } from '../../src/allocator/store.ts';
-import { EventParser } from '../../src/client/event-parser.ts';
 import { EVENT_PAUSE } from '../../src/contract/event-streams.ts';
 import { createReferenceServer, type ReferenceServer } from '../../src/reference-server.ts';
 import { createEventStreams } from '../../src/server/connectivity/events.ts';
@@ -11,7 +10,7 @@ import { noLog } from '../../src/server/log.ts';
 import { ownTrust } from '../../src/server/trust.ts';
 import { openStores } from '../../src/store/stores.ts';
 import { idIn, send, signedBy } from '../fixtures/asked-server.ts';
-import { openEvents, type ReadStream, type Told, toldBy } from '../fixtures/events.ts';
+import { openEvents, type ReadStream, StreamReader, type Told, toldBy } from '../fixtures/events.ts';
 import { usePostgres } from '../fixtures/postgres.ts';
 import {
   addressOf,
@@ -117,7 +116,7 @@ describe('a stream of events', () => {
     const address = `${service.base}${addressOf('events')}`;
     const response = await service.fetch(new Request(address, { headers: lead.headers }));
     const reader = response.body?.getReader();
-    const whole = new EventParser();
+    const whole = new StreamReader();
     const bytes: number[] = [];
     const readOn = async (): Promise<void> => {
       for (let isTold = false; !isTold; ) {
@@ -143,7 +142,7 @@ describe('a stream of events', () => {
       [changed[2], 100],
     ]);
     const after = new Map<string | undefined, Told[]>();
-    const parser = new EventParser();
+    const parser = new StreamReader();
     const told: Told[] = [];
     for (const byte of bytes) {
       const events = parser.push(Uint8Array.of(byte));

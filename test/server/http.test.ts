@@ -345,19 +345,13 @@ describe('the log', async () => {
     return canaries.filter(([, token]) => isTold(token)).map(([name]) => name);
   };
 
-  test('has the request and its answer', async () => {
+  test('has each change and each refusal with its answer, and no read that was answered', async () => {
+    await caller.update(own, { bandwidth: '100' });
+    const changed = logged.log.at(-1);
+    const fields = { method: 'PUT', path: `${CONNECTIVITY}/${own}`, status: 200, ms: expect.any(Number) };
+    expect(changed).toEqual({ level: 'info', event: 'request', fields });
     await caller.read(own);
-    expect(logged.log.at(-1)).toEqual({
-      level: 'info',
-      event: 'request',
-      fields: {
-        method: 'GET',
-        path: `${CONNECTIVITY}/${own}`,
-        status: 200,
-        ms: expect.any(Number),
-        code: undefined,
-      },
-    });
+    expect(logged.log.at(-1)).toBe(changed);
     await caller.book(booking({ bandwidth: '0' }));
     expect(logged.log.at(-1)?.fields).toMatchObject({ status: 422, code: 'bandwidth_invalid' });
   });

@@ -15,7 +15,8 @@ const MINUTE = 60_000;
 /** A session of a person with two experiments, who is asked which one is meant. */
 async function scene(experimentToken?: TokenSource, experimentTokenFrom?: Connection['experimentTokenFrom']) {
   let now = NOW;
-  const server = await createReferenceServer({ now: () => now });
+  const groups = { projectsApiGroup: 'own.projects', experimentsApiGroup: 'own.experiments' };
+  const server = await createReferenceServer({ now: () => now, ...groups });
   onTestFinished(() => server.close());
   let isAway = false;
   let questions = 0;
@@ -26,6 +27,7 @@ async function scene(experimentToken?: TokenSource, experimentTokenFrom?: Connec
   const session = new Session({
     profile: {
       ...(await new Profiles('/dev/null/config', {}).resolve('offline')),
+      apiGroups: 'own.projects,own.experiments',
       ...(experimentTokenFrom ? { experimentTokenCommand: ['give', '{project}'] } : {}),
     },
     connection: {

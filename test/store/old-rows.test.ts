@@ -10,8 +10,8 @@ function deleted(count: number): string {
   return `
     INSERT INTO link (id, version) VALUES ('a~b', ${count});
     INSERT INTO reservation (id, site1, site2, start_ms, end_ms, bandwidth, experiment, tenant, created_by, created_ms,
-      deleted_ms)
-    SELECT 'r' || n, 'a', 'b', 1, 2, 1, 'exp', 'proj', 'user', 0, 5 FROM generate_series(1, ${count}) AS n;
+      deleted_ms, answer)
+    SELECT 'r' || n, 'a', 'b', 1, 2, 1, 'exp', 'proj', 'user', 0, 5, '{}' FROM generate_series(1, ${count}) AS n;
     INSERT INTO hop (reservation, position, link, version, span, start_ms, end_ms, bandwidth, site1_s_tag, site1_c_tag,
       site2_s_tag, site2_c_tag, tenant, deleted_ms)
     SELECT 'r' || n, 0, 'a~b', n, 0, 1, 2, 1, 1, 1, 1, 1, 'proj', 5 FROM generate_series(1, ${count}) AS n;

@@ -60,8 +60,9 @@ describe.each(TAG_PLACES)('the exclusion constraint on %s, past all of our code'
     const tags = TAG_PLACES.map((each) => (each === place ? tag : others));
     return database.run(
       `WITH reserved AS (
-         INSERT INTO reservation (id, site1, site2, start_ms, end_ms, bandwidth, experiment, tenant, created_by, created_ms)
-         VALUES ($id, 'a', 'b', $start, $end, 1, 'exp', 'proj', 'user', 0))
+         INSERT INTO reservation (id, site1, site2, start_ms, end_ms, bandwidth, experiment, tenant, created_by, created_ms,
+           answer)
+         VALUES ($id, 'a', 'b', $start, $end, 1, 'exp', 'proj', 'user', 0, '{}'))
        INSERT INTO hop (reservation, position, link, version, span, start_ms, end_ms, bandwidth, tenant,
          ${TAG_PLACES.join(', ')})
        VALUES ($id, 0, $link, 1, 0, $start, $end, 1, 'proj', $0, $1, $2, $3)`,

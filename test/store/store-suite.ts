@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { answerOf } from '../../src/allocator/answer.ts';
 import type { Period, Tags } from '../../src/allocator/demand.ts';
 import {
   type AuditEntry,
@@ -7,6 +8,7 @@ import {
   type Hop,
   type IdempotencyKey,
   type IdempotencyRecord,
+  type ListedReservation,
   type ReservationQuery,
   type ReservationRecord,
   type ReservationStore,
@@ -157,11 +159,9 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
         expect(await store.find('r1')).toEqual(booked);
         expect(await readBack('r1', 'e~f')).toEqual(booked);
         await write(record('r0', { tags: tags(2) }), record('r2', { tags: tags(3) }));
-        expect(await store.list(query())).toEqual([
-          record('r0', { tags: tags(2) }),
-          booked,
-          record('r2', { tags: tags(3) }),
-        ]);
+        expect(await store.list(query())).toEqual(
+          [record('r0', { tags: tags(2) }), booked, record('r2', { tags: tags(3) })].map(listedOf),
+        );
         // A page counts reservations, not hops.
         expect(ids(await store.list(query({ limit: 2 })))).toEqual(['r0', 'r1']);
         expect(await store.readLinks(({ countLive }) => countLive(['proj_1'], 0))).toEqual(
@@ -175,6 +175,7 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
 
         const changed = routed('r1', { start: 150, end: 250, bandwidth: 7 }, 4);
         await changeRoute('update', changed);
+        expect((await store.list(query()))[1]).toEqual(listedOf(changed));
         expect(await versions()).toEqual([4, 2, 2]);
         expect(await store.find('r1')).toEqual(changed);
         expect((await held()).slice(1)).toEqual(
@@ -453,7 +454,7 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
         await change((transaction) => put(transaction, record('r2', { link: 'c~d' })), 'c~d');
         const listed = await store.list(query());
         expect(ids(listed)).toEqual(['r1', 'r2', 'r3']);
-        expect(listed[1]).toEqual(record('r2', { link: 'c~d' }));
+        expect(listed[1]).toEqual(listedOf(record('r2', { link: 'c~d' })));
         expect(ids(await store.list(query({ experiment: 'exp_2' })))).toEqual(['other']);
         expect(await store.list(query({ experiment: 'exp_3' }))).toEqual([]);
       });
@@ -491,7 +492,7 @@ export function describeStore(name: string, open: () => Promise<OpenedStore>): v
           record('r3', { start: 20, end: 30 }),
           record('r4', { start: 40, end: 50 }),
         );
-        const ended = (after?: string): Promise<ReservationRecord[]> =>
+        const ended = (after?: string): Promise<ListedReservation[]> =>
           store.list(query({ state: 'ended', now: 100, limit: 2, ...(after !== undefined && { after }) }));
         expect(ids(await ended())).toEqual(['r1', 'r3']);
         expect(ids(await ended('r3'))).toEqual(['r4']);
@@ -652,6 +653,10 @@ function query(shape: Partial<ReservationQuery> = {}): ReservationQuery {
   return { experiment: 'exp_1', now: 0, limit: 100, ...shape };
 }
 
-function ids(records: readonly ReservationRecord[]): string[] {
+function listedOf(record: ReservationRecord): ListedReservation {
+  return { id: record.id, answer: JSON.stringify(answerOf(record)) };
+}
+
+function ids(records: readonly { id: string }[]): string[] {
   return records.map(({ id }) => id);
 }

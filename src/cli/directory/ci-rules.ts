@@ -87,7 +87,7 @@ function permissionOf({ ci }: CiRule, { authUrl = '', issuer }: Profile): string
 /** The variables that a job needs, since it has no profile: the services, and the experiment. */
 function variablesOf(profile: Profile, experiment: string): Readonly<Record<string, string>> {
   const found: Record<string, string> = {};
-  for (const key of ['baseUrl', 'portalUrl', 'authUrl', 'projectsApiGroup', 'experimentsApiGroup'] as const) {
+  for (const key of ['baseUrl', 'portalUrl', 'authUrl', 'apiGroups'] as const) {
     const { variables, default: usual }: KeyDeclaration = PROFILE_KEYS[key];
     const [variable = ''] = variables ?? [];
     const value = profile[key];

@@ -174,8 +174,7 @@ const LABELS = {
   portalUrl: 'portal',
   authUrl: 'identity provider',
   clientId: 'client',
-  projectsApiGroup: 'projects API',
-  experimentsApiGroup: 'experiments API',
+  apiGroups: 'APIs of the portal',
   caFile: 'certificates',
 } as const satisfies Partial<Record<ProfileKey, string>>;
 

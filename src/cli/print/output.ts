@@ -174,7 +174,7 @@ export class Output {
 
   async #rendered(render: (print: Printer) => string): Promise<string> {
     const { stdout, color, ascii } = this.#options;
-    // Not loaded for --json. Tables are cut to a terminal's width only, so the package for that is loaded only there.
+    // Not loaded for --json. Tables are cut to a terminal's width, so the package for them is loaded only there.
     const [{ Chalk }, table] = await Promise.all([
       import('chalk'),
       stdout.isTerminal ? import('cli-table3') : undefined,
@@ -195,7 +195,7 @@ export class Printer {
 
   readonly #table: typeof import('cli-table3') | undefined;
 
-  /** @param options `table`: lays out the tables that are wider than the terminal; without it none is cut */
+  /** @param options `table`: lays out tables; without it none is cut */
   constructor(
     paint: ChalkInstance,
     stream: TextStream,
@@ -235,9 +235,9 @@ export class Printer {
   }
 
   /**
-   * Makes rows below a head. On a terminal, wide columns are cut, except the first.
+   * Makes rows below a head. On a terminal, wide columns of up to {@link MOST_LAID_OUT} rows are cut, except the first.
    *
-   * @param style colours a cell that is not cut; its text is escaped already
+   * @param style colours a cell; its text is escaped already
    */
   table(
     head: readonly string[],
@@ -245,38 +245,26 @@ export class Printer {
     style: (text: string, column: number, row: number) => string = (text) => text,
   ): string {
     const cells = rows.map((row) => row.map(escapeText));
-    const widths = fullWidths(head, cells);
     // A zone in parentheses keeps its case.
     const names = head.map((name) => this.paint.dim(name.replace(/^[^(]+/, (text) => text.toUpperCase())));
-    if (this.#table && !this.fits(head, rows))
-      return this.#cut(this.#table, names, cells, this.#widths(widths));
-    // The package takes seconds for thousands of rows; where nothing is cut there is little to lay out.
-    const end = (text: string, column: number): string =>
-      padded(text, widths[column] ?? 0).slice(text.length);
-    const lines = [
-      names.map((name, column) => name + end(head[column] ?? '', column)),
-      ...cells.map((row, at) => row.map((cell, column) => style(cell, column, at) + end(cell, column))),
-    ];
-    return lines.map((line) => `${line.join('  ').trimEnd()}\n`).join('');
-  }
-
-  #cut(
-    Table: typeof import('cli-table3'),
-    head: readonly string[],
-    cells: readonly (readonly string[])[],
-    colWidths: readonly number[],
-  ): string {
-    const table = new Table({
-      head: [...head],
-      chars: { ...NO_LINES, middle: '  ' },
-      style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0 },
-      colWidths: [...colWidths],
-      // Of one column in ASCII too.
-      truncate: this.ascii ? '~' : '…',
-    });
-    table.push(...cells.map((row) => [...row]));
-    const lines = table.toString().split('\n');
-    return `${lines.map((line) => line.trimEnd()).join('\n')}\n`;
+    const styled = cells.map((row, at) => row.map((cell, column) => style(cell, column, at)));
+    const widths = fullWidths(head, cells);
+    if (this.#table && rows.length <= MOST_LAID_OUT) {
+      const colWidths = this.fits(head, rows) ? [] : this.#widths(widths);
+      const table = new this.#table({
+        ...{ head: names, colWidths, chars: NO_LINES, style: NO_STYLE },
+        // Of one column in ASCII too.
+        truncate: this.ascii ? '~' : '…',
+      });
+      table.push(...styled);
+      return withoutEnds(table.toString().split('\n'));
+    }
+    return withoutEnds([
+      names.map((name, column) => padded(name, widths[column] ?? 0, head[column])).join('  '),
+      ...styled.map((row, at) =>
+        row.map((cell, column) => padded(cell, widths[column] ?? 0, cells[at]?.[column])).join('  '),
+      ),
+    ]);
   }
 
   /** A table, or where it does not fit, a card for each row with the first cell as its title. */
@@ -321,15 +309,21 @@ function valueLines(value: string, room: number): string[] {
 /** The fewest columns beside a card's labels in which values are broken. */
 const LEAST_ROOM = 20;
 
+/** The most rows that cli-table3 lays out: of thousands it takes seconds. */
+const MOST_LAID_OUT = 500;
+
 /** A table without lines around it and its cells. */
-const NO_LINES = Object.fromEntries(
-  ['', '-mid', '-left', '-right']
-    .flatMap((corner) => [
-      [`top${corner}`, ''],
-      [`bottom${corner}`, ''],
-    ])
-    .concat(['left', 'left-mid', 'mid', 'mid-mid', 'right', 'right-mid'].map((name) => [name, ''])),
-);
+const NO_LINES = {
+  ...{ top: '', 'top-mid': '', 'top-left': '', 'top-right': '' },
+  ...{ bottom: '', 'bottom-mid': '', 'bottom-left': '', 'bottom-right': '' },
+  ...{ left: '', 'left-mid': '', mid: '', 'mid-mid': '', right: '', 'right-mid': '', middle: '  ' },
+};
+const NO_STYLE = { head: [], border: [], 'padding-left': 0, 'padding-right': 0 };
+
+/** Lines without the spaces at their ends. */
+function withoutEnds(lines: readonly string[]): string {
+  return lines.map((line) => `${line.trimEnd()}\n`).join('');
+}
 
 function fullWidths(head: readonly string[], rows: readonly (readonly string[])[]): number[] {
   return head.map((name, column) =>
@@ -352,8 +346,9 @@ function textWidth(text: string): number {
   return [...shown].length + (shown.match(WIDE)?.length ?? 0);
 }
 
-function padded(text: string, width: number): string {
-  return text + ' '.repeat(Math.max(0, width - textWidth(text)));
+/** @param plain the text without colours */
+function padded(text: string, width: number, plain = text): string {
+  return text + ' '.repeat(Math.max(0, width - textWidth(plain)));
 }
 
 /** How characters that this program prints are written in ASCII. */

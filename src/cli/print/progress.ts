@@ -1,15 +1,17 @@
 import { formatDuration } from '../../contract/durations.ts';
 import type { Send } from '../../contract/sending.ts';
 import type { UnderLock } from '../../session/profiles/profiles.ts';
-import type { TextStream } from './output.ts';
 
-/** A line on the terminal that is drawn again and again in the same place. */
+/** A line on the terminal with a spinner, which makes room for all other text. */
 export interface ProgressLine {
-  /** Draws the text. @returns false once the terminal is gone */
-  draw(text: string): boolean;
-  /** Removes what was drawn. */
-  clear(): void;
+  /** Shows it, unless the terminal is gone. */
+  start(): void;
+  /** Removes it. */
+  stop(): void;
 }
+
+/** Opens the line. @param what completes "Waiting for …"; it is asked for at each turn of the spinner */
+export type OpenProgressLine = (what: () => string) => Promise<ProgressLine>;
 
 /** Something that is waited for. */
 interface Wait {
@@ -23,13 +25,11 @@ interface Wait {
 
 /** How long a wait may take before it is shown, in milliseconds. */
 const SHOW_AFTER = 500;
-/** How often the line is drawn, in milliseconds. */
-const REFRESH = 100;
 
 /** Options of {@link Progress}. */
 interface ProgressOptions {
-  /** Opens the line, at the first wait that takes long; undefined where nothing is shown. */
-  open: (() => Promise<ProgressLine>) | undefined;
+  /** Is called at the first wait that takes long; undefined where nothing is shown. */
+  open: OpenProgressLine | undefined;
   /** Milliseconds since the Unix epoch. */
   now: () => number;
 }
@@ -37,8 +37,7 @@ interface ProgressOptions {
 /**
  * Shows on stderr what a command waits for, and how long already: `Waiting for 127.0.0.1:4280 (2 s)`. A wait
  * of less than half a second is not shown. Of several waits at once the first is shown, but a lock before all
- * others, since it says why they take long. The timers never keep the process alive, and stop when the
- * terminal is gone.
+ * others, since it says why they take long. The line keeps the process alive, so that {@link stop} is called at its end.
  */
 export class Progress {
   readonly #options: ProgressOptions;
@@ -47,7 +46,6 @@ export class Progress {
   #questions = 0;
   #timer: NodeJS.Timeout | undefined;
   #line: ProgressLine | undefined;
-  #isGone = false;
 
   constructor(options: ProgressOptions) {
     this.#options = options;
@@ -84,15 +82,23 @@ export class Progress {
     };
   }
 
-  /** Asks a person a question; meanwhile nothing is drawn. */
+  /** Asks a person a question; meanwhile nothing is shown. */
   async aside<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
     this.#questions += 1;
-    this.#line?.clear();
+    this.stop();
     try {
       return await ask();
     } finally {
       this.#questions -= 1;
+      this.#start();
     }
+  }
+
+  /** Removes the line, until another wait begins. */
+  stop(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#line?.stop();
   }
 
   async #during<Result>(wait: Wait, work: () => Promise<Result>): Promise<Result> {
@@ -102,7 +108,7 @@ export class Progress {
       return await work();
     } finally {
       this.#waits.delete(wait);
-      if (this.#waits.size === 0) this.#stop();
+      if (this.#waits.size === 0) this.stop();
     }
   }
 
@@ -111,48 +117,23 @@ export class Progress {
     return (request) => this.during(name ?? new URL(request.url).host, () => send(request));
   }
 
-  /** The same stream; the line is removed before anything is written, and drawn again below. */
-  before(stream: TextStream): TextStream {
-    return {
-      ...stream,
-      write: (text) => {
-        this.#line?.clear();
-        stream.write(text);
-      },
-    };
-  }
-
   #start(): void {
-    if (!this.#options.open || this.#isGone || this.#timer) return;
+    if (!this.#options.open || this.#timer || this.#questions > 0 || this.#waits.size === 0) return;
     const timer = setTimeout(() => void this.#show(timer), SHOW_AFTER).unref();
     this.#timer = timer;
   }
 
   async #show(timer: NodeJS.Timeout): Promise<void> {
-    try {
-      this.#line ??= await this.#options.open?.();
-    } catch {
-      this.#isGone = true;
-    }
+    this.#line ??= await this.#options.open?.(() => this.#what()).catch(() => undefined);
     // The wait may be over meanwhile.
-    if (this.#timer !== timer) return;
-    this.#timer = setInterval(() => this.#draw(), REFRESH).unref();
-    this.#draw();
+    if (this.#timer === timer) this.#line?.start();
   }
 
-  #draw(): void {
-    const [first] = this.#waits;
-    const wait = [...this.#waits].find(({ isLock }) => isLock) ?? first;
-    if (!wait || this.#questions > 0) return;
+  #what(): string {
+    const waits = [...this.#waits];
+    const wait = waits.find(({ isLock }) => isLock) ?? waits[0];
+    if (!wait) return '';
     const seconds = Math.floor((this.#options.now() - wait.since) / 1000);
-    if (this.#line?.draw(`Waiting for ${wait.what} (${formatDuration(seconds * 1000)})`)) return;
-    this.#isGone = true;
-    this.#stop();
-  }
-
-  #stop(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-    this.#line?.clear();
+    return `${wait.what} (${formatDuration(seconds * 1000)})`;
   }
 }

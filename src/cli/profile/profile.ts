@@ -221,10 +221,7 @@ function readChecked(key: ProfileKey, typed: string): unknown {
 function unknownKey(key: string): Failure {
   const shown = key.length > 40 ? `${key.slice(0, 40)}…` : key;
   return new Failure('usage', hinted(`A profile has no key ${JSON.stringify(shown)}.`, key, KEY_NAMES), {
-    why:
-      key === 'ciClientId'
-        ? `Machines log in as ${CI_CLIENT_ID}, always.`
-        : `The keys are: ${KEY_NAMES.join(', ')}.`,
+    why: FORMER_KEYS.get(key) ?? `The keys are: ${KEY_NAMES.join(', ')}.`,
     fix: HELP,
   });
 }
@@ -234,3 +231,11 @@ function keyLines(): string {
   const width = Math.max(...KEY_NAMES.map((key) => key.length));
   return KEY_NAMES.map((key) => `  ${key.padEnd(width)}  ${PROFILE_KEYS[key].about}`).join('\n');
 }
+
+const IN_ONE_KEY = 'It is a part of apiGroups now: apiGroups=PROJECTS,EXPERIMENTS.';
+/** What took the place of keys that there were once. */
+const FORMER_KEYS: ReadonlyMap<string, string> = new Map([
+  ['ciClientId', `Machines log in as ${CI_CLIENT_ID}, always.`],
+  ['projectsApiGroup', IN_ONE_KEY],
+  ['experimentsApiGroup', IN_ONE_KEY],
+]);

@@ -1,4 +1,5 @@
 import type { Allocator } from '../../allocator/allocator.ts';
+import { answerOf } from '../../allocator/answer.ts';
 import type {
   ChangeItem,
   ItemFailure,
@@ -43,13 +44,7 @@ import {
 } from './outcomes.ts';
 import { fingerprintOf, reusedKey } from './request-parameters.ts';
 import { lastEnd, notFoundProblem } from './request-rules.ts';
-import {
-  answerReservation,
-  prepareToken,
-  type ReplyOptions,
-  reservationReply,
-  signReservation,
-} from './reservation-reply.ts';
+import { answerReservation, prepareToken, type ReplyOptions, signReservation } from './reservation-reply.ts';
 
 /** What {@link answerChanges} works with. */
 export interface ChangeOptions extends ReplyOptions {
@@ -347,7 +342,7 @@ async function answer(
   const action = asked.changes[0]?.action;
   if (action === 'delete') return new Response(null, { status: 204 });
   if (!record) throw reusedKey(replayed);
-  if (asked.dryRun) return jsonReply(reservationReply(record));
+  if (asked.dryRun) return jsonReply(answerOf(record));
   if (action === 'update') return answerReservation(request, record, options, { committed: true });
   headers['location'] = `${addressOf(request).pathname.replace(/\/$/, '')}/${encodeURIComponent(record.id)}`;
   return answerReservation(request, record, options, { status: 201, headers, committed: true });
@@ -364,7 +359,7 @@ async function answerList(
     records.map(async (record, index) => {
       if (!record || changes[index]?.action === 'delete') return { connectivity: null, token: null };
       const token = dryRun ? null : await signReservation(record, options);
-      return { connectivity: reservationReply(record), token };
+      return { connectivity: answerOf(record), token };
     }),
   );
   return jsonReply({ items }, { headers: { 'cache-control': 'no-store', ...headers } });

@@ -1,3 +1,4 @@
+import { answerOf } from '../../allocator/answer.ts';
 import { Slices } from '../../allocator/event-loop.ts';
 import {
   type ChangedReservation,
@@ -15,7 +16,6 @@ import { jsonText } from '../../contract/visible-text.ts';
 import type { Log } from '../log.ts';
 import { logBug, refusal } from '../problem-error.ts';
 import { decodeCursor, encodeCursor, type Position, positionOf } from './event-cursor.ts';
-import { reservationReply } from './reservation-reply.ts';
 
 /** A stream, as the feed sees it. */
 export interface Listener {
@@ -371,7 +371,7 @@ export const STREAM_HEADERS = {
 } as const;
 
 function frameOf(type: EventType, record: ReservationRecord): string {
-  return `event: reservation\ndata: ${jsonText({ type, reservation: reservationReply(record) })}\n\n`;
+  return `event: reservation\ndata: ${jsonText({ type, reservation: answerOf(record) })}\n\n`;
 }
 
 function phaseFrames(from: Phase, to: Phase, record: ReservationRecord): string[] {

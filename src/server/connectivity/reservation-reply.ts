@@ -1,73 +1,11 @@
 import type { JWTPayload } from 'jose';
-import type { Tags } from '../../allocator/demand.ts';
-import { sitesOf } from '../../allocator/routes.ts';
-import {
-  CommitUnknownError,
-  type Hop,
-  type ReservationRecord,
-  StoreUnavailableError,
-} from '../../allocator/store.ts';
-import { formatInstant } from '../../contract/instants.ts';
-import { sitesOfLink } from '../../contract/links.ts';
-import type { Reservation, RouteHop } from '../../contract/reservation.ts';
-import { textsOf } from '../../contract/reservation-texts.ts';
+import { answerOf, hopsOf } from '../../allocator/answer.ts';
+import { CommitUnknownError, type ReservationRecord, StoreUnavailableError } from '../../allocator/store.ts';
 import { DEFAULT_TTL } from '../../tokens/issuer.ts';
 import { jsonReply } from '../json-reply.ts';
 import type { ServiceIssuer } from '../keys/service-issuer.ts';
 import { acceptsJwt } from '../request-reading.ts';
 import { placeInList } from './status-lists.ts';
-
-/** A reservation as the service returns it: the tags are those of its ends, the others are the provider's. */
-export function reservationReply(record: ReservationRecord): Reservation {
-  const { id, site1, site2, bandwidth, hops } = record;
-  const [first] = hops;
-  return {
-    id,
-    site1,
-    site2,
-    bandwidth,
-    start_date: formatInstant(record.start),
-    end_date: formatInstant(record.end),
-    experiment_id: record.experiment,
-    created_at: formatInstant(record.createdAt),
-    created_by: record.createdBy,
-    ...tagsOf({ site1, site2 }, first, hops.at(-1)),
-    via: hops.length > 1 ? sitesAlong(record).slice(1, -1) : undefined,
-    ...textsOf(record),
-  };
-}
-
-/** The links of a reservation's route in order, each with its four tags: for administrators. */
-function hopsReply(record: ReservationRecord): RouteHop[] {
-  const sites = sitesAlong(record);
-  return record.hops.map((hop, at) => {
-    const [site1 = '', site2 = ''] = sites.slice(at, at + 2);
-    return { site1, site2, ...tagsOf({ site1, site2 }, hop) };
-  });
-}
-
-/** All sites of a reservation's route, from its first end to its second. */
-function sitesAlong({ site1: from, hops }: ReservationRecord): string[] {
-  const links = hops.map(({ link }) => {
-    const [site1, site2] = sitesOfLink(link);
-    return { site1, site2 };
-  });
-  return sitesOf(links, from);
-}
-
-/** The tags at two sites, each at the end of a hop. */
-function tagsOf({ site1, site2 }: Pick<RouteHop, 'site1' | 'site2'>, first: Hop, last = first): Tags {
-  const [s1, c1] = tagsAt(site1, first);
-  const [s2, c2] = tagsAt(site2, last);
-  return { site1_s_tag: s1, site1_c_tag: c1, site2_s_tag: s2, site2_c_tag: c2 };
-}
-
-/** The S-tag and the C-tag of a hop at one of its sites. */
-function tagsAt(site: string, { link, tags }: Hop): [number, number] {
-  return link.startsWith(`${site}~`)
-    ? [tags.site1_s_tag, tags.site1_c_tag]
-    : [tags.site2_s_tag, tags.site2_c_tag];
-}
 
 /** What {@link answerReservation} needs. */
 export interface ReplyOptions {
@@ -100,9 +38,9 @@ export async function answerReservation(
   { committed = false, withHops = false, ...init }: ReplyInit = {},
 ): Promise<Response> {
   if (!acceptsJwt(request)) {
-    const hops = withHops ? hopsReply(record) : undefined;
+    const hops = withHops ? hopsOf(record) : undefined;
     return jsonReply(
-      { ...reservationReply(record), hops },
+      { ...answerOf(record), hops },
       {
         ...init,
         headers: { 'cache-control': 'no-store', ...init.headers },
@@ -128,7 +66,7 @@ export async function signReservation(
 function claimsOf(record: ReservationRecord, { issuer, now }: ReplyOptions): JWTPayload {
   return {
     sub: record.id,
-    connectivity: reservationReply(record),
+    connectivity: answerOf(record),
     status: { status_list: placeInList(record, issuer.issuer) },
     exp: expiryOf(record.end, now()),
   };

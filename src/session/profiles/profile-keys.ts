@@ -45,15 +45,9 @@ export const PROFILE_KEYS = {
   issuer: {
     about: 'what the identity provider calls itself, where that is not authUrl; it gets codes and tokens too',
   },
-  projectsApiGroup: {
-    about: "name of the portal's API of projects",
-    variables: ['SLICES_CONN_PROJECTS_API_GROUP'],
-    default: PROJECTS_API_GROUP,
-  },
-  experimentsApiGroup: {
-    about: "name of the portal's API of experiments",
-    variables: ['SLICES_CONN_EXPERIMENTS_API_GROUP'],
-    default: EXPERIMENTS_API_GROUP,
+  apiGroups: {
+    about: "names of the portal's APIs of projects and of experiments, with a comma between them",
+    default: `${PROJECTS_API_GROUP},${EXPERIMENTS_API_GROUP}`,
   },
   experimentTokenHeader: {
     about: 'HTTP header that carries the experiment token',
@@ -94,6 +88,12 @@ export const PROFILE_KEYS = {
     offline: true,
   },
 } as const satisfies Record<string, KeyDeclaration>;
+
+/** The variables that override the parts of `apiGroups`, in their order. */
+export const GROUP_VARIABLES = [
+  'SLICES_CONN_PROJECTS_API_GROUP',
+  'SLICES_CONN_EXPERIMENTS_API_GROUP',
+] as const;
 
 /** The name of a key; see {@link PROFILE_KEYS}. */
 export type ProfileKey = keyof typeof PROFILE_KEYS;

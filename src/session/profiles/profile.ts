@@ -3,11 +3,12 @@ import * as v from 'valibot';
 import { Failure, shellWord } from '../../contract/failure.ts';
 import { isTimeZone } from '../../contract/instants.ts';
 import { isServiceAddress } from '../../contract/issuer-address.ts';
-import { readJson } from '../../contract/json.ts';
+import { isObject, readJson } from '../../contract/json.ts';
 import { isProtected, LOCAL_URL, UNPROTECTED } from '../../contract/loopback.ts';
-import { API_GROUP } from '../../contract/routes.ts';
+import { API_GROUP, EXPERIMENTS_API_GROUP, PROJECTS_API_GROUP } from '../../contract/routes.ts';
 import type { Variables } from './folders.ts';
 import {
+  GROUP_VARIABLES,
   KEY_NAMES,
   type KeyDeclaration,
   OFFLINE,
@@ -38,6 +39,7 @@ const patterned = (pattern: RegExp, message: string) => v.pipe(text(message), v.
 const ADDRESS = 'It must be an https:// or http:// address, without user, password, query or fragment.';
 const AUDIENCE = 'It must be an absolute URI without a fragment, such as https://conn.example.org.';
 const HEADER = 'It must be the name of an HTTP header, such as Slices-Experiment-Token.';
+const GROUPS = `It must be two names with a comma between them, such as projects,experiments. ${API_GROUP.problem}`;
 const COMMAND = 'It must be a JSON array of texts, such as ["slices","experiment","jwt","{experiment}"].';
 const ZONE = 'It must be a time zone, such as Europe/Brussels.';
 const FILE = 'It must be an absolute path, since commands are run in any folder.';
@@ -62,7 +64,15 @@ const TAKEN_HEADERS = new Set([
 ]);
 
 const address = v.exactOptional(v.pipe(text(ADDRESS), v.check(isServiceAddress, ADDRESS)));
-const group = v.exactOptional(patterned(API_GROUP.pattern, API_GROUP.problem));
+const groups = v.exactOptional(
+  v.pipe(
+    text(GROUPS),
+    v.check((names) => {
+      const found = names.split(',');
+      return found.length === 2 && found.every((name) => API_GROUP.pattern.test(name));
+    }, GROUPS),
+  ),
+);
 const command = v.exactOptional(
   v.pipe(
     v.array(text(COMMAND), COMMAND),
@@ -96,8 +106,7 @@ export const Settings = v.looseObject({
     ),
   ),
   issuer: address,
-  projectsApiGroup: group,
-  experimentsApiGroup: group,
+  apiGroups: groups,
   // RFC 9110 §5.1.
   experimentTokenHeader: v.exactOptional(
     v.pipe(
@@ -120,6 +129,17 @@ export const Settings = v.looseObject({
 /** See {@link Settings}. */
 export type Settings = v.InferOutput<typeof Settings>;
 
+/** {@link Settings} as they stand in `config.json`, where the API groups may still have a key each. */
+export const KeptSettings = v.pipe(
+  v.custom<Record<string, unknown>>(isObject, 'it is not an object'),
+  v.transform(({ projectsApiGroup: projects, experimentsApiGroup: experiments, ...own }) =>
+    projects === undefined && experiments === undefined
+      ? own
+      : { apiGroups: `${projects ?? PROJECTS_API_GROUP},${experiments ?? EXPERIMENTS_API_GROUP}`, ...own },
+  ),
+  Settings,
+);
+
 /** The addresses of a profile. They have no default, since a guessed host would receive tokens. */
 export const ADDRESSES = ['baseUrl', 'portalUrl', 'authUrl'] as const satisfies readonly ProfileKey[];
 
@@ -131,8 +151,7 @@ export const ProfileValues = v.required(v.object(Settings.entries), [
   'baseUrl',
   'clientId',
   'scope',
-  'projectsApiGroup',
-  'experimentsApiGroup',
+  'apiGroups',
   'experimentTokenHeader',
   'tokenPlacement',
   'insecure',
@@ -225,7 +244,20 @@ export function viewOf(name: string, own: Settings, env: Variables): ProfileView
     if (preset[key] !== undefined) return [key, entry(key, preset[key], 'built-in')];
     return [key, entry(key, fallback, 'default')];
   });
-  return { name, entries: Object.fromEntries(entries) as Record<ProfileKey, ProfileEntry> };
+  const view = { name, entries: Object.fromEntries(entries) as Record<ProfileKey, ProfileEntry> };
+  if (takesKey(name, 'apiGroups')) overrideGroups(view.entries, env);
+  return view;
+}
+
+/** Each API group has a variable of its own. */
+function overrideGroups(entries: Record<ProfileKey, ProfileEntry>, env: Variables): void {
+  const groups = String(entries.apiGroups.value).split(',');
+  for (const [at, variable] of GROUP_VARIABLES.entries()) {
+    const group = env[variable];
+    if (!group) continue;
+    groups[at] = group;
+    entries.apiGroups = entryOfVariable('apiGroups', variable, groups.join());
+  }
 }
 
 /** People may edit the file, so its addresses are normalised like typed ones. */

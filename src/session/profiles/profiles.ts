@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import * as v from 'valibot';
 import { Failure } from '../../contract/failure.ts';
 import { refusedValue } from '../../contract/foreign-errors.ts';
@@ -7,16 +7,17 @@ import { isObject } from '../../contract/json.ts';
 import { readBounded } from '../../files/bounded.ts';
 import { onDisk } from '../../files/on-disk.ts';
 import { makePrivate, privateFolder, unusableFile } from '../../files/private.ts';
-import { removeDrafts, replaceWhole } from '../../files/whole.ts';
+import { removeDrafts } from '../../files/whole.ts';
 import { type Choosable, hinted } from '../choice.ts';
 import type { Variables } from './folders.ts';
 import {
   ADDRESSES,
   BUILT_IN,
   checkProtected,
+  KeptSettings,
   ProfileValues,
   type ProfileView,
-  Settings,
+  type Settings,
   takesKey,
   viewOf,
 } from './profile.ts';
@@ -56,7 +57,7 @@ const Preferences = v.looseObject({
   /** The profile that is used when none is named. */
   profile: v.exactOptional(v.string()),
   profiles: v.optional(
-    v.pipe(v.custom<object>(isObject, 'it is not an object'), v.record(v.string(), Settings)),
+    v.pipe(v.custom<object>(isObject, 'it is not an object'), v.record(v.string(), KeptSettings)),
     {},
   ),
 });
@@ -354,33 +355,34 @@ function readPreferences(folder: string): Preferences {
 }
 
 /**
- * Loads what is needed to write `config.json`, so that no loading happens between reading and writing. The
- * package writes a draft only: by itself it syncs no folder, and where `SNAP` is set it writes over the file,
- * which a power cut leaves half written.
+ * Loads what is needed to write `config.json`, so that no loading happens between reading and writing.
  *
  * @returns writes the file whole or not at all, with mode 0600 in a folder with mode 0700; the caller holds
- *   the lock
+ *   the lock, and has read the file
  * @throws Failure `state_unusable`, the writing too
  */
 async function preferencesWriter(folder: string): Promise<(preferences: Preferences) => void> {
   const { default: ConfFile } = await import('conf');
   return (preferences) => {
     privateFolder(folder);
+    const { SNAP } = process.env;
+    // With it conf writes over the file, which a power cut leaves half written.
+    delete process.env['SNAP'];
     try {
       removeDrafts(fileIn(folder));
-      replaceWhole(fileIn(folder), (draft) => {
-        const file = new ConfFile<Record<string, unknown>>({
-          cwd: folder,
-          configName: basename(draft),
-          fileExtension: '',
-          configFileMode: 0o600,
-          accessPropertiesByDotNotation: false,
-        });
-        file.store = preferences;
-        onDisk(draft);
+      const file = new ConfFile<Record<string, unknown>>({
+        cwd: folder,
+        configFileMode: 0o600,
+        accessPropertiesByDotNotation: false,
+        deserialize: () => ({}),
       });
+      file.store = preferences;
+      // conf waits for the file, not for its name.
+      onDisk(folder);
     } catch (cause) {
       throw unusable(folder, cause);
+    } finally {
+      if (SNAP !== undefined) process.env['SNAP'] = SNAP;
     }
   };
 }

@@ -4,7 +4,7 @@ import { Failure, isMissing } from '../../contract/failure.ts';
 import { sameIssuer } from '../../contract/issuer-address.ts';
 import { isLoopback, isProtected, loopbackAddress, UNPROTECTED } from '../../contract/loopback.ts';
 import { ProtectedResourceReply } from '../../contract/protected-resource.ts';
-import { PROTECTED_RESOURCE_PATH } from '../../contract/routes.ts';
+import { EXPERIMENTS_API_GROUP, PROJECTS_API_GROUP, PROTECTED_RESOURCE_PATH } from '../../contract/routes.ts';
 import type { Send } from '../../contract/sending.ts';
 import { readValue, type Settings, valueFault } from './profile.ts';
 import { PROFILE_KEYS } from './profile-keys.ts';
@@ -42,14 +42,7 @@ export function readServiceAddress(typed: string): ServiceAddress {
 }
 
 /** The keys of a profile that a service names. */
-const NAMED = [
-  'baseUrl',
-  'portalUrl',
-  'authUrl',
-  'clientId',
-  'projectsApiGroup',
-  'experimentsApiGroup',
-] as const;
+const NAMED = ['baseUrl', 'portalUrl', 'authUrl', 'clientId', 'apiGroups'] as const;
 /** The services that a service names: its portal, its identity provider, and how to log in there. */
 export type NamedServices = Required<Pick<Settings, (typeof NAMED)[number]>>;
 
@@ -76,8 +69,10 @@ export async function askForServices(address: ServiceAddress, send: Send): Promi
     portalUrl: found.portal_url,
     authUrl,
     clientId: found.client_id ?? PROFILE_KEYS.clientId.default,
-    projectsApiGroup: found.projects_api_group ?? PROFILE_KEYS.projectsApiGroup.default,
-    experimentsApiGroup: found.experiments_api_group ?? PROFILE_KEYS.experimentsApiGroup.default,
+    apiGroups: [
+      found.projects_api_group ?? PROJECTS_API_GROUP,
+      found.experiments_api_group ?? EXPERIMENTS_API_GROUP,
+    ].join(),
   };
   for (const key of NAMED) {
     named[key] = String(readValue(key, named[key]));

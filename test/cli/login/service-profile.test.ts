@@ -22,8 +22,7 @@ const KEPT = {
   portalUrl: 'https://portal.example.org',
   authUrl: 'https://auth.example.org',
   clientId: 'slices-conn',
-  projectsApiGroup: 'projects',
-  experimentsApiGroup: 'experiments',
+  apiGroups: 'projects,experiments',
 };
 
 /** A machine without profiles, and a service that names what `metadata` says. */

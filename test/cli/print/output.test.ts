@@ -1,5 +1,7 @@
-import { describe, expect, test } from 'vitest';
-import { Output, type OutputOptions, type Printer } from '../../../src/cli/print/output.ts';
+import { Chalk } from 'chalk';
+import Table from 'cli-table3';
+import { describe, expect, test, vi } from 'vitest';
+import { Output, type OutputOptions, Printer } from '../../../src/cli/print/output.ts';
 import { recordedStream } from '../../fixtures/recorded-stream.ts';
 import { IDS } from '../../fixtures/tokens.ts';
 
@@ -97,6 +99,17 @@ describe('a table', () => {
       if (columns > 83) expect(`${lines.join('\n')}\n`).toBe(await rendered(table));
     },
   );
+
+  test('of up to 500 rows comes from cli-table3, and a longer one looks the same', () => {
+    const table = vi.fn<typeof Table>(Table);
+    const print = new Printer(new Chalk({ level: 1 }), recordedStream(200), { table });
+    const of = (count: number) =>
+      print.table(head, Array(count).fill(rows[0]), (text) => print.paint.bold(text)).split('\n', 500);
+    const short = of(500);
+    expect(table).toHaveBeenCalledOnce();
+    expect(of(501)).toEqual(short);
+    expect(table).toHaveBeenCalledOnce();
+  });
 
   test('is never cut when the stream is not a terminal', async () => {
     const wide = 'x'.repeat(500);

@@ -20,8 +20,7 @@ describe('the value of a key', () => {
     ['clientId', 'a=b', 'a=b'],
     ['scope', 'openid', 'openid'],
     ['scope', 'openid offline_access', 'openid offline_access'],
-    ['projectsApiGroup', 'projects.slices.example', 'projects.slices.example'],
-    ['experimentsApiGroup', 'e', 'e'],
+    ['apiGroups', 'projects.slices.example,e', 'projects.slices.example,e'],
     ['experimentTokenHeader', 'X-Experiment', 'X-Experiment'],
     ['experimentTokenHeader', "!#$%&'*+-.^_`|~", "!#$%&'*+-.^_`|~"],
     ['tokenPlacement', 'experiment', 'experiment'],
@@ -68,9 +67,9 @@ describe('the value of a key', () => {
     ['scope', ' openid', 'single spaces'],
     ['scope', 'openid  userinfo', 'single spaces'],
     ['scope', 'open"id', 'single spaces'],
-    ['projectsApiGroup', '..', 'letters'],
-    ['projectsApiGroup', 'a/b', 'letters'],
-    ['experimentsApiGroup', 'a?b', 'letters'],
+    ...['..,b', 'a/b,c', 'a,b?c', 'a', 'a,b,c', 'a,'].map((typed): [string, string, string] => [
+      ...(['apiGroups', typed, 'letters'] as const),
+    ]),
     ['experimentTokenHeader', 'bad header', 'header'],
     ['experimentTokenHeader', 'bad:header', 'header'],
     ['experimentTokenHeader', 'bad\r\nX-Evil: 1', 'control'],
@@ -154,9 +153,13 @@ describe('a word without a known key or a value', () => {
     expect(/ Did you mean (\w+)\?$/.exec(failure.message)?.[1]).toBe(near);
   });
 
-  test('a key that was there once says what took its place', async () => {
-    const { facts } = await failureOf(() => parseAssignments(['ciClientId=machine']));
-    expect(facts.why).toBe('Machines log in as slices-conn-ci, always.');
+  test.each([
+    ['ciClientId', 'Machines log in as slices-conn-ci, always.'],
+    ['projectsApiGroup', 'It is a part of apiGroups now: apiGroups=PROJECTS,EXPERIMENTS.'],
+    ['experimentsApiGroup', 'It is a part of apiGroups now: apiGroups=PROJECTS,EXPERIMENTS.'],
+  ])('%s, which was there once: what took its place', async (key, why) => {
+    const { facts } = await failureOf(() => parseAssignments([`${key}=x`]));
+    expect(facts.why).toBe(why);
   });
 
   test('a key without a value is refused', async () => {

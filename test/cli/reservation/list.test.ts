@@ -9,7 +9,6 @@ import {
   commandWorld,
   connectionTo,
   offlineWorld,
-  tokenOf,
 } from '../../fixtures/command-world.ts';
 import { recordedStream } from '../../fixtures/recorded-stream.ts';
 import { CONNECTIVITY } from '../../fixtures/service.ts';
@@ -42,11 +41,7 @@ function machineOf(
   user: 'lead' | 'admin' | 'member',
   changes: Changes = {},
 ): CommandWorld {
-  const userToken = tokenOf(() => server.signIn(user));
-  return commandWorld(
-    { fetch: server.fetch, userToken, close: async () => undefined },
-    { variables: env, ...changes },
-  );
+  return commandWorld(connectionTo(server, server.fetch, user), { variables: env, ...changes });
 }
 
 let busy: Awaited<ReturnType<typeof busyWorld>>;

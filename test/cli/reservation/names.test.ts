@@ -2,7 +2,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Fetch } from '../../../src/contract/sending.ts';
 import { createReferenceServer } from '../../../src/reference-server.ts';
 import { reportOf } from '../../e2e/command.ts';
-import { type Changes, type CommandWorld, commandWorld, tokenOf } from '../../fixtures/command-world.ts';
+import { type Changes, type CommandWorld, commandWorld, connectionTo } from '../../fixtures/command-world.ts';
 import { recordedStream } from '../../fixtures/recorded-stream.ts';
 import { NOW } from '../../fixtures/tokens.ts';
 
@@ -22,13 +22,9 @@ async function scene() {
   const server = await createReferenceServer({ now: () => now });
   onTestFinished(() => server.close());
   const machine = (changes: Changes = {}) => {
-    const connection = {
-      fetch: async (request: Request) =>
-        (await instead?.(request.clone(), server.fetch)) || server.fetch(request),
-      userToken: tokenOf(() => server.signIn('lead')),
-      close: async () => undefined,
-    };
-    const world = commandWorld(connection, { now: () => now, ...changes });
+    const answer = async (request: Request) =>
+      (await instead?.(request.clone(), server.fetch)) || server.fetch(request);
+    const world = commandWorld(connectionTo(server, answer), { now: () => now, ...changes });
     const run: CommandWorld['run'] = (...args) => world.run('--offline', ...args);
     return {
       run,

@@ -2,7 +2,7 @@ import * as v from 'valibot';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { createReferenceServer, type ReferenceServer } from '../../../src/reference-server.ts';
 import { claimedSubject } from '../../../src/tokens/claimed.ts';
-import { type Changes, type CommandWorld, commandWorld, tokenOf } from '../../fixtures/command-world.ts';
+import { type Changes, type CommandWorld, commandWorld, connectionTo } from '../../fixtures/command-world.ts';
 import { NOW } from '../../fixtures/tokens.ts';
 
 const OFFLINE = '--offline';
@@ -29,8 +29,7 @@ function worldOf(
   user: 'lead' | 'viewer' | 'member',
   changes: Changes = {},
 ): CommandWorld {
-  const userToken = tokenOf(() => server.signIn(user));
-  return commandWorld({ fetch: server.fetch, userToken, close: async () => undefined }, changes);
+  return commandWorld(connectionTo(server, server.fetch, user), changes);
 }
 
 const Released = v.object({
@@ -119,12 +118,11 @@ describe('delete --as-administrator', () => {
     ['with a reason, but as oneself', ['--reason', 'x']],
   ])('%s: exit 2, and nothing is sent', async (_, flags) => {
     let sent = 0;
-    const userToken = tokenOf(() => server.signIn('viewer'));
     const count: ReferenceServer['fetch'] = (request) => {
       sent += 1;
       return server.fetch(request);
     };
-    const world = commandWorld({ fetch: count, userToken, close: async () => undefined });
+    const world = commandWorld(connectionTo(server, count, 'viewer'));
     expect((await world.run(OFFLINE, 'delete', id, '--yes', ...flags)).exitCode).toBe(2);
     expect(sent).toBe(0);
     expect(await isThere()).toBe(true);

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import type { Terminal } from '../../../src/cli/context.ts';
 import { createReferenceServer, type ReferenceServer } from '../../../src/reference-server.ts';
 import { reportOf } from '../../e2e/command.ts';
-import { type Changes, type CommandWorld, commandWorld, tokenOf } from '../../fixtures/command-world.ts';
+import { type Changes, type CommandWorld, commandWorld, connectionTo } from '../../fixtures/command-world.ts';
 import { NOW } from '../../fixtures/tokens.ts';
 
 /** The command that books a deleted reservation again. */
@@ -25,8 +25,7 @@ function person(...answers: (string | undefined)[]) {
 
 /** A machine of this user, whose `json` is the object that a command prints. */
 function machine(user: 'lead' | 'admin', changes: Changes = {}) {
-  const userToken = tokenOf(() => server.signIn(user));
-  const world = commandWorld({ fetch: server.fetch, userToken, close: async () => undefined }, changes);
+  const world = commandWorld(connectionTo(server, server.fetch, user), changes);
   const run: CommandWorld['run'] = (...args) => world.run('--offline', ...args);
   const json = async (...args: string[]) => JSON.parse((await run('--json', ...args)).stdout);
   return {

@@ -1,12 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { reportOf } from '../../e2e/command.ts';
-import {
-  type CommandRun,
-  commandWorld,
-  connectionTo,
-  offlineWorld,
-  tokenOf,
-} from '../../fixtures/command-world.ts';
+import { type CommandRun, commandWorld, connectionTo, offlineWorld } from '../../fixtures/command-world.ts';
 import { NOW } from '../../fixtures/tokens.ts';
 
 const LINK = ['be-gent1', 'pl-poznan1', '--start', '2026-11-02T09:00Z', '--for', '6h', '--bandwidth', '100M'];
@@ -177,8 +171,7 @@ describe('what was deleted can be booked again', () => {
 
   test('but not by an admin, who may not book: nothing is advised', async () => {
     const { id, server } = await scene('');
-    const connection = { ...connectionTo(server), userToken: tokenOf(() => server.signIn('admin')) };
-    const { run } = commandWorld(connection);
+    const { run } = commandWorld(connectionTo(server, server.fetch, 'admin'));
     const { stdout } = await run('--offline', '--json', 'delete', '--yes', id);
     expect(JSON.parse(stdout)).toEqual({ items: [{ id, deleted: true, again: null }] });
   });

@@ -1,5 +1,6 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { Clock, Processes } from '../../../src/cli/context.ts';
+import type { OpenProgressLine } from '../../../src/cli/print/progress.ts';
 import { Failure } from '../../../src/contract/failure.ts';
 import { createReferenceServer } from '../../../src/reference-server.ts';
 import { SqliteDatabase } from '../../../src/store/sqlite/database.ts';
@@ -78,7 +79,10 @@ async function scene({ columns, withoutList = false, withoutLedger = false }: Se
   };
   const person = commandWorld(connection, machine);
   let tellStop: Parameters<Processes['onStop']>[0] | undefined;
-  const drawn: string[] = [];
+  const progressLine = vi.fn<OpenProgressLine>(async () => ({
+    start: () => undefined,
+    stop: () => undefined,
+  }));
   const openLedger = async (): Promise<never> => {
     throw new Failure('state_unusable', "The ledger can't be used.");
   };
@@ -91,9 +95,8 @@ async function scene({ columns, withoutList = false, withoutLedger = false }: Se
     onStop: (tell) => {
       tellStop = tell;
     },
-    ...(columns === undefined ? {} : { progressLine: async () => line }),
+    ...(columns === undefined ? {} : { progressLine }),
   });
-  const line = { draw: (text: string) => drawn.push(text) > 0, clear: () => undefined };
   const run = async (...args: string[]) => {
     const { exitCode, stdout: text, stderr: problem } = await person.run('--offline', ...args);
     if (exitCode !== 0) throw new Error(`${args.join(' ')} ended with ${exitCode}: ${problem}`);
@@ -109,7 +112,7 @@ async function scene({ columns, withoutList = false, withoutLedger = false }: Se
     at: (minute: number, step: Step = async () => undefined): void =>
       void happening.push({ at: NOW + minute * MINUTE, step }),
     /** What is drawn on the progress line. */
-    drawn,
+    drawn: () => progressLine.mock.lastCall?.[0](),
     /** Ctrl-C. @returns the exit code, and all that was printed */
     interrupt: () => ({ exitCode: tellStop?.('interrupted'), stdout: stdout.text, stderr: stderr.text }),
     away: (is: boolean) => async () => {
@@ -424,10 +427,11 @@ describe('reserve --wait', () => {
     const { drawn, at, watch } = await scene({ columns: 80 });
     at(0.5, async () => {
       await vi.advanceTimersByTimeAsync(1000);
+      expect(drawn()).toBe('the link to start at Sun 1 Nov 12:01 UTC (30 s)');
     });
     at(60);
+    expect.assertions(1);
     await watch(...SOON, '--wait');
-    expect(drawn).toContain('Waiting for the link to start at Sun 1 Nov 12:01 UTC (30 s)');
   });
 });
 

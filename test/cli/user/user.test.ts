@@ -1,7 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { Failure } from '../../../src/contract/failure.ts';
 import type { Connection } from '../../../src/session/login/connection.ts';
-import { type Changes, commandWorld, offlineWorld, tokenOf } from '../../fixtures/command-world.ts';
+import {
+  type Changes,
+  commandWorld,
+  connectionTo,
+  offlineWorld,
+  tokenOf,
+} from '../../fixtures/command-world.ts';
 import { temporaryFolder } from '../../fixtures/temporary-folder.ts';
 
 describe('user', () => {
@@ -50,8 +56,7 @@ describe('user', () => {
     ],
   ])('status where the portal %s', async (_, fetch, exitCode) => {
     const { server } = await offlineWorld();
-    const userToken = tokenOf(() => server.signIn('lead'));
-    const world = commandWorld({ fetch, userToken, close: async () => undefined });
+    const world = commandWorld(connectionTo(server, fetch));
     const result = await world.run('--offline', '--json', 'status');
     expect(result.exitCode).toBe(exitCode);
     if (exitCode === 0) expect(JSON.parse(result.stdout)).toMatchObject({ name: 'lead', roles: null });

@@ -92,8 +92,7 @@ describe('the values of a profile', () => {
       portalUrl: 'http://127.0.0.1:4280/portal',
       authUrl: 'http://127.0.0.1:4280/auth',
       clientId: 'slices-conn',
-      projectsApiGroup: 'projects',
-      experimentsApiGroup: 'experiments',
+      apiGroups: 'projects,experiments',
       experimentTokenHeader: 'Slices-Experiment-Token',
       tokenPlacement: 'user',
       scope: 'openid offline_access userinfo projects sessions',
@@ -122,8 +121,7 @@ describe('the values of a profile', () => {
       ...LAB,
       clientId: 'client',
       scope: 'openid',
-      projectsApiGroup: 'p',
-      experimentsApiGroup: 'e',
+      apiGroups: 'p,e',
       experimentTokenHeader: 'X-Experiment',
       tokenPlacement: 'experiment',
       userTokenCommand: ['token'],
@@ -136,6 +134,16 @@ describe('the values of a profile', () => {
     // The key was there once.
     configure({ profiles: { lab: { ...lab, ciClientId: 'machine' } } });
     expect(await resolve('lab')).toEqual({ name: 'lab', ...lab });
+  });
+
+  test('the keys that the API groups had once are read, and written as the one of today', async () => {
+    configure({ profiles: { lab: { ...LAB, projectsApiGroup: 'p' }, two: { experimentsApiGroup: 'e' } } });
+    expect((await resolve('lab')).apiGroups).toBe('p,experiments');
+    await new Profiles(folder, {}).set('lab', { set: { project: 'demo' }, unset: [] });
+    expect(JSON.parse(readFileSync(file, 'utf8')).profiles).toEqual({
+      ...{ lab: { ...LAB, apiGroups: 'p,experiments', project: 'demo' } },
+      ...{ two: { apiGroups: 'projects,e' } },
+    });
   });
 
   describe('row 49: token commands run only for the profile’s own services', () => {
@@ -200,8 +208,6 @@ describe('precedence: environment, then profile, then default', () => {
     ['portalUrl', 'SLICES_CONN_PORTAL_URL'],
     ['authUrl', 'SLICES_CONN_AUTH_URL'],
     ['clientId', 'SLICES_CONN_CLIENT_ID'],
-    ['projectsApiGroup', 'SLICES_CONN_PROJECTS_API_GROUP'],
-    ['experimentsApiGroup', 'SLICES_CONN_EXPERIMENTS_API_GROUP'],
     ['project', 'SLICES_CONN_PROJECT'],
     ['experiment', 'SLICES_CONN_EXPERIMENT'],
     ['experiment', 'SLICES_EXPERIMENT'],
@@ -412,7 +418,7 @@ describe('config.json', () => {
 
   test('drafts are removed by the next change, and no other file', async () => {
     const draft = `${file}.${crypto.randomUUID()}.tmp`;
-    for (const path of [draft, `${draft}.tmp-17960000001a2b3c`, `${file}.bak`, `${file}.old.tmp`]) {
+    for (const path of [draft, `${file}.tmp-17960000001a2b3c`, `${file}.bak`, `${file}.old.tmp`]) {
       configure({});
       renameSync(file, path);
     }
@@ -559,6 +565,13 @@ describe('changing a profile', () => {
   });
 });
 
+test('each API group has a variable of its own, before the profile', async () => {
+  configure({ profiles: { local: { apiGroups: 'p,e' } } });
+  const groupsWith = async (env: Record<string, string>) => (await resolve('local', env)).apiGroups;
+  expect(await groupsWith({ SLICES_CONN_PROJECTS_API_GROUP: 'own' })).toBe('own,e');
+  expect(await groupsWith({ SLICES_CONN_EXPERIMENTS_API_GROUP: 'own' })).toBe('p,own');
+});
+
 describe('an invalid variable', () => {
   test.each<[string, string]>([
     ['SLICES_CONN_BASE_URL', 'conn.lab.example'],
@@ -566,7 +579,6 @@ describe('an invalid variable', () => {
     ['SLICES_CONN_AUTH_URL', 'https://auth.lab.example/?canary'],
     ['SLICES_CONN_CLIENT_ID', 'two words'],
     ['SLICES_CONN_PROJECTS_API_GROUP', '../projects'],
-    ['SLICES_CONN_EXPERIMENTS_API_GROUP', 'a/b'],
     ['SLICES_CONN_PROJECT', 'x\u001b[2J'],
     ['SLICES_CONN_EXPERIMENT', 'x'.repeat(5000)],
   ])('%s=%j is named without its value', async (variable, value) => {

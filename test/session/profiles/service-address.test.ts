@@ -75,8 +75,7 @@ describe('what a service names', () => {
       portalUrl: 'https://portal.example.org',
       authUrl: 'https://auth.example.org',
       clientId: 'slices-conn',
-      projectsApiGroup: 'projects',
-      experimentsApiGroup: 'experiments',
+      apiGroups: 'projects,experiments',
     };
     expect(await asked(least)).toEqual(named);
     expect(await asked({ ...GOOD, resource: `${CONN.url}/`, client_id: 'other' })).toEqual({
