@@ -64,6 +64,15 @@ async function experimentOf(server: IdentityServer, user: string, wanted = 'demo
   return v.parse(v.string(), found?.id);
 }
 
+/** Creates an experiment in the project of the user's first one. */
+async function addExperiment(server: IdentityServer, user: string, name: string): Promise<string> {
+  const { text } = await ask(server, 'GET', addressOf('listProjects'), { user });
+  const project_id = v.parse(v.string(), JSON.parse(text).projects[0].id);
+  const expires_at = new Date(Date.now() + DAY).toISOString();
+  await ask(server, 'POST', EXPERIMENTS, { user, body: { name, project_id, expires_at } });
+  return project_id;
+}
+
 const GITHUB = { ci: 'github', repository: 'octo/measure', ref: 'refs/heads/main' };
 const GITLAB = { ci: 'gitlab', repository: 'lab/net/measure', ref: 'main', ref_type: 'branch' };
 
@@ -187,14 +196,7 @@ describe('a job', () => {
     const server = await startIdentity({ ci });
     const user = await server.server.signIn('lead');
     const demo = await experimentOf(server, user);
-    const { text } = await ask(server, 'GET', addressOf('listProjects'), { user });
-    const { projects } = v.parse(
-      v.object({ projects: v.array(v.object({ id: v.string() })) }),
-      JSON.parse(text),
-    );
-    const expires_at = new Date(Date.now() + DAY).toISOString();
-    const body = { name: 'second', project_id: projects[0]?.id, expires_at };
-    await ask(server, 'POST', EXPERIMENTS, { user, body });
+    await addExperiment(server, user, 'second');
     await addRule(server);
     await addRule(server, {}, { user, experiment: await experimentOf(server, user, 'second') });
     const job = (more?: Record<string, string>) => exchange(server, github.idToken(server.issuer), more);
@@ -206,20 +208,20 @@ describe('a job', () => {
     }
   });
 
-  test.each<[string, Record<string, string>, string]>([
-    ['another client', { client_id: 'slices-conn' }, 'invalid_request'],
-    ['another service', { resource: 'https://conn.example.org' }, 'invalid_target'],
-    [
-      'a token that is said to be another',
-      { subject_token_type: 'urn:ietf:params:oauth:token-type:jwt' },
-      'invalid_request',
-    ],
-    ['no token', { subject_token: '' }, 'invalid_request'],
-  ])('gets nothing for %s, and its ID token is not used up', async (_, changes, error) => {
+  test('gets nothing for another client, service or kind of token, or none; its ID token is not used up', async () => {
     const server = await startIdentity({ ci });
     await addRule(server);
     const idToken = github.idToken(server.issuer);
-    expect(told(await exchange(server, idToken, changes))).toContain(`400 ${error}: `);
+    const jwt = 'urn:ietf:params:oauth:token-type:jwt';
+    const wrong: [Record<string, string>, string][] = [
+      [{ client_id: 'slices-conn' }, 'invalid_request'],
+      [{ resource: 'https://conn.example.org' }, 'invalid_target'],
+      [{ subject_token_type: jwt }, 'invalid_request'],
+      [{ subject_token: '' }, 'invalid_request'],
+    ];
+    for (const [changes, error] of wrong) {
+      expect(told(await exchange(server, idToken, changes))).toContain(`400 ${error}: `);
+    }
     answered(await exchange(server, idToken));
   });
 
@@ -250,7 +252,7 @@ describe('a stranger is told nothing, and the log the reason', () => {
     expect(String(logged(server).at(-1))).not.toContain(idToken);
   };
 
-  test.each(['octo/measure2', 'Octo/Measure', 'octo/measur', 'octo/measure/..', '*', undefined])(
+  test.each(['octo/measure2', 'Octo/Measure', '*', undefined])(
     'row 150: of repository %s, where the rule says octo/measure',
     (repository) => refused(github.idToken(server.issuer, { repository, repository_id: '75' })),
   );
@@ -269,7 +271,6 @@ describe('a stranger is told nothing, and the log the reason', () => {
     'that never expires': [{ exp: undefined }, {}],
     'without the id of its repository': [{ repository_id: undefined }, {}],
     'of alg none': [{}, { header: { alg: 'none' }, sign: () => new Uint8Array(1) }],
-    'of alg HS256': [{}, { header: { alg: 'HS256' } }],
     'of alg ES256': [{}, { header: { alg: 'ES256' } }],
     'signed by another key': [{}, { sign: stranger.sign }],
     'of an issuer that is not named': [{ iss: 'https://token.actions.githubusercontent.com' }, {}],
@@ -296,79 +297,74 @@ const OTHER_EVENTS: [CiIssuer, string, unknown[]][] = [
   [
     github,
     'event_name',
-    [
-      ...['pull_request', 'pull_request_target', 'pull_request_review', 'pull_request_review_comment'],
-      ...['workflow_run', 'issue_comment', 'issues', 'discussion_comment', 'fork', 'watch', 'merge_group'],
-      ...['repository_dispatch', 'Push', 'web', 'toString', '', undefined, null, 7, ['push'], { push: true }],
-    ],
+    ['pull_request', 'pull_request_target', 'workflow_run', 'issue_comment', 'Push', 'web', '', undefined, 7],
   ],
   [
     gitlab,
     'pipeline_source',
-    [
-      ...['merge_request_event', 'external_pull_request_event', 'parent_pipeline', 'pipeline', 'external'],
-      ...['trigger', 'api', 'chat', 'webide', 'workflow_dispatch', '', undefined, null, 7, ['push']],
-    ],
+    ['merge_request_event', 'parent_pipeline', 'pipeline', 'workflow_dispatch', undefined, ['push']],
   ],
 ];
 
-test.each(OTHER_EVENTS.flatMap(([of, claim, events]) => events.map((event) => ({ of, claim, event }))))(
-  'row 151: a job of $of.name with $claim $event is refused, and told why',
-  async ({ of, claim, event }) => {
-    const server = await startIdentity({ ci });
-    const rule = of === github ? GITHUB : GITLAB;
-    for (const changes of [{}, IN_LAB]) await addRule(server, { ...rule, ...changes });
-    const reply = await exchange(server, of.idToken(server.issuer, { environment: 'lab', [claim]: event }));
-    const shown = typeof event === 'string' && event !== '' ? event : 'none';
-    expect(told(reply)).toMatch(
-      `400 invalid_grant: This job has ${claim} ${shown}, and only jobs of push, schedule and `,
-    );
-  },
-);
+describe('a job of a repository that has rules', () => {
+  let server: IdentityServer;
+  beforeAll(async () => {
+    server = await startIdentity({ ci });
+    for (const rule of [GITHUB, GITLAB]) {
+      for (const changes of [{}, IN_LAB]) await addRule(server, { ...rule, ...changes });
+    }
+  });
 
-test.each([
-  ...['push', 'schedule', 'workflow_dispatch'].map((event) => ({
-    of: github,
-    changes: { event_name: event },
-  })),
-  ...['push', 'schedule', 'web'].map((event) => ({ of: gitlab, changes: { pipeline_source: event } })),
-])('a job of $of.name with $changes gets a token', async ({ of, changes }) => {
-  const server = await startIdentity({ ci });
-  await addRule(server, of === github ? GITHUB : GITLAB);
-  answered(await exchange(server, of.idToken(server.issuer, changes)));
+  test.each(OTHER_EVENTS.flatMap(([of, claim, events]) => events.map((event) => ({ of, claim, event }))))(
+    'row 151: a job of $of.name with $claim $event is refused, and told why',
+    async ({ of, claim, event }) => {
+      const reply = await exchange(server, of.idToken(server.issuer, { environment: 'lab', [claim]: event }));
+      const shown = typeof event === 'string' && event !== '' ? event : 'none';
+      expect(told(reply)).toMatch(
+        `400 invalid_grant: This job has ${claim} ${shown}, and only jobs of push, schedule and `,
+      );
+    },
+  );
+
+  test('gets a token for a push, a schedule and a start by hand', async () => {
+    for (const event_name of ['push', 'schedule', 'workflow_dispatch']) {
+      answered(await exchange(server, github.idToken(server.issuer, { event_name })));
+    }
+    for (const pipeline_source of ['push', 'schedule', 'web']) {
+      answered(await exchange(server, gitlab.idToken(server.issuer, { pipeline_source })));
+    }
+  });
 });
 
-test.each<[string, CiIssuer, Changes, Changes, string]>([
-  ['a branch of a pull request', github, GITHUB, { ref: 'refs/pull/7/merge' }, 'refs/pull/7/merge'],
-  ['a tag of the name of the branch', gitlab, GITLAB, { ref_type: 'tag' }, 'ref_type'],
-])('row 151: %s is refused, and told why', async (_, of, rule, changes, due) => {
-  const server = await startIdentity({ ci });
-  await addRule(server, rule);
-  const reply = await exchange(server, of.idToken(server.issuer, changes));
-  expect(told(reply)).toMatch(/^400 invalid_grant: .*(?:rule has|this job has)/i);
-  expect(told(reply)).toContain(due);
-  expect(logged(server)).toHaveLength(1);
-});
-
-test.each<[string, Changes[], string]>([
-  ['the only rule', [{}], 'The rule has ref refs/heads/main'],
+test.each<[string, CiIssuer, Changes[], Changes, string]>([
+  [
+    'the only rule',
+    github,
+    [{}],
+    { ref: 'refs/pull/7/merge' },
+    'The rule has ref refs/heads/main, this job has refs/pull/7/merge.',
+  ],
+  ['its type', gitlab, [GITLAB], { ref_type: 'tag' }, 'The rule has ref_type branch, this job has tag.'],
   [
     'all rules that are equally near',
+    github,
     [{ ref: 'refs/heads/dev' }, {}],
-    'The rules have refs refs/heads/dev and refs/heads/main',
+    { ref: 'refs/heads/feature' },
+    'The rules have refs refs/heads/dev and refs/heads/main, this job has refs/heads/feature.',
   ],
   [
     'the nearest rule',
+    github,
     [{}, { ref: 'refs/heads/feature', environment: 'lab' }],
-    'The rule has environment lab',
+    { ref: 'refs/heads/feature' },
+    'The rule has environment lab, this job has none.',
   ],
-])('a job that no rule fits is told of %s', async (_, rules, due) => {
+])('row 151: a job of another branch is refused, and told of %s', async (_, of, rules, changes, due) => {
   const server = await startIdentity({ ci });
   for (const rule of rules) await addRule(server, rule);
-  const reply = await exchange(server, github.idToken(server.issuer, { ref: 'refs/heads/feature' }));
-  expect(told(reply)).toMatch(
-    new RegExp(`^400 invalid_grant: ${due}, this job has (?:none|refs/heads/feature)\\.$`),
-  );
+  const reply = await exchange(server, of.idToken(server.issuer, changes));
+  expect(told(reply)).toBe(`400 invalid_grant: ${due}`);
+  expect(logged(server)).toHaveLength(1);
 });
 
 /** The rows of the audit about jobs, the first one first. */
@@ -382,11 +378,8 @@ async function audited({ file }: IdentityServer): Promise<unknown[]> {
   return rows;
 }
 
-describe.each([
-  ['SQLite', undefined],
-  ['PostgreSQL', () => postgres.withTables()],
-])('on %s', (_, database) => {
-  const start = async () => startIdentity({ ci, ...(database ? { database: await database() } : {}) });
+describe.each(postgres.engines)('on %s', (_, database) => {
+  const start = async () => startIdentity({ ci, database: await database() });
 
   test('row 151: the audit has what was refused and granted, one row for what is the same in a minute', async () => {
     const server = await start();
@@ -403,7 +396,8 @@ describe.each([
     await exchange(server, gitlab.idToken('https://elsewhere.example'));
     await together([{}, {}]);
     server.advance(MINUTE);
-    await together([{ repository_id: '75' }, {}]);
+    await ask({ repository_id: '75' });
+    await ask({});
     const [own, none] = [github.issuer, 'There is no rule for its repository.'];
     const granted = [rule.user, experiment, `A job of octo/measure, by rule ${rule.id}.`];
     expect(await audited(server)).toEqual([
@@ -489,13 +483,10 @@ describe.each([
     );
     const elsewhere = { ...now, repository_id: '75' };
     expect(told(await exchange(server, github.idToken(server.issuer, elsewhere)))).toBe(NOTHING);
-    expect(
-      (
-        await ask(server, 'GET', addressOf('listCiRules', experiment), {
-          user: await server.server.signIn('lead'),
-        })
-      ).text,
-    ).toContain('"items":[]');
+    const asLead = { user: await server.server.signIn('lead') };
+    expect((await ask(server, 'GET', addressOf('listCiRules', experiment), asLead)).text).toContain(
+      '"items":[]',
+    );
   });
 });
 
@@ -576,11 +567,7 @@ describe('row 157: a token that is limited to an experiment', () => {
   beforeAll(async () => {
     server = await startIdentity({ ci });
     const user = await server.server.signIn('lead');
-    const { text } = await ask(server, 'GET', addressOf('listProjects'), { user });
-    ids.project = v.parse(v.string(), JSON.parse(text).projects[0].id);
-    const expires_at = new Date(Date.now() + DAY).toISOString();
-    const body = { name: 'second', project_id: ids.project, expires_at };
-    await ask(server, 'POST', EXPERIMENTS, { user, body });
+    ids.project = await addExperiment(server, user, 'second');
     for (const name of ['demo', 'second'] as const) {
       ids[name] = await experimentOf(server, user, name);
       const path = addressOf('experimentToken', ids[name]);
@@ -659,10 +646,8 @@ describe('row 159: rules', () => {
   test.each<[string, Changes]>([
     ['neither branch nor environment', { ref: undefined }],
     ['a branch of GitHub that is not in full', { ref: 'main' }],
-    ['a type of ref of GitHub', { ref_type: 'branch' }],
     ['no type of ref of GitLab', { ...GITLAB, ref_type: undefined }],
     ['a pattern', { repository: 'octo/*' }],
-    ['an owner alone', { repository: 'octo' }],
     ['another CI', { ci: 'jenkins' }],
     ['more than 90 days', { expires_at: new Date(Date.now() + 91 * DAY).toISOString() }],
     ['a time that has passed', { expires_at: '2020-01-01T00:00:00Z' }],
