@@ -65,16 +65,8 @@ describe('the confirmation page', () => {
   test('names client, code, scopes and people, even when the code came with the address', async () => {
     const { login, browser } = await atConfirmation();
     const { text } = browser.reply;
-    for (const due of [
-      'slices-conn',
-      login.user_code,
-      '127.0.0.1',
-      'openid',
-      'offline_access',
-      'userinfo',
-      'projects',
-    ])
-      expect(text).toContain(due);
+    const scopes = ['openid', 'offline_access', 'userinfo', 'projects'];
+    for (const due of ['slices-conn', login.user_code, '127.0.0.1', ...scopes]) expect(text).toContain(due);
     expect([...browser.people.ids.keys()]).toEqual(['lead', 'admin', 'member', 'viewer']);
     expect(browser.people.chosen).toEqual(['lead']);
     expect(browser.hidden).toMatchObject({ user_code: login.user_code });
@@ -123,22 +115,19 @@ describe('the confirmation page', () => {
     );
   });
 
-  test.each([
-    ['nobody', {}],
-    ['someone unknown', { user: 'user_127.0.0.1_00000000000000000000000000' }],
-    ['a name', { user: 'lead' }],
-    ['an empty id', { user: '' }],
-    ['a prototype’s member', { user: '__proto__' }],
-  ])('does not log in %s', async (_, fields) => {
-    const { server, login, browser } = await atConfirmation();
-    expect((await browser.submit({ action: 'approve', ...fields })).status).toBe(400);
-    expect(answer(await poll(server, login))).toBe('400 authorization_pending');
-  });
-
-  test('has exactly two choices', async () => {
+  test('logs in nobody unknown, and has exactly two choices', async () => {
     const { server, login, browser } = await atConfirmation();
     const user = browser.people.ids.get('lead') ?? '';
-    expect((await browser.submit({ user, action: 'APPROVE' })).status).toBe(400);
+    for (const fields of [
+      { action: 'approve' },
+      { action: 'approve', user: 'user_127.0.0.1_00000000000000000000000000' },
+      { action: 'approve', user: 'lead' },
+      { action: 'approve', user: '__proto__' },
+      { action: 'APPROVE', user },
+    ]) {
+      await browser.open(login.verification_uri_complete);
+      expect((await browser.submit(fields)).status, JSON.stringify(fields)).toBe(400);
+    }
     expect(answer(await poll(server, login))).toBe('400 authorization_pending');
   });
 });
@@ -206,13 +195,9 @@ describe('a page of a decision that is loaded again', () => {
     expect(stranger.reply.text).not.toContain('lead');
   });
 
-  test('says that the login was denied', async () => {
-    const { browser, again } = await decided('deny');
-    const { status, text } = await browser.submit(again);
-    expect([status, text.includes('<h1>Login denied</h1>')]).toEqual([200, true]);
-  });
-
-  test('does not claim another decision, or another user', async () => {
+  test('says that the login was denied; and claims no other decision, and no other user', async () => {
+    const denied = await decided('deny');
+    expect((await denied.browser.submit(denied.again)).text).toContain('<h1>Login denied</h1>');
     const { browser, again, other } = await decided('approve');
     for (const change of [{ action: 'deny' }, { user: other }]) {
       expect((await browser.submit({ ...again, ...change })).status).toBe(400);
@@ -235,28 +220,22 @@ describe('a page of a decision that is loaded again', () => {
 });
 
 describe('a decision', () => {
-  const forgeries: [string, (browser: Browser, other: Browser) => Promise<WireReply>][] = [
-    ['without a form token', (browser) => sendChoice(browser, { csrf: undefined })],
-    ['with an empty form token', (browser) => sendChoice(browser, { csrf: '' })],
-    ['with an invented form token', (browser) => sendChoice(browser, { csrf: 'A'.repeat(43) })],
-    ['with a form token of other letters', (browser) => sendChoice(browser, { csrf: 'é'.repeat(43) })],
-    [
-      'with another browser’s form token',
-      (browser, other) => sendChoice(browser, { csrf: other.hidden['csrf'] }),
-    ],
-    ['without a cookie', (browser) => sendChoice(browser, {}, { cookie: '' })],
-    [
-      'with another browser’s cookie',
-      (browser, other) => sendChoice(browser, {}, { cookie: other.cookieHeader.cookie ?? '' }),
-    ],
-    ['from a foreign origin', (browser) => sendChoice(browser, {}, { origin: 'http://evil.example' })],
-    ['from an opaque origin', (browser) => sendChoice(browser, {}, { origin: 'null' })],
-    ['from another port', (browser) => sendChoice(browser, {}, { origin: 'http://127.0.0.1:1' })],
-    [
-      'from another scheme',
-      (browser) => sendChoice(browser, {}, { origin: browser.target.base.replace('http:', 'https:') }),
-    ],
-  ];
+  type Forge = (browser: Browser, other: Browser) => Promise<WireReply>;
+  const forgeries: Record<string, Forge> = {
+    'without a form token': (browser) => sendChoice(browser, { csrf: undefined }),
+    'with an invented form token': (browser) => sendChoice(browser, { csrf: 'A'.repeat(43) }),
+    'with a form token of other letters': (browser) => sendChoice(browser, { csrf: 'é'.repeat(43) }),
+    'with another browser’s form token': (browser, { hidden }) =>
+      sendChoice(browser, { csrf: hidden['csrf'] }),
+    'without a cookie': (browser) => sendChoice(browser, {}, { cookie: '' }),
+    'with another browser’s cookie': (browser, { cookieHeader: { cookie = '' } }) =>
+      sendChoice(browser, {}, { cookie }),
+    'from a foreign origin': (browser) => sendChoice(browser, {}, { origin: 'http://evil.example' }),
+    'from an opaque origin': (browser) => sendChoice(browser, {}, { origin: 'null' }),
+    'from another port': (browser) => sendChoice(browser, {}, { origin: 'http://127.0.0.1:1' }),
+    'from another scheme': (browser) =>
+      sendChoice(browser, {}, { origin: browser.target.base.replace('http:', 'https:') }),
+  };
 
   /** The choice of the person `lead` as the form would send it, but for these changes. */
   async function sendChoice(
@@ -274,25 +253,20 @@ describe('a decision', () => {
     });
   }
 
-  test.each(forgeries)('%s is refused', async (_, forge) => {
+  test('that is forged is refused, and the unchanged form still works', async () => {
     const { server, login, browser } = await atConfirmation();
     const other = new Browser(server);
     await other.open(PAGE);
-    expect((await forge(browser, other)).status).toBe(403);
+    for (const [how, forge] of Object.entries(forgeries)) {
+      expect((await forge(browser, other)).status, how).toBe(403);
+    }
     expect(answer(await poll(server, login))).toBe('400 authorization_pending');
     expect(server.log.filter(({ level }) => level === 'error')).toEqual([]);
-    // The unchanged form still works.
     expect((await sendChoice(browser, {})).status).toBe(200);
     expect(answer(await poll(server, login))).toBe('200');
   });
 
-  test('without an Origin, as some browsers send it, is accepted', async () => {
-    const { browser } = await atConfirmation();
-    const user = browser.people.ids.get('lead') ?? '';
-    expect((await browser.submit({ user, action: 'approve' }, {})).status).toBe(200);
-  });
-
-  test('is accepted by another server with the same database', async () => {
+  test('without an Origin, as some browsers send it, is accepted, also by another server with the same database', async () => {
     const { server, login, browser } = await atConfirmation();
     const replica = await server.replica();
     const user = browser.people.ids.get('lead') ?? '';
@@ -328,104 +302,60 @@ describe('every page', () => {
     look(await browser.open(late.verification_uri_complete));
     for (let turn = 0; turn < 5; turn += 1) await browser.open(`${PAGE}?user_code=BBBB-BBBB-BBBB`);
     look(await browser.open(late.verification_uri_complete));
-    expect(seen.map(([status]) => status)).toEqual([200, 200, 200, 403, 400, 200, 200, 200, 400, 429]);
-    expect(
-      seen.map(
-        ([, problem]) => /too old|no such code|used already|expired|Too many/.exec(problem ?? '')?.[0],
-      ),
-    ).toEqual([
-      undefined,
-      undefined,
-      undefined,
-      'too old',
-      'no such code',
-      undefined,
-      undefined,
-      undefined,
-      'expired',
-      'Too many',
+    const said = (problem = '') => /too old|no such code|used already|expired|Too many/.exec(problem)?.[0];
+    expect(seen.map(([status, problem]) => `${status} ${said(problem) ?? ''}`.trim())).toEqual([
+      ...['200', '200', '200', '403 too old', '400 no such code'],
+      ...['200', '200', '200', '400 expired', '429 Too many'],
     ]);
   });
 
-  test.each([
-    ['a parameter given twice', 'GET', `${PAGE}?user_code=a&user_code=b`, {}, 400],
-    ['another method', 'DELETE', PAGE, {}, 405],
-    [
-      'a foreign form',
-      'POST',
-      PAGE,
-      { headers: { origin: 'http://evil.example' }, body: { user_code: 'x' } },
-      403,
-    ],
-    [
-      'another media type',
-      'POST',
-      PAGE,
-      { headers: { 'content-type': 'application/json' }, body: '{}' },
-      415,
-    ],
-  ] as const)(
-    'that refuses %s can’t be framed or taken for something else',
-    async (_, method, address, request, due) => {
-      const server = await startIdentity();
+  test('that refuses a request as a whole can’t be framed or taken for something else', async () => {
+    const server = await startIdentity();
+    const requests: [number, string, string, Parameters<typeof send>[3]][] = [
+      [400, 'GET', `${PAGE}?user_code=a&user_code=b`, {}],
+      [405, 'DELETE', PAGE, {}],
+      [403, 'POST', PAGE, { headers: { origin: 'http://evil.example' }, body: { user_code: 'x' } }],
+      [415, 'POST', PAGE, { headers: { 'content-type': 'application/json' }, body: '{}' }],
+    ];
+    for (const [due, method, address, request] of requests) {
       const reply = await send(server, method, address, request);
       expect(reply.status).toBe(due);
       expect(reply.headers.get('x-content-type-options')).toBe('nosniff');
       expect(reply.headers.get('content-security-policy')).toContain("frame-ancestors 'none'");
+    }
+  });
+
+  test.each(['"><script>alert(1)</script>', "'><img src=x onerror=alert(1)>", '\u202egnp.exe'])(
+    'escapes the entered code: %s',
+    async (entered) => {
+      const browser = new Browser(await startIdentity());
+      expect((await browser.open(`${PAGE}?user_code=${encodeURIComponent(entered)}`)).status).toBe(400);
+      expectGuarded(browser.reply);
+      expect((await browser.submit({ user_code: entered })).status).toBe(400);
+      expectGuarded(browser.reply);
     },
   );
 
-  test.each([
-    '"><script>alert(1)</script>',
-    "'><img src=x onerror=alert(1)>",
-    '</title><svg onload=alert(1)>',
-    '&lt;script&gt;',
-    '\u202egnp.exe',
-  ])('escapes the entered code: %s', async (entered) => {
-    const server = await startIdentity();
-    const browser = new Browser(server);
-    expect((await browser.open(`${PAGE}?user_code=${encodeURIComponent(entered)}`)).status).toBe(400);
-    expectGuarded(browser.reply);
-    expect((await browser.submit({ user_code: entered })).status).toBe(400);
-    expectGuarded(browser.reply);
-  });
-
-  test('escapes a user’s name, and such a user can log in', async () => {
-    const { server, login, browser } = await atConfirmation();
-    const beside = new DatabaseSync(server.file);
-    beside.prepare('UPDATE person SET name = ? WHERE name = ?').run('"><img src=x>&amp;', 'viewer');
-    beside.close();
-    await browser.open(login.verification_uri_complete);
-    expect(browser.reply.text).not.toContain('<img');
-    const user = [...browser.people.ids.values()].find((id) => id !== '') ?? '';
-    const named = [...browser.people.ids].find(([name]) => name.includes('img'));
-    expect(user).not.toBe('');
-    const { status, text } = await browser.submit({ user: named?.[1] ?? '', action: 'approve' });
-    expect([status, text.includes('<img')]).toEqual([200, false]);
-    expect(answer(await poll(server, login))).toBe('200');
-    // The next login in this browser works too.
-    const next = await startLogin(server);
-    expect((await approve(next, 'lead', browser)).status).toBe(200);
-  });
-
-  test.each([
-    ['of another alphabet', '陈'],
-    ['with a space', 'Ann Lee'],
-    ['with a line break', 'Ann\r\nSet-Cookie: x=y'],
-    ['with a semicolon', 'a; Path=/'],
-  ])('accepts a user with a name %s', async (_, name) => {
-    const { server, login, browser } = await atConfirmation();
-    const beside = new DatabaseSync(server.file);
-    beside.prepare('UPDATE person SET name = ? WHERE name = ?').run(name, 'viewer');
-    beside.close();
-    const user = browser.people.ids.get('viewer') ?? '';
-    const reply = await browser.submit({ user, action: 'approve' });
-    expect(reply.status).toBe(200);
-    expect(reply.headers.getSetCookie()).toHaveLength(1);
-    expect(reply.headers.get('set-cookie')).toMatch(/^[^;]*; Path=\/auth\/device; HttpOnly; SameSite=Lax$/);
-    expect(answer(await poll(server, login))).toBe('200');
-    expect((await approve(await startLogin(server), 'lead', browser)).status).toBe(200);
-  });
+  test.each(['陈', 'Ann\r\nSet-Cookie: x=y', 'a; Path=/', '"><img src=x>&amp;'])(
+    'escapes a user’s name, and such a user can log in: %j',
+    async (name) => {
+      const { server, login, browser } = await atConfirmation();
+      const beside = new DatabaseSync(server.file);
+      beside.prepare('UPDATE person SET name = ? WHERE name = ?').run(name, 'viewer');
+      beside.close();
+      const user = browser.people.ids.get('viewer') ?? '';
+      await browser.open(login.verification_uri_complete);
+      expect(browser.reply.text).not.toContain('<img');
+      const reply = await browser.submit({ user, action: 'approve' });
+      expect([reply.status, reply.text.includes('<img')]).toEqual([200, false]);
+      expect(reply.headers.getSetCookie()).toEqual([
+        expect.stringMatching(/^[^;]*; Path=\/auth\/device; HttpOnly; SameSite=Lax$/),
+      ]);
+      expect(answer(await poll(server, login))).toBe('200');
+      // The next login in this browser works too.
+      expect((await approve(await startLogin(server), 'lead', browser)).status).toBe(200);
+    },
+  );
 });
 
 describe('the cookie', () => {
@@ -441,20 +371,15 @@ describe('the cookie', () => {
     expect(first?.cookies).toEqual(before);
   });
 
-  test.each([
-    ['empty', ''],
-    ['too short', 'abc'],
-    ['too long', 'A'.repeat(5000)],
-    ['odd', `${'A'.repeat(43)}.<script>`],
-    ['of the prototype', '__proto__'],
-  ])('that is %s is replaced', async (_, value) => {
+  test('that is none of ours is replaced', async () => {
     const server = await startIdentity();
     const name = `slices-conn-device-${server.port}`;
-    const reply = await send(server, 'GET', PAGE, { headers: { cookie: `a=b; ${name}=${value}; c` } });
-    expect(reply.status).toBe(200);
-    expectGuarded(reply);
-    const set = reply.headers.get('set-cookie') ?? '';
-    expect(set.startsWith(`${name}=${value};`)).toBe(false);
+    for (const value of ['', 'abc', 'A'.repeat(5000), `${'A'.repeat(43)}.<script>`, '__proto__']) {
+      const reply = await send(server, 'GET', PAGE, { headers: { cookie: `a=b; ${name}=${value}; c` } });
+      expect(reply.status).toBe(200);
+      expectGuarded(reply);
+      expect(reply.headers.get('set-cookie')?.startsWith(`${name}=${value};`)).toBe(false);
+    }
   });
 
   test('can preselect a user, but can’t approve', async () => {
