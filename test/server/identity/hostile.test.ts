@@ -166,22 +166,6 @@ describe('every address below /auth', () => {
       expectSilent(reply.split('\r\n\r\n')[1] ?? '');
     }
   });
-
-  test('lets pages of other sites neither read an answer nor send more than a form', async () => {
-    const headers = { origin: 'http://evil.example', 'access-control-request-method': 'POST' };
-    const login = await startLogin(server);
-    const token = { grant_type: DEVICE_GRANT, device_code: login.device_code };
-    const replies = [
-      await send(server, 'POST', '/auth/device/auth', { headers, body: { client_id: 'slices-conn' } }),
-      await send(server, 'POST', '/auth/token', { headers, body: { client_id: 'slices-conn', ...token } }),
-      await send(server, 'GET', PAGE, { headers }),
-      ...(await Promise.all(FORMS.map((path) => send(server, 'OPTIONS', path, { headers })))),
-    ];
-    expect(replies.map(({ status }) => status)).toEqual([400, 400, 200, 405, 405, 405, 405]);
-    for (const reply of replies) {
-      expect([...reply.headers.keys()].filter((name) => name.startsWith('access-control-allow'))).toEqual([]);
-    }
-  });
 });
 
 test('a refusal before the provider has the form of an OAuth error', async () => {

@@ -61,18 +61,13 @@ describe('a machine’s refresh token', () => {
     expect(answer(await refreshed(server, token))).toBe('400 invalid_grant');
   });
 
-  test('is good for jobs that run side by side', async () => {
+  test('is good for jobs that run side by side, for its own client only, and no person’s is good for that', async () => {
     const server = await startIdentity();
     const { token } = await machineToken(server);
     const replies = await Promise.all(Array.from({ length: 12 }, () => refreshed(server, token)));
     expect(tally(replies.map(answer))).toEqual({ 200: 12 });
     const accessTokens = new Set(replies.map((reply) => tokensIn(reply).access_token));
     expect(accessTokens.size).toBe(12);
-  });
-
-  test('is good for its own client only, and a person’s token is not good for that client', async () => {
-    const server = await startIdentity();
-    const { token } = await machineToken(server);
     expect(answer(await refresh(server, token))).toBe('400 invalid_grant');
     const person = await startLogin(server);
     await approve(person, 'lead', new Browser(server));
@@ -99,11 +94,8 @@ test('the page says that a machine will act without the person, and says it of m
 
 const postgres = usePostgres();
 
-describe.each([
-  ['SQLite', undefined],
-  ['PostgreSQL', () => postgres.withTables()],
-])('the logins of a user, on %s', (_, database) => {
-  const start = async () => startIdentity(database ? { database: await database() } : {});
+describe.each(postgres.engines)('the logins of a user, on %s', (_, newDatabase) => {
+  const start = async () => startIdentity({ database: await newDatabase() });
   const ask = (server: IdentityServer, token: string, method: string, id = '') =>
     send(server, method, `/portal/apis/v1alpha1/sessions${id}`, {
       headers: { authorization: `Bearer ${token}` },
