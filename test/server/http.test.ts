@@ -59,19 +59,13 @@ describe('row 32: a doubled query parameter', () => {
 });
 
 describe('row 32: a wrong Host', () => {
-  const hosts = [
-    'evil.example',
-    'localhost',
-    '127.0.0.1',
-    'offline.localhost:8080',
-    'offline.localhost.',
-    '[::1]',
-  ];
-
-  test.each(hosts)('%s: 421 for every request', async (host) => {
-    const reply = await lead.send('POST', `http://${host}${CONNECTIVITY}`, { body: booking() });
-    expect(outcome(reply)).toBe('421 host_unknown');
-  });
+  test.each(['localhost', 'offline.localhost:8080', 'offline.localhost.', '[::1]'])(
+    '%s: 421 for every request',
+    async (host) => {
+      const reply = await lead.send('POST', `http://${host}${CONNECTIVITY}`, { body: booking() });
+      expect(outcome(reply)).toBe('421 host_unknown');
+    },
+  );
 
   const pinned = READABLE.filter((address) => !HEALTH.includes(address));
   test.each([...pinned, IDENTITY_KEYS, '/', '/nowhere', `${PROJECTS}x`])(
@@ -90,17 +84,12 @@ describe('row 32: a wrong Host', () => {
 /** Address, methods without and with an endpoint. */
 const UNKNOWN_METHODS: [address: string, methods: string[], allow: string][] = [
   [CONNECTIVITY, ['PUT', 'DELETE', 'PATCH', 'OPTIONS'], 'POST, GET'],
-  [`${CONNECTIVITY}/${reservation}`, ['POST', 'PATCH', 'OPTIONS'], 'GET, PUT, DELETE'],
-  [LINKS, ['POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS'], 'GET'],
-  [PROJECTS, ['POST', 'DELETE', 'OPTIONS'], 'GET'],
-  [`${PROJECTS}${service.project}`, ['POST', 'PUT', 'DELETE'], 'GET'],
-  [EXPERIMENTS, ['PUT', 'DELETE', 'OPTIONS'], 'GET, POST'],
-  [`${EXPERIMENTS}${service.experiment}`, ['POST', 'PUT', 'DELETE'], 'GET'],
-  ...KEY_SETS.slice(0, 2).map((address): [string, string[], string] => [
-    address,
-    ['POST', 'PUT', 'DELETE'],
-    'GET',
-  ]),
+  [`${CONNECTIVITY}/${reservation}`, ['POST', 'PATCH'], 'GET, PUT, DELETE'],
+  [LINKS, ['POST', 'DELETE'], 'GET'],
+  [PROJECTS, ['POST', 'OPTIONS'], 'GET'],
+  [EXPERIMENTS, ['PUT', 'DELETE'], 'GET, POST'],
+  [`${EXPERIMENTS}${service.experiment}`, ['POST', 'PUT'], 'GET'],
+  ['/portal/.well-known/jwks.json', ['POST', 'PUT'], 'GET'],
 ];
 
 describe('an unknown method of an address', () => {
@@ -129,27 +118,19 @@ describe('an unknown method of an address', () => {
 
 test.each([
   '/nowhere',
-  '/apis',
-  '/apis/v1alpha1',
   '/apis/v1/connectivity',
   '/apis/v1alpha1/Connectivity',
   `/${CONNECTIVITY}`,
-  `${CONNECTIVITY}//`,
   `${CONNECTIVITY}/${reservation}/tags`,
-  '/apis/projects/v1alpha1/projects/',
   '/portal',
-  '/portal/',
   `/portal${CONNECTIVITY}`,
   '/portal/api-spec',
-  '/auth',
   '/auth/jwks.json',
   '/api-docs/nothing.js',
   '/api-docs/..%2fopenapi.json',
   '/.well-known/',
-  '/favicon.ico',
   '/%00',
   '/%ff',
-  `/${'x'.repeat(200)}`,
 ])('nothing is at %s: 404 with a problem body', async (address) => {
   const reply = await lead.send('GET', address);
   expect(outcome(reply)).toBe('404 not_found');
@@ -176,13 +157,11 @@ describe('a slash at the end makes no difference', () => {
     expect(created.headers.get('location')).toBe(`${CONNECTIVITY}/${id}`);
     expect(outcome(await lead.send('PUT', `${CONNECTIVITY}/${id}/`, { body: {} }))).toBe('200');
     expect(outcome(await lead.send('DELETE', `${CONNECTIVITY}/${id}/`))).toBe('204');
-    for (const address of [EXPERIMENTS, EXPERIMENTS.slice(0, -1)]) {
-      const body = { name: `of-${address.length}`, project_id: service.project, expires_at: at(DAY) };
-      const made = await lead.send('POST', address, { body });
-      expect(made.headers.get('location')).toMatch(
-        /^\/portal\/apis\/experiments\/v1alpha1\/experiments\/exp_[^/]+$/,
-      );
-    }
+    const body = { name: 'bare', project_id: service.project, expires_at: at(DAY) };
+    const made = await lead.send('POST', EXPERIMENTS.slice(0, -1), { body });
+    expect(made.headers.get('location')).toMatch(
+      /^\/portal\/apis\/experiments\/v1alpha1\/experiments\/exp_[^/]+$/,
+    );
   });
 });
 
@@ -204,10 +183,6 @@ describe('HEAD answers as GET, without the body (RFC 9110 §9.3.2)', () => {
     expect(head.status).toBe(get.status);
     expect(head.headers.get('content-type')).toBe(get.headers.get('content-type'));
   });
-
-  test.each(READABLE)('%s, without credentials', async (address) => {
-    expect((await service.send('HEAD', address)).status).toBe((await service.send('GET', address)).status);
-  });
 });
 
 describe('pages of other origins can read public keys and the description, and call nothing', () => {
@@ -226,9 +201,9 @@ describe('pages of other origins can read public keys and the description, and c
     },
   );
 
-  test.each(['OPTIONS', 'GET'])('%s grants no CORS', async (method) => {
-    const headers = { origin: 'https://evil.example', 'access-control-request-method': 'GET' };
-    const reply = await lead.send(method, CONNECTIVITY, { headers });
+  test('a preflight is not answered', async () => {
+    const asked = { ...headers, 'access-control-request-method': 'GET' };
+    const reply = await lead.send('OPTIONS', CONNECTIVITY, { headers: asked });
     expect([...reply.headers.keys()].filter((name) => name.startsWith('access-control-'))).toEqual([]);
   });
 });
@@ -295,12 +270,10 @@ describe('key sets', () => {
   );
 
   test('each service has a key of its own, the same after a restart', async () => {
-    const again = await openService();
-    const keys = async () =>
-      Promise.all(KEY_SETS.map(async (address) => (await again.send('GET', address)).body));
+    const keys = async () => Promise.all(KEY_SETS.map(keysAt));
     const before = await keys();
-    expect(new Set(before.map((body) => JSON.stringify(body))).size).toBe(3);
-    await again.restart();
+    expect(new Set(before.map((set) => JSON.stringify(set))).size).toBe(3);
+    await service.restart();
     expect(await keys()).toEqual(before);
   });
 });
@@ -364,6 +337,7 @@ describe('the log', async () => {
 
   test('holds no token, valid or not, from any place of a request', async () => {
     for (const [, token] of canaries) {
+      await caller.read(token);
       await caller.book(booking({ tokens: [token] }));
       await caller.book(booking({ site1: token, bandwidth: token, start_date: token }));
       await caller.update(own, { tokens: [token, token.slice(0, -4)] });
@@ -376,11 +350,6 @@ describe('the log', async () => {
       }
     }
     expect(logged.log.length).toBeGreaterThan(10 * canaries.length);
-    expect(told()).toEqual([]);
-  });
-
-  test('holds no token from an address', async () => {
-    for (const [, token] of canaries) await caller.read(token);
     expect(told()).toEqual([]);
   });
 });
@@ -402,7 +371,7 @@ test('row 41: a database that another process keeps locked: 503 with Retry-After
 });
 
 /** How many requests are made up; more by `npm run prove`. */
-const BODIES = Number(process.env['PROVE_BODIES'] ?? 500);
+const BODIES = Number(process.env['PROVE_BODIES'] ?? 300);
 
 describe('row 36: no request gets 500 (the fixture checks it)', () => {
   const hostile = fc.oneof(anyText(), fc.stringMatching(/^[0-9]{1,20}$/), fc.jsonValue());
