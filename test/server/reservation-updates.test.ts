@@ -22,13 +22,10 @@ describe('update', async () => {
   const CHANGES: [title: string, change: Record<string, unknown>][] = [
     ['longer', hours(100, 103)],
     ['shorter', { end_date: at(100.5 * HOUR) }],
-    ['earlier', hours(99, 101)],
     ['elsewhere in time', hours(200, 202)],
     ['more bandwidth', { bandwidth: '1000' }],
-    ['less bandwidth', { bandwidth: '1' }],
     ['all of it', { ...hours(150, 151), bandwidth: '900' }],
     ['nothing', {}],
-    ['its sites', { site1: 'be-gent1', site2: 'pl-poznan1' }],
     ['its sites, the other way round', { site1: 'pl-poznan1', site2: 'be-gent1' }],
     ['one of its sites', { site2: 'be-gent1' }],
   ];
@@ -51,20 +48,12 @@ describe('update', async () => {
     await lead.delete(before.id);
   });
 
-  test('answers as GET: signed on request', async () => {
+  test('answers as GET: signed on request; and needs no member at all', async () => {
     const before = await booked(lead, hours(100, 102));
-    const { connectivity } = await verified(
-      service,
-      await lead.update(before.id, { bandwidth: '2', tokens: [] }, '', SIGNED),
-      before.id,
-    );
+    const signed = await lead.update(before.id, { bandwidth: '2', tokens: [] }, '', SIGNED);
+    const { connectivity } = await verified(service, signed, before.id);
     expect(connectivity).toEqual({ ...before, bandwidth: 2 });
-    await lead.delete(before.id);
-  });
-
-  test('needs no member at all', async () => {
-    const before = await booked(lead, hours(100, 102));
-    expect((await lead.update(before.id, {})).body).toEqual(before);
+    expect((await lead.update(before.id, {})).body).toEqual(connectivity);
     await lead.delete(before.id);
   });
 
@@ -80,15 +69,8 @@ describe('update', async () => {
 
   const REFUSED: [title: string, change: Record<string, unknown>, expected: string][] = [
     ['more than is free', { bandwidth: '401' }, '422 bandwidth_unavailable Bandwidth'],
-    ['more than the link has', { bandwidth: '1001' }, '422 bandwidth_unavailable Bandwidth'],
     ['a period without free tags', hours(100, 105), '422 vlans_unavailable Bandwidth'],
-    [
-      'a period and more than is free',
-      { ...hours(100, 102.5), bandwidth: '401' },
-      '422 bandwidth_unavailable Bandwidth',
-    ],
     ['other sites', { site1: 'be-gent1', site2: 'fr-lille' }, '422 sites_fixed Site'],
-    ['a site twice', { site1: 'be-gent1', site2: 'be-gent1' }, '422 sites_fixed Site'],
     ['a good change and other sites', { bandwidth: '2', site1: 'fr-lille' }, '422 sites_fixed Site'],
     ['a start in the past', { start_date: at(-1) }, '422 date_past Date'],
     ['an end before its start', { end_date: at(99 * HOUR) }, '422 period_empty Date'],
@@ -139,15 +121,11 @@ describe('update of a reservation that has started', async () => {
   test.each([
     ['a later end', { end_date: at(11 * HOUR) }, '200'],
     ['the same start, spelled otherwise', { start_date: '2026-11-01T14:00:00+01:00' }, '200'],
-    ['another bandwidth', { bandwidth: '200' }, '200'],
-    ['a later start', { start_date: at(3 * HOUR) }, '422 reservation_started Date'],
     ['the whole body, its start unchanged', booking(hours(1, 9)), '200'],
     ['an end that is just to come', { end_date: at(2 * HOUR + 1) }, '200'],
     ['another start in the past', { start_date: at(HOUR + 1) }, '422 reservation_started Date'],
-    ['an earlier start', { start_date: at(0) }, '422 reservation_started Date'],
     ['the whole body, its start moved', booking(hours(3, 9)), '422 reservation_started Date'],
     ['an end that is now', { end_date: at(2 * HOUR) }, '422 date_past Date'],
-    ['an end in the past', { end_date: at(1.5 * HOUR) }, '422 date_past Date'],
   ])('with %s: %3$s', async (_, change, expected) => {
     service.moveTo(0);
     const own = await booked(early, hours(1, 10));
@@ -184,9 +162,6 @@ describe('update of a reservation that has started', async () => {
     expect(outcome(await lead.update(own.id, { tokens: [] }))).toBe('200');
     service.moveTo(3 * HOUR);
     expect(outcome(await lead.update(own.id, { tokens: [] }))).toBe('422 reservation_ended Date');
-    expect(outcome(await lead.update(own.id, { ...hours(5, 6), tokens: [] }))).toBe(
-      '422 reservation_ended Date',
-    );
     expect((await lead.read(own.id)).body).toEqual(own);
   });
 });
@@ -204,19 +179,14 @@ describe('a description', async () => {
     expect(await said(id)).toBe('A copy, “nightly” 🙂');
     const changed = reservationIn(await lead.update(id, { description: 'Another', tokens: [] }));
     expect(changed).toMatchObject({ description: 'Another', name: 'told', bandwidth: 5 });
-    const { items } = (await lead.list()).body as { items: { description: string }[] };
-    expect(items.map(({ description }) => description)).toEqual(['Another']);
+    expect((await lead.list()).body).toMatchObject({ items: [{ description: 'Another' }] });
     expect(reservationIn(await lead.update(id, { description: '', tokens: [] }))).not.toHaveProperty(
       'description',
     );
     expect(await said(id)).toBeUndefined();
   });
 
-  test('that is empty is none', async () => {
-    expect(await booked(lead, { ...hours(3, 4), description: '' })).not.toHaveProperty('description');
-  });
-
-  test.each(['x'.repeat(201), 'two\nlines', 'a\u202eb', 7, null])(
+  test.each(['x'.repeat(201), 'two\nlines', 'a\u202eb', 7])(
     '%j is 422 description_invalid',
     async (description) => {
       const { id } = await booked(lead, hours(5, 6));
@@ -228,7 +198,8 @@ describe('a description', async () => {
     },
   );
 
-  test('of 200 characters beyond the first plane is kept whole', async () => {
+  test('of 200 characters beyond the first plane is kept whole, and one that is empty is none', async () => {
+    expect(await booked(lead, { ...hours(3, 4), description: '' })).not.toHaveProperty('description');
     const description = '🙂'.repeat(200);
     expect(await booked(lead, { ...hours(9, 10), description })).toMatchObject({ description });
   });

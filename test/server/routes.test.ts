@@ -60,9 +60,7 @@ describe('questions about routes', () => {
 describe('what is asked of a route', () => {
   test.each<[string, object, string[] | undefined]>([
     ['nothing', {}, ['pl-poznan1']],
-    ['a site to be passed', { via: ['fr-lille'] }, ['fr-lille']],
     ['a site to be avoided', { avoid: ['pl-poznan1', 'es-uc3m'] }, ['fr-lille']],
-    ['no site, and not to be direct', { via: [], avoid: [], direct: false }, ['pl-poznan1']],
     ['a direct link', { site2: 'pl-poznan1', direct: true }, undefined],
     [
       'sites in their order',
@@ -71,13 +69,6 @@ describe('what is asked of a route', () => {
     ],
   ])('%s', async (_, asked, via) => {
     expect(reservationIn(await rehearsed(asked)).via).toEqual(via);
-  });
-
-  test('is the same for an item of a batch', async () => {
-    const { tokens: _tokens, ...item } = booking({ ...SQUARE, avoid: ['pl-poznan1'] });
-    const body = { items: [{ action: 'create', ...item }], tokens: [] };
-    const reply = await lead.send('POST', `${addressOf('batchReservations')}?dry_run=true`, { body });
-    expect(reply.body).toMatchObject({ items: [{ connectivity: { via: ['fr-lille'] } }] });
   });
 
   test('an update keeps its route; over another one a batch books it anew, or changes nothing', async () => {
@@ -140,25 +131,12 @@ describe('what is asked of a route', () => {
     expect([code, detail[0]?.msg]).toEqual(['site_invalid', msg]);
   });
 
-  test('a site that does not exist is site_unknown', async () => {
-    const { detail } = problemIn(await rehearsed({ via: ['x'], avoid: ['y'] }));
-    expect(detail.map(({ code, facts }) => [code, facts?.site])).toEqual([
-      ['site_unknown', 'x'],
-      ['site_unknown', 'y'],
-    ]);
-  });
-
   test.each<[string, object, object]>([
     ['direct', { direct: true }, { hops: 1, via: [], avoid: [] }],
     [
       'both ways avoided',
       { avoid: ['fr-lille', 'pl-poznan1'] },
       { hops: 8, via: [], avoid: ['fr-lille', 'pl-poznan1'] },
-    ],
-    [
-      'one of the avoided sites is in no way',
-      { site2: 'gr-uth', avoid: ['fr-lille', 'hu-sztaki'] },
-      { hops: 8, via: [], avoid: ['hu-sztaki'] },
     ],
     [
       'both ways in turn',
