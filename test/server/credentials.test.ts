@@ -3,7 +3,6 @@ import { describe, expect, test } from 'vitest';
 import { MAX_TOKENS } from '../../src/contract/reservation.ts';
 import { EXPERIMENT_TOKEN_HEADER } from '../../src/contract/routes.ts';
 import {
-  addressOf,
   at,
   booking,
   DAY,
@@ -209,17 +208,6 @@ describe.each(['GET list', 'DELETE'])(
     });
   },
 );
-
-/** As every question about links, the free starts need a user token in Authorization; an experiment's adds its share. */
-test.each<[title: string, placement: Placement, expected: string]>([
-  ['user alone', { bearer: user }, '200'],
-  ['user, experiment in the header', { bearer: user, header: experiment }, '200'],
-  ['project, experiment in the header', { bearer: project, header: experiment }, '403 token_invalid'],
-  ['experiment alone', { bearer: experiment }, '403 token_invalid'],
-])('the free starts on a link, %s: %3$s', async (_, placement, expected) => {
-  const asked = `${addressOf('linkSlots')}?bandwidth=1&duration=PT1H`;
-  expect(outcome(await service.with(headersOf(placement)).send('GET', asked))).toBe(expected);
-});
 
 /** Every way to place these three tokens in a request with a body: 3 times 4 times 8. */
 const EVERY_PLACEMENT = [user, project, experiment].flatMap((inBearer) =>

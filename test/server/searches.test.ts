@@ -76,12 +76,9 @@ describe('earliest=true', async () => {
   test.each<[string, string, Readonly<Record<string, unknown>>, string]>([
     ['no duration', EARLIEST, { duration: undefined }, '422 date_invalid Date'],
     ['a duration alone', '', {}, '422 date_invalid Date'],
-    ['earliest=false with a duration', 'earliest=false', {}, '422 date_invalid Date'],
     ['earliest=maybe', 'earliest=maybe', {}, '400 request_invalid'],
     ['a duration in milliseconds', EARLIEST, { duration: 7_200_000 }, '422 date_invalid Date'],
-    ['a duration as people type it', EARLIEST, { duration: '2h' }, '422 date_invalid Date'],
     ['a duration of nothing', EARLIEST, { duration: 'PT0S' }, '422 date_invalid Date'],
-    ['999 ms', EARLIEST, { duration: 'PT0.999S' }, '422 date_invalid Date'],
     ['a duration longer than the window', EARLIEST, { duration: 'PT9H1S' }, '422 date_invalid Date'],
     ['a volume too', EARLIEST, { volume: '1' }, '422 volume_invalid Bandwidth'],
     ['no bandwidth', EARLIEST, { bandwidth: undefined }, '422 bandwidth_invalid Bandwidth'],
@@ -164,11 +161,8 @@ describe('volume', async () => {
   test.each<[string, Readonly<Record<string, unknown>>, string]>([
     ['nothing', { volume: '0' }, '422 volume_invalid Bandwidth'],
     ['a number', { volume: 5 }, '422 volume_invalid Bandwidth'],
-    ['null', { volume: null }, '422 volume_invalid Bandwidth'],
-    ['a unit', { volume: '50T' }, '422 volume_invalid Bandwidth'],
     ['one more than can be counted', { volume: '9007199254740992' }, '422 volume_invalid Bandwidth'],
     ['as much as can be counted', { volume: '9007199254740991' }, '422 bandwidth_unavailable Bandwidth'],
-    ['thirty digits', { volume: '1'.repeat(30) }, '422 volume_invalid Bandwidth'],
     ['a duration too', { duration: 'PT1H' }, '422 date_invalid Date'],
     ['a bandwidth of nothing', { bandwidth: '0' }, '422 bandwidth_invalid Bandwidth'],
   ])('%s: %3$s', async (_, changes, expected) => {
