@@ -5,8 +5,6 @@ import {
   answer,
   approve,
   Browser,
-  type DeviceLogin,
-  type IdentityServer,
   PAGE,
   partOf,
   poll,
@@ -19,9 +17,11 @@ import {
 
 afterEach(() => void vi.useRealTimers());
 
+/** For tests that send no wrong code: those are counted. */
+const shared = await startIdentity();
+
 /** A server, a pending code, and a browser on its confirmation page. */
-async function atConfirmation(): Promise<{ server: IdentityServer; login: DeviceLogin; browser: Browser }> {
-  const server = await startIdentity();
+async function atConfirmation(server = shared) {
   const login = await startLogin(server);
   const browser = new Browser(server);
   await browser.open(login.verification_uri_complete);
@@ -278,7 +278,7 @@ describe('a decision', () => {
 
 describe('every page', () => {
   test('has its security headers: form, confirmation, result, each refusal', async () => {
-    const { server, login, browser } = await atConfirmation();
+    const { server, login, browser } = await atConfirmation(await startIdentity());
     const user = browser.people.ids.get('lead') ?? '';
     const seen: [number, string | undefined][] = [];
     const look = (reply: WireReply): void => {
@@ -339,7 +339,7 @@ describe('every page', () => {
   test.each(['陈', 'Ann\r\nSet-Cookie: x=y', 'a; Path=/', '"><img src=x>&amp;'])(
     'escapes a user’s name, and such a user can log in: %j',
     async (name) => {
-      const { server, login, browser } = await atConfirmation();
+      const { server, login, browser } = await atConfirmation(await startIdentity());
       const beside = new DatabaseSync(server.file);
       beside.prepare('UPDATE person SET name = ? WHERE name = ?').run(name, 'viewer');
       beside.close();

@@ -117,27 +117,6 @@ describe.each(postgres.engines)('the keys of replicas on %s', (_, newDatabase) =
     expect((await storeOf(0).keys('portal')).map(({ number }) => number)).toEqual([2]);
   });
 
-  test('are updated once an hour, not with every token', async () => {
-    let written = 0;
-    const store = storeOf(0);
-    const counting: KeyStore = {
-      ...store,
-      note: (...args) => {
-        written += 1;
-        return store.note(...args);
-      },
-    };
-    const one = ring(0, { store: counting });
-    for (let minute = 0; minute < 120; minute += 1) {
-      const [key] = await one.keys();
-      if (!key) throw new Error('no key');
-      const expiry = clock + HOUR;
-      await Promise.all(Array.from({ length: 10 }, () => one.note(key, expiry)));
-      clock += 60_000;
-    }
-    expect(written).toBe(3);
-  });
-
   test('are not removed when a longer validity was noted meanwhile', async () => {
     const store = storeOf(0);
     await store.add('portal', await newKey(1, NOW));
