@@ -88,24 +88,11 @@ describe('names', async () => {
     expect(outcome(taken)).toBe('409 name_taken');
     expect(problemIn(taken).detail[0]?.msg).toContain(other.id);
     expect(outcome(await renamed('Three'))).toBe('422 name_invalid');
+    expect(outcome(await lead.book(booking({ name: 'two' })))).toBe('409 name_taken');
     expect(outcome(await renamed('three'))).toBe('200');
     expect(reservationIn(await lead.update(id, { bandwidth: '50', tokens: [] })).name).toBe('three');
     const third = reservationIn(await lead.book(booking({ name: 'one', ...hours(1, 2) })));
     for (const each of [id, other.id, third.id]) await lead.delete(each);
-  });
-
-  test('taken: 409 that names the reservation; free again after deletion and after its end', async () => {
-    const { id } = reservationIn(await lead.book(booking({ name: 'one', ...hours(1, 2) })));
-    const again = await lead.book(booking({ name: 'one', ...hours(5, 6) }));
-    expect(outcome(again)).toBe('409 name_taken');
-    expect(problemIn(again).detail[0]?.msg).toContain(id);
-    await lead.delete(id);
-    const second = reservationIn(await lead.book(booking({ name: 'one', ...hours(1, 2) })));
-    service.moveTo(3 * HOUR);
-    const third = reservationIn(
-      await (await service.as('lead')).book(booking({ name: 'one', ...hours(5, 6) })),
-    );
-    expect(third.id).not.toBe(second.id);
   });
 
   test.each(['', 'A', 'a'.repeat(65), 7, null])('%j is 422 name_invalid', async (name) => {

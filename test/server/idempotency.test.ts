@@ -161,17 +161,6 @@ describe('a repeat is answered though a new request would be refused', async () 
     expect([answered(repeat), repeat.body]).toEqual(['201 again', first.body]);
   });
 
-  test('its experiment has expired', async () => {
-    const id = await service.newExperiment('short', 3 * HOUR);
-    const period = { start_date: at(2 * HOUR), end_date: at(3 * HOUR) };
-    const first = await bookAs(await service.as('lead', id), 'expired', period);
-    service.moveTo(4 * HOUR);
-    const lead = await service.as('lead', id);
-    expect(outcome(await lead.book(booking(hours(5, 6))))).toMatch(/^422 experiment_expired/);
-    const repeat = await bookAs(lead, 'expired', period);
-    expect([answered(repeat), repeat.body]).toEqual(['201 again', first.body]);
-  });
-
   test('its link has left the topology', async () => {
     const lead = await service.as('lead');
     const lille = { site2: 'fr-lille' };
@@ -181,14 +170,6 @@ describe('a repeat is answered though a new request would be refused', async () 
     expect(outcome(await there.book(booking(lille)))).toBe('422 sites_not_connected Site');
     const repeat = await bookAs(there, 'gone', lille);
     expect([answered(repeat), repeat.body]).toEqual(['201 again', first.body]);
-  });
-
-  test('and answered with the reservation as it stands now', async () => {
-    const lead = await service.as('lead');
-    const { id } = reservationIn(await bookAs(lead, 'updated'));
-    const updated = reservationIn(await lead.update(id, { bandwidth: '7', tokens: [] }));
-    const repeat = await bookAs(lead, 'updated');
-    expect([answered(repeat), repeat.body]).toEqual(['201 again', updated]);
   });
 
   test('but not when its reservation was deleted: 409 names it', async () => {

@@ -12,9 +12,7 @@ import {
   locationOf,
   logInToPage,
 } from '../../fixtures/page.ts';
-import { usePostgres } from '../../fixtures/postgres.ts';
 
-const postgres = usePostgres();
 const server = await startIdentity();
 const cookie = cookieName(server.base);
 
@@ -292,20 +290,6 @@ describe('the page of the identity provider', () => {
       403,
       expect.stringContaining('The login was cancelled.'),
     ]);
-  });
-});
-
-describe('two replicas on one PostgreSQL database', () => {
-  test('a login on one is used on the other, and a logout on the first ends both', async () => {
-    const first = await startIdentity({ database: await postgres.emptied() });
-    const second = new Browser(await first.replica());
-    const browser = await loggedIn('lead', first);
-    copyBrowser(browser, second);
-    expect((await book(second)).status).toBe(201);
-    expect((await asPage(browser, 'POST', '/logout')).status).toBe(204);
-    for (const each of [browser, second]) expect(await sessionOf(each)).toEqual(nobody);
-    copyBrowser(await loggedIn('lead', first), second);
-    expect(await sessionOf(second)).toMatchObject({ user: { name: 'lead' } });
   });
 });
 
