@@ -58,60 +58,38 @@ describe('row 32: a doubled query parameter', () => {
   });
 });
 
-describe('row 32: a wrong Host', () => {
-  test.each(['localhost', 'offline.localhost:8080', 'offline.localhost.', '[::1]'])(
-    '%s: 421 for every request',
-    async (host) => {
-      const reply = await lead.send('POST', `http://${host}${CONNECTIVITY}`, { body: booking() });
-      expect(outcome(reply)).toBe('421 host_unknown');
-    },
-  );
-
-  const pinned = READABLE.filter((address) => !HEALTH.includes(address));
-  test.each([...pinned, IDENTITY_KEYS, '/', '/nowhere', `${PROJECTS}x`])(
-    '%s under it: 421',
-    async (address) => {
-      const { status } = await lead.send('GET', `http://evil.example${address}`);
-      expect(status).toBe(421);
-    },
-  );
-
-  test('changes nothing', () => {
+test.each(['localhost', 'offline.localhost:8080', 'offline.localhost.', '[::1]'])(
+  'row 32: a wrong Host, %s: 421, and nothing is changed',
+  async (host) => {
+    const reply = await lead.send('POST', `http://${host}${CONNECTIVITY}`, { body: booking() });
+    expect(outcome(reply)).toBe('421 host_unknown');
+    for (const address of [IDENTITY_KEYS, '/', '/nowhere', `${PROJECTS}x`]) {
+      expect((await lead.send('GET', `http://${host}${address}`)).status).toBe(421);
+    }
     expect(service.rows().reservations).toBe(1);
-  });
-});
+  },
+);
 
-/** Address, methods without and with an endpoint. */
-const UNKNOWN_METHODS: [address: string, methods: string[], allow: string][] = [
-  [CONNECTIVITY, ['PUT', 'DELETE', 'PATCH', 'OPTIONS'], 'POST, GET'],
-  [`${CONNECTIVITY}/${reservation}`, ['POST', 'PATCH'], 'GET, PUT, DELETE'],
-  [LINKS, ['POST', 'DELETE'], 'GET'],
-  [PROJECTS, ['POST', 'OPTIONS'], 'GET'],
-  [EXPERIMENTS, ['PUT', 'DELETE'], 'GET, POST'],
-  [`${EXPERIMENTS}${service.experiment}`, ['POST', 'PUT'], 'GET'],
-  ['/portal/.well-known/jwks.json', ['POST', 'PUT'], 'GET'],
-];
-
-describe('an unknown method of an address', () => {
-  const rows = UNKNOWN_METHODS.flatMap(([address, methods, allow]) =>
-    methods.flatMap((method) =>
-      [address, `${address.replace(/\/$/, '')}/`].map((at) => [method, at, allow] as const),
-    ),
-  );
-  test.each(rows)('%s %s: 405 with Allow: %s', async (method, address, allow) => {
-    const reply = await lead.send(method, address);
-    expect(outcome(reply)).toBe('405 method_not_allowed');
-    const head = allow.includes('GET') ? ['HEAD'] : [];
-    expect(reply.headers.get('allow')?.split(', ').toSorted()).toEqual(
-      [...allow.split(', '), ...head].toSorted(),
-    );
+describe('another method than those of an address', () => {
+  const methods = Map.groupBy(ENDPOINTS, ({ address }) => address.split('?')[0] ?? '');
+  test.each([...methods.keys()])('%s: 405 with Allow', async (address) => {
+    const known = (methods.get(address) ?? []).map(({ route }) => route.method as string);
+    const allow = [...known, ...(known.includes('GET') ? ['HEAD'] : [])].toSorted();
+    for (const method of ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS'].filter(
+      (each) => !known.includes(each),
+    )) {
+      for (const at of [address, `${address.replace(/\/$/, '')}/`]) {
+        const reply = await lead.send(method, at);
+        expect(outcome(reply)).toBe('405 method_not_allowed');
+        expect(reply.headers.get('allow')?.split(', ').toSorted()).toEqual(allow);
+      }
+    }
   });
 
-  test.each(['POST', 'PUT', 'DELETE'])('%s without an endpoint in the table does nothing', async (method) => {
+  test('does nothing where there is no endpoint in the table', async () => {
     for (const address of ['/', '/api-spec', '/api-docs', IDENTITY_KEYS]) {
-      const reply = await lead.send(method, address);
-      expect(outcome(reply)).toBe('405 method_not_allowed');
-      expect(reply.headers.get('allow')).toBe('GET, HEAD');
+      const reply = await lead.send('POST', address);
+      expect([outcome(reply), reply.headers.get('allow')]).toEqual(['405 method_not_allowed', 'GET, HEAD']);
     }
   });
 });
@@ -136,53 +114,49 @@ test.each([
   expect(outcome(reply)).toBe('404 not_found');
 });
 
-describe('a slash at the end makes no difference', () => {
-  test.each(READABLE)('GET %s', async (address) => {
+test.each(READABLE)(
+  'GET %s: the same with a slash at the end, HEAD without the body, 421 under another Host',
+  async (address) => {
     const [path = '', query = ''] = address.split('?');
     const bare = path.replace(/\/$/, '');
-    const [without, with_] = [
+    const [without, withSlash] = [
       await lead.send('GET', `${bare}?${query}`),
       await lead.send('GET', `${bare}/?${query}`),
     ];
     expect(outcome(without)).toBe('200');
-    expect({ status: with_.status, body: with_.body }).toEqual({
-      status: without.status,
-      body: without.body,
-    });
-  });
+    expect([withSlash.status, withSlash.body]).toEqual([without.status, without.body]);
+    await expectHead(address);
+    const elsewhere = await lead.send('GET', `http://evil.example${address}`);
+    expect(elsewhere.status).toBe(HEALTH.includes(address) ? 200 : 421);
+  },
+);
 
-  test('POST, PUT and DELETE', async () => {
-    const created = await lead.send('POST', `${CONNECTIVITY}/`, { body: booking() });
-    const { id } = reservationIn(created);
-    expect(created.headers.get('location')).toBe(`${CONNECTIVITY}/${id}`);
-    expect(outcome(await lead.send('PUT', `${CONNECTIVITY}/${id}/`, { body: {} }))).toBe('200');
-    expect(outcome(await lead.send('DELETE', `${CONNECTIVITY}/${id}/`))).toBe('204');
-    const body = { name: 'bare', project_id: service.project, expires_at: at(DAY) };
-    const made = await lead.send('POST', EXPERIMENTS.slice(0, -1), { body });
-    expect(made.headers.get('location')).toMatch(
-      /^\/portal\/apis\/experiments\/v1alpha1\/experiments\/exp_[^/]+$/,
-    );
-  });
-});
-
-describe('HEAD answers as GET, without the body (RFC 9110 §9.3.2)', () => {
-  const cases = [
-    ...READABLE,
-    `${PROJECTS}${service.project}`,
-    `${CONNECTIVITY}/x`,
-    '/nowhere',
-    '/portal/nowhere',
-    IDENTITY_KEYS,
+/** RFC 9110 §9.3.2; the fixture checks that there is no body. */
+async function expectHead(address: string): Promise<void> {
+  const [head, get] = [
+    await lead.send('HEAD', address, { headers: SIGNED }),
+    await lead.send('GET', address, { headers: SIGNED }),
   ];
+  expect(head.status).toBe(get.status);
+  expect(head.headers.get('content-type')).toBe(get.headers.get('content-type'));
+}
 
-  test.each(cases)('%s', async (address) => {
-    const [head, get] = [
-      await lead.send('HEAD', address, { headers: SIGNED }),
-      await lead.send('GET', address, { headers: SIGNED }),
-    ];
-    expect(head.status).toBe(get.status);
-    expect(head.headers.get('content-type')).toBe(get.headers.get('content-type'));
-  });
+test.each([`${PROJECTS}${service.project}`, `${CONNECTIVITY}/x`, '/portal/nowhere', IDENTITY_KEYS])(
+  'HEAD answers as GET: %s',
+  expectHead,
+);
+
+test('POST, PUT and DELETE are the same with a slash at the end', async () => {
+  const created = await lead.send('POST', `${CONNECTIVITY}/`, { body: booking() });
+  const { id } = reservationIn(created);
+  expect(created.headers.get('location')).toBe(`${CONNECTIVITY}/${id}`);
+  expect(outcome(await lead.send('PUT', `${CONNECTIVITY}/${id}/`, { body: {} }))).toBe('200');
+  expect(outcome(await lead.send('DELETE', `${CONNECTIVITY}/${id}/`))).toBe('204');
+  const body = { name: 'bare', project_id: service.project, expires_at: at(DAY) };
+  const made = await lead.send('POST', EXPERIMENTS.slice(0, -1), { body });
+  expect(made.headers.get('location')).toMatch(
+    /^\/portal\/apis\/experiments\/v1alpha1\/experiments\/exp_[^/]+$/,
+  );
 });
 
 describe('pages of other origins can read public keys and the description, and call nothing', () => {
@@ -193,18 +167,18 @@ describe('pages of other origins can read public keys and the description, and c
     expect(reply.headers.has('access-control-allow-credentials')).toBe(false);
   });
 
-  test.each(['/api-docs', '/healthz', '/portal/apis/projects/v1alpha1/projects/', '/nowhere'])(
-    '%s may not be read',
-    async (address) => {
-      const reply = await lead.send('GET', address, { headers });
+  test('others may not be read, and a preflight is not answered', async () => {
+    const replies = [
+      await lead.send('GET', '/api-docs', { headers }),
+      await lead.send('GET', PROJECTS, { headers }),
+      await lead.send('GET', '/nowhere', { headers }),
+      await lead.send('OPTIONS', CONNECTIVITY, {
+        headers: { ...headers, 'access-control-request-method': 'GET' },
+      }),
+    ];
+    for (const reply of replies) {
       expect([...reply.headers.keys()].filter((name) => name.startsWith('access-control-'))).toEqual([]);
-    },
-  );
-
-  test('a preflight is not answered', async () => {
-    const asked = { ...headers, 'access-control-request-method': 'GET' };
-    const reply = await lead.send('OPTIONS', CONNECTIVITY, { headers: asked });
-    expect([...reply.headers.keys()].filter((name) => name.startsWith('access-control-'))).toEqual([]);
+    }
   });
 });
 

@@ -144,32 +144,27 @@ describe('a device login', async () => {
     expect(identity.payload).toMatchObject({ sub: payload.sub });
   });
 
-  test('of each person lets them into portal and connectivity service, until the token expires', async () => {
+  test('lets the person into portal and connectivity service, until the token expires', async () => {
     const server = await startIdentity();
-    for (const user of ['lead', 'admin', 'member', 'viewer']) {
-      const { access_token } = await logIn(server, user);
-      const headers = { authorization: `Bearer ${access_token}` };
-      for (const address of [PROJECTS, LINKS]) {
-        const reply = await send(server, 'GET', address, { headers });
-        expect(reply.status, `${user} ${address} ${reply.text}`).toBe(200);
-      }
+    const { access_token } = await logIn(server, 'member');
+    const headers = { authorization: `Bearer ${access_token}` };
+    for (const address of [PROJECTS, LINKS]) {
+      expect((await send(server, 'GET', address, { headers })).status).toBe(200);
     }
-    const { access_token } = await logIn(server);
     server.advance(3601 * SECOND);
-    const late = await send(server, 'GET', PROJECTS, {
-      headers: { authorization: `Bearer ${access_token}` },
-    });
+    const late = await send(server, 'GET', PROJECTS, { headers });
     expect([late.status, JSON.parse(late.text).code]).toEqual([403, 'token_expired']);
   });
 
   test('gives a token of the lifetime that the server was told', async () => {
     const server = await startIdentity({ accessTokenTtl: 7 });
     const login = await logIn(server);
-    const refreshed = tokensIn(await refresh(server, login.refresh_token));
-    for (const tokens of [login, refreshed]) {
-      expect(tokens.expires_in).toBe(7);
-      const { iat, exp } = partOf(tokens.access_token, 'payload');
-      expect(Number(exp) - Number(iat)).toBe(7);
+    for (const { expires_in, access_token } of [
+      login,
+      tokensIn(await refresh(server, login.refresh_token)),
+    ]) {
+      const { iat, exp } = partOf(access_token, 'payload');
+      expect([expires_in, Number(exp) - Number(iat)]).toEqual([7, 7]);
     }
   });
 
@@ -187,10 +182,6 @@ describe('a device login', async () => {
     });
     expect(Number(after?.['iat'])).toBeGreaterThanOrEqual(Number(before?.['iat']) + 7199);
     expect(refreshed.refresh_token).not.toBe(login.refresh_token);
-    const reply = await send(server, 'GET', PROJECTS, {
-      headers: { authorization: `Bearer ${refreshed.access_token}` },
-    });
-    expect(reply.status).toBe(200);
   });
 
   test('that is not refreshed for thirty days is over', async () => {
