@@ -9,6 +9,7 @@ import {
   hours,
   MINUTE,
   openService,
+  openWithLead,
   outcome,
   problemIn,
   SECOND,
@@ -21,8 +22,7 @@ const sendBatch = (caller: Caller, body: object) =>
   caller.send('POST', addressOf('batchReservations'), { body });
 
 test('updates that are granted one after the other: 429 with Retry-After, and they go on when it is over (THREATS.md 88)', async () => {
-  const service = await openService({ maxChanges: 4 });
-  const lead = await service.as('lead');
+  const { service, lead } = await openWithLead({ maxChanges: 4 });
   const { id } = await booked(lead);
   for (let bandwidth = 1; bandwidth <= 3; bandwidth += 1) {
     expect(outcome(await lead.update(id, { bandwidth: String(bandwidth) }))).toBe('200');
@@ -64,8 +64,7 @@ test('a user has one budget in all experiments, and an experiment one for all us
 });
 
 test('what a link has not decided does not count, and a deletion is never refused', async () => {
-  const service = await openService({ maxChanges: 3 });
-  const lead = await service.as('lead');
+  const { lead } = await openWithLead({ maxChanges: 3 });
   const keyed = { [IDEMPOTENCY_KEY_HEADER]: 'the-only-one' };
   const { id } = await booked(lead, { name: 'first' });
   for (let time = 0; time < 5; time += 1) {
@@ -87,8 +86,7 @@ test('what a link has not decided does not count, and a deletion is never refuse
 });
 
 test('what a link refuses counts: it leaves a row in the audit', async () => {
-  const service = await openService({ maxChanges: 4, topology: smallTopology(2) });
-  const lead = await service.as('lead');
+  const { lead } = await openWithLead({ maxChanges: 4, topology: smallTopology(2) });
   const { id } = await booked(lead, { bandwidth: '1000' });
   expect(outcome(await lead.book())).toBe('422 bandwidth_unavailable Bandwidth');
   expect(outcome(await lead.update(id, { bandwidth: '2000' }))).toBe('422 bandwidth_unavailable Bandwidth');
@@ -97,8 +95,7 @@ test('what a link refuses counts: it leaves a row in the audit', async () => {
 });
 
 test('each item of a batch counts, and one that is larger than the budget is done when nothing was used', async () => {
-  const service = await openService({ maxChanges: 2 });
-  const lead = await service.as('lead');
+  const { service, lead } = await openWithLead({ maxChanges: 2 });
   expect(outcome(await sendBatch(lead, batchOf(item, item, item)))).toBe('200');
   expect((await lead.book()).headers.get('retry-after')).toBe(String(HOUR / SECOND));
   service.moveTo(HOUR);

@@ -10,6 +10,7 @@ import {
   HOUR,
   MINUTE,
   openService,
+  openWithLead,
   outcome,
   problemIn,
   reservationIn,
@@ -242,8 +243,7 @@ test('the refusal for want of an experiment token says where it goes', async () 
 });
 
 test('an experiment token ends before its user token: 403 token_expired', async () => {
-  const later = await openService();
-  const caller = await later.as('lead');
+  const { service: later, lead: caller } = await openWithLead();
   later.moveTo(15 * MINUTE - 1);
   expect(outcome(await caller.list())).toBe('200');
   later.moveTo(15 * MINUTE);

@@ -22,11 +22,10 @@ import {
   hours,
   MINUTE,
   NOW,
-  openService,
+  openWithLead,
 } from '../fixtures/service.ts';
 
-const service = await openService();
-const lead = await service.as('lead');
+const { service, lead } = await openWithLead();
 const opened: ReadStream[] = [];
 
 /** A caller in an experiment of its own. */

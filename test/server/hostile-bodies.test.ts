@@ -7,15 +7,14 @@ import {
   booking,
   DAY,
   HOUR,
-  openService,
+  openWithLead,
   outcome,
   problemIn,
   type Reply,
   reservationIn,
 } from '../fixtures/service.ts';
 
-const service = await openService();
-const lead = await service.as('lead');
+const { service, lead } = await openWithLead();
 const booked = reservationIn(await lead.book());
 
 /** No row of any kind was added or lost, the reservation that was there is as it was, and the answer is short. */

@@ -18,7 +18,7 @@ import {
   endpointsOf,
   HOUR,
   LINKS,
-  openService,
+  openWithLead,
   outcome,
   PROJECTS,
   problemIn,
@@ -27,8 +27,7 @@ import {
   smallTopology,
 } from '../fixtures/service.ts';
 
-const service = await openService();
-const lead = await service.as('lead');
+const { service, lead } = await openWithLead();
 const reservation = reservationIn(await lead.book()).id;
 
 const IDENTITY_KEYS = '/auth/.well-known/jwks.json';
@@ -271,8 +270,7 @@ test('the log’s durations are of a clock that is never set (THREATS.md 85)', a
 });
 
 describe('the log', async () => {
-  const logged = await openService();
-  const caller = await logged.as('lead');
+  const { service: logged, lead: caller } = await openWithLead();
   const own = reservationIn(await caller.book()).id;
   const canaries = Object.entries({
     user: await logged.userToken('lead'),
@@ -329,8 +327,7 @@ describe('the log', async () => {
 });
 
 test('row 41: a database that another process keeps locked: 503 with Retry-After, and no rows are left', async () => {
-  const busy = await openService();
-  const caller = await busy.as('lead');
+  const { service: busy, lead: caller } = await openWithLead();
   const before = busy.rows();
   const another = new DatabaseSync(busy.file);
   another.exec('BEGIN EXCLUSIVE');
@@ -384,8 +381,7 @@ describe('row 36: no request gets 500 (the fixture checks it)', () => {
   );
 
   test(`${BODIES} bodies similar to valid ones`, async () => {
-    const fuzzed = await openService({ topology: smallTopology(9) });
-    const caller = await fuzzed.as('lead');
+    const { service: fuzzed, lead: caller } = await openWithLead({ topology: smallTopology(9) });
     const own = reservationIn(await caller.book()).id;
     const answered = new Set<string>();
     const property = fc.asyncProperty(bodies, queries, fc.boolean(), async (body, query, update) => {

@@ -12,6 +12,7 @@ import {
   hours,
   MINUTE,
   openService,
+  openWithLead,
   outcome,
   problemIn,
   type Reply,
@@ -183,8 +184,7 @@ describe('a repeat is answered though a new request would be refused', async () 
 });
 
 describe('a refused request leaves its key free', async () => {
-  const service = await openService({ topology: smallTopology(1) });
-  const lead = await service.as('lead');
+  const { lead } = await openWithLead({ topology: smallTopology(1) });
 
   test('by the link or by a rule: it is decided anew, and may be another one', async () => {
     const first = await booked(lead);
@@ -216,8 +216,7 @@ test('a key stands for 24 hours, and is free then', async () => {
 });
 
 describe('the text of a key', async () => {
-  const service = await openService();
-  const lead = await service.as('lead');
+  const { service, lead } = await openWithLead();
   const twice = new Headers([
     ['Idempotency-Key', 'one'],
     ['Idempotency-Key', 'other'],
@@ -260,8 +259,7 @@ describe('the text of a key', async () => {
 });
 
 describe('a key is the user’s own, in one experiment', async () => {
-  const service = await openService();
-  const lead = await service.as('lead');
+  const { service, lead } = await openWithLead();
   const first = reservationIn(await bookAs(lead, 'own'));
 
   test('in another experiment it is another key', async () => {

@@ -11,6 +11,7 @@ import {
   hours,
   MINUTE,
   openService,
+  openWithLead,
   outcome,
   smallTopology,
 } from '../fixtures/service.ts';
@@ -20,8 +21,7 @@ const SLOTS = addressOf('linkSlots');
 const query = (values: Readonly<Record<string, string>>): string => `?${new URLSearchParams(values)}`;
 
 /** 1000 Mbps and three tags; 600 Mbps are taken from hour 1 to 2, all 1000 from hour 3 to 4. */
-const service = await openService({ topology: smallTopology(3) });
-const lead = await service.as('lead');
+const { service, lead } = await openWithLead({ topology: smallTopology(3) });
 await booked(lead, { ...hours(1, 2), bandwidth: '600' });
 await booked(lead, { ...hours(3, 4), bandwidth: '1000' });
 const user = service.with({ authorization: `Bearer ${await service.userToken('viewer')}` });
@@ -147,8 +147,7 @@ describe('the ETag of availability', () => {
 });
 
 test('exact steps come in pages of 1000, whose window stays the same while time passes', async () => {
-  const many = await openService();
-  const caller = await many.as('lead');
+  const { service: many, lead: caller } = await openWithLead();
   const minutes = (count: number): string => at(HOUR + count * MINUTE);
   // Back to back with another bandwidth each: 1,200 steps, one before and one after.
   for (let group = 0; group < 1200; group += 60) {
@@ -246,8 +245,7 @@ describe('slots', () => {
 });
 
 test('the use of all links is the availability of each, in columns, with one ETag', async () => {
-  const elsewhere = await openService();
-  const caller = await elsewhere.as('lead');
+  const { lead: caller } = await openWithLead();
   await booked(caller, hours(1, 2));
   const window = query({ ...FIVE_HOURS, points: '5' });
   const asked = (headers = {}) => caller.send('GET', addressOf('linkUse') + window, { headers });
@@ -276,8 +274,7 @@ test('the use of all links is the availability of each, in columns, with one ETa
 
 test('after a start with another topology, what was told is not known any more', async () => {
   const options = { topology: smallTopology(3) };
-  const elsewhere = await openService(options);
-  const caller = await elsewhere.as('lead');
+  const { service: elsewhere, lead: caller } = await openWithLead(options);
   for (const name of ['linkUse', 'linkAvailability'] as const) {
     const asked = (headers = {}) => caller.send('GET', addressOf(name) + query(FIVE_HOURS), { headers });
     const known = { 'if-none-match': (await asked()).headers.get('etag') ?? '' };

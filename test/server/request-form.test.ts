@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { targetFault } from '../../src/server/request-form.ts';
 import { type IdentityServer, sendRaw, startIdentity } from '../fixtures/identity.ts';
-import { CONNECTIVITY, LINKS, openService, outcome } from '../fixtures/service.ts';
+import { CONNECTIVITY, LINKS, openWithLead, outcome } from '../fixtures/service.ts';
 
 let server: IdentityServer;
 let token: string;
@@ -81,8 +81,7 @@ describe('row 62: one spelling of a path', () => {
   });
 
   test('without a socket too', async () => {
-    const service = await openService();
-    const lead = await service.as('lead');
+    const { lead } = await openWithLead();
     expect(outcome(await lead.send('GET', LINKS))).toBe('200');
     expect(outcome(await lead.send('GET', LINKS.replace('apis', '%61pis')))).toBe('400 request_invalid');
   });

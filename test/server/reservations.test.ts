@@ -11,7 +11,7 @@ import {
   hours,
   MINUTE,
   NOW,
-  openService,
+  openWithLead,
   outcome,
   type Reply,
   reservationIn,
@@ -33,8 +33,7 @@ async function idsIn(reply: Promise<Reply>): Promise<string[]> {
 }
 
 describe('create', async () => {
-  const service = await openService();
-  const lead = await service.as('lead');
+  const { service, lead } = await openWithLead();
   beforeEach(() => service.moveTo(0));
 
   test('answers 201 with every field of the reservation', async () => {
@@ -115,8 +114,7 @@ describe('create', async () => {
 });
 
 describe('dry run', async () => {
-  const service = await openService({ topology: smallTopology(1) });
-  const lead = await service.as('lead');
+  const { service, lead } = await openWithLead({ topology: smallTopology(1) });
 
   test('of a booking answers 200, in JSON, and leaves nothing', async () => {
     const reply = await lead.book(booking(), 'dry_run=true', SIGNED);
@@ -144,8 +142,7 @@ describe('dry run', async () => {
 });
 
 describe('read', async () => {
-  const service = await openService();
-  const lead = await service.as('lead');
+  const { service, lead } = await openWithLead();
   const reservation = await booked(lead);
 
   test('answers as creation did, to everyone who may read', async () => {
@@ -172,8 +169,7 @@ describe('read', async () => {
 });
 
 describe('list', async () => {
-  const service = await openService();
-  const lead = await service.as('lead');
+  const { service, lead } = await openWithLead();
   const secondId = await service.newExperiment('second');
   const elsewhere = await booked(await service.as('lead', secondId));
   const ended = await booked(lead, hours(1, 2));
@@ -190,8 +186,7 @@ describe('list', async () => {
   beforeEach(() => service.moveTo(2 * HOUR));
 
   test('has an ETag, which changes with what it holds', async () => {
-    const service = await openService();
-    const lead = await service.as('lead');
+    const { lead } = await openWithLead();
     const first = await lead.list();
     const known = { headers: { 'if-none-match': first.headers.get('etag') ?? '' } };
     expect((await lead.send('GET', CONNECTIVITY, known)).status).toBe(304);
@@ -263,8 +258,7 @@ describe('list', async () => {
 });
 
 describe('delete', async () => {
-  const service = await openService({ topology: smallTopology(1) });
-  const lead = await service.as('lead');
+  const { service, lead } = await openWithLead({ topology: smallTopology(1) });
   beforeEach(() => service.moveTo(0));
 
   test('answers 204 with no body; after that the reservation is gone', async () => {

@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { addressOf, booking, openService, outcome, problemIn, reservationIn } from '../fixtures/service.ts';
+import { addressOf, booking, openWithLead, outcome, problemIn, reservationIn } from '../fixtures/service.ts';
 
 /** The built-in network: fr-lille and pl-poznan1 both lie between be-gent1 and fr-slices, and no link connects the two. */
-const service = await openService();
-const lead = await service.as('lead');
+const { lead } = await openWithLead();
 const SQUARE = { site1: 'be-gent1', site2: 'fr-slices' };
 const rehearsed = (asked: object) => lead.book(booking({ ...SQUARE, ...asked }), 'dry_run=true');
 

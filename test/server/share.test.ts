@@ -6,6 +6,7 @@ import {
   booking,
   HOUR,
   openService,
+  openWithLead,
   outcome,
   problemIn,
   smallTopology,
@@ -14,8 +15,7 @@ import {
 const LINK = { site1: 'be-gent1', site2: 'pl-poznan1' };
 
 test('row 59: a share of the bandwidth: 422 with the held and the allowed bandwidth, and an accepted alternative', async () => {
-  const service = await openService({ maxShare: 1 });
-  const lead = await service.as('lead');
+  const { lead } = await openWithLead({ maxShare: 1 });
   await booked(lead, { ...LINK, bandwidth: '600' });
   const reply = await lead.book(booking({ ...LINK, bandwidth: '500' }));
   expect(outcome(reply)).toBe('422 share_exceeded Bandwidth');
@@ -41,8 +41,7 @@ test('row 59: a share of the bandwidth: 422 with the held and the allowed bandwi
 });
 
 test('row 59: a share of the tags names the site and the layer', async () => {
-  const service = await openService({ maxShare: 50, topology: smallTopology(4) });
-  const lead = await service.as('lead');
+  const { lead } = await openWithLead({ maxShare: 50, topology: smallTopology(4) });
   for (let held = 0; held < 2; held += 1) await booked(lead, { bandwidth: '1' });
   const reply = await lead.book(booking({ bandwidth: '1' }));
   expect(outcome(reply)).toBe('422 share_exceeded Bandwidth');
@@ -52,8 +51,7 @@ test('row 59: a share of the tags names the site and the layer', async () => {
 });
 
 test('row 59: a limit on live reservations: 422 without alternatives, and an update is still accepted', async () => {
-  const service = await openService({ maxLive: 1 });
-  const lead = await service.as('lead');
+  const { lead } = await openWithLead({ maxLive: 1 });
   const { id } = await booked(lead);
   const reply = await lead.book();
   expect(outcome(reply)).toBe('422 share_exceeded Bandwidth');
@@ -72,8 +70,7 @@ test('row 59: a limit on live reservations: 422 without alternatives, and an upd
 });
 
 test('row 59: a reservation over a route counts on each of its links, and as one', async () => {
-  const service = await openService({ maxShare: 50, maxLive: 2 });
-  const lead = await service.as('lead');
+  const { lead } = await openWithLead({ maxShare: 50, maxLive: 2 });
   const route = { site1: 'be-gent1', site2: 'gr-uth' };
   await booked(lead, { ...route, bandwidth: '400' });
   for (const asked of [route, { ...route, site1: 'hu-sztaki' }]) {

@@ -13,6 +13,7 @@ import {
   LINKS,
   MINUTE,
   openService,
+  openWithLead,
   outcome,
   PROJECTS,
   problemIn,
@@ -151,8 +152,7 @@ async function attempt(action: string, caller: Caller, id: string, service: Test
 }
 
 test.each(WITH_EXPERIMENT)('row 35: the tokens of two people: %s: 403', async (action) => {
-  const service = await openService();
-  const lead = await service.as('lead');
+  const { service, lead } = await openWithLead();
   const { id } = reservationIn(await lead.book());
   const before = service.rows();
   const ofAdmin = await service.userToken('admin');

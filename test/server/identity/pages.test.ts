@@ -112,13 +112,14 @@ describe('the confirmation page', () => {
   test('logs in nobody unknown, and has exactly two choices', async () => {
     const { server, login, browser } = await atConfirmation();
     const user = browser.people.ids.get('lead') ?? '';
-    for (const fields of [
+    const wrong: Record<string, string>[] = [
       { action: 'approve' },
       { action: 'approve', user: 'user_127.0.0.1_00000000000000000000000000' },
       { action: 'approve', user: 'lead' },
       { action: 'approve', user: '__proto__' },
       { action: 'APPROVE', user },
-    ]) {
+    ];
+    for (const fields of wrong) {
       await browser.open(login.verification_uri_complete);
       expect((await browser.submit(fields)).status, JSON.stringify(fields)).toBe(400);
     }

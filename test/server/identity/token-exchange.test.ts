@@ -375,7 +375,7 @@ describe.each(postgres.engines)('on %s', (_, database) => {
     // At the beginning of a minute.
     server.advance(MINUTE - (Date.now() % MINUTE));
     const experiment = await experimentOf(server, await server.server.signIn('lead'));
-    const together = (all: readonly Changes[]) => Promise.all(all.map(ask));
+    const together = (all: readonly Changes[]) => Promise.all(all.map((changes) => ask(changes)));
     await together(['1', '2', '3'].map((id) => ({ repository: `a/${id}`, repository_id: id })));
     await together([{ ref: 'refs/heads/x' }, { ref: 'refs/heads/y' }, { environment: 'z', ref: 'z' }]);
     await ask({ event_name: 'workflow_run' });

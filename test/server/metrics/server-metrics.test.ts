@@ -12,7 +12,16 @@ import { createServices } from '../../../src/server/services.ts';
 import { parseExposition, sampleOf } from '../../fixtures/exposition.ts';
 import { send, startIdentity } from '../../fixtures/identity.ts';
 import { listenOnLoopback } from '../../fixtures/loopback.ts';
-import { addressOf, at, booked, booking, HOUR, openService, smallTopology } from '../../fixtures/service.ts';
+import {
+  addressOf,
+  at,
+  booked,
+  booking,
+  HOUR,
+  hours,
+  openWithLead,
+  smallTopology,
+} from '../../fixtures/service.ts';
 
 const GROUPS = { projects: 'projects', experiments: 'experiments' };
 const AT_ROOT = { prefix: '', groups: GROUPS };
@@ -119,8 +128,7 @@ test('the process itself', () => {
 describe('a server', () => {
   test('counts the result of each booking, and no dry run', async () => {
     const metrics = createServerMetrics();
-    const service = await openService({ metrics, topology: smallTopology(1) });
-    const lead = await service.as('lead');
+    const { lead } = await openWithLead({ metrics, topology: smallTopology(1) });
     const keyed = { 'Idempotency-Key': 'once' };
     expect((await lead.book(booking(), '', keyed)).status).toBe(201);
     await lead.book(booking(), '', keyed);
@@ -132,17 +140,27 @@ describe('a server', () => {
     await lead.update(id, { bandwidth: '1001', tokens: [] });
     await lead.update(id, { bandwidth: '300', tokens: [] }, 'dry_run=true');
     await lead.update(id, { end_date: at(2 * HOUR), tokens: [] });
+    const create = { ...booking({ bandwidth: '7', ...hours(5, 6) }), action: 'create' };
+    const items = [create, { action: 'update', id, bandwidth: '5' }];
+    for (const query of ['?dry_run=true', '', '']) {
+      const body = { items, tokens: [] };
+      await lead.send('POST', `${addressOf('batchReservations')}${query}`, {
+        body,
+        headers: { 'Idempotency-Key': 'batch' },
+      });
+    }
     const found = parseExposition(metrics.text());
     const told = found
       .get('slices_conn_bookings_total')
       ?.samples.map(({ labels, value }) => [labels['asked'], labels['result'], value])
       .filter(([, , value]) => value !== 0);
     expect(told).toEqual([
-      ['create', 'accepted', 2],
-      ['create', 'replayed', 1],
+      ['create', 'accepted', 3],
+      ['create', 'replayed', 2],
       ['create', 'bandwidth', 1],
       ['create', 'tags', 1],
-      ['update', 'accepted', 1],
+      ['update', 'accepted', 2],
+      ['update', 'replayed', 1],
       ['update', 'bandwidth', 1],
       ['update', 'rule', 1],
     ]);
