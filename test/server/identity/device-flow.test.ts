@@ -269,16 +269,6 @@ describe('a device login', async () => {
     expect(answer(await post(shared, '/device/auth', { scope: SCOPE, ...fields }))).toBe(due);
   });
 
-  test.each([
-    ['another flow', { grant_type: 'password', username: 'lead', password: 'x' }, 'unsupported_grant_type'],
-    ['a code flow', { grant_type: 'authorization_code', code: 'x' }, 'invalid_request'],
-    ['the client’s own name', { grant_type: 'client_credentials' }, 'unsupported_grant_type'],
-    ['an unknown code', { device_code: 'x'.repeat(43) }, 'invalid_grant'],
-    ['no code', { device_code: '' }, 'invalid_request'],
-  ])('refuses a token for %s', async (_, fields, due) => {
-    expect(answer(await post(shared, '/token', { grant_type: DEVICE_GRANT, ...fields }))).toBe(`400 ${due}`);
-  });
-
   test('can’t widen its scope or change its audience by a refresh', async () => {
     const narrow = tokensIn(await poll(approving, await startLogin(approving, 'openid offline_access')));
     const token = { grant_type: 'refresh_token', refresh_token: String(narrow.refresh_token) };
