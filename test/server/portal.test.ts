@@ -45,22 +45,18 @@ const other = others(service);
 const lead = await signedIn(service, 'lead');
 const { sub: leadId } = decodeJwt(await service.userToken('lead'));
 
-describe('projects', () => {
+describe('projects and experiments', () => {
+  const record = { name: 'demo', description: 'Comes with the reference server.', created_at: at(0) };
+
   test.each(ROLES)(
     '%s lists demo, with the fields of the API and its own role, and not other',
     async (role) => {
-      const reply = await (await signedIn(service, role)).send('GET', PROJECTS);
-      expect(reply.body).toEqual({
-        projects: [
-          {
-            id: service.project,
-            name: 'demo',
-            description: 'Comes with the reference server.',
-            role,
-            created_at: at(0),
-            expires_at: at(365 * DAY),
-          },
-        ],
+      const caller = await signedIn(service, role);
+      const project = { ...record, id: service.project, role, expires_at: at(365 * DAY) };
+      expect((await caller.send('GET', PROJECTS)).body).toEqual({ projects: [project] });
+      const own = { ...record, id: service.experiment, project_id: service.project, role };
+      expect((await caller.send('GET', EXPERIMENTS)).body).toEqual({
+        experiments: [{ ...own, expires_at: at(90 * DAY) }],
       });
     },
   );
@@ -85,25 +81,6 @@ describe('projects', () => {
     expect((await lead.send('GET', `${PROJECTS}${service.project}`)).body).toEqual(projects[0]);
     const { experiments } = v.parse(ExperimentList, (await lead.send('GET', EXPERIMENTS)).body);
     expect((await lead.send('GET', `${EXPERIMENTS}${service.experiment}`)).body).toEqual(experiments[0]);
-  });
-});
-
-describe('experiments', () => {
-  test.each(ROLES)('%s lists demo with its own role, and not other', async (role) => {
-    const reply = await (await signedIn(service, role)).send('GET', EXPERIMENTS);
-    expect(reply.body).toEqual({
-      experiments: [
-        {
-          id: service.experiment,
-          name: 'demo',
-          description: 'Comes with the reference server.',
-          project_id: service.project,
-          role,
-          created_at: at(0),
-          expires_at: at(90 * DAY),
-        },
-      ],
-    });
   });
 
   test.each(ROLES)("%s's token holds the claims of an experiment token", async (role) => {
