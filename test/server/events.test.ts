@@ -37,6 +37,7 @@ async function alone(): Promise<Caller & { experiment: string }> {
 }
 
 afterEach(async () => {
+  vi.useRealTimers();
   for (const stream of opened.splice(0)) await stream.close();
   service.moveTo(0);
 });
@@ -222,15 +223,11 @@ describe('a stream of events', () => {
 
   test('row 126: a stream ends when its tokens have expired', async () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
-    try {
-      const stream = await begun();
-      vi.advanceTimersByTime(EVENT_PAUSE);
-      service.moveTo(HOUR);
-      vi.advanceTimersByTime(EVENT_PAUSE);
-      expect(await stream.ended()).toBe('ended');
-    } finally {
-      vi.useRealTimers();
-    }
+    const stream = await begun();
+    vi.advanceTimersByTime(EVENT_PAUSE);
+    service.moveTo(HOUR);
+    vi.advanceTimersByTime(EVENT_PAUSE);
+    expect(await stream.ended()).toBe('ended');
   });
 
   test('row 126: at the instant at which the first of its tokens expires; and it needs valid ones', async () => {

@@ -29,7 +29,6 @@ import {
   user,
 } from '../fixtures/trusting.ts';
 
-const userOfPortal = () => user({ iss: PORTAL }, portalKey);
 const experimentOfLogin = (changes: object = {}) => experiment({ iss: LOGIN, ...changes }, loginKey);
 const projectOfLogin = (changes: object = {}) => project({ iss: LOGIN, ...changes }, loginKey);
 
@@ -43,31 +42,25 @@ describe('row 50: an issuer speaks for the kinds that it is trusted for', async 
   // Their ids are of no issuer's host, so that nothing but the kind is in the way.
   const [exp, proj] = ['exp_h_1', 'proj_h_1'];
 
-  test.each<[string, string, () => Promise<unknown>]>([
-    ['each its own', '201', () => book(service, user(), experiment({ sub: exp }))],
+  const booked = async (userToken: string, experimentToken: string, tokens: readonly string[] = []) =>
+    outcome(await book(service, userToken, experimentToken, booking({ tokens })));
+  const its = experiment({ sub: exp });
+
+  test.each<[string, string, () => Promise<string>]>([
+    ['each its own', '201', () => booked(user(), its, [project({ sub: proj })])],
+    ['a user of the portal', '403 token_invalid', () => booked(user({ iss: PORTAL }, portalKey), its)],
     [
-      'a project too',
-      '201',
-      () => book(service, user(), experiment({ sub: exp }), booking({ tokens: [project({ sub: proj })] })),
+      'an experiment of the other',
+      '403 token_invalid',
+      () => booked(user(), experimentOfLogin({ sub: exp })),
     ],
     [
-      'a user of the portal',
+      'a project of the other',
       '403 token_invalid',
-      () => book(service, userOfPortal(), experiment({ sub: exp })),
-    ],
-    [
-      'an experiment of the identity provider',
-      '403 token_invalid',
-      () => book(service, user(), experimentOfLogin({ sub: exp })),
-    ],
-    [
-      'a project of the identity provider',
-      '403 token_invalid',
-      () =>
-        book(service, user(), experiment({ sub: exp }), booking({ tokens: [projectOfLogin({ sub: proj })] })),
+      () => booked(user(), its, [projectOfLogin({ sub: proj })]),
     ],
   ])('%s: %s', async (_, due, send) => {
-    expect(outcome((await send()) as Parameters<typeof outcome>[0])).toBe(due);
+    expect(await send()).toBe(due);
   });
 
   test.each<[string, ForeignIssuers['issuers']]>([

@@ -1,25 +1,23 @@
-import { createServer } from 'node:http';
-import { Hono } from 'hono';
+import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test } from 'vitest';
 import { CommitUnknownError, StoreUnavailableError } from '../../../src/allocator/store.ts';
 import { ROUTES, type Route } from '../../../src/contract/routes.ts';
-import { createListener } from '../../../src/server/listener.ts';
-import { noLog } from '../../../src/server/log.ts';
 import { expositionText } from '../../../src/server/metrics/instruments.ts';
 import { processFamilies } from '../../../src/server/metrics/process-metrics.ts';
 import { createServerMetrics, requestRoute } from '../../../src/server/metrics/server-metrics.ts';
-import { createServices } from '../../../src/server/services.ts';
 import { parseExposition, sampleOf } from '../../fixtures/exposition.ts';
 import { send, startIdentity } from '../../fixtures/identity.ts';
-import { listenOnLoopback } from '../../fixtures/loopback.ts';
+import { passingTime } from '../../fixtures/passing-time.ts';
 import {
   addressOf,
   at,
   booked,
   booking,
+  EXPERIMENTS,
   HOUR,
   hours,
   openWithLead,
+  PROJECTS,
   smallTopology,
 } from '../../fixtures/service.ts';
 
@@ -198,32 +196,25 @@ describe('a server', () => {
 
 test('a database that is away is counted, whichever way the request came', async () => {
   const metrics = createServerMetrics();
-  const away = () => {
-    throw new StoreUnavailableError('The database is away.');
-  };
-  const none = new Hono();
-  const [baseUrl, log] = ['http://127.0.0.1', noLog];
-  const services = { portal: none, identity: none, docs: none, health: none, pages: none };
-  const site = { name: undefined, baseUrl };
-  const answer = createServices({
-    ...services,
-    site,
-    groups: GROUPS,
-    connectivity: new Hono().get('/x', away),
-    log,
-    metrics,
-  });
-  expect((await answer(new Request(`${baseUrl}/x`))).status).toBe(503);
-  const kind = { kind: 'unavailable' };
-  const counted = () => sampleOf(parseExposition(metrics.text()), 'slices_conn_store_errors_total', kind);
-  expect(counted()).toBe(1);
-
-  const server = createServer(
-    createListener({ site, fetch: answer, identity: async () => away(), log, metrics }),
+  const server = await startIdentity({ metrics });
+  const headers = { authorization: `Bearer ${await server.server.signIn('lead')}` };
+  const { projects } = JSON.parse((await send(server, 'GET', PROJECTS, { headers })).text);
+  const expires_at = new Date(Date.now() + HOUR).toISOString();
+  const another = new DatabaseSync(server.file);
+  another.exec('BEGIN IMMEDIATE');
+  const replies = await passingTime(() =>
+    Promise.all([
+      send(server, 'POST', '/auth/device/auth', { body: { client_id: 'slices-conn' } }),
+      send(server, 'GET', '/auth/device?user_code=BBBB-BBBB-BBBB'),
+      send(server, 'POST', EXPERIMENTS, {
+        headers: { ...headers, 'content-type': 'application/json' },
+        body: JSON.stringify({ name: 'late', project_id: projects[0].id, expires_at }),
+      }),
+    ]),
   );
-  const target = { port: await listenOnLoopback(server), base: baseUrl };
-  expect((await send(target, 'POST', '/auth/token')).status).toBe(503);
-  expect((await send(target, 'GET', '/auth/device')).status).toBe(503);
-  server.close();
-  expect(counted()).toBe(3);
+  another.exec('ROLLBACK');
+  another.close();
+  expect(replies.map(({ status }) => status)).toEqual([503, 503, 503]);
+  const kind = { kind: 'unavailable' };
+  expect(sampleOf(parseExposition(metrics.text()), 'slices_conn_store_errors_total', kind)).toBe(3);
 });

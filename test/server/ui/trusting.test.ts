@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { afterAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, describe, expect, test, vi } from 'vitest';
 import { EVENT_PAUSE } from '../../../src/contract/event-streams.ts';
 import { createReferenceServer, type ReferenceServer } from '../../../src/reference-server.ts';
 import { cookieName } from '../../../src/server/ui/login.ts';
@@ -16,6 +16,7 @@ const EXPERIMENTS = `${PORTAL}/apis/experiments/v1alpha1/experiments/`;
 const ours = { 'sec-fetch-site': 'same-origin', 'x-slices-conn': 'ui' };
 const nobody = { user: null, experiments: [] };
 const opened: ReferenceServer[] = [];
+afterEach(() => void vi.useRealTimers());
 afterAll(async () => {
   for (const server of opened) await server.close();
 });
@@ -234,33 +235,29 @@ describe('the page of a server that trusts an identity provider not built like o
 
   test('row 140: a stream ends with its session, although its tokens go on', async () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
-    try {
-      const { events, send, logIn } = await world();
-      await logIn();
-      const reply = await events();
-      expect(reply.headers.get('cache-control')).toBe('no-store, no-transform');
-      expect(reply.headers.get('x-accel-buffering')).toBe('no');
-      const decoded = reply.body?.pipeThrough(new TextDecoderStream()).getReader();
-      /** Reads on until the stream has said so. */
-      const until = async (what: string): Promise<void> => {
-        for (let said = ''; !said.includes(what); ) {
-          const read = await decoded?.read();
-          if (!read || read.done) throw new Error(`It ended after ${said}`);
-          said += read.value;
-        }
-      };
-      await until('event: cursor');
-      const acting = { ...ours, 'slices-experiment': IDS.experiment };
-      await send('POST', '/ui/api/connectivity', acting, booked);
-      await until('"type":"created"');
-      vi.advanceTimersByTime(EVENT_PAUSE);
-      await until('event: cursor');
-      await send('POST', '/ui/logout', ours);
-      vi.advanceTimersByTime(EVENT_PAUSE);
-      await expect(until('nothing more')).rejects.toMatchObject({ name: 'AbortError' });
-    } finally {
-      vi.useRealTimers();
-    }
+    const { events, send, logIn } = await world();
+    await logIn();
+    const reply = await events();
+    expect(reply.headers.get('cache-control')).toBe('no-store, no-transform');
+    expect(reply.headers.get('x-accel-buffering')).toBe('no');
+    const decoded = reply.body?.pipeThrough(new TextDecoderStream()).getReader();
+    /** Reads on until the stream has said so. */
+    const until = async (what: string): Promise<void> => {
+      for (let said = ''; !said.includes(what); ) {
+        const read = await decoded?.read();
+        if (!read || read.done) throw new Error(`It ended after ${said}`);
+        said += read.value;
+      }
+    };
+    await until('event: cursor');
+    const acting = { ...ours, 'slices-experiment': IDS.experiment };
+    await send('POST', '/ui/api/connectivity', acting, booked);
+    await until('"type":"created"');
+    vi.advanceTimersByTime(EVENT_PAUSE);
+    await until('event: cursor');
+    await send('POST', '/ui/logout', ours);
+    vi.advanceTimersByTime(EVENT_PAUSE);
+    await expect(until('nothing more')).rejects.toMatchObject({ name: 'AbortError' });
   });
 
   test('takes no code that is not of this login, and no token that is not for its services', async () => {
@@ -339,22 +336,18 @@ describe('the page of a server that trusts an identity provider not built like o
 
   test('does not wait without end for a provider (THREATS.md 83)', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-    try {
-      const asked = Promise.withResolvers<void>();
-      const { send } = await world({
-        instead: (url) => {
-          if (url !== DESCRIPTION) return undefined;
-          asked.resolve();
-          return new Promise<never>(() => undefined);
-        },
-      });
-      const reply = send('POST', '/ui/login', ours);
-      await asked.promise;
-      vi.advanceTimersByTime(5000);
-      expect((await reply).status).toBe(503);
-    } finally {
-      vi.useRealTimers();
-    }
+    const asked = Promise.withResolvers<void>();
+    const { send } = await world({
+      instead: (url) => {
+        if (url !== DESCRIPTION) return undefined;
+        asked.resolve();
+        return new Promise<never>(() => undefined);
+      },
+    });
+    const reply = send('POST', '/ui/login', ours);
+    await asked.promise;
+    vi.advanceTimersByTime(5000);
+    expect((await reply).status).toBe(503);
   });
 
   test('asks the portal once for the token that many requests wait for, and again after a failure (THREATS.md 84)', async () => {
