@@ -130,12 +130,25 @@ describe('what is asked of a route', () => {
     expect([code, detail[0]?.msg]).toEqual(['site_invalid', msg]);
   });
 
+  test('a site that does not exist is site_unknown', async () => {
+    const { detail } = problemIn(await rehearsed({ via: ['x'], avoid: ['y'] }));
+    expect(detail.map(({ code, facts }) => `${code} ${facts?.site}`)).toEqual([
+      'site_unknown x',
+      'site_unknown y',
+    ]);
+  });
+
   test.each<[string, object, object]>([
     ['direct', { direct: true }, { hops: 1, via: [], avoid: [] }],
     [
       'both ways avoided',
       { avoid: ['fr-lille', 'pl-poznan1'] },
       { hops: 8, via: [], avoid: ['fr-lille', 'pl-poznan1'] },
+    ],
+    [
+      'one of the avoided sites is in no way',
+      { site2: 'gr-uth', avoid: ['fr-lille', 'hu-sztaki'] },
+      { hops: 8, via: [], avoid: ['hu-sztaki'] },
     ],
     [
       'both ways in turn',

@@ -352,7 +352,8 @@ describe.each(postgres.engines)('row 33: stored values on %s', (_, newDatabase) 
     expect(secrets.every(([, secret]) => secret.length >= 8)).toBe(true);
 
     // Someone who reads the database can do nothing with what is there.
-    const values = new Set(texts.map(({ text }) => text).filter((text) => /^[\w:-]{20,}$/.test(text)));
+    const records = texts.filter(({ at: where }) => where.startsWith('identity_record.'));
+    const values = new Set(records.map(({ text }) => text).filter((text) => /^[\w:-]{20,}$/.test(text)));
     for (const stored of values) {
       for (const value of [stored, `sha256:${stored}`]) {
         expect(answer(await refresh(server, value))).toBe('400 invalid_grant');

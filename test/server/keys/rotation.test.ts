@@ -198,6 +198,17 @@ describe('row 27: two servers on one database', () => {
     }
   });
 
+  test('by age, as the server was told', async () => {
+    const rotating = await createReferenceServer({ database, now: () => clock, rotateKeysEvery: 90 * DAY });
+    clock = NOW + 90 * DAY - PUBLISHED_AHEAD;
+    await rotating.signIn('lead');
+    clock = NOW + 90 * DAY;
+    const signed = [await rotating.signIn('lead'), await one.signIn('lead')];
+    await rotating.close();
+    await withKeys(database, async () => undefined);
+    expect(signed.map(keyOf)).toEqual([2, 2]);
+  });
+
   test('a server that has not read the new keys yet asks for them when a token needs one', async () => {
     await published(other);
     await rotateIn(database, clock, true);
