@@ -109,11 +109,6 @@ interface Placement {
 const PLACEMENTS: [title: string, placement: Placement, expected: string][] = [
   ['experiment in Authorization, user in the header', { bearer: experiment, header: user }, 'ok'],
   [
-    'two experiments, header and tokens',
-    { bearer: user, header: experiment, tokens: [secondExperiment] },
-    '400 experiment_tokens_differ',
-  ],
-  [
     'two experiments in tokens',
     { bearer: user, tokens: [experiment, secondExperiment] },
     '400 experiment_tokens_differ',

@@ -74,11 +74,9 @@ const TABLE: Record<string, Record<string, readonly [string, string, string, str
   // The token is still valid after the experiment's end. Its reservations have ended too and stay readable.
   'an expired experiment': {
     create: [EXPIRED, ROLE, ROLE, ROLE],
-    'create, dry run': [EXPIRED, ROLE, ROLE, ROLE],
     read: ['200', '200', ROLE, '200'],
     list: ['200', '200', ROLE, '200'],
     update: [ENDED, ENDED, ROLE, ROLE],
-    'update, dry run': [ENDED, ENDED, ROLE, ROLE],
     delete: ['204', '204', ROLE, ROLE],
     'list the links': ['200', '200', '200', '200'],
     'create an experiment': ['201', '201', ROLE, ROLE],

@@ -163,14 +163,6 @@ describe('a foreign page', () => {
       expect([...refused.headers.keys()].filter((name) => name.startsWith('access-control-'))).toEqual([]);
     }
   });
-
-  test('that frames gets nothing to show', async () => {
-    for (const path of ['/', '/ui/api/session', '/ui/callback', '/ui/login']) {
-      const { headers } = await send(server, 'GET', path, { headers: { accept: 'text/html' } });
-      expect(headers.get('x-frame-options')).toBe('DENY');
-      expect(headers.get('content-security-policy')).toContain("frame-ancestors 'none'");
-    }
-  });
 });
 
 describe('a login by somebody else', () => {
