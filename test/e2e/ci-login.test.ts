@@ -38,35 +38,6 @@ test('a job of GitHub books by the ID tokens of its runner, and asks for one in 
   expect(job.logins).toEqual([]);
 });
 
-test('a job of GitLab books by the one ID token that it has', async () => {
-  const job = newClient({ ...server.env, SLICES_CONN_ID_TOKEN: gitlab.idToken(server.issuer) });
-  const { reservation } = await job.result('reserve', ...LINK);
-  const { id } = v.parse(v.object({ id: v.string() }), reservation);
-  await job.result('delete', '--yes', id);
-});
-
-test('row 115: run in a job books and deletes, and its command gets no way to ID tokens but with --with-token', async () => {
-  const { env } = github.runner();
-  const job = newClient({ ...server.env, ...env });
-  const seen = async (...flags: string[]) => {
-    const command = [
-      '--',
-      'sh',
-      '-c',
-      'echo "<$ACTIONS_ID_TOKEN_REQUEST_TOKEN$ACTIONS_ID_TOKEN_REQUEST_URL>"',
-    ];
-    const link = ['be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--for', '30m'];
-    const { stdout, stderr } = await job.run(['run', ...link, ...flags, ...command], {
-      ownProcess: true,
-      env: { ...server.env, ...env },
-    });
-    return stdout || stderr;
-  };
-  expect(await seen()).toBe('<>\n');
-  expect(await seen('--with-token')).toBe(`<${Object.values(env).toReversed().join('')}>\n`);
-  expect(await job.result('list')).toEqual({ items: [] });
-});
-
 test('what a job says that a rule does not is told, and what to do', async () => {
   const { env } = github.runner({ ref: 'refs/pull/7/merge', event_name: 'pull_request' });
   const refused = await newClient({ ...server.env, ...env }).command('list', '--json');
@@ -171,23 +142,5 @@ test('experiment ci list shows the rules, and remove ends one by a part of its i
     exitCode: 3,
     code: 'not_found',
     fix: 'slices-conn experiment ci list',
-  });
-});
-
-test.each([
-  [['--ref', 'refs/heads/main'], 2],
-  [['--github', 'octo/measure'], 2],
-  [['--github', 'octo/measure', '--gitlab', 'lab/measure', '--ref', 'main'], 2],
-  [['--github', 'octo/measure', '--ref', 'main'], 2],
-  [['--github', 'octo/measure', '--ref', 'refs/heads/main', '--end', '+91d'], 2],
-])('experiment ci add %j ends with %i', async (flags, exitCode) => {
-  expect((await person.command('experiment', 'ci', 'add', ...flags)).exitCode).toBe(exitCode);
-});
-
-test('a branch of GitHub that is not in full is completed', async () => {
-  const flags = ['--github', 'octo/measure', '--ref', 'main', '--end', '+2d'];
-  expect(reportOf(await person.command('experiment', 'ci', 'add', ...flags, '--json'))).toMatchObject({
-    exitCode: 2,
-    fix: expect.stringContaining('experiment ci add --github octo/measure --ref refs/heads/main --end +2d'),
   });
 });

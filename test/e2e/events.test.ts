@@ -75,25 +75,6 @@ describe.skipIf(withoutChromium)(titleInChromium('events in a browser'), () => {
   });
   afterAll(() => browser?.close());
 
-  test('Chromium’s EventSource reads the stream where something gives it the tokens; the page’s, by cookie alone, is refused', async () => {
-    const context = await browser.newContext({ extraHTTPHeaders: headers });
-    const page = await context.newPage();
-    await page.goto(served.base);
-    await page.evaluate(`
-      window.told = [];
-      window.source = new EventSource('${url}');
-      source.addEventListener('reservation', ({ data }) => told.push(JSON.parse(data).reservation.id));
-      new Promise((resolve) => { source.onopen = resolve; })`);
-    const id = idIn(await book(served, headers));
-    await vi.waitFor(async () => expect(await page.evaluate('told')).toEqual([id]), PATIENCE);
-    // An EventSource sends no header of the page's own: the half of the secret that is in its storage is missing.
-    const refused = await page.evaluate(
-      `new Promise((resolve) => { new EventSource('/ui/api/events').onerror = ({ target }) => resolve(target.readyState); })`,
-    );
-    expect(refused).toBe(2);
-    await context.close();
-  });
-
   test('tabs show at once what others book, ask nothing while nothing happens, and go on after the server was killed', async () => {
     const context = await browser.newContext();
     context.setDefaultTimeout(PATIENCE);

@@ -86,17 +86,6 @@ describe('a failure', () => {
     own = newMachine();
   });
 
-  test('4: a profile without a login', async () => {
-    const ended = await own.run(['--json', 'list']);
-    expect(reportOf(ended)).toMatchObject({ code: 'not_logged_in', exitCode: 4 });
-  });
-
-  test('without --json: what happened, why, and the next command', async () => {
-    const { exitCode, stdout, stderr } = await own.run(['--offline', 'list', '--experiment', 'nope']);
-    expect([exitCode, stdout]).toEqual([3, '']);
-    expect(stderr).toMatch(/^error: You have no experiment nope\.\n {2}why: .+\n {2}try: slices-conn .+\n$/);
-  });
-
   test('a misspelt site: the error names the closest one', async () => {
     const args = ['reserve', 'be-gent1', 'pl-poznan', '--bandwidth', '1G', '--start-now', '--for', '2h'];
     const { code, message, why, fix } = reportOf(await own.run(['--offline', '--json', ...args]));
@@ -113,59 +102,41 @@ describe('a closed stream', () => {
     await own.json(...LATER);
   });
 
-  test.each([
-    '--offline list',
-    '--offline list --json',
-    '--help',
-    'help exit-codes',
-    '--version',
-    '--offline sites',
-  ])('stdout: %s exits with 0 and prints no error', async (command) => {
-    const { exitCode, stderr } = await own.run(command.split(' '), { closed: 'stdout' });
-    expect(stderr).toBe('');
-    expect(exitCode).toBe(0);
-  });
+  test.each(['--help', '--version', '--offline list --json'])(
+    'stdout: %s exits with 0 and prints no error',
+    async (command) => {
+      const ended = await own.run(command.split(' '), { closed: 'stdout' });
+      expect(ended).toMatchObject({ exitCode: 0, stderr: '' });
+    },
+  );
 
-  test('stdout: the command still takes effect', async () => {
-    const { home } = own;
-    const args = ['--offline', ...LATER, '--save', 'unread.jwt'];
-    expect((await own.run(args, { closed: 'stdout' })).exitCode).toBe(0);
-    expect(readFileSync(join(home, 'unread.jwt'), 'utf8')).toMatch(/^eyJ/);
+  test('the command still takes effect', async () => {
+    const args = ['--offline', '--json', ...LATER];
+    const unread = await own.run([...args, '--save', 'unread.jwt'], { closed: 'stdout' });
+    expect(unread.exitCode).toBe(0);
+    expect(readFileSync(join(own.home, 'unread.jwt'), 'utf8')).toMatch(/^eyJ/);
+    const { exitCode, stdout } = await own.run(args, { closed: 'stderr' });
+    expect([exitCode, reservationIn(JSON.parse(stdout)).bandwidth]).toEqual([0, 1000]);
   });
 
   test('stderr: a failure keeps its exit code', async () => {
-    const { exitCode } = await own.run(['--offline', 'show', 'con_offline.localhost_none'], {
-      closed: 'stderr',
-    });
-    expect(exitCode).toBe(3);
-    const wrong = await own.run(['--offline', 'show', 'X!'], { closed: 'stderr' });
-    expect(wrong.exitCode).toBe(2);
-  });
-
-  test('stderr: the command still takes effect and prints its result', async () => {
-    const { exitCode, stdout } = await own.run(['--offline', '--json', ...LATER], { closed: 'stderr' });
-    expect(exitCode).toBe(0);
-    expect(reservationIn(JSON.parse(stdout)).bandwidth).toBe(1000);
+    const args = ['--offline', 'show', 'con_offline.localhost_none'];
+    expect((await own.run(args, { closed: 'stderr' })).exitCode).toBe(3);
   });
 });
 
 test.each([
-  '--json',
-  'be-gent1 pl-poznan1 --json',
-  '--json be-gent1 pl-poznan1 --bandwidth 1G -- true',
   'be-gent1 pl-poznan1 --bandwidth 1G --for 2h --json',
   'be-gent1 pl-poznan1 --bandwidth 1G --for 2h true --nope --json',
   'be-gent1 pl-poznan1 --bandwidth --json --for 2h -- true',
   'be-gent1 pl-poznan1 --bandwidth x --for 2h --json -- true',
-  'be-gent1 pl-poznan1 --bandwidth 1G --for 2h --on-lost --json -- true',
-  'be-gent1 pl-poznan1 --bandwidth 1G --for 0h --json -- true',
 ])('run %s: 2, with an error object', async (words) => {
   const ended = await newMachine().run(['--offline', 'run', ...words.split(' ')]);
   expect(reportOf(ended)).toMatchObject({ exitCode: 2 });
 });
 
 describe('standard output on a full disk (THREATS.md 112)', () => {
-  test.each(['--version', '--cli-manifest', 'version', 'help times', '--offline list'])(
+  test.each(['--version', 'help times', '--offline list'])(
     '%s: 2, without a stack trace',
     async (command) => {
       const { exitCode, stderr } = await newMachine().run(command.split(' '), { onFullDisk: true });
@@ -197,15 +168,6 @@ describe('help and version', () => {
     const { stdout } = await own.run(['--offline', '--version', '--json']);
     expect(JSON.parse(stdout)).toEqual({ version: expect.stringMatching(/^\d+\.\d+\.\d+/) });
   });
-
-  test.each([['--version'], ['--offline', '--version']])(
-    '%s %s prints one line that starts with v, and nothing else',
-    async (...args) => {
-      const { exitCode, stdout, stderr } = await own.run(args, { ownProcess: true });
-      expect([exitCode, stderr]).toEqual([0, '']);
-      expect(stdout).toMatch(/^v\d+\.\d+\.\d+\S*\n$/);
-    },
-  );
 
   test('help environment has the variables that other programs know too', async () => {
     const { stdout } = await own.run(['help', 'environment']);

@@ -67,14 +67,6 @@ describe('services by another hand, with an opaque token and no refresh', () => 
     expect([exitCode, stderr]).toEqual([0, '']);
   });
 
-  test('project and experiment are found by records with hardly a member', async () => {
-    for (const noun of ['project', 'experiment'] as const) {
-      const { exitCode, stdout } = await machine.run(noun, 'list', '--json', '--debug');
-      expect(JSON.parse(stdout)).toMatchObject({ items: [{ id: IDS[noun], name: 'demo' }] });
-      expect(exitCode).toBe(0);
-    }
-  });
-
   test('reserve: the answer is verified by the service’s own key set', async () => {
     const { exitCode, stdout, stderr } = await machine.run(...BOOK, '--json');
     expect(stderr).toBe('');

@@ -131,22 +131,6 @@ describe.skipIf(withoutChromium)(
       expect(await state()).toEqual({ user: 'lead', reservations: 0 });
     });
 
-    test('that frames shows nothing', async () => {
-      await page.goto(foreign);
-      for (const path of ['/', '/ui/callback', '/ui/api/session']) {
-        const shown = await inPage<string>(`new Promise((resolve) => {
-        const frame = document.createElement('iframe');
-        frame.onload = () => { try { resolve(String(frame.contentDocument)); } catch (error) { resolve('blocked'); } };
-        frame.src = '${base}${path}';
-        document.body.append(frame);
-      })`);
-        // Of a page that can't be framed, Chromium shows an error of its own, which is of no origin.
-        expect(['blocked', 'null']).toContain(shown);
-        await expect.poll(() => page.frames()[1]?.url(), { timeout: PATIENCE }).toMatch(/^chrome-error:/);
-        await page.goto(foreign);
-      }
-    });
-
     test('that opens the login or the page gets no hold of it', async () => {
       await page.goto(foreign);
       const opened = page.context().waitForEvent('page');

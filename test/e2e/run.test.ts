@@ -4,13 +4,21 @@ import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { PATIENCE } from '../fixtures/patience.ts';
-import { freePort } from '../fixtures/postgres-server.ts';
 import { environmentIn, startCommand, startProgram } from '../fixtures/program.ts';
-import { openProxy, type ProxyPoint } from '../fixtures/proxy.ts';
+import type { ProxyPoint } from '../fixtures/proxy.ts';
 import { reportOf } from './command.ts';
-import { age, type Client, LAUNCHER, newClient, type Served, type Started, serveHere } from './served.ts';
+import {
+  age,
+  type Client,
+  LAUNCHER,
+  newClient,
+  type Served,
+  type Started,
+  serveBehindProxy,
+  serveHere,
+} from './served.ts';
 
 const RUN = ['run', 'be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--for', '1h'];
 /** Commands of a shell that says when it has begun. */
@@ -111,23 +119,16 @@ test('row 115: a command gets no tokens unless it is to call this program itself
 
 test.each<[string, number, string]>([
   ['no-such-command', 127, 'There is no command "no-such-command".'],
-  ['./no-such-file', 127, 'There is no such file.'],
-  ['./plain', 126, `The command "./plain" can't be started.`],
   ['/tmp', 126, `The command "/tmp" can't be started.`],
 ])('%s: %i, and nothing is booked', async (command, exitCode, said) => {
   const client = newClient({});
-  writeFileSync(join(client.home, 'plain'), 'no program');
-  // A path is looked for in the folder of the process.
-  const path = command.startsWith('./') ? join(client.home, command) : command;
-  const ended = await client.command('--offline', ...RUN, '--', path);
-  expect([ended.exitCode, ended.stdout]).toEqual([exitCode, '']);
-  expect(ended.stderr).toContain(said.replace(command, path));
+  const ended = await client.command('--offline', ...RUN, '--', command);
+  expect(ended).toMatchObject({ exitCode, stdout: '', stderr: expect.stringContaining(said) });
   expect((await client.json('list', '--all'))['items']).toEqual([]);
 });
 
 describe('a signal to run', () => {
   test.each<[NodeJS.Signals, number]>([
-    ['SIGINT', 130],
     ['SIGTERM', 143],
     ['SIGHUP', 129],
   ])('%s ends the command, deletes the reservation, and ends with %i', async (signal, exitCode) => {
@@ -162,7 +163,7 @@ describe('run is killed', () => {
   }
 
   /** Kills a run whose command goes on until there is a file. */
-  async function killed(client: Client, before = (): unknown => undefined) {
+  async function killed(client: Client, before: () => unknown) {
     const waiting = 'until [ -e over ]; do sleep 0.05; done; echo went on';
     const started = client.start(...RUN, ...shell(waiting));
     await ready(started);
@@ -181,7 +182,8 @@ describe('run is killed', () => {
   test('its guardian deletes the reservation, says nothing, and had no secret; the command goes on', async () => {
     const client = await loggedIn();
     const secret = JSON.parse(readFileSync(client.credentials, 'utf8')).accessToken;
-    const { ended, since, guarding } = await killed(client);
+    // It renews a login that has expired meanwhile.
+    const { ended, since, guarding } = await killed(client, () => age(client));
     const took = await gone(client, since);
     if (PROVE_RUN) expect(took).toBeLessThan(Number(PROVE_RUN));
     const lines = guarding.join('\n');
@@ -239,21 +241,10 @@ describe('run is killed', () => {
     await client.result('delete', '--all', '--yes');
   });
 
-  test('its guardian renews a login that has expired meanwhile', async () => {
-    const client = await loggedIn();
-    const { ended, since } = await killed(client, () => age(client));
-    await gone(client, since);
-    await ended();
-  });
-
   test.each<ProxyPoint>(['before it is passed on', 'after it was passed on', 'when its answer came'])(
     'while it books, %s: nothing is left either',
     async (point) => {
-      const port = await freePort();
-      const proxy = await openProxy(`http://127.0.0.1:${port}`);
-      onTestFinished(proxy.close);
-      const base = proxy.url.replace(/\/$/, '');
-      const server = await serveHere('--port', String(port), '--base-url', base, '--auto-approve', 'lead');
+      const { server, proxy } = await serveBehindProxy();
       const client = await loggedIn(server.env);
       const started = client.start(...RUN, '--', 'true');
       proxy.arm('POST /apis', 1, point, () => started.signal('SIGKILL'));
