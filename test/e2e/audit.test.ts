@@ -9,37 +9,10 @@ import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 import { newMachine, reportOf, reservationIn, tagsOf } from './command.ts';
 import { type Client, newClient, serveHere } from './served.ts';
 
-const Instant = v.pipe(v.string(), v.regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/));
-const Tag = v.number();
-const Audit = v.strictObject({
-  items: v.array(
-    v.strictObject({
-      at: Instant,
-      link: v.string(),
-      version: v.number(),
-      action: v.picklist(['create', 'update', 'delete']),
-      accepted: v.boolean(),
-      by: v.string(),
-      name: v.nullable(v.string()),
-      experiment: v.string(),
-      reservation: v.nullable(v.string()),
-      reservation_name: v.nullable(v.string()),
-      site1: v.nullable(v.string()),
-      site2: v.nullable(v.string()),
-      start_date: Instant,
-      end_date: Instant,
-      bandwidth: v.number(),
-      tags: v.nullable(
-        v.strictObject({ site1_s_tag: Tag, site1_c_tag: Tag, site2_s_tag: Tag, site2_c_tag: Tag }),
-      ),
-      why: v.nullable(v.string()),
-      count: v.number(),
-    }),
-  ),
+const Audit = v.object({
+  items: v.array(v.looseObject({ at: v.string(), action: v.string(), link: v.string() })),
   more: v.boolean(),
-  database: v.string(),
 });
-
 const Status = v.object({ tokens: v.array(v.object({ kind: v.string(), sub: v.nullable(v.string()) })) });
 async function userOf(client: Client): Promise<string> {
   expect((await client.command('login')).exitCode).toBe(0);
@@ -120,22 +93,11 @@ test('beside a server each decision says who, what and when, and why not or why'
   expect(times.at(-1)).toBeLessThanOrEqual(ended);
 
   expect((await audit('--user', named)).items).toEqual(items.slice(5));
-  expect((await audit('--user', 'viewer')).items).toEqual(items.slice(5));
   expect((await audit('--refused')).items).toEqual(items.slice(1, 2));
   expect((await audit('--link', ...link, '--reservation', first.id)).items).toEqual([
     items[0],
     ...items.slice(2, 4),
   ]);
-  expect((await audit('--experiment', first.experiment_id, '--since', '1h')).items).toEqual(items);
-  expect((await audit('--until', items[1]?.at ?? '')).items).toEqual(items.slice(0, 1));
-
-  const last = await run(['serve', 'audit', ...place, '--limit', '1']);
-  expect(last.stderr).toContain('--limit 10');
-  const [head, line, end] = last.stdout.split('\n');
-  expect(head).toMatch(/^WHEN \(UTC\) +WHAT +OUTCOME /);
-  expect(line).toMatch(/ delete +accepted .* its job died$/);
-  expect(line).toContain(' viewer ');
-  expect(end).toBe('');
 
   // Of a route each link has its row, with the ends of the whole; it is found by its name, also when it is gone.
   const far = reservationIn(
@@ -148,10 +110,9 @@ test('beside a server each decision says who, what and when, and why not or why'
   expect(new Set(ofFar.items.map(({ action }) => action))).toEqual(new Set(['create', 'delete']));
   const ends = { reservation: far.id, reservation_name: 'far', site1: 'gr-uth', site2: 'be-gent1' };
   for (const item of ofFar.items) expect(item).toMatchObject(ends);
-  expect((await audit('--reservation', 'elsewhere')).items).toEqual([]);
   const table = await run(['serve', 'audit', ...place, '--reservation', 'far', '--limit', '1']);
-  expect(table.stdout).toContain(`, of be-gent1 – gr-uth`);
-  expect(table.stdout).toContain(` ${far.id} (far) `);
+  expect(table.stderr).toContain('--limit 10');
+  expect(table.stdout).toMatch(/^WHEN \(UTC\) +WHAT +OUTCOME .*\n.*, of be-gent1 – gr-uth/);
   await server.stop();
 });
 
