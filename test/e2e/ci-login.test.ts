@@ -38,17 +38,6 @@ test('a job of GitHub books by the ID tokens of its runner, and asks for one in 
   expect(job.logins).toEqual([]);
 });
 
-test('what a job says that a rule does not is told, and what to do', async () => {
-  const { env } = github.runner({ ref: 'refs/pull/7/merge', event_name: 'pull_request' });
-  const refused = await newClient({ ...server.env, ...env }).command('list', '--json');
-  expect(reportOf(refused)).toMatchObject({
-    exitCode: 4,
-    code: 'not_logged_in',
-    why: 'This job has event_name pull_request, and only jobs of push, schedule and workflow_dispatch get a token. A lead of the experiment says which jobs may act.',
-    fix: null,
-  });
-});
-
 test.each<[string, Record<string, string>, string]>([
   ['GitHub, without permissions', { GITHUB_ACTIONS: 'true' }, 'id-token: write'],
   ['GitLab, without id_tokens', { GITLAB_CI: 'true' }, 'SLICES_CONN_ID_TOKEN: { aud: http'],

@@ -4,7 +4,7 @@ import { EventSource } from 'eventsource';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { HOUR } from '../../src/contract/durations.ts';
-import { launchChromium, titleInChromium, withoutChromium } from '../fixtures/chromium.ts';
+import { launchChromium, logInByHand, titleInChromium, withoutChromium } from '../fixtures/chromium.ts';
 import { atEndOfFile } from '../fixtures/end-of-file.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
 import { freePort } from '../fixtures/postgres.ts';
@@ -87,10 +87,7 @@ describe.skipIf(withoutChromium)(titleInChromium('events in a browser'), () => {
       return page;
     };
     const first = await open();
-    await first.getByRole('button', { name: 'Log in' }).click();
-    await first.getByRole('radio', { name: /^lead / }).check();
-    await first.getByRole('button', { name: 'Log in' }).click();
-    await first.getByText('Logged in as lead').waitFor();
+    await logInByHand(first, 'lead');
     const tabs = [first, await open()];
     const showing = async (name: string): Promise<number> => {
       await book(served, headers, { name });

@@ -1,21 +1,12 @@
 import { createServer, type Server } from 'node:http';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { launchChromium, titleInChromium, withoutChromium } from '../fixtures/chromium.ts';
+import { launchChromium, logInByHand, titleInChromium, withoutChromium } from '../fixtures/chromium.ts';
 import { Browser as Person } from '../fixtures/identity.ts';
 import { listenOnLoopback } from '../fixtures/loopback.ts';
 import { approveAt, approvePageLogin, logInToPage } from '../fixtures/page.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
 import { type Served, serveInProcess } from './served.ts';
-
-/** Logs in at the page by its button. */
-async function logIn(page: Page, base: string, user: string): Promise<void> {
-  await page.goto(base);
-  await page.getByRole('button', { name: 'Log in' }).click();
-  await page.getByRole('radio', { name: user }).check();
-  await page.getByRole('button', { name: 'Log in' }).click();
-  await page.getByText(`Logged in as ${user}`).waitFor();
-}
 
 /** For both kinds of attackers; their cookies are kept apart by contexts. */
 let browser: Browser;
@@ -45,7 +36,8 @@ describe.skipIf(withoutChromium)(
       });
       foreign = `http://localhost:${await listenOnLoopback(evil, 'localhost')}/`;
       page = await browser.newPage();
-      await logIn(page, base, 'lead');
+      await page.goto(base);
+      await logInByHand(page, 'lead');
     });
     afterAll(() => evil?.close().closeAllConnections());
 
@@ -172,7 +164,7 @@ describe.skipIf(withoutChromium)(
       const page = await (await browser.newContext()).newPage();
       page.setDefaultTimeout(PATIENCE);
       await page.goto(base);
-      if (user !== undefined) await logIn(page, base, user);
+      if (user !== undefined) await logInByHand(page, user);
       return page;
     }
     /** Its own browser, which plants its cookies in the browsers that come to it. */

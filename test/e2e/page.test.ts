@@ -4,7 +4,7 @@ import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { builtInTopology } from '../../src/allocator/network.ts';
 import { createVerifier } from '../../src/verifier.ts';
-import { launchChromium, titleInChromium, withoutChromium } from '../fixtures/chromium.ts';
+import { launchChromium, logInByHand, titleInChromium, withoutChromium } from '../fixtures/chromium.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
 import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 import { type Served, serveInProcess } from './served.ts';
@@ -85,13 +85,6 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
     return page;
   }
 
-  async function logIn(page: Page, user: string): Promise<void> {
-    await page.getByRole('button', { name: 'Log in' }).click();
-    await page.getByRole('radio', { name: new RegExp(`^${user} `) }).check();
-    await page.getByRole('button', { name: 'Log in' }).click();
-    await page.getByText(`Logged in as ${user}`, { exact: true }).waitFor();
-  }
-
   let only: Page | undefined;
   let whose = '';
   /**
@@ -104,7 +97,7 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
       await page.context().clearCookies();
       await page.evaluate('localStorage.clear(); sessionStorage.clear();');
       await page.goto(address ?? served.addresses.base_url);
-      if (user !== '') await logIn(page, user);
+      if (user !== '') await logInByHand(page, user);
     }
     [only, whose] = [page, user];
     return page;
@@ -142,7 +135,7 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
     expect(await page.locator('header .brand').textContent()).toContain('<b>Lab</b>');
     await page.getByText('Log in to see what is free').waitFor();
     expect(await page.getByRole('table').getByRole('row').count()).toBe(1 + smallNetwork().links.length);
-    await logIn(page, 'lead');
+    await logInByHand(page, 'lead');
     whose = 'lead';
     await page.waitForURL(/\?experiment=exp_/);
     await page.getByText('lead: may book, change and delete').waitFor();
@@ -228,7 +221,7 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
 
   test('a viewer sees what a lead books, as a reservation and as use, and finds nothing to book or change with', async () => {
     const [lead, viewer] = [await tabOf('lead'), await openTab()];
-    await logIn(viewer, 'viewer');
+    await logInByHand(viewer, 'viewer');
     await viewer.getByText('viewer: may look, not book').waitFor();
     await viewer.getByText('None now or later.').waitFor();
     await book(lead, '60G', 'shared');
@@ -436,7 +429,7 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
     const [from, until] = [20, 22].map((days) => new Date(Date.now() + days * 86_400_000).toISOString());
     const seen = `${served.addresses.base_url}/?link=be-gent1,pl-poznan1&from=${from}&until=${until}`;
     const page = await tabOf('', seen);
-    await logIn(page, 'alice');
+    await logInByHand(page, 'alice');
     await page
       .getByRole('region', { name: 'Choose an experiment' })
       .getByRole('button', { name: 'run2' })
@@ -453,7 +446,7 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
     await page.getByLabel('Name (optional)').fill('secret');
     const other = await openTab(page.context());
     await other.getByRole('button', { name: 'Log out' }).click();
-    await logIn(other, 'bob');
+    await logInByHand(other, 'bob');
     await other.getByRole('heading', { name: 'You have no experiment yet' }).waitFor();
     await result(page).getByText('You are now logged in as bob.').waitFor();
     expect(await page.evaluate<string>('JSON.stringify({ ...sessionStorage })')).not.toContain('secret');
@@ -475,7 +468,7 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
     await result(page).getByText('Your login has ended. Log in again; what you typed is kept.').waitFor();
     expect(await page.getByText('Log in to see what is free').isVisible()).toBe(false);
     await vi.waitFor(async () => expect(await answer(page).textContent()).toBe(''), PATIENCE);
-    await logIn(page, 'lead');
+    await logInByHand(page, 'lead');
     await answer(page)
       .getByText(/^It fits/)
       .waitFor();
@@ -487,7 +480,7 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
     await other.getByRole('button', { name: 'Log out' }).click();
     await result(other).getByText('You are logged out.').waitFor();
     await page.getByText('Your login has ended.').first().waitFor();
-    await logIn(other, 'lead');
+    await logInByHand(other, 'lead');
     await result(page).waitFor({ state: 'hidden' });
     await answer(page)
       .getByText(/^It fits/)

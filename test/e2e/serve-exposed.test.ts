@@ -248,19 +248,6 @@ describe('row 29: who guesses codes', () => {
     return 'as often as one likes';
   }
 
-  /** Where a device login was asked for, as its page tells, when the request says 192.0.2.9 and then 198.51.100.9. */
-  async function askingAddress(base: string, port: number): Promise<string | undefined> {
-    const form = { 'content-type': 'application/x-www-form-urlencoded' };
-    const forwarded = { 'x-forwarded-for': '192.0.2.9, 198.51.100.9' };
-    const asked = await send(base, port, 'POST', '/auth/device/auth', {
-      headers: { ...form, ...forwarded },
-      body: 'client_id=slices-conn&scope=openid',
-    });
-    const code = JSON.parse(asked.text).user_code;
-    const page = await send(base, port, 'GET', `/auth/device?user_code=${code}`);
-    return ['192.0.2.9', '198.51.100.9', '127.0.0.1'].find((address) => page.text.includes(address));
-  }
-
   test('behind a proxy, the last hop of X-Forwarded-For is who it is', async () => {
     const port = await freePort();
     const base = 'https://slices.example.org';
@@ -271,7 +258,6 @@ describe('row 29: who guesses codes', () => {
     const plain = base.replace('https', 'http');
     const hop = (turn: number) => `192.0.2.${turn}`;
     const of = (text: string) => ({ 'x-forwarded-for': text });
-    expect(await askingAddress(plain, port)).toBe('198.51.100.9');
     expect(await guesses(plain, port, (turn) => of(`${hop(turn)}, 198.51.100.1`))).toBe(20);
     expect(await guesses(plain, port, (turn) => of(`203.0.113.${turn}`))).toBe('as often as one likes');
   });
