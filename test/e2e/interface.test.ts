@@ -183,18 +183,4 @@ describe('help and version', () => {
     ];
     expect(usual.filter((name) => !new RegExp(`\\b${name}\\b`).test(stdout))).toEqual([]);
   });
-
-  test('--cli-manifest is what the official client reads', async () => {
-    const { exitCode, stdout } = await own.run(['--cli-manifest'], { ownProcess: true });
-    expect(exitCode).toBe(0);
-    expect(JSON.parse(stdout)).toEqual({
-      '@type': 'slices-cli:subcommand-metadata',
-      version: '1.0',
-      short_help: expect.stringMatching(/\S/),
-      tab_completion_supported: true,
-      tab_completion_install_option: '--install-completion',
-      visible_aliases: [],
-      hidden_aliases: [],
-    });
-  });
 });

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { type OtherProvider, otherProvider, USER_CODE } from '../fixtures/other-provider.ts';
 import { IDS } from '../fixtures/tokens.ts';
@@ -61,24 +60,6 @@ test('services by another hand, with an opaque token and no refresh: from login 
   expect(provider.objections).toEqual([]);
   for (const secret of provider.secrets)
     for (const text of [secret, encodeURIComponent(secret)]) expect(printed.join('\n')).not.toContain(text);
-});
-
-test('a refresh token without a revocation endpoint: logout says that the session lasts', async () => {
-  const provider = await otherProvider({ polls: ['tokens'], interval: 1, refreshToken: 'canary-refresh' });
-  const { run, client, printed } = machineAt(provider);
-  expect(await run('login', '--debug')).toMatchObject({ exitCode: 0 });
-  expect(readFileSync(client.credentials, 'utf8')).toContain('canary-refresh');
-  const { exitCode, stdout, stderr } = await run('logout');
-  expect(stderr).toBe(
-    'The session could not be ended at the identity provider, where it lasts until it expires. ' +
-      'The identity provider offers no revocation.\n',
-  );
-  expect(stdout).toBe(`Logged out of ${provider.addresses.base_url}.\n`);
-  expect(exitCode).toBe(0);
-  expect(client.logins).toEqual([]);
-  expect(await run('status')).toMatchObject({ exitCode: 4 });
-  for (const secret of provider.secrets) expect(printed.join('\n')).not.toContain(secret);
-  expect(provider.objections).toEqual([]);
 });
 
 test('an identity provider that calls itself by another address: the next step accepts it, for this login alone', async () => {

@@ -1,8 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { PATIENCE } from '../fixtures/patience.ts';
@@ -14,6 +12,7 @@ import {
   type Client,
   LAUNCHER,
   newClient,
+  record,
   type Served,
   type Started,
   serveBehindProxy,
@@ -290,21 +289,18 @@ describe.skipIf(!existsSync(SCRIPT) && !process.env['CI'])(terminal, () => {
 
   test('a line says what is waited for, and the program ends without it', async () => {
     const { home } = await loggedIn();
-    const silent = createServer().listen(0, '127.0.0.1');
-    onTestFinished(() => void silent.close());
-    await once(silent, 'listening');
-    const { port } = silent.address() as AddressInfo;
+    const { url } = await record(() => 'hang');
     const command = `stty cols 80; exec ${process.execPath} ${LAUNCHER} sites --timeout 2`;
     const { ended } = startProgram([SCRIPT, '-qec', command, '/dev/null'], {
       cwd: home,
       env: {
         ...environmentIn(home),
-        ...{ TERM: 'xterm', SLICES_CONN_BASE_URL: `http://127.0.0.1:${port}` },
+        ...{ TERM: 'xterm', SLICES_CONN_BASE_URL: url },
         ...{ SLICES_CONN_USER_TOKEN: 'one', SLICES_CONN_EXPERIMENT_TOKEN: 'other' },
       },
     });
     const { exitCode, stdout } = await ended;
-    expect(stdout).toContain(`Waiting for 127.0.0.1:${port} (1 s)`);
+    expect(stdout).toContain(`Waiting for ${new URL(url).host} (1 s)`);
     expect(stdout.slice(stdout.lastIndexOf('\u001B[0K'))).toMatch(/^\S+error: http/);
     expect(exitCode).toBe(7);
   });

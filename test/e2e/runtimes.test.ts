@@ -31,7 +31,15 @@ describe('the launcher', () => {
       stderr: '',
     });
     const { exitCode, stdout, stderr } = node(OLD, LAUNCHER, '--cli-manifest');
-    expect(JSON.parse(stdout)).toMatchObject({ '@type': 'slices-cli:subcommand-metadata' });
+    expect(JSON.parse(stdout)).toEqual({
+      '@type': 'slices-cli:subcommand-metadata',
+      version: '1.0',
+      short_help: expect.stringMatching(/\S/),
+      tab_completion_supported: true,
+      tab_completion_install_option: '--install-completion',
+      visible_aliases: [],
+      hidden_aliases: [],
+    });
     expect([exitCode, stderr]).toEqual([0, '']);
   });
 
