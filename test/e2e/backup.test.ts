@@ -1,6 +1,5 @@
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import * as v from 'valibot';
 import { describe, expect, test, vi } from 'vitest';
 import { builtInTopology } from '../../src/allocator/network.ts';
 import { linkId } from '../../src/contract/links.ts';
@@ -23,12 +22,6 @@ function restore(copy: string): string {
   copyFileSync(copy, join(restored, FILE));
   return restored;
 }
-const Printed = v.strictObject({
-  file: v.string(),
-  bytes: v.number(),
-  reservations: v.number(),
-  database: v.string(),
-});
 
 test('a copy that is made under load holds every reservation that was acknowledged before, and serves', async () => {
   const data = temporaryFolder();
@@ -56,8 +49,9 @@ test('a copy that is made under load holds every reservation that was acknowledg
   const made = await newMachine().run(['--json', 'serve', 'backup', '--data', data, copy]);
   const after = acknowledged.length;
   expect(made).toMatchObject({ exitCode: 0, stderr: '' });
-  const told = v.parse(Printed, JSON.parse(made.stdout));
-  expect(told).toMatchObject({ file: copy, bytes: statSync(copy).size, database: data });
+  const told = JSON.parse(made.stdout);
+  const reservations = expect.any(Number);
+  expect(told).toEqual({ file: copy, bytes: statSync(copy).size, database: data, reservations });
   expect(told.reservations).toBeGreaterThanOrEqual(before.length);
   expect(statSync(copy).mode & 0o777).toBe(0o600);
   // The load went on meanwhile, and goes on.

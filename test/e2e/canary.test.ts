@@ -208,26 +208,26 @@ beforeEach(() => {
   heard.clear();
 });
 
-const services = (at = origin) =>
-  pointingAt({ base_url: `${at}/net`, portal_url: `${at}/portal`, auth_url: `${at}/auth` });
+const services = () =>
+  pointingAt({ base_url: `${origin}/net`, portal_url: `${origin}/portal`, auth_url: `${origin}/auth` });
 
 /** Where the tokens of a machine are from, and how it is set up with them. */
-const SOURCES: Readonly<Record<string, (at?: string) => Promise<Client>>> = {
-  environment: async (at) =>
+const SOURCES: Readonly<Record<string, () => Promise<Client>>> = {
+  environment: async () =>
     newClient({
-      ...services(at),
+      ...services(),
       SLICES_CONN_USER_TOKEN: CANARIES.environmentUser,
       SLICES_CONN_EXPERIMENT_TOKEN: CANARIES.environmentExperiment,
     }),
-  job: async (at) =>
+  job: async () =>
     newClient({
-      ...services(at),
+      ...services(),
       ACTIONS_ID_TOKEN_REQUEST_URL: `${origin}/runner?api-version=2.0`,
       ACTIONS_ID_TOKEN_REQUEST_TOKEN: CANARIES.runner,
     }),
-  machine: async (at) => newClient({ ...services(at), SLICES_CONN_REFRESH_TOKEN: CANARIES.machine }),
-  files: async (at) => {
-    const env = services(at);
+  machine: async () => newClient({ ...services(), SLICES_CONN_REFRESH_TOKEN: CANARIES.machine }),
+  files: async () => {
+    const env = services();
     const client = newClient({
       ...env,
       get SLICES_CONN_USER_TOKEN_FILE() {
@@ -242,10 +242,10 @@ const SOURCES: Readonly<Record<string, (at?: string) => Promise<Client>>> = {
     writeFileSync(join(client.home, 'experiment.jwt'), `${CANARIES.fileExperiment}\n`);
     return client;
   },
-  commands: async (at) => {
+  commands: async () => {
     // Named, so that the portal need not be asked which there are.
     const client = newClient({ SLICES_CONN_EXPERIMENT: 'demo' });
-    const { SLICES_CONN_BASE_URL, SLICES_CONN_PORTAL_URL, SLICES_CONN_AUTH_URL } = services(at);
+    const { SLICES_CONN_BASE_URL, SLICES_CONN_PORTAL_URL, SLICES_CONN_AUTH_URL } = services();
     const addresses = [
       `baseUrl=${SLICES_CONN_BASE_URL}`,
       `portalUrl=${SLICES_CONN_PORTAL_URL}`,
@@ -272,6 +272,10 @@ const SOURCES: Readonly<Record<string, (at?: string) => Promise<Client>>> = {
     return client;
   },
 };
+
+function clientWith(source: string): Promise<Client> {
+  return SOURCES[source]?.() ?? expect.fail(source);
+}
 
 async function succeeds(running: Promise<Ended>): Promise<Ended> {
   const ended = await running;
@@ -331,8 +335,7 @@ describe('services that repeat in every error what they were sent', () => {
     ['expired login', { status: 500, identity: 'echo' }, ['refresh', 'device']],
   ])('%s, %j: no command prints it', async (source, changes, sent) => {
     turn += 1;
-    const client = await SOURCES[source]?.();
-    if (!client) throw new Error(source);
+    const client = await clientWith(source);
     mood = { ...WELL, ...changes };
     expect(await tryAll(client, CANARIES, ASKING, turn, '--timeout', '2')).toEqual([]);
     // They were there to be repeated.
@@ -346,8 +349,7 @@ test.each<[string, Partial<Mood>, readonly string[]]>([
   ['says nothing', { how: 'hang', portal: 'echo' }, ['reserve', 'list', 'project list', 'user show']],
 ])('a service that %s: no command prints a secret', async (_, changes, names) => {
   turn += 1;
-  const client = await SOURCES['environment']?.();
-  if (!client) throw new Error('no client');
+  const client = await clientWith('environment');
   mood = { ...WELL, ...changes };
   expect(await tryAll(client, CANARIES, names, turn, '--timeout', '0.5')).toEqual([]);
   expect([...heard]).toEqual(expect.arrayContaining(['environmentUser', 'environmentExperiment']));
@@ -373,8 +375,7 @@ test.each([0, 1])(
 
 describe('--debug', () => {
   test('tells requests and replies on stderr; stdout is the result', async () => {
-    const client = await SOURCES['environment']?.();
-    if (!client) throw new Error('no client');
+    const client = await clientWith('environment');
     const { stdout, stderr, exitCode } = await client.command('project', 'list', '--debug', '--json');
     expect(exitCode).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({ items: [{ id: IDS.project }] });
@@ -386,8 +387,7 @@ describe('--debug', () => {
   });
 
   test('the last line of stderr is the error object still', async () => {
-    const client = await SOURCES['environment']?.();
-    if (!client) throw new Error('no client');
+    const client = await clientWith('environment');
     const ended = await client.command('reserve', ...LINK, '--debug', '--json');
     expect(ended.stderr).toContain('slices-experiment-token: [secret]\n');
     expect(ended.stderr).toMatch(/← 400 after \d+ ms\n/);

@@ -29,27 +29,24 @@ import {
   storedLogin,
 } from './served.ts';
 
-/** Changed replies of an identity provider; the others are correct. */
-interface Odd {
-  device?: object | Reply;
-  token?: () => Reply;
-}
-
 const PENDING: Reply = { status: 400, json: { error: 'authorization_pending' } };
-const tokens = (access: string, expires: number): Reply => ({
+const TOKENS: Reply = {
   json: {
-    access_token: access,
+    access_token: 'canary',
     token_type: 'Bearer',
-    expires_in: expires,
-    refresh_token: `refresh-${access}`,
+    expires_in: 3600,
+    refresh_token: 'refresh-canary',
   },
-});
+};
 
-/** An identity provider, a portal and a connectivity service in one, of which the last two know nothing. */
-const oddServices = ({ device = {}, token = () => PENDING }: Odd): Promise<Recorder> =>
+/**
+ * An identity provider, a portal and a connectivity service in one, of which the last two know nothing.
+ *
+ * @param device changed members of the reply to the start of a login
+ */
+const oddServices = (token = PENDING, device: object = {}): Promise<Recorder> =>
   record(({ path }, url) => {
-    if (path === '/auth/token') return token();
-    if (path === '/auth/device' && 'status' in device) return device;
+    if (path === '/auth/token') return token;
     return providerReply(path, url, device) ?? { json: { projects: [], experiments: [] } };
   });
 
@@ -161,7 +158,7 @@ describe('login, status, logout', () => {
   });
 
   test('logout forgets even when the identity provider is away, and says that the session lasts', async () => {
-    const odd = await oddServices({ token: () => tokens('canary', 3600) });
+    const odd = await oddServices(TOKENS);
     const client = at(odd.url);
     await client.result('login');
     odd.close();
@@ -178,7 +175,7 @@ describe('what the person or the provider decides', () => {
     ['0', []],
     ['1', ['--ci']],
   ])('--wait %s over, with %j: 8, worth trying again', async (wait, flags) => {
-    const client = at((await oddServices({})).url);
+    const client = at((await oddServices()).url);
     const words = ['login', '--json', ...flags];
     const report = reportOf(await client.command(...words, '--wait', wait));
     const fix = `slices-conn ${words.join(' ')}`;
@@ -187,7 +184,7 @@ describe('what the person or the provider decides', () => {
   });
 
   test('SIGTERM while waiting: 143, and nothing is left', async () => {
-    const odd = await oddServices({});
+    const odd = await oddServices();
     const client = at(odd.url);
     const login = client.start('login', '--json');
     await login.saw(new RegExp(CODE));
@@ -318,7 +315,7 @@ describe('row 6: the address to open', () => {
 
   /** Runs a login on a terminal of its own, with a browser that only writes down what it is given. */
   async function onTerminal(device: object) {
-    const odd = await oddServices({ device, token: () => tokens('canary', 3600) });
+    const odd = await oddServices(TOKENS, device);
     const { home } = at(odd.url);
     const [browser, opened] = [join(home, 'browser'), join(home, 'opened')];
     const script = `for a; do printf '%s\\n' "$a"; done > ${opened}.new\nmv ${opened}.new ${opened}\n`;
@@ -344,47 +341,20 @@ describe('row 6: the address to open', () => {
   });
 });
 
-describe('rows 1, 2: a redirect is an error, and nothing is sent again', () => {
+// Each status, and the other services, are in test/client.
+test('rows 1, 2: a redirect is an error, and nothing is sent again', async () => {
   const book = ['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '1', '--start-now', '--for', '1h'];
-
-  // Each status is in test/client/exchange.test.ts.
-  test.each([
-    ['the service', 'base_url', [['sites'], book, ['list'], ['delete', '--yes', 'con_127.0.0.1_x']]],
-    [
-      'the portal',
-      'portal_url',
-      [
-        ['project', 'list'],
-        ['experiment', 'create', 'new', '--end', '+1d'],
-      ],
-    ],
-  ])('from %s, to who is logged in', async (_, address, commands) => {
-    const foreign = await record(() => ({ json: { projects: [], experiments: [], links: [] } }));
-    const moved = await record(({ path }) => ({ status: 307, headers: { location: foreign.url + path } }));
-    const client = newClient(pointingAt({ ...served.addresses, [address]: moved.url }));
-    await client.command('login');
-    const choice = address === 'base_url' ? ['--experiment', 'demo'] : ['--project', 'demo'];
-    for (const args of commands) {
-      const report = reportOf(await client.command(...choice, '--json', ...args));
-      expect(report, args.join(' ')).toMatchObject({ exitCode: 9, code: 'reply_invalid', httpStatus: 307 });
-    }
-    // Before the POST, and before the list, its keys are asked for, and after it what it can do: whether the answer can be had again without
-    // booking twice. A reservation is looked at before it is deleted, and where the deletion was answered wrongly.
-    const methods = moved.requests.map(({ method }) => method);
-    if (address === 'base_url')
-      expect(methods).toEqual(['GET', 'GET', 'POST', 'GET', 'GET', 'GET', 'GET', 'DELETE', 'GET']);
-    else expect(methods).toHaveLength(3);
-    expect(foreign.requests).toEqual([]);
-  });
-
-  test('from the identity provider', async () => {
-    const foreign = await record(() => tokens('canary', 3600));
-    const moved: Reply = { status: 307, headers: { location: foreign.url } };
-    const odd = [await oddServices({ device: moved }), await oddServices({ token: () => moved })];
-    for (const { url } of [...odd, await record(() => moved)]) {
-      const report = reportOf(await at(url).command('login', '--json'));
-      expect(report).toMatchObject({ exitCode: 9, code: 'reply_invalid' });
-    }
-    expect(foreign.requests).toEqual([]);
-  });
+  const foreign = await record(() => ({ json: { links: [] } }));
+  const moved = await record(({ path }) => ({ status: 307, headers: { location: foreign.url + path } }));
+  const client = newClient(pointingAt({ ...served.addresses, base_url: moved.url }));
+  await client.command('login');
+  for (const args of [['sites'], book, ['list'], ['delete', '--yes', 'con_127.0.0.1_x']]) {
+    const report = reportOf(await client.command('--experiment', 'demo', '--json', ...args));
+    expect(report, args.join(' ')).toMatchObject({ exitCode: 9, code: 'reply_invalid', httpStatus: 307 });
+  }
+  // Before the POST, and before the list, its keys are asked for, and after it what it can do: whether the answer can be had again without
+  // booking twice. A reservation is looked at before it is deleted, and where the deletion was answered wrongly.
+  const methods = moved.requests.map(({ method }) => method);
+  expect(methods).toEqual(['GET', 'GET', 'POST', 'GET', 'GET', 'GET', 'GET', 'DELETE', 'GET']);
+  expect(foreign.requests).toEqual([]);
 });

@@ -77,26 +77,6 @@ describe.skipIf(withoutChromium)(
       await tab.context().close();
     });
 
-    test('that reads gets nothing: neither with cookies nor without', async () => {
-      await page.goto(foreign);
-      for (const options of [
-        `{ credentials: 'include' }`,
-        `{ credentials: 'include', mode: 'no-cors' }`,
-        '{}',
-      ]) {
-        const read = `fetch('${base}/ui/api/session', ${options}).then((reply) => reply.text()).catch(() => 'blocked')`;
-        expect(['', 'blocked']).toContain(await inPage(read));
-      }
-      const script = `new Promise((resolve) => {
-      const element = document.createElement('script');
-      element.onload = () => resolve('loaded');
-      element.onerror = () => resolve('blocked');
-      element.src = '${base}/ui/page.js';
-      document.body.append(element);
-    })`;
-      expect(await inPage(script)).toBe('blocked');
-    });
-
     test('that posts changes nothing: by fetch, by a form, by a form in text', async () => {
       const booking = `JSON.stringify({ site1: 'be-gent1', site2: 'pl-poznan1', bandwidth: '1', start_date: null, end_date: new Date(Date.now() + 3600e3).toISOString(), tokens: [] })`;
       for (const path of ['/ui/logout', '/ui/api/connectivity?start_now=true']) {
@@ -120,20 +100,6 @@ describe.skipIf(withoutChromium)(
           await page.waitForURL(({ href }) => href.startsWith(base));
         }
       }
-      expect(await state()).toEqual({ user: 'lead', reservations: 0 });
-    });
-
-    test('that opens the login or the page gets no hold of it', async () => {
-      await page.goto(foreign);
-      const opened = page.context().waitForEvent('page');
-      await inPage(`(window.other = window.open('${base}/'), undefined)`);
-      const other = await opened;
-      await other.waitForLoadState();
-      expect(await inPage('window.other.closed')).toBe(true);
-      await other.goto(foreign);
-      await other.evaluate(`location.href = '${base}/ui/callback?code=x&state=y'`);
-      await other.getByText('The login failed.').first().waitFor();
-      expect(new URL(other.url()).pathname).toBe('/');
       expect(await state()).toEqual({ user: 'lead', reservations: 0 });
     });
   },

@@ -319,7 +319,7 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
     await page.unroute('**/ui/api/session');
   });
 
-  test('a browser that keeps no data of the page is told so before the login', async () => {
+  test('a browser that keeps no cookies or no data of the page is told so, before the login and after it', async () => {
     const told = /^You are not logged in: your browser keeps no cookies or no data of this page\./;
     const other = await tabOf('');
     const page = await openTab(other.context());
@@ -331,6 +331,17 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
     await result(page).getByText(told).waitFor();
     expect(page.url()).toBe(`${served.addresses.base_url}/`);
     await page.close();
+
+    await other.route('**/ui/api/session', async (route) => {
+      const { cookie: _lost, ...headers } = await route.request().allHeaders();
+      await other.context().clearCookies();
+      await route.fulfill({ response: await route.fetch({ headers }) });
+    });
+    await other.getByRole('button', { name: 'Log in' }).click();
+    await other.getByRole('radio', { name: /^lead / }).check();
+    await other.getByRole('button', { name: 'Log in' }).click();
+    await result(other).getByText(told).waitFor();
+    await other.unroute('**/ui/api/session');
   });
 
   test('two sites without a link are chosen on the map by mouse and by keyboard, and booked over the route that is shown', async () => {

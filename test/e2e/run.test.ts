@@ -71,33 +71,21 @@ function processesWith(variable: string): number[] {
   return all.filter((id) => environment(id).split('\0').includes(variable)).map(Number);
 }
 
-describe.each(['a server', 'no network'])('with %s', (where) => {
-  const flags = where === 'a server' ? [] : ['--offline'];
-  const machine = (): Promise<Client> => (where === 'a server' ? loggedIn() : Promise.resolve(newClient({})));
-
-  test('streams and exit code are the command’s, and nothing is left', async () => {
-    const client = await machine();
-    const command = [
-      '--',
-      'sh',
-      '-c',
-      'cat; cat "$SLICES_CONN_RESERVATION_FILE" >proof; ls -l "$SLICES_CONN_RESERVATION_FILE" >mode; echo "$SLICES_CONN_BANDWIDTH" >&2; exit 7',
-    ];
-    const ended = await client.run([...flags, ...RUN, ...command], {
-      stdin: 'from stdin\n',
-      ownProcess: true,
-      env: where === 'a server' ? served.env : {},
-    });
-    expect(ended).toMatchObject({ exitCode: 7, stdout: 'from stdin\n' });
-    expect(ended.stderr).toMatch(/^Reserved .*\n1000\nDeleted .*\n$/);
-    expect(readFileSync(join(client.home, 'mode'), 'utf8')).toMatch(/^-rw------- /);
-    // It was signed, and this machine has deleted its reservation since.
-    const verified = await client.command(...flags, '--json', 'verify', 'proof');
-    expect(reportOf(verified)).toMatchObject({ exitCode: 9, standing: 'deleted_or_replaced' });
-    expect(readdirSync(join(client.state, 'run'))).toEqual([]);
-    const { items } = await client.result(...flags, 'list');
-    expect(items).toEqual([]);
+test('streams and exit code are the command’s, and nothing is left', async () => {
+  const client = await loggedIn();
+  const file = '"$SLICES_CONN_RESERVATION_FILE"';
+  const commands = `cat; cat ${file} >proof; ls -l ${file} >mode; echo "$SLICES_CONN_BANDWIDTH" >&2; exit 7`;
+  const ended = await client.run([...RUN, '--', 'sh', '-c', commands], {
+    ...{ stdin: 'from stdin\n', ownProcess: true, env: served.env },
   });
+  expect(ended).toMatchObject({ exitCode: 7, stdout: 'from stdin\n' });
+  expect(ended.stderr).toMatch(/^Reserved .*\n1000\nDeleted .*\n$/);
+  expect(readFileSync(join(client.home, 'mode'), 'utf8')).toMatch(/^-rw------- /);
+  // It was signed, and this machine has deleted its reservation since.
+  const verified = await client.command('--json', 'verify', 'proof');
+  expect(reportOf(verified)).toMatchObject({ exitCode: 9, standing: 'deleted_or_replaced' });
+  expect(readdirSync(join(client.state, 'run'))).toEqual([]);
+  expect(await booked(client)).toEqual([]);
 });
 
 test('row 115: a command gets no tokens unless it is to call this program itself', async () => {
