@@ -1,19 +1,19 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { type Machine, newMachine, reportOf, reservationIn } from './command.ts';
+import { newMachine, reportOf, reservationIn } from './command.ts';
 
 const LATER = ['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start', '+1h', '--for', '2h'];
 
-describe('--json', () => {
-  let own: Machine;
-  let id: string;
-  beforeAll(async () => {
-    own = newMachine();
-    id = reservationIn(await own.json(...LATER)).id;
-    await own.json('token', 'keygen');
-  });
+/** The machine of most tests, with a reservation. */
+const own = newMachine();
+let id: string;
+beforeAll(async () => {
+  id = reservationIn(await own.json(...LATER)).id;
+  await own.json('token', 'keygen');
+});
 
+describe('--json', () => {
   /** Every timestamp in a value, however deep. */
   function timestamps(value: unknown): string[] {
     if (typeof value === 'string') return /^\d{4}-\d\d-\d\dT/.test(value) ? [value] : [];
@@ -51,24 +51,9 @@ describe('--json', () => {
       expect(timestamp).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
     }
   });
-
-  test('sites: the twelve, and the links between them', async () => {
-    const { items, links } = await own.json('sites');
-    expect(items).toHaveLength(12);
-    expect(items).toContainEqual({ site: 'be-gent1' });
-    expect(links).toContainEqual(
-      expect.objectContaining({ site1: 'be-gent1', site2: 'pl-poznan1', bandwidth: 100_000 }),
-    );
-  });
 });
 
 describe('global flags', () => {
-  let own: Machine;
-  beforeAll(async () => {
-    own = newMachine();
-    await own.json(...LATER);
-  });
-
   test('--quiet silences notices, not errors', async () => {
     const overridden = { env: { SLICES_CONN_BASE_URL: 'http://127.0.0.1:4280' } };
     const noticed = await own.run(['profile', 'list'], overridden);
@@ -81,11 +66,6 @@ describe('global flags', () => {
 });
 
 describe('a failure', () => {
-  let own: Machine;
-  beforeAll(async () => {
-    own = newMachine();
-  });
-
   test('a misspelt site: the error names the closest one', async () => {
     const args = ['reserve', 'be-gent1', 'pl-poznan', '--bandwidth', '1G', '--start-now', '--for', '2h'];
     const { code, message, why, fix } = reportOf(await own.run(['--offline', '--json', ...args]));
@@ -96,12 +76,6 @@ describe('a failure', () => {
 });
 
 describe('a closed stream', () => {
-  let own: Machine;
-  beforeAll(async () => {
-    own = newMachine();
-    await own.json(...LATER);
-  });
-
   test.each(['--help', '--version', '--offline list --json'])(
     'stdout: %s exits with 0 and prints no error',
     async (command) => {
@@ -148,22 +122,17 @@ describe('standard output on a full disk (THREATS.md 112)', () => {
   );
 
   test('a booking is told as sent, and stays', async () => {
-    const own = newMachine();
-    const ended = await own.run(['--offline', '--json', ...LATER], { onFullDisk: true });
+    const machine = newMachine();
+    const ended = await machine.run(['--offline', '--json', ...LATER], { onFullDisk: true });
     expect(reportOf(ended)).toMatchObject({
       ...{ code: 'file_unusable', exitCode: 2, maybeDone: true, fix: 'slices-conn --offline list' },
       why: expect.stringMatching(/^The disk is full\. The request was sent and may have taken effect\.$/),
     });
-    expect((await own.json('list'))['items']).toHaveLength(1);
+    expect((await machine.json('list'))['items']).toHaveLength(1);
   });
 });
 
 describe('help and version', () => {
-  let own: Machine;
-  beforeAll(() => {
-    own = newMachine();
-  });
-
   test('--version --json prints JSON, as all else does', async () => {
     const { stdout } = await own.run(['--offline', '--version', '--json']);
     expect(JSON.parse(stdout)).toEqual({ version: expect.stringMatching(/^\d+\.\d+\.\d+/) });

@@ -120,6 +120,9 @@ describe('login, status, logout', () => {
     });
     expect(exitCode).toBe(0);
     expect(await client.command('status', '--json')).toEqual({ exitCode: 0, stdout, stderr: '' });
+    const { state, credentials } = client;
+    for (const path of [state, dirname(credentials), credentials])
+      expect([path, statSync(path).mode & 0o077]).toEqual([path, 0]);
   });
 
   test('logout revokes: the refresh token is worth nothing any more', async () => {

@@ -135,6 +135,17 @@ describe('row 18: a refresh that fails', () => {
     expect(await client.command(...COMMAND, '--timeout', '1')).toMatchObject({ exitCode: 0, stderr: '' });
   });
 
+  test('invalid_grant: 4, log in again, nothing is deleted, and it is asked once', async () => {
+    const { client, refreshes } = await strictServices(() => ({
+      status: 400,
+      json: { error: 'invalid_grant' },
+    }));
+    age(client);
+    const report = reportOf(await kept(client));
+    expect(report).toMatchObject({ exitCode: 4, code: 'not_logged_in', fix: 'slices-conn login' });
+    expect(refreshes()).toBe(1);
+  });
+
   test('invalid_grant because another machine with this home folder was first: what it left is used', async () => {
     let fromElsewhere = (): void => undefined;
     const { client, refreshes } = await strictServices(() => {

@@ -189,6 +189,11 @@ describe('serve refuses', () => {
     expect([exitCode, `${message} ${why}`]).toEqual([2, expect.stringContaining('pl-poznan1')]);
   });
 
+  test('a ready file that can’t be written, as a mistake of the caller', async () => {
+    const missing = await refused('--memory', '--ready-file', join(folder, 'none', 'ready.json'));
+    expect(missing).toMatchObject({ exitCode: 2, message: expect.stringContaining('ready.json') });
+  });
+
   test('a port that is taken', async () => {
     const other = createServer();
     const port = String(await listenOnLoopback(other));

@@ -80,7 +80,10 @@ describe.skipIf(withoutChromium)(titleInChromium('the timeline in a browser'), (
     await readout
       .getByText(/40 of 100 Gbps free throughout, \d+ VLANs; yours: training with 60 Gbps\.$/)
       .waitFor();
-    // An edge of one's own bar, which lies below the plot.
+    // One's own bar lies below the plot: a click leads to the reservation, and an edge can be dragged.
+    const [middle, plot] = await at(61);
+    await page.mouse.click(middle, plot + 26);
+    await page.locator('.reservations :focus', { hasText: 'training' }).waitFor();
     const [edge, y] = await at(OWN.until);
     await page.mouse.move(edge - 1, y + 26);
     await page.mouse.down();
