@@ -93,7 +93,7 @@ describe.skipIf(withoutChromium)(titleInChromium('axe finds nothing'), () => {
     await page.getByRole('button', { name: 'Book', exact: true }).click();
     await page.getByText('is not a bandwidth').waitFor();
     expect(await findings()).toEqual([]);
-    await page.getByLabel('Bandwidth').fill('1000G');
+    await page.getByLabel('Bandwidth').fill('2G');
     await page.getByRole('list', { name: 'What would be accepted' }).getByRole('button').first().click();
     await page.getByLabel('Name').fill('seen');
     await page.locator('.answer[data-kind=fits]').waitFor();
